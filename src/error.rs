@@ -1,0 +1,372 @@
+//! Every way a run can fail, sorted by who must act; each kind has one exit status.
+//!
+//! A panic is a bug in cfaudit; input never causes one. Messages are lower case, put the value in backticks, have
+//! no full stop, and say what to do on a `hint:` line of their own.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// How the program ends. The only place where a status gets its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exit {
+    /// Done; gates passed, or only warned, or `--gates report`.
+    Done,
+    /// A gate failed, or was inconclusive under `on_inconclusive: fail`.
+    GateCrossed,
+    /// The job file or the command line is wrong.
+    Job,
+    /// Data, scores or a model are wrong.
+    Data,
+    /// Waiting for scores that are made elsewhere.
+    Waiting,
+    /// Disk, permissions, output folder in use or of another job.
+    Operator,
+    /// A bug in cfaudit.
+    Bug,
+    /// Interrupted by SIGINT; the output folder is as it was before.
+    Interrupted,
+    /// Ended by SIGTERM; the output folder is as it was before.
+    Terminated,
+}
+
+/// One exit status with its words, for `cfaudit explain` and the README.
+#[derive(Debug, Clone, Copy)]
+pub struct ExitWords {
+    /// The status.
+    pub exit: Exit,
+    /// What it means.
+    pub means: &'static str,
+    /// Who must act.
+    pub who: &'static str,
+    /// Whether trying again helps.
+    pub retry: &'static str,
+}
+
+/// All exit statuses, in order of their numbers.
+pub const EXITS: &[ExitWords] = &[
+    ExitWords { exit: Exit::Done, means: "done; gates passed, or only warned, or --gates report", who: "nobody", retry: "-" },
+    ExitWords {
+        exit: Exit::GateCrossed,
+        means: "a gate failed, or was inconclusive and on_inconclusive is fail",
+        who: "model owner",
+        retry: "no",
+    },
+    ExitWords { exit: Exit::Job, means: "job file or command line wrong", who: "job author", retry: "no" },
+    ExitWords { exit: Exit::Data, means: "data, scores or model wrong", who: "data or model owner", retry: "seldom" },
+    ExitWords { exit: Exit::Waiting, means: "waiting for scores", who: "scoring platform", retry: "yes, later" },
+    ExitWords { exit: Exit::Operator, means: "disk, permissions, output folder in use or of another job", who: "operator", retry: "yes" },
+    ExitWords { exit: Exit::Bug, means: "bug in cfaudit", who: "the makers of cfaudit", retry: "no" },
+    ExitWords {
+        exit: Exit::Interrupted,
+        means: "interrupted (SIGINT); the output folder is as it was before",
+        who: "operator",
+        retry: "yes",
+    },
+    ExitWords { exit: Exit::Terminated, means: "ended (SIGTERM); the output folder is as it was before", who: "operator", retry: "yes" },
+];
+
+impl Exit {
+    /// The number that the shell sees. 99 stays free: it is Airflow's default for "skip".
+    pub const fn code(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::GateCrossed => 1,
+            Exit::Job => 2,
+            Exit::Data => 3,
+            Exit::Waiting => 4,
+            Exit::Operator => 5,
+            Exit::Bug => 101,
+            Exit::Interrupted => 130,
+            Exit::Terminated => 143,
+        }
+    }
+}
+
+/// A place in a job file; lines and columns count from 1, columns in characters.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The file as the user named it, or `--set` for values from the command line.
+    pub file: String,
+    /// Line, from 1; 0 where the place has no line (a `--set` value).
+    pub line: u64,
+    /// Column in characters, from 1; 0 where the place has no line.
+    pub column: u64,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line == 0 { write!(f, "{}", self.file) } else { write!(f, "{}:{}:{}", self.file, self.line, self.column) }
+    }
+}
+
+/// One thing that is wrong in a job file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Word of a closed list, such as `unknown-key`; `cfaudit explain` knows it.
+    pub code: &'static str,
+    /// Dotted path in the job, such as `gates.four-fifths.metric`; empty for the file as a whole.
+    pub path: String,
+    /// Where it stands.
+    pub place: Option<Place>,
+    /// What is wrong.
+    pub what: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error[{}]: {}", self.code, self.what)?;
+        if let Some(place) = &self.place {
+            write!(f, "\n  --> {place}")?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  hint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Something wrong in data, scores or a model, as precisely as it is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fault {
+    /// Word of a closed list, such as `missing-column`.
+    pub code: &'static str,
+    /// What is wrong.
+    pub what: String,
+    /// The file it was found in.
+    pub file: Option<PathBuf>,
+    /// The row (0-based position in the source) or line, in words: `row 17`, `line 3`, `row_id 88`.
+    pub row: Option<String>,
+    /// The column.
+    pub column: Option<String>,
+    /// Where in the job the thing is asked for.
+    pub place: Option<Place>,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl Fault {
+    /// A fault with a code and words; add what else is known with struct update or the `in_*` methods.
+    pub fn new(code: &'static str, what: impl Into<String>) -> Self {
+        Fault { code, what: what.into(), ..Fault::default() }
+    }
+
+    /// Names the file.
+    #[must_use]
+    pub fn in_file(mut self, file: impl Into<PathBuf>) -> Self {
+        self.file = Some(file.into());
+        self
+    }
+
+    /// Names the row or line, in words.
+    #[must_use]
+    pub fn at_row(mut self, row: impl Into<String>) -> Self {
+        self.row = Some(row.into());
+        self
+    }
+
+    /// Names the column.
+    #[must_use]
+    pub fn in_column(mut self, column: impl Into<String>) -> Self {
+        self.column = Some(column.into());
+        self
+    }
+
+    /// Names the place in the job that asks for the thing.
+    #[must_use]
+    pub fn asked_at(mut self, place: Option<Place>) -> Self {
+        self.place = place;
+        self
+    }
+
+    /// Says what to do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error[{}]: {}", self.code, self.what)?;
+        let mut at = Vec::new();
+        if let Some(file) = &self.file {
+            at.push(format!("`{}`", file.display()));
+        }
+        if let Some(row) = &self.row {
+            at.push(row.clone());
+        }
+        if let Some(column) = &self.column {
+            at.push(format!("column `{column}`"));
+        }
+        if !at.is_empty() {
+            write!(f, "\n  in {}", at.join(", "))?;
+        }
+        if let Some(place) = &self.place {
+            write!(f, "\n  --> {place}")?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  hint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The codes of faults with their meanings, for `cfaudit explain`.
+pub const FAULTS: &[(&str, &str)] = &[
+    ("bad-delimiter", "the delimiter of a text file cannot separate fields"),
+    ("bad-scores", "a score or a key of a score file is not what it must be"),
+    ("duplicate-column", "a needed column stands twice in a file"),
+    ("duplicate-group", "two declared groups are the same value once the type of the column is known"),
+    ("duplicate-key", "a score file names the same row or counterfactual twice"),
+    ("duplicate-row-id", "two rows have the same id"),
+    ("empty-file", "a text file holds not even a header"),
+    ("filter-failed", "a filter of `keep` cannot be applied to its column"),
+    ("infinite-value", "a number is infinite"),
+    ("missing-column", "a file lacks a column that the job names"),
+    ("missing-file", "a file or pattern of `data.rows` finds nothing"),
+    ("missing-row-id", "a row has no id"),
+    ("missing-scores", "a score file is not there"),
+    ("missing-value", "a value is missing and the job says that none may be"),
+    ("no-audit-rows", "no row is left to audit"),
+    ("no-columns", "a file has no columns"),
+    ("no-convergence", "a model did not settle"),
+    ("no-rows", "no rows are left, or a file holds none"),
+    ("no-scores-found", "a score file has no score for any audited row"),
+    ("not-a-number", "a word of the job must be a number, because the column holds numbers"),
+    ("not-an-id", "the row id column holds neither whole numbers nor text"),
+    ("not-numeric", "a column that must hold numbers holds something else"),
+    ("one-class", "the training rows have one class only"),
+    ("overlapping-split", "a value of the split column both trains and is audited"),
+    ("ragged-row", "a line of a text file has too many or too few fields"),
+    ("too-many-folds", "there are fewer rows than folds"),
+    ("too-many-levels", "a column has more levels than a nominal column may have"),
+    ("too-many-rows", "more rows are asked for than can be counted"),
+    ("too-much-text", "a batch of rows holds more text than fits"),
+    ("type-changes", "a column has one type in one file and another in the next"),
+    ("undeclared-level", "an ordinal column holds a level that its list lacks"),
+    ("undetermined-model", "the training rows do not determine a model"),
+    ("unknown-data-set", "the catalog has no such data set"),
+    ("unknown-group", "none of the declared groups occurs in the data"),
+    ("unknown-key", "a score file names a row or counterfactual that the data do not have"),
+    ("unknown-label-value", "a positive label value never occurs"),
+    ("unknown-parent", "a generated column depends on one that is not there"),
+    ("unreachable-data", "a public data set is neither in the data folder nor to be downloaded"),
+    ("unreadable-file", "a file is truncated, damaged or of another format"),
+    ("unreadable-value", "a value cannot be read as the type of its column"),
+    ("unsupported-type", "a column holds values of a type that cfaudit does not read"),
+    ("wrong-checksum", "a file of a public data set is not the one that the catalog knows"),
+];
+
+/// The codes that are neither of a job file nor of data, with their meanings, for `cfaudit explain`.
+pub const OTHERS: &[(&str, &str)] = &[
+    ("interrupted", "a signal ended the run; the output folder is as it was before"),
+    ("operator", "a file or folder cannot be read, written, locked or replaced"),
+    ("stand-in", "generated rows took the place of a public data set; no number is about real people"),
+    ("unknown-stage", "`--until` or `--force` names no stage of the run"),
+];
+
+/// Why a run ended early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// SIGINT.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+}
+
+/// Every way a run can fail: one variant per person who must act.
+#[derive(Debug)]
+pub enum Error {
+    /// For the job author: all problems at once.
+    Job(Vec<Problem>),
+    /// For the owner of the data, the scores or the model.
+    Data(Box<Fault>),
+    /// For the operator: a file or folder could not be read, written, locked or replaced.
+    Operator {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was being done, such as `write` or `lock`.
+        doing: String,
+        /// Why it failed.
+        cause: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+    /// Stopped by a signal; nothing half-written stays.
+    Interrupted(Signal),
+}
+
+impl Error {
+    /// An operating system error with the path it belongs to.
+    pub fn io(doing: &str, path: &Path, cause: &std::io::Error) -> Self {
+        let hint = match cause.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                Some("free some space on that disk, then run again: finished stages are kept".to_owned())
+            }
+            std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+                Some("give this user access to it, or name another place".to_owned())
+            }
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Some("make sure that its folder is there".to_owned()),
+            std::io::ErrorKind::IsADirectory => Some("it is a folder; name a file in it".to_owned()),
+            _ => None,
+        };
+        Error::Operator { path: path.to_path_buf(), doing: doing.to_owned(), cause: cause.to_string(), hint }
+    }
+
+    /// The exit status of this error.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Error::Job(_) => Exit::Job,
+            Error::Data(_) => Exit::Data,
+            Error::Operator { .. } => Exit::Operator,
+            Error::Interrupted(Signal::Interrupt) => Exit::Interrupted,
+            Error::Interrupted(Signal::Terminate) => Exit::Terminated,
+        }
+    }
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        Error::Data(Box::new(fault))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Job(problems) => {
+                for (i, problem) in problems.iter().enumerate() {
+                    if i > 0 {
+                        writeln!(f)?;
+                    }
+                    write!(f, "{problem}")?;
+                }
+                Ok(())
+            }
+            Error::Data(fault) => write!(f, "{fault}"),
+            Error::Operator { path, doing, cause, hint } => {
+                write!(f, "error[operator]: cannot {doing} `{}`: {cause}", path.display())?;
+                if let Some(hint) = hint {
+                    write!(f, "\n  hint: {hint}")?;
+                }
+                Ok(())
+            }
+            Error::Interrupted(Signal::Interrupt) => write!(
+                f,
+                "error[interrupted]: interrupted; the output folder is as it was before\n  hint: run again: finished stages are kept"
+            ),
+            Error::Interrupted(Signal::Terminate) => write!(
+                f,
+                "error[interrupted]: ended by SIGTERM; the output folder is as it was before\n  hint: run again: finished stages are kept"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The result of everything that can fail in cfaudit.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,31 @@
+//! Audits classifiers for counterfactual fairness: would this person have got another decision, had they belonged to another group?
+//!
+//! The map of this crate, in reading order. A job file ([`spec`]) is read and checked; [`pipeline`] turns it into stages; [`exec`]
+//! runs those that are stale. Stages meet only in Parquet files ([`table`]): [`data`] prepares rows, [`counterfactual`] writes the
+//! rows of the other worlds, [`model`] scores both, [`metric`] counts and measures, [`gate`] judges, [`report`] writes the page.
+//!
+//! A module imports only what its row in `tests/it/layers.rs` allows.
+
+#![cfg_attr(test, expect(clippy::disallowed_methods, reason = "a test that cannot read or write its files fails anyway"))]
+
+pub mod error;
+pub mod param;
+
+pub mod spec;
+
+pub mod pipeline;
+
+pub mod exec;
+pub mod table;
+
+pub mod counterfactual;
+pub mod data;
+pub mod model;
+
+pub mod gate;
+pub mod metric;
+pub mod report;
+
+pub mod explain;
+
+pub mod num;

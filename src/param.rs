@@ -1,0 +1,263 @@
+//! Numbers and words from job files that are valid by construction: `Fraction`, `Count`, `ColumnName`, `Name`, `Level`, `Seed`, `Word`.
+//!
+//! Each type checks itself while it is read, so that nothing behind the job file has to check again.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A share from 0 to 1, both included.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Fraction(f64);
+
+impl Fraction {
+    /// The share, if it lies in [0, 1].
+    pub fn new(value: f64) -> Option<Self> {
+        (0.0..=1.0).contains(&value).then_some(Fraction(value))
+    }
+
+    /// The share as a number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+/// A confidence level: above 0 and below 1.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Level(f64);
+
+impl Level {
+    /// The usual 95 %.
+    pub const DEFAULT: Level = Level(0.95);
+
+    /// The level, if it lies in (0, 1).
+    pub fn new(value: f64) -> Option<Self> {
+        (value > 0.0 && value < 1.0).then_some(Level(value))
+    }
+
+    /// The level as a number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+/// A finite number.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Finite(f64);
+
+impl Finite {
+    /// The number, if it is finite.
+    pub fn new(value: f64) -> Option<Self> {
+        value.is_finite().then_some(Finite(value))
+    }
+
+    /// The number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+/// A whole number of things, at least 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Count(u64);
+
+impl Count {
+    /// The count, if it is at least 1.
+    pub fn new(value: u64) -> Option<Self> {
+        (value > 0).then_some(Count(value))
+    }
+
+    /// The count as a number.
+    pub fn get(self) -> u64 {
+        self.0
+    }
+}
+
+/// The seed of a job; every use of chance is a named stream of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Seed(pub u64);
+
+impl Default for Seed {
+    fn default() -> Self {
+        Seed(42)
+    }
+}
+
+macro_rules! checked_number {
+    ($type:ident, $inner:ty, $expect:literal, $schema:tt) => {
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let value = <$inner>::deserialize(deserializer)?;
+                $type::new(value).ok_or_else(|| D::Error::custom(format!("`{value}` is not {}", $expect)))
+            }
+        }
+
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                self.0.serialize(serializer)
+            }
+        }
+
+        impl JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!($schema)
+            }
+        }
+    };
+}
+
+checked_number!(Fraction, f64, "a share from 0 to 1", {"type": "number", "minimum": 0, "maximum": 1});
+checked_number!(Level, f64, "a level between 0 and 1, such as 0.95", {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1});
+checked_number!(Finite, f64, "a finite number", {"type": "number"});
+checked_number!(Count, u64, "a whole number of at least 1", {"type": "integer", "minimum": 1});
+
+/// The name of a column in the user's data: any text but the empty one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ColumnName(String);
+
+/// The name of a set, a model, a gate or a job: starts with a letter or digit, then letters, digits, `_`, `-` and `.`, at most
+/// 100 characters. It becomes part of file names, so nothing else is allowed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(String);
+
+impl ColumnName {
+    /// The name, if it is not empty.
+    pub fn new(text: impl Into<String>) -> Option<Self> {
+        let text = text.into();
+        (!text.is_empty()).then_some(ColumnName(text))
+    }
+}
+
+impl Name {
+    /// The name, if it is well formed.
+    pub fn new(text: impl Into<String>) -> Option<Self> {
+        let text = text.into();
+        let mut chars = text.chars();
+        let head = chars.next().is_some_and(|c| c.is_ascii_alphanumeric());
+        (head && text.len() <= 100 && chars.all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))).then_some(Name(text))
+    }
+}
+
+macro_rules! checked_text {
+    ($type:ident, $expect:literal, $schema:tt) => {
+        impl $type {
+            /// The text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl AsRef<str> for $type {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::borrow::Borrow<str> for $type {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                $type::new(text.clone()).ok_or_else(|| D::Error::custom(format!("`{text}` is not {}", $expect)))
+            }
+        }
+
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                self.0.serialize(serializer)
+            }
+        }
+
+        impl JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!($schema)
+            }
+        }
+    };
+}
+
+checked_text!(ColumnName, "a column name (it must not be empty)", {"type": "string", "minLength": 1});
+checked_text!(
+    Name,
+    "a name (letters, digits, `_`, `-` and `.`, starting with a letter or digit, at most 100 characters)",
+    {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"}
+);
+
+/// Text that is compared with values of a column once the column's type is known. Written bare or quoted: a group called `no`
+/// stays a group, a label `1` stays the text `1`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Word(pub String);
+
+impl Word {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // The decoder hands out any scalar as it is written when a text is asked for.
+        String::deserialize(deserializer).map(Word)
+    }
+}
+
+impl JsonSchema for Word {
+    fn schema_name() -> Cow<'static, str> {
+        "Word".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": ["string", "number", "boolean"], "description": "Text that is compared with values of a column."})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Count, Fraction, Level, Name};
+
+    #[test]
+    fn bounds() {
+        assert!(Fraction::new(0.0).is_some() && Fraction::new(1.0).is_some());
+        assert!(Fraction::new(-0.1).is_none() && Fraction::new(f64::NAN).is_none());
+        assert!(Level::new(1.0).is_none() && Level::new(0.0).is_none());
+        assert!(Count::new(0).is_none());
+    }
+
+    #[test]
+    fn names() {
+        for good in ["adult-sex", "a", "v1.2_x", "0"] {
+            assert!(Name::new(good).is_some(), "{good}");
+        }
+        for bad in ["", "-a", "a b", "a/b", "..", "é"] {
+            assert!(Name::new(bad).is_none(), "{bad}");
+        }
+    }
+}
