@@ -1,0 +1,540 @@
+//! Streams record batches into and out of Parquet files, a row group at a time; reads and writes the small result tables.
+//!
+//! Every file between the stages is cut into row groups of the same number of rows, so that several files of one run (rows, roles,
+//! scores) line up group by group and a stage reads them side by side. A row group is the unit of memory and of parallel work.
+//! All files are zstd, with a fixed `created_by` and no times, so equal contents are equal bytes.
+
+#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, Decimal128Builder, Float64Array, Float64Builder, Int64Array, Int64Builder, RecordBatch, StringArray,
+    StringBuilder, UInt64Array, UInt64Builder,
+};
+use arrow::compute::concat_batches;
+use arrow::datatypes::{DataType, Decimal128Type, Field, Float64Type, Int64Type, Schema, SchemaRef, UInt64Type};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriter, compute_leaves};
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+
+use crate::error::{Error, Fault, Result};
+use crate::table::{Cell, ColumnType, Frame, TableDef};
+
+/// Rows of one row group unless `--batch-rows` says otherwise.
+pub const BATCH_ROWS: usize = 65_536;
+
+/// Row groups hold a multiple of this many rows, so that sums over fixed blocks of rows do not depend on `--batch-rows`.
+pub const BLOCK_ROWS: usize = 1024;
+
+/// Rows of one row group in result tables.
+const TABLE_GROUP_ROWS: usize = 1_000_000;
+
+/// Rows of one row group in long tables: the open group is the memory that writing them takes.
+const LONG_GROUP_ROWS: usize = 250_000;
+
+/// Rows of a long table that are encoded at a time; divides [`LONG_GROUP_ROWS`].
+const LONG_CHUNK_ROWS: usize = 50_000;
+
+/// Whose file it is: decides who must act when it cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// The user's data or scores: status 3.
+    User,
+    /// A file that cfaudit wrote itself: status 5.
+    Ours,
+}
+
+fn unreadable(path: &Path, owner: Owner, cause: impl std::fmt::Display) -> Error {
+    match owner {
+        Owner::User => Fault::new("unreadable-file", format!("`{}` cannot be read as Parquet: {cause}", path.display()))
+            .in_file(path)
+            .hint("the file is truncated, damaged or no Parquet file; write it again")
+            .into(),
+        Owner::Ours => Error::Operator {
+            path: path.to_path_buf(),
+            doing: "read".to_owned(),
+            cause: cause.to_string(),
+            hint: Some(
+                "the file was damaged after it was written; run the job again (a damaged entry of the cache must be deleted first)"
+                    .to_owned(),
+            ),
+        },
+    }
+}
+
+/// A Parquet file opened for reading row group by row group, from any thread.
+#[derive(Debug, Clone)]
+pub struct ParquetFile {
+    path: PathBuf,
+    owner: Owner,
+    meta: ArrowReaderMetadata,
+}
+
+impl ParquetFile {
+    /// Opens the file and reads its footer.
+    ///
+    /// # Errors
+    /// The file is absent or no Parquet file.
+    pub fn open(path: &Path, owner: Owner) -> Result<Self> {
+        let file = File::open(path).map_err(|e| Error::io("open", path, &e))?;
+        let meta = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|e| unreadable(path, owner, e))?;
+        Ok(ParquetFile { path: path.to_path_buf(), owner, meta })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its columns.
+    pub fn schema(&self) -> &SchemaRef {
+        self.meta.schema()
+    }
+
+    /// Number of row groups.
+    pub fn n_groups(&self) -> usize {
+        self.meta.metadata().num_row_groups()
+    }
+
+    /// Number of rows of a row group.
+    pub fn group_rows(&self, group: usize) -> usize {
+        usize::try_from(self.meta.metadata().row_group(group).num_rows()).unwrap_or(0)
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> u64 {
+        u64::try_from(self.meta.metadata().file_metadata().num_rows()).unwrap_or(0)
+    }
+
+    /// The metadata value of a key that [`GroupWriter::create`] was given.
+    pub fn metadata(&self, key: &str) -> Option<&str> {
+        self.schema().metadata().get(key).map(String::as_str)
+    }
+
+    /// One row group as one batch with the named top-level columns (in the order of the file), or all columns.
+    ///
+    /// # Errors
+    /// A damaged file, or a name that the file does not have.
+    pub fn read_group(&self, group: usize, columns: Option<&[&str]>) -> Result<RecordBatch> {
+        self.read_slice(group, columns, None)
+    }
+
+    /// Rows `offset .. offset + limit` of one row group.
+    ///
+    /// # Errors
+    /// As [`ParquetFile::read_group`].
+    pub fn read_slice(&self, group: usize, columns: Option<&[&str]>, slice: Option<(usize, usize)>) -> Result<RecordBatch> {
+        let rows = slice.map_or_else(|| self.group_rows(group), |(_, limit)| limit);
+        let (schema, reader) = self.reader(group, columns, slice, rows)?;
+        let mut batches = reader.collect::<Result<Vec<RecordBatch>>>()?;
+        match batches.len() {
+            1 => Ok(batches.remove(0)),
+            _ => concat_batches(&schema, &batches).map_err(|e| unreadable(&self.path, self.owner, e)),
+        }
+    }
+
+    /// Rows `offset .. offset + limit` of one row group in batches of at most `batch_rows`, one at a time in memory.
+    ///
+    /// # Errors
+    /// As [`ParquetFile::read_group`].
+    pub fn batches(
+        &self,
+        group: usize,
+        columns: Option<&[&str]>,
+        slice: Option<(usize, usize)>,
+        batch_rows: usize,
+    ) -> Result<impl Iterator<Item = Result<RecordBatch>>> {
+        Ok(self.reader(group, columns, slice, batch_rows)?.1)
+    }
+
+    fn reader(
+        &self,
+        group: usize,
+        columns: Option<&[&str]>,
+        slice: Option<(usize, usize)>,
+        batch_rows: usize,
+    ) -> Result<(SchemaRef, impl Iterator<Item = Result<RecordBatch>>)> {
+        let fail = |cause: &dyn std::fmt::Display| unreadable(&self.path, self.owner, cause);
+        let file = File::open(&self.path).map_err(|e| Error::io("open", &self.path, &e))?;
+        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.meta.clone()).with_row_groups(vec![group]);
+        if let Some(names) = columns {
+            let mut roots = Vec::with_capacity(names.len());
+            for name in names {
+                roots.push(self.schema().index_of(name).map_err(|e| fail(&e))?);
+            }
+            let mask = ProjectionMask::roots(self.meta.metadata().file_metadata().schema_descr(), roots);
+            builder = builder.with_projection(mask);
+        }
+        if let Some((offset, limit)) = slice {
+            builder = builder.with_offset(offset).with_limit(limit);
+        }
+        let reader = builder.with_batch_size(batch_rows.max(1)).build().map_err(|e| fail(&e))?;
+        let (path, owner) = (self.path.clone(), self.owner);
+        Ok((reader_schema(&reader), reader.map(move |batch| batch.map_err(|e| unreadable(&path, owner, e)))))
+    }
+}
+
+fn reader_schema(reader: &parquet::arrow::arrow_reader::ParquetRecordBatchReader) -> SchemaRef {
+    use arrow::record_batch::RecordBatchReader;
+    reader.schema()
+}
+
+/// A row group encoded on some thread, ready to be appended.
+#[derive(Debug)]
+pub struct EncodedGroup(Vec<ArrowColumnChunk>);
+
+/// Encodes batches into row groups; shared by the threads of a stage.
+pub struct GroupEncoder {
+    factory: ArrowRowGroupWriterFactory,
+    schema: SchemaRef,
+    path: PathBuf,
+}
+
+impl GroupEncoder {
+    /// Encodes one batch as one row group.
+    ///
+    /// # Errors
+    /// A batch that does not fit the schema.
+    pub fn encode(&self, batch: &RecordBatch) -> Result<EncodedGroup> {
+        let fail = |e: parquet::errors::ParquetError| unreadable(&self.path, Owner::Ours, e);
+        let mut writers = self.factory.create_column_writers(0).map_err(fail)?.into_iter();
+        let mut chunks = Vec::new();
+        for (field, column) in self.schema.fields().iter().zip(batch.columns()) {
+            for leaf in compute_leaves(field, column).map_err(fail)? {
+                if let Some(mut writer) = writers.next() {
+                    writer.write(&leaf).map_err(fail)?;
+                    chunks.push(writer.close().map_err(fail)?);
+                }
+            }
+        }
+        Ok(EncodedGroup(chunks))
+    }
+}
+
+/// A Parquet file being written, row group after row group in order.
+pub struct GroupWriter {
+    writer: SerializedFileWriter<File>,
+    path: PathBuf,
+}
+
+fn write_error(path: &Path, cause: parquet::errors::ParquetError) -> Error {
+    match cause {
+        parquet::errors::ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
+            Ok(io) => Error::io("write", path, &io),
+            Err(other) => Error::Operator { path: path.to_path_buf(), doing: "write".to_owned(), cause: other.to_string(), hint: None },
+        },
+        other => Error::Operator { path: path.to_path_buf(), doing: "write".to_owned(), cause: other.to_string(), hint: None },
+    }
+}
+
+impl GroupWriter {
+    /// Creates the file; `metadata` goes into the schema's key-value pairs.
+    ///
+    /// # Errors
+    /// The file cannot be created.
+    pub fn create(path: &Path, schema: &Schema, metadata: &[(&str, String)]) -> Result<(GroupEncoder, GroupWriter)> {
+        let mut pairs = schema.metadata().clone();
+        pairs.extend(metadata.iter().map(|(k, v)| ((*k).to_owned(), v.clone())));
+        let schema: SchemaRef = Arc::new(Schema::new_with_metadata(schema.fields().clone(), pairs));
+        let file = File::create(path).map_err(|e| Error::io("create", path, &e))?;
+        // Sorted, so that the bytes do not depend on the order of a hash map.
+        let mut key_values: Vec<KeyValue> = metadata.iter().map(|(k, v)| KeyValue::new((*k).to_owned(), v.clone())).collect();
+        key_values.sort_by(|a, b| a.key.cmp(&b.key));
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_created_by("cfaudit".to_owned())
+            .set_key_value_metadata((!key_values.is_empty()).then_some(key_values))
+            .build();
+        let options = parquet::arrow::arrow_writer::ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
+        let writer = ArrowWriter::try_new_with_options(file, Arc::clone(&schema), options).map_err(|e| write_error(path, e))?;
+        let (writer, factory) = writer.into_serialized_writer().map_err(|e| write_error(path, e))?;
+        Ok((GroupEncoder { factory, schema, path: path.to_path_buf() }, GroupWriter { writer, path: path.to_path_buf() }))
+    }
+
+    /// Appends an encoded row group.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn append(&mut self, group: EncodedGroup) -> Result<()> {
+        let mut row_group = self.writer.next_row_group().map_err(|e| write_error(&self.path, e))?;
+        for chunk in group.0 {
+            chunk.append_to_row_group(&mut row_group).map_err(|e| write_error(&self.path, e))?;
+        }
+        row_group.close().map_err(|e| write_error(&self.path, e))?;
+        Ok(())
+    }
+
+    /// Writes the footer and makes sure that the bytes are on the disk.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn finish(self) -> Result<()> {
+        let path = self.path;
+        let file = self.writer.into_inner().map_err(|e| write_error(&path, e))?;
+        file.sync_all().map_err(|e| Error::io("write", &path, &e))
+    }
+}
+
+/// The Arrow schema of a result table.
+pub fn schema_of(def: &TableDef) -> Schema {
+    let fields: Vec<Field> = def
+        .columns
+        .iter()
+        .map(|c| {
+            let kind = match c.kind {
+                ColumnType::Text => DataType::Utf8,
+                ColumnType::Int => DataType::Int64,
+                ColumnType::Real => DataType::Float64,
+                ColumnType::Wide => DataType::Decimal128(38, 0),
+                ColumnType::Key => DataType::UInt64,
+            };
+            Field::new(c.name, kind, c.nullable)
+        })
+        .collect();
+    Schema::new(fields)
+}
+
+/// The metadata every result table carries.
+pub fn table_metadata(def: &TableDef) -> Vec<(&'static str, String)> {
+    vec![("cfaudit.table", def.name.to_owned()), ("cfaudit.version", def.version.to_string())]
+}
+
+/// Writes a small table, sorted by its key, to `<folder>/<name>.parquet`.
+///
+/// # Errors
+/// The disk refuses, or a cell does not fit its column.
+pub fn write_frame(folder: &Path, frame: &Frame) -> Result<()> {
+    let mut frame = frame.clone();
+    frame.sort();
+    let path = folder.join(format!("{}.parquet", frame.def.name));
+    let (encoder, mut writer) = GroupWriter::create(&path, &schema_of(frame.def), &table_metadata(frame.def))?;
+    for rows in frame.rows.chunks(TABLE_GROUP_ROWS) {
+        writer.append(encoder.encode(&frame_batch(frame.def, rows, &path)?)?)?;
+    }
+    writer.finish()
+}
+
+fn frame_batch(def: &TableDef, rows: &[Vec<Cell>], path: &Path) -> Result<RecordBatch> {
+    let misfit = |column: &str| Error::Operator {
+        path: path.to_path_buf(),
+        doing: "write".to_owned(),
+        cause: format!("a cell of column `{column}` has another type than the column, which is a bug in cfaudit"),
+        hint: None,
+    };
+    let mut columns: Vec<ArrayRef> = Vec::with_capacity(def.columns.len());
+    for (i, column) in def.columns.iter().enumerate() {
+        let cells = rows.iter().map(|row| &row[i]);
+        macro_rules! build {
+            ($builder:expr, $variant:ident) => {{
+                let mut builder = $builder;
+                for cell in cells {
+                    match cell {
+                        Cell::$variant(value) => builder.append_value(value.clone()),
+                        Cell::Null if column.nullable => builder.append_null(),
+                        _ => return Err(misfit(column.name)),
+                    }
+                }
+                Arc::new(builder.finish())
+            }};
+        }
+        columns.push(match column.kind {
+            ColumnType::Text => build!(StringBuilder::new(), Text),
+            ColumnType::Int => build!(Int64Builder::new(), Int),
+            ColumnType::Real => build!(Float64Builder::new(), Real),
+            ColumnType::Key => build!(UInt64Builder::new(), Key),
+            ColumnType::Wide => build!(Decimal128Builder::new().with_data_type(DataType::Decimal128(38, 0)), Wide),
+        });
+    }
+    RecordBatch::try_new(Arc::new(schema_of(def)), columns).map_err(|e| unreadable(path, Owner::Ours, e))
+}
+
+/// A column of a long table, a batch at a time.
+#[derive(Debug, Clone)]
+pub enum LongColumn {
+    /// The same text in every row.
+    Same(String),
+    /// One of these texts per row.
+    Text(Vec<String>, Vec<u16>),
+    /// Whole numbers.
+    Int(Vec<Option<i64>>),
+    /// Numbers; NaN is null.
+    Real(Vec<f64>),
+    /// Keys.
+    Key(Vec<u64>),
+}
+
+/// Writes a table too long for a [`Frame`], such as `outcomes`. Rows are gathered into chunks of one size before they are encoded,
+/// so the bytes do not depend on how they arrive; a row group holds 250,000 rows.
+pub struct LongWriter {
+    encoder: GroupEncoder,
+    writer: GroupWriter,
+    def: &'static TableDef,
+    path: PathBuf,
+    open: Option<OpenGroup>,
+    waiting: Vec<RecordBatch>,
+    n_waiting: usize,
+}
+
+struct OpenGroup {
+    columns: Vec<ArrowColumnWriter>,
+    rows: usize,
+}
+
+impl LongWriter {
+    /// Creates `<folder>/<name>.parquet`.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn create(folder: &Path, def: &'static TableDef) -> Result<Self> {
+        let path = folder.join(format!("{}.parquet", def.name));
+        let (encoder, writer) = GroupWriter::create(&path, &schema_of(def), &table_metadata(def))?;
+        Ok(LongWriter { encoder, writer, def, path, open: None, waiting: Vec::new(), n_waiting: 0 })
+    }
+
+    /// Appends `n` rows.
+    ///
+    /// # Errors
+    /// The disk refuses, or a column does not fit the table.
+    pub fn push(&mut self, n: usize, columns: Vec<LongColumn>) -> Result<()> {
+        self.waiting.push(long_batch(self.def, n, columns, &self.path)?);
+        self.n_waiting += n;
+        while self.n_waiting >= LONG_CHUNK_ROWS {
+            self.write(LONG_CHUNK_ROWS)?;
+        }
+        Ok(())
+    }
+
+    /// Encodes the first `n` waiting rows.
+    fn write(&mut self, n: usize) -> Result<()> {
+        let fail = |e: &dyn std::fmt::Display| unreadable(&self.path, Owner::Ours, e);
+        let all = concat_batches(&Arc::new(schema_of(self.def)), &self.waiting).map_err(|e| fail(&e))?;
+        let chunk = all.slice(0, n);
+        self.waiting = vec![all.slice(n, all.num_rows() - n)];
+        self.n_waiting -= n;
+        let mut open = match self.open.take() {
+            Some(open) => open,
+            None => OpenGroup { columns: self.encoder.factory.create_column_writers(0).map_err(|e| fail(&e))?, rows: 0 },
+        };
+        let mut writers = open.columns.iter_mut();
+        for (field, column) in self.encoder.schema.fields().iter().zip(chunk.columns()) {
+            for leaf in compute_leaves(field, column).map_err(|e| fail(&e))? {
+                if let Some(writer) = writers.next() {
+                    writer.write(&leaf).map_err(|e| fail(&e))?;
+                }
+            }
+        }
+        open.rows += n;
+        if open.rows >= LONG_GROUP_ROWS {
+            return self.close(open);
+        }
+        self.open = Some(open);
+        Ok(())
+    }
+
+    fn close(&mut self, open: OpenGroup) -> Result<()> {
+        let chunks = open.columns.into_iter().map(ArrowColumnWriter::close).collect::<Result<Vec<_>, _>>();
+        self.writer.append(EncodedGroup(chunks.map_err(|e| unreadable(&self.path, Owner::Ours, e))?))
+    }
+
+    /// Writes what is left and the footer.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn finish(mut self) -> Result<()> {
+        if self.n_waiting > 0 {
+            self.write(self.n_waiting)?;
+        }
+        if let Some(open) = self.open.take() {
+            self.close(open)?;
+        }
+        self.writer.finish()
+    }
+}
+
+fn long_batch(def: &TableDef, n: usize, columns: Vec<LongColumn>, path: &Path) -> Result<RecordBatch> {
+    let arrays: Vec<ArrayRef> = columns
+        .into_iter()
+        .map(|column| -> ArrayRef {
+            match column {
+                LongColumn::Same(text) => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(text, n))),
+                LongColumn::Text(words, at) => {
+                    Arc::new(StringArray::from_iter(at.iter().map(|&i| words.get(usize::from(i)).map(String::as_str))))
+                }
+                LongColumn::Int(values) => Arc::new(Int64Array::from(values)),
+                LongColumn::Real(values) => Arc::new(Float64Array::from_iter(values.iter().map(|v| (!v.is_nan()).then_some(*v)))),
+                LongColumn::Key(values) => Arc::new(UInt64Array::from(values)),
+            }
+        })
+        .collect();
+    RecordBatch::try_new(Arc::new(schema_of(def)), arrays).map_err(|e| unreadable(path, Owner::Ours, e))
+}
+
+/// Reads `<folder>/<name>.parquet`; an absent file is an empty table.
+///
+/// # Errors
+/// A damaged file, or a table of another version.
+pub fn read_frame(folder: &Path, def: &'static TableDef) -> Result<Frame> {
+    let path = folder.join(format!("{}.parquet", def.name));
+    let mut frame = Frame::new(def);
+    if !path.exists() {
+        return Ok(frame);
+    }
+    let file = ParquetFile::open(&path, Owner::Ours)?;
+    let version = table_version(&file);
+    if version != Some(def.version) {
+        return Err(Error::Operator {
+            path,
+            doing: "read".to_owned(),
+            cause: format!(
+                "it is version {} of table `{}`, this program reads version {}",
+                version.map_or("?".to_owned(), |v| v.to_string()),
+                def.name,
+                def.version
+            ),
+            hint: Some("run the job again with this program, or read the folder with the one that wrote it".to_owned()),
+        });
+    }
+    for group in 0..file.n_groups() {
+        let batch = file.read_group(group, None)?;
+        let columns: Vec<ArrayRef> = def
+            .columns
+            .iter()
+            .map(|c| {
+                batch
+                    .column_by_name(c.name)
+                    .cloned()
+                    .ok_or_else(|| unreadable(file.path(), Owner::Ours, format!("column `{}` is missing", c.name)))
+            })
+            .collect::<Result<_>>()?;
+        for row in 0..batch.num_rows() {
+            let cells = def.columns.iter().zip(&columns).map(|(c, array)| cell(array, c.kind, row)).collect();
+            frame.push(cells);
+        }
+    }
+    Ok(frame)
+}
+
+fn table_version(file: &ParquetFile) -> Option<u32> {
+    let pairs = file.meta.metadata().file_metadata().key_value_metadata()?;
+    pairs.iter().find(|p| p.key == "cfaudit.version")?.value.as_ref()?.parse().ok()
+}
+
+fn cell(array: &ArrayRef, kind: ColumnType, row: usize) -> Cell {
+    if array.is_null(row) {
+        return Cell::Null;
+    }
+    match kind {
+        ColumnType::Text => array.as_string_opt::<i32>().map_or(Cell::Null, |a| Cell::Text(a.value(row).to_owned())),
+        ColumnType::Int => array.as_primitive_opt::<Int64Type>().map_or(Cell::Null, |a| Cell::Int(a.value(row))),
+        ColumnType::Real => array.as_primitive_opt::<Float64Type>().map_or(Cell::Null, |a| Cell::Real(a.value(row))),
+        ColumnType::Wide => array.as_primitive_opt::<Decimal128Type>().map_or(Cell::Null, |a| Cell::Wide(a.value(row))),
+        ColumnType::Key => array.as_primitive_opt::<UInt64Type>().map_or(Cell::Null, |a| Cell::Key(a.value(row))),
+    }
+}

@@ -1,0 +1,231 @@
+//! `manifest.json` and `summary.json`: what an output folder says about itself beside its tables.
+//!
+//! The manifest is deterministic: no times, no host, no absolute paths. It holds every word of the job that a reader of the tables
+//! needs (so that `report`, `gate` and `diff` work from a folder alone, on another machine, months later) and the hash of every other
+//! file of the folder; so its own hash is the fingerprint of an audit. Report and diff read it; the pipeline writes it.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `manifest.json`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Manifest {
+    /// Format of this file.
+    pub cfaudit: u32,
+    /// Version of the program that wrote the folder.
+    pub program: String,
+    /// Name of the job.
+    pub job: String,
+    /// First six hex digits of the hash of job and inputs.
+    pub run: String,
+    /// SHA-256 of `job.resolved.yaml`.
+    pub job_hash: String,
+    /// Set where generated stand-in data took the place of this catalog data set: no number is about real people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stand_in: Option<String>,
+    /// Words for the report.
+    pub words: Words,
+    /// The label; absent where the job has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<LabelWords>,
+    /// The sensitive attributes.
+    pub attributes: Vec<AttributeWords>,
+    /// The counterfactual sets.
+    pub counterfactuals: Vec<SetWords>,
+    /// The models.
+    pub models: Vec<ModelWords>,
+    /// Families of metrics measured.
+    pub families: Vec<String>,
+    /// Level of the intervals; absent where the job asks for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<f64>,
+    /// Replicates of the bootstrap.
+    pub bootstrap_samples: u64,
+    /// The seed.
+    pub seed: u64,
+    /// Numbers of rows.
+    pub rows: RowCounts,
+    /// What identifies a row: `row number`, or the column.
+    pub row_id: String,
+    /// How rows were split, in words.
+    pub split: String,
+    /// Input files with their hashes.
+    pub inputs: Vec<InputFile>,
+    /// Values given on the command line by `--set`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sets: Vec<String>,
+    /// The command that reproduces the folder.
+    pub command: String,
+    /// Version of every table.
+    pub tables: BTreeMap<String, u32>,
+    /// SHA-256 of every other file of the folder that does not vary between runs.
+    pub files: BTreeMap<String, String>,
+}
+
+/// Words for the report; none of them changes a number.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Words {
+    /// Title of the page.
+    pub title: String,
+    /// The decision that the model makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<String>,
+    /// Who answers for the audit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// Version of the audited model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Rows of a long table that the page shows.
+    pub rows_shown: u64,
+}
+
+/// The label in the job's words.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LabelWords {
+    /// The column.
+    pub column: String,
+    /// Values that count as positive.
+    pub positive: Vec<String>,
+    /// Values seen that count as negative.
+    pub negative: Vec<String>,
+    /// Whether the positive prediction is the one people want.
+    pub favourable_is_positive: bool,
+}
+
+/// A sensitive attribute.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AttributeWords {
+    /// Its name.
+    pub name: String,
+    /// Its groups in declared order.
+    pub groups: Vec<String>,
+    /// The reference group.
+    pub reference: String,
+}
+
+/// A counterfactual set.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SetWords {
+    /// Its name.
+    pub name: String,
+    /// Its strategy: `naive`, ...
+    pub strategy: String,
+    /// Its knobs as written in the resolved job, `name: value`.
+    pub knobs: Vec<String>,
+    /// The attributes it changes, one at a time.
+    pub attributes: Vec<String>,
+}
+
+/// A model.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelWords {
+    /// Its name.
+    pub name: String,
+    /// Its kind: `logistic`, `scores`, ...
+    pub kind: String,
+    /// One sentence on what it is: inputs, penalty, where scores come from.
+    pub words: String,
+    /// The threshold: a number, or `column C`.
+    pub threshold: String,
+    /// `ge` or `gt`.
+    pub threshold_rule: String,
+}
+
+/// Numbers of rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RowCounts {
+    /// Rows of the source.
+    pub source: u64,
+    /// Rows after filters and rules for missing values.
+    pub kept: u64,
+    /// Rows that train.
+    pub trained: u64,
+    /// Rows audited: the people of the report.
+    pub audited: u64,
+}
+
+/// An input file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct InputFile {
+    /// What it is: `data`, `include`, `scores NAME`.
+    pub what: String,
+    /// Its path as the job names it.
+    pub path: String,
+    /// SHA-256.
+    pub sha256: String,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// `summary.json`, and with `out` the line at the end of a run. Its keys never change their meaning.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// Format.
+    pub cfaudit: u32,
+    /// Name of the job.
+    pub job: String,
+    /// Id of the run.
+    pub run: String,
+    /// The output folder; not in `summary.json`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out: Option<String>,
+    /// fail, inconclusive, warn (a gate of level `warn` did not pass), pass, or `done` where the job has no gates.
+    pub verdict: String,
+    /// Exit status; in `summary.json` the one that the gates ask for, whatever `--gates` says, because no flag changes its bytes.
+    pub exit: u8,
+    /// Set where stand-in data were used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// Number of gates by verdict.
+    pub gates: GateTally,
+    /// The worst gate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst: Option<WorstGate>,
+    /// People audited.
+    pub rows: u64,
+    /// The page.
+    pub report: String,
+}
+
+/// Number of gates by verdict; `warn` counts gates of level `warn` that did not pass, in none of the others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GateTally {
+    /// Passed.
+    pub pass: u32,
+    /// Failed.
+    pub fail: u32,
+    /// Could not be decided.
+    pub inconclusive: u32,
+    /// Of level `warn` and not passed.
+    pub warn: u32,
+    /// Not judged.
+    pub skipped: u32,
+}
+
+/// The worst gate of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorstGate {
+    /// Its name.
+    pub gate: String,
+    /// The metric.
+    pub metric: String,
+    /// The value; null where it is undefined.
+    #[serde(default)]
+    pub value: Option<f64>,
+    /// Lower end of the interval; null = none.
+    #[serde(default)]
+    pub lo: Option<f64>,
+    /// Upper end of the interval; null = none.
+    #[serde(default)]
+    pub hi: Option<f64>,
+    /// Cases below the rate; null where the metric is no rate.
+    #[serde(default)]
+    pub n: Option<i64>,
+    /// The limit.
+    pub limit: f64,
+    /// pass, fail or inconclusive.
+    pub verdict: String,
+}

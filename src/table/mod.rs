@@ -1,0 +1,504 @@
+//! Every Parquet table this product writes: name, version, columns, units, who writes and who reads it.
+//!
+//! The tables are the product's public interface: users join them in DuckDB, Polars and pandas. So key columns are never null
+//! (the empty text means "all"), a value column is null only with a reason in `undefined`, rows are sorted by key, and the version
+//! of a table stands in its file's metadata. What is not known here: how a number was computed.
+
+pub mod io;
+pub mod manifest;
+pub mod ordered;
+
+/// The type of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnType {
+    /// UTF-8 text.
+    Text,
+    /// 64-bit integer.
+    Int,
+    /// 64-bit float.
+    Real,
+    /// Whole number of 38 digits, decimal(38, 0).
+    Wide,
+    /// Unsigned 64-bit integer.
+    Key,
+}
+
+/// One column of a table.
+#[derive(Debug, Clone, Copy)]
+pub struct ColumnDef {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type.
+    pub kind: ColumnType,
+    /// What it says, with its unit, and what null means where null is allowed.
+    pub meaning: &'static str,
+    /// Whether it may be null.
+    pub nullable: bool,
+}
+
+/// One table.
+#[derive(Debug, Clone, Copy)]
+pub struct TableDef {
+    /// Its name; the file is `tables/<name>.parquet`.
+    pub name: &'static str,
+    /// Raised whenever a column changes its meaning.
+    pub version: u32,
+    /// What one row stands for.
+    pub one_row_per: &'static str,
+    /// The first `n_key` columns are the key.
+    pub n_key: usize,
+    /// The columns, key first.
+    pub columns: &'static [ColumnDef],
+    /// The stage that writes it.
+    pub writer: &'static str,
+    /// Who reads it.
+    pub readers: &'static str,
+}
+
+impl TableDef {
+    /// Position of a column.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|c| c.name == name)
+    }
+}
+
+const fn text(name: &'static str, meaning: &'static str) -> ColumnDef {
+    ColumnDef { name, kind: ColumnType::Text, meaning, nullable: false }
+}
+
+const fn int(name: &'static str, meaning: &'static str) -> ColumnDef {
+    ColumnDef { name, kind: ColumnType::Int, meaning, nullable: false }
+}
+
+const fn real(name: &'static str, meaning: &'static str) -> ColumnDef {
+    ColumnDef { name, kind: ColumnType::Real, meaning, nullable: false }
+}
+
+const fn or_null(column: ColumnDef) -> ColumnDef {
+    ColumnDef { nullable: true, ..column }
+}
+
+const ARM: ColumnDef = text("arm", "experiment and arm, such as `augment/all`; empty for the plain audit");
+const MODEL: ColumnDef = text("model", "name of the model");
+const COUNTERFACTUAL: ColumnDef = text("counterfactual", "name of the counterfactual set; empty where none is involved");
+const SENSITIVE: ColumnDef = text("sensitive", "name of the sensitive attribute");
+const SCOPE: ColumnDef = text("scope", "group, total, pair, direction, difference: what from_group and to_group mean");
+const FROM_GROUP: ColumnDef =
+    text("from_group", "the group itself; of a pair the first (A); of a direction the factual group; empty = all");
+const TO_GROUP: ColumnDef = text("to_group", "of a pair the second (B); of a direction the counterfactual group; empty = all");
+const SLICE: ColumnDef = text("slice", "value of the `by` columns; empty = all rows");
+
+/// `metrics`: one row per key and metric.
+pub const METRICS: TableDef = TableDef {
+    name: "metrics",
+    version: 1,
+    one_row_per: "key and metric",
+    n_key: 9,
+    columns: &[
+        ARM,
+        MODEL,
+        COUNTERFACTUAL,
+        SENSITIVE,
+        SCOPE,
+        FROM_GROUP,
+        TO_GROUP,
+        SLICE,
+        text("metric", "id of the metric; `cfaudit explain ID` tells its formula"),
+        text("family", "family of the metric: performance, group, ccm, eccm, shift"),
+        or_null(real("value", "the metric; null = undefined, see `undefined`")),
+        text("undefined", "why the value is null; empty where it is not"),
+        or_null(int("numerator", "count on top of a rate; null where the metric is no rate of counts")),
+        or_null(int("denominator", "count below a rate; null where the metric is no rate of counts")),
+        int("n_rows", "people behind the value"),
+        or_null(real("lo", "lower end of the interval; null = none")),
+        or_null(real("hi", "upper end of the interval; null = none")),
+        or_null(real("level", "level of the interval; null = none")),
+        text("interval", "method of the interval: wilson, newcombe, katz, bootstrap; empty = none"),
+        text("ci_method", "the method in full, or why there is no interval"),
+        or_null(real("world_lo", "lower percentile across causal graphs; null = no graphs")),
+        or_null(real("world_hi", "upper percentile across causal graphs; null = no graphs")),
+        or_null(real("ideal", "the value without any disparity; null = none is stated")),
+        text("flags", "small_group, small_denominator; joined by `,`; empty = none"),
+        text("impaired_group", "the group put at a disadvantage by a value away from the ideal; empty = not stated"),
+    ],
+    writer: "measure",
+    readers: "gate, report, diff",
+};
+
+/// `counts`: one row per key and cell.
+pub const COUNTS: TableDef = TableDef {
+    name: "counts",
+    version: 1,
+    one_row_per: "key and cell",
+    n_key: 11,
+    columns: &[
+        ARM,
+        MODEL,
+        COUNTERFACTUAL,
+        SENSITIVE,
+        SCOPE,
+        FROM_GROUP,
+        TO_GROUP,
+        SLICE,
+        text("label", "1 = positive, 0 = negative, empty = no label"),
+        text("predicted", "factual prediction: 1 or 0"),
+        text("predicted_cf", "counterfactual prediction: 1, 0; empty where no counterfactual is involved"),
+        int("n", "factual rows or counterfactuals in the cell"),
+        ColumnDef {
+            name: "shift_sq",
+            kind: ColumnType::Wide,
+            meaning: "sum of squared score changes in units of 2^-52; null where no counterfactual is involved",
+            nullable: true,
+        },
+    ],
+    writer: "measure",
+    readers: "report, diff",
+};
+
+/// `score_shift`: one row per key, side and bin.
+pub const SCORE_SHIFT: TableDef = TableDef {
+    name: "score_shift",
+    version: 1,
+    one_row_per: "key, side and bin",
+    n_key: 10,
+    columns: &[
+        ARM,
+        MODEL,
+        COUNTERFACTUAL,
+        SENSITIVE,
+        SCOPE,
+        FROM_GROUP,
+        TO_GROUP,
+        SLICE,
+        text("side", "original, counterfactual, or change (counterfactual minus original)"),
+        real("bin_lo", "left edge of the bin, part of it; scores in [0, 1], changes in [-1, 1]"),
+        real("bin_hi", "right edge of the bin, part of it only in the last bin"),
+        int("n", "counterfactuals in the bin"),
+    ],
+    writer: "measure",
+    readers: "report",
+};
+
+/// `groups`: one row per attribute, group and slice.
+pub const GROUPS: TableDef = TableDef {
+    name: "groups",
+    version: 1,
+    one_row_per: "model, attribute, group and slice",
+    n_key: 4,
+    columns: &[
+        MODEL,
+        SENSITIVE,
+        text("group", "the group; empty = all declared groups"),
+        SLICE,
+        int("n", "audited rows of the group"),
+        or_null(int("n_positive", "of them with the positive label; null = no label in the job")),
+        int("n_predicted_positive", "of them with a positive prediction, with or without a label"),
+        int("n_missing_label", "of them without a label"),
+        int("n_missing_score", "of them without a score"),
+        int("n_missing_counterfactual_score", "of their counterfactuals without a score, over all sets"),
+        int("n_scores_equal_threshold", "of them with a score exactly at the threshold: the rule `threshold_rule` decides them"),
+    ],
+    writer: "measure",
+    readers: "report",
+};
+
+/// `gates`: one row per gate and direction judged.
+pub const GATES: TableDef = TableDef {
+    name: "gates",
+    version: 1,
+    one_row_per: "gate and direction judged",
+    n_key: 4,
+    columns: &[
+        text("gate", "name of the gate in the job"),
+        SENSITIVE,
+        FROM_GROUP,
+        TO_GROUP,
+        text("scope", "what the groups mean, as in `metrics`: total, group, pair, direction, difference"),
+        text("verdict", "pass, fail, inconclusive, skipped"),
+        text("level", "fail = counts for the exit status, warn = shown only"),
+        text("metric", "the metric judged"),
+        text("model", "the model judged"),
+        text("counterfactual", "the set judged; empty where none is involved"),
+        or_null(real("value", "the value; null = undefined")),
+        or_null(real("lo", "lower end of its interval; null = none")),
+        or_null(real("hi", "upper end of its interval; null = none")),
+        real("limit", "the limit"),
+        text("rule", "at_most or at_least, with what decides: interval or estimate"),
+        or_null(int("denominator", "cases below the rate; null where the metric is no rate")),
+        int("enough", "cases asked for before the gate decides"),
+        or_null(real("baseline_value", "value of the baseline; null = none involved")),
+        text("reason", "why, in words"),
+        int("job_line", "line of the gate in the job file; 0 = not known"),
+        int("decides", "1 for the row that decides the gate, 0 for others"),
+    ],
+    writer: "gate",
+    readers: "report, diff, exports",
+};
+
+/// `filters`: one row per step that can lose rows.
+pub const FILTERS: TableDef = TableDef {
+    name: "filters",
+    version: 1,
+    one_row_per: "step that can lose rows",
+    n_key: 1,
+    columns: &[
+        int("step", "position, from 1; 0 = the source itself"),
+        text("what", "the step, as the job writes it"),
+        int("rows_in", "rows before it"),
+        int("rows_out", "rows after it"),
+    ],
+    writer: "prepare",
+    readers: "report",
+};
+
+/// `issues`: one row per kind of problem met in the data that did not stop the run.
+pub const ISSUES: TableDef = TableDef {
+    name: "issues",
+    version: 1,
+    one_row_per: "kind of problem",
+    n_key: 3,
+    columns: &[
+        text("code", "word of a closed list; `cfaudit explain CODE` tells more"),
+        text("severity", "info or warning"),
+        text("where", "column, attribute, model or set"),
+        int("n", "how often"),
+        text("text", "what, in words"),
+    ],
+    writer: "prepare, score, measure",
+    readers: "report",
+};
+
+/// `outcomes` (in `rows/`): one row per counterfactual, model and set. In order of model, set and attribute, then of the source rows.
+pub const OUTCOMES: TableDef = TableDef {
+    name: "outcomes",
+    version: 1,
+    one_row_per: "row, direction, model and set",
+    n_key: 8,
+    columns: &[
+        ARM,
+        MODEL,
+        COUNTERFACTUAL,
+        SENSITIVE,
+        ColumnDef {
+            name: "row_key",
+            kind: ColumnType::Key,
+            meaning: "the row number, or the integer row id, or the xxh3-64 of its text",
+            nullable: false,
+        },
+        TO_GROUP,
+        int("cf_index", "number of the counterfactual among those of the row and group"),
+        int("fold", "fold in which the row was audited; 0 without folds"),
+        text("from_group", "the factual group"),
+        or_null(int("label", "1 = positive, 0 = negative; null = none")),
+        or_null(int("predicted", "factual prediction; null = no score")),
+        or_null(int("predicted_cf", "counterfactual prediction; null = no score")),
+        or_null(real("score", "factual score; null = missing")),
+        or_null(real("score_cf", "counterfactual score; null = missing")),
+    ],
+    writer: "count",
+    readers: "diff",
+};
+
+/// All tables, in the order of the documentation.
+pub const TABLES: &[&TableDef] = &[&METRICS, &COUNTS, &SCORE_SHIFT, &GROUPS, &GATES, &FILTERS, &ISSUES, &OUTCOMES];
+
+/// One value of a small table.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    /// Null.
+    Null,
+    /// Text.
+    Text(String),
+    /// Integer.
+    Int(i64),
+    /// Float.
+    Real(f64),
+    /// Wide integer.
+    Wide(i128),
+    /// Unsigned integer.
+    Key(u64),
+}
+
+impl From<&str> for Cell {
+    fn from(value: &str) -> Self {
+        Cell::Text(value.to_owned())
+    }
+}
+
+impl From<String> for Cell {
+    fn from(value: String) -> Self {
+        Cell::Text(value)
+    }
+}
+
+impl From<i64> for Cell {
+    fn from(value: i64) -> Self {
+        Cell::Int(value)
+    }
+}
+
+impl From<u64> for Cell {
+    /// Counts of rows fit an `i64`; anything larger is pinned to its end.
+    fn from(value: u64) -> Self {
+        Cell::Int(i64::try_from(value).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<f64> for Cell {
+    /// A number that is not finite has no place in a table: it becomes null.
+    fn from(value: f64) -> Self {
+        if value.is_finite() { Cell::Real(value) } else { Cell::Null }
+    }
+}
+
+impl<T: Into<Cell>> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Cell::Null, Into::into)
+    }
+}
+
+impl Cell {
+    fn rank(&self) -> u8 {
+        match self {
+            Cell::Null => 0,
+            Cell::Text(_) => 1,
+            Cell::Int(_) => 2,
+            Cell::Real(_) => 3,
+            Cell::Wide(_) => 4,
+            Cell::Key(_) => 5,
+        }
+    }
+
+    /// Order of cells of one column: text by bytes, numbers by size, null first.
+    pub fn order(&self, other: &Cell) -> std::cmp::Ordering {
+        match (self, other) {
+            (Cell::Text(a), Cell::Text(b)) => a.cmp(b),
+            (Cell::Int(a), Cell::Int(b)) => a.cmp(b),
+            (Cell::Real(a), Cell::Real(b)) => a.total_cmp(b),
+            (Cell::Wide(a), Cell::Wide(b)) => a.cmp(b),
+            (Cell::Key(a), Cell::Key(b)) => a.cmp(b),
+            (a, b) => a.rank().cmp(&b.rank()),
+        }
+    }
+}
+
+/// A small table in memory: what the stages after counting write and the report reads.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    /// What it is.
+    pub def: &'static TableDef,
+    /// Its rows; every row has one cell per column of `def`.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+impl Frame {
+    /// An empty table.
+    pub fn new(def: &'static TableDef) -> Self {
+        Frame { def, rows: Vec::new() }
+    }
+
+    /// Adds a row.
+    ///
+    /// # Panics
+    /// Where the row does not have one cell per column: a bug of the writer, never of the input.
+    pub fn push(&mut self, row: Vec<Cell>) {
+        assert_eq!(row.len(), self.def.columns.len(), "a row of `{}` needs one cell per column", self.def.name);
+        self.rows.push(row);
+    }
+
+    /// Sorts the rows by key.
+    pub fn sort(&mut self) {
+        let n_key = self.def.n_key;
+        self.rows.sort_by(|a, b| {
+            a[..n_key].iter().zip(&b[..n_key]).map(|(x, y)| x.order(y)).find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+        });
+    }
+
+    /// The rows with access by column name.
+    pub fn records(&self) -> impl Iterator<Item = Record<'_>> {
+        self.rows.iter().map(|cells| Record { def: self.def, cells })
+    }
+}
+
+/// One row of a [`Frame`], read by column name. A name that the table does not have reads as null.
+#[derive(Debug, Clone, Copy)]
+pub struct Record<'a> {
+    def: &'static TableDef,
+    cells: &'a [Cell],
+}
+
+impl<'a> Record<'a> {
+    fn cell(&self, column: &str) -> &'a Cell {
+        self.def.column(column).map_or(&Cell::Null, |i| &self.cells[i])
+    }
+
+    /// The text of a column; empty where it is null.
+    pub fn text(&self, column: &str) -> &'a str {
+        match self.cell(column) {
+            Cell::Text(value) => value,
+            _ => "",
+        }
+    }
+
+    /// The number of a column; none where it is null.
+    pub fn real(&self, column: &str) -> Option<f64> {
+        match self.cell(column) {
+            Cell::Real(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The whole number of a column; none where it is null.
+    pub fn int(&self, column: &str) -> Option<i64> {
+        match self.cell(column) {
+            Cell::Int(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The wide whole number of a column; none where it is null.
+    pub fn wide(&self, column: &str) -> Option<i128> {
+        match self.cell(column) {
+            Cell::Wide(value) => Some(*value),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cell, Frame, GROUPS, TABLES};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_list_of_tables_is_sound() {
+        let mut names = BTreeSet::new();
+        for table in TABLES {
+            assert!(names.insert(table.name), "{} stands twice", table.name);
+            assert!(table.n_key > 0 && table.n_key <= table.columns.len(), "{}", table.name);
+            let mut columns = BTreeSet::new();
+            for (i, column) in table.columns.iter().enumerate() {
+                assert!(columns.insert(column.name), "{}.{} stands twice", table.name, column.name);
+                assert!(!column.meaning.is_empty(), "{}.{}", table.name, column.name);
+                assert!(i >= table.n_key || !column.nullable, "{}.{} is a key", table.name, column.name);
+                assert!(!column.nullable || column.meaning.contains("null"), "{}.{} must say what null means", table.name, column.name);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_sort_by_key() {
+        let row = |group: &str| {
+            let mut cells = vec![Cell::from("m"), Cell::from("sex"), Cell::from(group), Cell::from("")];
+            cells.extend((0..7).map(|_| Cell::Int(0)));
+            cells
+        };
+        let mut frame = Frame::new(&GROUPS);
+        for group in ["b", "", "a"] {
+            frame.push(row(group));
+        }
+        frame.sort();
+        let groups: Vec<&str> = frame.records().map(|r| r.text("group")).collect();
+        assert_eq!(groups, ["", "a", "b"]);
+    }
+}
