@@ -1,0 +1,103 @@
+//! Sums of numbers as whole multiples of 2^-52, so that any order and any partition of the terms gives the same bits.
+//!
+//! Choice: a term is rounded to the nearest multiple, ties to even, before it is added. Scores in [0.5, 1] lose at most their last
+//! bit; a term below 2^-53 counts as zero. The error of a sum of n terms is at most n * 2^-53.
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A sum in units of 2^-52. Holds more than 2^63 terms of the largest allowed size.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fixed(i128);
+
+impl Serialize for Fixed {
+    /// Text, because most readers of JSON lose digits beyond 2^53.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Fixed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Fixed).map_err(D::Error::custom)
+    }
+}
+
+/// Units in one: 2^52.
+const UNITS: f64 = (1_u64 << 52) as f64;
+
+impl Fixed {
+    /// The empty sum.
+    pub const ZERO: Fixed = Fixed(0);
+
+    /// Adds a term; it must be finite and below 2^11 = 2048 in size, so that it fits 64 bits of units.
+    pub fn add(&mut self, term: f64) {
+        debug_assert!(term.abs() < 2048.0, "{term} is out of range");
+        self.0 += i128::from((term * UNITS).round_ties_even() as i64);
+    }
+
+    /// Adds a finite term of any size; one beyond 2^74 counts as 2^74. Slower than [`Fixed::add`].
+    pub fn add_wide(&mut self, term: f64) {
+        self.0 = self.0.saturating_add((term * UNITS).round_ties_even() as i128);
+    }
+
+    /// Adds another sum.
+    pub fn merge(&mut self, other: Fixed) {
+        self.0 += other.0;
+    }
+
+    /// The sum as a number, rounded once.
+    pub fn to_f64(self) -> f64 {
+        self.0 as f64 / UNITS
+    }
+
+    /// The sum in units of 2^-52, as tables hold it.
+    pub fn units(self) -> i128 {
+        self.0
+    }
+}
+
+impl std::ops::Sub for Fixed {
+    type Output = Fixed;
+
+    fn sub(self, other: Fixed) -> Fixed {
+        Fixed(self.0 - other.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fixed, UNITS};
+    use crate::num::seed::Stream;
+
+    fn one(term: f64) -> i128 {
+        let mut sum = Fixed::ZERO;
+        sum.add(term);
+        sum.units()
+    }
+
+    #[test]
+    fn terms_round_half_to_even() {
+        let unit = 1.0 / UNITS;
+        assert_eq!([one(0.5 * unit), one(1.5 * unit), one(2.5 * unit), one(-0.5 * unit), one(-1.5 * unit)], [0, 2, 2, 0, -2]);
+        assert_eq!([one(1.0), one(-1.0), one(2047.0)], [1 << 52, -(1 << 52), 2047 << 52]);
+    }
+
+    #[test]
+    fn any_order_gives_the_same_sum() {
+        let mut stream = Stream::new(2, "order");
+        let terms: Vec<f64> = (0..1000).map(|_| stream.u01() * 3.0 - 1.5).collect();
+        let (mut forward, mut parts) = (Fixed::ZERO, [Fixed::ZERO; 7]);
+        for (i, &term) in terms.iter().enumerate() {
+            forward.add(term);
+            parts[i % 7].add(term);
+        }
+        let mut merged = Fixed::ZERO;
+        for part in parts.iter().rev() {
+            merged.merge(*part);
+        }
+        assert_eq!(forward, merged);
+        assert!((forward.to_f64() - terms.iter().sum::<f64>()).abs() < 1e-12);
+    }
+}

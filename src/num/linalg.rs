@@ -1,0 +1,70 @@
+//! Cholesky factorisation and solution of small dense symmetric systems.
+
+/// A symmetric matrix of size `n`, its lower triangle by rows: entry (i, j) with j <= i stands at `i * (i + 1) / 2 + j`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Symmetric {
+    /// Number of rows.
+    pub n: usize,
+    /// The lower triangle by rows, `n * (n + 1) / 2` numbers.
+    pub lower: Vec<f64>,
+}
+
+impl Symmetric {
+    /// Position of entry (i, j), j <= i.
+    pub fn at(i: usize, j: usize) -> usize {
+        i * (i + 1) / 2 + j
+    }
+
+    /// Solves `A x = b` for a positive definite A by Cholesky, or `None` where A is not: a pivot is not above `1e-13` times the
+    /// largest diagonal entry.
+    pub fn solve(&self, b: &[f64]) -> Option<Vec<f64>> {
+        let n = self.n;
+        let largest = (0..n).map(|i| self.lower[Self::at(i, i)]).fold(0.0, f64::max);
+        let mut l = self.lower.clone();
+        for i in 0..n {
+            for j in 0..=i {
+                let dot: f64 = (0..j).map(|k| l[Self::at(i, k)] * l[Self::at(j, k)]).sum();
+                let rest = l[Self::at(i, j)] - dot;
+                l[Self::at(i, j)] = if i == j {
+                    if rest.is_nan() || rest <= 1e-13 * largest {
+                        return None;
+                    }
+                    rest.sqrt()
+                } else {
+                    rest / l[Self::at(j, j)]
+                };
+            }
+        }
+        let mut x = b.to_vec();
+        for i in 0..n {
+            let dot: f64 = (0..i).map(|k| l[Self::at(i, k)] * x[k]).sum();
+            x[i] = (x[i] - dot) / l[Self::at(i, i)];
+        }
+        for i in (0..n).rev() {
+            let dot: f64 = (i + 1..n).map(|k| l[Self::at(k, i)] * x[k]).sum();
+            x[i] = (x[i] - dot) / l[Self::at(i, i)];
+        }
+        Some(x)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Symmetric;
+
+    #[test]
+    fn solves_a_system_worked_by_hand() {
+        // [[4, 2, 0], [2, 5, 3], [0, 3, 6]] x = [8, 21, 24] has x = [1, 2, 3].
+        let a = Symmetric { n: 3, lower: vec![4.0, 2.0, 5.0, 0.0, 3.0, 6.0] };
+        let x = a.solve(&[8.0, 21.0, 24.0]).expect("positive definite");
+        for (got, want) in x.iter().zip([1.0, 2.0, 3.0]) {
+            assert!((got - want).abs() < 1e-12, "{x:?}");
+        }
+    }
+
+    #[test]
+    fn refuses_a_singular_matrix() {
+        let a = Symmetric { n: 2, lower: vec![1.0, 1.0, 1.0] };
+        assert_eq!(a.solve(&[1.0, 1.0]), None);
+    }
+}
