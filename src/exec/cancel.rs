@@ -1,0 +1,50 @@
+//! A flag that a signal raises and that long work looks at.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use crate::error::{Error, Result, Signal};
+
+/// Shared by all its clones. The binary raises it when a signal comes; stages end at the next [`Cancel::check`].
+#[derive(Debug, Clone, Default)]
+pub struct Cancel(Arc<AtomicU8>);
+
+const INTERRUPT: u8 = 1;
+const TERMINATE: u8 = 2;
+
+impl Cancel {
+    /// Asks all work to end. The first signal decides the exit status.
+    pub fn raise(&self, signal: Signal) {
+        let value = match signal {
+            Signal::Interrupt => INTERRUPT,
+            Signal::Terminate => TERMINATE,
+        };
+        // A second signal finds the flag raised; the first one stays.
+        let _ = self.0.compare_exchange(0, value, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Errs with [`Error::Interrupted`] once a signal came. Cheap: one atomic read.
+    pub fn check(&self) -> Result<()> {
+        match self.0.load(Ordering::Relaxed) {
+            INTERRUPT => Err(Error::Interrupted(Signal::Interrupt)),
+            TERMINATE => Err(Error::Interrupted(Signal::Terminate)),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cancel;
+    use crate::error::{Exit, Signal};
+
+    #[test]
+    fn the_first_signal_decides() {
+        let cancel = Cancel::default();
+        let other = cancel.clone();
+        assert!(cancel.check().is_ok());
+        other.raise(Signal::Terminate);
+        other.raise(Signal::Interrupt);
+        assert_eq!(cancel.check().unwrap_err().exit(), Exit::Terminated);
+    }
+}

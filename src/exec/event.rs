@@ -1,0 +1,198 @@
+//! What a run tells its observers: a closed list of events, and the clock text that goes with them.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+/// Something that happened. Serializes to a flat object of its fields, without its name: the log line of the JSON log is
+/// these fields beside `ts`, `level`, `event` ([`Event::name`]), `job` and `run`.
+///
+/// [`super::run`] sends the stage events; the caller of a run sends `run.start`, `gate.verdict`, `problem` and `run.end`;
+/// stages send `command.*` through [`super::StageContext::emit`]. A stage that fails has no `stage.end`: a `problem` follows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Event {
+    /// `run.start`: the job is read and checked, stages are about to run.
+    RunStart {
+        /// Name of the job.
+        job: String,
+        /// Id of the run: the first hex digits of the hash of job and inputs.
+        run: String,
+        /// Number of stages of the job.
+        total: u64,
+    },
+    /// `stage.cached`: the result of the stage is there already.
+    StageCached {
+        /// Id of the stage.
+        stage: String,
+        /// Rows that the stage did when it ran.
+        rows: u64,
+        /// Size of its result.
+        bytes: u64,
+    },
+    /// `stage.start`: the stage runs.
+    StageStart {
+        /// Id of the stage.
+        stage: String,
+        /// Why it runs, in words.
+        reason: String,
+    },
+    /// `stage.progress`: sent at most ten times a second.
+    StageProgress {
+        /// Id of the stage.
+        stage: String,
+        /// Rows done so far.
+        rows: u64,
+        /// Rows to do, where the stage knows.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        total: Option<u64>,
+        /// Milliseconds since the stage started.
+        ms: u64,
+    },
+    /// `stage.end`: the stage is done and its result is kept.
+    StageEnd {
+        /// Id of the stage.
+        stage: String,
+        /// Rows done.
+        rows: u64,
+        /// Size of its result.
+        bytes: u64,
+        /// Milliseconds that it took.
+        ms: u64,
+    },
+    /// `command.start`: a program of the user's starts.
+    CommandStart {
+        /// Id of the stage that starts it.
+        stage: String,
+        /// The program and its arguments.
+        text: String,
+    },
+    /// `command.end`: that program ended.
+    CommandEnd {
+        /// Id of the stage that started it.
+        stage: String,
+        /// Its exit status or the signal that ended it.
+        code: String,
+        /// Milliseconds that it took.
+        ms: u64,
+        /// The last lines that it wrote to its standard error; empty if none.
+        text: String,
+    },
+    /// `gate.verdict`: a gate was judged.
+    GateVerdict {
+        /// The verdict: `pass`, `fail`, `inconclusive`, `warn` or `skipped`.
+        code: String,
+        /// The gate's path in the job, such as `gates.four-fifths`.
+        path: String,
+        /// The gate's line in the job file, from 1.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        line: Option<u64>,
+        /// Question, value and limit in words.
+        text: String,
+    },
+    /// `problem`: something is wrong, or worth a warning.
+    Problem {
+        /// Word of the closed list of error codes.
+        code: String,
+        /// The path in the job or the file that it is about; empty if neither.
+        path: String,
+        /// Its line, from 1.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        line: Option<u64>,
+        /// What is wrong and what to do, in words.
+        text: String,
+    },
+    /// `run.end`: the last event of a run.
+    RunEnd {
+        /// The exit status, as a number in text.
+        code: String,
+        /// Milliseconds that the run took.
+        ms: u64,
+        /// The verdict or the error, in words.
+        text: String,
+    },
+}
+
+/// All names of events; logs hold no other.
+pub const EVENT_NAMES: &[&str] = &[
+    "run.start",
+    "stage.cached",
+    "stage.start",
+    "stage.progress",
+    "stage.end",
+    "command.start",
+    "command.end",
+    "gate.verdict",
+    "problem",
+    "run.end",
+];
+
+impl Event {
+    /// The dotted name, one of [`EVENT_NAMES`].
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::RunStart { .. } => "run.start",
+            Event::StageCached { .. } => "stage.cached",
+            Event::StageStart { .. } => "stage.start",
+            Event::StageProgress { .. } => "stage.progress",
+            Event::StageEnd { .. } => "stage.end",
+            Event::CommandStart { .. } => "command.start",
+            Event::CommandEnd { .. } => "command.end",
+            Event::GateVerdict { .. } => "gate.verdict",
+            Event::Problem { .. } => "problem",
+            Event::RunEnd { .. } => "run.end",
+        }
+    }
+}
+
+/// Listens to a run: bars on a terminal, lines in a log, a list in a test.
+pub trait Observer: Sync {
+    /// Called from the thread where the event happens; several threads may call at once.
+    fn on(&self, event: &Event);
+}
+
+/// A time as RFC 3339 text in UTC with milliseconds, such as `2026-11-20T05:15:00.250Z`; times before 1970 become 1970.
+pub fn utc_text(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (days, second) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
+    // Days to a date of the Gregorian calendar, after Howard Hinnant's `civil_from_days`: years start on 1 March, eras have 400 years.
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", since.subsec_millis())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::{EVENT_NAMES, Event, utc_text};
+
+    #[test]
+    fn names_and_fields() {
+        let event = Event::StageProgress { stage: "score/gbm".to_owned(), rows: 5, total: None, ms: 12 };
+        assert!(EVENT_NAMES.contains(&event.name()));
+        assert_eq!(serde_json::to_string(&event).unwrap(), r#"{"stage":"score/gbm","rows":5,"ms":12}"#);
+    }
+
+    #[test]
+    fn times() {
+        // `date -u -d @N --rfc-3339=seconds`.
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00.250Z"),
+            (951_782_399, "2000-02-28T23:59:59.250Z"),
+            (951_782_400, "2000-02-29T00:00:00.250Z"),
+            (1_709_251_199, "2024-02-29T23:59:59.250Z"),
+            (1_735_689_599, "2024-12-31T23:59:59.250Z"),
+            (4_107_542_400, "2100-03-01T00:00:00.250Z"),
+        ] {
+            assert_eq!(utc_text(UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_millis(250)), text);
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! What makes a stage stale: the table of everything hashed, and why a stage runs again.
+//!
+//! The key of a stage is the SHA-256 of the parts below, each with its length. Equal key means equal result, on any machine.
+//!
+//! | Part | In the key | Why |
+//! | --- | --- | --- |
+//! | format of the store | yes | an entry of an older layout is never read |
+//! | `code` of the stage | yes | another version of cfaudit may compute otherwise |
+//! | kind and id | yes | tables carry the names of models and sets; two equal models must not share rows that name one of them |
+//! | inputs, names and values, in order | yes | knobs as canonical text, user files as content hashes |
+//! | keys of the needed stages, in order | yes | so a change anywhere above reaches every stage below |
+//! | contents of the needed stages | no | compared apart (below), so that all keys are known before anything runs |
+//! | times of files | no | a copied or touched file has the same rows |
+//! | absolute paths, name of the job | no | another folder, machine or job shares the result; pipelines give paths as written, or not at all |
+//! | threads, batch size, memory limit | no | they cannot change a byte |
+//!
+//! Beside its key an entry holds the hash of what each needed stage had written. A program of the user's that gives another
+//! result on a forced run keeps its key, and is seen by that hash: what rests on the old result runs again, and nothing does
+//! if the result is the same.
+//!
+//! Choice: a stage names the first difference in the order code, inputs, needs; one reason is what a reader can act on.
+
+use std::fmt;
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use super::disk::hash_texts;
+
+/// Layout of the store; raise it when `stage.json` or the key changes meaning.
+pub(super) const STORE_FORMAT: u32 = 1;
+
+/// Everything that goes into the key of one stage.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Fingerprint {
+    /// Id of the stage.
+    pub(super) id: String,
+    /// Kind of the stage.
+    pub(super) kind: String,
+    /// Version of the code behind it.
+    pub(super) code: String,
+    /// What it reads beside its needs: name to value.
+    pub(super) inputs: IndexMap<String, String>,
+    /// The stages it needs: id to key.
+    pub(super) needs: IndexMap<String, String>,
+}
+
+impl Fingerprint {
+    /// The key: 64 hex digits.
+    pub(super) fn key(&self) -> String {
+        let (format, n_inputs, n_needs) = (STORE_FORMAT.to_string(), self.inputs.len().to_string(), self.needs.len().to_string());
+        let head = ["cfaudit-stage", &format, &self.code, &self.kind, &self.id, &n_inputs];
+        let inputs = self.inputs.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]);
+        hash_texts(head.into_iter().chain(inputs).chain([n_needs.as_str()]).chain(self.needs.values().map(String::as_str)))
+    }
+
+    /// Why a stage with this fingerprint has no result, given its fingerprint in the job's last run.
+    pub(super) fn reason(&self, last: Option<&Fingerprint>) -> Reason {
+        let Some(last) = last else { return Reason::NeverRun };
+        if self.code != last.code {
+            return Reason::CodeChanged { old: last.code.clone(), new: self.code.clone() };
+        }
+        for (name, new) in &self.inputs {
+            match last.inputs.get(name) {
+                None => return Reason::InputAdded { name: name.clone(), new: new.clone() },
+                Some(old) if old != new => return Reason::InputChanged { name: name.clone(), old: old.clone(), new: new.clone() },
+                Some(_) => {}
+            }
+        }
+        if let Some((name, old)) = last.inputs.iter().find(|(name, _)| !self.inputs.contains_key(*name)) {
+            return Reason::InputRemoved { name: name.clone(), old: old.clone() };
+        }
+        for (id, key) in &self.needs {
+            match last.needs.get(id) {
+                None => return Reason::NeedAdded { id: id.clone() },
+                Some(old) if old != key => return Reason::NeedReran { id: id.clone() },
+                Some(_) => {}
+            }
+        }
+        if let Some(id) = last.needs.keys().find(|id| !self.needs.contains_key(*id)) {
+            return Reason::NeedRemoved { id: id.clone() };
+        }
+        // Equal in content: at most the order moved, or the result was removed from the store.
+        Reason::EntryMissing
+    }
+}
+
+/// Why a stage runs. `Display` says it in words, with the old and the new value shortened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// No run of this job knew the stage.
+    NeverRun,
+    /// Another version of cfaudit, or of this kind of stage.
+    CodeChanged {
+        /// Version before.
+        old: String,
+        /// Version now.
+        new: String,
+    },
+    /// An input has another value.
+    InputChanged {
+        /// Its name.
+        name: String,
+        /// Its value before.
+        old: String,
+        /// Its value now.
+        new: String,
+    },
+    /// An input is new.
+    InputAdded {
+        /// Its name.
+        name: String,
+        /// Its value.
+        new: String,
+    },
+    /// An input is gone.
+    InputRemoved {
+        /// Its name.
+        name: String,
+        /// Its last value.
+        old: String,
+    },
+    /// It needs a stage that it did not need before.
+    NeedAdded {
+        /// The needed stage.
+        id: String,
+    },
+    /// It no longer needs a stage.
+    NeedRemoved {
+        /// The stage.
+        id: String,
+    },
+    /// A needed stage ran, or will run, with another result.
+    NeedReran {
+        /// The needed stage.
+        id: String,
+    },
+    /// Nothing changed, but its result is no longer in the store.
+    EntryMissing,
+    /// Its result in the store is damaged.
+    EntryDamaged {
+        /// The file, relative to the entry.
+        file: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The user forced it.
+    Forced,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::NeverRun => write!(f, "never run"),
+            Reason::CodeChanged { old, new } => write!(f, "made by `{old}`, this is `{new}`"),
+            Reason::InputChanged { name, old, new } => {
+                let (old, new) = shorten_pair(old, new);
+                write!(f, "`{name}` changed from `{old}` to `{new}`")
+            }
+            Reason::InputAdded { name, new } => write!(f, "`{name}` is new: `{}`", shorten(new, 0)),
+            Reason::InputRemoved { name, old } => write!(f, "`{name}` is gone, it was `{}`", shorten(old, 0)),
+            Reason::NeedAdded { id } => write!(f, "now rests on `{id}`"),
+            Reason::NeedRemoved { id } => write!(f, "no longer rests on `{id}`"),
+            Reason::NeedReran { id } => write!(f, "rests on `{id}`, which changed"),
+            Reason::EntryMissing => write!(f, "its result is no longer in the cache"),
+            Reason::EntryDamaged { file, what } => write!(f, "its result in the cache is damaged: `{file}` {what}"),
+            Reason::Forced => write!(f, "forced"),
+        }
+    }
+}
+
+/// Characters of a value that a reason shows.
+const SHOWN: usize = 60;
+
+/// Both values from a little before their first difference on.
+fn shorten_pair(old: &str, new: &str) -> (String, String) {
+    if old.chars().count().max(new.chars().count()) <= SHOWN || is_hash(old) || is_hash(new) {
+        return (shorten(old, 0), shorten(new, 0));
+    }
+    let common = old.chars().zip(new.chars()).take_while(|(a, b)| a == b).count();
+    let from = common.saturating_sub(SHOWN / 3);
+    (shorten(old, from), shorten(new, from))
+}
+
+/// One line of at most [`SHOWN`] characters from character `from` on; of a hash its first 12 digits.
+fn shorten(value: &str, from: usize) -> String {
+    if is_hash(value) {
+        return value.chars().take(12).collect();
+    }
+    let mut rest = value.chars().skip(from).map(|c| if c.is_control() { ' ' } else { c });
+    let mut text = if from > 0 { "...".to_owned() } else { String::new() };
+    text.extend(rest.by_ref().take(SHOWN));
+    if rest.next().is_some() {
+        text.push_str("...");
+    }
+    text
+}
+
+fn is_hash(value: &str) -> bool {
+    value.len() == 64 && value.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fingerprint, Reason};
+
+    fn fingerprint(code: &str, inputs: &[(&str, &str)], needs: &[(&str, &str)]) -> Fingerprint {
+        let map = |pairs: &[(&str, &str)]| pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+        Fingerprint { id: "train/a".to_owned(), kind: "train".to_owned(), code: code.to_owned(), inputs: map(inputs), needs: map(needs) }
+    }
+
+    #[test]
+    fn every_part_moves_the_key() {
+        let base = fingerprint("1", &[("l2", "1"), ("seed", "42")], &[("split", "k")]);
+        let mut keys = vec![base.key()];
+        for changed in [
+            fingerprint("2", &[("l2", "1"), ("seed", "42")], &[("split", "k")]),
+            fingerprint("1", &[("l2", "2"), ("seed", "42")], &[("split", "k")]),
+            fingerprint("1", &[("seed", "42"), ("l2", "1")], &[("split", "k")]),
+            fingerprint("1", &[("l2", "1")], &[("split", "k")]),
+            fingerprint("1", &[("l2", "1"), ("seed", "42")], &[("split", "m")]),
+            fingerprint("1", &[("l2", "1"), ("seed", "42")], &[]),
+            Fingerprint { id: "train/b".to_owned(), ..base.clone() },
+            Fingerprint { kind: "fit".to_owned(), ..base.clone() },
+        ] {
+            keys.push(changed.key());
+        }
+        let n = keys.len();
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), n);
+        assert_eq!(base.key(), base.clone().key());
+    }
+
+    #[test]
+    fn reasons_in_words() {
+        let last = fingerprint("1", &[("l2", "1"), ("seed", "42")], &[("split", "k")]);
+        let check = |now: Fingerprint, words: &str| assert_eq!(now.reason(Some(&last)).to_string(), words);
+        check(fingerprint("2", &[], &[]), "made by `1`, this is `2`");
+        check(fingerprint("1", &[("l2", "0.5"), ("seed", "42")], &[("split", "k")]), "`l2` changed from `1` to `0.5`");
+        check(fingerprint("1", &[("omit", "race")], &[]), "`omit` is new: `race`");
+        check(fingerprint("1", &[("l2", "1")], &[]), "`seed` is gone, it was `42`");
+        check(fingerprint("1", &[("l2", "1"), ("seed", "42")], &[("split", "m")]), "rests on `split`, which changed");
+        check(fingerprint("1", &[("l2", "1"), ("seed", "42")], &[("prepare", "k")]), "now rests on `prepare`");
+        check(fingerprint("1", &[("l2", "1"), ("seed", "42")], &[]), "no longer rests on `split`");
+        check(last.clone(), "its result is no longer in the cache");
+        assert_eq!(last.reason(None), Reason::NeverRun);
+    }
+
+    #[test]
+    fn long_values_show_where_they_differ() {
+        let old = format!("{}é{}", "a".repeat(100), "b".repeat(100));
+        let new = format!("{}ü{}", "a".repeat(100), "b".repeat(100));
+        let text = Reason::InputChanged { name: "rows".to_owned(), old, new }.to_string();
+        assert!(text.contains('é') && text.contains('ü') && text.chars().count() < 180, "{text}");
+        let (old, new) = ("0".repeat(64), "1".repeat(64));
+        let text = Reason::InputChanged { name: "file".to_owned(), old, new }.to_string();
+        assert_eq!(text, "`file` changed from `000000000000` to `111111111111`");
+    }
+}

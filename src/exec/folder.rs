@@ -1,0 +1,304 @@
+//! The output folder: who may write it, and how a new one takes the place of the old in one step.
+//!
+//! A run claims its folder first and publishes at its end. The claim is a lock beside the folder (`.<name>.lock`) that the kernel
+//! takes back from a killed process. What may be replaced:
+//!
+//! | At the place | Claim |
+//! | --- | --- |
+//! | nothing, or an empty folder | granted |
+//! | a folder whose `manifest.json` names the same job | granted |
+//! | a folder whose `manifest.json` names another job | refused, unless `replace` |
+//! | any other folder, a file | always refused: it is not ours to delete |
+//!
+//! Publishing builds `.<name>.new-<pid>` beside the folder, brings it to the disk, and exchanges the two by one system call. Where
+//! the file system cannot exchange, the old folder is first renamed to `.<name>.old-<pid>`; should the process die between the
+//! two renames, the next claim puts it back. A folder is replaced as a whole: what others put into it goes with it.
+//!
+//! If all deterministic files are there already with the same bytes, only the extras (`run.json`, logs) are written.
+
+#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+use serde::Deserialize;
+
+use super::cancel::Cancel;
+use super::disk::{self, refuse};
+use super::lock::{Lock, holder};
+use super::store::STAGE_FILE;
+use crate::error::{Error, Result};
+
+/// A claimed output folder; the claim ends when this is dropped.
+#[derive(Debug)]
+pub struct OutputFolder {
+    /// As the user named it, for messages.
+    named: PathBuf,
+    folder: PathBuf,
+    parent: PathBuf,
+    name: String,
+    job: String,
+    replace: bool,
+    _lock: Lock,
+}
+
+/// What publishing did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Published {
+    /// There was no folder before, or an empty one.
+    Created,
+    /// The old folder was replaced.
+    Replaced,
+    /// The same files were there already; only the extras are new.
+    Unchanged,
+}
+
+/// What stands where the folder is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Nothing,
+    Empty,
+    Results,
+}
+
+/// As much of `manifest.json` as ownership needs.
+#[derive(Deserialize)]
+struct Owner {
+    job: String,
+}
+
+impl OutputFolder {
+    /// Claims `folder` for a job: locks it, mends what a killed run left and checks that it may be written. Errs with
+    /// [`Error::Operator`] if another process has it, it holds other things, or it cannot be made.
+    pub fn claim(folder: &Path, job: &str, replace: bool) -> Result<Self> {
+        let (parent, name) = locate(folder)?;
+        let lock_file = parent.join(format!(".{name}.lock"));
+        let Some(lock) = Lock::attempt(&lock_file)? else {
+            let who = holder(&lock_file).map_or_else(|| "another process".to_owned(), |pid| format!("process `{pid}`"));
+            let hint = "wait until that run ends, or give this one another folder with `--out`";
+            return Err(refuse("lock", folder, format!("{who} is writing it"), hint));
+        };
+        let claimed = OutputFolder {
+            named: folder.to_path_buf(),
+            folder: parent.join(&name),
+            parent,
+            name,
+            job: job.to_owned(),
+            replace,
+            _lock: lock,
+        };
+        claimed.mend()?;
+        claimed.standing()?;
+        Ok(claimed)
+    }
+
+    /// Where the folder is, with links resolved.
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Puts the files of `content` (all deterministic ones, with the `manifest.json` of the job among them) and the extras
+    /// (path below the folder, bytes) in place. On any error, and when cancelled, the old folder stays as it was.
+    ///
+    /// `content` may be the folder of a stage: the store's own `stage.json` stays behind.
+    pub fn publish(&self, content: &Path, extras: &[(String, Vec<u8>)], cancel: &Cancel) -> Result<Published> {
+        if owner(content)?.as_deref() != Some(&self.job) {
+            let hint = "this is a bug in cfaudit: a stage must write it";
+            return Err(refuse("publish", content, format!("it has no `manifest.json` of the job `{}`", self.job), hint));
+        }
+        for (name, _) in extras {
+            if !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
+                return Err(refuse("publish", Path::new(name), "it leads out of the output folder", "give a plain relative path"));
+            }
+        }
+        let mut files = disk::files_below(content)?;
+        files.retain(|file| file.name != STAGE_FILE);
+
+        let standing = self.standing()?;
+        if standing == Standing::Results && self.holds(&files, cancel)? {
+            self.renew_extras(extras)?;
+            return Ok(Published::Unchanged);
+        }
+        let new = self.beside("new");
+        let swapped = build(&new, &files, extras, cancel).and_then(|()| self.swap(&new, standing));
+        let synced = if swapped.is_ok() { disk::sync_folder(&self.parent) } else { Ok(()) };
+        // What is left at `new` is the half-made folder or the old one. Should this fail, the next claim removes it.
+        if let Err(e) = synced.and_then(|()| disk::remove_folder(&new)) {
+            tracing::warn!("{e}");
+        }
+        swapped?;
+        Ok(if standing == Standing::Results { Published::Replaced } else { Published::Created })
+    }
+
+    /// What stands at the place, or why it may not be replaced.
+    fn standing(&self) -> Result<Standing> {
+        match fs::symlink_metadata(&self.folder) {
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Standing::Nothing),
+            Err(e) => return Err(Error::io("read", &self.named, &e)),
+            Ok(meta) if !meta.is_dir() => {
+                return Err(refuse("write", &self.named, "a file is in the way", "remove it, or give another folder with `--out`"));
+            }
+            Ok(_) => {}
+        }
+        let mut entries = fs::read_dir(&self.folder).map_err(|e| Error::io("list", &self.named, &e))?;
+        if entries.next().is_none() {
+            return Ok(Standing::Empty);
+        }
+        match owner(&self.folder)? {
+            Some(job) if job == self.job || self.replace => Ok(Standing::Results),
+            Some(job) => {
+                let hint = "give another folder with `--out`, or `--replace` to delete those results";
+                Err(refuse("write", &self.named, format!("it holds the results of the job `{job}`"), hint))
+            }
+            None => {
+                let hint = "give another folder with `--out`, or empty this one yourself";
+                Err(refuse("write", &self.named, "it is not empty and has no `manifest.json` of cfaudit", hint))
+            }
+        }
+    }
+
+    /// Clears what a killed run left beside the folder. Nobody else writes there while we hold the lock.
+    fn mend(&self) -> Result<()> {
+        let mut old = self.leftovers("old")?;
+        if !old.is_empty() && !self.folder.try_exists().map_err(|e| Error::io("read", &self.named, &e))? {
+            disk::rename(&old.remove(0), &self.folder)?;
+        }
+        for leftover in old.into_iter().chain(self.leftovers("new")?) {
+            disk::remove_folder(&leftover)?;
+        }
+        Ok(())
+    }
+
+    /// `.<name>.<what>-<digits>` beside the folder, sorted.
+    fn leftovers(&self, what: &str) -> Result<Vec<PathBuf>> {
+        let prefix = format!(".{}.{what}-", self.name);
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.parent).map_err(|e| Error::io("list", &self.parent, &e))? {
+            let entry = entry.map_err(|e| Error::io("list", &self.parent, &e))?;
+            let name = entry.file_name();
+            let digits = name.to_str().and_then(|name| name.strip_prefix(&prefix)).unwrap_or_default();
+            if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
+                found.push(entry.path());
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
+    /// Whether the folder holds all these files with the same bytes. The manifest is among them and lists the others, so equal
+    /// manifests leave no result that the new run would lack.
+    fn holds(&self, files: &[disk::FileBelow], cancel: &Cancel) -> Result<bool> {
+        for file in files {
+            cancel.check()?;
+            if !disk::same_bytes(file, &self.folder.join(&file.name))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn renew_extras(&self, extras: &[(String, Vec<u8>)]) -> Result<()> {
+        let scratch = self.beside("new");
+        disk::make_folder(&scratch)?;
+        for (name, bytes) in extras {
+            let target = self.folder.join(name);
+            disk::make_folder(target.parent().unwrap_or(&self.folder))?;
+            disk::write_by_rename(&scratch.join("extra"), &target, bytes)?;
+        }
+        disk::remove_folder(&scratch)
+    }
+
+    /// Brings `new` to the place of the folder; afterwards the old folder, if any, stands at `new`.
+    fn swap(&self, new: &Path, standing: Standing) -> Result<()> {
+        let failed = |e: &std::io::Error| match e.kind() {
+            ErrorKind::ResourceBusy | ErrorKind::CrossesDevices => {
+                refuse("replace", &self.named, e.to_string(), "if it is a mount point, give a folder inside it with `--out`")
+            }
+            _ => Error::io("replace", &self.named, e),
+        };
+        match standing {
+            // A rename takes the place of an empty folder, too.
+            Standing::Nothing | Standing::Empty => fs::rename(new, &self.folder).map_err(|e| failed(&e))?,
+            Standing::Results => match renameat_with(CWD, new, CWD, &self.folder, RenameFlags::EXCHANGE) {
+                Ok(()) => {}
+                Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => self.swap_in_two_steps(new).map_err(|e| failed(&e))?,
+                Err(e) => return Err(failed(&e.into())),
+            },
+        }
+        Ok(())
+    }
+
+    /// For file systems without exchange.
+    fn swap_in_two_steps(&self, new: &Path) -> std::io::Result<()> {
+        let old = self.beside("old");
+        fs::rename(&self.folder, &old)?;
+        if let Err(e) = fs::rename(new, &self.folder) {
+            fs::rename(&old, &self.folder)?;
+            return Err(e);
+        }
+        if let Err(e) = fs::rename(&old, new) {
+            // The new folder is in place; the next claim removes the old one.
+            tracing::warn!("cannot remove `{}`: {e}", old.display());
+        }
+        Ok(())
+    }
+
+    fn beside(&self, what: &str) -> PathBuf {
+        self.parent.join(format!(".{}.{what}-{}", self.name, std::process::id()))
+    }
+}
+
+/// Parent and name of the folder, links resolved, so that two ways to name it meet in one lock. Makes the parent.
+fn locate(folder: &Path) -> Result<(PathBuf, String)> {
+    let resolved = match fs::canonicalize(folder) {
+        Ok(resolved) => resolved,
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            disk::make_folder(parent)?;
+            let parent = fs::canonicalize(parent).map_err(|e| Error::io("read", parent, &e))?;
+            folder.file_name().map_or(parent.clone(), |name| parent.join(name))
+        }
+        Err(e) => return Err(Error::io("read", folder, &e)),
+    };
+    match (resolved.parent(), resolved.file_name().and_then(|name| name.to_str())) {
+        (Some(parent), Some(name)) => Ok((parent.to_path_buf(), name.to_owned())),
+        _ => Err(refuse("write", folder, "it cannot be an output folder", "give a folder with a name in UTF-8 with `--out`")),
+    }
+}
+
+/// The job that a folder's `manifest.json` names; nothing if there is none, or it is not one of ours.
+fn owner(folder: &Path) -> Result<Option<String>> {
+    let text = disk::read_if_there(&folder.join("manifest.json"))?;
+    Ok(text.and_then(|text| serde_json::from_slice::<Owner>(&text).ok()).map(|owner| owner.job))
+}
+
+/// Makes the whole new folder and brings it to the disk.
+fn build(new: &Path, files: &[disk::FileBelow], extras: &[(String, Vec<u8>)], cancel: &Cancel) -> Result<()> {
+    disk::remove_folder(new)?;
+    disk::make_folder(new)?;
+    let mut folders = vec![new.to_path_buf()];
+    let mut target = |name: &str| -> Result<PathBuf> {
+        let target = new.join(name);
+        let folder = target.parent().unwrap_or(new).to_path_buf();
+        disk::make_folder(&folder)?;
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+        Ok(target)
+    };
+    for file in files {
+        cancel.check()?;
+        disk::copy(&file.path, &target(&file.name)?)?;
+    }
+    for (name, bytes) in extras {
+        disk::write(&target(name)?, bytes)?;
+    }
+    folders.iter().try_for_each(|folder| disk::sync_folder(folder))?;
+    cancel.check()
+}
+
+#[cfg(test)]
+mod tests;

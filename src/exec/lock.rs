@@ -1,0 +1,133 @@
+//! Lock files that a killed process cannot leave locked: the kernel holds the lock, the file only names the holder.
+
+#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+use super::disk::refuse;
+use crate::error::{Error, Result};
+
+/// A held lock; let go, and its file removed, when dropped.
+#[derive(Debug)]
+pub(super) struct Lock {
+    path: PathBuf,
+    /// Closing it lets go of the lock.
+    _file: File,
+}
+
+impl Lock {
+    /// The lock, or nothing if somebody else holds it.
+    pub(super) fn attempt(path: &Path) -> Result<Option<Lock>> {
+        loop {
+            let file = open(path)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(e)) => return Err(cannot_lock(path, &e)),
+            }
+            if let Some(lock) = Lock::sign(path, file)? {
+                return Ok(Some(lock));
+            }
+        }
+    }
+
+    /// The lock, as soon as nobody else holds it.
+    pub(super) fn wait(path: &Path) -> Result<Lock> {
+        loop {
+            let file = open(path)?;
+            match file.lock() {
+                Ok(()) => {}
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                Err(e) => return Err(cannot_lock(path, &e)),
+            }
+            if let Some(lock) = Lock::sign(path, file)? {
+                return Ok(lock);
+            }
+        }
+    }
+
+    /// Writes this process into the locked file; nothing if the file was removed by its last holder after we opened it.
+    fn sign(path: &Path, mut file: File) -> Result<Option<Lock>> {
+        let ours = file.metadata().map_err(|e| cannot_lock(path, &e))?;
+        match fs::metadata(path) {
+            Ok(there) if (there.dev(), there.ino()) == (ours.dev(), ours.ino()) => {}
+            Ok(_) => return Ok(None),
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(cannot_lock(path, &e)),
+        }
+        file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(|e| cannot_lock(path, &e))?;
+        Ok(Some(Lock { path: path.to_path_buf(), _file: file }))
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Still locked here, so nobody else's file can be hit; a file that stays does no harm.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// The process id that the holder wrote into its lock file.
+pub(super) fn holder(path: &Path) -> Option<u32> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+fn open(path: &Path) -> Result<File> {
+    OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path).map_err(|e| cannot_lock(path, &e))
+}
+
+fn cannot_lock(path: &Path, cause: &std::io::Error) -> Error {
+    if cause.kind() == ErrorKind::Unsupported || cause.raw_os_error() == Some(Errno::NOLCK.raw_os_error()) {
+        return refuse("lock", path, cause.to_string(), "this file system has no locks: keep output and cache on another disk");
+    }
+    Error::io("lock", path, cause)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Lock, holder};
+
+    #[test]
+    fn one_holder_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let first = Lock::attempt(&path).unwrap().unwrap();
+        assert_eq!(holder(&path), Some(std::process::id()));
+        assert!(Lock::attempt(&path).unwrap().is_none());
+        drop(first);
+        assert!(!path.exists());
+        assert!(Lock::attempt(&path).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_file_without_a_holder_does_not_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        std::fs::write(&path, "1234567\n").unwrap();
+        let _lock = Lock::attempt(&path).unwrap().unwrap();
+        assert_eq!(holder(&path), Some(std::process::id()));
+    }
+
+    #[test]
+    fn threads_take_turns() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let inside = std::sync::atomic::AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..50 {
+                        let _lock = Lock::wait(&path).unwrap();
+                        assert_eq!(inside.fetch_add(1, std::sync::atomic::Ordering::SeqCst), 0);
+                        inside.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
+                    }
+                });
+            }
+        });
+    }
+}

@@ -1,0 +1,386 @@
+//! Runs stages in order of need and tells observers; knows nothing of fairness.
+//!
+//! - A [`Stage`] is a value: an id, what it needs, what else makes it stale, and a function that writes files into a folder.
+//! - Its key is a hash of all that ([`fingerprint`]). If the [`store::Store`] holds the key, the stage is not run.
+//! - Stages run one after the other, in the order given; each may use all threads. [`plan`] says what [`run`] would do and why.
+//! - A stage that fails, or is interrupted, leaves nothing; those before it stay in the store, so the next run goes on there.
+//! - [`folder::OutputFolder`] is the last step of a run, outside of the stages: it puts finished files where the user wants them.
+//!
+//! The clock is read here and above, never below. What a stage computes, and from which settings, is the caller's concern.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use self::cancel::Cancel;
+use self::event::{Event, Observer, utc_text};
+use self::fingerprint::{Fingerprint, Reason};
+use self::store::{Entry, Found, Memory, Store};
+use crate::error::{Error, Place, Problem, Result};
+
+pub mod cancel;
+mod disk;
+pub mod event;
+pub mod fingerprint;
+pub mod folder;
+mod lock;
+pub mod store;
+
+/// One step of a job: equal fields give equal files, whatever machine, thread count or batch size.
+pub struct Stage<'a> {
+    /// Unique in the job, such as `train/logistic`.
+    pub id: String,
+    /// One of [`Options::kinds`], such as `train`.
+    pub kind: &'static str,
+    /// Version of the code that does the work: that of the crate and that of this kind of stage.
+    pub code: String,
+    /// Ids of earlier stages whose files it reads.
+    pub needs: Vec<String>,
+    /// What makes it stale besides: name, and canonical text or content hash. Names are unique; values hold no absolute path, and
+    /// neither thread count nor batch size.
+    pub inputs: Vec<(String, String)>,
+    /// Does the work: writes all results below [`StageContext::out`].
+    pub run: Box<Work<'a>>,
+}
+
+/// The work of a stage.
+pub type Work<'a> = dyn Fn(&StageContext<'_>) -> Result<()> + 'a;
+
+impl fmt::Debug for Stage<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stage").field("id", &self.id).field("needs", &self.needs).field("inputs", &self.inputs).finish_non_exhaustive()
+    }
+}
+
+/// How stages are run.
+#[derive(Debug, Clone)]
+pub struct Options<'a> {
+    /// Name of the job; it becomes part of a file name in the store.
+    pub job: &'a str,
+    /// All kinds of stages, in order.
+    pub kinds: &'a [&'a str],
+    /// Ends with the stages of this kind: leaves out stages of later kinds, and those that need them.
+    pub until: Option<&'a str>,
+    /// Runs stages of this kind, or the one with this id, even if their results are there. What rests on them runs again only
+    /// if their files changed.
+    pub force: Option<&'a str>,
+}
+
+/// What a stage sees of its run. All methods may be called from several threads.
+pub struct StageContext<'a> {
+    stage: &'a str,
+    out: &'a Path,
+    needs: BTreeMap<&'a str, &'a Path>,
+    observer: &'a dyn Observer,
+    cancel: &'a Cancel,
+    started: Instant,
+    rows: AtomicU64,
+    /// 0 while unknown.
+    total: AtomicU64,
+    /// Milliseconds after the start when progress may be told again.
+    next_report: AtomicU64,
+}
+
+/// A stage and what [`run`] would do with it.
+#[derive(Debug, Clone)]
+pub struct Planned {
+    /// Its id.
+    pub id: String,
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its key: 64 hex digits.
+    pub key: String,
+    /// Whether it would run.
+    pub state: State,
+}
+
+/// Whether a stage has its result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// The result is there. Should a needed stage run again with other files, it will yet run.
+    Cached {
+        /// Rows that the stage counted.
+        rows: u64,
+        /// Size of its files.
+        bytes: u64,
+    },
+    /// It would run, for this reason.
+    Stale(Reason),
+}
+
+/// What happened to one stage of a run; serializes for `run.json`.
+#[derive(Debug, Clone, Serialize)]
+pub struct StageRecord {
+    /// Its id.
+    pub id: String,
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its key: 64 hex digits.
+    pub key: String,
+    /// Whether the result was there already.
+    pub cached: bool,
+    /// Why it ran, in words; nothing if it did not.
+    pub reason: Option<String>,
+    /// When it began, as RFC 3339 text in UTC.
+    pub started: String,
+    /// Milliseconds that it took in this run.
+    pub ms: u64,
+    /// Rows that the stage counted, now or when it ran.
+    pub rows: u64,
+    /// Size of its files.
+    pub bytes: u64,
+    /// Where its files are, as long as the store is open.
+    #[serde(skip)]
+    pub folder: PathBuf,
+}
+
+/// A stage chosen for a run.
+struct Step<'s, 'a> {
+    stage: &'s Stage<'a>,
+    fingerprint: Fingerprint,
+    key: String,
+    forced: bool,
+}
+
+impl StageContext<'_> {
+    /// The folder to write to: empty at the start, kept when the stage returns `Ok`, removed otherwise.
+    pub fn out(&self) -> &Path {
+        self.out
+    }
+
+    /// The folder of a needed stage, to read from.
+    ///
+    /// # Panics
+    ///
+    /// If the stage did not name `id` among its needs: its key would not cover what it reads.
+    pub fn need(&self, id: &str) -> &Path {
+        match self.needs.get(id) {
+            Some(folder) => folder,
+            None => panic!("stage `{}` reads `{id}` without needing it", self.stage),
+        }
+    }
+
+    /// Errs with [`Error::Interrupted`] once a signal came; to be called often, such as once a batch.
+    pub fn check(&self) -> Result<()> {
+        self.cancel.check()
+    }
+
+    /// Sets how many rows there are to do; 0 means unknown.
+    pub fn set_total(&self, rows: u64) {
+        self.total.store(rows, Ordering::Relaxed);
+    }
+
+    /// Adds rows that were done since the last call of any thread.
+    pub fn progress(&self, rows: u64) {
+        let rows = self.rows.fetch_add(rows, Ordering::Relaxed).saturating_add(rows);
+        let ms = millis(self.started.elapsed());
+        let due = self.next_report.load(Ordering::Relaxed);
+        if ms >= due && self.next_report.compare_exchange(due, ms.saturating_add(100), Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            let total = Some(self.total.load(Ordering::Relaxed)).filter(|total| *total > 0);
+            self.observer.on(&Event::StageProgress { stage: self.stage.to_owned(), rows, total, ms });
+        }
+    }
+
+    /// Id of this stage, for events.
+    pub fn stage(&self) -> &str {
+        self.stage
+    }
+
+    /// Tells the observer of a command or a problem.
+    pub fn emit(&self, event: &Event) {
+        self.observer.on(event);
+    }
+}
+
+/// Says for each stage whether it would run, and why. Does no work and changes nothing.
+///
+/// Errs with [`Error::Job`] if `until` or `force` name nothing known, or the stages do not fit together.
+pub fn plan(stages: &[Stage<'_>], store: &Store, options: &Options<'_>) -> Result<Vec<Planned>> {
+    let memory = store.memory(options.job)?;
+    let mut entries = BTreeMap::new();
+    let mut planned = Vec::new();
+    for step in steps(stages, options)? {
+        let state = match find(&step, store, &memory, &entries)? {
+            Ok(entry) => {
+                let state = State::Cached { rows: entry.rows(), bytes: entry.bytes() };
+                entries.insert(step.stage.id.as_str(), entry);
+                state
+            }
+            Err(reason) => State::Stale(reason),
+        };
+        planned.push(Planned { id: step.stage.id.clone(), kind: step.stage.kind, key: step.key, state });
+    }
+    Ok(planned)
+}
+
+/// Runs all stages whose results are not there, in order, and returns what happened to each.
+///
+/// Errs as [`plan`] does, with the error of the first stage that fails, and with [`Error::Interrupted`] once `cancel` is raised.
+/// The observer gets the stage events only; those of the run as a whole are the caller's.
+pub fn run(
+    stages: &[Stage<'_>],
+    store: &Store,
+    options: &Options<'_>,
+    observer: &dyn Observer,
+    cancel: &Cancel,
+) -> Result<Vec<StageRecord>> {
+    let mut memory = store.memory(options.job)?;
+    let mut entries = BTreeMap::new();
+    let mut records = Vec::new();
+    for step in steps(stages, options)? {
+        cancel.check()?;
+        let (started, clock) = (SystemTime::now(), Instant::now());
+        let (entry, reason) = match find(&step, store, &memory, &entries)? {
+            Ok(entry) => {
+                observer.on(&Event::StageCached { stage: step.stage.id.clone(), rows: entry.rows(), bytes: entry.bytes() });
+                (entry, None)
+            }
+            Err(reason) => (run_stage(&step, store, &entries, &reason, observer, cancel)?, Some(reason)),
+        };
+        records.push(StageRecord {
+            id: step.stage.id.clone(),
+            kind: step.stage.kind,
+            key: step.key,
+            cached: reason.is_none(),
+            reason: reason.map(|reason| reason.to_string()),
+            started: utc_text(started),
+            ms: millis(clock.elapsed()),
+            rows: entry.rows(),
+            bytes: entry.bytes(),
+            folder: entry.folder.clone(),
+        });
+        entries.insert(step.stage.id.as_str(), entry);
+        if memory.0.get(&step.stage.id) != Some(&step.fingerprint) {
+            memory.0.insert(step.stage.id.clone(), step.fingerprint);
+            store.remember(options.job, &memory)?;
+        }
+    }
+    Ok(records)
+}
+
+/// Runs one stage and keeps its result.
+fn run_stage(
+    step: &Step<'_, '_>,
+    store: &Store,
+    entries: &BTreeMap<&str, Entry>,
+    reason: &Reason,
+    observer: &dyn Observer,
+    cancel: &Cancel,
+) -> Result<Entry> {
+    let stage = step.stage;
+    observer.on(&Event::StageStart { stage: stage.id.clone(), reason: reason.to_string() });
+    let draft = store.draft()?;
+    // In the order of the fingerprint, which names each need once.
+    let needs: Vec<(&str, &Entry)> =
+        step.fingerprint.needs.keys().filter_map(|id| entries.get_key_value(id.as_str())).map(|(id, entry)| (*id, entry)).collect();
+    let context = StageContext {
+        stage: &stage.id,
+        out: draft.path(),
+        needs: needs.iter().map(|(id, entry)| (*id, entry.folder.as_path())).collect(),
+        observer,
+        cancel,
+        started: Instant::now(),
+        rows: AtomicU64::new(0),
+        total: AtomicU64::new(0),
+        next_report: AtomicU64::new(0),
+    };
+    (stage.run)(&context)?;
+    cancel.check()?;
+    let (rows, started) = (context.rows.load(Ordering::Relaxed), context.started);
+    let needs: Vec<&Entry> = needs.into_iter().map(|(_, entry)| entry).collect();
+    // Only where the old entry was sound and yet not wanted does it have to go.
+    let replace = matches!(reason, Reason::Forced | Reason::NeedReran { .. });
+    drop(context);
+    let entry = store.keep(draft, &step.fingerprint, &needs, rows, replace)?;
+    observer.on(&Event::StageEnd { stage: stage.id.clone(), rows, bytes: entry.bytes(), ms: millis(started.elapsed()) });
+    Ok(entry)
+}
+
+/// The result of a stage, or why there is none. `entries` are the results of the stages before, as far as they are there.
+fn find(step: &Step<'_, '_>, store: &Store, memory: &Memory, entries: &BTreeMap<&str, Entry>) -> Result<Result<Entry, Reason>> {
+    if step.forced {
+        return Ok(Err(Reason::Forced));
+    }
+    Ok(match store.look(&step.key)? {
+        Found::Sound(entry) => match entry.outdated_need(entries) {
+            None => Ok(*entry),
+            Some(id) => Err(Reason::NeedReran { id }),
+        },
+        Found::Damaged { file, what } => Err(Reason::EntryDamaged { file, what }),
+        Found::Missing => Err(step.fingerprint.reason(memory.0.get(&step.stage.id))),
+    })
+}
+
+/// Checks the stages, gives each its key and leaves out those after `until`.
+fn steps<'s, 'a>(stages: &'s [Stage<'a>], options: &Options<'_>) -> Result<Vec<Step<'s, 'a>>> {
+    check(stages, options)?;
+    let last = options.until.and_then(|until| options.kinds.iter().position(|kind| *kind == until));
+    let mut keys: BTreeMap<&str, String> = BTreeMap::new();
+    let mut steps = Vec::new();
+    for stage in stages {
+        let late = last.is_some_and(|last| !options.kinds[..=last].contains(&stage.kind));
+        // A stage whose need is left out has no key for it, and is left out too.
+        let needs: Option<IndexMap<String, String>> =
+            stage.needs.iter().map(|id| Some((id.clone(), keys.get(id.as_str())?.clone()))).collect();
+        let Some(needs) = needs.filter(|_| !late) else { continue };
+        let inputs = stage.inputs.iter().cloned().collect();
+        let fingerprint = Fingerprint { id: stage.id.clone(), kind: stage.kind.to_owned(), code: stage.code.clone(), inputs, needs };
+        let key = fingerprint.key();
+        keys.insert(&stage.id, key.clone());
+        let forced = options.force.is_some_and(|force| force == stage.kind || force == stage.id);
+        steps.push(Step { stage, fingerprint, key, forced });
+    }
+    if let Some(force) = options.force.filter(|_| !steps.iter().any(|step| step.forced)) {
+        let known = options.kinds.iter().copied().filter(|kind| steps.iter().any(|step| step.stage.kind == *kind));
+        let known: Vec<&str> =
+            known.chain(steps.iter().map(|step| step.stage.id.as_str()).filter(|id| !options.kinds.contains(id))).collect();
+        return Err(unknown("--force", &format!("this run has no stage `{force}`"), &known));
+    }
+    Ok(steps)
+}
+
+/// All that is wrong with the stages or the word after `--until`.
+fn check(stages: &[Stage<'_>], options: &Options<'_>) -> Result<()> {
+    if let Some(until) = options.until.filter(|until| !options.kinds.contains(until)) {
+        return Err(unknown("--until", &format!("there is no stage `{until}`"), options.kinds));
+    }
+    let mut problems = Vec::new();
+    let mut problem = |code, what| problems.push(Problem { code, path: String::new(), place: None, what, hint: None });
+    for (i, stage) in stages.iter().enumerate() {
+        let earlier = |id: &str| stages[..i].iter().any(|stage| stage.id == id);
+        if earlier(&stage.id) {
+            problem("duplicate-stage", format!("two stages are called `{}`", stage.id));
+        }
+        if !options.kinds.contains(&stage.kind) {
+            problem("stage-graph", format!("stage `{}` is of the unknown kind `{}`", stage.id, stage.kind));
+        }
+        for need in stage.needs.iter().filter(|need| !earlier(need)) {
+            problem("stage-graph", format!("stage `{}` needs `{need}`, which no stage before it makes", stage.id));
+        }
+        for (i, (name, _)) in stage.inputs.iter().enumerate() {
+            if stage.inputs[..i].iter().any(|(other, _)| other == name) {
+                problem("stage-graph", format!("stage `{}` has two inputs called `{name}`", stage.id));
+            }
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(Error::Job(problems)) }
+}
+
+/// A word on the command line that names no stage.
+fn unknown(flag: &str, what: &str, known: &[&str]) -> Error {
+    let place = Some(Place { file: flag.to_owned(), line: 0, column: 0 });
+    let hint = Some(format!("known are {}", known.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")));
+    Error::Job(vec![Problem { code: "unknown-stage", path: String::new(), place, what: what.to_owned(), hint }])
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

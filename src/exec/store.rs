@@ -1,0 +1,433 @@
+//! Stage results by key: whole entries or none, checked when they are found, shared by all jobs and safe to delete.
+//!
+//! ```text
+//! <root>/lock                     held while a session folder is made or swept
+//! <root>/tmp/<pid>-<n>/           session of one process, locked as long as it lives; results are made here
+//! <root>/<first 2 hex>/<key>/     one entry: the files of the stage and stage.json
+//! <root>/jobs/<job>.json          fingerprints of the job's last run, for the reasons alone
+//! ```
+//!
+//! An entry is made in the session, its files and `stage.json` are brought to the disk, and then the folder is renamed: a killed
+//! run leaves only a session whose lock is free, and the next run sweeps it away. The kernel's lock decides, not the process
+//! id: containers that share a store all call themselves process 1.
+//!
+//! Two runs may make the same entry at once. Both are right, the first stays.
+//!
+//! A hit reads `stage.json` and compares the size of every file. Choice: it does not hash them again; that would cost a pass over
+//! all data on every run, and a rename after `fsync` leaves no torn file to find.
+
+#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use super::disk::{self, FileBelow};
+use super::fingerprint::Fingerprint;
+use super::lock::Lock;
+use crate::error::{Error, Result};
+
+/// Name of the file in each entry that describes it; stages must not write a file of this name.
+pub const STAGE_FILE: &str = "stage.json";
+
+/// A store of stage results, open for this process. Dropping it ends the session and removes what is unfinished.
+#[derive(Debug)]
+pub struct Store {
+    /// Holds the entries and `jobs/`.
+    root: PathBuf,
+    session: PathBuf,
+    next: AtomicU64,
+    /// Tells other processes that the session lives.
+    _lock: Lock,
+}
+
+/// One result in the store.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    /// Where its files are.
+    pub(super) folder: PathBuf,
+    about: About,
+}
+
+/// What looking for a key gives.
+#[derive(Debug)]
+pub(super) enum Found {
+    Missing,
+    Damaged { file: String, what: String },
+    Sound(Box<Entry>),
+}
+
+/// A folder of the session in which a result is being made; removed when dropped.
+#[derive(Debug)]
+pub(super) struct Draft(PathBuf);
+
+/// Fingerprints of a job's stages when they were last run or found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Memory(pub(super) BTreeMap<String, Fingerprint>);
+
+/// Content of `stage.json`. No times: equal work gives equal bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct About {
+    key: String,
+    #[serde(flatten)]
+    fingerprint: Fingerprint,
+    /// Hash of what each needed stage had written, in the order of `needs`.
+    need_outputs: Vec<String>,
+    rows: u64,
+    files: BTreeMap<String, FileMark>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct FileMark {
+    bytes: u64,
+    sha256: String,
+}
+
+impl Store {
+    /// Opens the store below `root`, making it if need be, and sweeps away what dead processes left.
+    pub fn open(root: &Path) -> Result<Self> {
+        let tmp = root.join("tmp");
+        disk::make_folder(&tmp)?;
+        let _turn = Lock::wait(&root.join("lock"))?;
+        sweep(&tmp)?;
+        let (session, lock) = begin_session(&tmp)?;
+        Ok(Store { root: root.to_path_buf(), session, next: AtomicU64::new(0), _lock: lock })
+    }
+
+    /// A store that lasts as long as this value (`--cache off`): it lives in a session below `root`, beside the entries
+    /// there but blind to them. Should the process be killed, the next one to open `root` removes it.
+    pub fn temporary(root: &Path) -> Result<Self> {
+        let mut store = Store::open(root)?;
+        store.root = store.session.join("store");
+        disk::make_folder(&store.root)?;
+        Ok(store)
+    }
+
+    pub(super) fn look(&self, key: &str) -> Result<Found> {
+        let folder = self.folder(key);
+        let damaged = |file: &str, what: &str| Ok(Found::Damaged { file: file.to_owned(), what: what.to_owned() });
+        if !folder.try_exists().map_err(|e| Error::io("read", &folder, &e))? {
+            return Ok(Found::Missing);
+        }
+        let Some(text) = disk::read_if_there(&folder.join(STAGE_FILE))? else { return damaged(STAGE_FILE, "is missing") };
+        let Ok(about) = serde_json::from_slice::<About>(&text) else { return damaged(STAGE_FILE, "cannot be read") };
+        if about.key != key || about.fingerprint.key() != key {
+            return damaged(STAGE_FILE, "describes another stage");
+        }
+        for (name, mark) in &about.files {
+            let path = folder.join(name);
+            match fs::metadata(&path) {
+                Ok(meta) if meta.is_file() && meta.len() == mark.bytes => {}
+                Ok(meta) => return damaged(name, &format!("has {} bytes in place of {}", meta.len(), mark.bytes)),
+                Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return damaged(name, "is missing"),
+                Err(e) => return Err(Error::io("read", &path, &e)),
+            }
+        }
+        Ok(Found::Sound(Box::new(Entry { folder, about })))
+    }
+
+    /// An empty folder for a new result.
+    pub(super) fn draft(&self) -> Result<Draft> {
+        let folder = self.scratch();
+        disk::make_folder(&folder)?;
+        Ok(Draft(folder))
+    }
+
+    /// Makes a draft the result of its stage. An entry that is there already stays, unless `replace` is set and it differs.
+    pub(super) fn keep(&self, draft: Draft, fingerprint: &Fingerprint, needs: &[&Entry], rows: u64, replace: bool) -> Result<Entry> {
+        let mut files = BTreeMap::new();
+        for FileBelow { name, path, bytes } in disk::files_below(&draft.0)? {
+            files.insert(name, FileMark { bytes, sha256: disk::sync_and_hash(&path)? });
+        }
+        let key = fingerprint.key();
+        let need_outputs = needs.iter().map(|need| need.output()).collect();
+        let about = About { key: key.clone(), fingerprint: fingerprint.clone(), need_outputs, rows, files };
+        let text = serde_json::to_vec_pretty(&about).expect("texts and numbers serialize");
+        disk::write(&draft.0.join(STAGE_FILE), &text)?;
+        disk::sync_folder(&draft.0)?;
+
+        let folder = self.folder(&key);
+        let shelf = folder.parent().unwrap_or(&self.root);
+        disk::make_folder(shelf)?;
+        loop {
+            match self.look(&key)? {
+                Found::Sound(there) if there.about == about || (!replace && there.about.need_outputs == about.need_outputs) => {
+                    return Ok(*there);
+                }
+                Found::Missing => {}
+                Found::Sound(_) | Found::Damaged { .. } => self.discard(&folder)?,
+            }
+            match fs::rename(&draft.0, &folder) {
+                Ok(()) => break,
+                // Another run was faster: look again.
+                Err(e) if matches!(e.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists) => {}
+                Err(e) => return Err(Error::io("write", &folder, &e)),
+            }
+        }
+        disk::sync_folder(shelf)?;
+        Ok(Entry { folder, about })
+    }
+
+    /// What is remembered of a job; nothing if that cannot be read, since only the words of reasons hang on it.
+    pub(super) fn memory(&self, job: &str) -> Result<Memory> {
+        let text = disk::read_if_there(&self.memory_file(job))?;
+        Ok(text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default())
+    }
+
+    pub(super) fn remember(&self, job: &str, memory: &Memory) -> Result<()> {
+        let file = self.memory_file(job);
+        disk::make_folder(&self.root.join("jobs"))?;
+        let text = serde_json::to_vec_pretty(memory).expect("texts serialize");
+        disk::write_by_rename(&self.scratch(), &file, &text)
+    }
+
+    /// Moves an entry aside in one step, then removes it; another run may have done so already.
+    fn discard(&self, folder: &Path) -> Result<()> {
+        let aside = self.scratch();
+        match fs::rename(folder, &aside) {
+            Ok(()) => disk::remove_folder(&aside),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+            Err(e) => Err(Error::io("remove", folder, &e)),
+        }
+    }
+
+    fn folder(&self, key: &str) -> PathBuf {
+        self.root.join(key.get(..2).unwrap_or(key)).join(key)
+    }
+
+    fn memory_file(&self, job: &str) -> PathBuf {
+        self.root.join("jobs").join(format!("{job}.json"))
+    }
+
+    /// A path of the session that nobody uses.
+    fn scratch(&self) -> PathBuf {
+        self.session.join(self.next.fetch_add(1, Ordering::Relaxed).to_string())
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        if let Err(e) = disk::remove_folder(&self.session) {
+            tracing::warn!("{e}");
+        }
+    }
+}
+
+impl Entry {
+    /// Hash of names and contents of its files.
+    pub(super) fn output(&self) -> String {
+        disk::hash_texts(self.about.files.iter().flat_map(|(name, mark)| [name.as_str(), mark.sha256.as_str()]))
+    }
+
+    /// The first needed stage whose result is no longer the one that this entry rests on; those not given are taken as unchanged.
+    pub(super) fn outdated_need(&self, needs: &BTreeMap<&str, Entry>) -> Option<String> {
+        let ids = self.about.fingerprint.needs.keys();
+        let changed = |id: &String, output: &String| needs.get(id.as_str()).is_some_and(|need| need.output() != *output);
+        ids.zip(&self.about.need_outputs).find(|(id, output)| changed(id, output)).map(|(id, _)| id.clone())
+    }
+
+    /// Rows that the stage counted.
+    pub(super) fn rows(&self) -> u64 {
+        self.about.rows
+    }
+
+    /// Size of all its files.
+    pub(super) fn bytes(&self) -> u64 {
+        self.about.files.values().fold(0, |sum, mark| sum.saturating_add(mark.bytes))
+    }
+}
+
+impl Draft {
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // Gone already if it became an entry.
+        if let Err(e) = disk::remove_folder(&self.0) {
+            tracing::warn!("{e}");
+        }
+    }
+}
+
+/// Removes the sessions whose lock nobody holds. The caller holds the store's lock, so none of them is just being made.
+fn sweep(tmp: &Path) -> Result<()> {
+    for entry in fs::read_dir(tmp).map_err(|e| Error::io("list", tmp, &e))? {
+        let session = entry.map_err(|e| Error::io("list", tmp, &e))?.path();
+        // What cannot be swept, such as another user's leftovers, does not concern this run.
+        let swept = match Lock::attempt(&session.join("lock")) {
+            Ok(Some(lock)) => {
+                let removed = disk::remove_folder(&session);
+                drop(lock);
+                removed
+            }
+            Ok(None) => Ok(()),
+            Err(e) => Err(e),
+        };
+        if let Err(e) = swept {
+            tracing::warn!("{e}");
+        }
+    }
+    Ok(())
+}
+
+/// Makes a session folder of this process and locks it. A name may be taken by another container's process of the same id.
+fn begin_session(tmp: &Path) -> Result<(PathBuf, Lock)> {
+    for n in 0_u64.. {
+        let session = tmp.join(format!("{}-{n}", std::process::id()));
+        match fs::create_dir(&session) {
+            Ok(()) => {
+                if let Some(lock) = Lock::attempt(&session.join("lock"))? {
+                    return Ok((session, lock));
+                }
+            }
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(Error::io("make the folder", &session, &e)),
+        }
+    }
+    unreachable!("2^64 names are not all taken")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use indexmap::IndexMap;
+
+    use super::{Entry, Found, Memory, STAGE_FILE, Store};
+    use crate::exec::fingerprint::Fingerprint;
+
+    fn fingerprint(id: &str) -> Fingerprint {
+        let inputs = IndexMap::from([("seed".to_owned(), "42".to_owned())]);
+        Fingerprint { id: id.to_owned(), kind: "train".to_owned(), code: "1".to_owned(), inputs, needs: IndexMap::new() }
+    }
+
+    fn fill(store: &Store, id: &str, text: &str, replace: bool) -> Entry {
+        let draft = store.draft().unwrap();
+        std::fs::create_dir(draft.path().join("part")).unwrap();
+        std::fs::write(draft.path().join("part/0"), text).unwrap();
+        store.keep(draft, &fingerprint(id), &[], 3, replace).unwrap()
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn kept_and_found_again() {
+        let root = tempfile::tempdir().unwrap();
+        let key = fingerprint("a").key();
+        let store = Store::open(root.path()).unwrap();
+        assert!(matches!(store.look(&key).unwrap(), Found::Missing));
+        let entry = fill(&store, "a", "rows", false);
+        assert_eq!((entry.rows(), entry.bytes()), (3, 4));
+        drop(store);
+        assert!(names(&root.path().join("tmp")).is_empty());
+        let Found::Sound(found) = Store::open(root.path()).unwrap().look(&key).unwrap() else { panic!("not found") };
+        assert_eq!(found.output(), entry.output());
+        assert_eq!(found.folder, root.path().join(&key[..2]).join(&key));
+    }
+
+    #[test]
+    fn damage_is_named_and_mended() {
+        let root = tempfile::tempdir().unwrap();
+        let store = Store::open(root.path()).unwrap();
+        let entry = fill(&store, "a", "rows", false);
+        let key = fingerprint("a").key();
+        let check = |damage: &dyn Fn(), file: &str, words: &str| {
+            damage();
+            match store.look(&key).unwrap() {
+                Found::Damaged { file: named, what } => assert_eq!((named.as_str(), what.as_str()), (file, words)),
+                other => panic!("{other:?}"),
+            }
+            fill(&store, "a", "rows", false);
+            assert!(matches!(store.look(&key).unwrap(), Found::Sound(_)));
+        };
+        let (part, about) = (entry.folder.join("part/0"), entry.folder.join(STAGE_FILE));
+        check(&|| std::fs::write(&part, "row").unwrap(), "part/0", "has 3 bytes in place of 4");
+        check(&|| std::fs::remove_dir_all(entry.folder.join("part")).unwrap(), "part/0", "is missing");
+        check(&|| std::fs::remove_file(&about).unwrap(), STAGE_FILE, "is missing");
+        check(&|| std::fs::write(&about, "{").unwrap(), STAGE_FILE, "cannot be read");
+        let other = std::fs::read_to_string(fill(&store, "b", "rows", false).folder.join(STAGE_FILE)).unwrap();
+        check(&|| std::fs::write(&about, &other).unwrap(), STAGE_FILE, "describes another stage");
+    }
+
+    #[test]
+    fn the_first_entry_stays_unless_replaced() {
+        let root = tempfile::tempdir().unwrap();
+        let store = Store::open(root.path()).unwrap();
+        let first = fill(&store, "a", "one", false);
+        assert_eq!(fill(&store, "a", "two", false).output(), first.output());
+        let second = fill(&store, "a", "two", true);
+        assert_ne!(second.output(), first.output());
+        assert_eq!(std::fs::read_to_string(first.folder.join("part/0")).unwrap(), "two");
+        assert_eq!(names(&store.session), ["lock"]);
+    }
+
+    #[test]
+    fn dead_sessions_are_swept_and_living_ones_stay() {
+        let root = tempfile::tempdir().unwrap();
+        let dead = root.path().join("tmp/1-0/7");
+        std::fs::create_dir_all(&dead).unwrap();
+        std::fs::write(dead.join("half.parquet"), "half").unwrap();
+        std::fs::write(root.path().join("tmp/1-0/lock"), "1\n").unwrap();
+        let first = Store::open(root.path()).unwrap();
+        assert!(!dead.exists());
+        let draft = first.draft().unwrap();
+        let second = Store::open(root.path()).unwrap();
+        assert!(draft.path().exists());
+        assert_ne!(first.session, second.session);
+    }
+
+    #[test]
+    fn a_temporary_store_leaves_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        fill(&Store::open(root.path()).unwrap(), "a", "rows", false);
+        let before = names(root.path());
+        let store = Store::temporary(root.path()).unwrap();
+        assert!(matches!(store.look(&fingerprint("a").key()).unwrap(), Found::Missing));
+        fill(&store, "a", "rows", false);
+        store.remember("job", &Memory::default()).unwrap();
+        drop(store);
+        assert_eq!(names(root.path()), before);
+        assert!(names(&root.path().join("tmp")).is_empty());
+    }
+
+    #[test]
+    fn many_writers_of_one_entry() {
+        let root = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..10 {
+                        fill(&Store::open(root.path()).unwrap(), "a", "rows", true);
+                    }
+                });
+            }
+        });
+        let store = Store::open(root.path()).unwrap();
+        assert!(matches!(store.look(&fingerprint("a").key()).unwrap(), Found::Sound(_)));
+        assert_eq!(names(&store.root.join("tmp")).len(), 1);
+    }
+
+    #[test]
+    fn memory_survives_and_damage_to_it_is_harmless() {
+        let root = tempfile::tempdir().unwrap();
+        let store = Store::open(root.path()).unwrap();
+        let mut memory = store.memory("job").unwrap();
+        assert_eq!(memory, Memory::default());
+        memory.0.insert("a".to_owned(), fingerprint("a"));
+        store.remember("job", &memory).unwrap();
+        assert_eq!(store.memory("job").unwrap(), memory);
+        std::fs::write(root.path().join("jobs/job.json"), "[").unwrap();
+        assert_eq!(store.memory("job").unwrap(), Memory::default());
+    }
+}
