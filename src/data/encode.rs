@@ -1,0 +1,310 @@
+//! The second pass of preparing: words become positions of levels, groups and labels, by what the survey found.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, Float64Array, Int8Array, Int64Array, RecordBatch, StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+};
+use arrow::datatypes::{DataType, Field, Schema};
+
+use crate::data::prepare::{AttributePlan, FeaturePlan, Issue, LabelPlan, MissingRule, Plan, Severity, SplitPlan};
+use crate::data::rows::feature_fields;
+use crate::data::source::{Slice, listed, nearest};
+use crate::data::survey::{Survey, Tally, kept};
+use crate::data::values::{Class, Values};
+use crate::data::{Attribute, Feature, Kind, Label, Layout, RowIdKind, row_id, split};
+use crate::error::{Error, Fault, Result};
+
+/// The text of the level that stands for a missing value under `missing: level`.
+pub(super) const MISSING_LEVEL: &str = "missing";
+
+/// Values that a label may have beside the positive ones.
+const MAX_LABELS: usize = 1_000;
+
+/// How many values a message lists.
+const SHOWN: usize = 10;
+
+/// How words become numbers.
+pub(super) struct Encoding {
+    layout: Layout,
+    /// For each feature the position of each level; empty for numbers.
+    levels: Vec<HashMap<String, u32>>,
+    /// For each attribute the group of each level of its feature.
+    groups: Vec<Vec<Option<u16>>>,
+    positive: Vec<String>,
+    roles: Option<HashMap<String, u8>>,
+}
+
+impl Encoding {
+    /// What follows from the survey, and what about it is worth telling.
+    ///
+    /// # Errors
+    /// A group, a level or a label value that the data contradict.
+    pub(super) fn new(plan: &Plan<'_>, survey: &Survey) -> Result<(Self, Vec<Issue>)> {
+        let mut issues = Vec::new();
+        let tally = |column: usize| &survey.tallies[plan.coded_position(column)];
+        let label = plan.label.as_ref().map(|label| label_of(plan, label, tally(label.column), &mut issues)).transpose()?;
+        let mut features = Vec::new();
+        for (feature, &nulls) in plan.features.iter().zip(&survey.nulls) {
+            let levels = if feature.kind.is_coded() { levels_of(plan, feature, tally(feature.column))? } else { Vec::new() };
+            if nulls > 0 && feature.kind != Kind::Sensitive {
+                let then = if feature.rule == MissingRule::Level { "they form the level `missing`" } else { "they stay missing" };
+                issues.push(issue(
+                    "missing-values",
+                    Severity::Info,
+                    &feature.name,
+                    nulls,
+                    format!("{nulls} rows have no value of `{}`: {then}", feature.name),
+                ));
+            }
+            features.push(Feature { name: feature.name.clone(), kind: feature.kind.clone(), levels });
+        }
+        let mut attributes = Vec::new();
+        for attribute in &plan.attributes {
+            let column = plan.features[attribute.feature].column;
+            attributes.push(attribute_of(plan, attribute, &features[attribute.feature].levels, tally(column), &mut issues)?);
+        }
+        let roles = plan.split.as_ref().map(|split| roles_of(plan, split, tally(split.column), &mut issues)).transpose()?;
+        let row_id = match plan.row_id.map(|column| plan.source.columns()[column].class) {
+            None => RowIdKind::RowNumber,
+            Some(Class::Int) => RowIdKind::Integer,
+            Some(_) => RowIdKind::Text,
+        };
+        let numbered = |levels: &[String]| levels.iter().zip(0..).map(|(level, i)| (level.clone(), i)).collect();
+        let levels: Vec<HashMap<String, u32>> = features.iter().map(|f| numbered(&f.levels)).collect();
+        let group_of = |attribute: &Attribute| {
+            let mut groups = vec![None; features[attribute.feature].levels.len()];
+            attribute.level_of_group.iter().zip(0..).for_each(|(&level, group)| groups[level as usize] = Some(group));
+            groups
+        };
+        let groups = attributes.iter().map(group_of).collect();
+        let positive = plan.label.iter().flat_map(|l| l.positive.iter().map(|(_, value)| value.clone())).collect();
+        let carried = plan.carry.iter().map(|&column| plan.name(column).to_owned()).collect();
+        let layout = Layout { n_rows: survey.n_rows, row_id, label, attributes, features, carried };
+        Ok((Encoding { layout, levels, groups, positive, roles }, issues))
+    }
+
+    /// What the columns mean.
+    pub(super) fn into_layout(self) -> Layout {
+        self.layout
+    }
+
+    /// The columns of `rows.parquet`.
+    pub(super) fn schema(&self) -> Schema {
+        let mut fields = vec![Field::new("row", DataType::UInt64, false), Field::new("row_key", DataType::UInt64, false)];
+        match self.layout.row_id {
+            RowIdKind::RowNumber => {}
+            RowIdKind::Integer => fields.push(Field::new("row_id", DataType::Int64, false)),
+            RowIdKind::Text => fields.push(Field::new("row_id", DataType::Utf8, false)),
+        }
+        if self.roles.is_some() {
+            fields.push(Field::new("role", DataType::UInt8, false));
+        }
+        if self.layout.label.is_some() {
+            fields.push(Field::new("label", DataType::Int8, true));
+        }
+        fields.extend(self.layout.attributes.iter().map(|a| Field::new(format!("group.{}", a.name), DataType::UInt16, true)));
+        fields.extend(feature_fields(&self.layout));
+        fields.extend(self.layout.carried.iter().map(|c| Field::new(format!("carry.{c}"), DataType::Float64, true)));
+        Schema::new(fields)
+    }
+
+    /// The kept rows of a slice.
+    ///
+    /// # Errors
+    /// What the first pass has ruled out already.
+    pub(super) fn batch(&self, plan: &Plan<'_>, slice: &Slice) -> Result<RecordBatch> {
+        let (rows, _) = kept(plan, slice)?;
+        let number: Vec<u64> = rows.iter().map(|&i| slice.first_row + u64::from(i)).collect();
+        let mut arrays: Vec<ArrayRef> = vec![Arc::new(UInt64Array::from(number.clone()))];
+        match plan.row_id.map(|column| &slice.columns[column]) {
+            None => arrays.push(Arc::new(UInt64Array::from(number))),
+            Some(Values::Int(ids)) => {
+                let ids: Vec<i64> = rows.iter().map(|&i| ids.value(i as usize)).collect();
+                arrays.push(Arc::new(UInt64Array::from_iter_values(ids.iter().map(|&id| row_id::key_of_integer(id)))));
+                arrays.push(Arc::new(Int64Array::from(ids)));
+            }
+            Some(values) => {
+                let ids: Vec<_> = rows.iter().map(|&i| values.word(i as usize).unwrap_or_default()).collect();
+                arrays.push(Arc::new(UInt64Array::from_iter_values(ids.iter().map(|id| row_id::key_of_text(id)))));
+                arrays.push(Arc::new(StringArray::from_iter_values(ids)));
+            }
+        }
+        if let (Some(split), Some(roles)) = (&plan.split, &self.roles) {
+            let role = |word: &str| roles.get(word).copied();
+            let roles = coded(&slice.columns[split.column], &rows, role);
+            arrays.push(Arc::new(UInt8Array::from_iter_values(roles.into_iter().map(|role| role.unwrap_or(split::NEITHER)))));
+        }
+        if let Some(label) = &plan.label {
+            let class = |word: &str| Some(i8::from(self.positive.iter().any(|p| p == word)));
+            arrays.push(Arc::new(Int8Array::from(coded(&slice.columns[label.column], &rows, class))));
+        }
+        for (attribute, groups) in self.layout.attributes.iter().zip(&self.groups) {
+            let levels = &self.levels[attribute.feature];
+            let group = |word: &str| levels.get(word).and_then(|&level| groups[level as usize]);
+            arrays.push(Arc::new(UInt16Array::from(coded(&slice.columns[plan.features[attribute.feature].column], &rows, group))));
+        }
+        for (feature, levels) in plan.features.iter().zip(&self.levels) {
+            let values = &slice.columns[feature.column];
+            if !feature.kind.is_coded() {
+                arrays.push(numbers(values, &rows));
+                continue;
+            }
+            let mut codes = coded(values, &rows, |word| levels.get(word).copied());
+            if feature.rule == MissingRule::Level {
+                let missing = levels.get(MISSING_LEVEL).copied();
+                codes.iter_mut().for_each(|code| *code = code.or(missing));
+            }
+            arrays.push(Arc::new(UInt32Array::from(codes)));
+        }
+        arrays.extend(plan.carry.iter().map(|&column| numbers(&slice.columns[column], &rows)));
+        RecordBatch::try_new(Arc::new(self.schema()), arrays)
+            .map_err(|e| Error::from(Fault::new("unreadable-value", format!("rows cannot be encoded: {e}"))))
+    }
+}
+
+/// What `code` makes of the word of each row; words are formed once per distinct value.
+fn coded<T: Copy>(values: &Values, rows: &[u32], code: impl Fn(&str) -> Option<T>) -> Vec<Option<T>> {
+    let distinct = values.distinct(rows);
+    let codes: Vec<Option<T>> = distinct.first.iter().map(|&i| values.word(i).and_then(|word| code(&word))).collect();
+    distinct.ids.iter().map(|id| id.and_then(|id| codes[id as usize])).collect()
+}
+
+fn numbers(values: &Values, rows: &[u32]) -> ArrayRef {
+    let number = |&i: &u32| Some(values.number(i as usize)).filter(|v| !v.is_nan());
+    Arc::new(rows.iter().map(number).collect::<Float64Array>())
+}
+
+fn issue(code: &'static str, severity: Severity, place: &str, n: u64, text: String) -> Issue {
+    Issue { code, severity, place: place.to_owned(), n, text }
+}
+
+/// The values seen, most frequent first.
+fn seen(tally: &Tally) -> String {
+    match tally.seen.is_empty() {
+        true => "the column has no values".to_owned(),
+        false => format!("the values seen are {}", listed(tally.by_count().into_iter().map(|(word, n)| format!("`{word}` ({n})")), SHOWN)),
+    }
+}
+
+fn label_of(plan: &Plan<'_>, label: &LabelPlan, tally: &Tally, issues: &mut Vec<Issue>) -> Result<Label> {
+    let name = plan.name(label.column);
+    if let Some((written, _)) = label.positive.iter().find(|(_, value)| !tally.seen.contains_key(value)) {
+        let fault =
+            Fault::new("unknown-label-value", format!("the positive value `{written}` never occurs in column `{name}`")).in_column(name);
+        return Err(plan.source.within(fault).hint(seen(tally)).into());
+    }
+    let words = tally.words();
+    let negative: Vec<String> =
+        words.into_iter().filter(|word| label.positive.iter().all(|(_, value)| value != word)).map(str::to_owned).collect();
+    if negative.len() > MAX_LABELS {
+        let fault =
+            Fault::new("too-many-levels", format!("the label column `{name}` has {} negative values", negative.len())).in_column(name);
+        return Err(plan.source.within(fault).hint("a label has few values; is this the right column?").into());
+    }
+    if negative.is_empty() {
+        let text = format!("every label in `{name}` is positive: rates over negative labels are undefined");
+        issues.push(issue("one-label-value", Severity::Warning, name, tally.seen.values().map(|s| s.n).sum(), text));
+    }
+    if tally.nulls > 0 {
+        let text = format!("{} rows have no label: they are left out of every metric, and counted in the table of groups", tally.nulls);
+        issues.push(issue("missing-label", Severity::Warning, name, tally.nulls, text));
+    }
+    Ok(Label { column: name.to_owned(), positive: label.positive.iter().map(|(written, _)| written.clone()).collect(), negative })
+}
+
+fn levels_of(plan: &Plan<'_>, feature: &FeaturePlan, tally: &Tally) -> Result<Vec<String>> {
+    let mut others: Vec<&str> = tally.words().into_iter().filter(|word| feature.declared.iter().all(|d| d != word)).collect();
+    if let (Kind::OrdinalLevel, Some(first)) = (&feature.kind, others.iter().min_by_key(|word| tally.seen[**word].first_row)) {
+        let fault = Fault::new("undeclared-level", format!("`{first}` is not among the levels of the ordinal column `{}`", feature.name))
+            .in_column(&feature.name);
+        let hint = match nearest(first, &feature.declared.iter().map(String::as_str).collect::<Vec<_>>()) {
+            Some(near) => format!("did you mean `{near}`? the order of an ordinal column must name every level"),
+            None => "the order of an ordinal column must name every level".to_owned(),
+        };
+        return Err(plan.source.at(fault, tally.seen[*first].first_row).hint(hint).into());
+    }
+    let wanted = feature.rule == MissingRule::Level && tally.nulls > 0 && feature.declared.iter().all(|d| d != MISSING_LEVEL);
+    if let (true, Err(position)) = (wanted, others.binary_search(&MISSING_LEVEL)) {
+        others.insert(position, MISSING_LEVEL);
+    }
+    Ok(feature.declared.iter().map(String::as_str).chain(others).map(str::to_owned).collect())
+}
+
+fn attribute_of(
+    plan: &Plan<'_>,
+    attribute: &AttributePlan,
+    levels: &[String],
+    tally: &Tally,
+    issues: &mut Vec<Issue>,
+) -> Result<Attribute> {
+    let name = &attribute.name;
+    let values: Vec<&str> = tally.by_count().into_iter().map(|(word, _)| word).collect();
+    let absent: Vec<&str> =
+        attribute.groups.iter().filter(|(_, value)| !tally.seen.contains_key(value)).map(|(written, _)| written.as_str()).collect();
+    if absent.len() == attribute.groups.len() {
+        let fault = Fault::new("unknown-group", format!("none of the groups of `{name}` occurs in the data"))
+            .in_column(plan.name(plan.features[attribute.feature].column));
+        return Err(plan.source.within(fault).hint(seen(tally)).into());
+    }
+    for group in absent {
+        let near = nearest(group, &values).filter(|near| attribute.groups.iter().all(|(_, value)| value != near));
+        let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        issues.push(issue(
+            "absent-group",
+            Severity::Warning,
+            name,
+            0,
+            format!("the group `{group}` of `{name}` does not occur in the data{near}"),
+        ));
+    }
+    if tally.nulls > 0 {
+        let text = format!("{} rows have no value of `{name}`: they belong to no group", tally.nulls);
+        issues.push(issue("missing-group", Severity::Warning, name, tally.nulls, text));
+    }
+    let others: Vec<(&str, u64)> =
+        tally.by_count().into_iter().filter(|(word, _)| attribute.groups.iter().all(|(_, value)| value != word)).collect();
+    if !others.is_empty() {
+        let n = others.iter().map(|(_, n)| n).sum();
+        let list = listed(others.iter().map(|(word, n)| format!("`{word}` ({n})")), SHOWN);
+        let text = format!("{n} rows have a value of `{name}` that is not among its groups: {list}; they belong to no group");
+        issues.push(issue("undeclared-group", Severity::Warning, name, n, text));
+    }
+    let level = |value: &String| levels.iter().position(|l| l == value).and_then(|i| u32::try_from(i).ok());
+    Ok(Attribute {
+        name: name.clone(),
+        groups: attribute.groups.iter().map(|(written, _)| written.clone()).collect(),
+        reference: attribute.reference,
+        feature: attribute.feature,
+        // Declared groups are the first levels of their feature, so each has one.
+        level_of_group: attribute.groups.iter().filter_map(|(_, value)| level(value)).collect(),
+    })
+}
+
+fn roles_of(plan: &Plan<'_>, split: &SplitPlan, tally: &Tally, issues: &mut Vec<Issue>) -> Result<HashMap<String, u8>> {
+    let name = plan.name(split.column);
+    if split.audit.iter().all(|value| !tally.seen.contains_key(value)) {
+        let fault =
+            Fault::new("no-audit-rows", format!("no row is audited: none of the values under `split.audit` occurs in column `{name}`"))
+                .in_column(name);
+        return Err(plan.source.within(fault).hint(seen(tally)).into());
+    }
+    for value in split.train.iter().chain(&split.audit).filter(|value| !tally.seen.contains_key(*value)) {
+        issues.push(issue(
+            "absent-split-value",
+            Severity::Warning,
+            name,
+            0,
+            format!("the split value `{value}` does not occur in column `{name}`"),
+        ));
+    }
+    let known = |word: &str| split.train.iter().chain(&split.audit).any(|value| value == word);
+    let others = tally.nulls + tally.seen.iter().filter(|(word, _)| !known(word)).map(|(_, s)| s.n).sum::<u64>();
+    if others > 0 {
+        let text = format!("{others} rows have another value of `{name}` than the split names: they neither train nor are audited");
+        issues.push(issue("outside-split", Severity::Warning, name, others, text));
+    }
+    let train = split.train.iter().map(|value| (value.clone(), split::TRAIN));
+    Ok(train.chain(split.audit.iter().map(|value| (value.clone(), 0))).collect())
+}

@@ -1,0 +1,222 @@
+//! Reads score files: Parquet files that name a row by `row_id`, and a counterfactual also by `sensitive`, `to_group` and `cf_index`.
+//!
+//! Here text becomes keys and faults get their file, row and value; joining is the business of `model::scores_file`. `sensitive` may be
+//! left out where the job has one attribute, `cf_index` where every row has one counterfactual a group (it is 0 then). A column
+//! `from_group`, where there is one, must name the row's own group.
+
+use std::path::Path;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type, Int64Type};
+
+use crate::data::{Attribute, RowIdKind};
+use crate::error::{Fault, Result};
+use crate::table::io::{Owner, ParquetFile};
+
+/// What identifies an entry of a score file. `to_group` and `cf_index` are 0 for factual scores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ScoreKey {
+    /// The row's key, see [`crate::data`].
+    pub row_key: u64,
+    /// Position of the target group.
+    pub to_group: u16,
+    /// Number of the counterfactual among those of the row and group.
+    pub cf_index: u16,
+}
+
+/// One entry of a score file.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ScoreEntry {
+    /// What it is the score of.
+    pub key: ScoreKey,
+    /// The score in [0, 1]; NaN where it is missing.
+    pub score: f64,
+    /// The row's own group by the file, where the file says it.
+    pub from_group: Option<u16>,
+    /// Its row in the file, from 0.
+    pub file_row: u64,
+}
+
+/// A score file opened for reading from front to back.
+#[derive(Debug)]
+pub struct KeyedScores {
+    file: ParquetFile,
+    column: String,
+    row_id: RowIdKind,
+    attribute: Option<Attribute>,
+    only_attribute: bool,
+    first_rows: Vec<u64>,
+}
+
+impl KeyedScores {
+    /// Opens a file of factual scores (`attribute` none) or of counterfactual scores of one attribute. `only_attribute` says that the
+    /// job has no other.
+    ///
+    /// # Errors
+    /// The file is absent, unreadable, or lacks a column.
+    pub fn open(path: &Path, column: &str, row_id: RowIdKind, attribute: Option<&Attribute>, only_attribute: bool) -> Result<Self> {
+        if !path.exists() {
+            return Err(Fault::new("missing-scores", format!("there is no score file `{}`", path.display()))
+                .in_file(path)
+                .hint("write the scores there, or correct the path in the job; relative paths start at the working directory")
+                .into());
+        }
+        let file = ParquetFile::open(path, Owner::User)?;
+        let mut needed = vec!["row_id", column];
+        if attribute.is_some() {
+            needed.push("to_group");
+            if !only_attribute {
+                needed.push("sensitive");
+            }
+        }
+        for name in needed {
+            if file.schema().index_of(name).is_err() {
+                let known: Vec<String> = file.schema().fields().iter().map(|f| format!("`{}`", f.name())).collect();
+                return Err(Fault::new("missing-column", format!("the score file has no column `{name}`"))
+                    .in_file(path)
+                    .in_column(name)
+                    .hint(format!("its columns are {}", known.join(", ")))
+                    .into());
+            }
+        }
+        let mut first_rows = vec![0; file.n_groups() + 1];
+        for g in 0..file.n_groups() {
+            first_rows[g + 1] = first_rows[g] + file.group_rows(g) as u64;
+        }
+        Ok(KeyedScores { file, column: column.to_owned(), row_id, attribute: attribute.cloned(), only_attribute, first_rows })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Number of row groups.
+    pub fn n_groups(&self) -> usize {
+        self.file.n_groups()
+    }
+
+    /// The entries of one row group; entries of other attributes are left out.
+    ///
+    /// # Errors
+    /// A damaged file; a score outside [0, 1]; a missing or malformed key; an undeclared group.
+    pub fn read(&self, group: usize) -> Result<Vec<ScoreEntry>> {
+        let has = |name: &str| self.file.schema().index_of(name).is_ok();
+        let mut names = vec!["row_id", self.column.as_str()];
+        if self.attribute.is_some() {
+            names.extend(["sensitive", "from_group", "to_group", "cf_index"].into_iter().filter(|n| has(n)));
+        }
+        let batch = self.file.read_group(group, Some(&names))?;
+        let ids = self.column_as(&batch, "row_id", self.id_type())?;
+        let scores = self.column_as(&batch, &self.column, DataType::Float64)?;
+        let sensitive = if self.only_attribute { None } else { self.optional(&batch, "sensitive", DataType::Utf8)? };
+        let from = self.optional(&batch, "from_group", DataType::Utf8)?;
+        let to = self.optional(&batch, "to_group", DataType::Utf8)?;
+        let index = self.optional(&batch, "cf_index", DataType::Int64)?;
+        let mut entries = Vec::with_capacity(batch.num_rows());
+        for i in 0..batch.num_rows() {
+            let file_row = self.first_rows[group] + i as u64;
+            let mut entry = ScoreEntry {
+                key: ScoreKey { row_key: self.row_key(&ids, i, file_row)?, to_group: 0, cf_index: 0 },
+                score: self.score(&scores, i, file_row)?,
+                from_group: None,
+                file_row,
+            };
+            if let Some(attribute) = &self.attribute {
+                let text = |array: &ArrayRef| array.as_string_opt::<i32>().filter(|a| a.is_valid(i)).map(|a| a.value(i).to_owned());
+                if let Some(array) = &sensitive
+                    && text(array).as_deref() != Some(&attribute.name)
+                {
+                    continue;
+                }
+                let target = to.as_ref().and_then(text);
+                entry.key.to_group = self.group(attribute, "to_group", target.as_deref(), file_row)?;
+                if let Some(own) = from.as_ref().and_then(text) {
+                    entry.from_group = Some(self.group(attribute, "from_group", Some(&own), file_row)?);
+                }
+                if let Some(array) = &index {
+                    entry.key.cf_index = self.cf_index(array, i, file_row)?;
+                }
+            }
+            entries.push(entry);
+        }
+        Ok(entries)
+    }
+
+    fn id_type(&self) -> DataType {
+        if self.row_id == RowIdKind::Text { DataType::Utf8 } else { DataType::Int64 }
+    }
+
+    fn fault(&self, what: String, column: &str, file_row: u64) -> Fault {
+        Fault::new("bad-scores", what).in_file(self.path()).at_row(format!("row {file_row}")).in_column(column)
+    }
+
+    fn column_as(&self, batch: &RecordBatch, name: &str, kind: DataType) -> Result<ArrayRef> {
+        let fail = |why: String| {
+            Fault::new("bad-scores", format!("column `{name}` of the score file cannot be used: {why}"))
+                .in_file(self.path())
+                .in_column(name)
+        };
+        let array = batch.column_by_name(name).ok_or_else(|| fail("it is missing".to_owned()))?;
+        let numbers_expected = matches!(kind, DataType::Int64 | DataType::Float64);
+        let is_number = array.data_type().is_numeric();
+        if numbers_expected != is_number && array.data_type() != &DataType::Null {
+            let expected = if numbers_expected { "numbers" } else { "text" };
+            return Err(fail(format!("it holds {:?}, expected {expected}", array.data_type())).into());
+        }
+        if kind == DataType::Int64 && array.data_type().is_floating() {
+            return Err(fail("it holds fractions, expected whole numbers".to_owned()).into());
+        }
+        Ok(cast(array, &kind).map_err(|e| fail(e.to_string()))?)
+    }
+
+    fn optional(&self, batch: &RecordBatch, name: &str, kind: DataType) -> Result<Option<ArrayRef>> {
+        if batch.column_by_name(name).is_none() {
+            return Ok(None);
+        }
+        self.column_as(batch, name, kind).map(Some)
+    }
+
+    fn row_key(&self, ids: &ArrayRef, i: usize, file_row: u64) -> Result<u64> {
+        if ids.is_null(i) {
+            return Err(self.fault("the row id is missing".to_owned(), "row_id", file_row).into());
+        }
+        if let Some(texts) = ids.as_string_opt::<i32>() {
+            return Ok(xxhash_rust::xxh3::xxh3_64(texts.value(i).as_bytes()));
+        }
+        let id = ids.as_primitive::<Int64Type>().value(i);
+        if self.row_id == RowIdKind::RowNumber && id < 0 {
+            return Err(self.fault(format!("`{id}` is no row number"), "row_id", file_row).hint("row numbers count from 0").into());
+        }
+        Ok(id.cast_unsigned())
+    }
+
+    fn score(&self, scores: &ArrayRef, i: usize, file_row: u64) -> Result<f64> {
+        let array = scores.as_primitive::<Float64Type>();
+        let score = if array.is_null(i) { f64::NAN } else { array.value(i) };
+        if score.is_nan() || (0.0..=1.0).contains(&score) {
+            return Ok(score);
+        }
+        Err(self
+            .fault(format!("the score `{score}` is not in [0, 1]"), &self.column, file_row)
+            .hint("scores are probabilities of the positive class; rescale them where they are made")
+            .into())
+    }
+
+    fn group(&self, attribute: &Attribute, column: &str, value: Option<&str>, file_row: u64) -> Result<u16> {
+        let position = value.and_then(|v| attribute.groups.iter().position(|g| g == v)).and_then(|p| u16::try_from(p).ok());
+        position.ok_or_else(|| {
+            let what = match value {
+                Some(value) => format!("`{value}` is no group of `{}`", attribute.name),
+                None => format!("the group of `{}` is missing", attribute.name),
+            };
+            self.fault(what, column, file_row).hint(format!("the declared groups are {}", attribute.groups.join(", "))).into()
+        })
+    }
+
+    fn cf_index(&self, array: &ArrayRef, i: usize, file_row: u64) -> Result<u16> {
+        let value = if array.is_null(i) { -1 } else { array.as_primitive::<Int64Type>().value(i) };
+        u16::try_from(value).map_err(|_| self.fault("`cf_index` is no number from 0 to 65535".to_owned(), "cf_index", file_row).into())
+    }
+}

@@ -1,0 +1,228 @@
+//! Rows with roles: features and their kinds, sensitive attributes, groups, label, row id.
+//!
+//! Preparing turns whatever the job names (Parquet, CSV, a public data set, generated rows) into one file of numbers,
+//! `rows.parquet`, and one description of it, [`Layout`]. From there on nobody handles text: a level of a nominal column is a
+//! position in its list of levels, a group is a position in the declared groups, a missing value is NaN or [`MISSING`].
+//!
+//! Columns of `rows.parquet`, in this order:
+//!
+//! | column | type | meaning |
+//! | --- | --- | --- |
+//! | `row` | UInt64 | position in the source before `keep`, from 0 |
+//! | `row_key` | UInt64 | the row number; with `row_id` the integer itself or the xxh3-64 of its UTF-8 |
+//! | `row_id` | Int64 or Utf8 | only with `row_id` in the job |
+//! | `role` | UInt8 | only where a column splits the rows: see [`split`] |
+//! | `label` | Int8, null = missing | 1 = positive, 0 = negative; only with a label |
+//! | `group.<attribute>` | UInt16, null = missing or not declared | position in the attribute's groups |
+//! | `x.<feature>` | Float64 or UInt32, null = missing | a number, or the position of a level |
+//! | `carry.<column>` | Float64, null = missing | numbers that a model names: scores, thresholds |
+//!
+//! What is not done here: no strategy, no model, no metric.
+
+mod adult;
+pub mod aligned;
+pub mod catalog;
+mod csv;
+mod encode;
+pub mod import;
+pub mod keep;
+pub mod keyed;
+pub mod prepare;
+mod recut;
+pub mod row_id;
+pub mod rows;
+pub mod source;
+pub mod split;
+mod survey;
+pub mod synthetic;
+pub mod training;
+pub mod values;
+
+use serde::{Deserialize, Serialize};
+
+/// The code of a missing level in memory; null in files.
+pub const MISSING: u32 = u32::MAX;
+
+/// The group, in memory, of a row whose sensitive value is missing or not declared; null in files.
+pub const MISSING_GROUP: u16 = u16::MAX;
+
+/// What a feature column is; decides how strategies, models and recourse treat it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Numbers with an order and distances; `integer` where the source column holds whole numbers.
+    Continuous {
+        /// True where the source column has an integer type.
+        integer: bool,
+    },
+    /// Numbers whose order counts, not their distances.
+    OrdinalNumber,
+    /// Levels in a declared order; the column holds positions in `levels`.
+    OrdinalLevel,
+    /// Levels without an order; the column holds positions in `levels`.
+    Nominal,
+    /// The column of a sensitive attribute; its levels are the declared groups first, then other values in byte order.
+    Sensitive,
+}
+
+impl Kind {
+    /// Whether the column holds level positions instead of numbers.
+    pub fn is_coded(&self) -> bool {
+        matches!(self, Kind::OrdinalLevel | Kind::Nominal | Kind::Sensitive)
+    }
+}
+
+/// One feature column of the prepared rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Feature {
+    /// The column's name in the source.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// The levels of a coded column: declared ones in their order, then others in byte order. Empty for numbers.
+    pub levels: Vec<String>,
+}
+
+/// One sensitive attribute.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attribute {
+    /// Its name in the job.
+    pub name: String,
+    /// The declared groups, in the job's order; results call them by this text.
+    pub groups: Vec<String>,
+    /// Position of the reference group.
+    pub reference: usize,
+    /// Position in [`Layout::features`] of the raw column that a counterfactual sets.
+    pub feature: usize,
+    /// For each group the level of that feature which stands for it.
+    pub level_of_group: Vec<u32>,
+}
+
+impl Attribute {
+    /// Group positions with the reference first and the others in declared order: the order in which pairs are formed (A before B).
+    pub fn reference_first(&self) -> Vec<usize> {
+        let mut order = vec![self.reference];
+        order.extend((0..self.groups.len()).filter(|&g| g != self.reference));
+        order
+    }
+}
+
+/// What the binary label is, in the job's words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Label {
+    /// The column.
+    pub column: String,
+    /// The values that count as positive (class 1), as the job writes them.
+    pub positive: Vec<String>,
+    /// Values seen that count as negative, in byte order.
+    pub negative: Vec<String>,
+}
+
+/// Which type the row ids have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowIdKind {
+    /// No `row_id` in the job: the row number serves.
+    RowNumber,
+    /// An integer column.
+    Integer,
+    /// A text column.
+    Text,
+}
+
+/// What the columns of the prepared rows mean.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layout {
+    /// Rows after `keep` and the rules for missing values.
+    pub n_rows: u64,
+    /// The kind of row id.
+    pub row_id: RowIdKind,
+    /// The label, unless the job says `label: none`.
+    pub label: Option<Label>,
+    /// The sensitive attributes, in the job's order.
+    pub attributes: Vec<Attribute>,
+    /// Feature columns: sensitive columns in the job's order, then continuous, ordinal and nominal ones as written.
+    pub features: Vec<Feature>,
+    /// Columns carried as numbers for models that name them, sorted.
+    pub carried: Vec<String>,
+}
+
+impl Layout {
+    /// Position of a feature by its name.
+    pub fn feature(&self, name: &str) -> Option<usize> {
+        self.features.iter().position(|f| f.name == name)
+    }
+
+    /// Position of an attribute by its name.
+    pub fn attribute(&self, name: &str) -> Option<usize> {
+        self.attributes.iter().position(|a| a.name == name)
+    }
+}
+
+/// One column of a batch of rows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Column {
+    /// Numbers; NaN is missing.
+    Number(Vec<f64>),
+    /// Positions of levels; [`MISSING`] is missing.
+    Code(Vec<u32>),
+}
+
+/// A batch of rows as the engines see it: one column per feature of a [`Layout`], all of the same length.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rows {
+    /// Number of rows.
+    pub n: usize,
+    /// The columns, in the order of [`Layout::features`].
+    pub columns: Vec<Column>,
+}
+
+impl Rows {
+    /// The numbers of a column; empty for a coded one.
+    pub fn numbers(&self, feature: usize) -> &[f64] {
+        match &self.columns[feature] {
+            Column::Number(values) => values,
+            Column::Code(_) => &[],
+        }
+    }
+
+    /// The level positions of a column; empty for numbers.
+    pub fn codes(&self, feature: usize) -> &[u32] {
+        match &self.columns[feature] {
+            Column::Code(values) => values,
+            Column::Number(_) => &[],
+        }
+    }
+
+    /// The rows at these positions, in this order.
+    #[must_use]
+    pub fn take(&self, positions: &[usize]) -> Rows {
+        let columns = self
+            .columns
+            .iter()
+            .map(|column| match column {
+                Column::Number(values) => Column::Number(positions.iter().map(|&i| values[i]).collect()),
+                Column::Code(values) => Column::Code(positions.iter().map(|&i| values[i]).collect()),
+            })
+            .collect();
+        Rows { n: positions.len(), columns }
+    }
+
+    /// The rows named by (part, position), in this order, out of parts with the same columns.
+    pub fn gather(parts: &[&Rows], order: impl Iterator<Item = (usize, usize)> + Clone) -> Rows {
+        let width = parts.first().map_or(0, |p| p.columns.len());
+        let columns = (0..width)
+            .map(|c| {
+                if matches!(parts[0].columns[c], Column::Number(_)) {
+                    Column::Number(order.clone().map(|(part, i)| parts[part].numbers(c)[i]).collect())
+                } else {
+                    Column::Code(order.clone().map(|(part, i)| parts[part].codes(c)[i]).collect())
+                }
+            })
+            .collect();
+        Rows { n: order.count(), columns }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,388 @@
+//! Opens the rows as Parquet: a file, a glob, or a folder of `key=value` folders; reads the needed columns piece by piece.
+//!
+//! Parts are sorted by the bytes of their paths. A piece is a row group, or a slice of a large one, so memory does not depend on how
+//! the files were cut. Row numbers count from 0 over all parts in order.
+
+#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
+
+use crate::data::values::{Class, Values};
+use crate::error::{Error, Fault, Result};
+use crate::table::io::{Owner, ParquetFile};
+
+/// Rows of a piece, unless a row group would fall into more than [`SLICES`] of them: to reach a slice its predecessors are skipped.
+const PIECE_ROWS: usize = 262_144;
+const SLICES: usize = 16;
+
+/// Folders inside folders that a hive layout may have.
+const DEPTH: usize = 32;
+
+/// How Hive and Spark write a missing key.
+const HIVE_NULL: &str = "__HIVE_DEFAULT_PARTITION__";
+
+/// The rows of a job as typed columns.
+#[derive(Debug)]
+pub struct Source {
+    parts: Vec<Part>,
+    columns: Vec<SourceColumn>,
+    pieces: Vec<Piece>,
+    n_rows: u64,
+}
+
+/// A column that the job names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type, the same in all parts.
+    pub class: Class,
+}
+
+#[derive(Debug)]
+struct Part {
+    file: ParquetFile,
+    /// What messages call it: the user's file, also where `file` was made from it.
+    name: PathBuf,
+    first_row: u64,
+    /// The value of each column that is a key of a folder; `None` for columns of the file.
+    keys: Vec<Option<String>>,
+}
+
+/// A file, what messages call it, and its keys.
+type Found = (ParquetFile, PathBuf, Vec<(String, String)>);
+
+/// A run of rows of one part that is read at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    part: usize,
+    group: usize,
+    offset: usize,
+    rows: usize,
+    first_row: u64,
+}
+
+impl Piece {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+}
+
+/// Some rows of a piece.
+#[derive(Debug)]
+pub struct Slice {
+    /// Number of the first row.
+    pub first_row: u64,
+    /// Number of rows.
+    pub rows: usize,
+    /// The needed columns, as [`Source::columns`] lists them.
+    pub columns: Vec<Values>,
+}
+
+impl Source {
+    /// Opens the user's Parquet: `pattern` is a file, a folder or a glob.
+    ///
+    /// # Errors
+    /// No such file; a damaged file; a needed column that is missing, has no supported type, or changes its type between parts.
+    pub fn parquet(pattern: &str, needed: &[&str]) -> Result<Self> {
+        let mut parts = Vec::new();
+        for path in find(pattern, Some("parquet"))? {
+            let keys = hive_keys(&path);
+            parts.push((ParquetFile::open(&path, Owner::User)?, path, keys));
+        }
+        Source::of_parts(parts, needed)
+    }
+
+    /// Opens a file that an import made; messages speak of `name`, the user's file.
+    ///
+    /// # Errors
+    /// As [`Source::parquet`].
+    pub fn imported(path: &Path, name: &Path, needed: &[&str]) -> Result<Self> {
+        Source::of_parts(vec![(ParquetFile::open(path, Owner::Ours)?, name.to_path_buf(), Vec::new())], needed)
+    }
+
+    fn of_parts(found: Vec<Found>, needed: &[&str]) -> Result<Self> {
+        let mut parts = Vec::new();
+        let (mut pieces, mut n_rows) = (Vec::new(), 0);
+        for (file, name, keys) in found {
+            let keys = needed.iter().map(|&column| key_of(&file, &name, &keys, column)).collect::<Result<_>>()?;
+            let first_row = n_rows;
+            for group in 0..file.n_groups() {
+                let rows = file.group_rows(group);
+                let step = PIECE_ROWS.max(rows.div_ceil(SLICES));
+                for offset in (0..rows).step_by(step) {
+                    let piece = Piece { part: parts.len(), group, offset, rows: step.min(rows - offset), first_row: n_rows };
+                    n_rows += piece.rows as u64;
+                    pieces.push(piece);
+                }
+            }
+            parts.push(Part { file, name, first_row, keys });
+        }
+        let columns = needed.iter().enumerate().map(|(i, name)| column(&parts, i, name)).collect::<Result<_>>()?;
+        Ok(Source { parts, columns, pieces, n_rows })
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> u64 {
+        self.n_rows
+    }
+
+    /// The needed columns.
+    pub fn columns(&self) -> &[SourceColumn] {
+        &self.columns
+    }
+
+    /// The pieces, in order of their rows.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// The files as messages call them.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.parts.iter().map(|p| p.name.as_path())
+    }
+
+    /// Position of a needed column.
+    ///
+    /// # Errors
+    /// It was not asked for when the source was opened.
+    pub fn position(&self, name: &str) -> Result<usize> {
+        let known: Vec<&str> = self.columns.iter().map(|c| c.name.as_str()).collect();
+        let file = self.parts.first().map_or(Path::new(""), |p| p.name.as_path());
+        self.columns.iter().position(|c| c.name == name).ok_or_else(|| missing_column(file, name, &known).into())
+    }
+
+    /// Reads a piece in slices of at most `batch_rows` rows and hands each to `each`.
+    ///
+    /// # Errors
+    /// A damaged file, a value that its column's type cannot hold, or what `each` returns.
+    pub fn read(&self, piece: &Piece, batch_rows: usize, mut each: impl FnMut(Slice) -> Result<()>) -> Result<()> {
+        let part = &self.parts[piece.part];
+        let names: Vec<&str> = self.columns.iter().zip(&part.keys).filter(|(_, key)| key.is_none()).map(|(c, _)| c.name.as_str()).collect();
+        let mut first_row = piece.first_row;
+        for batch in part.file.batches(piece.group, Some(&names), Some((piece.offset, piece.rows)), batch_rows)? {
+            let batch = batch?;
+            let rows = batch.num_rows();
+            let columns = (0..self.columns.len()).map(|i| self.values(part, &batch, i)).collect::<Result<_>>()?;
+            each(Slice { first_row, rows, columns })?;
+            first_row += rows as u64;
+        }
+        Ok(())
+    }
+
+    fn values(&self, part: &Part, batch: &RecordBatch, i: usize) -> Result<Values> {
+        let SourceColumn { name, class } = &self.columns[i];
+        let values = match (&part.keys[i], batch.column_by_name(name)) {
+            (Some(key), _) => key_values(key, *class, batch.num_rows()),
+            (None, Some(array)) => Values::new(array),
+            (None, None) => Err("the column is missing from a batch".to_owned()),
+        };
+        let values = values.map_err(|why| {
+            Fault::new("unreadable-value", format!("column `{name}` cannot be read: {why}")).in_file(&part.name).in_column(name)
+        })?;
+        Ok(values.typed(*class))
+    }
+
+    /// A fault with the file and the row it was found in.
+    pub fn at(&self, fault: Fault, row: u64) -> Fault {
+        let part = self.parts.iter().rev().find(|p| p.first_row <= row);
+        let Some(part) = part else { return fault.at_row(format!("row {row}")) };
+        let words =
+            if self.parts.len() == 1 { format!("row {row}") } else { format!("row {row} (row {} of this file)", row - part.first_row) };
+        fault.in_file(&part.name).at_row(words)
+    }
+
+    /// A fault with the file, where there is only one.
+    pub fn within(&self, fault: Fault) -> Fault {
+        match self.parts.as_slice() {
+            [part] => fault.in_file(&part.name),
+            _ => fault,
+        }
+    }
+}
+
+/// The files that a path, a folder or a glob stands for, sorted by the bytes of their paths.
+///
+/// A folder stands for the files below it that end in `extension`; names that begin with `.` or `_` are left out.
+///
+/// # Errors
+/// No such file, a malformed glob, or a folder that cannot be read.
+pub fn find(pattern: &str, extension: Option<&str>) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut add = |path: PathBuf| match (path.is_dir(), extension) {
+        (true, Some(extension)) => walk(&path, extension, DEPTH, &mut files),
+        (true, None) => Ok(()),
+        (false, _) => {
+            files.push(path);
+            Ok(())
+        }
+    };
+    if Path::new(pattern).exists() {
+        add(PathBuf::from(pattern))?;
+    } else {
+        let paths =
+            glob::glob(pattern).map_err(|e| Fault::new("missing-file", format!("`{pattern}` is neither a file nor a glob: {e}")))?;
+        for path in paths {
+            add(path.map_err(|e| Error::io("read", e.path(), e.error()))?)?;
+        }
+    }
+    files.sort_by(|a, b| a.as_os_str().as_encoded_bytes().cmp(b.as_os_str().as_encoded_bytes()));
+    if files.is_empty() {
+        let what = format!("no file is found at `{pattern}`");
+        return Err(Fault::new("missing-file", what).hint("paths are relative to the folder in which cfaudit is started").into());
+    }
+    Ok(files)
+}
+
+fn walk(folder: &Path, extension: &str, depth: usize, files: &mut Vec<PathBuf>) -> Result<()> {
+    let fail = |e: std::io::Error| Error::io("read", folder, &e);
+    for entry in std::fs::read_dir(folder).map_err(fail)? {
+        let path = entry.map_err(fail)?.path();
+        let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        if name.starts_with(['.', '_']) {
+            continue;
+        }
+        if path.is_dir() {
+            if depth > 0 {
+                walk(&path, extension, depth - 1, files)?;
+            }
+        } else if path.extension().is_some_and(|e| e == extension) {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// The `key=value` folders of a path, outermost first.
+fn hive_keys(path: &Path) -> Vec<(String, String)> {
+    let folders = path.parent().into_iter().flat_map(Path::components);
+    folders.filter_map(|c| c.as_os_str().to_str()?.split_once('=').map(|(k, v)| (percent_decoded(k), percent_decoded(v)))).collect()
+}
+
+/// Hive writes characters that a file system may refuse as `%3A`; what is no such code stays as it is.
+fn percent_decoded(text: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let [first, tail @ ..] = rest {
+        let code = (*first == b'%').then(|| tail.get(..2)).flatten();
+        let code = code.and_then(|hex| std::str::from_utf8(hex).ok()).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        match code {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
+/// The value of a column that is a key of a folder, or `None` where the file holds the column itself.
+fn key_of(file: &ParquetFile, name: &Path, keys: &[(String, String)], column: &str) -> Result<Option<String>> {
+    let fields = file.schema().fields();
+    let found = fields.iter().filter(|f| f.name() == column).count();
+    if found > 1 {
+        let what = format!("`{}` has {found} columns called `{column}`", name.display());
+        return Err(Fault::new("duplicate-column", what).in_file(name).in_column(column).hint("give them names of their own").into());
+    }
+    if found == 1 {
+        return Ok(None);
+    }
+    if let Some((_, value)) = keys.iter().rev().find(|(key, _)| key == column) {
+        return Ok(Some(value.clone()));
+    }
+    let mut known: Vec<&str> = fields.iter().map(|f| f.name().as_str()).chain(keys.iter().map(|(k, _)| k.as_str())).collect();
+    known.dedup();
+    Err(missing_column(name, column, &known).into())
+}
+
+/// The fault of a needed column that a file does not have.
+pub fn missing_column(file: &Path, column: &str, known: &[&str]) -> Fault {
+    let list = listed(known.iter().map(|k| format!("`{k}`")), 60);
+    let hint = match nearest(column, known) {
+        Some(near) => format!("did you mean `{near}`? the columns are {list}"),
+        None => format!("the columns are {list}"),
+    };
+    Fault::new("missing-column", format!("`{}` has no column `{column}`", file.display())).in_file(file).in_column(column).hint(hint)
+}
+
+/// At most `most` of the words, joined by commas, and how many there are beyond.
+pub fn listed(words: impl IntoIterator<Item = String>, most: usize) -> String {
+    let words: Vec<String> = words.into_iter().collect();
+    let shown = words[..words.len().min(most)].join(", ");
+    if words.len() > most { format!("{shown} and {} more", words.len() - most) } else { shown }
+}
+
+/// The word that differs least from `word`, if it differs by at most a third of its letters.
+pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let distance = |other: &str| {
+        let (a, b): (Vec<char>, Vec<char>) = (word.to_lowercase().chars().collect(), other.to_lowercase().chars().collect());
+        let mut row: Vec<usize> = (0..=b.len()).collect();
+        for (i, x) in a.iter().enumerate() {
+            let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+            for (j, y) in b.iter().enumerate() {
+                let change = diagonal + usize::from(x != y);
+                diagonal = row[j + 1];
+                row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+            }
+        }
+        row[b.len()]
+    };
+    let near = known.iter().map(|&k| (distance(k), k)).min_by_key(|&(d, _)| d)?;
+    (near.0 <= word.chars().count().max(3) / 3).then_some(near.1)
+}
+
+/// The class of a needed column over all parts.
+fn column(parts: &[Part], i: usize, name: &str) -> Result<SourceColumn> {
+    let mut seen: Option<(Class, &Path)> = None;
+    // A key of folders is an integer only where every value reads back as written: `007` stays text.
+    let keys: Vec<&str> = parts.iter().filter_map(|p| p.keys[i].as_deref()).filter(|&k| k != HIVE_NULL).collect();
+    let key_class = if keys.iter().all(|k| k.parse::<i64>().is_ok_and(|v| v.to_string() == **k)) { Class::Int } else { Class::Text };
+    for part in parts {
+        let class = match (&part.keys[i], part.file.schema().field_with_name(name)) {
+            (Some(_), _) => key_class,
+            (None, Ok(field)) => Class::of(field.data_type()).ok_or_else(|| {
+                Fault::new(
+                    "unsupported-type",
+                    format!("column `{name}` holds values of type {}, which cfaudit does not read", field.data_type()),
+                )
+                .in_file(&part.name)
+                .in_column(name)
+                .hint("numbers, booleans, text, dates and times are read; flatten lists and structs into columns of their own")
+            })?,
+            (None, Err(_)) => Class::Empty,
+        };
+        seen = match seen {
+            Some((before, _)) if class == Class::Empty || before == class => seen,
+            None | Some((Class::Empty, _)) => Some((class, &part.name)),
+            Some((before, file)) => {
+                let (first, second) = (file.display(), part.name.display());
+                let what = format!("column `{name}` holds {} in `{first}` and {} in `{second}`", before.name(), class.name());
+                return Err(Fault::new("type-changes", what)
+                    .in_file(&part.name)
+                    .in_column(name)
+                    .hint("write the files with one type per column")
+                    .into());
+            }
+        };
+    }
+    Ok(SourceColumn { name: name.to_owned(), class: seen.map_or(Class::Empty, |(class, _)| class) })
+}
+
+fn key_values(key: &str, class: Class, rows: usize) -> Result<Values, String> {
+    let array: ArrayRef = match class {
+        _ if key == HIVE_NULL => return Ok(Values::Empty(rows)),
+        Class::Int => {
+            let value: i64 = key.parse().map_err(|_| format!("the folder's value `{key}` is no integer"))?;
+            Arc::new(arrow::array::Int64Array::from_value(value, rows))
+        }
+        _ => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(key, rows))),
+    };
+    Values::new(&array)
+}

@@ -1,0 +1,314 @@
+//! Which rows train and which are audited: one byte per prepared row, written to `roles.parquet`.
+//!
+//! Choice: strata of label and group, order by hash, one counter through all strata. So the split does not change when rows with ids
+//! come in another order, and every stratum is split evenly to within a row. Strata are ordered by (label, group): a
+//! missing label before 0 before 1, no group before the declared groups in their order. Inside a stratum rows stand by ascending
+//! `h(seed, row_key, 0)`, then by position. With the counter `c`: fold = `c mod k`; a row is audited iff
+//! `floor((c + 1) share) > floor(c share)`.
+//!
+//! Ranks are exact with bounded memory: a first pass counts each stratum by range of hashes, then each further pass holds and sorts one
+//! run of ranges, at most about four million rows at 16 bytes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{AsArray, RecordBatch, UInt8Array};
+use arrow::datatypes::{DataType, Field, Schema, UInt8Type};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::data::MISSING_GROUP;
+use crate::data::rows::{PreparedBatch, RowsReader};
+use crate::error::{Error, Fault, Result};
+use crate::num::seed::h;
+use crate::param::Fraction;
+use crate::table::io::{GroupWriter, Owner, ParquetFile};
+use crate::table::ordered::{Watch, Workers};
+
+/// The role of a row that trains.
+pub const TRAIN: u8 = 254;
+
+/// The role of a row that neither trains nor is audited.
+pub const NEITHER: u8 = 255;
+
+/// Rows that a pass holds.
+const ROWS_AT_ONCE: u64 = 1 << 19;
+
+/// Ranges of hashes by their upper bits.
+const RANGES: usize = 4096;
+
+/// Shares of the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Share {
+    /// Share that trains.
+    pub train: Fraction,
+    /// Share that is audited.
+    pub audit: Fraction,
+}
+
+/// Within which strata rows are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stratify {
+    /// Label.
+    Label,
+    /// Label times the first sensitive attribute.
+    LabelAndGroup,
+    /// One stratum.
+    None,
+}
+
+/// How the rows are split.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Rule {
+    /// Every row is audited, none trains.
+    All,
+    /// A column of the source decided while the rows were prepared.
+    Column,
+    /// This share is audited, the rest trains.
+    Share(Fraction, Stratify),
+    /// Each of this many folds is audited once, by models fitted on the others.
+    Folds(u64, Stratify),
+}
+
+/// The role of each row of a range: the fold in which it is audited (0 without folds), [`TRAIN`] or [`NEITHER`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Roles(pub Vec<u8>);
+
+/// The fold in which a row with this role is audited.
+pub fn audited(role: u8) -> Option<u8> {
+    (role < TRAIN).then_some(role)
+}
+
+/// Whether a row with this role trains the models of a fold; without folds there is only fold 0.
+pub fn trains(role: u8, fold: u8, by_folds: bool) -> bool {
+    if by_folds { audited(role).is_some_and(|own| own != fold) } else { role == TRAIN }
+}
+
+impl Roles {
+    /// The fold in which the row at this position is audited; none where it is not.
+    pub fn audited(&self, i: usize) -> Option<u8> {
+        self.0.get(i).copied().and_then(audited)
+    }
+
+    /// Whether the row at this position trains the models of a fold; without folds there is only fold 0.
+    pub fn trains(&self, i: usize, fold: u8) -> bool {
+        self.0.get(i).is_some_and(|&role| trains(role, fold, role < TRAIN))
+    }
+
+    /// Writes `roles.parquet` with row groups like those of the rows.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn write(&self, path: &Path, rows: &RowsReader) -> Result<()> {
+        let schema = Arc::new(Schema::new(vec![Field::new("role", DataType::UInt8, false)]));
+        let (encoder, mut writer) = GroupWriter::create(path, &schema, &[])?;
+        let mut rest = self.0.as_slice();
+        for group in 0..rows.n_groups() {
+            let (now, later) = rest.split_at(rows.file().group_rows(group).min(rest.len()));
+            rest = later;
+            let batch = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(UInt8Array::from(now.to_vec()))]);
+            let batch = batch.map_err(|e| Error::Operator {
+                path: path.to_path_buf(),
+                doing: "write".to_owned(),
+                cause: e.to_string(),
+                hint: None,
+            })?;
+            writer.append(encoder.encode(&batch)?)?;
+        }
+        writer.finish()
+    }
+}
+
+/// `roles.parquet`, read a row group at a time.
+#[derive(Debug, Clone)]
+pub struct RolesReader {
+    file: ParquetFile,
+    n_audited: u64,
+    n_trained: u64,
+}
+
+impl RolesReader {
+    /// Opens the file and counts.
+    ///
+    /// # Errors
+    /// Absent or damaged.
+    pub fn open(path: &Path) -> Result<Self> {
+        let mut reader = RolesReader { file: ParquetFile::open(path, Owner::Ours)?, n_audited: 0, n_trained: 0 };
+        let mut by_folds = false;
+        for group in 0..reader.file.n_groups() {
+            for &role in &reader.read(group)?.0 {
+                reader.n_audited += u64::from(role < TRAIN);
+                reader.n_trained += u64::from(role == TRAIN);
+                by_folds |= role > 0 && role < TRAIN;
+            }
+        }
+        if by_folds {
+            reader.n_trained += reader.n_audited;
+        }
+        Ok(reader)
+    }
+
+    /// The roles of one row group of the prepared rows.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub fn read(&self, group: usize) -> Result<Roles> {
+        let batch = self.file.read_group(group, Some(&["role"]))?;
+        Ok(Roles(batch.column(0).as_primitive::<UInt8Type>().values().to_vec()))
+    }
+
+    /// Number of audited rows.
+    pub fn n_audited(&self) -> u64 {
+        self.n_audited
+    }
+
+    /// Number of rows that train in some fold.
+    pub fn n_trained(&self) -> u64 {
+        self.n_trained
+    }
+}
+
+/// The role of every prepared row.
+///
+/// # Errors
+/// No row would be audited, or a fold would have no row; the rows cannot be read.
+pub fn roles(rows: &RowsReader, rule: Rule, seed: u64, workers: &Workers, watch: Watch<'_>) -> Result<Roles> {
+    let n = rows.layout().n_rows;
+    let roles = match rule {
+        Rule::All => Roles(vec![0; usize::try_from(n).unwrap_or(0)]),
+        Rule::Column => from_column(rows, workers, watch)?,
+        Rule::Share(audit, by) => {
+            let share = audit.get();
+            // Counts of rows are far below 2^53, so they are exact as floats.
+            let whole = |c: u64| (c as f64 * share).floor();
+            ranked(rows, by, seed, ROWS_AT_ONCE, workers, watch, |c| if whole(c + 1) > whole(c) { 0 } else { TRAIN })?
+        }
+        Rule::Folds(k, by) => {
+            if k > u64::from(TRAIN) || k > n {
+                let what = format!("{n} rows cannot be split into {k} folds");
+                return Err(Fault::new("too-many-folds", what).hint("every fold needs a row, and there can be 254 folds at most").into());
+            }
+            ranked(rows, by, seed, ROWS_AT_ONCE, workers, watch, |c| u8::try_from(c % k.max(1)).unwrap_or(NEITHER))?
+        }
+    };
+    if roles.0.iter().all(|&role| audited(role).is_none()) {
+        return Err(Fault::new("no-audit-rows", format!("the split of {n} rows leaves none to audit"))
+            .hint("audit a larger share, or more rows")
+            .into());
+    }
+    Ok(roles)
+}
+
+fn from_column(rows: &RowsReader, workers: &Workers, watch: Watch<'_>) -> Result<Roles> {
+    let mut roles = Vec::new();
+    let read = |group: usize| {
+        (watch.check)()?;
+        let found = rows.read_roles(group)?;
+        found.ok_or_else(|| Error::Operator {
+            path: rows.file().path().to_path_buf(),
+            doing: "read".to_owned(),
+            cause: "the rows were prepared without a split column".to_owned(),
+            hint: Some("the folder was changed after it was written; delete it and run again".to_owned()),
+        })
+    };
+    workers.map(rows.n_groups(), read, |_, found| {
+        (watch.progress)(found.len() as u64);
+        roles.extend(found);
+        Ok::<_, Error>(())
+    })?;
+    Ok(Roles(roles))
+}
+
+/// (label, group), both shifted by one so that missing is 0 and comes first.
+type Stratum = (u8, u16);
+
+fn strata(batch: &PreparedBatch, by: Stratify) -> impl Iterator<Item = Stratum> {
+    let label = move |i: usize| match (by, batch.label.get(i)) {
+        (Stratify::None, _) | (_, None | Some(None)) => 0,
+        (_, Some(Some(positive))) => 1 + u8::from(*positive),
+    };
+    // The missing group is the highest number; adding one makes it 0.
+    const { assert!(MISSING_GROUP == u16::MAX) };
+    let group = move |i: usize| match (by, batch.groups.first()) {
+        (Stratify::LabelAndGroup, Some(groups)) => groups[i].wrapping_add(1),
+        _ => 0,
+    };
+    (0..batch.rows.n).map(move |i| (label(i), group(i)))
+}
+
+/// Gives every row `role(c)`, where `c` is its rank over all strata.
+pub(super) fn ranked(
+    rows: &RowsReader,
+    by: Stratify,
+    seed: u64,
+    at_once: u64,
+    workers: &Workers,
+    watch: Watch<'_>,
+    role: impl Fn(u64) -> u8,
+) -> Result<Roles> {
+    let range = |hash: u64| (hash >> 52) as usize;
+    // Stratum and hash of every row of a row group; computed on the threads.
+    let read = |group: usize| -> Result<(Vec<(Stratum, u64)>, usize)> {
+        (watch.check)()?;
+        let batch = rows.read_keys(group)?;
+        let keys = strata(&batch, by).zip(&batch.row_key).map(|(stratum, &key)| (stratum, h(seed, key, 0))).collect();
+        Ok((keys, rows.first_row(group)))
+    };
+
+    let mut counts: BTreeMap<Stratum, Vec<u64>> = BTreeMap::new();
+    workers.map(rows.n_groups(), read, |_, (keys, _)| {
+        (watch.progress)(keys.len() as u64);
+        for (stratum, hash) in keys {
+            counts.entry(stratum).or_insert_with(|| vec![0; RANGES])[range(hash)] += 1;
+        }
+        Ok::<_, Error>(())
+    })?;
+    // Rank of the first row of each stratum and range.
+    let mut next = 0;
+    let mut starts = counts.clone();
+    for slot in starts.values_mut().flatten() {
+        next += std::mem::replace(slot, next);
+    }
+    let sizes: Vec<u64> = (0..RANGES).map(|r| counts.values().map(|c| c[r]).sum()).collect();
+
+    let mut roles = vec![NEITHER; usize::try_from(next).unwrap_or(0)];
+    for (lo, hi) in runs(&sizes, at_once) {
+        let mut held: BTreeMap<Stratum, Vec<(u64, usize)>> = BTreeMap::new();
+        let in_range = |group: usize| {
+            let (keys, first) = read(group)?;
+            let wanted = keys.into_iter().zip(first..).filter(|((_, hash), _)| (lo..hi).contains(&range(*hash)));
+            Ok(wanted.map(|((stratum, hash), position)| (stratum, hash, position)).collect::<Vec<_>>())
+        };
+        workers.map(rows.n_groups(), in_range, |_, wanted| {
+            for (stratum, hash, position) in wanted {
+                held.entry(stratum).or_default().push((hash, position));
+            }
+            Ok::<_, Error>(())
+        })?;
+        for (stratum, mut rows) in held {
+            rows.sort_unstable();
+            let first = starts[&stratum][lo];
+            for ((_, position), rank) in rows.into_iter().zip(first..) {
+                roles[position] = role(rank);
+            }
+        }
+    }
+    Ok(Roles(roles))
+}
+
+/// Runs of ranges that hold at most `at_once` rows, or a single range.
+fn runs(sizes: &[u64], at_once: u64) -> Vec<(usize, usize)> {
+    let (mut runs, mut lo, mut held) = (Vec::new(), 0, 0);
+    for (i, &size) in sizes.iter().enumerate() {
+        if held > 0 && held + size > at_once {
+            runs.push((lo, i));
+            (lo, held) = (i, 0);
+        }
+        held += size;
+    }
+    runs.push((lo, sizes.len()));
+    runs
+}

@@ -1,0 +1,228 @@
+//! Hostile inputs: each ends with a fault that says where and what, none with a panic.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, NullArray, StringArray};
+
+use super::{batches, column, columns, counts, fault, integers, keep, label, numbers, parquet, prepare_parquet, sensitive, texts, words};
+use crate::data::MISSING_GROUP;
+use crate::data::prepare::{Missing, MissingRule, Order, PrepareParams, SplitColumn};
+use crate::data::rows::{RowIds, RowsReader};
+use crate::data::source::Source;
+use crate::error::{Exit, Fault};
+
+/// Four rows: two groups, both labels, a number, a text id.
+fn rows() -> Vec<(&'static str, ArrayRef)> {
+    vec![
+        ("g", texts(&["a", "b", "a", "b"])),
+        ("y", integers(&[0, 1, 1, 0])),
+        ("x", numbers(&[1.0, 2.0, 3.0, 4.0])),
+        ("id", texts(&["p", "q", "r", "s"])),
+    ]
+}
+
+fn params() -> PrepareParams {
+    PrepareParams {
+        row_id: Some(column("id")),
+        label: label("y", &["1"]),
+        sensitive: vec![sensitive("g", &["a", "b"])],
+        continuous: columns(&["x"]),
+        ..PrepareParams::default()
+    }
+}
+
+/// The fault of the four rows with `column` replaced by `array`, under changed parameters.
+fn check(name: &'static str, array: ArrayRef, change: impl Fn(&mut PrepareParams)) -> Fault {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("in.parquet");
+    let mut rows = rows();
+    match rows.iter_mut().find(|(n, _)| *n == name) {
+        Some((_, old)) => *old = array,
+        None => rows.push((name, array)),
+    }
+    parquet(&file, rows, 2);
+    let mut params = params();
+    change(&mut params);
+    let fault = fault(prepare_parquet(&file, &params, dir.path(), 1024, 2));
+    assert_eq!(crate::error::Error::from(fault.clone()).exit(), Exit::Data);
+    fault
+}
+
+fn same() -> (&'static str, ArrayRef) {
+    rows().swap_remove(2)
+}
+
+fn with(change: impl Fn(&mut PrepareParams)) -> Fault {
+    let (name, array) = same();
+    check(name, array, change)
+}
+
+#[test]
+fn columns_that_are_not_there() {
+    let fault = with(|p| p.continuous = columns(&["xx"]));
+    assert_eq!(fault.code, "missing-column");
+    assert_eq!(fault.hint.unwrap(), "did you mean `x`? the columns are `g`, `y`, `x`, `id`");
+}
+
+#[test]
+fn values_that_are_no_numbers() {
+    let fault = check("x", numbers(&[1.0, 2.0, f64::INFINITY, f64::NEG_INFINITY]), |_| ());
+    assert_eq!((fault.code, fault.row.as_deref(), fault.column.as_deref()), ("infinite-value", Some("row 2"), Some("x")));
+    let fault = check("x", texts(&["1", "2", "3", "much"]), |_| ());
+    assert_eq!((fault.code, fault.row.as_deref()), ("not-numeric", Some("row 3")));
+    assert_eq!(check("x", texts(&["1", "2", "3", "4"]), |_| ()).code, "not-numeric");
+    assert_eq!(check("x", Arc::new(BooleanArray::from(vec![true; 4])), |_| ()).code, "not-numeric");
+    assert_eq!(check("x", Arc::new(BinaryArray::from(vec![b"".as_slice(); 4])), |_| ()).code, "unsupported-type");
+    assert_eq!(check("c", numbers(&[0.0, 0.0, f64::INFINITY, 0.0]), |p| p.carry = columns(&["c"])).code, "infinite-value");
+    let fault = check("u", Arc::new(arrow::array::UInt64Array::from(vec![0, 0, 0, u64::MAX])), |p| p.continuous = columns(&["u"]));
+    assert_eq!(fault.code, "unreadable-value");
+}
+
+#[test]
+fn missing_values_follow_their_rule() {
+    let holes: ArrayRef = Arc::new(Float64Array::from(vec![Some(1.0), Some(f64::NAN), Some(3.0), None]));
+    let fault = check("x", Arc::clone(&holes), |p| p.missing.continuous = MissingRule::Error);
+    assert_eq!((fault.code, fault.row.as_deref()), ("missing-value", Some("row 1")));
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("in.parquet");
+    let mut rows = rows();
+    rows[2].1 = holes;
+    parquet(&file, rows, 3);
+    let prepared = prepare_parquet(&file, &params(), dir.path(), 1024, 1).unwrap();
+    let missing: Vec<bool> = batches(dir.path())[0].rows.numbers(1).iter().map(|v| v.is_nan()).collect();
+    assert_eq!(missing, [false, true, false, true]);
+    assert_eq!(prepared.issues.iter().map(|i| (i.code, i.n)).collect::<Vec<_>>(), [("missing-values", 2)]);
+    let params = PrepareParams { missing: Missing { continuous: MissingRule::DropRow, ..Missing::default() }, ..params() };
+    assert_eq!(prepare_parquet(&file, &params, dir.path(), 1024, 1).unwrap().layout.n_rows, 2);
+}
+
+#[test]
+fn words_that_no_value_can_meet() {
+    assert_eq!(with(|p| p.label = label("y", &["yes"])).code, "not-a-number");
+    let fault = with(|p| p.label = label("y", &["2"]));
+    assert_eq!((fault.code, fault.hint.as_deref()), ("unknown-label-value", Some("the values seen are `0` (2), `1` (2)")));
+    assert_eq!(with(|p| p.keep = vec![keep(r#"{"x": {"in": ["many"]}}"#)]).code, "not-a-number");
+    assert_eq!(with(|p| p.keep = vec![keep(r#"{"g": {"at_least": 1}}"#)]).code, "not-numeric");
+    assert_eq!(
+        check("b", Arc::new(BooleanArray::from(vec![true; 4])), |p| p.keep = vec![keep(r#"{"b": {"in": ["1"]}}"#)]).code,
+        "not-a-boolean"
+    );
+    assert_eq!(with(|p| p.sensitive = vec![sensitive("g", &["A", "B"])]).code, "unknown-group");
+    assert_eq!(with(|p| p.sensitive = vec![sensitive("y", &["1", "1.0"])]).code, "duplicate-group");
+    let order = |levels: &[&str]| vec![(column("g"), Order::Levels(words(levels)))];
+    let fault = with(|p| (p.sensitive, p.ordinal) = (Vec::new(), order(&["a"])));
+    assert_eq!((fault.code, fault.row.as_deref()), ("undeclared-level", Some("row 1")));
+    let split = |train: &[&str], audit: &[&str]| Some(SplitColumn { column: column("y"), train: words(train), audit: words(audit) });
+    assert_eq!(with(|p| p.split = split(&["1"], &["1.0"])).code, "overlapping-split");
+    assert_eq!(with(|p| p.split = split(&["1"], &["3"])).code, "no-audit-rows");
+}
+
+#[test]
+fn rows_that_are_gone() {
+    let fault = with(|p| p.keep = vec![keep(r#"{"x": {"above": 1}}"#), keep(r#"{"x": {"below": 2}}"#), keep(r#"{"g": {"in": ["a"]}}"#)]);
+    assert_eq!((fault.code, fault.what.as_str()), ("no-rows", "no row is left: `keep x: {below: 2}` lost the last 3 of 4 rows"));
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("in.parquet");
+    let none: Vec<(&str, ArrayRef)> = rows().into_iter().map(|(name, array)| (name, array.slice(0, 0))).collect();
+    parquet(&file, none, 2);
+    assert_eq!(fault_of(&file, &params()).code, "no-rows");
+}
+
+fn fault_of(file: &Path, params: &PrepareParams) -> Fault {
+    fault(prepare_parquet(file, params, tempfile::tempdir().unwrap().path(), 1024, 2))
+}
+
+#[test]
+fn row_ids_that_identify_nobody() {
+    let fault = check("id", texts(&["p", "q", "p", "q"]), |_| ());
+    assert_eq!((fault.code, fault.what.as_str()), ("duplicate-row-id", "the row id `p` occurs in row 0 and in row 2"));
+    assert_eq!(check("id", integers(&[7, 8, 9, 7]), |_| ()).row.unwrap(), "row 3");
+    let holes: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(3), Some(4)]));
+    assert_eq!(check("id", holes, |_| ()).code, "missing-row-id");
+    assert_eq!(with(|p| p.row_id = Some(column("x"))).code, "not-an-id");
+}
+
+#[test]
+fn groups_that_are_missing_or_strange_stay_and_are_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("in.parquet");
+    let mut rows = rows();
+    rows[0].1 = Arc::new(StringArray::from(vec![Some("a"), None, Some("c"), Some("a")]));
+    rows[1].1 = Arc::new(Int64Array::from(vec![Some(0), Some(1), None, Some(1)]));
+    parquet(&file, rows, 2);
+    let prepared = prepare_parquet(&file, &params(), dir.path(), 1024, 1).unwrap();
+    let mut codes: Vec<_> = prepared.issues.iter().map(|i| (i.code, i.place.as_str(), i.n)).collect();
+    codes.sort_unstable();
+    assert_eq!(codes, [("absent-group", "g", 0), ("missing-group", "g", 1), ("missing-label", "y", 1), ("undeclared-group", "g", 1)]);
+    assert_eq!(
+        counts(dir.path(), 0).into_iter().collect::<Vec<_>>(),
+        [((0, 0), 1), ((0, 1), 1), ((MISSING_GROUP, 1), 1), ((MISSING_GROUP, 2), 1)]
+    );
+    assert_eq!(prepared.layout.features[0].levels, ["a", "b", "c"]);
+    let ids = RowsReader::open(dir.path()).unwrap().read_ids(0).unwrap();
+    assert_eq!(ids, RowIds::Text(vec!["p".into(), "q".into(), "r".into(), "s".into()]));
+}
+
+#[test]
+fn too_many_levels_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("in.parquet");
+    let n = 100_001;
+    let names = StringArray::from_iter_values((0..n).map(|i| format!("name {i}")));
+    let (g, y) = (StringArray::from_iter_values((0..n).map(|i| if i % 2 == 0 { "a" } else { "b" })), Int64Array::from_iter_values(0..n));
+    parquet(&file, vec![("g", Arc::new(g)), ("y", Arc::new(y)), ("name", Arc::new(names))], 10_000);
+    let params = PrepareParams { sensitive: vec![sensitive("g", &["a", "b"])], nominal: columns(&["name"]), ..PrepareParams::default() };
+    let fault = fault_of(&file, &params);
+    assert_eq!((fault.code, fault.column.as_deref()), ("too-many-levels", Some("name")));
+}
+
+#[test]
+fn damaged_files_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("in.parquet");
+    parquet(&file, rows(), 2);
+    let bytes = std::fs::read(&file).unwrap();
+    for cut in [0, 3, bytes.len() / 2, bytes.len() - 1] {
+        std::fs::write(&file, &bytes[..cut]).unwrap();
+        assert_eq!(fault_of(&file, &params()).code, "unreadable-file", "{cut}");
+    }
+    // Bytes of the pages gone, footer whole.
+    let mut hollow = bytes.clone();
+    hollow[4..200].fill(0xFF);
+    std::fs::write(&file, &hollow).unwrap();
+    assert_eq!(fault_of(&file, &params()).code, "unreadable-file");
+    assert_eq!(fault_of(&dir.path().join("none-*.parquet"), &params()).code, "missing-file");
+    std::fs::write(&file, "a,b\n1,2\n").unwrap();
+    assert_eq!(fault_of(&file, &params()).code, "unreadable-file");
+}
+
+#[test]
+fn parts_must_agree_and_folders_may_be_columns() {
+    let dir = tempfile::tempdir().unwrap();
+    for (folder, group) in [("g=a", 0), ("g=b", 1)] {
+        std::fs::create_dir_all(dir.path().join("lake").join(folder)).unwrap();
+        let columns = rows().into_iter().skip(1).map(|(name, array)| (name, array.slice(2 * group, 2))).collect();
+        parquet(&dir.path().join("lake").join(folder).join("part.parquet"), columns, 100);
+    }
+    std::fs::write(dir.path().join("lake/_SUCCESS"), "").unwrap();
+    let out = dir.path().join("out");
+    std::fs::create_dir(&out).unwrap();
+    for pattern in ["lake", "lake/*/*.parquet", "lake/g=*"] {
+        prepare_parquet(&dir.path().join(pattern), &params(), &out, 1024, 2).unwrap();
+        assert_eq!(batches(&out)[0].groups[0], [0, 0, 1, 1], "{pattern}");
+    }
+    let source = Source::parquet(dir.path().join("lake").to_str().unwrap(), &["g", "x"]).unwrap();
+    let rows_of = |fault: Fault| fault.row.unwrap();
+    assert_eq!(rows_of(source.at(Fault::default(), 3)), "row 3 (row 1 of this file)");
+    // A part without a type for its nulls takes that of the others.
+    let nulls: ArrayRef = Arc::new(NullArray::new(2));
+    parquet(&dir.path().join("lake/g=b/part.parquet"), vec![("y", integers(&[0, 1])), ("x", nulls), ("id", texts(&["u", "v"]))], 100);
+    let filtered = PrepareParams { keep: vec![keep(r#"{"x": {"in": ["2"]}}"#)], ..params() };
+    assert_eq!(prepare_parquet(&dir.path().join("lake"), &filtered, &out, 1024, 2).unwrap().layout.n_rows, 1);
+    // The same column as text in one part.
+    parquet(&dir.path().join("lake/g=b/part.parquet"), vec![("y", texts(&["1"])), ("x", numbers(&[1.0])), ("id", texts(&["z"]))], 100);
+    let fault = fault_of(&dir.path().join("lake"), &params());
+    assert_eq!(fault.code, "type-changes");
+    assert!(fault.what.contains("g=a") && fault.what.contains("g=b"), "{fault}");
+}

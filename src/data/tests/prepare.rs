@@ -1,0 +1,200 @@
+//! Preparing real data: verified counts, and independence of how rows are cut.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::{BATCH, batches, column, columns, counts, keep, label, prepare_parquet, sensitive, shared, workers, write};
+use crate::data::prepare::{Direction, Missing, MissingRule, Order, PrepareParams, SplitColumn, prepare};
+use crate::data::rows::RowsReader;
+use crate::data::source::Source;
+use crate::data::split::{RolesReader, Rule, TRAIN, roles};
+use crate::data::{Column, Kind};
+use crate::error::{Error, Signal};
+use crate::table::ordered::Watch;
+
+pub(super) fn adult() -> PrepareParams {
+    PrepareParams {
+        label: label("income", &[">50K"]),
+        sensitive: vec![sensitive("sex", &["Male", "Female"])],
+        continuous: columns(&["age", "hours-per-week", "capital-gain", "capital-loss"]),
+        ordinal: vec![(column("education-num"), Order::Numbers(Direction::Ascending))],
+        nominal: columns(&["workclass", "marital-status", "occupation", "relationship", "race", "native-country"]),
+        missing: Missing { nominal: MissingRule::Level, continuous: MissingRule::DropRow, ordinal: MissingRule::Keep },
+        split: Some(SplitColumn { column: column("split"), train: super::words(&["train"]), audit: super::words(&["test"]) }),
+        ..PrepareParams::default()
+    }
+}
+
+#[test]
+fn adult_has_the_counts_of_its_publication() {
+    let Some(file) = shared("data/adult/adult.parquet") else { return };
+    let out = tempfile::tempdir().unwrap();
+    let prepared = prepare_parquet(&file, &adult(), out.path(), BATCH, 2).unwrap();
+    assert_eq!(prepared.layout.n_rows, 48_842);
+    let counts = counts(out.path(), 0);
+    assert_eq!(counts.into_values().collect::<Vec<_>>(), [32_650 - 9_918, 9_918, 16_192 - 1_769, 1_769]);
+
+    let reader = RowsReader::open(out.path()).unwrap();
+    assert_eq!(reader.layout(), &prepared.layout);
+    let sizes: Vec<usize> = (0..reader.n_groups()).map(|g| reader.file().group_rows(g)).collect();
+    assert!(sizes[..11].iter().all(|&n| n == BATCH) && sizes[11..] == [48_842 - 11 * BATCH]);
+    let roles = roles(&reader, Rule::Column, 1, &super::workers(2), Watch::SILENT).unwrap();
+    assert_eq!(roles.0.iter().filter(|&&r| r == 0).count(), 16_281);
+    assert_eq!(roles.0.iter().filter(|&&r| r == TRAIN).count(), 32_561);
+    roles.write(&out.path().join("roles.parquet"), &reader).unwrap();
+    let written = RolesReader::open(&out.path().join("roles.parquet")).unwrap();
+    assert_eq!((written.n_audited(), written.n_trained()), (16_281, 32_561));
+    let read: Vec<u8> = (0..reader.n_groups()).flat_map(|g| written.read(g).unwrap().0).collect();
+    assert_eq!(read, roles.0);
+
+    let occupation = prepared.layout.feature("occupation").unwrap();
+    let levels = &prepared.layout.features[occupation].levels;
+    let missing = u32::try_from(levels.iter().position(|l| l == "missing").unwrap()).unwrap();
+    assert_eq!(levels.len(), 15);
+    let n: usize = batches(out.path()).iter().map(|b| b.rows.codes(occupation).iter().filter(|&&c| c == missing).count()).sum();
+    assert_eq!(n, 2_809);
+    assert_eq!(prepared.layout.features[1].kind, Kind::Continuous { integer: true });
+    assert_eq!(prepared.filters.iter().map(|f| (f.rows_in, f.rows_out)).collect::<Vec<_>>(), [(48_842, 48_842); 4]);
+}
+
+#[test]
+fn dropping_rows_with_missing_values_leaves_the_complete_rows() {
+    let Some(file) = shared("data/adult/adult.parquet") else { return };
+    let out = tempfile::tempdir().unwrap();
+    let params = PrepareParams { missing: Missing { nominal: MissingRule::DropRow, ..Missing::default() }, ..adult() };
+    let prepared = prepare_parquet(&file, &params, out.path(), BATCH, 2).unwrap();
+    assert_eq!(prepared.layout.n_rows, 45_222);
+    assert_eq!(counts(out.path(), 0).into_values().collect::<Vec<_>>(), [30_527 - 9_539, 9_539, 14_695 - 1_669, 1_669]);
+}
+
+#[test]
+fn a_run_can_be_stopped_between_row_groups() {
+    let Some(file) = shared("data/adult/adult.parquet") else { return };
+    let out = tempfile::tempdir().unwrap();
+    let params = adult();
+    let source = Source::parquet(file.to_str().unwrap(), &params.columns()).unwrap();
+    let left = AtomicU64::new(3);
+    let check = || if left.fetch_sub(1, Relaxed) > 0 { Ok(()) } else { Err(Error::Interrupted(Signal::Interrupt)) };
+    let watch = Watch { check: &check, ..Watch::SILENT };
+    let result = prepare(&source, &params, out.path(), BATCH, &workers(1), watch);
+    assert!(matches!(result, Err(Error::Interrupted(Signal::Interrupt))));
+    let done = AtomicU64::new(0);
+    let progress = |n: u64| {
+        done.fetch_add(n, Relaxed);
+    };
+    prepare(&source, &params, out.path(), BATCH, &workers(2), Watch { progress: &progress, ..Watch::SILENT }).unwrap();
+    assert_eq!(done.into_inner(), 2 * 48_842);
+}
+
+fn compas() -> PrepareParams {
+    PrepareParams {
+        row_id: Some(column("id")),
+        keep: vec![
+            keep(r#"{"days_b_screening_arrest": {"between": [-30, 30]}}"#),
+            keep(r#"{"is_recid": {"not_in": ["-1"]}, "c_charge_degree": {"not_in": ["O"]}}"#),
+            keep(r#"{"score_text": {"not_in": ["N/A"]}}"#),
+        ],
+        label: label("two_year_recid", &["1"]),
+        sensitive: vec![sensitive("race", &["African-American", "Caucasian"])],
+        continuous: columns(&["age", "priors_count"]),
+        nominal: columns(&["sex", "c_charge_degree"]),
+        ..PrepareParams::default()
+    }
+}
+
+#[test]
+fn compas_filters_lose_the_rows_that_propublica_lost() {
+    let Some(file) = shared("data/compas/compas.parquet") else { return };
+    let out = tempfile::tempdir().unwrap();
+    let mut params = compas();
+    let prepared = prepare_parquet(&file, &params, out.path(), BATCH, 2).unwrap();
+    let steps: Vec<_> = prepared.filters.iter().map(|f| (f.what.as_str(), f.rows_in, f.rows_out)).collect();
+    assert_eq!(
+        steps,
+        [
+            ("keep days_b_screening_arrest: {between: [-30, 30]}", 7_214, 6_172),
+            ("keep c_charge_degree: {not_in: [O]}, is_recid: {not_in: [-1]}", 6_172, 6_172),
+            ("keep score_text: {not_in: [N/A]}", 6_172, 6_172)
+        ]
+    );
+    let counts = counts(out.path(), 0);
+    assert_eq!((counts[&(0, 1)], counts[&(1, 1)]), (1_661, 822));
+    assert_eq!(counts[&(0, 0)] + counts[&(0, 1)], 3_175);
+    let issue = prepared.issues.iter().find(|i| i.code == "undeclared-group").unwrap();
+    assert_eq!(issue.n, 6_172 - 5_278);
+    assert!(issue.text.contains("`Hispanic` (509), `Other` (343)"), "{}", issue.text);
+
+    params.keep.push(keep(r#"{"race": {"in": ["African-American", "Caucasian"]}}"#));
+    assert_eq!(prepare_parquet(&file, &params, out.path(), BATCH, 2).unwrap().layout.n_rows, 5_278);
+    // Row keys are the ids themselves, rows the positions before `keep`.
+    let first = &batches(out.path())[0];
+    assert_eq!(first.row_key[..2], [3, 4]);
+    assert_eq!(first.row[..2], [1, 2]);
+}
+
+#[test]
+fn conditions_treat_missing_values_alike() {
+    let Some(file) = shared("data/compas/compas.parquet") else { return };
+    let out = tempfile::tempdir().unwrap();
+    let n = |filter: &str| {
+        let params = PrepareParams { keep: vec![keep(filter)], ..compas() };
+        prepare_parquet(&file, &params, out.path(), BATCH, 1).unwrap().layout.n_rows
+    };
+    // 307 rows have no value.
+    assert_eq!(n(r#"{"days_b_screening_arrest": {"missing": {}}}"#), 307);
+    assert_eq!(n(r#"{"days_b_screening_arrest": {"present": {}}}"#), 7_214 - 307);
+    let zero = n(r#"{"days_b_screening_arrest": {"in": [0]}}"#.replace("[0]", "[\"0.0\"]").as_str());
+    assert_eq!(n(r#"{"days_b_screening_arrest": {"not_in": ["0"]}}"#), 7_214 - 307 - zero);
+    assert_eq!(n(r#"{"days_b_screening_arrest": {"above": 30}}"#) + n(r#"{"days_b_screening_arrest": {"at_most": 30}}"#), 7_214 - 307);
+    assert_eq!(n(r#"{"days_b_screening_arrest": {"below": -30}}"#) + n(r#"{"days_b_screening_arrest": {"at_least": -30}}"#), 7_214 - 307);
+}
+
+/// Keys, labels, groups, and each feature as bits.
+type Flat = (Vec<u64>, Vec<Option<bool>>, Vec<u16>, Vec<Vec<Option<u64>>>);
+
+fn rows_of(folder: &Path) -> Flat {
+    let mut all = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for batch in batches(folder) {
+        all.0.extend(batch.row_key);
+        all.1.extend(batch.label);
+        all.2.extend(&batch.groups[0]);
+        for (i, column) in batch.rows.columns.into_iter().enumerate() {
+            if all.3.len() <= i {
+                all.3.push(Vec::new());
+            }
+            // Bits, so that two missing numbers are equal.
+            match column {
+                Column::Number(values) => all.3[i].extend(values.into_iter().map(|v| (!v.is_nan()).then_some(v.to_bits()))),
+                Column::Code(codes) => all.3[i].extend(codes.into_iter().map(|c| Some(u64::from(c)))),
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn cuts_and_threads_change_no_byte() {
+    let Some(file) = shared("data/adult/adult.parquet") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let whole = crate::table::io::ParquetFile::open(&file, crate::table::io::Owner::User).unwrap().read_group(0, None).unwrap();
+    let cut = dir.path().join("cut.parquet");
+    write(&cut, &whole, 5_000);
+    std::fs::create_dir(dir.path().join("parts")).unwrap();
+    for (i, first) in (0..48_842).step_by(20_000).enumerate() {
+        write(&dir.path().join(format!("parts/part-{i}.parquet")), &whole.slice(first, 20_000.min(48_842 - first)), 7_777);
+    }
+    let params = PrepareParams { keep: vec![keep(r#"{"age": {"at_least": 25}}"#)], ..adult() };
+    let run = |name: &str, pattern: &Path, batch_rows: usize, threads: usize| {
+        let out = dir.path().join(name);
+        std::fs::create_dir(&out).unwrap();
+        let prepared = prepare_parquet(pattern, &params, &out, batch_rows, threads).unwrap();
+        (prepared, std::fs::read(out.join("layout.json")).unwrap(), std::fs::read(out.join("rows.parquet")).unwrap(), rows_of(&out))
+    };
+    let base = run("base", &file, BATCH, 1);
+    for (name, pattern, threads) in [("threads", file.as_path(), 8), ("cut-1", &cut, 2), ("parts-1", &dir.path().join("parts"), 3)] {
+        let other = run(name, pattern, BATCH, threads);
+        assert!(base == other, "{name}");
+    }
+    let small = run("small", &cut, 1024, 2);
+    assert!((&base.0, &base.1, &base.3) == (&small.0, &small.1, &small.3), "batch size");
+}

@@ -1,0 +1,286 @@
+//! The values of a source column in the four types that preparing knows, and the text by which job files name a value.
+//!
+//! A value's *word* is its canonical text: integers without sign or zeros in front, floats with an integral value as that integer,
+//! `true` and `false`, dates and times in ISO form (times with a zone in UTC). Words of the job are brought to the same form once the
+//! column's type is known, so `1`, `1.0` and `"1"` name the same value of a number column.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, StringArray};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, Float64Type, Int64Type};
+
+use crate::error::{Fault, Result};
+
+/// Floats below this size have every integer in reach; larger ones are not written as integers.
+const EXACT: f64 = 1e15;
+
+/// The type of a source column, as far as preparing tells types apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Integers that fit 64 bits with a sign.
+    Int,
+    /// Floats and decimals.
+    Float,
+    /// Booleans.
+    Bool,
+    /// Text, dates and times.
+    Text,
+    /// A column whose type says that it holds nothing but nulls.
+    Empty,
+}
+
+impl Class {
+    /// The class of an Arrow type; `None` for types that hold no single value (lists, structs) or no text (binary).
+    pub fn of(data_type: &DataType) -> Option<Class> {
+        Some(match data_type {
+            t if t.is_integer() => Class::Int,
+            t if t.is_floating() || t.is_decimal() => Class::Float,
+            DataType::Boolean => Class::Bool,
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Class::Text,
+            DataType::Date32 | DataType::Date64 | DataType::Time32(_) | DataType::Time64(_) | DataType::Timestamp(..) => Class::Text,
+            DataType::Dictionary(_, value) => return Class::of(value),
+            DataType::Null => Class::Empty,
+            _ => return None,
+        })
+    }
+
+    /// What the class is called in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Int => "integers",
+            Class::Float => "numbers",
+            Class::Bool => "booleans",
+            Class::Text => "text",
+            Class::Empty => "no values",
+        }
+    }
+
+    /// Whether values have an order and distances.
+    pub fn is_number(self) -> bool {
+        matches!(self, Class::Int | Class::Float)
+    }
+
+    /// What [`Class::canonical`] gives, or the fault that names the word, the column and who asks.
+    ///
+    /// # Errors
+    /// No value of the column can be meant.
+    pub fn word(self, asked_by: &str, column: &str, word: &str) -> Result<String> {
+        self.canonical(word).ok_or_else(|| {
+            let (code, kind, hint) = match self {
+                Class::Bool => ("not-a-boolean", "neither `true` nor `false`", "write `true` or `false`"),
+                _ => ("not-a-number", "no number", "write a number"),
+            };
+            let what = format!("column `{column}` holds {}, but `{word}` in `{asked_by}` is {kind}", self.name());
+            Fault::new(code, what).in_column(column).hint(hint).into()
+        })
+    }
+
+    /// The canonical text of a word of the job for a column of this class; `None` where no value of the class can be meant.
+    pub fn canonical(self, word: &str) -> Option<String> {
+        match self {
+            Class::Text | Class::Empty => Some(word.to_owned()),
+            Class::Bool => matches!(word, "true" | "false").then(|| word.to_owned()),
+            Class::Int | Class::Float => match word.parse::<i64>() {
+                Ok(integer) => Some(integer.to_string()),
+                Err(_) => number(word).map(float_text),
+            },
+        }
+    }
+}
+
+/// A finite number written in digits; words such as `inf` and `nan` are none.
+pub fn number(text: &str) -> Option<f64> {
+    let text = text.trim_matches([' ', '\t']);
+    let digits =
+        text.bytes().any(|b| b.is_ascii_digit()) && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
+    text.parse::<f64>().ok().filter(|value| digits && value.is_finite())
+}
+
+/// The word of a float: the integer where it has an integral value, else the shortest text that reads back as the same number.
+pub fn float_text(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < EXACT {
+        return format!("{}", value as i64);
+    }
+    format!("{value:?}")
+}
+
+/// A run of values of one source column. NaN counts as null.
+#[derive(Debug, Clone)]
+pub enum Values {
+    /// Integers.
+    Int(Int64Array),
+    /// Floats; null instead of NaN.
+    Float(Float64Array),
+    /// Booleans.
+    Bool(BooleanArray),
+    /// Text.
+    Text(StringArray),
+    /// Nothing but this many nulls.
+    Empty(usize),
+}
+
+impl Values {
+    /// The values of an Arrow array.
+    ///
+    /// # Errors
+    /// In words, where a value does not fit: an unsigned integer above 2^63 - 1, a date that has no text.
+    pub fn new(array: &ArrayRef) -> Result<Values, String> {
+        let class = Class::of(array.data_type()).ok_or_else(|| format!("values of type {} are not supported", array.data_type()))?;
+        let strict = CastOptions { safe: false, ..CastOptions::default() };
+        let cast = |array: &ArrayRef, to: &DataType| cast_with_options(array, to, &strict).map_err(|e| e.to_string());
+        let plain = match array.data_type() {
+            DataType::Dictionary(_, value) => cast(array, value)?,
+            _ => Arc::clone(array),
+        };
+        // Times with a zone are instants: only a fixed offset can be written without a table of zones, so they are written in UTC.
+        let plain = match plain.data_type() {
+            DataType::Timestamp(unit, Some(_)) => cast(&plain, &DataType::Timestamp(*unit, Some("+00:00".into())))?,
+            _ => plain,
+        };
+        Ok(match class {
+            Class::Int => Values::Int(cast(&plain, &DataType::Int64)?.as_primitive::<Int64Type>().clone()),
+            Class::Float => {
+                let floats = cast(&plain, &DataType::Float64)?;
+                let floats = floats.as_primitive::<Float64Type>();
+                match floats.values().iter().any(|v| v.is_nan()) {
+                    true => Values::Float(floats.unary_opt(|v| (!v.is_nan()).then_some(v))),
+                    false => Values::Float(floats.clone()),
+                }
+            }
+            Class::Bool => Values::Bool(plain.as_boolean().clone()),
+            Class::Text => Values::Text(cast(&plain, &DataType::Utf8)?.as_string::<i32>().clone()),
+            Class::Empty => Values::Empty(plain.len()),
+        })
+    }
+
+    /// These values, with nothing but nulls given the type of their column: a part of the source may lack the type.
+    #[must_use]
+    pub fn typed(self, class: Class) -> Values {
+        match (self, class) {
+            (Values::Empty(n), Class::Int) => Values::Int(Int64Array::new_null(n)),
+            (Values::Empty(n), Class::Float) => Values::Float(Float64Array::new_null(n)),
+            (Values::Empty(n), Class::Bool) => Values::Bool(BooleanArray::new_null(n)),
+            (Values::Empty(n), Class::Text) => Values::Text(StringArray::new_null(n)),
+            (values, _) => values,
+        }
+    }
+
+    /// Whether value `i` is missing.
+    pub fn is_null(&self, i: usize) -> bool {
+        match self {
+            Values::Int(a) => a.is_null(i),
+            Values::Float(a) => a.is_null(i),
+            Values::Bool(a) => a.is_null(i),
+            Values::Text(a) => a.is_null(i),
+            Values::Empty(_) => true,
+        }
+    }
+
+    /// The word of value `i`; `None` where it is missing.
+    pub fn word(&self, i: usize) -> Option<Cow<'_, str>> {
+        (!self.is_null(i)).then(|| match self {
+            Values::Int(a) => Cow::Owned(a.value(i).to_string()),
+            Values::Float(a) => Cow::Owned(float_text(a.value(i))),
+            Values::Bool(a) => Cow::Borrowed(if a.value(i) { "true" } else { "false" }),
+            Values::Text(a) => Cow::Borrowed(a.value(i)),
+            Values::Empty(_) => Cow::Borrowed(""),
+        })
+    }
+
+    /// The distinct values among the chosen positions.
+    pub fn distinct(&self, rows: &[u32]) -> Distinct {
+        match self {
+            Values::Int(a) => Distinct::of(rows, |i| a.is_valid(i).then(|| a.value(i))),
+            Values::Float(a) => Distinct::of(rows, |i| a.is_valid(i).then(|| a.value(i).to_bits())),
+            Values::Bool(a) => Distinct::of(rows, |i| a.is_valid(i).then(|| a.value(i))),
+            Values::Text(a) => Distinct::of(rows, |i| a.is_valid(i).then(|| a.value(i))),
+            Values::Empty(_) => Distinct::of(rows, |_| None::<bool>),
+        }
+    }
+
+    /// Value `i` as a number; NaN where it is missing or no number.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "engines compute in f64; integers above 2^53 are rounded, as every consumer of floats does"
+    )]
+    pub fn number(&self, i: usize) -> f64 {
+        match self {
+            _ if self.is_null(i) => f64::NAN,
+            Values::Int(a) => a.value(i) as f64,
+            Values::Float(a) => a.value(i),
+            Values::Bool(_) | Values::Text(_) | Values::Empty(_) => f64::NAN,
+        }
+    }
+}
+
+/// The distinct values among some rows, numbered in order of their first occurrence.
+#[derive(Debug)]
+pub struct Distinct {
+    /// Position of the first occurrence of each value.
+    pub first: Vec<usize>,
+    /// For each row the number of its value; `None` = missing.
+    pub ids: Vec<Option<u32>>,
+}
+
+impl Distinct {
+    fn of<K: Hash + Eq>(rows: &[u32], key: impl Fn(usize) -> Option<K>) -> Self {
+        let (mut numbers, mut first) = (HashMap::new(), Vec::new());
+        let mut id = |row: u32| {
+            let next = first.len() as u32;
+            let id = *numbers.entry(key(row as usize)?).or_insert(next);
+            if id == next {
+                first.push(row as usize);
+            }
+            Some(id)
+        };
+        let ids = rows.iter().map(|&row| id(row)).collect();
+        Distinct { first, ids }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Date32Array, DictionaryArray, Float32Array, TimestampMicrosecondArray, UInt64Array};
+    use arrow::datatypes::Int8Type;
+
+    use super::{Class, Values, float_text};
+
+    #[test]
+    fn words_of_the_job_meet_words_of_the_column() {
+        let check = |class: Class, word: &str, expected: Option<&str>| assert_eq!(class.canonical(word).as_deref(), expected, "{word}");
+        check(Class::Int, "1", Some("1"));
+        check(Class::Int, "1.0", Some("1"));
+        check(Class::Int, "-0", Some("0"));
+        check(Class::Float, "+1e2", Some("100"));
+        check(Class::Float, "0.10", Some("0.1"));
+        check(Class::Float, "inf", None);
+        check(Class::Int, "no", None);
+        check(Class::Bool, "true", Some("true"));
+        check(Class::Bool, "yes", None);
+        check(Class::Text, "01", Some("01"));
+        assert_eq!(float_text(-0.0), "0");
+        assert_eq!(float_text(1e300), "1e300");
+    }
+
+    #[test]
+    fn values_of_every_arrow_type_have_a_word() {
+        let check = |array: ArrayRef, expected: Option<&str>| {
+            let values = Values::new(&array).unwrap();
+            assert_eq!(values.word(0).as_deref(), expected);
+        };
+        check(Arc::new(Float32Array::from(vec![2.0])), Some("2"));
+        check(Arc::new(Float32Array::from(vec![f32::NAN])), None);
+        check(Arc::new(Date32Array::from(vec![15_931])), Some("2013-08-14"));
+        let time = TimestampMicrosecondArray::from(vec![1_376_438_400_000_000]);
+        check(Arc::new(time.clone()), Some("2013-08-14T00:00:00"));
+        check(Arc::new(time.with_timezone("Europe/Berlin")), Some("2013-08-14T00:00:00Z"));
+        check(Arc::new(["b", "a"].into_iter().collect::<DictionaryArray<Int8Type>>()), Some("b"));
+        assert!(Values::new(&(Arc::new(UInt64Array::from(vec![u64::MAX])) as ArrayRef)).is_err());
+    }
+}
