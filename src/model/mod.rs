@@ -1,0 +1,66 @@
+//! What a scorer is: rows in, one score in [0, 1] per row out; and where scorers come from.
+//!
+//! A [`Trainer`] is fitted on training rows and gives a [`Scorer`]: two types, so that nobody can score with an untrained model.
+//! Scores made elsewhere have no scorer; `scores_file` joins them to the rows by key. What a score means as a decision (threshold and
+//! its rule) is [`Decision`], the same for the factual and the counterfactual row. Strategies and metrics are unknown here.
+
+pub mod encode;
+pub mod logistic;
+pub mod scores_file;
+
+use crate::data::Rows;
+use crate::data::training::TrainingRows;
+use crate::error::Result;
+
+/// A kind of model that can be trained here.
+pub trait Trainer {
+    /// Fits the model on training rows with labels; passes over them as often as it needs.
+    ///
+    /// # Errors
+    /// The training rows cannot be read, hold one class only, or do not determine the model.
+    fn fit(&self, rows: &TrainingRows<'_>) -> Result<Box<dyn Scorer>>;
+}
+
+/// A trained model.
+pub trait Scorer: Send + Sync {
+    /// Appends one score in [0, 1], the probability of the positive class, per row.
+    fn score(&self, rows: &Rows, scores: &mut Vec<f64>);
+
+    /// The model as JSON: the artifact of its stage, read back by the function that its kind names.
+    fn to_json(&self) -> serde_json::Value;
+}
+
+/// Turns a score into a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// Positive where score >= threshold.
+    AtOrAbove,
+    /// Positive where score > threshold.
+    Above,
+}
+
+impl Decision {
+    /// The decision, unless score or threshold is missing (NaN).
+    pub fn decide(self, score: f64, threshold: f64) -> Option<bool> {
+        if score.is_nan() || threshold.is_nan() {
+            return None;
+        }
+        Some(match self {
+            Decision::AtOrAbove => score >= threshold,
+            Decision::Above => score > threshold,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Decision;
+
+    #[test]
+    fn a_tie_is_decided_by_the_rule_and_a_missing_score_by_nobody() {
+        assert_eq!(Decision::AtOrAbove.decide(0.5, 0.5), Some(true));
+        assert_eq!(Decision::Above.decide(0.5, 0.5), Some(false));
+        assert_eq!(Decision::AtOrAbove.decide(f64::NAN, 0.5), None);
+        assert_eq!(Decision::AtOrAbove.decide(0.5, f64::NAN), None);
+    }
+}
