@@ -1,0 +1,186 @@
+//! Metrics of the counterfactual confusion matrix: which predictions stay and which switch. They need no label.
+//!
+//! Source: The Matrix Reloaded and Towards Counterfactual Group Fairness. In a direction A -> B the people of A are predicted as they
+//! are and as if they belonged to B.
+
+use super::counts::Eccm;
+use super::{Family, Impaired, Metric, Rate, Reads, Side, Undefined, Value, Worse, both, phi};
+
+const PAPERS: &str = "The Matrix Reloaded; Towards Counterfactual Group Fairness, counterfactual confusion matrix";
+
+const fn metric(id: &'static str, symbol: &'static str, name: &'static str, ideal: Option<f64>, reads: Reads) -> Metric {
+    Metric {
+        id,
+        symbol,
+        name,
+        family: Family::Ccm,
+        formula: "",
+        reading: "",
+        range: (0.0, 1.0),
+        ideal,
+        sign: "a share: never negative",
+        undefined_when: "there is no counterfactual",
+        source: PAPERS,
+        needs_label: false,
+        reads,
+        impaired: Impaired::Unstated,
+    }
+}
+
+const fn new(worse: Worse) -> Impaired {
+    Impaired::Switch { worse, if_positive: Side::New, if_negative: Side::New }
+}
+
+/// Positive predictions that get lost: where they are favourable, the new group does not get them.
+const fn positives(worse: Worse) -> Impaired {
+    Impaired::Switch { worse, if_positive: Side::New, if_negative: Side::Original }
+}
+
+/// Negative predictions that get lost: where the positive ones are favourable, the original group did not get them.
+const fn negatives(worse: Worse) -> Impaired {
+    Impaired::Switch { worse, if_positive: Side::Original, if_negative: Side::New }
+}
+
+/// The list of this family.
+pub const METRICS: &[Metric] = &[
+    Metric {
+        formula: "(CP + CN) / N",
+        reading: "share of predictions that stay",
+        impaired: new(Worse::Low),
+        ..metric("cr", "CR", "consistency rate", Some(1.0), Reads::SwitchRate(cr))
+    },
+    Metric {
+        formula: "(SP + SN) / N",
+        reading: "share of predictions that switch",
+        impaired: new(Worse::High),
+        ..metric("sr", "SR", "switch rate", Some(0.0), Reads::SwitchRate(sr))
+    },
+    Metric {
+        formula: "SP / (SP + CN)",
+        reading: "share of negative predictions that turn positive",
+        undefined_when: "nobody is predicted negative",
+        impaired: negatives(Worse::High),
+        ..metric("psr", "PSR", "positive switch rate", Some(0.0), Reads::SwitchRate(psr))
+    },
+    Metric {
+        formula: "CN / (SP + CN)",
+        reading: "share of negative predictions that stay",
+        undefined_when: "nobody is predicted negative",
+        impaired: negatives(Worse::Low),
+        ..metric("ncr", "NCR", "negative consistency rate", Some(1.0), Reads::SwitchRate(ncr))
+    },
+    Metric {
+        formula: "SN / (SN + CP)",
+        reading: "share of positive predictions that turn negative",
+        undefined_when: "nobody is predicted positive",
+        impaired: positives(Worse::High),
+        ..metric("nsr", "NSR", "negative switch rate", Some(0.0), Reads::SwitchRate(nsr))
+    },
+    Metric {
+        formula: "CP / (SN + CP)",
+        reading: "share of positive predictions that stay",
+        undefined_when: "nobody is predicted positive",
+        impaired: positives(Worse::Low),
+        ..metric("pcr", "PCR", "positive consistency rate", Some(1.0), Reads::SwitchRate(pcr))
+    },
+    Metric {
+        formula: "CP / (CP + SP)",
+        reading: "share of positive counterfactuals that were positive before",
+        undefined_when: "no counterfactual is predicted positive",
+        impaired: negatives(Worse::Low),
+        ..metric("pcp", "PCP", "positive consistency precision", Some(1.0), Reads::SwitchRate(pcp))
+    },
+    Metric {
+        formula: "SP / (CP + SP)",
+        reading: "share of positive counterfactuals that are new",
+        undefined_when: "no counterfactual is predicted positive",
+        impaired: negatives(Worse::High),
+        ..metric("psdr", "PSDR", "positive switch discovery rate", Some(0.0), Reads::SwitchRate(psdr))
+    },
+    Metric {
+        formula: "PSR / NSR",
+        reading: "which switch prevails; the name says positive to negative, the formula is the other way round",
+        range: (0.0, f64::INFINITY),
+        sign: "above 1: leans to positive switches",
+        undefined_when: "PSR or NSR is undefined, or NSR is 0",
+        source: "The Matrix Reloaded",
+        ..metric("p2nr", "P2NR", "positive to negative switch ratio", Some(1.0), Reads::SwitchScore(p2nr))
+    },
+    Metric {
+        formula: "(CP CN - SP SN) / sqrt((CP + SP)(CP + SN)(CN + SP)(CN + SN))",
+        reading: "correlation of factual and counterfactual prediction",
+        range: (-1.0, 1.0),
+        sign: "below 0: more predictions switch than stay",
+        undefined_when: "all factual or all counterfactual predictions are the same, even if nothing switched",
+        impaired: new(Worse::Low),
+        ..metric("cmcc", "CMCC", "counterfactual Matthews correlation coefficient", Some(1.0), Reads::SwitchScore(cmcc))
+    },
+];
+
+fn cr(e: &Eccm) -> Rate {
+    e.rate(e.cp() + e.cn(), e.n(), Undefined::EmptyGroup)
+}
+
+fn sr(e: &Eccm) -> Rate {
+    e.rate(e.sp() + e.sn(), e.n(), Undefined::EmptyGroup)
+}
+
+fn psr(e: &Eccm) -> Rate {
+    e.rate(e.sp(), e.sp() + e.cn(), Undefined::NoPredictedNegative)
+}
+
+fn ncr(e: &Eccm) -> Rate {
+    e.rate(e.cn(), e.sp() + e.cn(), Undefined::NoPredictedNegative)
+}
+
+fn nsr(e: &Eccm) -> Rate {
+    e.rate(e.sn(), e.sn() + e.cp(), Undefined::NoPredictedPositive)
+}
+
+fn pcr(e: &Eccm) -> Rate {
+    e.rate(e.cp(), e.sn() + e.cp(), Undefined::NoPredictedPositive)
+}
+
+fn pcp(e: &Eccm) -> Rate {
+    e.rate(e.cp(), e.cp() + e.sp(), Undefined::NoCounterfactualPredictedPositive)
+}
+
+fn psdr(e: &Eccm) -> Rate {
+    e.rate(e.sp(), e.cp() + e.sp(), Undefined::NoCounterfactualPredictedPositive)
+}
+
+fn p2nr(e: &Eccm) -> Value {
+    both(psr(e).value(), nsr(e).value(), |psr, nsr| if nsr == 0.0 { Err(Undefined::ZeroNegativeSwitchRate) } else { Ok(psr / nsr) })
+}
+
+fn cmcc(e: &Eccm) -> Value {
+    phi([e.cp(), e.sp(), e.sn(), e.cn()], e.or_empty(Undefined::DegenerateMarginal))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cmcc, nsr, p2nr, psr, sr};
+    use crate::metric::Undefined;
+    use crate::metric::counts::Eccm;
+
+    /// The Matrix Reloaded, Figure 3, group S1: TCN, TSP, FSN, FCP, FCN, FSP, TSN, TCP.
+    #[test]
+    fn published() {
+        let e = Eccm([36, 54, 90, 18, 72, 18, 141, 36]);
+        let near = |found: f64, printed: f64| assert!((found - printed).abs() <= 0.005, "{found} instead of {printed}");
+        near(sr(&e).value().unwrap(), 0.65);
+        near(psr(&e).value().unwrap(), 0.40);
+        near(nsr(&e).value().unwrap(), 0.81);
+        near(p2nr(&e).unwrap(), 0.49);
+        near(cmcc(&e).unwrap(), -0.23);
+    }
+
+    #[test]
+    fn reasons() {
+        let stays = Eccm([3, 0, 0, 0, 0, 0, 0, 2]);
+        assert_eq!((p2nr(&stays), cmcc(&stays)), (Err(Undefined::ZeroNegativeSwitchRate), Ok(1.0)));
+        let negative = Eccm([3, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!((p2nr(&negative), cmcc(&negative)), (Err(Undefined::OperandUndefined), Err(Undefined::DegenerateMarginal)));
+        assert_eq!(p2nr(&Eccm::default()), Err(Undefined::EmptyGroup));
+    }
+}

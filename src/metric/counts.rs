@@ -1,0 +1,411 @@
+//! Confusion, counterfactual and extended counterfactual counts: one pass, whole numbers, mergeable across batches.
+//!
+//! Groups are numbered in reference order: the reference group is 0, the others follow as declared. Any partition of the rows, merged
+//! in any order, gives equal evidence.
+//!
+//! Choice: where the job has a label, rows without one are left out of every count (classic counts need label and score, extended
+//! counts and score metrics also the counterfactual score). Where it has none, people stand in the cells of the negative label, and
+//! only metrics that do not tell labels apart are asked.
+
+use serde::{Deserialize, Serialize};
+
+use super::patterns::{Patterns, Spreads};
+use super::shift::{ShiftPass, ShiftSums};
+use super::{Rate, Undefined};
+
+/// A yes, a no, or not known, as an index: unknown 0, no 1, yes 2.
+pub(super) fn state(answer: Option<bool>) -> usize {
+    answer.map_or(0, |yes| 1 + usize::from(yes))
+}
+
+/// The reverse of [`state`].
+pub(super) fn answer(state: usize) -> Option<bool> {
+    (state > 0).then_some(state == 2)
+}
+
+/// Right and wrong predictions of one group.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Confusion {
+    /// Label positive, predicted positive.
+    pub tp: u64,
+    /// Label negative, predicted positive.
+    pub fp: u64,
+    /// Label positive, predicted negative.
+    pub fn_: u64,
+    /// Label negative, predicted negative.
+    pub tn: u64,
+}
+
+impl Confusion {
+    /// People in all.
+    pub fn n(&self) -> u64 {
+        self.tp + self.fp + self.fn_ + self.tn
+    }
+
+    /// People with the positive label.
+    pub fn actual_positive(&self) -> u64 {
+        self.tp + self.fn_
+    }
+
+    /// People with the negative label.
+    pub fn actual_negative(&self) -> u64 {
+        self.tn + self.fp
+    }
+
+    /// People predicted positive.
+    pub fn predicted_positive(&self) -> u64 {
+        self.tp + self.fp
+    }
+
+    /// People predicted negative.
+    pub fn predicted_negative(&self) -> u64 {
+        self.tn + self.fn_
+    }
+
+    /// Adds the people of another group.
+    pub fn merge(&mut self, other: &Confusion) {
+        self.tp += other.tp;
+        self.fp += other.fp;
+        self.fn_ += other.fn_;
+        self.tn += other.tn;
+    }
+
+    pub(super) fn or_empty(&self, reason: Undefined) -> Undefined {
+        if self.n() == 0 { Undefined::EmptyGroup } else { reason }
+    }
+
+    pub(super) fn rate(&self, numerator: u64, denominator: u64, empty: Undefined) -> Rate {
+        Rate { numerator, denominator, empty: self.or_empty(empty) }
+    }
+
+    pub(super) fn to_cells(self) -> [u64; 4] {
+        [self.tp, self.fp, self.fn_, self.tn]
+    }
+
+    pub(super) fn from_cells([tp, fp, fn_, tn]: [u64; 4]) -> Self {
+        Confusion { tp, fp, fn_, tn }
+    }
+}
+
+/// The factual rows of one group.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupCounts {
+    /// By label and prediction, each unknown, no or yes.
+    cells: [[u64; 3]; 3],
+    at_threshold: u64,
+}
+
+impl GroupCounts {
+    /// Adds one row: its label and prediction where known, and whether its score lies exactly at the threshold.
+    pub fn add(&mut self, label: Option<bool>, predicted: Option<bool>, at_threshold: bool) {
+        self.cells[state(label)][state(predicted)] += 1;
+        self.at_threshold += u64::from(at_threshold);
+    }
+
+    /// Adds the rows of another batch.
+    pub fn merge(&mut self, other: &GroupCounts) {
+        for (mine, theirs) in self.cells.as_flattened_mut().iter_mut().zip(other.cells.as_flattened()) {
+            *mine += theirs;
+        }
+        self.at_threshold += other.at_threshold;
+    }
+
+    /// Rows in all.
+    pub fn n(&self) -> u64 {
+        self.cells.as_flattened().iter().sum()
+    }
+
+    /// Rows with the positive label.
+    pub fn n_positive(&self) -> u64 {
+        self.cells[2].iter().sum()
+    }
+
+    /// Rows with a positive prediction.
+    pub fn n_predicted_positive(&self) -> u64 {
+        self.cells.iter().map(|row| row[2]).sum()
+    }
+
+    /// Rows without a label.
+    pub fn n_missing_label(&self) -> u64 {
+        self.cells[0].iter().sum()
+    }
+
+    /// Rows without a score, so without a prediction.
+    pub fn n_missing_score(&self) -> u64 {
+        self.cells.iter().map(|row| row[0]).sum()
+    }
+
+    /// Rows with a score exactly at the threshold.
+    pub fn n_at_threshold(&self) -> u64 {
+        self.at_threshold
+    }
+
+    /// What metrics read. Without a label in the job (`has_label` false) everybody with a prediction counts as negative.
+    pub fn confusion(&self, has_label: bool) -> Confusion {
+        let [unknown, negative, positive] = self.cells;
+        if has_label {
+            Confusion { tp: positive[2], fp: negative[2], fn_: positive[1], tn: negative[1] }
+        } else {
+            Confusion { tp: 0, fp: unknown[2], fn_: 0, tn: unknown[1] }
+        }
+    }
+}
+
+/// The factual rows of all groups under one model and one sensitive attribute.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FactualCounts {
+    /// Whether the job has a label.
+    pub has_label: bool,
+    /// The groups, reference first.
+    pub groups: Vec<GroupCounts>,
+}
+
+impl FactualCounts {
+    /// No rows yet, for this number of groups.
+    pub fn new(groups: usize, has_label: bool) -> Self {
+        FactualCounts { has_label, groups: vec![GroupCounts::default(); groups] }
+    }
+
+    /// Adds the rows of another batch of the same groups.
+    pub fn merge(&mut self, other: &FactualCounts) {
+        for (mine, theirs) in self.groups.iter_mut().zip(&other.groups) {
+            mine.merge(theirs);
+        }
+    }
+
+    /// The confusion of one group.
+    pub fn confusion(&self, group: usize) -> Confusion {
+        self.groups[group].confusion(self.has_label)
+    }
+
+    /// The confusion of all groups together.
+    pub fn total(&self) -> Confusion {
+        let mut total = Confusion::default();
+        for group in &self.groups {
+            total.merge(&group.confusion(self.has_label));
+        }
+        total
+    }
+}
+
+/// One cell of the extended matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cell {
+    /// The papers' name.
+    pub name: &'static str,
+    /// The label.
+    pub label: bool,
+    /// The factual prediction.
+    pub predicted: bool,
+    /// The counterfactual prediction.
+    pub predicted_cf: bool,
+}
+
+/// The eight cells, each at the index 4 label + 2 factual + counterfactual.
+pub const CELLS: [Cell; 8] = [
+    Cell { name: "TCN", label: false, predicted: false, predicted_cf: false },
+    Cell { name: "TSP", label: false, predicted: false, predicted_cf: true },
+    Cell { name: "FSN", label: false, predicted: true, predicted_cf: false },
+    Cell { name: "FCP", label: false, predicted: true, predicted_cf: true },
+    Cell { name: "FCN", label: true, predicted: false, predicted_cf: false },
+    Cell { name: "FSP", label: true, predicted: false, predicted_cf: true },
+    Cell { name: "TSN", label: true, predicted: true, predicted_cf: false },
+    Cell { name: "TCP", label: true, predicted: true, predicted_cf: true },
+];
+
+/// The extended matrix of one direction or of the total: counterfactuals in each of [`CELLS`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Eccm(pub [u64; 8]);
+
+macro_rules! cells {
+    ($($name:ident = $at:literal;)*) => {
+        impl Eccm {
+            $(#[doc = concat!("The cell ", stringify!($name), ".")]
+            pub fn $name(&self) -> u64 {
+                self.0[$at]
+            })*
+        }
+    };
+}
+
+cells! { tcn = 0; tsp = 1; fsn = 2; fcp = 3; fcn = 4; fsp = 5; tsn = 6; tcp = 7; }
+
+impl Eccm {
+    /// Counterfactuals in all.
+    pub fn n(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Positive before and after.
+    pub fn cp(&self) -> u64 {
+        self.tcp() + self.fcp()
+    }
+
+    /// Positive before, negative after.
+    pub fn sn(&self) -> u64 {
+        self.tsn() + self.fsn()
+    }
+
+    /// Negative before, positive after.
+    pub fn sp(&self) -> u64 {
+        self.fsp() + self.tsp()
+    }
+
+    /// Negative before and after.
+    pub fn cn(&self) -> u64 {
+        self.fcn() + self.tcn()
+    }
+
+    pub(super) fn or_empty(&self, reason: Undefined) -> Undefined {
+        if self.n() == 0 { Undefined::EmptyGroup } else { reason }
+    }
+
+    pub(super) fn rate(&self, numerator: u64, denominator: u64, empty: Undefined) -> Rate {
+        Rate { numerator, denominator, empty: self.or_empty(empty) }
+    }
+}
+
+/// One person as scored.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Person {
+    /// The group, in reference order.
+    pub group: usize,
+    /// The label, where known.
+    pub label: Option<bool>,
+    /// The prediction, where there is a score.
+    pub predicted: Option<bool>,
+    /// The score of [0, 1]; none where missing.
+    pub score: Option<f64>,
+}
+
+/// One counterfactual of a person as scored.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Counterfactual {
+    /// The group they are moved to, in reference order.
+    pub to: usize,
+    /// The prediction, where there is a score.
+    pub predicted: Option<bool>,
+    /// The score of [0, 1]; none where missing.
+    pub score: Option<f64>,
+}
+
+/// All counterfactuals under one model, one sensitive attribute and one counterfactual set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CounterfactualCounts {
+    has_label: bool,
+    groups: usize,
+    patterns: Patterns,
+    /// By direction: from * groups + to.
+    shifts: Vec<ShiftSums>,
+}
+
+impl CounterfactualCounts {
+    /// Nobody yet, for this number of groups.
+    pub fn new(groups: usize, has_label: bool) -> Self {
+        let shifts = vec![ShiftSums::default(); groups * groups];
+        CounterfactualCounts { has_label, groups, patterns: Patterns::new(groups), shifts }
+    }
+
+    /// Number of groups.
+    pub fn groups(&self) -> usize {
+        self.groups
+    }
+
+    /// Whether the job has a label.
+    pub fn has_label(&self) -> bool {
+        self.has_label
+    }
+
+    /// Adds one person with all their counterfactuals of this set; a person is added once.
+    ///
+    /// # Panics
+    /// Where a group is not below the number of groups, or a counterfactual leads to the person's own group: a bug of the caller.
+    pub fn add(&mut self, person: &Person, counterfactuals: &[Counterfactual]) {
+        self.patterns.add(person.group, person.label, person.predicted, counterfactuals);
+        for counterfactual in counterfactuals {
+            if let Some((cell, score, score_cf)) = pair(person, counterfactual, self.has_label) {
+                self.shifts[person.group * self.groups + counterfactual.to].add(cell, score, score_cf);
+            }
+        }
+    }
+
+    /// Adds the people of another batch of the same groups.
+    pub fn merge(&mut self, other: &CounterfactualCounts) {
+        self.patterns.merge(&other.patterns);
+        for (mine, theirs) in self.shifts.iter_mut().zip(&other.shifts) {
+            mine.merge(theirs);
+        }
+    }
+
+    /// The people of every direction and of all together, with their extended matrices. Without a label everybody stands in the cells of
+    /// the negative label. Walks over all patterns: ask once.
+    pub fn spreads(&self) -> Spreads {
+        self.patterns.spreads(self.has_label)
+    }
+
+    /// The score sums of a direction.
+    pub fn shift(&self, from: usize, to: usize) -> &ShiftSums {
+        &self.shifts[from * self.groups + to]
+    }
+
+    /// The score sums of all directions together.
+    pub fn shift_total(&self) -> ShiftSums {
+        let mut total = ShiftSums::default();
+        for sums in &self.shifts {
+            total.merge(sums);
+        }
+        total
+    }
+
+    /// Counterfactuals of a group's people that have no score.
+    pub fn n_missing_score(&self, from: usize) -> u64 {
+        self.patterns.n_missing(from)
+    }
+
+    /// The start of the second pass over the same people, which the Jensen-Shannon distance needs.
+    pub fn second_pass(&self) -> ShiftPass {
+        ShiftPass::new(self.groups, self.has_label, &self.shifts)
+    }
+}
+
+/// The cell and the two scores of a counterfactual, if it counts.
+pub(super) fn pair(person: &Person, counterfactual: &Counterfactual, has_label: bool) -> Option<(usize, f64, f64)> {
+    let label = if has_label { person.label? } else { false };
+    let cell = cell(label, person.predicted?, counterfactual.predicted?);
+    Some((cell, person.score?, counterfactual.score?))
+}
+
+/// The index of a cell in [`CELLS`].
+pub(super) fn cell(label: bool, predicted: bool, predicted_cf: bool) -> usize {
+    4 * usize::from(label) + 2 * usize::from(predicted) + usize::from(predicted_cf)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CELLS, GroupCounts, cell};
+
+    #[test]
+    fn cells_stand_at_their_index() {
+        for (i, c) in CELLS.iter().enumerate() {
+            assert_eq!(cell(c.label, c.predicted, c.predicted_cf), i);
+            let right = if c.label == c.predicted { 'T' } else { 'F' };
+            let switch = if c.predicted == c.predicted_cf { 'C' } else { 'S' };
+            let to = if c.predicted_cf { 'P' } else { 'N' };
+            assert_eq!(c.name, String::from_iter([right, switch, to]));
+        }
+    }
+
+    #[test]
+    fn missing_values_are_counted() {
+        let mut counts = GroupCounts::default();
+        for (label, predicted) in
+            [(Some(true), Some(true)), (Some(false), None), (None, Some(true)), (None, None), (Some(true), Some(false))]
+        {
+            counts.add(label, predicted, predicted == Some(true));
+        }
+        assert_eq!((counts.n(), counts.n_positive(), counts.n_predicted_positive()), (5, 2, 2));
+        assert_eq!((counts.n_missing_label(), counts.n_missing_score(), counts.n_at_threshold()), (2, 2, 2));
+        assert_eq!(counts.confusion(true).n(), 2);
+        assert_eq!(counts.confusion(false).predicted_positive(), 1);
+    }
+}

@@ -1,0 +1,201 @@
+//! Intervals of values that rest on counts: Wilson, Newcombe, Katz, and the bootstrap of people.
+//!
+//! - A rate: Wilson 1927, the score interval; its end is exactly 0 or 1 where the count is 0 or all.
+//! - The difference of two independent rates: Newcombe 1998, method 10, from the two Wilson intervals.
+//! - The ratio of two independent rates: Katz et al. 1978, on the logarithm; none where a numerator is 0.
+//! - Anything else: percentile bootstrap. People are drawn with replacement, which is a multinomial draw of the kinds of people, so its
+//!   cost does not grow with their number. Percentiles interpolate linearly at position (m - 1) q of the m defined replicates.
+//!
+//! Choice: groups keep their number of people; for a total all people are drawn together. Replicates without a value are left out; where
+//! they are more than 5 %, or where all replicates agree, there is no interval, because its ends would pretend a precision that the
+//! data do not have. Why not the bootstrap for rates: at n = 30 and p = 0.02 a nominal 95 % interval covers 45 %, Wilson's 98 %.
+
+use super::{Rate, Value};
+use crate::num::binomial::multinomial;
+use crate::num::seed::Stream;
+use crate::num::summary::{normal_quantile, quantile};
+
+/// An interval of a value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// Lower end.
+    pub lo: f64,
+    /// Upper end.
+    pub hi: f64,
+    /// How it was made.
+    pub method: Method,
+}
+
+/// How an interval is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Method {
+    /// Score interval of a rate.
+    Wilson,
+    /// Hybrid score interval of a difference of rates.
+    Newcombe,
+    /// Log interval of a ratio of rates.
+    Katz,
+    /// Percentile bootstrap of people.
+    Bootstrap,
+}
+
+impl Method {
+    /// The word that tables show.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Method::Wilson => "wilson",
+            Method::Newcombe => "newcombe",
+            Method::Katz => "katz",
+            Method::Bootstrap => "bootstrap",
+        }
+    }
+}
+
+/// Number of standard deviations on either side that hold a share `level` of (0, 1) of a normal distribution.
+pub fn z_of(level: f64) -> f64 {
+    normal_quantile(f64::midpoint(1.0, level))
+}
+
+/// Wilson's interval of a rate; none where it has no cases.
+pub fn wilson(rate: Rate, z: f64) -> Option<Interval> {
+    let (x, n) = (rate.numerator as f64, rate.denominator as f64);
+    let p = rate.value().ok()?;
+    let sq = z * z;
+    let middle = (p + sq / (2.0 * n)) / (1.0 + sq / n);
+    let half = z / (1.0 + sq / n) * (p * (1.0 - p) / n + sq / (4.0 * n * n)).sqrt();
+    let lo = if x == 0.0 { 0.0 } else { (middle - half).max(0.0) };
+    let hi = if x == n { 1.0 } else { (middle + half).min(1.0) };
+    Some(Interval { lo, hi, method: Method::Wilson })
+}
+
+/// Newcombe's interval of the difference a - b of independent rates; none where one of them has no cases.
+pub fn newcombe(a: Rate, b: Rate, z: f64) -> Option<Interval> {
+    let (p, q) = (a.value().ok()?, b.value().ok()?);
+    let (of_a, of_b) = (wilson(a, z)?, wilson(b, z)?);
+    let d = p - q;
+    let lo = d - libm::hypot(p - of_a.lo, of_b.hi - q);
+    let hi = d + libm::hypot(of_a.hi - p, q - of_b.lo);
+    Some(Interval { lo, hi, method: Method::Newcombe })
+}
+
+/// Katz's interval of the ratio a / b of independent rates; none where a numerator is 0.
+pub fn katz(a: Rate, b: Rate, z: f64) -> Option<Interval> {
+    if [a.numerator, a.denominator, b.numerator, b.denominator].contains(&0) {
+        return None;
+    }
+    let ratio = a.value().ok()? / b.value().ok()?;
+    // 1/x - 1/n as (n - x)/(x n): exactly 0 for a rate of 1, and never negative.
+    let spread = |rate: Rate| (rate.denominator - rate.numerator) as f64 / (rate.numerator as f64 * rate.denominator as f64);
+    let factor = libm::exp(z * (spread(a) + spread(b)).sqrt());
+    Some(Interval { lo: ratio / factor, hi: ratio * factor, method: Method::Katz })
+}
+
+/// Cells of `samples` worlds in each of which as many people as there are were drawn with replacement. Kinds of people are given by the
+/// cells that one of them fills, and their number.
+pub fn resample<const N: usize>(kinds: &[([u64; N], u64)], samples: u64, mut stream: Stream) -> Vec<[u64; N]> {
+    let weights: Vec<u64> = kinds.iter().map(|(_, people)| *people).collect();
+    let people = weights.iter().sum();
+    let draw = |_| {
+        let mut cells = [0; N];
+        multinomial(&mut stream, people, &weights, |kind, count| {
+            for (cell, filled) in cells.iter_mut().zip(kinds[kind].0) {
+                *cell += filled * count;
+            }
+        });
+        cells
+    };
+    (0..samples).map(draw).collect()
+}
+
+/// Why replicates give no interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Boundary {
+    /// In more than 5 % of the replicates the metric has no value.
+    TooManyUndefined,
+    /// All replicates agree.
+    AllAgree,
+}
+
+/// The percentile interval of replicated values at a level, with the number of replicates that had no value.
+pub fn percentile(replicates: impl Iterator<Item = Value>, level: f64) -> Result<(Interval, usize), Boundary> {
+    let (mut values, mut undefined) = (Vec::with_capacity(replicates.size_hint().0), 0_usize);
+    for replicate in replicates {
+        match replicate {
+            Ok(value) => values.push(value),
+            Err(_) => undefined += 1,
+        }
+    }
+    if undefined * 20 > values.len() + undefined {
+        return Err(Boundary::TooManyUndefined);
+    }
+    values.sort_unstable_by(f64::total_cmp);
+    let end = |q| quantile(&values, q).ok_or(Boundary::TooManyUndefined);
+    if end(0.0)? == end(1.0)? {
+        return Err(Boundary::AllAgree);
+    }
+    let outside = (1.0 - level) / 2.0;
+    Ok((Interval { lo: end(outside)?, hi: end(1.0 - outside)?, method: Method::Bootstrap }, undefined))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Boundary, Interval, katz, newcombe, percentile, resample, wilson, z_of};
+    use crate::metric::{Rate, Undefined};
+    use crate::num::seed::Stream;
+
+    fn rate(numerator: u64, denominator: u64) -> Rate {
+        Rate { numerator, denominator, empty: Undefined::EmptyGroup }
+    }
+
+    fn check(found: Option<Interval>, lo: f64, hi: f64, within: f64) {
+        let found = found.unwrap();
+        assert!((found.lo - lo).abs() < within && (found.hi - hi).abs() < within, "{found:?} instead of {lo}, {hi}");
+    }
+
+    /// Newcombe 1998, Statistics in Medicine 17, 873-890, table II, method 10, with four decimals.
+    #[test]
+    fn newcombe_published() {
+        let z = z_of(0.95);
+        check(newcombe(rate(56, 70), rate(48, 80), z), 0.0524, 0.3339, 5e-5);
+        check(newcombe(rate(9, 10), rate(3, 10), z), 0.1705, 0.8090, 5e-5);
+        check(newcombe(rate(5, 56), rate(0, 29), z), -0.0381, 0.1926, 5e-5);
+        check(newcombe(rate(10, 10), rate(0, 10), z), 0.6075, 1.0, 5e-5);
+    }
+
+    #[test]
+    fn wilson_ends_are_exact() {
+        let z = z_of(0.95);
+        check(wilson(rate(16, 122), z), 0.082, 0.202, 5e-4);
+        assert_eq!(wilson(rate(0, 7), z).unwrap().lo, 0.0);
+        assert_eq!(wilson(rate(7, 7), z).unwrap().hi, 1.0);
+        assert_eq!(wilson(rate(0, 0), z), None);
+    }
+
+    #[test]
+    fn katz_needs_cases() {
+        let z = z_of(0.95);
+        assert_eq!(katz(rate(0, 5), rate(1, 5), z), None);
+        assert_eq!(katz(rate(1, 5), rate(0, 5), z), None);
+        let (a, b) = (katz(rate(10, 40), rate(20, 50), z).unwrap(), katz(rate(20, 50), rate(10, 40), z).unwrap());
+        assert!((a.lo * b.hi - 1.0).abs() < 1e-12 && (a.hi * b.lo - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn people_are_drawn_whole() {
+        // Nobody fills one cell without the other.
+        let kinds = [([1, 2], 40), ([0, 0], 60)];
+        let worlds = resample(&kinds, 500, Stream::new(1, "whole"));
+        assert!(worlds.iter().all(|[a, b]| *b == 2 * a));
+        let mean = worlds.iter().map(|[a, _]| *a as f64).sum::<f64>() / 500.0;
+        assert!((mean - 40.0).abs() < 5.0 * (24.0_f64 / 500.0).sqrt(), "{mean}");
+    }
+
+    #[test]
+    fn boundaries() {
+        let undefined = |share: usize| (0..100).map(move |i| if i < share { Err(Undefined::EmptyGroup) } else { Ok(i as f64) });
+        assert_eq!(percentile(undefined(5), 0.95).unwrap().1, 5);
+        assert_eq!(percentile(undefined(6), 0.95), Err(Boundary::TooManyUndefined));
+        assert_eq!(percentile((0..100).map(|_| Ok(0.5)), 0.95), Err(Boundary::AllAgree));
+        assert_eq!(percentile(std::iter::empty(), 0.95), Err(Boundary::TooManyUndefined));
+    }
+}

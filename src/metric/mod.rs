@@ -1,0 +1,293 @@
+//! Is the classifier fair? The catalog of metrics: id, formula, range, ideal, source; and what a value is.
+//!
+//! Words, with the papers' symbols. *Positive* is class 1. A *direction* A -> B looks at the people of group A and at what the model
+//! would have said, had they belonged to B. A prediction that stays is consistent: CP or CN; one that turns negative is a negative
+//! switch SN, one that turns positive a positive switch SP. With the label in front (true or false, by the factual prediction) these
+//! become the eight cells TCP, FCP, TCN, FCN, TSN, FSN, TSP, FSP of the extended matrix.
+//!
+//! [`counts`] and [`patterns`] gather evidence in one mergeable pass; [`shift`] also needs a second pass for its divergence.
+//! [`measure`] turns evidence into values with [`interval`]s. A value is never NaN and never a silent zero: it is a number or the
+//! reason why there is none.
+//!
+//! A new metric over existing evidence is one record in its family's list. Not done here: reading files, thresholds, what a
+//! counterfactual is; an engine hands over labels, predictions and scores.
+
+pub mod ccm;
+pub mod counts;
+pub mod eccm;
+pub mod group;
+pub mod interval;
+pub mod measure;
+pub mod patterns;
+pub mod performance;
+pub mod shift;
+#[cfg(test)]
+mod tests;
+pub mod turn;
+
+use std::fmt;
+
+use counts::{Confusion, Eccm};
+use shift::Shift;
+
+/// A family of metrics: what kind of evidence they rest on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Family {
+    /// Confusion counts of each group.
+    Performance,
+    /// Differences and ratios between groups.
+    Group,
+    /// Counterfactual confusion matrix.
+    Ccm,
+    /// Extended counterfactual confusion matrix.
+    Eccm,
+    /// How far scores move.
+    Shift,
+}
+
+impl Family {
+    /// All families, in order of the documentation.
+    pub const ALL: [Family; 5] = [Family::Performance, Family::Group, Family::Ccm, Family::Eccm, Family::Shift];
+
+    /// The word of job files and tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Family::Performance => "performance",
+            Family::Group => "group",
+            Family::Ccm => "ccm",
+            Family::Eccm => "eccm",
+            Family::Shift => "shift",
+        }
+    }
+}
+
+/// The metric, or why it has no value.
+pub type Value = Result<f64, Undefined>;
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $variant:ident = $code:literal, $meaning:literal;)*) => {
+        /// Why a metric has no value.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Undefined {
+            $(#[doc = $meaning] $variant,)*
+        }
+
+        impl Undefined {
+            /// All reasons.
+            pub const ALL: &[Undefined] = &[$(Undefined::$variant,)*];
+
+            /// The word that tables show.
+            pub fn code(self) -> &'static str {
+                match self { $(Undefined::$variant => $code,)* }
+            }
+
+            /// What it means, in one sentence.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Undefined::$variant => $meaning,)* }
+            }
+        }
+    };
+}
+
+reasons! {
+    EmptyGroup = "empty_group", "Nobody is left to count: no row of the group has what the metric needs.";
+    NoLabel = "no_label", "The metric needs a label, and the job has none.";
+    NoActualPositive = "no_actual_positive", "Nobody has the positive label.";
+    NoActualNegative = "no_actual_negative", "Nobody has the negative label.";
+    NoPredictedPositive = "no_predicted_positive", "Nobody is predicted positive.";
+    NoPredictedNegative = "no_predicted_negative", "Nobody is predicted negative.";
+    NoCounterfactualPredictedPositive = "no_counterfactual_predicted_positive", "No counterfactual is predicted positive.";
+    NoSwitchedPositive = "no_switched_positive", "No prediction turns positive.";
+    NoSwitchedNegative = "no_switched_negative", "No prediction turns negative.";
+    NoTruePositive = "no_true_positive", "Nobody is rightly predicted positive.";
+    NoFalsePositive = "no_false_positive", "Nobody is wrongly predicted positive.";
+    NoTrueNegative = "no_true_negative", "Nobody is rightly predicted negative.";
+    NoFalseNegative = "no_false_negative", "Nobody is wrongly predicted negative.";
+    DegenerateMarginal = "degenerate_marginal", "A row or column of the two-by-two matrix is empty, so no correlation exists.";
+    ZeroNegativeSwitchRate = "zero_negative_switch_rate", "No prediction turns negative, so nothing can be divided by that rate.";
+    ZeroReferenceRate = "zero_reference_rate", "The rate below the ratio is zero.";
+    ZeroDenominator = "zero_denominator", "There is neither a positive label nor a positive prediction.";
+    ZeroScoreSum = "zero_score_sum", "All scores of one side are zero, so they have no distribution over people.";
+    Infinite = "infinite", "Something that happens before has probability zero after, so the divergence is infinite.";
+    OperandUndefined = "operand_undefined", "A value that the metric is made of is undefined itself.";
+}
+
+impl fmt::Display for Undefined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+/// A share of counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    /// Cases that count.
+    pub numerator: u64,
+    /// Cases in all.
+    pub denominator: u64,
+    /// Why there is no value where the denominator is 0.
+    pub empty: Undefined,
+}
+
+impl Rate {
+    /// The share, by one division.
+    pub fn value(self) -> Value {
+        if self.denominator == 0 { Err(self.empty) } else { Ok(self.numerator as f64 / self.denominator as f64) }
+    }
+}
+
+/// What a metric reads, and the function that reads it.
+#[derive(Debug, Clone, Copy)]
+pub enum Reads {
+    /// A rate of one group.
+    Rate(fn(&Confusion) -> Rate),
+    /// Another value of one group.
+    Score(fn(&Confusion) -> Value),
+    /// The rate of A minus that of B.
+    RateDifference(fn(&Confusion) -> Rate),
+    /// The rate of A divided by that of B.
+    RateRatio(fn(&Confusion) -> Rate),
+    /// The rate of favourable predictions of B divided by that of A.
+    FavourableRatio,
+    /// Another value of two groups A and B.
+    Pair(fn(&Confusion, &Confusion) -> Value),
+    /// A rate of one direction.
+    SwitchRate(fn(&Eccm) -> Rate),
+    /// Another value of one direction.
+    SwitchScore(fn(&Eccm) -> Value),
+    /// A value of the scores of one direction.
+    Shift(fn(&Shift<'_>) -> Value),
+}
+
+/// Which end of a metric is bad.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Worse {
+    /// Small values.
+    Low,
+    /// Large values.
+    High,
+}
+
+/// The two groups of a direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The group that people belong to.
+    Original,
+    /// The group they are moved to.
+    New,
+}
+
+/// Which group a value away from the ideal puts at a disadvantage.
+#[derive(Debug, Clone, Copy)]
+pub enum Impaired {
+    /// The sources do not say.
+    Unstated,
+    /// Of a pair the group with the lower rate of favourable predictions, by this rate of *positive* predictions: all people's, or
+    /// those of one label (Clarify's reading of DPPL, RD and SD).
+    LowerRate(fn(&Confusion) -> Rate),
+    /// Of a direction (Towards Counterfactual Group Fairness, Table 7). Of the difference between two directions: what the direction
+    /// with the worse value says. The parity column of that table contradicts its own impaired groups for CR, PCR and CMCC; the rule
+    /// is followed instead.
+    Switch {
+        /// The bad end.
+        worse: Worse,
+        /// Who is impaired where the positive prediction is favourable.
+        if_positive: Side,
+        /// Who is impaired where the negative prediction is favourable.
+        if_negative: Side,
+    },
+}
+
+/// One metric: everything that tables, gates, the report and `cfaudit explain` say about it.
+#[derive(Debug, Clone, Copy)]
+pub struct Metric {
+    /// Id in job files and tables, lower snake case.
+    pub id: &'static str,
+    /// The papers' symbol.
+    pub symbol: &'static str,
+    /// Name in words.
+    pub name: &'static str,
+    /// Its family.
+    pub family: Family,
+    /// Formula in plain text.
+    pub formula: &'static str,
+    /// What it says.
+    pub reading: &'static str,
+    /// Smallest and largest value; an end may be infinite.
+    pub range: (f64, f64),
+    /// The value of a perfect or perfectly fair model; none where none is stated.
+    pub ideal: Option<f64>,
+    /// What its sign or side means: which group minus which, what lies above 1.
+    pub sign: &'static str,
+    /// When it has no value.
+    pub undefined_when: &'static str,
+    /// Where it is defined.
+    pub source: &'static str,
+    /// Whether it needs labels.
+    pub needs_label: bool,
+    /// What it reads.
+    pub reads: Reads,
+    /// Whom it shows at a disadvantage.
+    pub impaired: Impaired,
+}
+
+/// All metrics, family by family.
+pub fn catalog() -> impl Iterator<Item = &'static Metric> {
+    performance::METRICS.iter().chain(group::METRICS).chain(ccm::METRICS).chain(eccm::METRICS).chain(shift::METRICS)
+}
+
+/// The metric of an id.
+pub fn find(id: &str) -> Option<&'static Metric> {
+    catalog().find(|metric| metric.id == id)
+}
+
+/// The id closest to a word that is none, for a hint; none where nothing is close. The case of letters does not count.
+pub fn nearest(word: &str) -> Option<&'static str> {
+    let word = word.to_ascii_lowercase();
+    let (distance, id) = catalog().map(|metric| (edits(&word, metric.id), metric.id)).min()?;
+    (distance <= (word.chars().count() / 3).max(1)).then_some(id)
+}
+
+/// Levenshtein distance in characters.
+fn edits(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.chars().enumerate() {
+            let best = (diagonal + usize::from(x != y)).min(row[j] + 1).min(row[j + 1] + 1);
+            diagonal = std::mem::replace(&mut row[j + 1], best);
+        }
+    }
+    row[b.chars().count()]
+}
+
+/// The correlation of two yes-no variables: (ad - bc) / sqrt of the product of the four margins, for the matrix a b / c d.
+fn phi([a, b, c, d]: [u64; 4], empty: Undefined) -> Value {
+    let margins = [a + b, a + c, d + b, d + c];
+    if margins.contains(&0) {
+        return Err(empty);
+    }
+    // The product of the margins overflows 64 bits from about 65,000 rows per margin on. Roots of pairs make perfect agreement exactly 1.
+    let root = |x: u64, y: u64| (x as f64 * y as f64).sqrt();
+    let determinant = i128::from(a) * i128::from(d) - i128::from(b) * i128::from(c);
+    Ok((determinant as f64 / (root(margins[0], margins[1]) * root(margins[2], margins[3]))).clamp(-1.0, 1.0))
+}
+
+/// `f` of two values, or why there is none: an empty group says more than an undefined operand.
+fn both(a: Value, b: Value, f: impl FnOnce(f64, f64) -> Value) -> Value {
+    match (a, b) {
+        (Ok(a), Ok(b)) => f(a, b),
+        (Err(Undefined::EmptyGroup), _) | (_, Err(Undefined::EmptyGroup)) => Err(Undefined::EmptyGroup),
+        _ => Err(Undefined::OperandUndefined),
+    }
+}
+
+/// a - b.
+fn difference(a: Value, b: Value) -> Value {
+    both(a, b, |a, b| Ok(a - b))
+}
+
+/// a / b.
+fn ratio(a: Value, b: Value) -> Value {
+    both(a, b, |a, b| if b == 0.0 { Err(Undefined::ZeroReferenceRate) } else { Ok(a / b) })
+}

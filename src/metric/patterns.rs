@@ -1,0 +1,335 @@
+//! People by what happened to them: the one structure behind every counterfactual matrix and its bootstrap of people.
+//!
+//! A pattern is a person's group, label and prediction, and for every target group how many of their counterfactuals are predicted
+//! positive, negative, or have no score. From the number of people per pattern follow the cells of every direction, of the total (where
+//! a person counts once per counterfactual) and an exact multinomial bootstrap that resamples people, not counterfactuals.
+//!
+//! Choice: with at most five groups and one counterfactual per target a pattern is a number of two bits per target, and people are
+//! counted in an array (72 cells for two groups); anything else is counted in a map. Both give the same patterns.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::counts::{Counterfactual, Eccm, answer, cell, state};
+
+/// What happened to a person's counterfactuals in one target group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The target group.
+    pub to: u32,
+    /// Counterfactuals predicted positive.
+    pub positive: u32,
+    /// Counterfactuals predicted negative.
+    pub negative: u32,
+    /// Counterfactuals without a score.
+    pub missing: u32,
+}
+
+/// What people who behave alike have in common.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Pattern {
+    /// Their group.
+    pub group: u32,
+    /// Their label, where known.
+    pub label: Option<bool>,
+    /// Their prediction, where there is a score.
+    pub predicted: Option<bool>,
+    /// By target group, ascending; a target without counterfactuals is left out.
+    pub outcomes: Vec<Outcome>,
+}
+
+/// Number of people by pattern; mergeable.
+#[derive(Debug, Clone)]
+pub struct Patterns {
+    groups: usize,
+    /// Empty where there are too many groups.
+    dense: Vec<u64>,
+    general: HashMap<Pattern, u64>,
+}
+
+/// The most groups for which an array is used: 11,520 cells.
+const DENSE_GROUPS: usize = 5;
+
+impl Patterns {
+    /// Nobody yet, for this number of groups.
+    pub fn new(groups: usize) -> Self {
+        let cells = if groups <= DENSE_GROUPS { (groups * 9) << (2 * groups.saturating_sub(1)) } else { 0 };
+        Patterns { groups, dense: vec![0; cells], general: HashMap::new() }
+    }
+
+    /// Adds one person with all their counterfactuals.
+    ///
+    /// # Panics
+    /// Where a group is not below the number of groups, or a counterfactual leads to the person's own group.
+    pub fn add(&mut self, group: usize, label: Option<bool>, predicted: Option<bool>, counterfactuals: &[Counterfactual]) {
+        assert!(group < self.groups, "group {group} of {}", self.groups);
+        if !self.dense.is_empty()
+            && let Some(code) = self.targets_code(group, counterfactuals)
+        {
+            let factual = (group * 3 + state(label)) * 3 + state(predicted);
+            self.dense[(factual << (2 * (self.groups - 1))) + code] += 1;
+            return;
+        }
+        for counterfactual in counterfactuals {
+            check_target(group, counterfactual.to, self.groups);
+        }
+        *self.general.entry(pattern(group, label, predicted, counterfactuals)).or_default() += 1;
+    }
+
+    /// Adds the people of another batch.
+    pub fn merge(&mut self, other: &Patterns) {
+        for (mine, theirs) in self.dense.iter_mut().zip(&other.dense) {
+            *mine += theirs;
+        }
+        for (pattern, people) in &other.general {
+            *self.general.entry(pattern.clone()).or_default() += people;
+        }
+    }
+
+    /// The number of people by pattern, in order.
+    pub fn people(&self) -> BTreeMap<Pattern, u64> {
+        let mut all: BTreeMap<Pattern, u64> = self.general.iter().map(|(pattern, &people)| (pattern.clone(), people)).collect();
+        for (code, &people) in self.dense.iter().enumerate().filter(|(_, people)| **people > 0) {
+            *all.entry(self.decode(code)).or_default() += people;
+        }
+        all
+    }
+
+    /// People by the cells that they fill, in every direction and in all together. People who fill none are left out; so are, where the
+    /// job has a label, people without one.
+    pub(super) fn spreads(&self, has_label: bool) -> Spreads {
+        let mut directions = vec![BTreeMap::new(); self.groups * self.groups];
+        let mut total = BTreeMap::new();
+        for (pattern, people) in self.people() {
+            let label = if has_label { pattern.label } else { Some(false) };
+            let (Some(label), Some(predicted)) = (label, pattern.predicted) else { continue };
+            let mut all = [0; 8];
+            for outcome in &pattern.outcomes {
+                let mut cells = [0; 8];
+                cells[cell(label, predicted, true)] = u64::from(outcome.positive);
+                cells[cell(label, predicted, false)] = u64::from(outcome.negative);
+                all.iter_mut().zip(cells).for_each(|(sum, count)| *sum += count);
+                *directions[pattern.group as usize * self.groups + outcome.to as usize].entry(cells).or_default() += people;
+            }
+            *total.entry(all).or_default() += people;
+        }
+        Spreads { groups: self.groups, directions: directions.into_iter().map(Spread::new).collect(), total: Spread::new(total) }
+    }
+
+    /// Counterfactuals without a score of the people of a group.
+    pub(super) fn n_missing(&self, group: usize) -> u64 {
+        let missing = |pattern: &Pattern| pattern.outcomes.iter().map(|outcome| u64::from(outcome.missing)).sum::<u64>();
+        self.people().iter().filter(|(pattern, _)| pattern.group as usize == group).map(|(pattern, people)| people * missing(pattern)).sum()
+    }
+
+    /// Two bits per other group, 0 for none, else 1 + the state of the prediction; none where a target comes twice.
+    fn targets_code(&self, group: usize, counterfactuals: &[Counterfactual]) -> Option<usize> {
+        let mut code = 0;
+        for counterfactual in counterfactuals {
+            check_target(group, counterfactual.to, self.groups);
+            let shift = 2 * (counterfactual.to - usize::from(counterfactual.to > group));
+            if (code >> shift) & 3 != 0 {
+                return None;
+            }
+            code |= (1 + state(counterfactual.predicted)) << shift;
+        }
+        Some(code)
+    }
+
+    fn decode(&self, code: usize) -> Pattern {
+        let factual = code >> (2 * (self.groups - 1));
+        let group = factual / 9;
+        let outcomes = (0..self.groups - 1).filter_map(|place| {
+            let prediction = ((code >> (2 * place)) & 3).checked_sub(1)?;
+            let mut outcome = Outcome { to: (place + usize::from(place >= group)) as u32, positive: 0, negative: 0, missing: 0 };
+            *outcome.of(answer(prediction)) = 1;
+            Some(outcome)
+        });
+        Pattern { group: group as u32, label: answer(factual / 3 % 3), predicted: answer(factual % 3), outcomes: outcomes.collect() }
+    }
+}
+
+/// Patterns as they are written: the number of groups, and people by pattern in order.
+#[derive(Serialize, Deserialize)]
+struct Listed {
+    groups: usize,
+    people: Vec<(Pattern, u64)>,
+}
+
+impl Serialize for Patterns {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Listed { groups: self.groups, people: self.people().into_iter().collect() }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Patterns {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Listed { groups, people } = Listed::deserialize(deserializer)?;
+        Ok(Patterns { general: people.into_iter().collect(), ..Patterns::new(groups) })
+    }
+}
+
+impl PartialEq for Patterns {
+    fn eq(&self, other: &Self) -> bool {
+        self.groups == other.groups && self.people() == other.people()
+    }
+}
+
+impl Outcome {
+    fn of(&mut self, predicted: Option<bool>) -> &mut u32 {
+        match predicted {
+            Some(true) => &mut self.positive,
+            Some(false) => &mut self.negative,
+            None => &mut self.missing,
+        }
+    }
+}
+
+fn check_target(group: usize, to: usize, groups: usize) {
+    assert!(to < groups && to != group, "a counterfactual of group {group} leads to group {to} of {groups}");
+}
+
+fn pattern(group: usize, label: Option<bool>, predicted: Option<bool>, counterfactuals: &[Counterfactual]) -> Pattern {
+    let mut outcomes: Vec<Outcome> = Vec::with_capacity(counterfactuals.len());
+    for counterfactual in counterfactuals {
+        let to = counterfactual.to as u32;
+        let at = outcomes.binary_search_by_key(&to, |outcome| outcome.to).unwrap_or_else(|at| {
+            outcomes.insert(at, Outcome { to, positive: 0, negative: 0, missing: 0 });
+            at
+        });
+        *outcomes[at].of(counterfactual.predicted) += 1;
+    }
+    Pattern { group: group as u32, label, predicted, outcomes }
+}
+
+/// The people of every direction, and of all together, where a person counts once per counterfactual.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spreads {
+    groups: usize,
+    directions: Vec<Spread>,
+    total: Spread,
+}
+
+impl Spreads {
+    /// The people of group `from` by what they fill as members of `to`.
+    pub fn direction(&self, from: usize, to: usize) -> &Spread {
+        &self.directions[from * self.groups + to]
+    }
+
+    /// All people: with G groups each fills G - 1 cells or more.
+    pub fn total(&self) -> &Spread {
+        &self.total
+    }
+}
+
+/// Kinds of people by the cells they fill, with the number of people of each kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spread(pub(super) Vec<([u64; 8], u64)>);
+
+impl Spread {
+    fn new(mut kinds: BTreeMap<[u64; 8], u64>) -> Self {
+        kinds.remove(&[0; 8]);
+        Spread(kinds.into_iter().collect())
+    }
+
+    /// People in all.
+    pub fn people(&self) -> u64 {
+        self.0.iter().map(|(_, people)| people).sum()
+    }
+
+    /// Their cells added up.
+    pub fn eccm(&self) -> Eccm {
+        let mut cells = [0; 8];
+        for (kind, people) in &self.0 {
+            for (sum, count) in cells.iter_mut().zip(kind) {
+                *sum += count * people;
+            }
+        }
+        Eccm(cells)
+    }
+
+    /// Whether somebody counts more than once, so that counts are no sums of independent cases.
+    pub fn repeats(&self) -> bool {
+        self.0.iter().any(|(kind, _)| kind.iter().sum::<u64>() > 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Patterns, pattern};
+    use crate::metric::counts::Counterfactual;
+    use crate::num::seed::Stream;
+
+    type Someone = (usize, Option<bool>, Option<bool>, Vec<Counterfactual>);
+
+    /// Random people: group, label, prediction, counterfactuals.
+    fn people(groups: usize, per_target: u64, n: usize) -> Vec<Someone> {
+        let mut stream = Stream::new(11, &format!("people {groups} {per_target}"));
+        let mut below = |n: u64| stream.u64() % n;
+        let answers = [None, Some(false), Some(true)];
+        (0..n)
+            .map(|_| {
+                let group = below(groups as u64) as usize;
+                let (label, predicted) = (answers[below(3) as usize], answers[below(3) as usize]);
+                let mut counterfactuals = Vec::new();
+                for to in (0..groups).rev().filter(|&to| to != group) {
+                    for _ in 0..below(per_target + 1) {
+                        counterfactuals.push(Counterfactual { to, predicted: answers[below(3) as usize], score: None });
+                    }
+                }
+                (group, label, predicted, counterfactuals)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn dense_and_general_agree() {
+        for (groups, per_target) in [(1, 1), (2, 1), (2, 3), (3, 1), (4, 2), (5, 1), (6, 1), (7, 2)] {
+            let (mut patterns, mut general) = (Patterns::new(groups), Patterns::new(groups));
+            general.dense.clear();
+            for (group, label, predicted, counterfactuals) in people(groups, per_target, 2000) {
+                patterns.add(group, label, predicted, &counterfactuals);
+                *general.general.entry(pattern(group, label, predicted, &counterfactuals)).or_default() += 1;
+            }
+            assert_eq!(patterns.general.is_empty(), groups <= 5 && per_target == 1);
+            assert_eq!(patterns.people(), general.people(), "{groups} groups");
+            assert_eq!(patterns.people().values().sum::<u64>(), 2000);
+        }
+    }
+
+    #[test]
+    fn any_partition_merges_to_the_same() {
+        for (groups, per_target) in [(2, 1), (3, 2), (6, 1)] {
+            let mut whole = Patterns::new(groups);
+            let mut parts = vec![Patterns::new(groups); 5];
+            for (i, (group, label, predicted, counterfactuals)) in people(groups, per_target, 1000).into_iter().enumerate() {
+                whole.add(group, label, predicted, &counterfactuals);
+                parts[i * i % 5].add(group, label, predicted, &counterfactuals);
+            }
+            let mut merged = Patterns::new(groups);
+            parts.iter().rev().for_each(|part| merged.merge(part));
+            assert_eq!(merged, whole);
+            assert_eq!(merged.spreads(true), whole.spreads(true));
+        }
+    }
+
+    #[test]
+    fn a_person_counts_once_per_counterfactual() {
+        let mut patterns = Patterns::new(3);
+        let cf = |to, yes| Counterfactual { to, predicted: Some(yes), score: None };
+        patterns.add(0, Some(true), Some(true), &[cf(1, true), cf(2, false)]);
+        patterns.add(1, Some(false), Some(false), &[cf(0, true), cf(0, true), cf(0, false)]);
+        patterns.add(2, None, Some(true), &[cf(0, true)]);
+        patterns.add(2, Some(true), Some(true), &[Counterfactual { to: 0, predicted: None, score: None }]);
+        let spreads = patterns.spreads(true);
+        let total = spreads.total();
+        assert_eq!((total.people(), total.eccm().n(), total.repeats()), (2, 5, true));
+        let eccm = total.eccm();
+        assert_eq!((eccm.tcp(), eccm.tsn(), eccm.tsp(), eccm.tcn()), (1, 1, 2, 1));
+        let direction = spreads.direction(0, 2);
+        assert_eq!((direction.people(), direction.eccm().sn(), direction.repeats()), (1, 1, false));
+        assert_eq!((patterns.n_missing(2), patterns.n_missing(0)), (1, 0));
+        assert_eq!((spreads.direction(2, 0).people(), patterns.spreads(false).direction(2, 0).people()), (0, 1));
+    }
+}

@@ -1,0 +1,440 @@
+//! Published figures, and values that other programs computed from real and from awkward data.
+//!
+//! Left for later, so not compared here: one_vs_rest, worst_case, one_to_rest, rest_to_one, any_switch, Clarify's metrics, intervals of
+//! score metrics, several classes.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use arrow::array::AsArray;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde_json::{Map, Value as Json};
+
+use super::{Gathered, People, gather, one, settings};
+use crate::metric::counts::{CELLS, Confusion, Counterfactual, Eccm, Person};
+use crate::metric::interval::{percentile, resample};
+use crate::metric::measure::{Favourable, Measured, Scope, Settings};
+use crate::metric::{Family, Reads, catalog};
+use crate::num::seed::Stream;
+use crate::param::Count;
+
+fn metrics_folder() -> Option<PathBuf> {
+    let shared = std::env::var_os("CFAUDIT_SHARED").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
+    let folder = shared.join("expected/metrics");
+    if !folder.is_dir() {
+        eprintln!("skipped: {} is not there", folder.display());
+        return None;
+    }
+    Some(folder)
+}
+
+fn json(path: PathBuf) -> Json {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+fn object(value: &Json) -> &Map<String, Json> {
+    value.as_object().unwrap()
+}
+
+/// The columns of a small file: numbers (NaN as missing) or texts.
+#[derive(Default)]
+struct Columns {
+    numbers: BTreeMap<String, Vec<Option<f64>>>,
+    texts: BTreeMap<String, Vec<Option<String>>>,
+}
+
+fn parquet(path: PathBuf) -> Columns {
+    let mut columns = Columns::default();
+    for batch in ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(path).unwrap()).unwrap().build().unwrap() {
+        let batch = batch.unwrap();
+        for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
+            let name = field.name().clone();
+            if field.data_type().is_numeric() {
+                let array = cast(array, &DataType::Float64).unwrap();
+                let values = array.as_primitive::<Float64Type>().iter().map(|x| x.filter(|x| !x.is_nan()));
+                columns.numbers.entry(name).or_default().extend(values);
+            } else {
+                let array = cast(array, &DataType::Utf8).unwrap();
+                columns.texts.entry(name).or_default().extend(array.as_string::<i32>().iter().map(|x| x.map(str::to_owned)));
+            }
+        }
+    }
+    columns
+}
+
+/// The id that the oracle's name stands for.
+fn id(name: &str) -> String {
+    match name {
+        "JSD_hist_bits" => "jsd_hist".to_owned(),
+        "KLD_hist_nats" => "kld_hist".to_owned(),
+        "KLD_hist_smoothed_nats" => "kld_hist_smoothed".to_owned(),
+        _ => catalog().find(|metric| metric.symbol == name).unwrap_or_else(|| panic!("no symbol `{name}`")).id.to_owned(),
+    }
+}
+
+/// Names of the oracle that are no metrics: counts, intervals, and variants that the papers do not use.
+fn is_metric(name: &str) -> bool {
+    let count = name.len() <= 3 && CELLS.iter().any(|cell| cell.name == name)
+        || ["N", "TP", "FP", "FN", "TN", "CP", "SN", "SP", "CN"].contains(&name);
+    !(count || name.starts_with("ci95") || ["n_pairs", "JSD_vec_nats", "JSD_hist_nats_sqrt"].contains(&name))
+}
+
+#[track_caller]
+fn near(m: &Measured, expected: &Json, within: f64) {
+    let what = || format!("`{}` in {:?}: {:?} instead of {expected}", m.metric.id, m.scope, m.value);
+    match expected.as_f64() {
+        None => assert!(m.value.is_err(), "{}", what()),
+        Some(expected) => {
+            let found = m.value.unwrap_or_else(|_| panic!("{}", what()));
+            let squares = m.metric.id == "jscd" && (found * found - expected * expected).abs() < 1e-12;
+            assert!((found - expected).abs() <= within || squares, "{}", what());
+        }
+    }
+}
+
+/// The interval, where the oracle has one.
+#[track_caller]
+fn near_interval(m: &Measured, expected: Option<&Json>) {
+    let Some(expected) = expected else { return };
+    let what = || format!("`{}` in {:?}: {:?} instead of {expected}", m.metric.id, m.scope, m.interval);
+    match expected.as_array() {
+        None => assert!(m.interval.is_none(), "{}", what()),
+        Some(ends) => {
+            let found = m.interval.unwrap_or_else(|| panic!("{}", what()));
+            let (lo, hi) = (ends[0].as_f64().unwrap(), ends[1].as_f64().unwrap());
+            // The ends of a ratio may be large: its tolerance is relative there.
+            assert!((found.lo - lo).abs() <= 1e-9 * lo.abs().max(1.0) && (found.hi - hi).abs() <= 1e-9 * hi.abs().max(1.0), "{}", what());
+        }
+    }
+}
+
+fn tolerance(name: &str) -> f64 {
+    match name {
+        "KLD" => 1e-9,
+        "JSCD" => 1e-8,
+        _ => 1e-12,
+    }
+}
+
+fn check_confusion(c: &Confusion, expected: &Json) {
+    let count = |name: &str| expected[name].as_u64().unwrap();
+    assert_eq!([c.n(), c.tp, c.fp, c.fn_, c.tn], ["N", "TP", "FP", "FN", "TN"].map(count));
+}
+
+fn check_eccm(e: &Eccm, expected: &Json) {
+    for (i, cell) in CELLS.iter().enumerate() {
+        assert_eq!(Some(e.0[i]), expected[cell.name].as_u64(), "{}", cell.name);
+    }
+    if !expected["N"].is_null() {
+        assert_eq!(["CP", "SN", "SP", "CN", "N"].map(|name| expected[name].as_u64().unwrap()), [e.cp(), e.sn(), e.sp(), e.cn(), e.n()]);
+    }
+}
+
+/// Values and intervals of one scope: the number of values compared.
+fn check_values(measured: &[Measured], scope: Scope, expected: &Json, intervals: bool) -> usize {
+    let names: Vec<&String> = object(expected).keys().filter(|name| is_metric(name)).collect();
+    for &name in &names {
+        let m = one(measured, &id(name), scope);
+        near(m, &expected[name], tolerance(name));
+        if intervals {
+            near_interval(m, expected.get("ci95_wilson").and_then(|ci| ci.get(name)));
+        }
+    }
+    names.len()
+}
+
+/// Differences and ratios of one pair of scopes, with intervals.
+fn check_gap(m: &Measured, expected: &Json, what: &str, within: f64) {
+    near(m, &expected[what], within);
+    near_interval(m, expected.get(format!("{what}_ci95")));
+}
+
+#[test]
+fn published_matrices() {
+    let Some(folder) = metrics_folder() else { return };
+    let all = json(folder.join("published.json"));
+    let (mut cases, mut exact, mut figures) = (0, 0, 0);
+    for case in all["cases"].as_array().unwrap() {
+        let groups: Vec<&String> = object(&case["cells"]).keys().filter(|group| *group != "Total").collect();
+        let mut people = People::new();
+        for (group, name) in groups.iter().enumerate() {
+            for cell in &CELLS {
+                let person = Person { group, label: Some(cell.label), predicted: Some(cell.predicted), score: None };
+                let moved = Counterfactual { to: 1 - group, predicted: Some(cell.predicted_cf), score: None };
+                for _ in 0..case["cells"][name.as_str()][cell.name].as_u64().unwrap() {
+                    people.push((person, vec![moved]));
+                }
+            }
+        }
+        let favourable = if case["favourable_prediction"] == "positive" { Favourable::Positive } else { Favourable::Negative };
+        let families = vec![Family::Performance, Family::Group, Family::Ccm, Family::Eccm];
+        let found = gather(&people, 2, true, 1, &Settings { favourable, families, samples: Count::new(20).unwrap(), ..settings() });
+        let scopes = |name: &str| match groups.iter().position(|group| *group == name) {
+            Some(group) => (Scope::Group(group), Scope::Direction(group, 1 - group)),
+            None => (Scope::Total, Scope::Total),
+        };
+        let value = |name: &str, scope: &str| {
+            let (group, direction) = scopes(scope);
+            let performance = crate::metric::find(&id(name)).unwrap().family == Family::Performance;
+            one(&found.measured, &id(name), if performance { group } else { direction })
+        };
+        for (scope, values) in object(&case["exact"]) {
+            match scopes(scope).1 {
+                Scope::Direction(from, to) => check_eccm(&found.counts.spreads().direction(from, to).eccm(), &case["cells"][scope]),
+                _ => check_eccm(&found.counts.spreads().total().eccm(), &case["cells"][scope]),
+            }
+            for (name, expected) in object(values) {
+                let m = value(name, scope);
+                near(m, &expected["value"], 1e-12);
+                if let (Some(n), Some(d), Some(num), Some(den)) =
+                    (m.numerator, m.denominator, expected["num"].as_u64(), expected["den"].as_u64())
+                {
+                    assert_eq!(u128::from(n) * u128::from(den), u128::from(d) * u128::from(num), "{name} {scope}");
+                }
+                if let (Some(reason), Err(undefined)) = (expected["reason"].as_str(), m.value) {
+                    assert_eq!(undefined.code(), reason, "{name} {scope}");
+                }
+                exact += 1;
+            }
+        }
+        for (name, expected) in case["parity"]["difference"].as_object().into_iter().flatten() {
+            assert_eq!(case["parity"]["a"], groups[0].as_str());
+            let difference = match crate::metric::find(&format!("{}_difference", id(name))) {
+                Some(metric) => one(&found.measured, metric.id, Scope::Pair(0, 1)),
+                None => one(&found.measured, &id(name), Scope::Difference(0, 1)),
+            };
+            near(difference, expected, 1e-12);
+            let upside_down = case["parity"]["ratio_b_over_a"][name].as_f64();
+            if let (Some(metric), Some(b_over_a)) = (crate::metric::find(&format!("{}_ratio", id(name))), upside_down) {
+                let a_over_b = one(&found.measured, metric.id, Scope::Pair(0, 1)).value;
+                assert!(a_over_b.map_or(b_over_a == 0.0, |ratio| (ratio * b_over_a - 1.0).abs() < 1e-12), "{name}");
+            }
+        }
+        for (scope, printed) in object(&case["published"]) {
+            for (name, figure) in object(printed).iter().filter(|(_, figure)| figure["status"] == "consistent") {
+                let m = if scope == "Diff" {
+                    match crate::metric::find(&format!("{}_difference", id(name))) {
+                        Some(metric) => one(&found.measured, metric.id, Scope::Pair(0, 1)),
+                        None => one(&found.measured, &id(name), Scope::Difference(0, 1)),
+                    }
+                } else {
+                    value(name, scope)
+                };
+                let scale = if figure["unit"] == "percent" { 100.0 } else { 1.0 };
+                let half = 0.5 * 0.1_f64.powi(i32::try_from(figure["decimals"].as_i64().unwrap()).unwrap());
+                match (m.value, figure["value"].as_f64()) {
+                    (Ok(value), Some(printed)) => {
+                        let off = value * scale - printed;
+                        assert!(off.abs() <= half + 1e-9, "{} {scope} {name}: off by {off}", case["id"]);
+                    }
+                    (value, printed) => assert!(value.is_err() && printed.is_none(), "{} {scope} {name}", case["id"]),
+                }
+                figures += 1;
+            }
+        }
+        cases += 1;
+    }
+    assert_eq!((cases, exact, figures), (17, 17 * 3 * 31, 379 + 222 + 60));
+}
+
+fn dataset(folder: &Path, model: &str, attribute: &str, order: &[String]) -> Gathered {
+    let factual = parquet(folder.join(format!("scores_{model}.parquet")));
+    let moved = folder.join(format!("cf_{attribute}_{model}.parquet"));
+    let group = |text: &Option<String>| order.iter().position(|name| Some(name) == text.as_ref()).unwrap();
+    let mut people: BTreeMap<u64, (Person, Vec<Counterfactual>)> = BTreeMap::new();
+    for (i, row) in factual.numbers["row_id"].iter().enumerate() {
+        let score = factual.numbers["score"][i];
+        let label = factual.numbers["y"][i].map(|y| y == 1.0);
+        let person = Person { group: group(&factual.texts[attribute][i]), label, predicted: score.map(|s| s >= 0.5), score };
+        people.insert(row.unwrap() as u64, (person, Vec::new()));
+    }
+    if moved.exists() {
+        let moved = parquet(moved);
+        for (i, row) in moved.numbers["row_id"].iter().enumerate() {
+            let score = moved.numbers["score_cf"][i];
+            let (person, cfs) = people.get_mut(&(row.unwrap() as u64)).unwrap();
+            assert_eq!(person.group, group(&moved.texts["source"][i]));
+            cfs.push(Counterfactual { to: group(&moved.texts["target"][i]), predicted: score.map(|s| s >= 0.5), score });
+        }
+    }
+    let people: People = people.into_values().collect();
+    gather(&people, order.len(), true, 3, &Settings { samples: Count::new(200).unwrap(), ..settings() })
+}
+
+fn check_dataset(name: &str) {
+    let Some(folder) = metrics_folder() else { return };
+    let folder = folder.join(name);
+    for model in ["lr", "lgbm"] {
+        let expected = json(folder.join(format!("expected_{model}.json")));
+        for (attribute, classic) in object(&expected["classic"]) {
+            let mut order: Vec<String> = object(&classic["groups"]).keys().cloned().collect();
+            order.sort();
+            let place = |group: &Json| order.iter().position(|name| name == group.as_str().unwrap()).unwrap();
+            let found = dataset(&folder, model, attribute, &order);
+            let (mut compared, all) = (0, &found.measured);
+            for (group, values) in object(&classic["groups"]) {
+                let group = place(&Json::from(group.as_str()));
+                check_confusion(&found.factual.confusion(group), values);
+                compared += check_values(all, Scope::Group(group), values, true);
+            }
+            check_confusion(&found.factual.total(), &classic["total"]);
+            compared += check_values(all, Scope::Total, &classic["total"], true);
+            for pair in classic["pairs"].as_array().unwrap() {
+                let scope = Scope::Pair(place(&pair["a"]), place(&pair["b"]));
+                compared += check_values(all, scope, &pair["fairness"], false);
+                for (metric, gap) in object(&pair["parity"]) {
+                    check_gap(one(all, &format!("{}_difference", id(metric)), scope), gap, "difference", 1e-12);
+                    // Ratios may be large: their tolerance is relative there.
+                    let ratio = one(all, &format!("{}_ratio", id(metric)), scope);
+                    check_gap(ratio, gap, "ratio", 1e-12 * ratio.value.map_or(1.0, |ratio| ratio.abs().max(1.0)));
+                    compared += 2;
+                }
+            }
+            let counterfactual = &expected["counterfactual"][attribute];
+            for (direction, values) in counterfactual["directions"].as_object().into_iter().flatten() {
+                let (from, to) = direction.split_once(" -> ").unwrap();
+                let (from, to) = (place(&Json::from(from)), place(&Json::from(to)));
+                check_eccm(&found.counts.spreads().direction(from, to).eccm(), &values["ccm"]);
+                compared += check_values(all, Scope::Direction(from, to), &values["ccm"], true);
+                assert_eq!(Some(found.counts.shift(from, to).n()), values["scores"]["n_pairs"].as_u64());
+                compared += check_values(all, Scope::Direction(from, to), &values["scores"], false);
+            }
+            if counterfactual.is_object() {
+                check_eccm(&found.counts.spreads().total().eccm(), &counterfactual["total"]["ccm"]);
+                // With more than two groups people repeat, and Wilson does not hold for a total.
+                compared += check_values(all, Scope::Total, &counterfactual["total"]["ccm"], order.len() == 2);
+                compared += check_values(all, Scope::Total, &counterfactual["total"]["scores"], false);
+            }
+            for pair in counterfactual["parity"].as_array().into_iter().flatten() {
+                let (a, b) = pair["a"].as_str().unwrap().split_once(" -> ").unwrap();
+                let scope = Scope::Difference(place(&Json::from(a)), place(&Json::from(b)));
+                for (metric, gap) in object(&pair["ccm"]).iter().chain(object(&pair["scores"])).filter(|(metric, _)| is_metric(metric)) {
+                    check_gap(one(all, &id(metric), scope), gap, "difference", 2.0 * tolerance(metric));
+                    compared += 1;
+                }
+            }
+            assert!(compared > 80, "{name} {model} {attribute}: {compared} values compared");
+        }
+    }
+}
+
+#[test]
+fn compas() {
+    check_dataset("compas");
+}
+
+#[test]
+fn german() {
+    check_dataset("german");
+}
+
+#[test]
+fn awkward_data() {
+    let Some(folder) = metrics_folder() else { return };
+    let expected = json(folder.join("edge/edge_expected.json"));
+    let rows = parquet(folder.join("edge/edge.parquet"));
+    let mut reasons = 0;
+    for (case, expected) in object(&expected["cases"]) {
+        let order: Vec<&str> = expected["declared_groups"].as_array().unwrap().iter().map(|group| group.as_str().unwrap()).collect();
+        for (rule, expected) in object(expected).iter().filter(|(key, _)| key.starts_with("rule")) {
+            let predict = |score: f64| if rule == "rule >=" { score >= 0.5 } else { score > 0.5 };
+            let mut people = People::new();
+            for i in (0..rows.numbers["y"].len()).filter(|&i| rows.texts["case"][i].as_ref() == Some(case)) {
+                // Rows without a group belong to nobody.
+                let Some(group) = order.iter().position(|group| rows.texts["group"][i].as_deref() == Some(group)) else { continue };
+                let (score, score_cf) = (rows.numbers["score"][i], rows.numbers["score_cf"][i]);
+                let label = rows.numbers["y"][i].map(|y| y == 1.0);
+                let to = (group + 1) % order.len();
+                let moved = Counterfactual { to, predicted: score_cf.map(predict), score: score_cf };
+                people.push((Person { group, label, predicted: score.map(predict), score }, vec![moved]));
+            }
+            let found = gather(&people, order.len(), true, 2, &settings());
+            let mut check = |scopes: [Scope; 2], c: Confusion, e: Eccm, expected: &Json| {
+                check_confusion(&c, &expected["classic"]);
+                check_eccm(&e, &expected["eccm"]);
+                for (scope, part) in [(scopes[0], "classic"), (scopes[1], "eccm"), (scopes[1], "scores")] {
+                    check_values(&found.measured, scope, &expected[part], true);
+                    for (metric, reason) in object(&expected["reasons"][part]).iter().filter(|(metric, _)| is_metric(metric)) {
+                        let value = one(&found.measured, &id(metric), scope).value;
+                        assert_eq!(value.unwrap_err().code(), reason.as_str().unwrap(), "{case}: {metric} in {scope:?}");
+                        reasons += 1;
+                    }
+                }
+            };
+            for (group, name) in order.iter().enumerate() {
+                let expected = &expected["groups"][name];
+                let (to, rows) = ((group + 1) % order.len(), &found.factual.groups[group]);
+                check(
+                    [Scope::Group(group), Scope::Direction(group, to)],
+                    found.factual.confusion(group),
+                    found.counts.spreads().direction(group, to).eccm(),
+                    expected,
+                );
+                let excluded = ["missing_label", "missing_factual_score", "missing_counterfactual_score"]
+                    .map(|why| expected["excluded"][why].as_u64().unwrap());
+                assert_eq!(
+                    [rows.n_missing_label(), rows.n_missing_score(), found.counts.n_missing_score(group)],
+                    excluded,
+                    "{case}: {name}"
+                );
+                assert_eq!(
+                    [rows.n(), rows.n_at_threshold()],
+                    ["rows", "n_scores_equal_threshold"].map(|key| expected[key].as_u64().unwrap())
+                );
+                let without_label = gather(&people, order.len(), false, 1, &settings()).counts.spreads().direction(group, to).eccm().n();
+                assert_eq!(Some(without_label), expected["n_pairs_without_label_requirement"].as_u64());
+            }
+            check([Scope::Total; 2], found.factual.total(), found.counts.spreads().total().eccm(), &expected["total"]);
+            let fairness = &expected["fairness"];
+            let names = object(fairness).keys().filter(|name| !["a", "b"].contains(&name.as_str()));
+            names.for_each(|name| near(one(&found.measured, &id(name), Scope::Pair(0, 1)), &fairness[name], 1e-12));
+        }
+    }
+    assert!(reasons > 60, "{reasons} reasons compared");
+}
+
+/// Percentile intervals from 400,000 replicates, with their Monte-Carlo error at 2,000.
+#[test]
+fn bootstrap_of_counts() {
+    let Some(folder) = metrics_folder() else { return };
+    let reference = json(folder.join("bootstrap_reference.json"));
+    let (mut compared, mut boundaries) = (0, 0);
+    for case in reference["count_metrics"].as_array().unwrap() {
+        let kinds: Vec<([u64; 8], u64)> = CELLS
+            .iter()
+            .enumerate()
+            .map(|(i, cell)| {
+                let mut cells = [0; 8];
+                cells[i] = 1;
+                (cells, case["cells"][cell.name].as_u64().unwrap())
+            })
+            .collect();
+        let worlds = resample(&kinds, 2000, Stream::new(42, "reference"));
+        for (name, expected) in object(&case["metrics"]).iter().filter(|(name, _)| catalog().any(|metric| metric.symbol == *name)) {
+            let metric = crate::metric::find(&id(name)).unwrap();
+            let value = |cells: &[u64; 8]| {
+                let e = Eccm(*cells);
+                let c = Confusion { tp: e.tcp() + e.tsn(), fp: e.fcp() + e.fsn(), fn_: e.fcn() + e.fsp(), tn: e.tcn() + e.tsp() };
+                match metric.reads {
+                    Reads::Score(score) => score(&c),
+                    Reads::SwitchRate(rate) => rate(&e).value(),
+                    Reads::SwitchScore(score) => score(&e),
+                    _ => unreachable!(),
+                }
+            };
+            let Ok((found, _)) = percentile(worlds.iter().map(value), 0.95) else {
+                assert_eq!(expected["ci95"][0], expected["ci95"][1]);
+                boundaries += 1;
+                continue;
+            };
+            for (end, i) in [(found.lo, 0), (found.hi, 1)] {
+                let (ours, error) = (expected["ci95"][i].as_f64().unwrap(), expected["mc_se_R2000"][i].as_f64().unwrap());
+                assert!((end - ours).abs() <= 5.0 * error + 1e-9, "{} {name}: {end} instead of {ours} +- {error}", case["case"]);
+            }
+            compared += 1;
+        }
+    }
+    assert_eq!((compared, boundaries), (4 * 5 - 1, 1));
+}

@@ -1,0 +1,82 @@
+//! What becomes of a metric of two groups A and B when they change places.
+
+use crate::metric::{Metric, Reads};
+
+/// How the value changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// A difference changes its sign.
+    Negated,
+    /// A ratio becomes its reciprocal.
+    Reciprocal,
+    /// It treats both groups alike.
+    Same,
+}
+
+impl Turn {
+    /// How the value of a metric of the family group changes.
+    pub fn of(metric: &Metric) -> Turn {
+        match metric.reads {
+            Reads::RateRatio(_) | Reads::FavourableRatio => Turn::Reciprocal,
+            Reads::Pair(_) if matches!(metric.id, "eodds" | "demp_min_ratio") => Turn::Same,
+            Reads::Pair(_) if metric.id.ends_with("_ratio") => Turn::Reciprocal,
+            _ => Turn::Negated,
+        }
+    }
+
+    /// Whether the metric is B over A where all others are A minus B or A over B.
+    pub fn second_over_first(metric: &Metric) -> bool {
+        matches!(metric.reads, Reads::FavourableRatio)
+    }
+
+    /// The value after the change; none for the reciprocal of 0.
+    pub fn apply(self, value: f64) -> Option<f64> {
+        match self {
+            // Not `-value`: that would make a zero negative.
+            Turn::Negated => Some(0.0 - value),
+            Turn::Reciprocal => (value != 0.0).then(|| 1.0 / value),
+            Turn::Same => Some(value),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Turn;
+    use crate::metric::counts::Confusion;
+    use crate::metric::measure::{Favourable, Settings, measure_factual};
+    use crate::metric::{Family, catalog, counts::FactualCounts};
+    use crate::param::{Count, Seed};
+
+    /// The same two groups counted in both orders must agree with [`Turn`] for every metric of the family.
+    #[test]
+    fn every_metric_of_two_groups_turns_as_stated() {
+        let group = |c: Confusion| {
+            let mut counts = FactualCounts::new(1, true);
+            for (n, label, predicted) in [(c.tp, true, true), (c.fp, false, true), (c.fn_, true, false), (c.tn, false, false)] {
+                (0..n).for_each(|_| counts.groups[0].add(Some(label), Some(predicted), false));
+            }
+            counts.groups[0]
+        };
+        let a = group(Confusion { tp: 40, fp: 7, fn_: 11, tn: 90 });
+        let b = group(Confusion { tp: 25, fp: 13, fn_: 9, tn: 31 });
+        let count = |n| Count::new(n).expect("a count");
+        let settings = Settings {
+            families: vec![Family::Group],
+            favourable: Favourable::Positive,
+            level: None,
+            samples: count(10),
+            seed: Seed(1),
+            min_group_size: count(1),
+            min_denominator: count(1),
+        };
+        let measured = |first, second| measure_factual(&FactualCounts { has_label: true, groups: vec![first, second] }, &settings);
+        let (there, back) = (measured(a, b), measured(b, a));
+        assert_eq!(there.len(), catalog().filter(|m| m.family == Family::Group).count());
+        for (x, y) in there.iter().zip(&back) {
+            let (x_value, y_value) = (x.value.expect("defined"), y.value.expect("defined"));
+            let turned = Turn::of(x.metric).apply(x_value).expect("not zero");
+            assert!((turned - y_value).abs() < 1e-12, "{}: {turned} and {y_value}", x.metric.id);
+        }
+    }
+}
