@@ -1,0 +1,378 @@
+//! Gates: one question each about one metric, with a limit; judged from the table of metrics alone.
+//!
+//! With `decide_by: interval` and `at_most L`: *pass* where the whole interval is at or below L, *fail* where all of it is above, else
+//! *inconclusive*; mirrored for `at_least`. With `decide_by: estimate` the value alone decides. Fewer cases than `enough` below a rate,
+//! an undefined value or a missing interval are inconclusive, never a pass; so is a gap or a distance that rests on a small group or on
+//! a small denominator, as the table of metrics flags it. `run`, `gate`, `diff` and the report share this code.
+
+use std::cmp::Ordering;
+
+use crate::metric::find;
+use crate::metric::turn::Turn;
+use crate::table::manifest::{GateTally, WorstGate};
+use crate::table::{Cell, Frame, GATES, Record};
+
+/// What decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DecideBy {
+    /// The interval.
+    Interval,
+    /// The value alone.
+    Estimate,
+}
+
+/// The limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Limit {
+    /// The value must not be above.
+    AtMost(f64),
+    /// The value must not be below.
+    AtLeast(f64),
+}
+
+impl Limit {
+    fn number(self) -> f64 {
+        match self {
+            Limit::AtMost(limit) | Limit::AtLeast(limit) => limit,
+        }
+    }
+
+    fn kept_by(self, value: f64) -> bool {
+        match self {
+            Limit::AtMost(limit) => value <= limit,
+            Limit::AtLeast(limit) => value >= limit,
+        }
+    }
+
+    /// How far the value is on the wrong side; negative where the limit is kept.
+    fn excess(self, value: f64) -> f64 {
+        match self {
+            Limit::AtMost(limit) => value - limit,
+            Limit::AtLeast(limit) => limit - value,
+        }
+    }
+}
+
+/// Which rows of the table of metrics a gate is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// All groups together.
+    Total,
+    /// One group.
+    Group(String),
+    /// From the first group to the second.
+    Direction(String, String),
+    /// Every direction; the worst decides.
+    AnyDirection,
+    /// The first group against the second: difference first - second, ratio first / second.
+    Pair(String, String),
+}
+
+/// One gate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// Its name.
+    pub name: String,
+    /// The metric's id.
+    pub metric: String,
+    /// The model.
+    pub model: String,
+    /// The counterfactual set; empty where none is involved.
+    pub counterfactual: String,
+    /// The attributes it is asked about; the worst decides.
+    pub attributes: Vec<String>,
+    /// Which rows.
+    pub scope: Scope,
+    /// The limit.
+    pub limit: Limit,
+    /// What decides.
+    pub decide_by: DecideBy,
+    /// Cases needed below a rate.
+    pub enough: u64,
+    /// Whether a failure is shown only.
+    pub warn_only: bool,
+    /// Line in the job file; 0 = not known.
+    pub line: u64,
+}
+
+/// How a gate, or all of them, came out; ordered from best to worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// The limit is kept.
+    Pass,
+    /// It cannot be told.
+    Inconclusive,
+    /// The limit is broken.
+    Fail,
+}
+
+impl Verdict {
+    /// The word in tables and summaries.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Pass => "pass",
+            Verdict::Inconclusive => "inconclusive",
+            Verdict::Fail => "fail",
+        }
+    }
+}
+
+/// All gates judged.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    /// The table `gates`.
+    pub table: Frame,
+    /// The worst verdict of the gates that count; none where no gate counts.
+    pub verdict: Option<Verdict>,
+    /// Number of gates by verdict.
+    pub tally: GateTally,
+    /// The worst gate.
+    pub worst: Option<WorstGate>,
+}
+
+/// A value with its interval, seen from the gate's side.
+#[derive(Debug, Clone)]
+struct Seen {
+    sensitive: String,
+    from: String,
+    to: String,
+    value: Option<f64>,
+    lo: Option<f64>,
+    hi: Option<f64>,
+    denominator: Option<i64>,
+    scope: String,
+    n_rows: i64,
+    flags: String,
+    undefined: String,
+    why_no_interval: String,
+}
+
+struct Ruling {
+    seen: Seen,
+    verdict: Verdict,
+    reason: String,
+}
+
+/// Judges every gate by the table of metrics.
+pub fn judge(questions: &[Question], metrics: &Frame) -> Judged {
+    let mut table = Frame::new(&GATES);
+    let mut tally = GateTally::default();
+    let mut verdict: Option<Verdict> = None;
+    let mut worst: Option<(bool, Verdict, f64, WorstGate)> = None;
+    for question in questions {
+        let mut rulings: Vec<Ruling> = seen(question, metrics).into_iter().map(|s| rule(question, s)).collect();
+        if rulings.is_empty() {
+            rulings.push(absent(question));
+        }
+        // The first of the worst decides; rows come in the order of the table of metrics.
+        let mut decider = 0;
+        for (i, ruling) in rulings.iter().enumerate().skip(1) {
+            if severity(question, ruling, &rulings[decider]) == Ordering::Greater {
+                decider = i;
+            }
+        }
+        let decided = rulings[decider].verdict;
+        match (question.warn_only, decided) {
+            (_, Verdict::Pass) => tally.pass += 1,
+            (true, _) => tally.warn += 1,
+            (false, Verdict::Fail) => tally.fail += 1,
+            (false, Verdict::Inconclusive) => tally.inconclusive += 1,
+        }
+        if !question.warn_only {
+            verdict = Some(verdict.map_or(decided, |v| v.max(decided)));
+        }
+        let ruling = &rulings[decider];
+        let excess = ruling.seen.value.map_or(f64::NEG_INFINITY, |v| question.limit.excess(v));
+        let rank = (!question.warn_only, decided, excess);
+        if worst.as_ref().is_none_or(|w| (rank.0, rank.1).cmp(&(w.0, w.1)).then(rank.2.total_cmp(&w.2)).is_gt()) {
+            worst = Some((rank.0, rank.1, rank.2, worst_gate(question, ruling)));
+        }
+        for (i, ruling) in rulings.iter().enumerate() {
+            table.push(row(question, ruling, i == decider));
+        }
+    }
+    table.sort();
+    Judged { table, verdict, tally, worst: worst.map(|w| w.3) }
+}
+
+fn severity(question: &Question, a: &Ruling, b: &Ruling) -> Ordering {
+    let excess = |r: &Ruling| r.seen.value.map_or(f64::NEG_INFINITY, |v| question.limit.excess(v));
+    a.verdict.cmp(&b.verdict).then(excess(a).total_cmp(&excess(b)))
+}
+
+/// The rows of the table of metrics that the question is about, turned to its orientation.
+fn seen(question: &Question, metrics: &Frame) -> Vec<Seen> {
+    metrics.records().filter(|row| matches(question, row)).map(|row| oriented(question, &row)).collect()
+}
+
+fn matches(question: &Question, row: &Record<'_>) -> bool {
+    let same = row.text("metric") == question.metric
+        && row.text("model") == question.model
+        && row.text("counterfactual") == question.counterfactual
+        && row.text("arm").is_empty()
+        && row.text("slice").is_empty()
+        && question.attributes.iter().any(|a| a == row.text("sensitive"));
+    let (scope, from, to) = (row.text("scope"), row.text("from_group"), row.text("to_group"));
+    same && match &question.scope {
+        Scope::Total => scope == "total",
+        Scope::Group(group) => scope == "group" && from == group,
+        Scope::Direction(a, b) => scope == "direction" && from == a && to == b,
+        Scope::AnyDirection => scope == "direction",
+        Scope::Pair(a, b) => matches!(scope, "pair" | "difference") && ((from == a && to == b) || (from == b && to == a)),
+    }
+}
+
+fn oriented(question: &Question, row: &Record<'_>) -> Seen {
+    let (from, to) = (row.text("from_group"), row.text("to_group"));
+    let mut seen = Seen {
+        sensitive: row.text("sensitive").to_owned(),
+        from: from.to_owned(),
+        to: to.to_owned(),
+        value: row.real("value"),
+        lo: row.real("lo"),
+        hi: row.real("hi"),
+        denominator: row.int("denominator"),
+        scope: row.text("scope").to_owned(),
+        n_rows: row.int("n_rows").unwrap_or(0),
+        flags: row.text("flags").to_owned(),
+        undefined: row.text("undefined").to_owned(),
+        why_no_interval: row.text("ci_method").to_owned(),
+    };
+    if let Scope::Pair(first, second) = &question.scope {
+        let scope_difference = row.text("scope") == "difference";
+        // The difference between two directions changes its sign whatever the metric is.
+        let (turn, second_over_first) = match find(question.metric.as_str()) {
+            Some(metric) if !scope_difference => (Turn::of(metric), Turn::second_over_first(metric)),
+            _ => (Turn::Negated, false),
+        };
+        let listed_first = if second_over_first { to } else { from };
+        if listed_first != first {
+            let value = seen.value;
+            seen.value = value.and_then(|v| turn.apply(v));
+            if value.is_some() && seen.value.is_none() {
+                "zero_reference_rate".clone_into(&mut seen.undefined);
+            }
+            let (lo, hi) = (seen.lo.and_then(|v| turn.apply(v)), seen.hi.and_then(|v| turn.apply(v)));
+            (seen.lo, seen.hi) = if turn == Turn::Same { (lo, hi) } else { (hi, lo) };
+        }
+        seen.from.clone_from(first);
+        seen.to.clone_from(second);
+    }
+    seen
+}
+
+fn rule(question: &Question, seen: Seen) -> Ruling {
+    let limit = question.limit;
+    let Some(value) = seen.value else {
+        let reason = format!("the value is undefined: {}", seen.undefined);
+        return Ruling { seen, verdict: Verdict::Inconclusive, reason };
+    };
+    if let Some(cases) = seen.denominator
+        && u64::try_from(cases).unwrap_or(0) < question.enough
+    {
+        let reason = format!("{cases} cases, {} are asked for", question.enough);
+        return Ruling { seen, verdict: Verdict::Inconclusive, reason };
+    }
+    // A gap or a distance has no denominator of its own: its people must be enough, and no group or rate behind it may be small.
+    if seen.denominator.is_none() && u64::try_from(seen.n_rows).unwrap_or(0) < question.enough {
+        let reason = format!("{} people, {} are asked for", seen.n_rows, question.enough);
+        return Ruling { seen, verdict: Verdict::Inconclusive, reason };
+    }
+    if seen.denominator.is_none() && !seen.flags.is_empty() {
+        let reason = format!("too few to tell: {}", seen.flags);
+        return Ruling { seen, verdict: Verdict::Inconclusive, reason };
+    }
+    match question.decide_by {
+        DecideBy::Estimate => {
+            let kept = limit.kept_by(value);
+            let reason = format!("the value {} the limit", if kept { "keeps" } else { "breaks" });
+            Ruling { seen, verdict: if kept { Verdict::Pass } else { Verdict::Fail }, reason }
+        }
+        DecideBy::Interval => {
+            let (Some(lo), Some(hi)) = (seen.lo, seen.hi) else {
+                let reason = format!("there is no interval: {}", seen.why_no_interval);
+                return Ruling { seen, verdict: Verdict::Inconclusive, reason };
+            };
+            let (verdict, reason) = match (limit.kept_by(lo), limit.kept_by(hi)) {
+                (true, true) => (Verdict::Pass, "the whole interval keeps the limit"),
+                (false, false) => (Verdict::Fail, "the whole interval breaks the limit"),
+                _ => (Verdict::Inconclusive, "the limit lies inside the interval"),
+            };
+            Ruling { seen, verdict, reason: reason.to_owned() }
+        }
+    }
+}
+
+fn absent(question: &Question) -> Ruling {
+    let (from, to) = match &question.scope {
+        Scope::Group(group) => (group.clone(), String::new()),
+        Scope::Direction(a, b) | Scope::Pair(a, b) => (a.clone(), b.clone()),
+        Scope::Total | Scope::AnyDirection => (String::new(), String::new()),
+    };
+    let seen = Seen {
+        sensitive: question.attributes.first().cloned().unwrap_or_default(),
+        from,
+        to,
+        value: None,
+        lo: None,
+        hi: None,
+        denominator: None,
+        scope: String::new(),
+        n_rows: 0,
+        flags: String::new(),
+        undefined: "not measured".to_owned(),
+        why_no_interval: String::new(),
+    };
+    Ruling { seen, verdict: Verdict::Inconclusive, reason: "the table of metrics has no such row".to_owned() }
+}
+
+fn worst_gate(question: &Question, ruling: &Ruling) -> WorstGate {
+    WorstGate {
+        gate: question.name.clone(),
+        metric: question.metric.clone(),
+        value: ruling.seen.value,
+        lo: ruling.seen.lo,
+        hi: ruling.seen.hi,
+        n: ruling.seen.denominator,
+        limit: question.limit.number(),
+        verdict: ruling.verdict.word().to_owned(),
+    }
+}
+
+fn row(question: &Question, ruling: &Ruling, decides: bool) -> Vec<Cell> {
+    let seen = &ruling.seen;
+    let rule = match question.limit {
+        Limit::AtMost(_) => "at_most",
+        Limit::AtLeast(_) => "at_least",
+    };
+    let by = match question.decide_by {
+        DecideBy::Interval => "interval",
+        DecideBy::Estimate => "estimate",
+    };
+    vec![
+        question.name.as_str().into(),
+        seen.sensitive.as_str().into(),
+        seen.from.as_str().into(),
+        seen.to.as_str().into(),
+        seen.scope.as_str().into(),
+        ruling.verdict.word().into(),
+        (if question.warn_only { "warn" } else { "fail" }).into(),
+        question.metric.as_str().into(),
+        question.model.as_str().into(),
+        question.counterfactual.as_str().into(),
+        seen.value.into(),
+        seen.lo.into(),
+        seen.hi.into(),
+        question.limit.number().into(),
+        format!("{rule}, {by}").into(),
+        seen.denominator.into(),
+        question.enough.into(),
+        Cell::Null,
+        ruling.reason.as_str().into(),
+        question.line.into(),
+        Cell::Int(i64::from(decides)),
+    ]
+}
+
+#[cfg(test)]
+mod tests;
