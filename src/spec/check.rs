@@ -1,0 +1,335 @@
+//! Turns a job as written into a job that holds every promise, or names all that is wrong, each with its place.
+//!
+//! Everything is checked here that can be known without the data; what only the data can tell (no such column, no such group) is
+//! found in the first stage, which asks [`Places`] for the line. Values that the decoder already complained about are passed over,
+//! so that one mistake makes one message.
+
+mod gates;
+mod models;
+mod rows;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Place, Problem, Result};
+use crate::spec::load::{self, Included, Loaded, hex};
+use crate::spec::nearest::suggest;
+use crate::spec::tree::{Node, Step, Value, dotted, join};
+use crate::spec::{Family, GateDirection, Job, Stratify, decode};
+
+/// What `check` must know of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MetricInfo {
+    /// Its id, such as `nsr`.
+    pub id: &'static str,
+    /// Its family.
+    pub family: Family,
+    /// Whether it needs the label.
+    pub needs_label: bool,
+    /// Whether it needs a counterfactual set.
+    pub needs_counterfactual: bool,
+    /// What it can be asked of, at least one.
+    pub scopes: &'static [Scope],
+    /// Whether it has an interval where `metrics.interval.method` allows one.
+    pub has_interval: bool,
+}
+
+/// What a gate asks a metric of, and the key that says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// All rows of an attribute: no key.
+    Total,
+    /// One group: `group`.
+    Group,
+    /// One group against another: `between`.
+    Pair,
+    /// From one group to another: `direction`.
+    Direction,
+}
+
+/// What a job may name without declaring it.
+#[derive(Debug, Clone, Copy)]
+pub struct Catalog<'a> {
+    /// The metrics.
+    pub metrics: &'a [MetricInfo],
+    /// The public data sets.
+    pub data_sets: &'a [&'a str],
+}
+
+impl Catalog<'_> {
+    /// Whether no metric of the family can be measured without a label.
+    fn family_needs_label(&self, family: Family) -> bool {
+        let mut metrics = self.metrics.iter().filter(|m| m.family == family).peekable();
+        metrics.peek().is_some() && metrics.all(|m| m.needs_label)
+    }
+}
+
+/// A job that holds every promise.
+#[derive(Debug, Clone)]
+pub struct CheckedJob {
+    /// The job with its defaults written out, variables filled and includes merged: `vars` and `include` are empty.
+    pub job: Job,
+    /// Where the parts of the job stand.
+    pub places: Places,
+    /// The job file as the caller named it.
+    pub file: String,
+    /// The files merged into it.
+    pub includes: Vec<Included>,
+    /// The `--set` values, as given.
+    pub sets: Vec<String>,
+    /// The variables with the values they had.
+    pub vars: BTreeMap<String, String>,
+    /// SHA-256 of the resolved job as YAML ([`to_yaml`]), in hexadecimal.
+    pub hash: String,
+}
+
+/// Where the keys and values of a job stand, by dotted path.
+#[derive(Debug, Clone, Default)]
+pub struct Places(BTreeMap<String, Place>);
+
+impl Places {
+    fn of(root: &Node) -> Self {
+        let mut places = Places::default();
+        places.walk(&mut Vec::new(), root, &root.place);
+        places
+    }
+
+    fn walk(&mut self, steps: &mut Vec<Step>, node: &Node, owner: &Place) {
+        // A value is shown where it stands, a block at its key.
+        let place = if node.scalar().is_some() { &node.place } else { owner };
+        self.0.insert(dotted(steps), place.clone());
+        match &node.value {
+            Value::Seq(items) => {
+                for (i, item) in items.iter().enumerate() {
+                    steps.push(Step::Index(i));
+                    self.walk(steps, item, &item.place);
+                    steps.pop();
+                }
+            }
+            Value::Map(entries) => {
+                for (key, value) in entries {
+                    steps.push(Step::Key(key.text.clone()));
+                    self.walk(steps, value, &key.place);
+                    steps.pop();
+                }
+            }
+            Value::Scalar(_) | Value::Hole(_) => {}
+        }
+    }
+
+    /// Where a dotted path stands (as [`path`] makes it); where it is not written, the nearest block around it.
+    pub fn at(&self, path: &str) -> Option<&Place> {
+        let mut path = path;
+        loop {
+            if let Some(place) = self.0.get(path) {
+                return Some(place);
+            }
+            path = match path.rfind(['.', '[']) {
+                Some(cut) => &path[..cut],
+                None if path.is_empty() => return None,
+                None => "",
+            };
+        }
+    }
+}
+
+/// The dotted path of keys from the top of the job.
+pub fn path(keys: &[&str]) -> String {
+    keys.iter().fold(String::new(), |path, key| join(&path, key))
+}
+
+/// Reads and checks a job file; `sets` are `PATH=VALUE` of the command line.
+///
+/// # Errors
+/// All problems at once, in the order of the file; or the file cannot be read.
+pub fn read(file: &Path, sets: &[String], catalog: &Catalog<'_>) -> Result<CheckedJob> {
+    check(load::load(file, sets)?, catalog)
+}
+
+/// Checks a job that was read.
+///
+/// # Errors
+/// All problems at once, in the order of the file.
+pub fn check(loaded: Loaded, catalog: &Catalog<'_>) -> Result<CheckedJob> {
+    let Loaded { mut root, file, includes, sets, mut problems, unknown } = loaded;
+    let places = Places::of(&root);
+    for steps in &unknown {
+        decode::dig(&mut root, steps);
+    }
+    let decoded = decode::decode::<Job>(&mut root);
+    // A key with a variable is no good name either: one place, one message.
+    let seen: Vec<Place> = problems.iter().filter_map(|p| p.place.clone()).collect();
+    problems.extend(decoded.problems.into_iter().filter(|p| p.place.as_ref().is_none_or(|place| place.line == 0 || !seen.contains(place))));
+    let mut damaged = decoded.damaged;
+    damaged.extend(unknown.iter().map(|steps| dotted(steps)));
+    let job = match decoded.value {
+        Some(job) if problems.len() < decode::MAX_PROBLEMS => {
+            let mut checker = Checker { job: &job, catalog, places: &places, damaged: &damaged, problems: Vec::new() };
+            checker.rows();
+            checker.models();
+            checker.gates();
+            problems.append(&mut checker.problems);
+            job
+        }
+        _ => return Err(Error::Job(in_order(problems, &file))),
+    };
+    if !problems.is_empty() {
+        return Err(Error::Job(in_order(problems, &file)));
+    }
+    let vars = job.vars.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    let job = resolved(job, catalog);
+    let hash = hex(&Sha256::digest(to_yaml(&job)));
+    Ok(CheckedJob { job, places, file, includes, sets, vars, hash })
+}
+
+/// Problems in the order of the job file, then of the files it includes, then of the command line.
+fn in_order(mut problems: Vec<Problem>, file: &str) -> Vec<Problem> {
+    problems.sort_by_key(|p| {
+        let place = p.place.clone();
+        let rank = place.as_ref().map(|p| (p.line == 0, p.file != file));
+        (rank, place)
+    });
+    if problems.len() >= decode::MAX_PROBLEMS {
+        let what = format!("{} problems are shown, and there may be more", problems.len());
+        problems.push(Problem {
+            code: "too-many-problems",
+            path: String::new(),
+            place: None,
+            what,
+            hint: Some("mend these first".to_owned()),
+        });
+    }
+    problems
+}
+
+/// The families that are measured: those the job names, or all that the label and the sets allow.
+pub fn families(job: &Job, catalog: &Catalog<'_>) -> Vec<Family> {
+    if let Some(named) = &job.metrics.families {
+        let mut families = named.clone();
+        families.sort();
+        families.dedup();
+        return families;
+    }
+    let label = job.data.label.column().is_some();
+    let scored = job.models.values().all(|m| m.scores.as_ref().is_none_or(|s| s.counterfactual.is_some()));
+    let sets = !job.counterfactuals.is_empty() && scored;
+    [Family::Performance, Family::Group, Family::Ccm, Family::Eccm, Family::Shift]
+        .into_iter()
+        .filter(|&family| (label || !catalog.family_needs_label(family)) && (sets || !needs_counterfactual(family)))
+        .collect()
+}
+
+fn needs_counterfactual(family: Family) -> bool {
+    matches!(family, Family::Ccm | Family::Eccm | Family::Shift)
+}
+
+/// The family as the job writes it.
+fn family_word(family: Family) -> &'static str {
+    match family {
+        Family::Performance => "performance",
+        Family::Group => "group",
+        Family::Ccm => "ccm",
+        Family::Eccm => "eccm",
+        Family::Shift => "shift",
+    }
+}
+
+/// The job with everything written out that it leaves to defaults. `run.keep_rows` stays open: it depends on the number of rows.
+fn resolved(mut job: Job, catalog: &Catalog<'_>) -> Job {
+    job.metrics.families = Some(families(&job, catalog));
+    job.vars.clear();
+    job.include.clear();
+    job.report.title.get_or_insert_with(|| job.name.to_string());
+    for (name, attribute) in &mut job.data.sensitive {
+        attribute.from.get_or_insert_with(|| name.clone());
+    }
+    let label = job.data.label.column().is_some();
+    if let Some(split) = job.data.split.as_mut().filter(|s| s.share.is_some() || s.folds.is_some()) {
+        split.stratify.get_or_insert(if label { Stratify::LabelAndGroup } else { Stratify::None });
+    }
+    for set in job.counterfactuals.values_mut() {
+        set.sensitive.get_or_insert_with(|| job.data.sensitive.keys().cloned().collect());
+    }
+    for gate in job.gates.values_mut().filter(|g| g.sensitive.is_none()) {
+        let direction = match &gate.direction {
+            Some(GateDirection::Pair(map)) => map.keys().next(),
+            _ => None,
+        };
+        let named = direction.or_else(|| gate.between.as_ref()?.keys().next()).or_else(|| gate.group.as_ref()?.keys().next());
+        gate.sensitive = named.cloned();
+    }
+    job
+}
+
+/// The job as YAML, with all defaults written out; reads back to the same job.
+///
+/// # Panics
+/// Never: a job holds nothing that YAML cannot write.
+pub fn to_yaml(job: &Job) -> String {
+    serde_yaml::to_string(job).expect("a job is made of maps with text keys, lists, texts and finite numbers")
+}
+
+/// Walks a job and gathers what is wrong.
+struct Checker<'a> {
+    job: &'a Job,
+    catalog: &'a Catalog<'a>,
+    places: &'a Places,
+    damaged: &'a [String],
+    problems: Vec<Problem>,
+}
+
+impl Checker<'_> {
+    fn say(&mut self, code: &'static str, path: impl Into<String>, what: impl Into<String>, hint: impl Into<String>) {
+        let path = path.into();
+        let place = self.places.at(&path).cloned();
+        self.problems.push(Problem { code, path, place, what: what.into(), hint: Some(hint.into()) });
+    }
+
+    /// Whether nothing at these paths, above or below them was wrong.
+    fn sound(&self, paths: &[&str]) -> bool {
+        let below = |inner: &str, outer: &str| {
+            inner.strip_prefix(outer).is_some_and(|rest| outer.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        !self.damaged.iter().any(|d| paths.iter().any(|p| below(d, p) || below(p, d)))
+    }
+
+    /// Whether the keys of a map are all known: none was refused.
+    fn names_sound(&self, map: &str) -> bool {
+        !self.damaged.iter().any(|d| {
+            let rest = d.strip_prefix(map).and_then(|rest| rest.strip_prefix('.'));
+            d == map || d == "data" || rest.is_some_and(|rest| rest.starts_with('"') || !rest.contains('.'))
+        })
+    }
+
+    /// Complains about a name that the job does not declare.
+    fn known<'n>(&mut self, noun: &str, path: String, name: &str, names: impl IntoIterator<Item = &'n str>, code: &'static str) -> bool {
+        let names: Vec<&str> = names.into_iter().collect();
+        if names.contains(&name) {
+            return true;
+        }
+        self.say(code, path, format!("no {noun} is called `{name}`"), suggest(name, &format!("known {noun}s"), names));
+        false
+    }
+
+    /// Complains about a list that is empty or names something twice.
+    fn distinct<T: AsRef<str>>(&mut self, path: &str, what: &str, items: &[T]) -> bool {
+        if items.is_empty() {
+            self.say("empty-list", path, format!("`{path}` is empty"), format!("name at least one {what}"));
+            return false;
+        }
+        for (i, item) in items.iter().enumerate() {
+            if items[..i].iter().any(|other| other.as_ref() == item.as_ref()) {
+                self.say(
+                    "duplicate-value",
+                    format!("{path}[{i}]"),
+                    format!("`{}` stands twice in `{path}`", item.as_ref()),
+                    "keep one of them",
+                );
+                return false;
+            }
+        }
+        true
+    }
+}

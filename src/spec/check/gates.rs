@@ -1,0 +1,239 @@
+//! Checks gates against the metric catalog and against what the job declares.
+
+use crate::param::{ColumnName, Name};
+use crate::spec::nearest::{all, list, suggest};
+use crate::spec::tree::join;
+use crate::spec::{DecideBy, Gate, GateDirection, IntervalMethod, Word};
+
+use super::{Checker, MetricInfo, Scope, family_word, path};
+
+/// The most replicates of a bootstrap: all of them are held in memory at once.
+const MOST_SAMPLES: u64 = 1_000_000;
+
+impl Checker<'_> {
+    /// The block `gates`.
+    pub(super) fn gates(&mut self) {
+        let samples = self.job.metrics.bootstrap.samples.get();
+        if samples > MOST_SAMPLES && self.sound(&["metrics"]) {
+            let what = format!("`{samples}` replicates are too many");
+            self.say("bad-value", "metrics.bootstrap.samples", what, format!("at most {MOST_SAMPLES}; 2000 are usual"));
+        }
+        for (name, gate) in &self.job.gates {
+            let at = path(&["gates", name.as_str()]);
+            if self.sound(&[&at]) {
+                self.gate(&at, name, gate);
+            }
+        }
+    }
+
+    fn gate(&mut self, at: &str, name: &Name, gate: &Gate) {
+        self.limit(at, name, gate);
+        if self.names_sound("models") && !self.job.models.is_empty() {
+            self.known("model", format!("{at}.model"), gate.model.as_str(), self.job.models.keys().map(Name::as_str), "unknown-name");
+        }
+        let named = self.named(at, gate);
+        let Some(metric) = self.catalog.metrics.iter().find(|m| m.id == gate.metric) else {
+            let mut ids: Vec<&str> = self.catalog.metrics.iter().map(|m| m.id).collect();
+            ids.sort_unstable();
+            self.say(
+                "unknown-metric",
+                format!("{at}.metric"),
+                format!("no metric is called `{}`", gate.metric),
+                suggest(&gate.metric, "known metrics", ids),
+            );
+            return;
+        };
+        self.evidence(at, gate, metric);
+        self.scope(at, gate, metric, named);
+        if gate.decide_by == DecideBy::Interval && self.sound(&["metrics.interval"]) {
+            let why = if self.job.metrics.interval.method == IntervalMethod::None {
+                "`metrics.interval.method` is `none`".to_owned()
+            } else if !metric.has_interval {
+                format!("`{}` has none", metric.id)
+            } else {
+                return;
+            };
+            self.say(
+                "no-interval",
+                format!("{at}.decide_by"),
+                format!("the gate `{name}` is decided by the interval, and {why}"),
+                "write `decide_by: estimate`",
+            );
+        }
+    }
+
+    fn limit(&mut self, at: &str, name: &Name, gate: &Gate) {
+        match (gate.at_most, gate.at_least) {
+            (None, None) => self.say("bad-limit", at, format!("the gate `{name}` has no limit"), "add `at_most: X` or `at_least: X`"),
+            (Some(_), Some(_)) => {
+                let hint = "keep one; a band is two gates";
+                self.say("bad-limit", format!("{at}.at_least"), format!("the gate `{name}` has both `at_most` and `at_least`"), hint);
+            }
+            _ => {}
+        }
+    }
+
+    /// The label, the set and the family that the metric rests on.
+    fn evidence(&mut self, at: &str, gate: &Gate, metric: &MetricInfo) {
+        let sets: Vec<&str> = self.job.counterfactuals.keys().map(Name::as_str).collect();
+        let (id, family) = (metric.id, family_word(metric.family));
+        match (&gate.counterfactual, metric.needs_counterfactual) {
+            (Some(_), false) => {
+                let what = format!("`{id}` is measured on the rows as they are, without counterfactuals");
+                self.say("bad-scope", format!("{at}.counterfactual"), what, "take `counterfactual` out");
+            }
+            (None, true) => {
+                let hint = if sets.is_empty() {
+                    "add a set under `counterfactuals` and name it here".to_owned()
+                } else {
+                    format!("add `counterfactual: ...`, one of {}", list(&sets))
+                };
+                self.say("missing-key", at, format!("`{id}` needs a counterfactual set, and `{at}` names none"), hint);
+            }
+            _ => {}
+        }
+        if metric.needs_label && self.job.data.label.column().is_none() && self.sound(&["data.label"]) {
+            self.say(
+                "needs-label",
+                format!("{at}.metric"),
+                format!("`{id}` needs a label, and `data.label` is `none`"),
+                "choose a metric without labels, or name the label column",
+            );
+        } else if let Some(named) = &self.job.metrics.families
+            && !named.is_empty()
+            && !named.contains(&metric.family)
+            && self.sound(&["metrics.families"])
+        {
+            let what = format!("`{id}` is of the family `{family}`, which `metrics.families` leaves out");
+            self.say("not-measured", format!("{at}.metric"), what, format!("add `{family}` to `metrics.families`"));
+        }
+    }
+
+    /// The key that says of whom the metric is asked, and what it names.
+    fn scope(&mut self, at: &str, gate: &Gate, metric: &MetricInfo, mut named: Vec<ColumnName>) {
+        let keys =
+            [(Scope::Direction, gate.direction.is_some()), (Scope::Pair, gate.between.is_some()), (Scope::Group, gate.group.is_some())];
+        let mut fits = true;
+        for (scope, _) in keys.iter().filter(|(scope, there)| *there && !metric.scopes.contains(scope)) {
+            let key = scope_key(*scope);
+            let what = format!("`{}` cannot be asked with `{key}`", metric.id);
+            self.say("bad-scope", format!("{at}.{key}"), what, format!("use {}", scope_forms(metric.scopes)));
+            fits = false;
+        }
+        let there: Vec<&str> = keys.iter().filter(|(_, there)| *there).map(|(scope, _)| scope_key(*scope)).collect();
+        if fits && there.len() > 1 {
+            self.say("bad-scope", at, format!("`{at}` has {}", all(&there)), "keep one of them");
+        }
+        if there.is_empty() && !metric.scopes.contains(&Scope::Total) {
+            self.say(
+                "bad-scope",
+                at,
+                format!("`{at}` does not say of whom `{}` is asked", metric.id),
+                format!("add {}", scope_forms(metric.scopes)),
+            );
+        }
+        if let Some(attribute) = &gate.sensitive
+            && self.names_sound("data.sensitive")
+            && self.attribute(format!("{at}.sensitive"), attribute)
+            && let Some(other) = named.iter().find(|n| *n != attribute)
+        {
+            self.say(
+                "bad-scope",
+                format!("{at}.sensitive"),
+                format!("`sensitive` names `{attribute}`, the groups are of `{other}`"),
+                "take `sensitive` out: the groups say it",
+            );
+        }
+        named.extend(gate.sensitive.clone());
+        let set = gate.counterfactual.as_ref().and_then(|name| self.job.counterfactuals.get(name.as_str()).map(|set| (name, set)));
+        if let (Some(attribute), Some((name, set))) = (named.first(), set)
+            && metric.needs_counterfactual
+            && self.sound(&[&path(&["counterfactuals", name.as_str()])])
+            && self.job.data.sensitive.contains_key(attribute)
+            && let Some(changed) = set.sensitive.as_ref().filter(|changed| !changed.contains(attribute))
+            && changed.iter().all(|c| self.job.data.sensitive.contains_key(c))
+        {
+            let what = format!("the counterfactual set `{name}` does not change `{attribute}`");
+            self.say("bad-scope", at, what, format!("it changes {}; name another set, or add the attribute to it", list(changed)));
+        }
+    }
+
+    /// Checks the set and the groups that a gate names, and gives the attributes back.
+    fn named(&mut self, at: &str, gate: &Gate) -> Vec<ColumnName> {
+        if let Some(set) = gate.counterfactual.as_ref().filter(|_| self.names_sound("counterfactuals")) {
+            let sets = self.job.counterfactuals.keys().map(Name::as_str);
+            self.known("counterfactual set", format!("{at}.counterfactual"), set.as_str(), sets, "unknown-name");
+        }
+        let mut named: Vec<ColumnName> = Vec::new();
+        if let Some(GateDirection::Pair(map)) = &gate.direction {
+            let pairs: Vec<(&ColumnName, &[Word])> = map.iter().map(|(a, pair)| (a, pair.as_slice())).collect();
+            named.extend(self.people(&format!("{at}.direction"), "[FROM, TO]", &pairs));
+        }
+        if let Some(map) = &gate.between {
+            let pairs: Vec<(&ColumnName, &[Word])> = map.iter().map(|(a, pair)| (a, pair.as_slice())).collect();
+            named.extend(self.people(&format!("{at}.between"), "[FIRST, SECOND]", &pairs));
+        }
+        if let Some(map) = &gate.group {
+            let groups: Vec<(&ColumnName, &[Word])> = map.iter().map(|(a, group)| (a, std::slice::from_ref(group))).collect();
+            named.extend(self.people(&format!("{at}.group"), "GROUP", &groups));
+        }
+        named
+    }
+
+    /// One attribute with the groups it names; gives the attribute back where it is declared.
+    fn people(&mut self, at: &str, form: &str, named: &[(&ColumnName, &[Word])]) -> Option<ColumnName> {
+        let &[(attribute, groups)] = named else {
+            let what = format!("`{at}` must name one attribute, found {}", named.len());
+            self.say("bad-scope", at, what, format!("write `{{ATTRIBUTE: {form}}}`"));
+            return None;
+        };
+        let here = join(at, attribute.as_str());
+        if !self.names_sound("data.sensitive") || !self.attribute(here.clone(), attribute) {
+            return None;
+        }
+        let declared_at = path(&["data", "sensitive", attribute.as_str()]);
+        let declared = &self.job.data.sensitive.get(attribute)?.groups;
+        if self.sound(&[&declared_at]) && declared.len() > 1 {
+            for (i, group) in groups.iter().enumerate().filter(|(_, group)| !declared.contains(group)) {
+                let place = if groups.len() > 1 { format!("{here}[{i}]") } else { here.clone() };
+                let hint = suggest(group.as_str(), "its groups", declared.iter().map(Word::as_str));
+                self.say("unknown-group", place, format!("`{attribute}` has no group `{group}`"), hint);
+            }
+        }
+        if let [first, second] = groups
+            && first == second
+        {
+            self.say(
+                "bad-scope",
+                format!("{here}[1]"),
+                format!("`{first}` is compared with itself"),
+                format!("name two groups: `{{{attribute}: {form}}}`"),
+            );
+        }
+        Some(attribute.clone())
+    }
+}
+
+fn scope_key(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Total => "",
+        Scope::Group => "group",
+        Scope::Pair => "between",
+        Scope::Direction => "direction",
+    }
+}
+
+/// The keys that a metric takes, as a job writes them.
+fn scope_forms(scopes: &[Scope]) -> String {
+    let forms: Vec<&str> = scopes
+        .iter()
+        .filter_map(|scope| match scope {
+            Scope::Total => None,
+            Scope::Group => Some("`group: {ATTRIBUTE: GROUP}`"),
+            Scope::Pair => Some("`between: {ATTRIBUTE: [FIRST, SECOND]}`"),
+            Scope::Direction => Some("`direction: {ATTRIBUTE: [FROM, TO]}`"),
+        })
+        .collect();
+    let total = if scopes.contains(&Scope::Total) { ", or none of them for everybody" } else { "" };
+    forms.join(" or ") + total
+}

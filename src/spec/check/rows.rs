@@ -1,0 +1,447 @@
+//! Checks the `data` block: the source, the roles of columns, groups, splits, generated columns.
+
+use indexmap::IndexMap;
+
+use crate::data::keep::Condition;
+use crate::data::prepare::{MissingRule, Order};
+use crate::data::split::Stratify;
+use crate::data::synthetic::{Mechanism, Noise, Synthetic};
+use crate::param::{ColumnName, Finite, Fraction, Word};
+use crate::spec::nearest::{all, suggest};
+use crate::spec::tree::join;
+use crate::spec::{RowSource, Sensitive, Split};
+
+use super::{Checker, path};
+
+/// How far a sum of shares may be from 1.
+const SUM_SLACK: f64 = 1e-9;
+
+impl Checker<'_> {
+    /// The whole `data` block.
+    pub(super) fn rows(&mut self) {
+        self.source();
+        self.label();
+        self.attributes();
+        self.roles();
+        self.missing();
+        self.keep();
+        self.split();
+        self.generated_columns();
+    }
+
+    fn source(&mut self) {
+        if !self.sound(&["data.rows"]) {
+            return;
+        }
+        match &self.job.data.rows {
+            RowSource::Parquet(file) if file.is_empty() => self.empty_path("data.rows.parquet"),
+            RowSource::Parquet(_) => {}
+            RowSource::Csv(csv) => {
+                if csv.path.is_empty() {
+                    self.empty_path("data.rows.csv.path");
+                }
+                if !csv.delimiter.is_ascii() || matches!(csv.delimiter, '"' | '\n' | '\r') {
+                    let what = format!("`{}` cannot separate fields", csv.delimiter.escape_debug());
+                    self.say("bad-value", "data.rows.csv.delimiter", what, "use one ASCII character, such as `,`, `;` or \"\\t\"");
+                }
+            }
+            RowSource::Catalog(rows) => {
+                let at = if self.places.0.contains_key("data.rows.catalog.name") { "data.rows.catalog.name" } else { "data.rows.catalog" };
+                self.known("data set", at.to_owned(), &rows.name, self.catalog.data_sets.iter().copied(), "unknown-data-set");
+            }
+            RowSource::Synthetic(synthetic) => self.synthetic(synthetic),
+        }
+    }
+
+    fn empty_path(&mut self, at: &str) {
+        self.say("empty-value", at, format!("`{at}` is empty"), "name a file or a glob");
+    }
+
+    fn synthetic(&mut self, synthetic: &Synthetic) {
+        let columns = &synthetic.columns;
+        if columns.is_empty() {
+            self.say(
+                "empty-list",
+                "data.rows.synthetic.columns",
+                "no column is generated",
+                "declare at least the sensitive column and one feature",
+            );
+        }
+        for (i, (name, mechanism)) in columns.iter().enumerate() {
+            let at = path(&["data", "rows", "synthetic", "columns", name.as_str()]);
+            match mechanism {
+                Mechanism::Bernoulli(_) => {}
+                Mechanism::Levels(levels) => self.levels(&join(&at, "levels"), levels),
+                Mechanism::Linear(linear) => {
+                    let Noise::Normal(noise) = &linear.noise;
+                    if noise.sd.get() < 0.0 {
+                        let what = format!("a standard deviation of `{}` is below 0", noise.sd.get());
+                        self.say("bad-value", format!("{at}.linear.noise.normal.sd"), what, "write 0 or more");
+                    }
+                    self.parents(&format!("{at}.linear.effects"), name, &linear.effects, columns, i);
+                }
+                Mechanism::Logit(logit) => self.parents(&format!("{at}.logit.effects"), name, &logit.effects, columns, i),
+            }
+        }
+    }
+
+    fn levels(&mut self, at: &str, levels: &IndexMap<Word, Fraction>) {
+        let sum: f64 = levels.values().map(|p| p.get()).sum();
+        if levels.is_empty() {
+            self.say("empty-list", at, format!("`{at}` is empty"), "name levels with their probabilities, such as `{a: 0.4, b: 0.6}`");
+        } else if (sum - 1.0).abs() > SUM_SLACK {
+            self.say("bad-sum", at, format!("the probabilities of `{at}` sum to {}, not to 1", rounded(sum)), "change one of them");
+        }
+    }
+
+    fn parents(
+        &mut self,
+        at: &str,
+        child: &ColumnName,
+        effects: &IndexMap<String, Finite>,
+        columns: &IndexMap<ColumnName, Mechanism>,
+        position: usize,
+    ) {
+        for parent in effects.keys() {
+            let here = join(at, parent);
+            let split = columns.iter().enumerate().find_map(|(i, (name, m))| {
+                let rest = parent.strip_prefix(name.as_str())?;
+                let level = rest.strip_prefix('=');
+                (rest.is_empty() || level.is_some()).then_some((i, name, m, level))
+            });
+            let Some((i, name, mechanism, level)) = split else {
+                let word = parent.split('=').next().unwrap_or(parent);
+                let hint = suggest(word, "columns above it", columns.keys().take(position).map(ColumnName::as_str));
+                self.say("unknown-column", here, format!("`{child}` depends on `{parent}`, which is not generated"), hint);
+                continue;
+            };
+            if i >= position {
+                let what = if name == child {
+                    format!("`{child}` depends on itself")
+                } else {
+                    format!("`{child}` depends on `{name}`, which is generated after it")
+                };
+                self.say("bad-order", here, what, "write causes before effects");
+                continue;
+            }
+            match (mechanism, level) {
+                (Mechanism::Levels(levels), Some(level)) if levels.keys().any(|l| l.as_str() == level) => {}
+                (Mechanism::Levels(levels), Some(level)) => {
+                    let hint = suggest(level, "its levels", levels.keys().map(Word::as_str));
+                    self.say("unknown-level", here, format!("`{name}` has no level `{level}`"), hint);
+                }
+                (Mechanism::Levels(levels), None) => {
+                    let example = levels.keys().next().map_or_else(String::new, |l| format!("\"{name}={l}\": 1.0"));
+                    self.say(
+                        "bad-value",
+                        here,
+                        format!("`{name}` has levels, so its effect needs one of them"),
+                        format!("write an effect per level, such as `{example}`"),
+                    );
+                }
+                (_, Some(_)) => {
+                    self.say("bad-value", here, format!("`{name}` is a number and has no levels"), format!("write `{name}: ...`"))
+                }
+                (_, None) => {}
+            }
+        }
+    }
+
+    fn label(&mut self) {
+        if self.sound(&["data.label"])
+            && let Some(label) = self.job.data.label.column()
+        {
+            let words: Vec<&str> = label.positive.iter().map(Word::as_str).collect();
+            self.distinct("data.label.positive", "value that counts as positive", &words);
+        }
+    }
+
+    fn attributes(&mut self) {
+        if !self.sound(&["data.sensitive"]) {
+            return;
+        }
+        if self.job.data.sensitive.is_empty() {
+            self.say(
+                "empty-list",
+                "data.sensitive",
+                "no sensitive attribute is declared",
+                "add one, such as `sex: {groups: [Male, Female], reference: Male}`",
+            );
+        }
+        for (name, attribute) in &self.job.data.sensitive {
+            let at = path(&["data", "sensitive", name.as_str()]);
+            self.groups(&at, name, attribute);
+            let column = attribute.from.as_ref().unwrap_or(name);
+            let other =
+                self.job.data.sensitive.iter().take_while(|(n, _)| *n != name).find(|(n, a)| a.from.as_ref().unwrap_or(n) == column);
+            if let Some((other, _)) = other {
+                self.say(
+                    "column-twice",
+                    at.clone(),
+                    format!("`{name}` and `{other}` are both made of the column `{column}`"),
+                    "keep one of the two attributes",
+                );
+            }
+            let roles = [
+                ("the label", "data.label", self.job.data.label.column().map(|l| &l.column)),
+                ("the row id", "data.row_id", self.job.data.row_id.as_ref()),
+            ];
+            for (role, block, taken) in roles {
+                if taken == Some(column) && self.sound(&[block]) {
+                    self.say("column-twice", at.clone(), format!("the sensitive column `{column}` is {role} too"), "a column has one role");
+                }
+            }
+        }
+    }
+
+    fn groups(&mut self, at: &str, name: &ColumnName, attribute: &Sensitive) {
+        let groups: Vec<&str> = attribute.groups.iter().map(Word::as_str).collect();
+        let list_at = format!("{at}.groups");
+        if groups.len() == 1 {
+            self.say("too-few-groups", list_at, format!("`{name}` has only one group"), "name at least two groups: fairness compares them");
+            return;
+        }
+        if self.distinct(&list_at, "group to compare with another", &groups) && !groups.contains(&attribute.reference.as_str()) {
+            let what = format!("the reference `{}` is not a group of `{name}`", attribute.reference);
+            self.say("unknown-group", format!("{at}.reference"), what, suggest(attribute.reference.as_str(), "its groups", groups));
+        }
+    }
+
+    /// Every column has one role.
+    fn roles(&mut self) {
+        let data = &self.job.data;
+        if !self.sound(&["data.features"]) {
+            return;
+        }
+        let features = &data.features;
+        let sensitive: Vec<(&ColumnName, &ColumnName)> = data.sensitive.iter().map(|(n, a)| (a.from.as_ref().unwrap_or(n), n)).collect();
+        let mut columns: Vec<(String, &str, &ColumnName)> = Vec::new();
+        columns.extend(features.continuous.iter().enumerate().map(|(i, c)| (format!("data.features.continuous[{i}]"), "continuous", c)));
+        columns.extend(features.ordinal.keys().map(|c| (path(&["data", "features", "ordinal", c.as_str()]), "ordinal", c)));
+        columns.extend(features.nominal.iter().enumerate().map(|(i, c)| (format!("data.features.nominal[{i}]"), "nominal", c)));
+        columns.extend(features.ignore.iter().enumerate().map(|(i, c)| (format!("data.features.ignore[{i}]"), "ignore", c)));
+        for (i, (at, kind, column)) in columns.iter().enumerate() {
+            if let Some((_, earlier, _)) = columns[..i].iter().find(|(_, _, c)| c == column) {
+                let what = if earlier == kind {
+                    format!("the column `{column}` stands twice under `{kind}`")
+                } else {
+                    format!("the column `{column}` stands under `{earlier}` and under `{kind}`")
+                };
+                self.say("column-twice", at.clone(), what, "keep one: a column has one kind");
+                continue;
+            }
+            if let Some((_, attribute)) = sensitive.iter().find(|(c, _)| c == column).filter(|_| self.sound(&["data.sensitive"])) {
+                let hint = if *kind == "ignore" {
+                    "take it out of `ignore`, or do not declare it as sensitive"
+                } else {
+                    "take it out: a sensitive column is a feature already"
+                };
+                self.say("column-twice", at.clone(), format!("`{column}` is the column of the sensitive attribute `{attribute}`"), hint);
+                continue;
+            }
+            let roles = [
+                ("the label", "data.label", data.label.column().map(|l| &l.column)),
+                ("the row id", "data.row_id", data.row_id.as_ref()),
+                ("the column that splits the rows", "data.split", data.split.as_ref().and_then(|s| s.column.as_ref())),
+            ];
+            if *kind != "ignore"
+                && let Some((role, _, _)) = roles.iter().find(|(_, block, c)| *c == Some(column) && self.sound(&[block]))
+            {
+                self.say(
+                    "column-twice",
+                    at.clone(),
+                    format!("the feature `{column}` is {role}"),
+                    if *role == "the label" {
+                        "take it out: a model that sees the label knows the answer"
+                    } else {
+                        "take it out: a column has one role"
+                    },
+                );
+            }
+        }
+        for (column, order) in &features.ordinal {
+            if let Order::Levels(levels) = order {
+                let words: Vec<&str> = levels.iter().map(Word::as_str).collect();
+                self.distinct(&path(&["data", "features", "ordinal", column.as_str()]), "level, from low to high", &words);
+            }
+        }
+    }
+
+    fn missing(&mut self) {
+        let missing = &self.job.data.missing;
+        for (kind, rule) in [("continuous", missing.continuous), ("ordinal", missing.ordinal)] {
+            let at = format!("data.missing.{kind}");
+            if rule == MissingRule::Level && self.sound(&[&at]) {
+                let what = format!("missing values of {kind} columns cannot become a level");
+                self.say("bad-value", at, what, "use `keep`, `drop-row` or `error`; only nominal columns have a level `missing`");
+            }
+        }
+    }
+
+    fn keep(&mut self) {
+        for (i, filter) in self.job.data.keep.iter().enumerate() {
+            let at = format!("data.keep[{i}]");
+            if !self.sound(&[&at]) {
+                continue;
+            }
+            if filter.is_empty() {
+                self.say("empty-list", at.clone(), "the filter has no condition", "write `{COLUMN: {in: [...]}}`, or take it out");
+            }
+            for (column, condition) in filter {
+                let here = join(&at, column.as_str());
+                match condition {
+                    Condition::In(words) => {
+                        let words: Vec<&str> = words.iter().map(Word::as_str).collect();
+                        self.distinct(&format!("{here}.in"), "value to keep", &words);
+                    }
+                    Condition::NotIn(words) => {
+                        let words: Vec<&str> = words.iter().map(Word::as_str).collect();
+                        self.distinct(&format!("{here}.not_in"), "value to leave out", &words);
+                    }
+                    Condition::Between([low, high]) if low.get() > high.get() => {
+                        let what = format!("no number lies between `{}` and `{}`", low.get(), high.get());
+                        self.say("bad-value", format!("{here}.between"), what, "write the lower number first");
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn split(&mut self) {
+        let Some(split) = self.job.data.split.as_ref().filter(|_| self.sound(&["data.split"])) else { return };
+        let forms = [("column", split.column.is_some()), ("share", split.share.is_some()), ("folds", split.folds.is_some())];
+        let found: Vec<&str> = forms.iter().filter(|(_, there)| *there).map(|(form, _)| *form).collect();
+        if found.len() != 1 {
+            let found = if found.is_empty() { "none".to_owned() } else { all(&found) };
+            let hint = "choose `{column: C, train: [...], audit: [...]}`, `{share: {train: 0.8, audit: 0.2}}` or `{folds: 5}`";
+            self.say(
+                "one-of",
+                "data.split",
+                format!("`data.split` takes exactly one of `column`, `share` and `folds`, found {found}"),
+                hint,
+            );
+            return;
+        }
+        if split.column.is_some() {
+            self.column_split(split);
+        } else {
+            for (key, there) in [("train", split.train.is_some()), ("audit", split.audit.is_some())] {
+                if there {
+                    self.say(
+                        "bad-split",
+                        format!("data.split.{key}"),
+                        format!("`{key}` lists values of a `column`, and there is none"),
+                        format!("take it out, or add `column` in place of `{}`", found[0]),
+                    );
+                }
+            }
+        }
+        if let Some(share) = split.share {
+            let sum = share.train.get() + share.audit.get();
+            if (sum - 1.0).abs() > SUM_SLACK {
+                self.say("bad-sum", "data.split.share", format!("the shares sum to {}, not to 1", rounded(sum)), "change one of them");
+            } else if share.audit.get() == 0.0 {
+                self.say("bad-split", "data.split.share.audit", "no row is audited", "give `audit` a share above 0");
+            }
+        }
+        if split.folds.is_some_and(|folds| folds.get() < 2) {
+            self.say("bad-split", "data.split.folds", "one fold leaves no rows to train on", "write 2 or more; 5 is usual");
+        }
+        match split.stratify {
+            Some(Stratify::Label | Stratify::LabelAndGroup)
+                if self.job.data.label.column().is_none() && split.column.is_none() && self.sound(&["data.label"]) =>
+            {
+                self.say(
+                    "needs-label",
+                    "data.split.stratify",
+                    "rows cannot be stratified by a label: `data.label` is `none`",
+                    "write `stratify: none`",
+                );
+            }
+            _ => {}
+        }
+    }
+
+    fn column_split(&mut self, split: &Split) {
+        for (key, values) in [("train", &split.train), ("audit", &split.audit)] {
+            let at = format!("data.split.{key}");
+            match values {
+                None => self.say(
+                    "missing-key",
+                    "data.split",
+                    format!("`data.split` has no `{key}`"),
+                    format!("add `{key}: [...]`, the values of `column` that {key}"),
+                ),
+                Some(values) => {
+                    let words: Vec<&str> = values.iter().map(Word::as_str).collect();
+                    self.distinct(&at, "value of the column", &words);
+                }
+            }
+        }
+        if let (Some(train), Some(audit)) = (&split.train, &split.audit)
+            && let Some(i) = audit.iter().position(|value| train.contains(value))
+        {
+            let what = format!("rows with `{}` would train and be audited", audit[i]);
+            self.say("bad-split", format!("data.split.audit[{i}]"), what, "name each value on one side only");
+        }
+        if split.stratify.is_some() {
+            self.say(
+                "bad-split",
+                "data.split.stratify",
+                "`stratify` has no meaning where a column decides",
+                "take it out, or split by `share` or `folds`",
+            );
+        }
+    }
+
+    /// Generated rows have the columns that the job generates, so roles can be checked without data.
+    fn generated_columns(&mut self) {
+        let data = &self.job.data;
+        let RowSource::Synthetic(synthetic) = &data.rows else { return };
+        if !self.sound(&["data"]) {
+            return;
+        }
+        let mut named: Vec<(String, &ColumnName)> = Vec::new();
+        named.extend(data.row_id.as_ref().map(|c| ("data.row_id".to_owned(), c)));
+        named.extend(
+            data.keep
+                .iter()
+                .enumerate()
+                .flat_map(|(i, filter)| filter.keys().map(move |c| (join(&format!("data.keep[{i}]"), c.as_str()), c))),
+        );
+        named.extend(data.label.column().map(|l| ("data.label.column".to_owned(), &l.column)));
+        named.extend(data.sensitive.iter().map(|(name, a)| (path(&["data", "sensitive", name.as_str()]), a.from.as_ref().unwrap_or(name))));
+        named.extend(data.features.continuous.iter().enumerate().map(|(i, c)| (format!("data.features.continuous[{i}]"), c)));
+        named.extend(data.features.ordinal.keys().map(|c| (path(&["data", "features", "ordinal", c.as_str()]), c)));
+        named.extend(data.features.nominal.iter().enumerate().map(|(i, c)| (format!("data.features.nominal[{i}]"), c)));
+        named.extend(data.split.as_ref().and_then(|s| s.column.as_ref()).map(|c| ("data.split.column".to_owned(), c)));
+        for (at, column) in named {
+            if !synthetic.columns.contains_key(column) {
+                let hint = suggest(column.as_str(), "generated columns", synthetic.columns.keys().map(ColumnName::as_str));
+                self.say("unknown-column", at, format!("the column `{column}` is not generated"), hint);
+            }
+        }
+        for (name, attribute) in &data.sensitive {
+            let levels: Vec<&str> = match synthetic.columns.get(attribute.from.as_ref().unwrap_or(name)) {
+                Some(Mechanism::Levels(levels)) => levels.keys().map(Word::as_str).collect(),
+                Some(Mechanism::Bernoulli(_) | Mechanism::Logit(_)) => vec!["0", "1"],
+                _ => continue,
+            };
+            for (i, group) in attribute.groups.iter().enumerate().filter(|(_, group)| !levels.contains(&group.as_str())) {
+                let at = format!("{}.groups[{i}]", path(&["data", "sensitive", name.as_str()]));
+                self.say(
+                    "unknown-group",
+                    at,
+                    format!("no generated row has `{group}` in `{name}`"),
+                    suggest(group.as_str(), "generated levels", levels.iter().copied()),
+                );
+            }
+        }
+    }
+}
+
+/// A sum for people: without the last digits that come from adding.
+fn rounded(sum: f64) -> f64 {
+    (sum * 1e6).round() / 1e6
+}

@@ -1,0 +1,521 @@
+//! Reads a job file into one tree: `include` merged, `--set` applied, `${vars.x}` filled.
+//!
+//! The format number is looked at before anything else. Paths of `include` are relative to the file that names them; maps are
+//! merged, lists and scalars replaced, a later file wins over an earlier one and the including file over all. A value that stands
+//! alone in a variable (`threshold: ${vars.t}`) is read as if its text stood there, so it may be a number.
+
+#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Place, Problem, Result};
+use crate::spec::nearest::{nearest, suggest};
+use crate::spec::tree::{self, Key, Node, Scalar, Step, Value, dotted, join, shorten};
+
+/// The format of job files that this program reads.
+pub const FORMAT: u64 = 1;
+
+/// Longest job file in bytes.
+const MAX_BYTES: u64 = 8 << 20;
+
+/// Most files that one job may include, counted each time they are named.
+const MAX_INCLUDES: usize = 100;
+
+/// Maps of the job whose keys are names of the author's: `--set` cannot add to them.
+const BY_NAME: &[(&[&str], &str)] = &[
+    (&["vars"], "variable"),
+    (&["counterfactuals"], "counterfactual set"),
+    (&["models"], "model"),
+    (&["gates"], "gate"),
+    (&["data", "sensitive"], "sensitive attribute"),
+    (&["data", "features", "ordinal"], "ordinal column"),
+    (&["data", "rows", "synthetic", "columns"], "generated column"),
+];
+
+/// Keys of the job itself that hold one word, so that `--set KEY=VALUE` can only mean them where no variable has the name.
+const PLAIN_KEYS: &[&str] = &["name", "on_inconclusive"];
+
+/// A file that was merged into the job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Included {
+    /// Its path, as the including file's folder and the written path give it.
+    pub path: String,
+    /// SHA-256 of its bytes, in hexadecimal.
+    pub sha256: String,
+}
+
+/// A job file as one tree.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The whole job.
+    pub root: Node,
+    /// The job file as the caller named it.
+    pub file: String,
+    /// The files merged below it, in the order of reading.
+    pub includes: Vec<Included>,
+    /// The `--set` values, as given.
+    pub sets: Vec<String>,
+    /// What was wrong with variables and `--set`, with the steps to the values that are unknown for that reason.
+    pub problems: Vec<Problem>,
+    /// Steps to the values that could not be filled.
+    pub unknown: Vec<Vec<Step>>,
+}
+
+/// Reads the job file and all it includes; `sets` are `PATH=VALUE` of the command line, in order.
+///
+/// # Errors
+/// Files that cannot be read, YAML that cannot be parsed, a format number that this program does not know. Problems with variables
+/// and `--set` are kept in [`Loaded::problems`], so that they can be reported with what else is wrong.
+pub fn load(path: &Path, sets: &[String]) -> Result<Loaded> {
+    let file = path.display().to_string();
+    let text = read(path).map_err(|failure| match failure {
+        Unreadable::Absent => Error::Job(vec![absent(path)]),
+        Unreadable::Io(cause) => Error::io("read", path, &cause),
+        Unreadable::TooLong => Error::Job(vec![too_long(&file, None)]),
+    })?;
+    let mut merge = Merge { includes: Vec::new(), chain: vec![(canonical(path), file.clone())] };
+    let root = merge.file(&file, path, &text).map_err(Error::Job)?;
+    let mut loaded = Loaded { root, file, includes: merge.includes, sets: sets.to_vec(), problems: Vec::new(), unknown: Vec::new() };
+    for set in sets {
+        if let Err(problems) = apply(&mut loaded.root, set) {
+            loaded.problems.extend(problems);
+        }
+    }
+    fill(&mut loaded);
+    Ok(loaded)
+}
+
+enum Unreadable {
+    Absent,
+    TooLong,
+    Io(std::io::Error),
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Unreadable> {
+    let io = |e: std::io::Error| if e.kind() == std::io::ErrorKind::NotFound { Unreadable::Absent } else { Unreadable::Io(e) };
+    let mut bytes = Vec::new();
+    File::open(path).map_err(io)?.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(io)?;
+    if bytes.len() as u64 > MAX_BYTES { Err(Unreadable::TooLong) } else { Ok(bytes) }
+}
+
+fn canonical(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+}
+
+fn fault(code: &'static str, place: Option<Place>, what: impl Into<String>, hint: impl Into<String>) -> Problem {
+    Problem { code, path: String::new(), place, what: what.into(), hint: Some(hint.into()) }
+}
+
+fn too_long(file: &str, place: Option<Place>) -> Problem {
+    fault(
+        "yaml-too-large",
+        place,
+        format!("`{file}` is longer than {} MiB", MAX_BYTES >> 20),
+        "a job describes an audit; data belongs into Parquet or CSV files",
+    )
+}
+
+fn absent(path: &Path) -> Problem {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut files: Vec<String> = folder
+        .read_dir()
+        .map(|entries| entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect())
+        .unwrap_or_default();
+    files.retain(|f| f.ends_with(".yaml") || f.ends_with(".yml"));
+    files.sort();
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let hint = match nearest(&name, files.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{}`?", path.with_file_name(near).display()),
+        None if folder.is_dir() => "check the path; it is relative to the working directory".to_owned(),
+        None => format!("there is no folder `{}`; paths are relative to the working directory", folder.display()),
+    };
+    fault("no-such-file", None, format!("the job file `{}` does not exist", path.display()), hint)
+}
+
+fn utf8<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, Vec<Problem>> {
+    std::str::from_utf8(bytes).map_err(|e| {
+        let good = String::from_utf8_lossy(&bytes[..e.valid_up_to()]);
+        let line = good.matches('\n').count() as u64 + 1;
+        let column = good.rsplit('\n').next().unwrap_or("").chars().count() as u64 + 1;
+        let place = Place { file: file.to_owned(), line, column };
+        vec![fault("not-utf8", Some(place), format!("`{file}` is not UTF-8"), "save it as UTF-8")]
+    })
+}
+
+/// Merges a file with what it includes.
+struct Merge {
+    includes: Vec<Included>,
+    /// The files being read, from the job inwards.
+    chain: Vec<(PathBuf, String)>,
+}
+
+impl Merge {
+    fn file(&mut self, file: &str, path: &Path, bytes: &[u8]) -> Result<Node, Vec<Problem>> {
+        let text = utf8(file, bytes)?;
+        let mut root = tree::parse(file, text)?;
+        if root.scalar().is_some_and(|s| s.text.is_empty()) {
+            return Err(vec![fault("empty-file", Some(root.place), format!("`{file}` is empty"), "a job begins with `cfaudit: 1`")]);
+        }
+        if !matches!(root.value, Value::Map(_)) {
+            let what = format!("`{file}` holds {} instead of a map", root.describe());
+            return Err(vec![fault("wrong-type", Some(root.place), what, "a job is a map that begins with `cfaudit: 1`")]);
+        }
+        format_number(file, &root, self.chain.len() == 1)?;
+        let mut below: Option<Node> = None;
+        let mut problems = Vec::new();
+        if let Some(include) = root.get("include").cloned() {
+            let Value::Seq(items) = &include.value else {
+                let what = format!("`include` must be a list of files, found {}", include.describe());
+                return Err(vec![fault(
+                    "wrong-type",
+                    Some(include.place),
+                    what,
+                    "put the path into brackets, such as `[base/columns.yaml]`",
+                )]);
+            };
+            for item in items {
+                match self.include(path, item) {
+                    Ok(node) => below = Some(below.map_or(node.clone(), |b| merged(b, node))),
+                    Err(found) => problems.extend(found),
+                }
+            }
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        if self.chain.len() > 1
+            && let Value::Map(entries) = &mut root.value
+        {
+            entries.retain(|(key, _)| key.text != "include");
+        }
+        Ok(match below {
+            Some(below) => merged(below, root),
+            None => root,
+        })
+    }
+
+    fn include(&mut self, from: &Path, item: &Node) -> Result<Node, Vec<Problem>> {
+        let at = || Some(item.place.clone());
+        let one = |problem: Problem| vec![problem];
+        let written = match item.scalar() {
+            Some(scalar) if !scalar.is_null() => &scalar.text,
+            _ => {
+                return Err(one(fault(
+                    "wrong-type",
+                    at(),
+                    format!("an entry of `include` must be a path, found {}", item.describe()),
+                    "write one path per entry",
+                )));
+            }
+        };
+        if written.contains("${") {
+            let what = format!("`{written}` holds a variable, and `include` is read before variables are known");
+            return Err(one(fault("bad-include", at(), what, "name the file itself")));
+        }
+        let path = from.parent().unwrap_or(Path::new("")).join(written);
+        let file = path.display().to_string();
+        let bytes = read(&path).map_err(|failure| match failure {
+            Unreadable::Absent => {
+                let mut problem = absent(&path);
+                problem.place = at();
+                problem.what = format!("the included file `{file}` does not exist");
+                if !problem.hint.as_ref().is_some_and(|h| h.starts_with("did")) {
+                    problem.hint = Some("the path is relative to the folder of the file that includes it".to_owned());
+                }
+                one(problem)
+            }
+            Unreadable::TooLong => one(too_long(&file, at())),
+            Unreadable::Io(cause) => {
+                one(fault("bad-include", at(), format!("`{file}` cannot be read: {cause}"), "name a file that this user can read"))
+            }
+        })?;
+        let key = canonical(&path);
+        if let Some(start) = self.chain.iter().position(|(seen, _)| *seen == key) {
+            let names: Vec<String> = self.chain[start..].iter().map(|(_, name)| format!("`{name}`")).collect();
+            let what = format!("files include each other in a circle: {} -> `{file}`", names.join(" -> "));
+            return Err(one(fault("bad-include", at(), what, "take one of them out of `include`")));
+        }
+        if self.includes.len() >= MAX_INCLUDES {
+            return Err(one(fault("bad-include", at(), format!("the job includes more than {MAX_INCLUDES} files"), "merge some of them")));
+        }
+        let sha256 = hex(&Sha256::digest(&bytes));
+        self.includes.push(Included { path: file.clone(), sha256 });
+        self.chain.push((key, file.clone()));
+        let node = self.file(&file, &path, &bytes);
+        self.chain.pop();
+        node
+    }
+}
+
+/// Bytes in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn format_number(file: &str, root: &Node, required: bool) -> Result<(), Vec<Problem>> {
+    let fail = |code, at, what: String, hint: &str| Err(vec![fault(code, at, what, hint)]);
+    let Some(node) = root.get("cfaudit") else {
+        let what = format!("`{file}` does not say its format");
+        return if required { fail("bad-format", Some(root.place.clone()), what, "write `cfaudit: 1` as its first line") } else { Ok(()) };
+    };
+    let number = node.scalar().filter(|s| !s.quoted).and_then(|s| s.text.parse::<u64>().ok());
+    let at = Some(node.place.clone());
+    match number {
+        Some(1..=FORMAT) => Ok(()),
+        Some(newer) if newer > FORMAT => {
+            let what = format!("`{file}` is written in format {newer}, this cfaudit reads format {FORMAT}");
+            fail("newer-format", at, what, "update cfaudit, or run the job with the version it was written for")
+        }
+        _ => fail("bad-format", at, format!("`cfaudit` must be the format number, found {}", node.describe()), "write `cfaudit: 1`"),
+    }
+}
+
+/// Two trees as one: maps merged key by key, all else taken from `above`.
+fn merged(below: Node, above: Node) -> Node {
+    let Node { value: above_value, place } = above;
+    match (below.value, above_value) {
+        (Value::Map(mut entries), Value::Map(more)) => {
+            for (key, node) in more {
+                match entries.iter_mut().find(|(k, _)| k.text == key.text) {
+                    Some(entry) => {
+                        let old = std::mem::replace(&mut entry.1, Node { value: Value::Hole(0), place: node.place.clone() });
+                        *entry = (key, merged(old, node));
+                    }
+                    None => entries.push((key, node)),
+                }
+            }
+            Node { value: Value::Map(entries), place }
+        }
+        // A key with nothing behind it is an empty map: it adds nothing.
+        (Value::Map(entries), Value::Scalar(scalar)) if scalar.is_null() => Node { value: Value::Map(entries), place: below.place },
+        (_, value) => Node { value, place },
+    }
+}
+
+fn apply(root: &mut Node, set: &str) -> Result<(), Vec<Problem>> {
+    let place = Place { file: format!("--set {set}"), line: 0, column: 0 };
+    let fail = |code, what: String, hint: String| vec![fault(code, Some(place.clone()), what, hint)];
+    let Some((mut path, text)) = set_parts(set) else {
+        let hint = "write `--set NAME=VALUE` for a variable, or a full path such as `--set gates.four-fifths.level=fail`";
+        return Err(fail("bad-set", format!("`{}` is not PATH=VALUE", shorten(set)), hint.to_owned()));
+    };
+    let variables: Vec<String> = root.get("vars").and_then(Node::entries).unwrap_or(&[]).iter().map(|(k, _)| k.text.clone()).collect();
+    if let [name] = path.as_slice() {
+        if variables.contains(name) {
+            path.insert(0, "vars".to_owned());
+        } else if !PLAIN_KEYS.contains(&name.as_str()) {
+            let hint = format!(
+                "{}; anything else needs its full path, such as `run.seed`",
+                suggest(name, "declared under `vars`", variables.iter().map(String::as_str))
+            );
+            return Err(fail("unknown-name", format!("no variable `{name}` is declared"), hint));
+        }
+    }
+    let mut value = if path[0] == "vars" && !text.starts_with(['"', '\'']) {
+        // A variable is text: no quoting is needed beyond the shell's.
+        Node { value: Value::Scalar(Scalar { text: text.to_owned(), quoted: text.is_empty() }), place: place.clone() }
+    } else {
+        tree::parse("", text)
+            .map_err(|problems| problems.into_iter().map(|p| Problem { place: Some(place.clone()), ..p }).collect::<Vec<_>>())?
+    };
+    stand_at(&mut value, &place);
+    let mut node = root;
+    for (i, key) in path.iter().enumerate() {
+        if node.scalar().is_some_and(Scalar::is_null) {
+            node.value = Value::Map(Vec::new());
+        }
+        let above = path[..i].iter().fold(String::new(), |p, k| join(&p, k));
+        let found = node.describe();
+        let Value::Map(entries) = &mut node.value else {
+            return Err(fail(
+                "bad-set",
+                format!("`{above}` is {found}, not a map that `{key}` could stand in"),
+                format!("set it as a whole: `--set {above}=...`"),
+            ));
+        };
+        let known = entries.iter().position(|(k, _)| k.text == *key);
+        let named = BY_NAME.iter().find(|(map, _)| path[..i].iter().map(String::as_str).eq(map.iter().copied()));
+        if let (None, Some((_, noun))) = (known, named) {
+            let hint = suggest(key, "known names", entries.iter().map(|(k, _)| k.text.as_str()));
+            return Err(fail("unknown-name", format!("no {noun} is called `{key}`"), hint));
+        }
+        let at = known.unwrap_or_else(|| {
+            let empty = Scalar { text: String::new(), quoted: false };
+            entries.push((Key { text: key.clone(), place: place.clone() }, Node { value: Value::Scalar(empty), place: place.clone() }));
+            entries.len() - 1
+        });
+        node = &mut entries[at].1;
+    }
+    *node = value;
+    Ok(())
+}
+
+/// Splits `a."b.c".d=VALUE`.
+fn set_parts(set: &str) -> Option<(Vec<String>, &str)> {
+    let mut path = vec![String::new()];
+    let mut quoted = false;
+    for (i, c) in set.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            '.' if !quoted => path.push(String::new()),
+            '=' if !quoted => return (!path.iter().any(String::is_empty)).then(|| (path, &set[i + 1..])),
+            c => path.last_mut()?.push(c),
+        }
+    }
+    None
+}
+
+fn stand_at(node: &mut Node, place: &Place) {
+    node.place = place.clone();
+    match &mut node.value {
+        Value::Seq(items) => items.iter_mut().for_each(|item| stand_at(item, place)),
+        Value::Map(entries) => entries.iter_mut().for_each(|(key, value)| {
+            key.place = place.clone();
+            stand_at(value, place);
+        }),
+        Value::Scalar(_) | Value::Hole(_) => {}
+    }
+}
+
+/// A declared variable.
+struct Variable {
+    name: String,
+    place: Place,
+    /// `None` where it is required and not given, or declared wrongly.
+    text: Option<String>,
+    used: bool,
+}
+
+fn fill(loaded: &mut Loaded) {
+    let mut filler = Filler { variables: Vec::new(), steps: Vec::new(), problems: Vec::new(), unknown: Vec::new() };
+    for (key, node) in loaded.root.get("vars").and_then(Node::entries).unwrap_or(&[]) {
+        let path = join("vars", &key.text);
+        let mut text = None;
+        match node.scalar() {
+            Some(scalar) if scalar.text == "required" && !scalar.quoted => {
+                let what = format!("the variable `{}` has no default, and no value was given", key.text);
+                let hint = format!("run with `--set {}=VALUE`", key.text);
+                filler.problems.push(Problem { path, ..fault("required-variable", Some(key.place.clone()), what, hint) });
+            }
+            Some(scalar) if scalar.text.contains("${") => {
+                let what = format!("the variable `{}` is made of another one", key.text);
+                filler.problems.push(Problem {
+                    path,
+                    ..fault("bad-variable", Some(node.place.clone()), what, "write its value out; variables hold plain text")
+                });
+            }
+            Some(scalar) if !scalar.is_null() => text = Some(scalar.text.clone()),
+            _ => {}
+        }
+        filler.variables.push(Variable { name: key.text.clone(), place: key.place.clone(), text, used: false });
+    }
+    for (_, node) in loaded.root.get("vars").and_then(Node::entries).unwrap_or(&[]) {
+        node.scalar().inspect(|scalar| filler.mark(&scalar.text));
+    }
+    if let Value::Map(entries) = &mut loaded.root.value {
+        for (key, node) in entries.iter_mut().filter(|(key, _)| !matches!(key.text.as_str(), "vars" | "include")) {
+            filler.walk(Step::Key(key.text.clone()), node);
+        }
+    }
+    for variable in filler.variables.iter().filter(|v| !v.used) {
+        let path = join("vars", &variable.name);
+        let what = format!("the variable `{}` is declared and never used", variable.name);
+        let hint = format!("use it as `${{vars.{}}}`, or take it out: setting it would change nothing", variable.name);
+        filler.problems.push(Problem { path, ..fault("unused-variable", Some(variable.place.clone()), what, hint) });
+    }
+    loaded.problems.append(&mut filler.problems);
+    loaded.unknown = filler.unknown;
+}
+
+struct Filler {
+    variables: Vec<Variable>,
+    steps: Vec<Step>,
+    problems: Vec<Problem>,
+    unknown: Vec<Vec<Step>>,
+}
+
+impl Filler {
+    fn walk(&mut self, step: Step, node: &mut Node) {
+        self.steps.push(step);
+        match &mut node.value {
+            Value::Seq(items) => items.iter_mut().enumerate().for_each(|(i, item)| self.walk(Step::Index(i), item)),
+            Value::Map(entries) => {
+                for (key, value) in entries {
+                    if key.text.contains("${") {
+                        let what = format!("the key `{}` holds a variable", shorten(&key.text));
+                        self.mark(&key.text);
+                        self.problem("bad-variable", &key.place, what, "variables are filled in values, never in keys".to_owned());
+                    }
+                    self.walk(Step::Key(key.text.clone()), value);
+                }
+            }
+            Value::Scalar(scalar) if scalar.text.contains("${") => match self.filled(&scalar.text, &node.place) {
+                Some(text) => {
+                    let alone = scalar.text.starts_with("${") && scalar.text.find('}') == Some(scalar.text.len() - 1);
+                    scalar.quoted = if alone { text.is_empty() } else { scalar.quoted };
+                    scalar.text = text;
+                }
+                None => self.unknown.push(self.steps.clone()),
+            },
+            Value::Scalar(_) | Value::Hole(_) => {}
+        }
+        self.steps.pop();
+    }
+
+    /// Counts variables as used that stand where they are not filled: one mistake, one message.
+    fn mark(&mut self, text: &str) {
+        self.variables.iter_mut().filter(|v| text.contains(&format!("${{vars.{}}}", v.name))).for_each(|v| v.used = true);
+    }
+
+    fn problem(&mut self, code: &'static str, place: &Place, what: String, hint: String) {
+        self.problems.push(Problem { path: dotted(&self.steps), ..fault(code, Some(place.clone()), what, hint) });
+    }
+
+    /// The text with its variables filled, unless one of them is unknown.
+    fn filled(&mut self, text: &str, place: &Place) -> Option<String> {
+        let mut out = Some(String::new());
+        let mut rest = text;
+        while let Some(start) = rest.find("${") {
+            let Some(end) = rest[start..].find('}') else {
+                self.problem(
+                    "bad-variable",
+                    place,
+                    format!("`{}` is not closed", shorten(&rest[start..])),
+                    "write `${vars.NAME}`".to_owned(),
+                );
+                return None;
+            };
+            let inner = &rest[start + 2..start + end];
+            let value = self.variable(inner, place);
+            out = out.zip(value).map(|(out, value)| out + &rest[..start] + &value);
+            rest = &rest[start + end + 1..];
+        }
+        out.map(|out| out + rest)
+    }
+
+    fn variable(&mut self, inner: &str, place: &Place) -> Option<String> {
+        let name = inner.strip_prefix("vars.").filter(|name| !name.is_empty());
+        let found = name.and_then(|name| self.variables.iter_mut().find(|v| v.name == name));
+        if let Some(variable) = found {
+            variable.used = true;
+            return variable.text.clone();
+        }
+        let known: Vec<&str> = self.variables.iter().map(|v| v.name.as_str()).collect();
+        let guess = name.and_then(|name| nearest(name, known.iter().copied())).map(str::to_owned);
+        let (what, hint) = match name {
+            Some(name) => (format!("the variable `{name}` is not declared"), suggest(name, "declared under `vars`", known.iter().copied())),
+            None => (
+                format!("`${{{}}}` is not a variable", shorten(inner)),
+                "only `${vars.NAME}` is filled: there are no environment variables and no expressions".to_owned(),
+            ),
+        };
+        self.problem("bad-variable", place, what, hint);
+        // The one that was probably meant is not unused as well.
+        self.variables.iter_mut().filter(|v| Some(&v.name) == guess.as_ref()).for_each(|v| v.used = true);
+        None
+    }
+}

@@ -1,0 +1,826 @@
+//! The job file as types: one struct per block, no behaviour; each engine's knobs live with the engine.
+//!
+//! `load` reads YAML into a [`Job`] and remembers where every key and value stands; `check` turns it into a
+//! [`check::CheckedJob`] or returns every problem with its line. The doc comments here are the descriptions in
+//! `schemas/job.schema.json`, so they are written for the author of a job.
+//!
+//! Variants are one-key maps (`plausible: {threshold: 0.5}`), closed everywhere: an unknown key is an error, never ignored.
+
+pub mod check;
+pub mod decode;
+pub mod load;
+pub mod nearest;
+mod reader;
+pub mod schema;
+pub mod tree;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use indexmap::IndexMap;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::data::import::Csv;
+use crate::data::keep::Condition;
+use crate::data::prepare::{Missing, Order};
+use crate::data::split::{Share, Stratify};
+use crate::data::synthetic::Synthetic;
+use crate::param::{ColumnName, Count, Finite, Fraction, Level, Name, Seed, Word};
+
+/// The codes of problems in job files with their meanings, for `cfaudit explain`.
+pub const CODES: &[(&str, &str)] = &[
+    ("bad-format", "`cfaudit` must be the number of a format of job files"),
+    ("bad-include", "a file under `include` cannot be merged"),
+    ("bad-limit", "a gate needs exactly one of `at_most` and `at_least`"),
+    ("bad-order", "a generated column depends on one that comes after it"),
+    ("bad-placeholder", "a path lacks `{counterfactual}`, or holds a placeholder that nothing fills"),
+    ("bad-scope", "a gate asks its metric of the wrong people, or of nobody"),
+    ("bad-set", "`--set` is not PATH=VALUE, or its path leads nowhere"),
+    ("bad-split", "`data.split` cannot divide the rows"),
+    ("bad-sum", "shares or probabilities do not sum to 1"),
+    ("bad-value", "a value is of the right type and not allowed"),
+    ("bad-variable", "`${...}` does not name a declared variable, or stands where none is filled"),
+    ("column-twice", "a column has two roles"),
+    ("duplicate-key", "a map holds the same key twice"),
+    ("duplicate-value", "a list names the same thing twice"),
+    ("empty-file", "a file holds nothing"),
+    ("empty-list", "a list or map must name at least one thing"),
+    ("empty-value", "a key has nothing behind it"),
+    ("missing-key", "a required key is missing"),
+    ("needs-counterfactual", "a family of metrics needs a counterfactual set"),
+    ("needs-label", "something needs a label, and the job has none"),
+    ("needs-scores", "scores of counterfactuals are needed and not given"),
+    ("needs-split", "a model is trained here, and no row is set aside for training"),
+    ("newer-format", "the job is written for a newer cfaudit"),
+    ("no-input", "a model has no input column left"),
+    ("no-interval", "a gate is decided by an interval that is not made"),
+    ("no-model", "the job names no model"),
+    ("no-such-file", "a file does not exist"),
+    ("not-measured", "a gate's metric is of a family that is not measured"),
+    ("not-utf8", "a file is not UTF-8 text"),
+    ("one-of", "exactly one of several keys must be there"),
+    ("required-variable", "a variable without a default was not given"),
+    ("too-few-groups", "a sensitive attribute needs at least two groups"),
+    ("too-many-problems", "more is wrong than is shown"),
+    ("unknown-column", "a column is named that the block does not have"),
+    ("unknown-data-set", "the catalog has no data set of this name"),
+    ("unknown-group", "a sensitive attribute does not declare this group"),
+    ("unknown-key", "a key has no meaning here"),
+    ("unknown-level", "a generated column does not have this level"),
+    ("unknown-metric", "no metric has this id"),
+    ("unknown-name", "a name is used that the job does not declare"),
+    ("unknown-word", "a word is not one of those that are allowed here"),
+    ("unused-variable", "a variable is declared and never used"),
+    ("wrong-type", "a value has the wrong type"),
+    ("yaml-documents", "a file holds several YAML documents"),
+    ("yaml-key", "a YAML key is empty, a list or a map"),
+    ("yaml-merge-key", "YAML merge keys are not supported"),
+    ("yaml-quote", "a value must be quoted, or YAML reads something else"),
+    ("yaml-syntax", "the file is not YAML"),
+    ("yaml-tag", "YAML tags are not supported"),
+    ("yaml-too-deep", "a file is nested too deeply"),
+    ("yaml-too-large", "a file is too long or holds too many values"),
+];
+
+/// A job of cfaudit: one file that says everything which changes a number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// Format of this file; an old program refuses a newer number.
+    pub cfaudit: u32,
+    /// Id of the job: names the output folder, the summary and the logs.
+    pub name: Name,
+    /// Words for the report; none of them changes a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<About>,
+    /// Files whose maps are merged below this one; lists are replaced, this file wins. Paths are relative to this file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<String>,
+    /// Values that a caller may pass with `--set NAME=VALUE`; used as `${vars.NAME}`. `required` means: no default.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub vars: IndexMap<Name, Word>,
+    /// The rows and the roles of their columns.
+    pub data: Data,
+    /// Counterfactual sets by name, each with one strategy.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counterfactuals: BTreeMap<Name, CounterfactualSet>,
+    /// The models to audit, by name, each of one kind.
+    pub models: BTreeMap<Name, Model>,
+    /// What is measured.
+    #[serde(default)]
+    pub metrics: Metrics,
+    /// Questions with a limit; any `fail` makes the run end with exit status 1.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub gates: BTreeMap<Name, Gate>,
+    /// What an inconclusive gate of level `fail` does to the exit status.
+    #[serde(default)]
+    pub on_inconclusive: OnInconclusive,
+    /// The HTML summary.
+    #[serde(default)]
+    pub report: Report,
+    /// Seed and what is kept.
+    #[serde(default)]
+    pub run: Run,
+}
+
+/// Words for the report; none of them changes a number.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct About {
+    /// The decision that the model makes, as a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<String>,
+    /// Who answers for the audit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// Version of the audited model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+/// The rows and the roles of their columns. A column that is not named here, and by no model, never travels on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Data {
+    /// Where the rows come from.
+    pub rows: RowSource,
+    /// Column that identifies a row (integers or text, unique). Left out: the row number of the source is used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row_id: Option<ColumnName>,
+    /// Filters in order; the report shows the rows lost by each. A missing value fails every condition but `missing`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keep: Vec<BTreeMap<ColumnName, Condition>>,
+    /// The label, or `none`.
+    pub label: LabelRole,
+    /// Sensitive attributes by name.
+    pub sensitive: IndexMap<ColumnName, Sensitive>,
+    /// Feature columns by kind.
+    #[serde(default)]
+    pub features: Features,
+    /// What happens to missing values, per kind of column.
+    #[serde(default)]
+    pub missing: Missing,
+    /// Which rows train and which are audited. Left out: every row is audited, and no model can be trained here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<Split>,
+}
+
+/// Where the rows come from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowSource {
+    /// A Parquet file, a glob, or a folder of `key=value` folders.
+    Parquet(String),
+    /// A text file with one row per line.
+    Csv(Csv),
+    /// A public data set that cfaudit knows: its addresses, checksums, columns and traps.
+    Catalog(CatalogRows),
+    /// Rows made by a seeded generator.
+    Synthetic(Synthetic),
+}
+
+/// A public data set by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CatalogRows {
+    /// Its name in the catalog.
+    pub name: String,
+    /// What to do where it is neither in the data folder nor to be downloaded.
+    pub when_unreachable: WhenUnreachable,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CatalogMap {
+    /// Its name in the catalog.
+    name: String,
+    /// What to do where it is neither in the data folder nor to be downloaded.
+    #[serde(default)]
+    when_unreachable: WhenUnreachable,
+}
+
+impl<'de> Deserialize<'de> for CatalogRows {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Form;
+        impl<'de> Visitor<'de> for Form {
+            type Value = CatalogRows;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a catalog data set, or a map with `name`")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<CatalogRows, E> {
+                Ok(CatalogRows { name: name.to_owned(), when_unreachable: WhenUnreachable::default() })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CatalogRows, A::Error> {
+                let CatalogMap { name, when_unreachable } = Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                Ok(CatalogRows { name, when_unreachable })
+            }
+        }
+        deserializer.deserialize_any(Form)
+    }
+}
+
+impl JsonSchema for CatalogRows {
+    fn schema_name() -> Cow<'static, str> {
+        "CatalogRows".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let map = generator.subschema_for::<CatalogMap>();
+        json_schema!({"anyOf": [{"type": "string"}, map]})
+    }
+}
+
+/// What to do where a catalog data set is neither in the data folder nor to be downloaded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WhenUnreachable {
+    /// End with status 3 and say where to put which file.
+    #[default]
+    Fail,
+    /// Go on with the catalog's generated stand-in; every output is marked `stand-in data`.
+    StandIn,
+}
+
+/// The label, or `none`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LabelRole {
+    /// There is no label: families that need one are refused.
+    None,
+    /// A column with its positive values.
+    Column(LabelColumn),
+}
+
+/// The label column.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LabelColumn {
+    /// The column.
+    pub column: ColumnName,
+    /// Values that count as positive: the P of CP, SN, PSR. All other values are negative. Never guessed from the order of values.
+    pub positive: Vec<Word>,
+    /// Which side people want; decides the words of the report.
+    pub favourable: Side,
+}
+
+impl LabelRole {
+    /// The label column, unless there is none.
+    pub fn column(&self) -> Option<&LabelColumn> {
+        match self {
+            LabelRole::None => None,
+            LabelRole::Column(column) => Some(column),
+        }
+    }
+}
+
+impl Serialize for LabelRole {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            LabelRole::None => serializer.serialize_str("none"),
+            LabelRole::Column(column) => column.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for LabelRole {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Form;
+        impl<'de> Visitor<'de> for Form {
+            type Value = LabelRole;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`none`, or a map with `column`, `positive` and `favourable`")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<LabelRole, E> {
+                if text == "none" { Ok(LabelRole::None) } else { Err(E::invalid_value(de::Unexpected::Str(text), &self)) }
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LabelRole, A::Error> {
+                Deserialize::deserialize(de::value::MapAccessDeserializer::new(map)).map(LabelRole::Column)
+            }
+        }
+        deserializer.deserialize_any(Form)
+    }
+}
+
+impl JsonSchema for LabelRole {
+    fn schema_name() -> Cow<'static, str> {
+        "LabelRole".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let map = generator.subschema_for::<LabelColumn>();
+        json_schema!({"anyOf": [{"const": "none"}, map]})
+    }
+}
+
+/// Which side people want.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// The positive prediction is the one people want.
+    Positive,
+    /// The negative prediction is the one people want.
+    Negative,
+}
+
+/// A sensitive attribute: its groups, and which of them the others are compared with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sensitive {
+    /// The column; left out: the column named like the attribute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<ColumnName>,
+    /// The groups to compare, at least two. Rows with other values are counted and named, never dropped in silence.
+    pub groups: Vec<Word>,
+    /// The group that differences and ratios start from.
+    pub reference: Word,
+}
+
+/// Feature columns by kind; the kind decides how strategies, models and recourse treat a column.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Features {
+    /// Numbers with distances.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub continuous: Vec<ColumnName>,
+    /// Ordered values: `ascending` or `descending` for numbers, or the list of levels from low to high.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub ordinal: IndexMap<ColumnName, Order>,
+    /// Levels without an order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nominal: Vec<ColumnName>,
+    /// Columns that are known and left out on purpose.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignore: Vec<ColumnName>,
+}
+
+/// Which rows train and which are audited: one of `column` with `train` and `audit`, `share`, or `folds`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Split {
+    /// Column whose values decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<ColumnName>,
+    /// Values of `column` that train.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub train: Option<Vec<Word>>,
+    /// Values of `column` that are audited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<Vec<Word>>,
+    /// Shares drawn by the seed; they sum to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
+    /// Number of folds, at least 2: every row is audited once, by models fitted on the other folds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folds: Option<Count>,
+    /// Within which strata rows are drawn (with `share` and `folds`). Left out: `label-and-group`, or `none` without a label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stratify: Option<Stratify>,
+}
+
+/// A counterfactual set: exactly one strategy beside the common keys.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CounterfactualSet {
+    /// Changes the sensitive attribute and nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub naive: Option<Naive>,
+    /// The sensitive attributes to change, one at a time. Left out: all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensitive: Option<Vec<ColumnName>>,
+}
+
+/// Changes the sensitive attribute and nothing else. It has no knobs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Naive {}
+
+/// A model to audit: exactly one kind beside the common keys.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// Logistic regression with an L2 penalty, trained here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logistic: Option<Logistic>,
+    /// Scores made elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scores: Option<Scores>,
+    /// The score from which a prediction is positive: a number, or `{column: C}`.
+    #[serde(default)]
+    pub threshold: Threshold,
+    /// `ge`: a score equal to the threshold is positive; `gt`: it is negative.
+    #[serde(default)]
+    pub threshold_rule: ThresholdRule,
+}
+
+/// Logistic regression with an L2 penalty.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Logistic {
+    /// Strength of the penalty on the summed loss (1/C of scikit-learn), 0 or above; the intercept is free.
+    pub l2: Finite,
+    /// Columns that the model does not see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub omit: Vec<ColumnName>,
+}
+
+/// Scores made elsewhere: numbers in [0, 1], the probability of the positive class.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scores {
+    /// The scores of the rows as they are.
+    pub factual: FactualScores,
+    /// The scores of the counterfactuals. Left out: only families without counterfactuals can be measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counterfactual: Option<CounterfactualScores>,
+}
+
+/// The scores of the rows as they are: a column of the rows, or a file keyed by `row_id`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FactualScores {
+    /// A Parquet file with the columns `row_id` and `column`; left out: `column` is a column of the rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parquet: Option<String>,
+    /// The column that holds the score.
+    pub column: ColumnName,
+}
+
+/// The scores of the counterfactuals: a file keyed by `row_id`, `sensitive`, `to_group`, `cf_index`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CounterfactualScores {
+    /// The Parquet file; `{counterfactual}` stands for the name of the set.
+    pub parquet: String,
+    /// The column that holds the score.
+    pub column: ColumnName,
+}
+
+/// The score from which a prediction is positive.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Threshold {
+    /// The same for every row.
+    Fixed(Fraction),
+    /// A column of the rows.
+    Column {
+        /// The column.
+        column: ColumnName,
+    },
+}
+
+impl Default for Threshold {
+    fn default() -> Self {
+        Threshold::Fixed(Fraction::new(0.5).expect("0.5 is a share"))
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ThresholdColumn {
+    /// A column of the rows.
+    column: ColumnName,
+}
+
+impl<'de> Deserialize<'de> for Threshold {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Form;
+        impl<'de> Visitor<'de> for Form {
+            type Value = Threshold;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number from 0 to 1, or `{column: C}`")
+            }
+
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Threshold, E> {
+                Fraction::new(value).map(Threshold::Fixed).ok_or_else(|| E::invalid_value(de::Unexpected::Float(value), &self))
+            }
+
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Threshold, E> {
+                match value {
+                    0 => self.visit_f64(0.0),
+                    1 => self.visit_f64(1.0),
+                    _ => Err(E::invalid_value(de::Unexpected::Unsigned(value), &self)),
+                }
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Threshold, A::Error> {
+                let ThresholdColumn { column } = Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                Ok(Threshold::Column { column })
+            }
+        }
+        deserializer.deserialize_any(Form)
+    }
+}
+
+impl JsonSchema for Threshold {
+    fn schema_name() -> Cow<'static, str> {
+        "Threshold".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let number = generator.subschema_for::<Fraction>();
+        let column = generator.subschema_for::<ThresholdColumn>();
+        json_schema!({"anyOf": [number, column]})
+    }
+}
+
+/// What a score equal to the threshold means.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ThresholdRule {
+    /// Positive.
+    #[default]
+    Ge,
+    /// Negative.
+    Gt,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Metrics {
+    /// Families of metrics. Left out: all that the label and the sets allow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub families: Option<Vec<Family>>,
+    /// Intervals.
+    #[serde(default)]
+    pub interval: Interval,
+    /// The bootstrap behind intervals that have no formula.
+    #[serde(default)]
+    pub bootstrap: Bootstrap,
+    /// A group with fewer people is flagged `small_group`.
+    #[serde(default = "thirty")]
+    pub min_group_size: Count,
+    /// A rate with fewer cases below it is flagged `small_denominator`.
+    #[serde(default = "ten")]
+    pub min_denominator: Count,
+}
+
+fn thirty() -> Count {
+    Count::new(30).expect("30 is a count")
+}
+
+fn ten() -> Count {
+    Count::new(10).expect("10 is a count")
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Metrics {
+            families: None,
+            interval: Interval::default(),
+            bootstrap: Bootstrap::default(),
+            min_group_size: thirty(),
+            min_denominator: ten(),
+        }
+    }
+}
+
+/// A family of metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// Confusion counts of each group: accuracy, recall, precision, ...
+    Performance,
+    /// Differences and ratios between groups.
+    Group,
+    /// Counterfactual confusion matrix: consistency and switch rates.
+    Ccm,
+    /// Extended counterfactual confusion matrix: switch rates by correctness. Needs a label.
+    Eccm,
+    /// How far scores move.
+    Shift,
+}
+
+/// Intervals.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Interval {
+    /// Their level.
+    #[serde(default = "level")]
+    pub level: Level,
+    /// `auto`: the method that fits each metric (Wilson for shares, Newcombe for differences, Katz for ratios, else the bootstrap).
+    #[serde(default)]
+    pub method: IntervalMethod,
+}
+
+fn level() -> Level {
+    Level::DEFAULT
+}
+
+impl Default for Interval {
+    fn default() -> Self {
+        Interval { level: Level::DEFAULT, method: IntervalMethod::Auto }
+    }
+}
+
+/// How intervals are made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IntervalMethod {
+    /// The method that fits each metric.
+    #[default]
+    Auto,
+    /// No intervals.
+    None,
+}
+
+/// The bootstrap behind intervals that have no formula.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bootstrap {
+    /// Number of replicates.
+    #[serde(default = "two_thousand")]
+    pub samples: Count,
+}
+
+fn two_thousand() -> Count {
+    Count::new(2000).expect("2000 is a count")
+}
+
+impl Default for Bootstrap {
+    fn default() -> Self {
+        Bootstrap { samples: two_thousand() }
+    }
+}
+
+/// One question with a limit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Gate {
+    /// Id of the metric, such as `nsr` or `demp_ratio`.
+    pub metric: String,
+    /// The model.
+    pub model: Name,
+    /// The counterfactual set; needed by metrics of the families ccm, eccm and shift.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counterfactual: Option<Name>,
+    /// The sensitive attribute; left out: the one that `direction`, `between` or `group` names, else every attribute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensitive: Option<ColumnName>,
+    /// From which group to which: `{sex: [Female, Male]}`, or `any`: each ordered pair is judged, the worst decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<GateDirection>,
+    /// Two groups, the first against the second: difference first - second, ratio first / second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<BTreeMap<ColumnName, [Word; 2]>>,
+    /// One group, for metrics of the family performance: `{sex: Female}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<BTreeMap<ColumnName, Word>>,
+    /// The value must not be above this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<Finite>,
+    /// The value must not be below this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<Finite>,
+    /// `interval`: the whole interval must keep the limit (pass, fail or inconclusive); `estimate`: the value alone decides.
+    #[serde(default)]
+    pub decide_by: DecideBy,
+    /// Cases needed below the rate; with fewer the gate is inconclusive.
+    #[serde(default = "ten")]
+    pub enough: Count,
+    /// `fail` counts for the exit status, `warn` is shown only.
+    #[serde(default)]
+    pub level: GateLevel,
+    /// A note for the report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// From which group to which.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GateDirection {
+    /// Each ordered pair of groups; the worst decides.
+    Any,
+    /// One pair by attribute.
+    Pair(BTreeMap<ColumnName, [Word; 2]>),
+}
+
+impl Serialize for GateDirection {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            GateDirection::Any => serializer.serialize_str("any"),
+            GateDirection::Pair(map) => map.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for GateDirection {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Form;
+        impl<'de> Visitor<'de> for Form {
+            type Value = GateDirection;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`any`, or `{ATTRIBUTE: [FROM, TO]}`")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<GateDirection, E> {
+                if text == "any" { Ok(GateDirection::Any) } else { Err(E::invalid_value(de::Unexpected::Str(text), &self)) }
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<GateDirection, A::Error> {
+                Deserialize::deserialize(de::value::MapAccessDeserializer::new(map)).map(GateDirection::Pair)
+            }
+        }
+        deserializer.deserialize_any(Form)
+    }
+}
+
+impl JsonSchema for GateDirection {
+    fn schema_name() -> Cow<'static, str> {
+        "GateDirection".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let map = generator.subschema_for::<BTreeMap<ColumnName, [Word; 2]>>();
+        json_schema!({"anyOf": [{"const": "any"}, map]})
+    }
+}
+
+/// What decides a gate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DecideBy {
+    /// Pass where the whole interval keeps the limit, fail where all of it breaks it, else inconclusive.
+    #[default]
+    Interval,
+    /// The value alone: pass or fail.
+    Estimate,
+}
+
+/// Whether a gate counts for the exit status.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GateLevel {
+    /// It counts.
+    #[default]
+    Fail,
+    /// It is shown only.
+    Warn,
+}
+
+/// What an inconclusive gate of level `fail` does to the exit status.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnInconclusive {
+    /// Exit status 1.
+    #[default]
+    Fail,
+    /// It is shown only.
+    Warn,
+}
+
+/// The HTML summary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Report {
+    /// Its title; left out: the job's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Rows of a long table that the page shows; the rest is in the table files.
+    #[serde(default = "twenty")]
+    pub rows_shown: Count,
+}
+
+fn twenty() -> Count {
+    Count::new(20).expect("20 is a count")
+}
+
+impl Default for Report {
+    fn default() -> Self {
+        Report { title: None, rows_shown: twenty() }
+    }
+}
+
+/// Seed and what is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// The one seed of the job; every use of chance is a named stream of it.
+    #[serde(default)]
+    pub seed: Seed,
+    /// Which rows go into the output folder. Left out: `outcomes` below ten million rows, `none` from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_rows: Option<KeepRows>,
+}
+
+/// Which rows go into the output folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum KeepRows {
+    /// None: aggregates only.
+    None,
+    /// `rows/outcomes.parquet`: predictions and scores of every counterfactual, without features.
+    Outcomes,
+}

@@ -1,0 +1,75 @@
+//! Finds the known word nearest to a wrong one, for the hints of messages.
+
+/// The known word that is nearest to what was written, if any is near.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = |s: &str| s.to_lowercase().replace(['-', ' ', '.'], "_");
+    let word = plain(word);
+    let limit = (word.chars().count() / 3).max(1);
+    known.into_iter().map(|k| (distance(&word, &plain(k)), k)).filter(|(d, _)| *d <= limit).min_by_key(|(d, _)| *d).map(|(_, k)| k)
+}
+
+/// Levenshtein's distance where the exchange of two neighbours counts as one step.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(100).collect(), b.chars().take(100).collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let same = usize::from(a[i - 1] != b[j - 1]);
+            let mut best = (rows[i - 1][j] + 1).min(row[j - 1] + 1).min(rows[i - 1][j - 1] + same);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+/// `did you mean ...? WHAT: a, b, c` for messages about unknown words.
+pub fn suggest<'a>(word: &str, what: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    let guess = nearest(word, known.iter().copied()).map(|k| format!("did you mean `{k}`? ")).unwrap_or_default();
+    if known.is_empty() { format!("{guess}{what}: none") } else { format!("{guess}{what}: {}", list(&known)) }
+}
+
+/// Words in backticks, separated by commas.
+pub fn list<T: AsRef<str>>(words: &[T]) -> String {
+    words.iter().map(|w| format!("`{}`", w.as_ref())).collect::<Vec<_>>().join(", ")
+}
+
+/// Words in backticks, the last one joined by `and`.
+pub fn all<T: AsRef<str>>(words: &[T]) -> String {
+    match words {
+        [head @ .., last] if !head.is_empty() => format!("{} and `{}`", list(head), last.as_ref()),
+        _ => list(words),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{distance, nearest, suggest};
+
+    #[test]
+    fn steps() {
+        for (a, b, steps) in
+            [("", "abc", 3), ("kitten", "sitting", 3), ("treshold", "threshold", 1), ("mtaric", "metric", 2), ("ab", "ba", 1)]
+        {
+            assert_eq!(distance(a, b), steps, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn near_and_far() {
+        let known = ["threshold", "threshold_rule", "logistic", "scores"];
+        assert_eq!(nearest("treshold", known), Some("threshold"));
+        assert_eq!(nearest("Threshold-Rule", known), Some("threshold_rule"));
+        assert_eq!(nearest("boosting", known), None);
+        assert_eq!(
+            suggest("score", "known keys", known),
+            "did you mean `scores`? known keys: `threshold`, `threshold_rule`, `logistic`, `scores`"
+        );
+        assert_eq!(suggest("gbm", "models", []), "models: none");
+    }
+}
