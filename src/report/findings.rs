@@ -1,0 +1,278 @@
+//! Section "Findings in words": at most seven sentences from a closed set of templates, worst first, each with counts and a link.
+//!
+//! The templates: decisions lost, the other way, decisions gained, nothing switches, the gap between groups, too few to tell, not
+//! defined. None of them says why, none judges; a group is called disadvantaged only where the tables name it, by the rule of the
+//! metric. A value that the tables flag as resting on few cases never makes a finding but "too few to tell".
+
+use crate::report::folder::{Audit, Key, Measure, Panel};
+use crate::report::groups;
+use crate::report::number::{self, Kind};
+use crate::report::page::{Block, Section};
+use crate::report::terms::{self, Sides};
+use crate::report::verdict;
+use crate::report::words::Words;
+
+/// Sentences on the page.
+const AT_MOST: usize = 7;
+
+/// A value of one direction that a sentence may be about.
+struct Candidate<'a> {
+    panel: &'a Panel,
+    direction: usize,
+    metric: &'static str,
+    measure: &'a Measure,
+    /// Whether a person may stand behind several counterfactuals of this direction.
+    several: bool,
+}
+
+impl Candidate<'_> {
+    /// "122 people in group Female", or "244 counterfactuals of people in group Female" where one person has several.
+    fn who(&self, n: i64) -> Words {
+        let people = match (self.several, n) {
+            (false, 1) => "1 person in group ".to_owned(),
+            (false, n) => format!("{} people in group ", number::count(n)),
+            (true, n) => format!("{} counterfactuals of people in group ", number::count(n)),
+        };
+        Words::new().text(people).name(&self.panel.directions[self.direction].from)
+    }
+}
+
+/// The section.
+pub(super) fn section(audit: &Audit, panels: &[Panel]) -> Section {
+    let sides = Sides::of(audit);
+    let mut tail = Vec::new();
+    tail.extend(gap(audit, &sides));
+    let candidates = candidates(audit, panels, &sides);
+    tail.extend(too_few(&candidates, &sides));
+    tail.extend(not_defined(&candidates, &sides));
+    let mut sentences = switches(audit, panels, &candidates, &sides, AT_MOST - tail.len());
+    sentences.extend(tail);
+    let mut blocks = Vec::new();
+    if sentences.is_empty() {
+        blocks.push(Block::Text("There is nothing to say: the job measures no counterfactual set and no group.".into()));
+    } else {
+        if sides.positive.is_some() {
+            blocks.push(Block::Note(Words::new().text("Favourable means ").and(verdict::favourable(audit)).text(".")));
+        }
+        blocks.push(Block::Findings(sentences));
+    }
+    Section { id: "findings", title: "Findings in words", blocks }
+}
+
+/// Losses and gains of all directions, highest first; ties in the order of the page.
+fn candidates<'a>(audit: &'a Audit, panels: &'a [Panel], sides: &Sides) -> Vec<Candidate<'a>> {
+    let mut found = Vec::new();
+    for panel in panels {
+        for (direction, groups) in panel.directions.iter().enumerate() {
+            let key = panel.direction(groups);
+            let several = audit.measure(&key, "sr").is_some_and(|sr| sr.counts.is_some_and(|(_, n)| n > sr.n_rows));
+            for metric in [sides.loss, sides.gain] {
+                if let Some(measure) = audit.measure(&key, metric) {
+                    found.push(Candidate { panel, direction, metric, measure, several });
+                }
+            }
+        }
+    }
+    let value = |c: &Candidate<'_>| c.measure.value.unwrap_or(-1.0);
+    found.sort_by(|a, b| value(b).total_cmp(&value(a)));
+    found
+}
+
+fn switches(audit: &Audit, panels: &[Panel], candidates: &[Candidate<'_>], sides: &Sides, room: usize) -> Vec<Words> {
+    let mut sentences = Vec::new();
+    let worth = |c: &&Candidate<'_>| !c.measure.small && c.measure.counts.is_some_and(|(part, _)| part > 0);
+    let losses: Vec<&Candidate<'_>> = candidates.iter().filter(|c| c.metric == sides.loss).filter(worth).collect();
+    let gain = candidates.iter().filter(|c| c.metric == sides.gain).find(worth);
+    let nothing = nothing_switches(audit, panels);
+    let room = room.saturating_sub(usize::from(nothing.is_some()) + usize::from(gain.is_some()));
+    // The worst direction of each panel and its reverse, panel after panel.
+    let mut told: Vec<usize> = Vec::new();
+    for loss in &losses {
+        if sentences.len() >= room || told.contains(&loss.panel.id) {
+            continue;
+        }
+        told.push(loss.panel.id);
+        sentences.extend(lost(loss, sides, false));
+        let groups = &loss.panel.directions[loss.direction];
+        let reverse = candidates.iter().find(|c| {
+            let d = &c.panel.directions[c.direction];
+            c.metric == sides.loss && c.panel.id == loss.panel.id && d.from == groups.to && d.to == groups.from
+        });
+        if sentences.len() < room {
+            sentences.extend(reverse.filter(|c| !c.measure.small).and_then(|c| lost(c, sides, true)));
+        }
+    }
+    sentences.extend(gain.and_then(|gain| gained(gain, sides)));
+    sentences.extend(nothing);
+    sentences
+}
+
+/// "if the record said Male" for naive sets, "had they been in group Male" for those that move more.
+fn world(panel: &Panel, to: &str) -> Words {
+    if panel.strategy == "naive" {
+        Words::new().text(" if the record said ").name(to)
+    } else {
+        Words::new().text(" had they been in group ").name(to)
+    }
+}
+
+fn row(c: &Candidate<'_>) -> Words {
+    Words::new().text(" ").link("See the row", &c.panel.anchor(c.direction, c.metric), "Who switches")
+}
+
+fn sentence(c: &Candidate<'_>, start: Words, who: &str, does: &str) -> Option<Words> {
+    let groups = &c.panel.directions[c.direction];
+    let (part, whole) = c.measure.counts?;
+    let value = c.measure.value?;
+    let mut share = Kind::Share.value(value);
+    if let (Some((lo, hi)), Some(level)) = (c.measure.interval, c.measure.level) {
+        share.push_str(&format!("; {} interval {}", number::level(level), Kind::Share.interval(value, lo, hi)));
+    }
+    let words = start
+        .and(c.who(whole))
+        .text(format!(" {who}, "))
+        .strong(number::count(part))
+        .text(format!(" ({share}) {does}"))
+        .and(world(c.panel, &groups.to))
+        .text(" (")
+        .and(terms::origin(c.panel))
+        .text(").");
+    Some(words)
+}
+
+fn lost(c: &Candidate<'_>, sides: &Sides, other_way: bool) -> Option<Words> {
+    let start = if other_way { "The other way: of " } else { "Of " };
+    let mut words = sentence(c, start.into(), sides.held, sides.loses)?;
+    if !other_way && !c.measure.impaired.is_empty() {
+        words = words.text(" By this measure the group at a disadvantage is ").name(&c.measure.impaired).text(".");
+    }
+    Some(words.and(row(c)))
+}
+
+fn gained(c: &Candidate<'_>, sides: &Sides) -> Option<Words> {
+    Some(sentence(c, "Of ".into(), sides.lacked, sides.gains)?.and(row(c)))
+}
+
+/// One sentence for all panels in which no prediction switches.
+fn nothing_switches(audit: &Audit, panels: &[Panel]) -> Option<Words> {
+    let still: Vec<(&Panel, i64)> = panels
+        .iter()
+        .filter_map(|p| match audit.measure(&p.total(), "sr")?.counts? {
+            (0, whole) if whole > 0 => Some((p, whole)),
+            _ => None,
+        })
+        .collect();
+    let (first, _) = still.first()?;
+    let whole = still.iter().fold(0i64, |sum, (_, n)| sum.saturating_add(*n));
+    let counts = format!(": 0 of {} counterfactuals are predicted otherwise.", number::count(whole));
+    let words = match still.len() {
+        1 => Words::new().text("No decision changed in ").and(terms::origin(first)).text(", attribute ").name(&first.attribute),
+        n if n == panels.len() => {
+            Words::new().text(format!("No decision changed in any of the {n} comparisons of set, model and attribute"))
+        }
+        n => Words::new().text(format!("No decision changed in {n} of the {} comparisons of set, model and attribute", panels.len())),
+    };
+    Some(words.text(counts).text(" ").link("See the row", &format!("p{}", first.id), "Who switches"))
+}
+
+/// The widest gap between two groups in the share that gets the favourable decision.
+fn gap(audit: &Audit, sides: &Sides) -> Option<Words> {
+    struct End<'a> {
+        key: &'a Key,
+        share: f64,
+        words: String,
+    }
+    let mut widest: Option<(f64, End<'_>, End<'_>)> = None;
+    let mut ends: Vec<End<'_>> = Vec::new();
+    for (key, metrics) in audit.measures.iter().filter(|(k, _)| k.scope == "group" && k.set.is_empty()) {
+        let Some(measure) = metrics.get("pprev").filter(|m| !m.small) else { continue };
+        let (Some(value), Some((part, whole))) = (measure.value, measure.counts) else { continue };
+        let favourable = turned(measure, value, (part, whole), sides.positive == Some(false));
+        if let Some(words) = terms::share_in_words(&favourable) {
+            ends.push(End { key, share: favourable.value.unwrap_or(value), words });
+        }
+    }
+    // Keys come sorted, so that rows of one model and attribute stand together.
+    let mut ends = ends.into_iter().peekable();
+    while let Some(first) = ends.next() {
+        let mut same = vec![first];
+        while let Some(end) = ends.next_if(|e| e.key.model == same[0].key.model && e.key.attribute == same[0].key.attribute) {
+            same.push(end);
+        }
+        same.sort_by(|a, b| a.share.total_cmp(&b.share));
+        if let (Some(high), true) = (same.pop(), same.len() > 1 || !same.is_empty()) {
+            let low = same.swap_remove(0);
+            let distance = high.share - low.share;
+            if distance > 0.0 && widest.as_ref().is_none_or(|(d, _, _)| distance > *d) {
+                widest = Some((distance, low, high));
+            }
+        }
+    }
+    let (distance, low, high) = widest?;
+    let what = if sides.positive.is_some() { "get the favourable decision" } else { "are predicted positive" };
+    let words = Words::new()
+        .text("As they are, ")
+        .strong(low.words)
+        .text(" in group ")
+        .name(&low.key.from)
+        .text(format!(" {what}, and {} in group ", high.words))
+        .name(&high.key.from)
+        .text(format!(": {} apart (model ", Kind::Distance.value(distance)))
+        .name(&low.key.model)
+        .text("). ")
+        .link("See the row", &groups::anchor(audit, low.key), "Groups as they are");
+    Some(words)
+}
+
+/// The share predicted positive, or its complement where the favourable side is the negative one.
+fn turned(measure: &Measure, value: f64, (part, whole): (i64, i64), negative: bool) -> Measure {
+    let mut turned = measure.clone();
+    if negative {
+        turned.value = Some(if whole > 0 { (whole - part) as f64 / whole as f64 } else { 1.0 - value });
+        turned.counts = Some((whole - part, whole));
+        turned.interval = measure.interval.map(|(lo, hi)| (1.0 - hi, 1.0 - lo));
+    }
+    turned
+}
+
+fn too_few(candidates: &[Candidate<'_>], sides: &Sides) -> Option<Words> {
+    let mut thin: Vec<&Candidate<'_>> = candidates
+        .iter()
+        .filter(|c| c.metric == sides.loss && c.measure.small && c.measure.counts.is_some_and(|(_, whole)| whole > 0))
+        .collect();
+    // The fewest cases first; the sort is stable, so ties stay in order.
+    thin.sort_by_key(|c| c.measure.counts.map_or(i64::MAX, |(_, whole)| whole));
+    let c = thin.first()?;
+    let (part, whole) = c.measure.counts?;
+    let groups = &c.panel.directions[c.direction];
+    let words = Words::new()
+        .text(format!("Too few to tell: {} of ", number::count(part)))
+        .and(c.who(whole))
+        .text(format!(" {} {}", sides.held, sides.loses))
+        .and(world(c.panel, &groups.to))
+        .text(" (")
+        .and(terms::origin(c.panel))
+        .text(match thin.len() - 1 {
+            0 => ").".to_owned(),
+            1 => "); 1 more comparison rests on few cases.".to_owned(),
+            n => format!("); {n} more comparisons rest on few cases."),
+        });
+    Some(words.and(row(c)))
+}
+
+fn not_defined(candidates: &[Candidate<'_>], sides: &Sides) -> Option<Words> {
+    let undefined: Vec<&Candidate<'_>> = candidates.iter().filter(|c| c.metric == sides.loss && c.measure.value.is_none()).collect();
+    let c = undefined.first()?;
+    let groups = &c.panel.directions[c.direction];
+    let words = Words::new()
+        .text(format!("Not defined: how many people {} {} for ", sides.held, sides.loses))
+        .and(Words::direction(&groups.from, &groups.to))
+        .text(format!(", because {} (", terms::reason(&c.measure.undefined)))
+        .and(terms::origin(c.panel))
+        .text(match undefined.len() - 1 {
+            0 => ").".to_owned(),
+            1 => "); the same holds for 1 more comparison.".to_owned(),
+            n => format!("); {n} more comparisons are not defined either."),
+        });
+    Some(words.and(row(c)))
+}

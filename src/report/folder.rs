@@ -1,0 +1,430 @@
+//! Reads an output folder into what the sections ask for: values and counts by key, and the panels worst first.
+
+#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::table::io::read_frame;
+use crate::table::manifest::Manifest;
+use crate::table::{COUNTS, FILTERS, Frame, GATES, GROUPS, ISSUES, METRICS, Record, SCORE_SHIFT};
+
+/// Up to this many groups the page shows every ordered pair; beyond, the worst.
+const ALL_PAIRS_UP_TO: usize = 6;
+
+/// Directions drawn on one page, over all panels: what keeps it below one megabyte.
+const DIRECTIONS_AT_MOST: usize = 64;
+
+/// Panels on one page.
+const PANELS_AT_MOST: usize = 32;
+
+/// What a value belongs to: model, set, attribute, scope and groups.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    /// The model.
+    pub(super) model: String,
+    /// The counterfactual set; empty where none is involved.
+    pub(super) set: String,
+    /// The sensitive attribute.
+    pub(super) attribute: String,
+    /// group, total, pair, direction or difference.
+    pub(super) scope: String,
+    /// First or factual group.
+    pub(super) from: String,
+    /// Second or counterfactual group.
+    pub(super) to: String,
+}
+
+/// One value of `metrics`.
+#[derive(Debug, Clone)]
+pub(super) struct Measure {
+    /// The family.
+    pub(super) family: String,
+    /// The value; none where undefined.
+    pub(super) value: Option<f64>,
+    /// Why it is undefined.
+    pub(super) undefined: String,
+    /// Count on top and count below.
+    pub(super) counts: Option<(i64, i64)>,
+    /// People behind it.
+    pub(super) n_rows: i64,
+    /// The interval.
+    pub(super) interval: Option<(f64, f64)>,
+    /// Its level.
+    pub(super) level: Option<f64>,
+    /// Its method, or why there is none.
+    pub(super) method: String,
+    /// Whether the tables flag it as resting on few cases.
+    pub(super) small: bool,
+    /// The group at a disadvantage.
+    pub(super) impaired: String,
+}
+
+/// Counterfactuals by label (0: none, 1: negative, 2: positive), factual and counterfactual prediction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Cells(pub(super) [[[i64; 2]; 2]; 3]);
+
+impl Cells {
+    /// Over all labels.
+    pub(super) fn all(&self) -> [[i64; 2]; 2] {
+        let mut sum = [[0i64; 2]; 2];
+        for label in &self.0 {
+            for (f, row) in label.iter().enumerate() {
+                for (c, n) in row.iter().enumerate() {
+                    sum[f][c] = sum[f][c].saturating_add(*n);
+                }
+            }
+        }
+        sum
+    }
+
+    /// Whether labels are known.
+    pub(super) fn labelled(&self) -> bool {
+        self.0[1..].iter().flatten().flatten().any(|n| *n > 0)
+    }
+}
+
+/// One bin of a histogram: edges and count.
+pub(super) type Bin = (f64, f64, i64);
+
+/// The three histograms of one direction.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Histograms {
+    /// Factual scores.
+    pub(super) original: Vec<Bin>,
+    /// Counterfactual scores.
+    pub(super) counterfactual: Vec<Bin>,
+    /// Counterfactual minus factual.
+    pub(super) change: Vec<Bin>,
+}
+
+/// A direction and its place in its panel, worst first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Direction {
+    /// The factual group.
+    pub(super) from: String,
+    /// The counterfactual group.
+    pub(super) to: String,
+}
+
+/// All that the page shows of one attribute, set and model.
+#[derive(Debug, Clone)]
+pub(super) struct Panel {
+    /// Number on the page, for anchors.
+    pub(super) id: usize,
+    /// The attribute.
+    pub(super) attribute: String,
+    /// The set.
+    pub(super) set: String,
+    /// Its strategy; empty where the manifest does not know the set.
+    pub(super) strategy: String,
+    /// The model.
+    pub(super) model: String,
+    /// Its groups: the reference first, then as declared.
+    pub(super) groups: Vec<String>,
+    /// All directions by switch rate, worst first.
+    pub(super) directions: Vec<Direction>,
+    /// How many of them are drawn; 0 where the page has no room for this panel.
+    pub(super) drawn: usize,
+}
+
+impl Panel {
+    /// Where its direction number `d` stands: the anchor of the value `metric` of that direction, or of the panel.
+    pub(super) fn anchor(&self, d: usize, metric: &str) -> String {
+        if d < self.drawn { format!("p{}-{d}-{metric}", self.id) } else { format!("p{}", self.id) }
+    }
+
+    fn key(&self, scope: &str, from: &str, to: &str) -> Key {
+        Key {
+            model: self.model.clone(),
+            set: self.set.clone(),
+            attribute: self.attribute.clone(),
+            scope: scope.to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+        }
+    }
+
+    /// The key of one of its directions.
+    pub(super) fn direction(&self, direction: &Direction) -> Key {
+        self.key("direction", &direction.from, &direction.to)
+    }
+
+    /// The key over all its directions.
+    pub(super) fn total(&self) -> Key {
+        self.key("total", "", "")
+    }
+
+    /// The key of the difference of the directions between two groups.
+    pub(super) fn difference(&self, from: &str, to: &str) -> Key {
+        self.key("difference", from, to)
+    }
+}
+
+/// An output folder in memory.
+pub(super) struct Audit {
+    /// `manifest.json`.
+    pub(super) manifest: Manifest,
+    /// `job.resolved.yaml`; empty where the folder has none.
+    pub(super) job: String,
+    /// Values by key and metric.
+    pub(super) measures: BTreeMap<Key, BTreeMap<String, Measure>>,
+    cells: BTreeMap<Key, Cells>,
+    histograms: BTreeMap<Key, Histograms>,
+    /// `groups`.
+    pub(super) groups: Frame,
+    /// `gates`.
+    pub(super) gates: Frame,
+    /// `filters`.
+    pub(super) filters: Frame,
+    /// `issues`.
+    pub(super) issues: Frame,
+}
+
+/// Place of a panel on the page: position and name of attribute, set and model.
+type Place<'a> = (usize, &'a str, usize, &'a str, usize, &'a str);
+
+/// The plain audit over all rows; arms and slices have pages of their own.
+fn plain(record: &Record<'_>) -> bool {
+    record.text("arm").is_empty() && record.text("slice").is_empty()
+}
+
+fn key(record: &Record<'_>) -> Key {
+    Key {
+        model: record.text("model").to_owned(),
+        set: record.text("counterfactual").to_owned(),
+        attribute: record.text("sensitive").to_owned(),
+        scope: record.text("scope").to_owned(),
+        from: record.text("from_group").to_owned(),
+        to: record.text("to_group").to_owned(),
+    }
+}
+
+fn read_text(path: &Path) -> Result<String> {
+    fs::read_to_string(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => Error::Operator {
+            path: path.to_path_buf(),
+            doing: "read".to_owned(),
+            cause: e.to_string(),
+            hint: Some("name a folder that `cfaudit run` has finished".to_owned()),
+        },
+        _ => Error::io("read", path, &e),
+    })
+}
+
+impl Audit {
+    /// Reads the folder.
+    ///
+    /// # Errors
+    /// `manifest.json` or `job.resolved.yaml` is absent or cannot be read, or a table is damaged or of another version.
+    pub(super) fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join("manifest.json");
+        let manifest: Manifest = serde_json::from_str(&read_text(&path)?).map_err(|e| Error::Operator {
+            path: path.clone(),
+            doing: "read".to_owned(),
+            cause: e.to_string(),
+            hint: Some("the file was changed after it was written; run the job again".to_owned()),
+        })?;
+        let job = read_text(&folder.join("job.resolved.yaml"))?;
+        let tables = folder.join("tables");
+        let frame = |def| {
+            let mut frame = read_frame(&tables, def)?;
+            frame.sort();
+            Ok::<Frame, Error>(frame)
+        };
+        // The large ones go into maps, which sort them.
+        let large = |def| read_frame(&tables, def);
+        let (metrics, counts, shift) = (large(&METRICS)?, large(&COUNTS)?, large(&SCORE_SHIFT)?);
+        Ok(Audit {
+            measures: measures(&metrics),
+            cells: cells(&counts),
+            histograms: histograms(&shift),
+            groups: frame(&GROUPS)?,
+            gates: frame(&GATES)?,
+            filters: frame(&FILTERS)?,
+            issues: frame(&ISSUES)?,
+            manifest,
+            job,
+        })
+    }
+
+    /// The title of the page: as the job words it, or the job's name.
+    pub(super) fn title(&self) -> String {
+        let title = self.manifest.words.title.trim();
+        if title.is_empty() { format!("Counterfactual fairness audit: {}", self.manifest.job) } else { title.to_owned() }
+    }
+
+    /// Rows of a long table that the page shows.
+    pub(super) fn rows_shown(&self) -> usize {
+        usize::try_from(self.manifest.words.rows_shown).unwrap_or(usize::MAX).clamp(1, 100)
+    }
+
+    /// A value.
+    pub(super) fn measure(&self, key: &Key, metric: &str) -> Option<&Measure> {
+        self.measures.get(key)?.get(metric)
+    }
+
+    /// The counts of a direction or total; none where the folder has none.
+    pub(super) fn cells(&self, key: &Key) -> Option<&Cells> {
+        self.cells.get(key)
+    }
+
+    /// The histograms of a direction.
+    pub(super) fn histograms(&self, key: &Key) -> Option<&Histograms> {
+        self.histograms.get(key)
+    }
+
+    /// Groups of an attribute: the reference first, then as declared, then those that only the tables know.
+    pub(super) fn groups_of(&self, attribute: &str) -> Vec<String> {
+        let mut groups = Vec::new();
+        if let Some(words) = self.manifest.attributes.iter().find(|a| a.name == attribute) {
+            groups.extend(words.groups.iter().filter(|g| **g == words.reference).cloned());
+            groups.extend(words.groups.iter().filter(|g| **g != words.reference).cloned());
+        }
+        let known: BTreeSet<&str> = groups.iter().map(String::as_str).collect();
+        let mut others = BTreeSet::new();
+        for key in self.measures.keys().filter(|k| k.attribute == attribute) {
+            others.extend([&key.from, &key.to].into_iter().filter(|g| !g.is_empty() && !known.contains(g.as_str())));
+        }
+        let others: Vec<String> = others.into_iter().cloned().collect();
+        groups.extend(others);
+        groups
+    }
+
+    /// Position of an attribute, set or model in the manifest; names that it does not know come last.
+    pub(super) fn position(names: impl Iterator<Item = impl AsRef<str>>, name: &str) -> usize {
+        names.into_iter().position(|n| n.as_ref() == name).unwrap_or(usize::MAX)
+    }
+
+    /// The panels in the order of attributes, sets and models, each with its directions worst first.
+    pub(super) fn panels(&self) -> Vec<Panel> {
+        let mut found: BTreeMap<Place<'_>, Vec<Direction>> = BTreeMap::new();
+        let m = &self.manifest;
+        let directions = self.measures.keys().filter(|k| k.scope == "direction");
+        for key in directions.chain(self.cells.keys().filter(|k| k.scope == "direction" && !self.measures.contains_key(*k))) {
+            let place = (
+                Self::position(m.attributes.iter().map(|a| &a.name), &key.attribute),
+                key.attribute.as_str(),
+                Self::position(m.counterfactuals.iter().map(|c| &c.name), &key.set),
+                key.set.as_str(),
+                Self::position(m.models.iter().map(|x| &x.name), &key.model),
+                key.model.as_str(),
+            );
+            found.entry(place).or_default().push(Direction { from: key.from.clone(), to: key.to.clone() });
+        }
+        let mut panels: Vec<Panel> = found
+            .into_iter()
+            .enumerate()
+            .map(|(id, ((_, attribute, _, set, _, model), directions))| Panel {
+                id,
+                attribute: attribute.to_owned(),
+                set: set.to_owned(),
+                strategy: m.counterfactuals.iter().find(|c| c.name == set).map(|c| c.strategy.clone()).unwrap_or_default(),
+                model: model.to_owned(),
+                groups: self.groups_of(attribute),
+                directions,
+                drawn: 0,
+            })
+            .collect();
+        for panel in &mut panels {
+            self.worst_first(panel);
+        }
+        self.give_room(&mut panels);
+        panels
+    }
+
+    fn switch_rate(&self, panel: &Panel, direction: &Direction) -> f64 {
+        let key = panel.direction(direction);
+        let measured = self.measure(&key, "sr").and_then(|m| m.value);
+        let counted = || {
+            let [[cn, sp], [sn, cp]] = self.cells(&key)?.all();
+            let n = (cn + sp + sn + cp) as f64;
+            (n > 0.0).then(|| (sp + sn) as f64 / n)
+        };
+        measured.or_else(counted).unwrap_or(-1.0)
+    }
+
+    fn worst_first(&self, panel: &mut Panel) {
+        let place: BTreeMap<&str, usize> = panel.groups.iter().enumerate().map(|(i, g)| (g.as_str(), i)).collect();
+        let at = |group: &str| place.get(group).copied().unwrap_or(usize::MAX);
+        let mut rated: Vec<(f64, usize, usize, Direction)> =
+            panel.directions.iter().map(|d| (self.switch_rate(panel, d), at(&d.from), at(&d.to), d.clone())).collect();
+        rated.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+        panel.directions = rated.into_iter().map(|(_, _, _, d)| d).collect();
+    }
+
+    fn give_room(&self, panels: &mut [Panel]) {
+        let mut worst: Vec<(f64, usize)> =
+            panels.iter().map(|p| (p.directions.first().map_or(-1.0, |d| self.switch_rate(p, d)), p.id)).collect();
+        worst.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        worst.truncate(PANELS_AT_MOST);
+        let each = (DIRECTIONS_AT_MOST / worst.len().max(1)).max(2);
+        for (_, id) in worst {
+            let panel = &mut panels[id];
+            let wanted = if panel.groups.len() > ALL_PAIRS_UP_TO { self.rows_shown() } else { usize::MAX };
+            panel.drawn = wanted.min(each).min(panel.directions.len());
+        }
+    }
+}
+
+fn measures(frame: &Frame) -> BTreeMap<Key, BTreeMap<String, Measure>> {
+    let mut measures: BTreeMap<Key, BTreeMap<String, Measure>> = BTreeMap::new();
+    for row in frame.records().filter(plain) {
+        let measure = Measure {
+            family: row.text("family").to_owned(),
+            value: row.real("value").filter(|v| v.is_finite()),
+            undefined: row.text("undefined").to_owned(),
+            counts: row.int("numerator").zip(row.int("denominator")),
+            n_rows: row.int("n_rows").unwrap_or(0),
+            interval: row.real("lo").zip(row.real("hi")),
+            level: row.real("level"),
+            method: row.text("ci_method").to_owned(),
+            small: row.text("flags").split(',').any(|flag| flag.starts_with("small_")),
+            impaired: row.text("impaired_group").to_owned(),
+        };
+        measures.entry(key(&row)).or_default().insert(row.text("metric").to_owned(), measure);
+    }
+    measures
+}
+
+fn cells(frame: &Frame) -> BTreeMap<Key, Cells> {
+    let mut cells: BTreeMap<Key, Cells> = BTreeMap::new();
+    let side = |text: &str| match text {
+        "0" => Some(0),
+        "1" => Some(1),
+        _ => None,
+    };
+    for row in frame.records().filter(plain).filter(|r| !r.text("counterfactual").is_empty()) {
+        let label = side(row.text("label")).map_or(0, |l: usize| l + 1);
+        if let (Some(f), Some(c)) = (side(row.text("predicted")), side(row.text("predicted_cf"))) {
+            let cell = &mut cells.entry(key(&row)).or_default().0[label][f][c];
+            *cell = cell.saturating_add(row.int("n").unwrap_or(0).max(0));
+        }
+    }
+    cells
+}
+
+fn histograms(frame: &Frame) -> BTreeMap<Key, Histograms> {
+    let mut all: BTreeMap<Key, Histograms> = BTreeMap::new();
+    for row in frame.records().filter(plain) {
+        let histograms = all.entry(key(&row)).or_default();
+        let side = match row.text("side") {
+            "original" => &mut histograms.original,
+            "counterfactual" => &mut histograms.counterfactual,
+            "change" => &mut histograms.change,
+            _ => continue,
+        };
+        if let (Some(lo), Some(hi), Some(n)) = (row.real("bin_lo"), row.real("bin_hi"), row.int("n")) {
+            side.push((lo, hi, n.max(0)));
+        }
+    }
+    for histograms in all.values_mut() {
+        for side in [&mut histograms.original, &mut histograms.counterfactual, &mut histograms.change] {
+            side.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal));
+        }
+    }
+    all
+}

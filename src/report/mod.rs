@@ -1,0 +1,95 @@
+//! Builds the page that a risk officer reads, from an output folder alone; needs no data, model or job.
+//!
+//! The question: what did the audit find, how sure is it, and how can it be checked? The order of the sections is the order of
+//! use: verdict, findings, who switches, scores, groups, what was left out, method, provenance. A section that has nothing to
+//! show is absent, and the headings are numbered by what is there; "what was left out" is never absent.
+//!
+//! Words: a *panel* is all that the page shows of one attribute, counterfactual set and model; a *direction* is an ordered pair of
+//! groups (factual to counterfactual); the *favourable* side of a decision is the one the job names.
+//!
+//! [`folder`] reads the folder; one file per section turns it into the blocks of [`page`]; [`page`] alone writes HTML, through
+//! templates that escape everything but the drawings of [`chart`], whose words [`chart`] escapes itself. What is not done here:
+//! no number is computed that the tables do not hold, but for shares of counts and of histogram bins.
+
+mod chart;
+mod findings;
+mod folder;
+mod groups;
+mod left_out;
+mod method;
+mod number;
+mod page;
+mod palette;
+mod provenance;
+mod shift;
+mod switches;
+mod terms;
+#[cfg(test)]
+mod tests;
+mod verdict;
+mod words;
+
+use std::path::Path;
+
+use crate::error::Result;
+use crate::report::folder::Audit;
+use crate::report::page::Page;
+use crate::report::terms::Glossary;
+
+/// What the page says about a metric; the pipeline fills it from the catalog of metrics.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GlossaryEntry {
+    /// The id in tables: `nsr`.
+    pub id: String,
+    /// The symbol of the papers: `NSR`.
+    pub symbol: String,
+    /// The name in words: `negative switch rate`.
+    pub name: String,
+    /// The family: performance, group, ccm, eccm, shift.
+    pub family: String,
+    /// The formula in plain text.
+    pub formula: String,
+    /// What a value says.
+    pub reading: String,
+    /// The range, such as `0 to 1`.
+    pub range: String,
+    /// The value without any disparity, or `none`.
+    pub ideal: String,
+    /// When it is undefined.
+    pub undefined_when: String,
+    /// Where it comes from.
+    pub source: String,
+}
+
+/// Renders `report.html` from the output folder `folder`: `manifest.json`, `job.resolved.yaml` and `tables/*.parquet`.
+///
+/// A pure function of the folder's tables, manifest and job: of `manifest.files` only the hashes of `tables/` are shown, so that the
+/// page does not depend on its own hash. `title` replaces the title of the manifest; `glossary` knows the metrics by id, and a
+/// metric it does not know is shown by its id.
+///
+/// # Errors
+/// The manifest or a table cannot be read.
+pub fn render(folder: &Path, title: Option<&str>, glossary: &dyn Fn(&str) -> Option<GlossaryEntry>) -> Result<String> {
+    let audit = Audit::read(folder)?;
+    let mut glossary = Glossary::new(glossary);
+    let panels = audit.panels();
+    let sections = [
+        Some(verdict::section(&audit, &mut glossary)),
+        Some(findings::section(&audit, &panels)),
+        switches::section(&audit, &panels, &mut glossary),
+        shift::section(&audit, &panels, &mut glossary),
+        groups::section(&audit, &mut glossary),
+        Some(left_out::section(&audit, &mut glossary)),
+        Some(method::section(&audit, &glossary)),
+        Some(provenance::section(&audit)),
+    ];
+    let page = Page {
+        title: title.map_or_else(|| audit.title(), str::to_owned),
+        job: audit.manifest.job.clone(),
+        run: audit.manifest.run.clone(),
+        program: audit.manifest.program.clone(),
+        stand_in: audit.manifest.stand_in.clone(),
+        sections: sections.into_iter().flatten().collect(),
+    };
+    Ok(page.html())
+}

@@ -1,0 +1,210 @@
+//! Numbers as the page prints them: three significant digits, per cent with a narrow no-break space, counts in groups of three.
+
+/// U+202F, between the digits of large numbers and before the per cent sign.
+const THIN: char = '\u{202f}';
+
+/// How the value of a metric is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A share, printed in per cent.
+    Share,
+    /// A difference of shares, printed in percentage points with its sign.
+    Points,
+    /// A distance of shares, printed in percentage points without a sign.
+    Distance,
+    /// A plain number.
+    Plain,
+    /// A plain number with its sign.
+    Signed,
+}
+
+impl Kind {
+    fn scale(self) -> f64 {
+        if matches!(self, Kind::Share | Kind::Points | Kind::Distance) { 100.0 } else { 1.0 }
+    }
+
+    fn signed(self) -> bool {
+        matches!(self, Kind::Points | Kind::Signed)
+    }
+
+    /// The value with its unit: `13.1 %`, `+12.4 points`, `0.0588`.
+    pub(super) fn value(self, value: f64) -> String {
+        let digits = sign(self.signed(), value, &three(value * self.scale()));
+        match self {
+            Kind::Share => format!("{digits}{THIN}%"),
+            Kind::Points | Kind::Distance => format!("{digits} points"),
+            Kind::Plain | Kind::Signed => digits,
+        }
+    }
+
+    /// Both ends of the interval of `value`, with as many decimals as the value: `8.2 to 20.2`.
+    pub(super) fn interval(self, value: f64, lo: f64, hi: f64) -> String {
+        let scale = self.scale();
+        let decimals = match decimals(value * scale) {
+            Some(decimals) if scale > 1.0 => decimals.max(1),
+            Some(decimals) => decimals,
+            None => 3 - usize::from(scale > 1.0) * 2,
+        };
+        let end = |x: f64| {
+            let x = x * scale;
+            let whole = x == 0.0 || (self == Kind::Share && x == 100.0);
+            let digits = if whole {
+                format!("{x:.0}")
+            } else if x.abs() >= 1000.0 {
+                three(x)
+            } else {
+                fixed(x, decimals)
+            };
+            sign(self.signed(), x, &digits)
+        };
+        format!("{} to {}", end(lo), end(hi))
+    }
+}
+
+fn sign(signed: bool, value: f64, digits: &str) -> String {
+    if signed && value > 0.0 { format!("+{digits}") } else { digits.to_owned() }
+}
+
+fn fixed(value: f64, decimals: usize) -> String {
+    let digits = format!("{:.decimals$}", value.abs());
+    let zero = digits.bytes().all(|b| matches!(b, b'0' | b'.'));
+    if value < 0.0 && !zero { format!("\u{2212}{digits}") } else { digits }
+}
+
+/// The power of ten of the first digit once the number is rounded to three digits; none for 0 and what is not finite.
+fn exponent(value: f64) -> Option<i32> {
+    if value == 0.0 || !value.is_finite() {
+        return None;
+    }
+    format!("{:.2e}", value.abs()).split_once('e')?.1.parse().ok()
+}
+
+/// Decimals that give three significant digits.
+fn decimals(value: f64) -> Option<usize> {
+    exponent(value).map(|e| usize::try_from((2 - e).clamp(0, 8)).unwrap_or(0))
+}
+
+/// Three significant digits: `13.1`, `0.0588`, `1 230`, `4.20 × 10⁻⁷`; 0, 1 and 100 stand alone.
+pub(super) fn three(value: f64) -> String {
+    let Some(e) = exponent(value) else {
+        return if value == 0.0 { "0".to_owned() } else { "not finite".to_owned() };
+    };
+    if value.abs() == 100.0 || value.abs() == 1.0 {
+        return fixed(value, 0);
+    }
+    match e {
+        -4..=2 => fixed(value, usize::try_from(2 - e).unwrap_or(0)),
+        3..=14 => {
+            let unit = power_of_ten(e - 2);
+            let rounded = (value.abs() / unit).round() * unit;
+            format!("{}{}", if value < 0.0 { "\u{2212}" } else { "" }, grouped(&format!("{rounded:.0}")))
+        }
+        _ => {
+            let text = format!("{:.2e}", value.abs());
+            let mantissa = text.split_once('e').map_or(text.as_str(), |(m, _)| m);
+            let power: String = e.to_string().chars().map(superscript).collect();
+            format!("{}{mantissa} \u{d7} 10{power}", if value < 0.0 { "\u{2212}" } else { "" })
+        }
+    }
+}
+
+/// Read rather than computed, so that it is the same number on every machine.
+fn power_of_ten(e: i32) -> f64 {
+    format!("1e{e}").parse().unwrap_or(1.0)
+}
+
+/// The power of ten of the first digit; 1 for 0 and what is not finite.
+pub(super) fn unit(value: f64) -> f64 {
+    let e = format!("{value:e}").split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0);
+    power_of_ten(e)
+}
+
+fn superscript(digit: char) -> char {
+    match digit {
+        '-' => '\u{207b}',
+        '1' => '\u{b9}',
+        '2' => '\u{b2}',
+        '3' => '\u{b3}',
+        _ => digit.to_digit(10).and_then(|d| char::from_u32(0x2070 + d)).unwrap_or(digit),
+    }
+}
+
+fn grouped(digits: &str) -> String {
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3 * THIN.len_utf8());
+    for (i, digit) in digits.chars().enumerate() {
+        // Four digits read better without a gap.
+        if i > 0 && digits.len() > 4 && (digits.len() - i).is_multiple_of(3) {
+            text.push(THIN);
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A count: `122`, `1234`, `16 281`.
+pub(super) fn count(n: i64) -> String {
+    let digits = grouped(&n.unsigned_abs().to_string());
+    if n < 0 { format!("\u{2212}{digits}") } else { digits }
+}
+
+/// A share of two counts in per cent; none where nothing can be shared out.
+pub(super) fn share(part: i64, whole: i64) -> Option<String> {
+    (whole > 0).then(|| Kind::Share.value(part as f64 / whole as f64))
+}
+
+/// A level in per cent as the job writes it: `95 %`, `99.9 %`.
+pub(super) fn level(level: f64) -> String {
+    format!("{}{THIN}%", (level * 1e8).round() / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, count, level, three};
+
+    fn plain(text: &str) -> String {
+        text.replace('\u{202f}', " ").replace('\u{2212}', "-")
+    }
+
+    #[test]
+    fn three_significant_digits() {
+        for (value, text) in [
+            (0.0, "0"),
+            (1.0, "1"),
+            (100.0, "100"),
+            (13.114, "13.1"),
+            (8.2, "8.20"),
+            (9.996, "10.0"),
+            (0.05876, "0.0588"),
+            (999.6, "1000"),
+            (16281.0, "16 300"),
+            (-0.4321, "-0.432"),
+            (4.2e-7, "4.20 × 10⁻⁷"),
+            (-1e300, "-1.00 × 10³⁰⁰"),
+        ] {
+            assert_eq!(plain(&three(value)), text);
+        }
+        assert_eq!(three(f64::NAN), "not finite");
+    }
+
+    #[test]
+    fn values_carry_their_unit_and_intervals_their_decimals() {
+        assert_eq!(plain(&Kind::Share.value(16.0 / 122.0)), "13.1 %");
+        assert_eq!(plain(&Kind::Share.interval(16.0 / 122.0, 0.0823, 0.2023)), "8.2 to 20.2");
+        assert_eq!(plain(&Kind::Share.interval(0.0, 0.0, 0.0123)), "0 to 1.2");
+        assert_eq!(plain(&Kind::Share.interval(1.0, 0.9712, 1.0)), "97.1 to 100");
+        assert_eq!(plain(&Kind::Points.value(0.124)), "+12.4 points");
+        assert_eq!(plain(&Kind::Points.interval(0.124, -0.027, 0.217)), "-2.7 to +21.7");
+        assert_eq!(plain(&Kind::Signed.value(-0.0421)), "-0.0421");
+        assert_eq!(plain(&Kind::Plain.interval(1.53, 0.9, 2.61)), "0.90 to 2.61");
+        assert_eq!(plain(&Kind::Share.interval(0.5, -1e-9, 2e300)), "0.0 to 2.00 × 10³⁰²");
+    }
+
+    #[test]
+    fn counts_and_levels() {
+        assert_eq!(plain(&count(1234)), "1234");
+        assert_eq!(plain(&count(16281)), "16 281");
+        assert_eq!(plain(&count(i64::MIN)), "-9 223 372 036 854 775 808");
+        assert_eq!(plain(&level(0.95)), "95 %");
+        assert_eq!(plain(&level(0.999)), "99.9 %");
+    }
+}

@@ -1,0 +1,256 @@
+//! The page as blocks, and the blocks as one self-contained HTML file: no script, no network, everything escaped.
+//!
+//! Sections build [`Block`]s; the templates beside this file lay them out. Text is escaped by the template engine, after
+//! [`visible`] has made control characters visible; only drawings, made and escaped by [`crate::report::chart`], go in as they are.
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Value;
+use minijinja::{Environment, UndefinedBehavior, context, escape_formatter};
+
+use crate::report::GlossaryEntry;
+use crate::report::palette;
+use crate::report::words::{Words, visible};
+
+/// The whole page.
+pub(super) struct Page {
+    /// The one `h1`.
+    pub(super) title: String,
+    /// Name of the job.
+    pub(super) job: String,
+    /// Id of the run.
+    pub(super) run: String,
+    /// Version of the program.
+    pub(super) program: String,
+    /// The catalog data set that stand-in data took the place of.
+    pub(super) stand_in: Option<String>,
+    /// The sections in order.
+    pub(super) sections: Vec<Section>,
+}
+
+/// One section; its number is its place on the page.
+pub(super) struct Section {
+    /// Anchor.
+    pub(super) id: &'static str,
+    /// Heading.
+    pub(super) title: &'static str,
+    /// Content.
+    pub(super) blocks: Vec<Block>,
+}
+
+/// A piece of a section.
+pub(super) enum Block {
+    /// A heading below the section's, with its anchor.
+    Heading(String, Words),
+    /// A paragraph.
+    Text(Words),
+    /// A paragraph in small print.
+    Note(Words),
+    /// The verdict: drawing, its class, one word, and a sentence.
+    Verdict { class: &'static str, drawing: String, word: &'static str, sentence: Words },
+    /// A numbered list of sentences.
+    Findings(Vec<Words>),
+    /// Names and what they stand for.
+    Facts(Vec<(Words, Words)>),
+    /// A table.
+    Table(Table),
+    /// Directions side by side, each with its matrix.
+    Heats(Vec<Heat>),
+    /// Drawings side by side, each an SVG with its caption below them.
+    Figure(Figure),
+    /// What opens on demand, and always in print.
+    Fold(&'static str, Vec<Block>),
+    /// Text as it stands in a file.
+    Code(&'static str, String),
+    /// Metrics with formula and source.
+    Glossary(Vec<GlossaryEntry>),
+}
+
+/// A table: the first cell of each row is its heading.
+#[derive(Default)]
+pub(super) struct Table {
+    /// What the table says.
+    pub(super) caption: Words,
+    /// Column headings; the first stands over the row headings.
+    pub(super) head: Vec<Words>,
+    /// Rows.
+    pub(super) rows: Vec<Row>,
+    /// Whether cells are words rather than numbers.
+    pub(super) prose: bool,
+}
+
+/// A row of a [`Table`].
+#[derive(Default)]
+pub(super) struct Row {
+    /// Anchor; empty = none.
+    pub(super) id: String,
+    /// Heading.
+    pub(super) head: Words,
+    /// One cell for every further column.
+    pub(super) cells: Vec<Cell>,
+}
+
+/// A cell: what it says, and up to two lines of small print such as counts and interval.
+#[derive(Default)]
+pub(super) struct Cell {
+    /// Anchor; empty = none.
+    pub(super) id: String,
+    /// What it says.
+    pub(super) main: Words,
+    /// Small print, a line each.
+    pub(super) small: Vec<Words>,
+    /// Step of the heat scale.
+    pub(super) heat: Option<usize>,
+}
+
+impl<W: Into<Words>> From<W> for Cell {
+    fn from(main: W) -> Self {
+        Cell { main: main.into(), ..Cell::default() }
+    }
+}
+
+/// The matrix of one direction: factual predictions in rows, counterfactual ones in columns.
+pub(super) struct Heat {
+    /// Anchor.
+    pub(super) id: String,
+    /// The direction.
+    pub(super) title: Words,
+    /// What it adds up to.
+    pub(super) sentence: Words,
+    /// What it counts.
+    pub(super) caption: &'static str,
+    /// Rows: the CCM, and below it the ECCM where there is a label.
+    pub(super) rows: Vec<MatrixRow>,
+}
+
+/// A row of a [`Heat`].
+pub(super) struct MatrixRow {
+    /// The heading over this row and the next; empty where an earlier row holds it or the matrix has none.
+    pub(super) label: &'static str,
+    /// The factual prediction.
+    pub(super) head: &'static str,
+    /// Counterfactually positive, then negative.
+    pub(super) cells: [MatrixCell; 2],
+}
+
+/// A cell of a [`Heat`].
+pub(super) struct MatrixCell {
+    /// Its symbol: `SN`, `TSN`.
+    pub(super) symbol: &'static str,
+    /// How many.
+    pub(super) n: String,
+    /// Share of the row; empty where the row is.
+    pub(super) share: String,
+    /// Step of the heat scale.
+    pub(super) step: usize,
+    /// Whether the prediction switches.
+    pub(super) switches: bool,
+}
+
+/// Drawings side by side.
+pub(super) struct Figure {
+    /// The SVG texts.
+    pub(super) drawings: Vec<String>,
+    /// What they say together.
+    pub(super) caption: Words,
+}
+
+impl Page {
+    /// The page as HTML.
+    pub(super) fn html(&self) -> String {
+        let mut tables = 0;
+        let sections: Value = self
+            .sections
+            .iter()
+            .enumerate()
+            .map(|(i, s)| context!(number => i + 1, id => s.id, title => s.title, blocks => values(&s.blocks, &mut tables)))
+            .collect();
+        let page = context! {
+            title => &self.title, job => &self.job, run => &self.run, program => &self.program, stand_in => &self.stand_in,
+            css => format!("{}{}", palette::css(), include_str!("page.css")), sections => sections,
+        };
+        let template = environment().get_template("page.html").and_then(|t| t.render(page));
+        template.expect("the templates are part of the program: every block and every field they name is tested")
+    }
+}
+
+fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    // No line of the page for a line that holds only a tag of a template.
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    environment.set_syntax(syntax.expect("the default delimiters are valid"));
+    environment.set_formatter(|out, state, value| match value.as_str() {
+        Some(text) if !value.is_safe() => escape_formatter(out, state, &Value::from(visible(text))),
+        _ => escape_formatter(out, state, value),
+    });
+    for (name, source) in [("page.html", include_str!("page.html")), ("blocks.html", include_str!("blocks.html"))] {
+        environment.add_template(name, source).expect("the templates are part of the program and tested");
+    }
+    environment
+}
+
+fn values(blocks: &[Block], tables: &mut usize) -> Value {
+    blocks.iter().map(|block| value(block, tables)).collect()
+}
+
+fn value(block: &Block, tables: &mut usize) -> Value {
+    match block {
+        Block::Heading(id, words) => context!(kind => "heading", id => id, words => words),
+        Block::Text(words) => context!(kind => "text", words => words),
+        Block::Note(words) => context!(kind => "note", words => words),
+        Block::Verdict { class, drawing, word, sentence } => {
+            context!(kind => "verdict", class => *class, drawing => drawing, word => *word, words => sentence)
+        }
+        Block::Findings(items) => context!(kind => "findings", items => items.iter().collect::<Value>()),
+        Block::Facts(items) => {
+            context!(kind => "facts", items => items.iter().map(|(name, words)| context!(name => name, words => words)).collect::<Value>())
+        }
+        Block::Table(table) => {
+            *tables += 1;
+            context! {
+                kind => "table", number => *tables, caption => &table.caption, prose => table.prose,
+                head => table.head.iter().collect::<Value>(), rows => table.rows.iter().map(row).collect::<Value>(),
+            }
+        }
+        Block::Heats(heats) => context!(kind => "heats", items => heats.iter().map(heat).collect::<Value>()),
+        Block::Figure(figure) => {
+            context!(kind => "figure", drawings => figure.drawings.iter().collect::<Value>(), caption => &figure.caption)
+        }
+        Block::Fold(summary, blocks) => context!(kind => "fold", summary => *summary, blocks => values(blocks, tables)),
+        Block::Code(label, text) => context!(kind => "code", label => *label, text => text),
+        Block::Glossary(entries) => context!(kind => "glossary", items => entries.iter().map(entry).collect::<Value>()),
+    }
+}
+
+fn row(row: &Row) -> Value {
+    let cells: Value = row
+        .cells
+        .iter()
+        .map(|c| context!(id => &c.id, main => &c.main, small => c.small.iter().collect::<Value>(), heat => c.heat))
+        .collect();
+    context!(id => &row.id, head => &row.head, cells => cells)
+}
+
+fn heat(heat: &Heat) -> Value {
+    let rows: Value = heat
+        .rows
+        .iter()
+        .map(|row| {
+            let cells: Value = row
+                .cells
+                .iter()
+                .map(|c| context!(symbol => c.symbol, n => &c.n, share => &c.share, step => c.step, switches => c.switches))
+                .collect();
+            context!(label => row.label, head => row.head, cells => cells)
+        })
+        .collect();
+    let labelled = heat.rows.iter().any(|r| !r.label.is_empty());
+    context!(id => &heat.id, title => &heat.title, words => &heat.sentence, caption => heat.caption, labelled => labelled, rows => rows)
+}
+
+fn entry(e: &GlossaryEntry) -> Value {
+    context! {
+        id => &e.id, symbol => &e.symbol, name => &e.name, formula => &e.formula, reading => &e.reading, range => &e.range,
+        ideal => &e.ideal, undefined_when => &e.undefined_when, source => &e.source,
+    }
+}

@@ -1,0 +1,95 @@
+//! Section "Provenance": what went in, what came out, their hashes, how to run it again and how to read the tables.
+
+use crate::report::folder::Audit;
+use crate::report::number;
+use crate::report::page::{Block, Row, Section, Table};
+use crate::report::words::Words;
+
+/// Input files listed.
+const FILES_AT_MOST: usize = 60;
+
+/// Characters of the resolved job shown.
+const JOB_AT_MOST: usize = 120_000;
+
+/// A query that every folder answers.
+const QUERY: &str = "select model, counterfactual, from_group, to_group, metric, value, lo, hi, numerator, denominator\n\
+    from 'tables/metrics.parquet' where metric in ('sr', 'nsr', 'psr') order by value desc;";
+
+/// The section.
+pub(super) fn section(audit: &Audit) -> Section {
+    let m = &audit.manifest;
+    let facts: Vec<(Words, Words)> = vec![
+        ("Program".into(), Words::new().text("cfaudit ").text(&m.program)),
+        ("Run".into(), Words::new().code(&m.run)),
+        ("Seed".into(), Words::new().code(m.seed.to_string())),
+        ("SHA-256 of the resolved job".into(), Words::new().code(&m.job_hash)),
+    ];
+    let mut blocks = vec![
+        Block::Facts(facts),
+        Block::Text("The command that gives these bytes again:".into()),
+        Block::Code("Command", m.command.clone()),
+    ];
+    if !m.sets.is_empty() {
+        let sets = m
+            .sets
+            .iter()
+            .enumerate()
+            .fold(Words::from("Set on the command line: "), |words, (i, set)| if i > 0 { words.text(", ") } else { words }.code(set));
+        blocks.push(Block::Text(sets));
+    }
+    blocks.extend(inputs(audit));
+    blocks.extend(tables(audit));
+    blocks.push(Block::Text("To read the tables, in this folder, with DuckDB:".into()));
+    blocks.push(Block::Code("Query", QUERY.to_owned()));
+    blocks.push(Block::Fold("The job as it was run", job(&audit.job)));
+    Section { id: "provenance", title: "Provenance", blocks }
+}
+
+fn inputs(audit: &Audit) -> Option<Block> {
+    let inputs = &audit.manifest.inputs;
+    let rows: Vec<Row> = inputs
+        .iter()
+        .take(FILES_AT_MOST)
+        .map(|input| {
+            let cells = [
+                Words::from(input.what.as_str()),
+                number::count(i64::try_from(input.bytes).unwrap_or(i64::MAX)).into(),
+                Words::new().code(&input.sha256),
+            ];
+            Row { id: String::new(), head: Words::new().quote(&input.path), cells: cells.map(Into::into).into() }
+        })
+        .collect();
+    let caption = if rows.len() < inputs.len() {
+        format!("Inputs: the first {} of {}; all are in manifest.json", rows.len(), inputs.len())
+    } else {
+        "Inputs".to_owned()
+    };
+    let head = ["File", "What", "Bytes", "SHA-256"].map(Words::from).to_vec();
+    (!rows.is_empty()).then(|| Block::Table(Table { caption: caption.into(), head, rows, prose: true }))
+}
+
+fn tables(audit: &Audit) -> Option<Block> {
+    let m = &audit.manifest;
+    let rows: Vec<Row> = m
+        .files
+        .iter()
+        // The page must not depend on files that are written after it, first of all not on itself.
+        .filter_map(|(path, hash)| Some((path.strip_prefix("tables/")?.strip_suffix(".parquet")?, hash)))
+        .map(|(table, hash)| {
+            let version = m.tables.get(table).map_or_else(|| "not stated".to_owned(), u32::to_string);
+            Row { id: String::new(), head: Words::new().code(table), cells: vec![version.into(), Words::new().code(hash).into()] }
+        })
+        .collect();
+    let head = ["Table", "Version", "SHA-256"].map(Words::from).to_vec();
+    (!rows.is_empty()).then(|| Block::Table(Table { caption: "Tables of this folder".into(), head, rows, prose: true }))
+}
+
+fn job(text: &str) -> Vec<Block> {
+    let shown: String = text.chars().take(JOB_AT_MOST).collect();
+    let mut blocks = Vec::new();
+    if shown.len() < text.len() {
+        blocks.push(Block::Note(format!("The first {JOB_AT_MOST} characters; the whole is in job.resolved.yaml.").into()));
+    }
+    blocks.push(Block::Code("The job as it was run", shown));
+    blocks
+}

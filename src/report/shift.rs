@@ -1,0 +1,169 @@
+//! Section "How far scores move": histograms of change and of both scores per direction, and the distances between them.
+
+use crate::report::chart::{self, Axes, Label};
+use crate::report::folder::{Audit, Bin, Histograms, Panel};
+use crate::report::number;
+use crate::report::page::{Block, Figure, Row, Section, Table};
+use crate::report::switches;
+use crate::report::terms::{self, Glossary};
+use crate::report::words::Words;
+
+/// The metrics shown, in columns.
+const METRICS: &[&str] = &["rmscd", "mcd", "macd", "jscd", "kld", "jsd_hist", "kld_hist_smoothed"];
+
+/// The section; none where no score shift was measured.
+pub(super) fn section(audit: &Audit, panels: &[Panel], glossary: &mut Glossary<'_>) -> Option<Section> {
+    let has = |p: &&Panel| {
+        p.drawn > 0
+            && p.directions.iter().any(|d| {
+                let key = p.direction(d);
+                audit.histograms(&key).is_some() || METRICS.iter().any(|m| audit.measure(&key, m).is_some())
+            })
+    };
+    let panels: Vec<&Panel> = panels.iter().filter(has).collect();
+    if panels.is_empty() {
+        return None;
+    }
+    let mut blocks = vec![Block::Text(
+        "A score can move without crossing the threshold, and a small move can cross it. Left: how much the score changes from the factual row to its \
+         counterfactual. Right: the scores before and after. Within one attribute, set and model all drawings have the same axes."
+            .into(),
+    )];
+    for panel in panels {
+        blocks.push(Block::Heading(format!("s{}", panel.id), switches::heading(panel)));
+        blocks.extend(switches::drawn_in_words(panel).map(Block::Note));
+        blocks.extend(drawings(audit, panel));
+        blocks.extend(table(audit, panel, glossary));
+    }
+    if audit.measures.values().any(|m| m.contains_key("jscd")) {
+        let symbol = glossary.show("jscd").symbol;
+        blocks.push(Block::Note(
+            Words::new().code(symbol).text(
+                " compares the two score vectors after each is scaled to sum 1, so it ignores a common factor: if every score fell to nine tenths it would \
+                 be 0. It depends on all scores of its scope, and the total is no mean of the directions. Read it beside the root mean square change.",
+            ),
+        ));
+    }
+    Some(Section { id: "scores", title: "How far scores move", blocks })
+}
+
+/// The highest share of a bin, and the farthest edge from zero of a bin that holds something.
+fn extent(bins: &[Bin]) -> (f64, f64) {
+    let n = chart::size(bins).max(1) as f64;
+    bins.iter().filter(|b| b.2 > 0).fold((0.0, 0.0), |(top, far), b| (f64::max(top, b.2 as f64 / n), far.max(b.0.abs()).max(b.1.abs())))
+}
+
+fn drawings(audit: &Audit, panel: &Panel) -> Vec<Block> {
+    let drawn: Vec<_> = panel
+        .directions
+        .iter()
+        .take(panel.drawn)
+        .enumerate()
+        .filter_map(|(d, direction)| Some((d, direction, audit.histograms(&panel.direction(direction))?)))
+        .collect();
+    let mut changes = (0.0, 0.0);
+    let mut top = 0.0;
+    for (_, _, h) in &drawn {
+        let (share, far) = extent(&h.change);
+        changes = (f64::max(changes.0, share), f64::max(changes.1, far));
+        top = f64::max(top, extent(&h.original).0.max(extent(&h.counterfactual).0));
+    }
+    let end = chart::round_up(changes.1).min(1.0);
+    let change_axes = Axes { x: (-end, end), top: chart::round_up(changes.0) };
+    let score_axes = Axes { x: (0.0, 1.0), top: chart::round_up(top) };
+    let threshold = audit
+        .manifest
+        .models
+        .iter()
+        .find(|m| m.name == panel.model)
+        .and_then(|m| m.threshold.parse().ok())
+        .filter(|t| (0.0..=1.0).contains(t));
+    drawn
+        .into_iter()
+        .map(|(d, direction, histograms)| {
+            let title = Words::direction(&direction.from, &direction.to);
+            let id = format!("s{}-{d}", panel.id);
+            let Histograms { original, counterfactual, change } = histograms;
+            let fall = chart::change_in_words(change);
+            let crossing = audit
+                .measure(&panel.direction(direction), "sr")
+                .and_then(|sr| Some((sr.counts?, sr)))
+                .and_then(|((part, whole), _)| {
+                    Some(format!(
+                        "; {} of {} ({}) cross the threshold",
+                        number::count(part),
+                        number::count(whole),
+                        number::share(part, whole)?
+                    ))
+                })
+                .unwrap_or_default();
+            let plain = title.plain();
+            let change_title = format!("Change of the score, {plain}");
+            let score_title = format!("Scores before and after, {plain}");
+            let scores = format!("{}; {}", middle("factual", original), middle("counterfactual", counterfactual));
+            Block::Figure(Figure {
+                drawings: vec![
+                    chart::change(change, &change_axes, &Label { id: format!("{id}-c"), title: &change_title, text: &fall }),
+                    chart::scores(
+                        original,
+                        counterfactual,
+                        threshold,
+                        &score_axes,
+                        &Label { id: format!("{id}-s"), title: &score_title, text: &scores },
+                    ),
+                ],
+                caption: title.text(format!(": {fall}{crossing}.")),
+            })
+        })
+        .collect()
+}
+
+/// In which bin the middle score lies, for those who do not see the drawing.
+fn middle(what: &str, bins: &[Bin]) -> String {
+    let n = chart::size(bins);
+    let mut below = 0i64;
+    for (lo, hi, count) in bins {
+        below = below.saturating_add(*count);
+        if n > 0 && below.saturating_mul(2) >= n {
+            return format!(
+                "the middle {what} score of {} lies between {} and {}",
+                number::count(n),
+                number::three(*lo),
+                number::three(*hi)
+            );
+        }
+    }
+    format!("there is no {what} score")
+}
+
+fn table(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Option<Block> {
+    let mut keys: Vec<_> =
+        panel.directions.iter().take(panel.drawn).map(|d| (Words::direction(&d.from, &d.to), panel.direction(d))).collect();
+    keys.push(("All directions".into(), panel.total()));
+    let metrics: Vec<&str> = METRICS.iter().copied().filter(|m| keys.iter().any(|(_, k)| audit.measure(k, m).is_some())).collect();
+    if metrics.is_empty() {
+        return None;
+    }
+    let levels = switches::level_in_words(
+        keys.iter()
+            .filter_map(|(_, k)| audit.measures.get(k))
+            .flat_map(|m| m.iter().filter(|(id, _)| metrics.contains(&id.as_str())).map(|(_, m)| m)),
+    );
+    let mut head = vec!["Direction".into()];
+    head.extend(metrics.iter().map(|m| Words::new().code(glossary.show(m).symbol)));
+    let rows = keys
+        .iter()
+        .filter(|(_, key)| audit.measures.contains_key(key))
+        .map(|(name, key)| Row {
+            id: String::new(),
+            head: name.clone(),
+            cells: metrics.iter().map(|m| switches::cell(audit.measure(key, m), terms::kind(m, "direction"))).collect(),
+        })
+        .collect();
+    Some(Block::Table(Table {
+        caption: format!("Distances between factual and counterfactual scores{levels}").into(),
+        head,
+        rows,
+        prose: false,
+    }))
+}

@@ -1,0 +1,288 @@
+//! Section "Who switches": per attribute, set and model the confusion matrices of factual against counterfactual predictions of
+//! each direction, and the rates with counts and intervals.
+//!
+//! CCM and ECCM after "The Matrix Reloaded": rows are factual predictions, columns counterfactual ones; the ECCM is split by label.
+//! The matrices are tables, so that screen readers and text browsers read the same numbers.
+
+use crate::report::chart;
+use crate::report::folder::{Audit, Cells, Direction, Measure, Panel};
+use crate::report::number::{self, Kind};
+use crate::report::page::{Block, Cell, Heat, MatrixCell, MatrixRow, Row, Section, Table};
+use crate::report::palette;
+use crate::report::terms::{self, Glossary};
+use crate::report::words::Words;
+
+/// Metrics of the rates table where two groups leave room for one row each.
+const RATES: &[&str] = &[
+    "sr", "cr", "psr", "ncr", "nsr", "pcr", "pcp", "psdr", "p2nr", "cmcc", "tpsr", "fpsr", "tnsr", "fnsr", "tsnr", "fsnr", "tspr", "fspr",
+];
+
+/// Metrics of the rates table where directions are the rows; the others are complements or stand in `metrics.parquet`.
+const MAIN_RATES: &[&str] = &["sr", "psr", "nsr", "p2nr", "cmcc", "tpsr", "fpsr", "tnsr", "fnsr"];
+
+/// Metrics whose whiskers are drawn: how often something switches, on one axis.
+const DRAWN: &[&str] = &["sr", "psr", "nsr", "psdr", "tpsr", "fpsr", "tnsr", "fnsr"];
+
+/// Groups up to which the overview of all pairs is drawn.
+const OVERVIEW_UP_TO: usize = 24;
+
+/// The section; none where no counterfactual was counted.
+pub(super) fn section(audit: &Audit, panels: &[Panel], glossary: &mut Glossary<'_>) -> Option<Section> {
+    let has = |p: &&Panel| {
+        p.directions.iter().any(|d| {
+            let key = p.direction(d);
+            audit.cells(&key).is_some() || RATES.iter().any(|m| audit.measure(&key, m).is_some())
+        })
+    };
+    let panels: Vec<&Panel> = panels.iter().filter(has).collect();
+    if panels.is_empty() {
+        return None;
+    }
+    let mut blocks = vec![Block::Text(
+        "Each matrix sets the prediction as it is (rows) against the prediction of the counterfactual (columns). Outlined cells switch. \
+         Every cell holds its symbol, the count and its share of the row; the stronger the blue, the larger that share."
+            .into(),
+    )];
+    let hidden = panels.iter().filter(|p| p.drawn == 0).count();
+    if hidden > 0 {
+        blocks.push(Block::Note(
+            format!("{hidden} of {} combinations of attribute, set and model, those with the lowest switch rates, are only in tables/counts.parquet and tables/metrics.parquet.", panels.len())
+                .into(),
+        ));
+    }
+    for panel in panels.into_iter().filter(|p| p.drawn > 0) {
+        blocks.extend(panel_blocks(audit, panel, glossary));
+    }
+    Some(Section { id: "switches", title: "Who switches", blocks })
+}
+
+/// `sex, set flip (naive), model gbm`.
+pub(super) fn heading(panel: &Panel) -> Words {
+    Words::new().name(&panel.attribute).text(": ").and(terms::origin(panel))
+}
+
+/// Which directions of a panel the page draws.
+pub(super) fn drawn_in_words(panel: &Panel) -> Option<Words> {
+    (panel.drawn < panel.directions.len()).then(|| {
+        format!(
+            "Shown are the {} of {} ordered pairs of groups with the highest switch rates; all are in the folder tables.",
+            panel.drawn,
+            panel.directions.len()
+        )
+        .into()
+    })
+}
+
+fn panel_blocks(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Vec<Block> {
+    let mut blocks = vec![Block::Heading(format!("p{}", panel.id), heading(panel))];
+    if let Some(words) = terms::strategy(&panel.strategy) {
+        blocks.push(Block::Text(words.into()));
+    }
+    if panel.groups.len() > 2 {
+        blocks.extend(overview(audit, panel, glossary));
+    }
+    blocks.extend(drawn_in_words(panel).map(Block::Note));
+    let drawn = panel.directions.iter().take(panel.drawn).enumerate();
+    let heats = drawn.filter_map(|(d, direction)| {
+        let cells = audit.cells(&panel.direction(direction))?;
+        Some(heat(format!("p{}-{d}", panel.id), Words::direction(&direction.from, &direction.to), cells))
+    });
+    blocks.push(Block::Heats(heats.collect()));
+    blocks.push(Block::Table(if panel.directions.len() <= 2 {
+        by_metric(audit, panel, glossary)
+    } else {
+        by_direction(audit, panel, glossary)
+    }));
+    blocks
+}
+
+fn heat(id: String, title: Words, cells: &Cells) -> Heat {
+    let [[cn, sp], [sn, cp]] = cells.all();
+    let n = [cn, sp, sn, cp].into_iter().fold(0, i64::saturating_add);
+    let switched = sp.saturating_add(sn);
+    let sentence = match number::share(switched, n) {
+        None => Words::from("There is no counterfactual in this direction."),
+        Some(share) => Words::new()
+            .text(if n == 1 { "1 counterfactual, ".to_owned() } else { format!("{} counterfactuals, ", number::count(n)) })
+            .strong(format!("{} switch", number::count(switched)))
+            .text(format!(" ({share}): {} to positive, {} to negative.", number::count(sp), number::count(sn))),
+    };
+    let ccm = [["CP", "SN"], ["SP", "CN"]];
+    if !cells.labelled() {
+        return Heat { id, title, sentence, caption: "CCM", rows: rows("", &cells.all(), ccm).into() };
+    }
+    let all = rows("any", &cells.all(), ccm);
+    let positive = rows("positive", &cells.0[2], [["TCP", "TSN"], ["FSP", "FCN"]]);
+    let negative = rows("negative", &cells.0[1], [["FCP", "FSN"], ["TSP", "TCN"]]);
+    let rows = all.into_iter().chain(positive).chain(negative).collect();
+    Heat { id, title, sentence, caption: "CCM (any label) and ECCM (by label)", rows }
+}
+
+/// The rows "predicted positive" and "predicted negative" of counts by factual and counterfactual prediction.
+fn rows(label: &'static str, counts: &[[i64; 2]; 2], symbols: [[&'static str; 2]; 2]) -> [MatrixRow; 2] {
+    let row = |factual: usize, label, head, symbols: [&'static str; 2]| {
+        let whole = counts[factual][0].saturating_add(counts[factual][1]);
+        let cell = |cf: usize, symbol| {
+            let n = counts[factual][cf];
+            MatrixCell {
+                symbol,
+                n: number::count(n),
+                share: number::share(n, whole).unwrap_or_else(|| "no row".to_owned()),
+                step: if whole > 0 { palette::step(n as f64 / whole as f64) } else { 0 },
+                switches: factual != cf,
+            }
+        };
+        MatrixRow { label, head, cells: [cell(1, symbols[0]), cell(0, symbols[1])] }
+    };
+    [row(1, label, "positive", symbols[0]), row(0, "", "negative", symbols[1])]
+}
+
+/// A value with counts and interval as a cell.
+pub(super) fn cell(measure: Option<&Measure>, kind: Kind) -> Cell {
+    let Some(measure) = measure else { return "\u{2013}".into() };
+    let Some(value) = measure.value else {
+        return Cell { main: "undefined".into(), small: vec![terms::reason(&measure.undefined).into()], ..Cell::default() };
+    };
+    let mut small = Vec::new();
+    if let Some((part, whole)) = measure.counts {
+        small.push(format!("{} of {}", number::count(part), number::count(whole)).into());
+    }
+    if let Some((lo, hi)) = measure.interval {
+        small.push(kind.interval(value, lo, hi).into());
+    }
+    if measure.small {
+        small.push("few cases".into());
+    }
+    Cell { main: kind.value(value).into(), small, ..Cell::default() }
+}
+
+/// "95 % intervals below the values", where there are any.
+pub(super) fn level_in_words<'a>(measures: impl Iterator<Item = &'a Measure>) -> String {
+    let mut levels: Vec<f64> = measures.filter(|m| m.interval.is_some()).filter_map(|m| m.level).collect();
+    levels.sort_by(f64::total_cmp);
+    levels.dedup();
+    match levels.as_slice() {
+        [] => String::new(),
+        [level] => format!("; below each value its counts and its {} interval", number::level(*level)),
+        _ => "; below each value its counts and its interval".to_owned(),
+    }
+}
+
+/// Two directions: a row per metric, both directions side by side and drawn on one axis.
+fn by_metric(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Table {
+    let keys: Vec<_> = panel.directions.iter().map(|d| panel.direction(d)).collect();
+    let total = panel.total();
+    let (a, b) = (panel.groups.first(), panel.groups.get(1));
+    let difference = a.zip(b).map(|(a, b)| panel.difference(a, b)).filter(|key| audit.measures.contains_key(key));
+    let shown: Vec<&str> = RATES.iter().copied().filter(|m| keys.iter().any(|k| audit.measure(k, m).is_some())).collect();
+    let of_shares = || shown.iter().filter(|m| DRAWN.contains(m)).flat_map(|m| keys.iter().filter_map(|k| audit.measure(k, m)));
+    let highest = of_shares().filter_map(|m| m.interval.map(|i| i.1).or(m.value)).fold(0.0, f64::max);
+    let end = chart::round_up(highest).min(1.0);
+    let mut head = vec!["Metric".into()];
+    head.extend(panel.directions.iter().map(|d| Words::direction(&d.from, &d.to)));
+    head.push(format!("0 to {}", number::level(end)).into());
+    if keys.len() > 1 {
+        head.push("Both directions".into());
+    }
+    if difference.is_some() {
+        let of = |(a, b): (&String, &String)| Words::direction(a, b).text(" minus ").and(Words::direction(b, a));
+        head.push(a.zip(b).map(of).unwrap_or_default());
+    }
+    let rows = shown
+        .iter()
+        .map(|metric| {
+            let kind = terms::kind(metric, "direction");
+            let measures: Vec<Option<&Measure>> = keys.iter().map(|k| audit.measure(k, metric)).collect();
+            let mut cells: Vec<Cell> =
+                measures.iter().enumerate().map(|(d, m)| Cell { id: format!("p{}-{d}-{metric}", panel.id), ..cell(*m, kind) }).collect();
+            let drawn: Vec<_> = measures.iter().flatten().filter_map(|m| m.value.map(|v| (v, m.interval))).collect();
+            let whole = DRAWN.contains(metric) && drawn.len() == keys.len();
+            cells.push(if whole { Words::new().drawing(chart::whiskers(&drawn, end)).into() } else { Words::new().into() });
+            if keys.len() > 1 {
+                cells.push(cell(audit.measure(&total, metric), kind));
+            }
+            if let Some(key) = &difference {
+                cells.push(cell(audit.measure(key, metric), terms::kind(metric, "difference")));
+            }
+            Row { id: String::new(), head: glossary.title(metric), cells }
+        })
+        .collect();
+    let levels = level_in_words(keys.iter().filter_map(|k| audit.measures.get(k)).flat_map(|m| m.values()));
+    let key = match panel.directions.as_slice() {
+        [first, second] => Words::new()
+            .text(". Dot: ")
+            .and(Words::direction(&first.from, &first.to))
+            .text("; ring: ")
+            .and(Words::direction(&second.from, &second.to)),
+        _ => Words::new(),
+    };
+    Table { caption: Words::new().text(format!("Rates{levels}")).and(key), head, rows, prose: false }
+}
+
+/// More than two directions: a row per direction.
+fn by_direction(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Table {
+    let directions: Vec<_> = panel.directions.iter().take(panel.drawn).map(|d| (d, panel.direction(d))).collect();
+    let metrics: Vec<&str> = MAIN_RATES.iter().copied().filter(|m| directions.iter().any(|(_, k)| audit.measure(k, m).is_some())).collect();
+    let mut head = vec!["Direction".into()];
+    head.extend(metrics.iter().map(|m| Words::new().code(glossary.show(m).symbol)));
+    let cells = |key: &_, id: &dyn Fn(&str) -> String| {
+        metrics.iter().map(|m| Cell { id: id(m), ..cell(audit.measure(key, m), terms::kind(m, "direction")) }).collect()
+    };
+    let mut rows: Vec<Row> = directions
+        .iter()
+        .enumerate()
+        .map(|(d, (direction, key))| Row {
+            id: String::new(),
+            head: Words::direction(&direction.from, &direction.to),
+            cells: cells(key, &|m| format!("p{}-{d}-{m}", panel.id)),
+        })
+        .collect();
+    if audit.measures.contains_key(&panel.total()) {
+        rows.push(Row { id: String::new(), head: "All directions".into(), cells: cells(&panel.total(), &|_| String::new()) });
+    }
+    let levels = level_in_words(directions.iter().filter_map(|(_, k)| audit.measures.get(k)).flat_map(|m| m.values()));
+    Table { caption: format!("Rates, highest switch rate first{levels}").into(), head, rows, prose: false }
+}
+
+/// Switch rates of all ordered pairs at one glance.
+fn overview(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Option<Block> {
+    let n = panel.groups.len();
+    if n > OVERVIEW_UP_TO || !panel.directions.iter().any(|d| audit.measure(&panel.direction(d), "sr").is_some()) {
+        return None;
+    }
+    let rate = |direction: &Direction| audit.measure(&panel.direction(direction), "sr").and_then(|m| m.value);
+    let highest = panel.directions.iter().filter_map(rate).fold(0.0, f64::max);
+    let mut head = vec!["Factual group".into()];
+    head.extend((1..=n).map(|i| Words::from(format!("{i}"))));
+    let rows = panel
+        .groups
+        .iter()
+        .enumerate()
+        .map(|(i, from)| {
+            let cells = panel.groups.iter().map(|to| {
+                if from == to {
+                    return "\u{b7}".into();
+                }
+                match rate(&Direction { from: from.clone(), to: to.clone() }) {
+                    None => "\u{2013}".into(),
+                    Some(rate) => {
+                        let digits = Kind::Share.value(rate);
+                        let digits = digits.trim_end_matches(['%', '\u{202f}']).to_owned();
+                        Cell {
+                            main: digits.into(),
+                            heat: Some(palette::step(if highest > 0.0 { rate / highest } else { 0.0 })),
+                            ..Cell::default()
+                        }
+                    }
+                }
+            });
+            Row { id: String::new(), head: Words::new().text(format!("{} ", i + 1)).name(from), cells: cells.collect() }
+        })
+        .collect();
+    let entry = glossary.show("sr");
+    let caption = format!(
+        "{} {} in per cent, from the group of the row to the group of the column's number; the blue is relative to the highest",
+        entry.name, entry.symbol
+    );
+    Some(Block::Table(Table { caption: caption.into(), head, rows, prose: false }))
+}

@@ -1,0 +1,183 @@
+//! What the codes of tables and manifest mean in words: metrics, reasons, strategies, methods of intervals, sides of a decision.
+
+use crate::report::GlossaryEntry;
+use crate::report::folder::{Audit, Measure, Panel};
+use crate::report::number::{self, Kind};
+use crate::report::words::Words;
+
+/// The metrics of the catalog, and which of them the page has shown.
+pub(super) struct Glossary<'a> {
+    catalog: &'a dyn Fn(&str) -> Option<GlossaryEntry>,
+    /// Every metric shown, in order of appearance.
+    pub(super) shown: Vec<GlossaryEntry>,
+}
+
+impl<'a> Glossary<'a> {
+    /// Nothing shown yet.
+    pub(super) fn new(catalog: &'a dyn Fn(&str) -> Option<GlossaryEntry>) -> Self {
+        Glossary { catalog, shown: Vec::new() }
+    }
+
+    /// The entry of a metric that the page shows from now on; a metric that the catalog does not know is called by its id.
+    pub(super) fn show(&mut self, metric: &str) -> GlossaryEntry {
+        if let Some(entry) = self.shown.iter().find(|e| e.id == metric) {
+            return entry.clone();
+        }
+        let unknown =
+            || GlossaryEntry { id: metric.to_owned(), symbol: metric.to_owned(), name: metric.to_owned(), ..GlossaryEntry::default() };
+        let mut entry = (self.catalog)(metric).unwrap_or_else(unknown);
+        entry.id = metric.to_owned();
+        self.shown.push(entry.clone());
+        entry
+    }
+
+    /// Name and symbol: `negative switch rate NSR`.
+    pub(super) fn title(&mut self, metric: &str) -> Words {
+        let entry = self.show(metric);
+        if entry.name == entry.symbol {
+            Words::new().code(entry.name)
+        } else {
+            Words::new().text(format!("{} ", entry.name)).code(entry.symbol)
+        }
+    }
+}
+
+/// Metrics that are shares of counts.
+const SHARES: &[&str] = &[
+    "prev", "pprev", "acc", "tpr", "fnr", "tnr", "fpr", "ppv", "fdr", "npv", "for", "bacc", "cr", "sr", "psr", "ncr", "nsr", "pcr", "pcp",
+    "psdr", "tsnr", "fsnr", "tspr", "fspr", "tpsr", "fpsr", "tnsr", "fnsr",
+];
+
+/// Metrics of two groups that are differences of shares and carry no base metric in their id.
+const GAPS: &[&str] = &["demp_difference", "eopp_difference", "pred_eq_difference", "pred_p_difference", "aod"];
+
+/// How a metric is printed in a scope.
+pub(super) fn kind(metric: &str, scope: &str) -> Kind {
+    let share = SHARES.contains(&metric);
+    match metric.strip_suffix("_difference") {
+        _ if scope == "difference" => {
+            if share {
+                Kind::Points
+            } else {
+                Kind::Signed
+            }
+        }
+        Some(base) if SHARES.contains(&base) => Kind::Points,
+        _ if GAPS.contains(&metric) => Kind::Points,
+        None if metric == "eodds" => Kind::Distance,
+        Some(_) => Kind::Signed,
+        None if share => Kind::Share,
+        None if metric == "mcd" => Kind::Signed,
+        None => Kind::Plain,
+    }
+}
+
+/// Why a value is undefined, in words that end a sentence begun with "because".
+pub(super) fn reason(code: &str) -> &str {
+    match code {
+        "empty_group" => "nobody is in the group",
+        "no_actual_positive" => "nobody has the positive label",
+        "no_actual_negative" => "nobody has the negative label",
+        "no_predicted_positive" => "nobody is predicted positive",
+        "no_predicted_negative" => "nobody is predicted negative",
+        "no_counterfactual_predicted_positive" => "no counterfactual is predicted positive",
+        "no_switched_positive" => "no prediction switches to positive",
+        "no_switched_negative" => "no prediction switches to negative",
+        "no_true_positive" => "there is no true positive",
+        "no_false_positive" => "there is no false positive",
+        "no_true_negative" => "there is no true negative",
+        "no_false_negative" => "there is no false negative",
+        "degenerate_marginal" => "all predictions on one side are the same",
+        "zero_negative_switch_rate" => "no prediction switches to negative",
+        "zero_reference_rate" => "the rate it is divided by is 0",
+        "all_false_negative" => "everybody is a false negative",
+        "zero_denominator" => "it would be divided by 0",
+        "zero_score_sum" => "all scores are 0",
+        "infinite" => "it is infinite",
+        "boundary" => "the interval cannot be estimated at the boundary",
+        "operand_undefined" => "a value it is made of is undefined",
+        "no_label" => "the job has no label",
+        "" => "no reason is given",
+        other => other,
+    }
+}
+
+/// What a strategy does, as a sentence; none where this page does not know it.
+pub(super) fn strategy(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "naive" => {
+            "Changes the sensitive attribute and nothing else. A switch rate of a naive set has no sampling noise of its own; it says what the \
+             model does with the column itself and nothing about columns that follow from it."
+        }
+        "greedy" => "Also moves every other feature to the value that is as probable in the target group.",
+        "plausible" => {
+            "Moves the features that the job allows to the value that is as probable in the target group, and leaves out counterfactuals far from the group's centre."
+        }
+        "graph-uncertain" => "One counterfactual per causal graph that the data and the stated knowledge allow.",
+        "transport" => "Pairs rows of the two groups by optimal transport.",
+        _ => return None,
+    })
+}
+
+/// A method of intervals in words; none where this page does not know it.
+pub(super) fn interval_method(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "wilson" => "Wilson's score interval (1927), for shares of counts.",
+        "newcombe" => "Newcombe's hybrid score interval (1998, his method 10), for differences of two independent shares.",
+        "katz" => "Katz's interval on the log scale (1978), for ratios of two independent shares.",
+        "bootstrap" => "Percentiles of the bootstrap of people, for what is no share of counts.",
+        _ => return None,
+    })
+}
+
+/// The two sides of the decision in the words of the job.
+pub(super) struct Sides {
+    /// Metric of decisions that are lost: `nsr` or `psr`.
+    pub(super) loss: &'static str,
+    /// Metric of decisions that are gained.
+    pub(super) gain: &'static str,
+    /// Those who have it.
+    pub(super) held: &'static str,
+    /// Those who have not.
+    pub(super) lacked: &'static str,
+    /// What the former would do.
+    pub(super) loses: &'static str,
+    /// What the latter would do.
+    pub(super) gains: &'static str,
+    /// Whether the favourable prediction is the positive one; none where the job does not say.
+    pub(super) positive: Option<bool>,
+}
+
+impl Sides {
+    /// Favourable words where the job says which side is favourable, neutral ones where it has no label.
+    pub(super) fn of(audit: &Audit) -> Self {
+        let positive = audit.manifest.label.as_ref().map(|l| l.favourable_is_positive);
+        let (loss, gain) = if positive == Some(false) { ("psr", "nsr") } else { ("nsr", "psr") };
+        let words = if positive.is_some() {
+            ["with the favourable decision", "without the favourable decision", "would lose it", "would gain it"]
+        } else {
+            ["predicted positive", "predicted negative", "would be predicted negative", "would be predicted positive"]
+        };
+        let [held, lacked, loses, gains] = words;
+        Sides { loss, gain, held, lacked, loses, gains, positive }
+    }
+}
+
+/// `16 of 122 (13.1 %; 95 % interval 8.2 to 20.2)`.
+pub(super) fn share_in_words(measure: &Measure) -> Option<String> {
+    let (part, whole) = measure.counts?;
+    let value = measure.value?;
+    let mut text = format!("{} of {} ({}", number::count(part), number::count(whole), Kind::Share.value(value));
+    if let (Some((lo, hi)), Some(level)) = (measure.interval, measure.level) {
+        text.push_str(&format!("; {} interval {}", number::level(level), Kind::Share.interval(value, lo, hi)));
+    }
+    text.push(')');
+    Some(text)
+}
+
+/// `set flip (naive), model gbm`.
+pub(super) fn origin(panel: &Panel) -> Words {
+    let words = Words::new().text("set ").name(&panel.set);
+    let words = if panel.strategy.is_empty() { words } else { words.text(format!(" ({})", panel.strategy)) };
+    words.text(", model ").name(&panel.model)
+}

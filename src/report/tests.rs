@@ -1,0 +1,711 @@
+//! Pages of hand-made folders: what must stand on them, what must not, how large they may be.
+//!
+//! The counts of the two-group folder are the published LightGBM counts of the income data (16 of 122 female approvals lost);
+//! other folders are filled by a small fixed rule. `CFAUDIT_PAGES=<folder>` keeps the pages, to be looked at.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use crate::report::{GlossaryEntry, render};
+use crate::table::io::write_frame;
+use crate::table::manifest::{AttributeWords, InputFile, LabelWords, Manifest, ModelWords, RowCounts, SetWords, Words};
+use crate::table::{COUNTS, Cell, FILTERS, Frame, GATES, GROUPS, ISSUES, METRICS, SCORE_SHIFT, TableDef};
+
+/// Cells of one direction by label (negative, positive), factual and counterfactual prediction.
+type Eccm = [[[i64; 2]; 2]; 2];
+
+/// One gate: name, verdict, level, metric, direction, decides.
+type Gate = (&'static str, &'static str, &'static str, &'static str, Option<(usize, usize)>, i64);
+
+/// A folder to be written.
+struct Sample {
+    groups: Vec<String>,
+    sets: Vec<(&'static str, &'static str)>,
+    models: Vec<&'static str>,
+    labelled: bool,
+    favourable_is_positive: bool,
+    stand_in: bool,
+    gates: Vec<Gate>,
+    left_out: bool,
+    /// Cells of the direction between two groups in a set.
+    cells: fn(set: usize, from: usize, to: usize) -> Eccm,
+}
+
+/// Published: 122 of 1042 women approved, 16 of them lost as men; other cells plausible.
+fn published(set: usize, from: usize, _: usize) -> Eccm {
+    match (set, from) {
+        (0, 0) => [[[700, 12], [5, 18]], [[105, 21], [8, 160]]],
+        (0, _) => [[[760, 9], [9, 25]], [[110, 16], [7, 81]]],
+        (_, 0) => [[[690, 22], [6, 17]], [[98, 28], [9, 159]]],
+        _ => [[[750, 19], [14, 20]], [[101, 25], [18, 70]]],
+    }
+}
+
+fn spread(set: usize, from: usize, to: usize) -> Eccm {
+    let n = |i: usize| i64::try_from((from * 37 + to * 61 + set * 17 + i * 29) % 41).unwrap_or(0);
+    [[[300 + 3 * n(0), n(1)], [n(2) / 2, 40 + n(3)]], [[50 + n(4), n(5) / 3], [n(6) / 2, 120 + n(7)]]]
+}
+
+fn still(_: usize, from: usize, _: usize) -> Eccm {
+    let n = i64::try_from(from).unwrap_or(0);
+    [[[300 + n, 0], [0, 40]], [[50, 0], [0, 120 + n]]]
+}
+
+/// Nobody in the second group is predicted positive; the first has few.
+fn thin(_: usize, from: usize, _: usize) -> Eccm {
+    if from == 0 { [[[20, 1], [0, 2]], [[3, 0], [3, 2]]] } else { [[[25, 1], [0, 0]], [[3, 0], [0, 0]]] }
+}
+
+fn names(groups: &[&str]) -> Vec<String> {
+    groups.iter().map(|g| (*g).to_owned()).collect()
+}
+
+fn two_groups() -> Sample {
+    Sample {
+        groups: names(&["Male", "Female"]),
+        sets: vec![("flip", "naive"), ("world", "greedy")],
+        models: vec!["gbm"],
+        labelled: true,
+        favourable_is_positive: true,
+        stand_in: false,
+        gates: vec![
+            ("women-keep-approvals", "inconclusive", "fail", "nsr", Some((1, 0)), 1),
+            ("four-fifths", "fail", "warn", "di", Some((0, 1)), 1),
+            ("any-group-loses", "pass", "fail", "nsr", Some((0, 1)), 1),
+            ("any-group-loses", "pass", "fail", "nsr", Some((1, 0)), 0),
+            ("no-worse-than-last", "skipped", "fail", "sr", None, 1),
+        ],
+        left_out: true,
+        cells: published,
+    }
+}
+
+fn wilson(part: i64, whole: i64) -> Option<(f64, f64)> {
+    let (x, n, z) = (part as f64, whole as f64, 1.959_963_984_540_054f64);
+    let middle = (x + z * z / 2.0) / (n + z * z);
+    let half = z / (n + z * z) * (x * (n - x) / n + z * z / 4.0).sqrt();
+    (whole > 0).then_some((if part == 0 { 0.0 } else { middle - half }, if part == whole { 1.0 } else { middle + half }))
+}
+
+/// Where a value stands.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    model: &'a str,
+    set: &'a str,
+    scope: &'a str,
+    from: &'a str,
+    to: &'a str,
+}
+
+impl At<'_> {
+    fn key(&self) -> Vec<Cell> {
+        ["", self.model, self.set, "group of people", self.scope, self.from, self.to, ""].map(Cell::from).to_vec()
+    }
+}
+
+/// What a test writes as a value.
+enum Value {
+    Rate(i64, i64, &'static str),
+    Number(f64),
+    None(&'static str),
+}
+
+fn push(frame: &mut Frame, at: At<'_>, metric: &str, family: &str, value: &Value, n_rows: i64, impaired: &str) {
+    let mut row = at.key();
+    row.extend([Cell::from(metric), Cell::from(family)]);
+    let (number, undefined, part, whole, interval, flags) = match value {
+        Value::Rate(_, 0, reason) => (None, *reason, Some(0), Some(0), None, ""),
+        Value::Rate(part, whole, _) => {
+            let flags = if *whole < 10 { "small_denominator" } else { "" };
+            (Some(*part as f64 / *whole as f64), "", Some(*part), Some(*whole), wilson(*part, *whole), flags)
+        }
+        Value::Number(value) => (Some(*value), "", None, None, Some((value - 0.03, value + 0.03)), ""),
+        Value::None(reason) => (None, *reason, None, None, None, ""),
+    };
+    row.extend([number.into(), undefined.into(), part.into(), whole.into(), n_rows.into()]);
+    row.extend([interval.map(|i| i.0).into(), interval.map(|i| i.1).into(), interval.map(|_| 0.95).into()]);
+    row.extend([
+        Cell::from(if part.is_some() { "wilson" } else { "bootstrap" }),
+        if part.is_some() { "wilson" } else { "bootstrap" }.into(),
+    ]);
+    row.extend([Cell::Null, Cell::Null, Cell::Real(0.0), flags.into(), impaired.into()]);
+    frame.push(row);
+}
+
+fn measure_switches(frame: &mut Frame, at: At<'_>, cells: &Eccm) {
+    let sum = |f: usize, c: usize| cells[0][f][c] + cells[1][f][c];
+    let (cn, sp, sn, cp) = (sum(0, 0), sum(0, 1), sum(1, 0), sum(1, 1));
+    let n = cn + sp + sn + cp;
+    let rate = Value::Rate;
+    let [[[tcn, tsp], [fsn, fcp]], [[fcn, fsp], [tsn, tcp]]] = *cells;
+    let none = "no_predicted_positive";
+    for (metric, value) in [
+        ("sr", rate(sp + sn, n, "empty_group")),
+        ("cr", rate(cp + cn, n, "empty_group")),
+        ("psr", rate(sp, sp + cn, "no_predicted_negative")),
+        ("ncr", rate(cn, sp + cn, "no_predicted_negative")),
+        ("nsr", rate(sn, sn + cp, none)),
+        ("pcr", rate(cp, sn + cp, none)),
+        ("pcp", rate(cp, cp + sp, "no_counterfactual_predicted_positive")),
+        ("psdr", rate(sp, cp + sp, "no_counterfactual_predicted_positive")),
+        ("cmcc", if sn + cp > 0 { Value::Number(1.0 - 2.0 * (sp + sn) as f64 / n as f64) } else { Value::None("degenerate_marginal") }),
+        (
+            "p2nr",
+            if sn > 0 {
+                Value::Number((sp * (sn + cp)) as f64 / (sn * (sp + cn)) as f64)
+            } else {
+                Value::None("zero_negative_switch_rate")
+            },
+        ),
+    ] {
+        push(frame, at, metric, "ccm", &value, n, if metric == "nsr" { at.to } else { "" });
+    }
+    for (metric, value) in [
+        ("tpsr", rate(tsn, tsn + tcp, "no_true_positive")),
+        ("fpsr", rate(fsn, fsn + fcp, "no_false_positive")),
+        ("tnsr", rate(tsp, tsp + tcn, "no_true_negative")),
+        ("fnsr", rate(fsp, fsp + fcn, "no_false_negative")),
+    ] {
+        push(frame, at, metric, "eccm", &value, n, "");
+    }
+    for (metric, value) in [("rmscd", 0.0588), ("mcd", -0.0123), ("macd", 0.0311), ("jscd", 0.131), ("kld", 0.0171), ("jsd_hist", 0.0402)] {
+        push(frame, at, metric, "shift", &Value::Number(value), n, "");
+    }
+}
+
+fn count_cells(frame: &mut Frame, at: At<'_>, cells: &Eccm, labelled: bool) {
+    for (label, rows) in cells.iter().enumerate() {
+        for (predicted, row) in rows.iter().enumerate() {
+            for (cf, n) in row.iter().enumerate() {
+                let n = if labelled { *n } else { cells[0][predicted][cf] + cells[1][predicted][cf] };
+                let label = if labelled { label.to_string() } else { String::new() };
+                let mut row = at.key();
+                row.extend([label.into(), predicted.to_string().into(), cf.to_string().into(), n.into(), Cell::Wide(0)]);
+                frame.push(row);
+            }
+        }
+        if !labelled {
+            return;
+        }
+    }
+}
+
+fn shift(frame: &mut Frame, at: At<'_>, n: i64) {
+    let mut bins = |side: &str, count: i32, lo: f64, width: f64, height: &dyn Fn(f64) -> f64| {
+        for i in 0..count {
+            let left = lo + f64::from(i) * width;
+            let n = (n as f64 * height(left + width / 2.0)) as i64;
+            let mut row = at.key();
+            row.extend([Cell::from(side), Cell::Real(left), Cell::Real(left + width), Cell::Int(n)]);
+            frame.push(row);
+        }
+    };
+    bins("original", 50, 0.0, 0.02, &|x| 0.08 * (1.0 - x) * (1.0 - x) + 0.012 * x);
+    bins("counterfactual", 50, 0.0, 0.02, &|x| 0.07 * (1.0 - x) * (1.0 - x) + 0.017 * x);
+    bins("change", 80, -1.0, 0.025, &|x| if x.abs() < 0.33 { 0.21 / (1.0 + 150.0 * (x + 0.04) * (x + 0.04)) } else { 0.0 });
+}
+
+impl Sample {
+    fn write(&self, folder: &Path) {
+        let tables = folder.join("tables");
+        fs::create_dir_all(&tables).unwrap();
+        let (mut metrics, mut counts, mut shifts, mut groups) =
+            (Frame::new(&METRICS), Frame::new(&COUNTS), Frame::new(&SCORE_SHIFT), Frame::new(&GROUPS));
+        for model in &self.models {
+            for (s, (set, _)) in self.sets.iter().enumerate() {
+                let mut total = Eccm::default();
+                for (f, from) in self.groups.iter().enumerate() {
+                    for (t, to) in self.groups.iter().enumerate().filter(|(t, _)| *t != f) {
+                        let cells = (self.cells)(s, f, t);
+                        let at = At { model, set, scope: "direction", from, to };
+                        measure_switches(&mut metrics, at, &cells);
+                        count_cells(&mut counts, at, &cells, self.labelled);
+                        shift(&mut shifts, at, cells.iter().flatten().flatten().sum());
+                        for (l, f, c) in (0..8).map(|i| (i / 4, i / 2 % 2, i % 2)) {
+                            total[l][f][c] += cells[l][f][c];
+                        }
+                        if f < t {
+                            for metric in ["sr", "nsr", "psr", "cmcc"] {
+                                let at = At { scope: "difference", ..at };
+                                push(&mut metrics, at, metric, "ccm", &Value::Number(-0.0421), 10, to);
+                            }
+                        }
+                    }
+                }
+                let at = At { model, set, scope: "total", from: "", to: "" };
+                measure_switches(&mut metrics, at, &total);
+                count_cells(&mut counts, at, &total, self.labelled);
+            }
+            self.write_groups(model, &mut metrics, &mut groups);
+        }
+        for frame in [&metrics, &counts, &shifts, &groups, &self.gates()] {
+            write_frame(&tables, frame).unwrap();
+        }
+        if self.left_out {
+            write_frame(&tables, &filters()).unwrap();
+            write_frame(&tables, &issues()).unwrap();
+        }
+        let manifest = serde_json::to_string_pretty(&self.manifest()).unwrap();
+        fs::write(folder.join("manifest.json"), manifest).unwrap();
+        fs::write(folder.join("job.resolved.yaml"), "cfaudit: 1\nname: adult-sex\ndata:\n  rows: {catalog: adult}\n  label: {column: income, positive: [\">50K\"], favourable: positive}\n").unwrap();
+    }
+
+    fn write_groups(&self, model: &str, metrics: &mut Frame, groups: &mut Frame) {
+        for (f, group) in self.groups.iter().enumerate() {
+            let cells = (self.cells)(0, f, usize::from(f == 0));
+            let of = |l: usize, p: usize| cells[l][p][0] + cells[l][p][1];
+            let (tn, fp, fn_, tp) = (of(0, 0), of(0, 1), of(1, 0), of(1, 1));
+            let n = tn + fp + fn_ + tp;
+            let at = At { model, set: "", scope: "group", from: group, to: "" };
+            let mut rates = vec![("pprev", tp + fp, n, "empty_group")];
+            if self.labelled {
+                rates.extend([
+                    ("prev", tp + fn_, n, "empty_group"),
+                    ("acc", tp + tn, n, "empty_group"),
+                    ("tpr", tp, tp + fn_, "no_actual_positive"),
+                ]);
+                rates.extend([
+                    ("tnr", tn, tn + fp, "no_actual_negative"),
+                    ("fpr", fp, tn + fp, "no_actual_negative"),
+                    ("ppv", tp, tp + fp, "no_predicted_positive"),
+                ]);
+                push(metrics, at, "f1", "performance", &Value::Number(0.712), n, "");
+                push(metrics, at, "mcc", "performance", &Value::Number(0.61), n, "");
+            }
+            for (metric, part, whole, reason) in rates {
+                push(metrics, at, metric, "performance", &Value::Rate(part, whole, reason), n, "");
+            }
+            let mut row = [model, "group of people", group, ""].map(Cell::from).to_vec();
+            row.extend([n, tp + fn_, tp + fp].map(Cell::from));
+            row.extend([0, 0, i64::from(self.left_out) * 3, 0].map(Cell::from));
+            groups.push(row);
+            for (t, to) in self.groups.iter().enumerate().skip(f + 1) {
+                let at = At { scope: "pair", to, ..at };
+                let gap = (t as f64 - f as f64) / 40.0 + 0.02;
+                for (metric, value) in [
+                    ("demp_difference", gap),
+                    ("di", 1.0 - gap),
+                    ("eodds", gap / 2.0),
+                    ("pprev_difference", gap),
+                    ("pprev_ratio", 1.0 + gap),
+                    ("f1_difference", -gap),
+                ] {
+                    push(metrics, at, metric, "group", &Value::Number(value), n, to);
+                }
+            }
+        }
+    }
+
+    fn gates(&self) -> Frame {
+        let mut frame = Frame::new(&GATES);
+        for (gate, verdict, level, metric, direction, decides) in &self.gates {
+            let (from, to) = direction.map_or((String::new(), String::new()), |(f, t)| (self.groups[f].clone(), self.groups[t].clone()));
+            let set = if *metric == "di" { "" } else { "flip" };
+            let skipped = *verdict == "skipped";
+            let number = |x: f64| if skipped { Cell::Null } else { Cell::Real(x) };
+            let scope = if *metric == "di" { "pair" } else { "direction" };
+            let mut row = [*gate, "group of people", &from, &to, scope, *verdict, *level, *metric, "gbm", set].map(Cell::from).to_vec();
+            row.extend([number(0.131), number(0.082), number(0.202), Cell::Real(0.1), "at_most, interval".into()]);
+            row.extend([if skipped { Cell::Null } else { Cell::Int(122) }, Cell::Int(50), Cell::Null]);
+            row.extend([
+                Cell::from(if skipped { "there is no baseline" } else { "the limit lies inside the interval" }),
+                Cell::Int(88),
+                Cell::Int(*decides),
+            ]);
+            frame.push(row);
+        }
+        frame
+    }
+
+    fn manifest(&self) -> Manifest {
+        let set = |(name, strategy): &(&str, &str)| SetWords {
+            name: (*name).to_owned(),
+            strategy: (*strategy).to_owned(),
+            knobs: if *strategy == "greedy" { vec!["condition_on: label".to_owned()] } else { Vec::new() },
+            attributes: vec!["group of people".to_owned()],
+        };
+        Manifest {
+            cfaudit: 1,
+            program: "0.1.0".to_owned(),
+            job: "adult-sex".to_owned(),
+            run: "7d0c1f".to_owned(),
+            job_hash: "ab".repeat(32),
+            stand_in: self.stand_in.then(|| "adult".to_owned()),
+            words: Words {
+                title: "Counterfactual fairness of the income model".to_owned(),
+                decision: Some("Grant a loan to people predicted to earn more than 50 000 a year".to_owned()),
+                owner: Some("credit-risk@example.org".to_owned()),
+                version: Some("2026.11".to_owned()),
+                rows_shown: 20,
+            },
+            label: self.labelled.then(|| LabelWords {
+                column: "income".to_owned(),
+                positive: vec![">50K".to_owned()],
+                negative: vec!["<=50K".to_owned()],
+                favourable_is_positive: self.favourable_is_positive,
+            }),
+            attributes: vec![AttributeWords {
+                name: "group of people".to_owned(),
+                groups: self.groups.clone(),
+                reference: self.groups[0].clone(),
+            }],
+            counterfactuals: self.sets.iter().map(set).collect(),
+            models: self
+                .models
+                .iter()
+                .map(|name| ModelWords {
+                    name: (*name).to_owned(),
+                    kind: "logistic".to_owned(),
+                    words: "Logistic regression on 12 columns, L2 penalty 1".to_owned(),
+                    threshold: "0.5".to_owned(),
+                    threshold_rule: "ge".to_owned(),
+                })
+                .collect(),
+            families: Vec::new(),
+            level: Some(0.95),
+            bootstrap_samples: 2000,
+            seed: 20_231_107,
+            rows: RowCounts { source: 48_842, kept: 45_222, trained: 30_162, audited: 16_281 },
+            row_id: "row number".to_owned(),
+            split: "column `split`: train trains, test is audited".to_owned(),
+            inputs: vec![InputFile {
+                what: "data".to_owned(),
+                path: "data/adult/adult.data".to_owned(),
+                sha256: "cd".repeat(32),
+                bytes: 3_974_305,
+            }],
+            sets: vec!["model_version=2026.11".to_owned()],
+            command: "cfaudit run jobs/adult.yaml --set model_version=2026.11".to_owned(),
+            tables: BTreeMap::from([("metrics".to_owned(), 1)]),
+            files: BTreeMap::from([("tables/metrics.parquet".to_owned(), "ef".repeat(32))]),
+        }
+    }
+}
+
+fn filters() -> Frame {
+    let mut frame = Frame::new(&FILTERS);
+    frame.push(vec![Cell::Int(1), "keep: hours-per-week above 0".into(), Cell::Int(48_842), Cell::Int(48_842)]);
+    frame.push(vec![Cell::Int(2), "missing: drop rows without occupation".into(), Cell::Int(48_842), Cell::Int(45_222)]);
+    frame
+}
+
+fn issues() -> Frame {
+    let mut frame = Frame::new(&ISSUES);
+    frame.push(vec![
+        "unknown-group".into(),
+        "warning".into(),
+        "sex".into(),
+        Cell::Int(7),
+        "rows of a group that the job does not name are left out".into(),
+    ]);
+    frame
+}
+
+fn glossary(id: &str) -> Option<GlossaryEntry> {
+    let (symbol, name, formula) = match id {
+        "sr" => ("SR", "switch rate", "(SP + SN) / N"),
+        "nsr" => ("NSR", "negative switch rate", "SN / (SN + CP)"),
+        "psr" => ("PSR", "positive switch rate", "SP / (SP + CN)"),
+        "di" => ("DI", "disparate impact", "PPREV_B / PPREV_A"),
+        "pprev" => ("PPREV", "predicted prevalence", "PP / N"),
+        "demp_difference" => ("DemP", "demographic parity difference", "PPREV_A - PPREV_B"),
+        "rmscd" => ("RMSCD", "root mean square counterfactual difference", "sqrt(mean((c - s)^2))"),
+        "unheard_of" => return None,
+        other => {
+            return Some(GlossaryEntry {
+                symbol: other.to_uppercase(),
+                name: format!("metric {other}"),
+                formula: "a / b".to_owned(),
+                ..GlossaryEntry::default()
+            });
+        }
+    };
+    Some(GlossaryEntry {
+        id: id.to_owned(),
+        symbol: symbol.to_owned(),
+        name: name.to_owned(),
+        family: "ccm".to_owned(),
+        formula: formula.to_owned(),
+        reading: "Share of predictions that are otherwise in the counterfactual world.".to_owned(),
+        range: "0 to 1".to_owned(),
+        ideal: "0".to_owned(),
+        undefined_when: "nobody is counted".to_owned(),
+        source: "Towards Counterfactual Group Fairness, section 2.3".to_owned(),
+    })
+}
+
+/// The page of a sample; it must hold what every page holds. Thin spaces are plain ones in the result.
+fn page(name: &str, sample: &Sample) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    sample.write(folder.path());
+    let html = render(folder.path(), None, &glossary).unwrap();
+    assert_eq!(html, render(folder.path(), None, &glossary).unwrap(), "same folder, same bytes");
+    if let Some(pages) = std::env::var_os("CFAUDIT_PAGES") {
+        fs::write(Path::new(&pages).join(format!("{name}.html")), &html).unwrap();
+    }
+    well_formed(&html);
+    assert!(html.len() < 1_000_000, "{name}: {} bytes", html.len());
+    let findings = &html[html.find(r#"id="findings""#).unwrap()..html.find(r#"id="left-out""#).unwrap()];
+    let findings = &findings[..findings.find("</section>").unwrap()];
+    assert!(findings.matches("<li>").count() <= 7, "at most seven findings");
+    for word in ["significant", "bias", "caused", "discriminat"] {
+        assert!(!findings.contains(word), "{word}");
+    }
+    html.replace('\u{202f}', " ")
+}
+
+/// Tags close in order, ids are unique, links lead somewhere, headings go down step by step, nothing runs and nothing is fetched.
+fn well_formed(html: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    let (mut ids, mut links, mut labels, mut last_heading) = (BTreeSet::new(), Vec::new(), Vec::new(), 0);
+    for piece in html.split('<').skip(1) {
+        let (tag, _) = piece.split_once('>').expect("a tag ends");
+        if tag.starts_with('!') {
+            continue;
+        }
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name), "closing tags match");
+            continue;
+        }
+        let name = tag.split([' ', '/']).next().unwrap_or_default();
+        assert!(!["script", "img", "link", "iframe", "object"].contains(&name), "{tag}");
+        if let Some(level) = name.strip_prefix('h').and_then(|l| l.parse::<u8>().ok()) {
+            assert!(level <= last_heading + 1, "heading {level} after {last_heading}");
+            last_heading = level;
+        }
+        for attribute in tag.split('"').collect::<Vec<_>>().chunks(2) {
+            let [key, value] = attribute else { continue };
+            match key.trim_start_matches(name).trim().trim_end_matches('=') {
+                "id" => assert!(ids.insert(*value), "id {value} stands twice"),
+                "href" => links.push(value.strip_prefix('#').expect("links stay on the page")),
+                "aria-labelledby" => labels.extend(value.split(' ')),
+                key => assert!(!key.starts_with("on") && key != "src" && key != "style", "{key}"),
+            }
+        }
+        if !tag.ends_with('/') && !["meta", "br"].contains(&name) {
+            open.push(name);
+        }
+        assert!(name != "table" || piece.starts_with("table"), "{tag}");
+    }
+    assert!(open.is_empty(), "{open:?}");
+    for target in links.into_iter().chain(labels) {
+        assert!(ids.contains(target), "nothing has the id {target}");
+    }
+    assert_eq!(html.matches("<h1>").count(), 1);
+    assert_eq!(html.matches("<table").count(), html.matches("<caption").count());
+    assert_eq!(html.matches("<svg").count(), html.matches(r#"role="img""#).count() + html.matches(r#"aria-hidden="true""#).count());
+    for text in ["<main", "<nav", "<header", "<footer", r#"lang="en""#, r##"class="skip" href="#main""##] {
+        assert!(html.contains(text), "{text}");
+    }
+}
+
+/// The words of a piece of the page, without tags.
+fn words(html: &str) -> String {
+    let mut text = String::new();
+    for piece in html.split('<') {
+        let (tag, words) = piece.split_once('>').unwrap_or(("", piece));
+        let name = tag.trim_start_matches('/').split(' ').next().unwrap_or_default();
+        if !["bdi", "code", "a", "b", "span"].contains(&name) {
+            text.push(' ');
+        }
+        text.push_str(words);
+    }
+    text.replace("&gt;", ">").replace("&#x2f;", "/").replace("&#x27;", "'").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn section(html: &str, id: &str) -> String {
+    let start = html.find(&format!(r#"<section id="{id}""#)).unwrap_or_else(|| panic!("no section {id}"));
+    let end = html[start..].find("</section>").expect("the section ends");
+    words(&html[start..start + end])
+}
+
+#[test]
+fn two_groups_in_words_and_numbers() {
+    let html = page("two-groups", &two_groups());
+    let verdict = section(&html, "verdict");
+    assert!(
+        verdict.contains("Inconclusive Of 4 gates: 1 inconclusive; 1 passed; 1 not judged; 1 not passed, but set to warn only."),
+        "{verdict}"
+    );
+    assert!(verdict.find("women-keep-approvals") < verdict.find("four-fifths") && verdict.contains("13.1 % 8.2 to 20.2"));
+    assert!(verdict.contains("negative switch rate NSR, Female → Male"), "{verdict}");
+    let findings = section(&html, "findings");
+    assert!(
+        findings.contains("Of 122 people in group Female with the favourable decision, 16 (13.1 %; 95 % interval 8.2 to 20.2) would lose it if the record said Male (set flip (naive), model gbm). By this measure the group at a disadvantage is Male."),
+        "{findings}"
+    );
+    assert!(findings.contains("The other way: of 191 people in group Male with the favourable decision, 13 (6.81 %; 95 % interval 4.02 to 11.30) would lose it if the record said Female"));
+    assert!(findings.contains("had they been in group"), "{findings}");
+    let switches = section(&html, "switches");
+    assert!(switches.contains("it says what the model does with the column itself and nothing about columns that follow from it"));
+    assert!(switches.contains("TSN 7 7.95 %") && switches.contains("SN 16 13.1 %"), "{switches}");
+    let left_out = section(&html, "left-out");
+    assert!(
+        left_out.contains("missing: drop rows without occupation 48 842 45 222 3620 (7.41 %)")
+            && left_out.contains("unknown-group warning sex 7"),
+        "{left_out}"
+    );
+    assert!(section(&html, "method").contains("negative switch rate NSR SN / (SN + CP)"));
+    assert!(html.contains(r#"<span class="number">8</span> Provenance"#));
+    assert!(!html.contains("tand-in data"));
+}
+
+#[test]
+fn favourable_words_turn_with_the_label() {
+    let html = page("favourable-negative", &Sample { favourable_is_positive: false, ..two_groups() });
+    let findings = section(&html, "findings");
+    assert!(findings.contains("Favourable means predicted negative, that is, not: income is >50K."), "{findings}");
+    assert!(findings.contains("with the favourable decision, 50 (5.97 %; 95 % interval 4.55 to 7.78) would lose it"), "{findings}");
+    assert!(findings.contains("without the favourable decision"), "{findings}");
+}
+
+#[test]
+fn without_labels_words_are_neutral() {
+    let html = page("no-label", &Sample { labelled: false, ..two_groups() });
+    let findings = section(&html, "findings");
+    assert!(
+        findings.contains("Of 122 people in group Female predicted positive, 16") && findings.contains("would be predicted negative if"),
+        "{findings}"
+    );
+    assert!(!findings.contains("favourable"));
+    assert!(!html.contains("ECCM: split"));
+}
+
+#[test]
+fn no_gate_asked_and_nothing_left_out() {
+    let html = page("no-gates", &Sample { gates: Vec::new(), left_out: false, ..two_groups() });
+    assert!(section(&html, "verdict").contains("No gate was asked The job sets no limits"));
+    assert!(section(&html, "left-out").contains("Nothing: no row was lost"));
+}
+
+#[test]
+fn verdicts() {
+    let gate = |verdict, level| ("g", verdict, level, "nsr", None, 1);
+    for (gates, word) in [
+        (vec![gate("pass", "fail")], "Pass"),
+        (vec![gate("fail", "fail")], "Fail"),
+        (vec![gate("fail", "warn")], "Warn"),
+        (vec![gate("inconclusive", "fail")], "Inconclusive"),
+        (vec![gate("skipped", "fail")], "No gate was judged"),
+        (
+            vec![
+                ("a", "pass", "fail", "nsr", None, 1),
+                ("b", "inconclusive", "fail", "nsr", None, 1),
+                ("c", "fail", "fail", "nsr", None, 1),
+            ],
+            "Fail",
+        ),
+    ] {
+        let html = page("verdict", &Sample { gates, ..two_groups() });
+        assert!(html.contains(&format!("<p><strong>{word}</strong>")), "{word}");
+    }
+}
+
+#[test]
+fn nothing_switches() {
+    let html = page("still", &Sample { cells: still, ..two_groups() });
+    let findings = section(&html, "findings");
+    assert!(
+        findings.contains("No decision changed in any of the 2 comparisons of set, model and attribute: 0 of 2044 counterfactuals"),
+        "{findings}"
+    );
+    assert!(!findings.contains("would lose"));
+}
+
+#[test]
+fn few_cases_and_undefined_values_are_said() {
+    let html = page("thin", &Sample { cells: thin, ..two_groups() });
+    let findings = section(&html, "findings");
+    assert!(findings.contains("Too few to tell: 3 of 7 people in group Male with the favourable decision would lose it"), "{findings}");
+    assert!(findings.contains("Not defined: how many people with the favourable decision would lose it for Female → Male, because nobody is predicted positive"), "{findings}");
+    let left_out = section(&html, "left-out");
+    assert!(left_out.contains("negative switch rate NSR nobody is predicted positive 2 Female → Male"), "{left_out}");
+    assert!(!html.contains("NaN"));
+}
+
+#[test]
+fn stand_in_data_are_marked_in_every_section() {
+    let html = page("stand-in", &Sample { stand_in: true, ..two_groups() });
+    assert_eq!(html.matches("Stand-in data: not about real people").count(), html.matches("<section").count() + 1);
+}
+
+#[test]
+fn five_groups() {
+    let sample =
+        Sample { groups: names(&["White", "Black", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other"]), cells: spread, ..two_groups() };
+    let html = page("five-groups", &sample);
+    assert_eq!(html.matches(r#"<div class="direction""#).count(), 40, "20 directions in each of two sets");
+    assert!(section(&html, "switches").contains("from the group of the row to the group of the column's number"));
+}
+
+#[test]
+fn twenty_groups_stay_below_a_megabyte() {
+    let groups = (0..20).map(|i| format!("{i:02}{}", "x".repeat(198))).collect();
+    let sets = vec![("flip", "naive"), ("typical", "greedy"), ("world", "plausible")];
+    let html = page("twenty-wide", &Sample { groups, sets, cells: spread, models: vec!["gbm", "logistic", "forest"], ..two_groups() });
+    assert!(section(&html, "switches").contains("Shown are the 7 of 380 ordered pairs of groups with the highest switch rates"));
+    let few = page(
+        "twenty-short",
+        &Sample { groups: (1..=20).map(|i| format!("g{i}")).collect(), sets: vec![("flip", "naive")], cells: spread, ..two_groups() },
+    );
+    assert!(section(&few, "switches").contains("Shown are the 20 of 380 ordered pairs"));
+}
+
+#[test]
+fn hostile_text_is_only_text() {
+    let groups = names(&["<script>alert(1)</script>", "\"' onload=x \u{202e}elaM\u{0}", "{{ 7 * 7 }}", ""]);
+    let groups = groups.into_iter().map(|g| if g.is_empty() { "é".repeat(200) } else { g }).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let sample =
+        Sample { groups, cells: spread, gates: vec![("<b>gate</b>", "fail", "fail", "unheard_of", Some((0, 1)), 1)], ..two_groups() };
+    sample.write(folder.path());
+    let evil = |id: &str| glossary(id).map(|e| GlossaryEntry { name: "</dt><script>".to_owned(), formula: "a < b & c".to_owned(), ..e });
+    let html = render(folder.path(), Some("</title><script>alert(2)</script>\u{1b}"), &evil).unwrap();
+    well_formed(&html);
+    if let Some(pages) = std::env::var_os("CFAUDIT_PAGES") {
+        fs::write(Path::new(&pages).join("hostile.html"), &html).unwrap();
+    }
+    assert!(!html.contains("<script") && !html.contains("\u{202e}") && !html.contains('\u{0}') && !html.contains('\u{1b}'));
+    assert!(html.contains("&lt;script&gt;alert(1)") && html.contains("[U+202E]elaM\u{2400}") && html.contains("{{ 7 * 7 }}"));
+    assert!(html.contains(&"é".repeat(200)), "names are cut to the eye only");
+    assert!(html.contains("unheard_of"), "a metric without an entry is called by its id");
+}
+
+#[test]
+fn the_page_does_not_depend_on_files_written_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let sample = two_groups();
+    sample.write(folder.path());
+    let before = render(folder.path(), None, &glossary).unwrap();
+    let mut manifest = sample.manifest();
+    for file in ["report.html", "summary.json", "rows/outcomes.parquet", "exports/junit.xml"] {
+        manifest.files.insert(file.to_owned(), "12".repeat(32));
+    }
+    fs::write(folder.path().join("manifest.json"), serde_json::to_string(&manifest).unwrap()).unwrap();
+    assert_eq!(before, render(folder.path(), None, &glossary).unwrap());
+}
+
+#[test]
+fn a_folder_without_numbers_still_gives_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("manifest.json"), serde_json::to_string(&Manifest::default()).unwrap()).unwrap();
+    fs::write(folder.path().join("job.resolved.yaml"), "").unwrap();
+    let html = render(folder.path(), None, &glossary).unwrap();
+    well_formed(&html);
+    assert!(section(&html, "findings").contains("There is nothing to say"));
+    assert!(html.contains(r#"<span class="number">5</span> Provenance"#), "headings are numbered by what is there");
+}
+
+#[test]
+fn damaged_folders_are_errors_with_a_hint() {
+    let folder = tempfile::tempdir().unwrap();
+    let message = |folder: &Path| render(folder, None, &glossary).unwrap_err().to_string();
+    assert!(message(folder.path()).contains("hint: name a folder that `cfaudit run` has finished"));
+    fs::write(folder.path().join("manifest.json"), "{\"cfaudit\": 1").unwrap();
+    assert!(message(folder.path()).contains("hint: the file was changed"));
+    two_groups().write(folder.path());
+    let def: &TableDef = &METRICS;
+    fs::write(folder.path().join("tables").join(format!("{}.parquet", def.name)), "not parquet").unwrap();
+    assert!(message(folder.path()).contains("metrics.parquet"));
+}

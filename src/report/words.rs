@@ -1,0 +1,162 @@
+//! Sentences whose parts know what they are: names from the data are set apart from our own words, so that they can be isolated.
+
+use minijinja::context;
+use minijinja::value::Value;
+
+/// A part of a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Span {
+    /// Our own words.
+    Text(String),
+    /// A name from data or job: shown in isolation, cut to the eye where it is long.
+    Name(String),
+    /// Words that the job, the data or a file path brings: shown in isolation, never cut.
+    Quote(String),
+    /// A word of tables, job or command line.
+    Code(String),
+    /// The number that matters.
+    Strong(String),
+    /// A link to a place on the page; `to` says in print where that is.
+    Link { text: String, href: String, to: String },
+    /// A drawing beside words that say the same.
+    Drawing(String),
+}
+
+/// A sentence or a phrase.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Words(Vec<Span>);
+
+impl Words {
+    /// No words yet.
+    pub(super) fn new() -> Self {
+        Words::default()
+    }
+
+    fn with(mut self, span: Span) -> Self {
+        self.0.push(span);
+        self
+    }
+
+    /// Adds our own words.
+    pub(super) fn text(self, text: impl Into<String>) -> Self {
+        self.with(Span::Text(text.into()))
+    }
+
+    /// Adds a name from data or job.
+    pub(super) fn name(self, name: impl Into<String>) -> Self {
+        self.with(Span::Name(name.into()))
+    }
+
+    /// Adds words that the job, the data or a file path brings.
+    pub(super) fn quote(self, quote: impl Into<String>) -> Self {
+        self.with(Span::Quote(quote.into()))
+    }
+
+    /// Adds a word of tables, job or command line.
+    pub(super) fn code(self, code: impl Into<String>) -> Self {
+        self.with(Span::Code(code.into()))
+    }
+
+    /// Adds what matters.
+    pub(super) fn strong(self, text: impl Into<String>) -> Self {
+        self.with(Span::Strong(text.into()))
+    }
+
+    /// Adds a link to `#anchor`, which stands in the section titled `to`.
+    pub(super) fn link(self, text: impl Into<String>, anchor: &str, to: &str) -> Self {
+        self.with(Span::Link { text: text.into(), href: format!("#{anchor}"), to: to.to_owned() })
+    }
+
+    /// Adds a drawing of [`crate::report::chart`].
+    pub(super) fn drawing(self, svg: String) -> Self {
+        self.with(Span::Drawing(svg))
+    }
+
+    /// Adds other words.
+    pub(super) fn and(mut self, other: Words) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    /// A direction: `A → B`.
+    pub(super) fn direction(from: &str, to: &str) -> Self {
+        Words::new().name(from).text(" \u{2192} ").name(to)
+    }
+
+    /// The words alone, for labels of drawings and regions.
+    pub(super) fn plain(&self) -> String {
+        self.0
+            .iter()
+            .map(|span| match span {
+                Span::Text(text)
+                | Span::Name(text)
+                | Span::Quote(text)
+                | Span::Code(text)
+                | Span::Strong(text)
+                | Span::Link { text, .. } => text.as_str(),
+                Span::Drawing(_) => "",
+            })
+            .collect()
+    }
+}
+
+impl From<&str> for Words {
+    fn from(text: &str) -> Self {
+        Words::new().text(text)
+    }
+}
+
+impl From<String> for Words {
+    fn from(text: String) -> Self {
+        Words::new().text(text)
+    }
+}
+
+impl From<&Words> for Value {
+    fn from(words: &Words) -> Self {
+        words
+            .0
+            .iter()
+            .map(|span| match span {
+                Span::Text(text) => context!(kind => "text", text => text),
+                Span::Name(text) => context!(kind => "name", text => text, long => text.chars().count() > 28),
+                Span::Quote(text) => context!(kind => "name", text => text, long => false),
+                Span::Code(text) => context!(kind => "code", text => text),
+                Span::Strong(text) => context!(kind => "strong", text => text),
+                Span::Link { text, href, to } => context!(kind => "link", text => text, href => href, to => to),
+                Span::Drawing(svg) => context!(kind => "drawing", text => svg),
+            })
+            .collect()
+    }
+}
+
+/// Text in which nothing can hide: control characters become their pictures (U+2400 and on), marks that turn the direction of
+/// what follows become `[U+202E]` and the like. Line ends and tabs stay.
+pub(super) fn visible(text: &str) -> std::borrow::Cow<'_, str> {
+    let hides = |c: char| (c.is_control() && !matches!(c, '\n' | '\t')) || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if !text.contains(hides) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match u32::from(c) {
+            code @ 0..0x20 if hides(c) => shown.extend(char::from_u32(0x2400 + code)),
+            0x7f => shown.push('\u{2421}'),
+            code if hides(c) => shown.push_str(&format!("[U+{code:04X}]")),
+            _ => shown.push(c),
+        }
+    }
+    shown.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::visible;
+
+    #[test]
+    fn nothing_hides() {
+        assert_eq!(visible("plain, naïve\n\ttext"), "plain, naïve\n\ttext");
+        assert_eq!(visible("a\0b\u{1b}[31m\r\u{7f}\u{85}"), "a\u{2400}b\u{241b}[31m\u{240d}\u{2421}[U+0085]");
+        assert_eq!(visible("\u{202e}elaM\u{202c}"), "[U+202E]elaM[U+202C]");
+    }
+}
