@@ -1,0 +1,230 @@
+//! Verbs and flags of the command line.
+//!
+//! Flags that cannot change a number may also come from `CFAUDIT_THREADS`, `CFAUDIT_MEMORY`, `CFAUDIT_CACHE`, `CFAUDIT_LOG` and
+//! `CFAUDIT_DATA`; no other variable is read.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Audits classifiers for counterfactual fairness: would this person have got another decision, had they belonged to another group?
+#[derive(Debug, Parser)]
+#[command(name = "cfaudit", version, max_term_width = 110, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Run a job: prepare, generate, score, measure, judge, report
+    Run(RunArgs),
+    /// Find all problems of a job at once, each with file, line, column and a hint
+    Check(CheckArgs),
+    /// Explain a metric, stage, table, column, exit status or error code
+    Explain {
+        /// The word to explain; without it, all words are listed.
+        word: Option<String>,
+    },
+    /// Print the JSON Schema of job files, manifest or summary, or the description of the tables
+    Schema {
+        /// Which schema.
+        #[arg(value_enum, default_value_t = SchemaOf::Job)]
+        of: SchemaOf,
+    },
+    /// Render report.html again from the tables of an output folder
+    Report {
+        /// The output folder.
+        dir: PathBuf,
+        /// Another title.
+        #[arg(long)]
+        title: Option<String>,
+    },
+}
+
+/// What `cfaudit schema` prints.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum SchemaOf {
+    /// JSON Schema of job files.
+    Job,
+    /// JSON Schema of manifest.json.
+    Manifest,
+    /// JSON Schema of summary.json and of the summary line.
+    Summary,
+    /// Description of the result tables.
+    Tables,
+}
+
+/// `cfaudit run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The job file.
+    pub(crate) job: PathBuf,
+    /// The output folder; `outputs/<name of the job>` where left out.
+    #[arg(long)]
+    pub(crate) out: Option<PathBuf>,
+    /// Stop after this stage: prepare, split, train, generate, score, count, measure, gate, report.
+    #[arg(long, value_name = "STAGE")]
+    pub(crate) until: Option<String>,
+    /// Run this stage again even where its result is cached.
+    #[arg(long, value_name = "STAGE")]
+    pub(crate) force: Option<String>,
+    /// Whether gates decide the exit status.
+    #[arg(long, value_enum, default_value_t = Gates::Enforce)]
+    pub(crate) gates: Gates,
+    /// Replace an output folder that belongs to another job.
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// Write the summary line to this file as well.
+    #[arg(long, value_name = "F")]
+    pub(crate) summary_file: Option<PathBuf>,
+    /// Flags shared by the verbs that read a job.
+    #[command(flatten)]
+    pub(crate) job_flags: JobFlags,
+}
+
+/// `cfaudit check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The job file.
+    pub(crate) job: PathBuf,
+    /// Look at the job alone, not at its data.
+    #[arg(long)]
+    pub(crate) no_data: bool,
+    /// Print the job as it would be run: includes merged, variables filled, defaults written out.
+    #[arg(long)]
+    pub(crate) resolved: bool,
+    /// Print the problems as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Flags shared by the verbs that read a job.
+    #[command(flatten)]
+    pub(crate) job_flags: JobFlags,
+}
+
+/// Flags of every verb that reads a job.
+#[derive(Debug, Args)]
+pub(crate) struct JobFlags {
+    /// Set a declared variable (`NAME=VALUE`) or any value by its full path (`gates.four-fifths.level=fail`).
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Number of threads; all cores where left out.
+    #[arg(long, env = "CFAUDIT_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// Memory to stay within, such as `2GiB` or `500MB`: rows in flight are cut down to it.
+    #[arg(long, env = "CFAUDIT_MEMORY", value_name = "SIZE", value_parser = parse_memory)]
+    pub(crate) memory: Option<u64>,
+    /// Folder of cached stage results, or `off`; `outputs/.cache` where left out.
+    #[arg(long, env = "CFAUDIT_CACHE", value_name = "DIR|off")]
+    pub(crate) cache: Option<PathBuf>,
+    /// Folder of public data sets, one subfolder each.
+    #[arg(long, env = "CFAUDIT_DATA", value_name = "DIR", default_value = "data")]
+    pub(crate) data_dir: PathBuf,
+    /// Rows in a batch; a multiple of 1024.
+    #[arg(long, hide = true, value_name = "N", value_parser = parse_batch_rows)]
+    pub(crate) batch_rows: Option<usize>,
+    /// How to log.
+    #[command(flatten)]
+    pub(crate) log: LogFlags,
+}
+
+/// How to log.
+#[derive(Debug, Args)]
+pub(crate) struct LogFlags {
+    /// Print nothing but problems.
+    #[arg(long, short, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Print also what was found in the cache.
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+    /// Form of the log on stderr.
+    #[arg(long, env = "CFAUDIT_LOG", value_enum, default_value_t = LogForm::Text)]
+    pub(crate) log: LogForm,
+    /// Write the log to this file as well, as JSON lines.
+    #[arg(long, value_name = "F")]
+    pub(crate) log_file: Option<PathBuf>,
+    /// Colours on stderr.
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub(crate) color: Color,
+}
+
+/// Form of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogForm {
+    /// Lines for people.
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// Colours on stderr.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Whether gates decide the exit status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Gates {
+    /// They do.
+    Enforce,
+    /// They are judged and shown, and the exit status stays 0.
+    Report,
+}
+
+fn parse_memory(text: &str) -> Result<u64, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "kb" => 1000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "kib" | "k" => 1 << 10,
+        "mib" | "m" => 1 << 20,
+        "gib" | "g" => 1 << 30,
+        _ => return Err(format!("`{unit}` is no unit of memory; write MiB, GiB, MB or GB")),
+    };
+    let number: f64 = number.parse().map_err(|_| format!("`{text}` is no size; write for instance 2GiB"))?;
+    let bytes = number * factor as f64;
+    if bytes < (64 << 20) as f64 {
+        return Err(format!("`{text}` is too little; cfaudit needs at least 64MiB"));
+    }
+    Ok(bytes as u64)
+}
+
+fn parse_batch_rows(text: &str) -> Result<usize, String> {
+    let rows: usize = text.parse().map_err(|_| format!("`{text}` is no number of rows"))?;
+    if rows == 0 || !rows.is_multiple_of(cfaudit::table::io::BLOCK_ROWS) {
+        return Err(format!("`{rows}` is no multiple of {}", cfaudit::table::io::BLOCK_ROWS));
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cli, parse_memory};
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_of_memory() {
+        assert_eq!(parse_memory("2GiB"), Ok(2 << 30));
+        assert_eq!(parse_memory("1.5GB"), Ok(1_500_000_000));
+        assert_eq!(parse_memory("300 MB"), Ok(300_000_000));
+        for bad in ["", "lots", "2 parsecs", "1MB", "-3GiB"] {
+            assert!(parse_memory(bad).is_err(), "{bad}");
+        }
+    }
+}

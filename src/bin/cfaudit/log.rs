@@ -1,0 +1,189 @@
+//! Log lines: tracing events of a run as text for people or as JSON objects, to stderr, to a file, and kept for `logs/run.jsonl`.
+//!
+//! Every event of a run becomes one tracing event with the fields `event` (its dotted name) and `data` (its fields as JSON); the layers
+//! here turn that into lines. JSON lines hold `ts, level, event, job, run` and the event's own fields, flat.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use cfaudit::error::{Error, Result};
+use cfaudit::exec::event::utc_text;
+use serde_json::{Map, Value};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::{Context, SubscriberExt};
+use tracing_subscriber::registry::Registry;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::args::{LogFlags, LogForm};
+
+/// What all lines of a run share, known once the job is read.
+#[derive(Debug, Default)]
+pub(crate) struct Identity {
+    /// Name of the job.
+    pub(crate) job: String,
+    /// Id of the run.
+    pub(crate) run: String,
+}
+
+/// The lines kept for `logs/run.jsonl`, and the identity that lines carry.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Journal {
+    lines: Arc<Mutex<Vec<u8>>>,
+    identity: Arc<Mutex<Identity>>,
+}
+
+impl Journal {
+    /// Names job and run for the lines from here on.
+    pub(crate) fn identify(&self, job: &str, run: &str) {
+        let mut identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner);
+        *identity = Identity { job: job.to_owned(), run: run.to_owned() };
+    }
+
+    /// The lines so far.
+    pub(crate) fn lines(&self) -> Vec<u8> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Where text lines go: above the bars on a terminal, else plainly to stderr.
+pub(crate) trait Lines: Send + Sync {
+    /// Writes one line.
+    fn line(&self, text: &str);
+}
+
+/// Sets up logging for the process.
+///
+/// # Errors
+/// The log file cannot be opened.
+pub(crate) fn start(flags: &LogFlags, lines: Arc<dyn Lines>, journal: &Journal, on_terminal: bool) -> Result<()> {
+    let level = if flags.quiet {
+        Level::WARN
+    } else if flags.verbose {
+        Level::DEBUG
+    } else {
+        Level::INFO
+    };
+    let console = LineLayer { level, form: flags.log, times: !on_terminal, sink: Sink::Lines(lines), journal: journal.clone() };
+    let kept = LineLayer { level: Level::DEBUG, form: LogForm::Json, times: true, sink: Sink::Journal, journal: journal.clone() };
+    let file = match &flags.log_file {
+        Some(path) => Some(LineLayer {
+            level: Level::DEBUG,
+            form: LogForm::Json,
+            times: true,
+            sink: Sink::File(Mutex::new(open_log(path)?)),
+            journal: journal.clone(),
+        }),
+        None => None,
+    };
+    // A second call finds the first one's subscriber; it happens in no run.
+    let _ = Registry::default().with(console).with(kept).with(file).try_init();
+    Ok(())
+}
+
+fn open_log(path: &Path) -> Result<File> {
+    File::options().create(true).append(true).open(path).map_err(|e| Error::io("open the log file", path, &e))
+}
+
+enum Sink {
+    Lines(Arc<dyn Lines>),
+    File(Mutex<File>),
+    Journal,
+}
+
+struct LineLayer {
+    level: Level,
+    form: LogForm,
+    times: bool,
+    sink: Sink,
+    journal: Journal,
+}
+
+#[derive(Default)]
+struct Fields {
+    event: String,
+    text: String,
+    data: Map<String, Value>,
+}
+
+impl Visit for Fields {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        match field.name() {
+            "event" => value.clone_into(&mut self.event),
+            "text" => value.clone_into(&mut self.text),
+            "data" => {
+                if let Ok(Value::Object(map)) = serde_json::from_str(value) {
+                    self.data = map;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.record_str(field, &format!("{value:?}"));
+    }
+}
+
+impl<S: Subscriber> Layer<S> for LineLayer {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let metadata = event.metadata();
+        if !metadata.target().starts_with("cfaudit") || *metadata.level() > self.level {
+            return;
+        }
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let line = match self.form {
+            LogForm::Text => self.text_line(*metadata.level(), &fields),
+            LogForm::Json => self.json_line(*metadata.level(), fields),
+        };
+        match &self.sink {
+            Sink::Lines(lines) => lines.line(&line),
+            Sink::File(file) => {
+                let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+                // A full disk must not stop the run that it logs; the run itself will say so when it writes.
+                let _ = writeln!(file, "{line}");
+            }
+            Sink::Journal => {
+                let mut lines = self.journal.lines.lock().unwrap_or_else(PoisonError::into_inner);
+                lines.extend_from_slice(line.as_bytes());
+                lines.push(b'\n');
+            }
+        }
+    }
+}
+
+impl LineLayer {
+    fn text_line(&self, level: Level, fields: &Fields) -> String {
+        let mut line = String::new();
+        if self.times {
+            line.push_str(&utc_text(SystemTime::now()));
+            line.push(' ');
+        }
+        if level <= Level::WARN && !fields.text.starts_with("error") && !fields.text.starts_with("warning") {
+            line.push_str(if level == Level::ERROR { "error: " } else { "warning: " });
+        }
+        line.push_str(&fields.text);
+        line
+    }
+
+    fn json_line(&self, level: Level, fields: Fields) -> String {
+        let mut line = Map::new();
+        line.insert("ts".into(), utc_text(SystemTime::now()).into());
+        line.insert("level".into(), level.as_str().to_ascii_lowercase().into());
+        line.insert("event".into(), fields.event.into());
+        {
+            let identity = self.journal.identity.lock().unwrap_or_else(PoisonError::into_inner);
+            line.insert("job".into(), identity.job.clone().into());
+            line.insert("run".into(), identity.run.clone().into());
+        }
+        line.extend(fields.data);
+        line.insert("text".into(), fields.text.into());
+        Value::Object(line).to_string()
+    }
+}

@@ -1,0 +1,296 @@
+//! The command line: parse, dispatch, print, exit status. The only code that prints or exits.
+
+#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
+
+mod args;
+mod log;
+mod progress;
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use cfaudit::error::{Error, Exit, Problem, Result, Signal};
+use cfaudit::exec::cancel::Cancel;
+use cfaudit::exec::event::{Event, Observer};
+use cfaudit::exec::folder::Published;
+use cfaudit::pipeline::{self, Record, Settings};
+use cfaudit::spec::check::{self, CheckedJob};
+use cfaudit::table::manifest::{Manifest, Summary};
+use cfaudit::{explain, spec};
+use clap::Parser;
+use serde_json::json;
+
+use crate::args::{CheckArgs, Cli, Color, Gates, JobFlags, RunArgs, SchemaOf, Verb};
+use crate::log::Journal;
+use crate::progress::Console;
+
+fn main() -> ExitCode {
+    // clap prints its own help and errors, and ends with 0 or 2.
+    let cli = Cli::parse();
+    let result = match cli.verb {
+        Verb::Run(args) => run(&args),
+        Verb::Check(args) => check(&args),
+        Verb::Explain { word } => explain_word(word.as_deref()),
+        Verb::Schema { of } => schema(of),
+        Verb::Report { dir, title } => pipeline::folder::render_again(&dir, title.as_deref()).map(|()| Exit::Done),
+    };
+    let exit = result.unwrap_or_else(|error| {
+        complain(&error);
+        error.exit()
+    });
+    ExitCode::from(exit.code())
+}
+
+fn complain(error: &Error) {
+    // Nobody listens any more where this fails.
+    let _ = writeln!(io::stderr().lock(), "{error}");
+}
+
+/// Prints a result; a reader that went away is no failure.
+fn print(text: &str) -> Result<()> {
+    match io::stdout().lock().write_all(text.as_bytes()).and_then(|()| io::stdout().lock().flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Error::io("write", Path::new("standard output"), &e)),
+        _ => Ok(()),
+    }
+}
+
+fn read_job(file: &Path, flags: &JobFlags) -> Result<CheckedJob> {
+    check::read(file, &flags.set, &pipeline::measuring::catalog())
+}
+
+fn settings(job: &Path, flags: &JobFlags) -> Settings {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cache = match &flags.cache {
+        Some(path) if path.as_os_str() == "off" => None,
+        Some(path) => Some(path.clone()),
+        None => Some(PathBuf::from("outputs/.cache")),
+    };
+    Settings {
+        job_file: job.to_string_lossy().into_owned(),
+        out: None,
+        cache,
+        data_dir: flags.data_dir.clone(),
+        threads: flags.threads.map_or(cores, usize::from),
+        memory: flags.memory,
+        batch_rows: flags.batch_rows,
+        until: None,
+        force: None,
+        gates_report_only: false,
+        replace: false,
+    }
+}
+
+/// The journal as the pipeline sees it.
+struct Kept(Journal);
+
+impl Record for Kept {
+    fn identify(&self, job: &str, run: &str) {
+        self.0.identify(job, run);
+    }
+
+    fn log_lines(&self) -> Vec<u8> {
+        self.0.lines()
+    }
+}
+
+/// A listener on the terminal, the log of the process, and the flag that signals raise.
+fn surroundings(flags: &JobFlags) -> Result<(Arc<Console>, Kept, Cancel)> {
+    let on_terminal = io::stderr().is_terminal();
+    let bars = on_terminal && !flags.log.quiet && flags.log.log == args::LogForm::Text;
+    let colors = match flags.log.color {
+        Color::Auto => on_terminal,
+        Color::Always => true,
+        Color::Never => false,
+    };
+    let console = Arc::new(Console::new(bars, colors));
+    let journal = Journal::default();
+    log::start(&flags.log, console.clone(), &journal, on_terminal)?;
+    let cancel = Cancel::default();
+    listen(&cancel)?;
+    Ok((console, Kept(journal), cancel))
+}
+
+/// Raises the flag on SIGINT and SIGTERM; a second signal ends the process at once.
+fn listen(cancel: &Cancel) -> Result<()> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let fail = |e: io::Error| Error::io("listen to", Path::new("signals"), &e);
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).map_err(fail)?;
+    let cancel = cancel.clone();
+    let listen = move || {
+        for (i, signal) in signals.forever().enumerate() {
+            cancel.raise(if signal == SIGINT { Signal::Interrupt } else { Signal::Terminate });
+            if i > 0 {
+                // The user insists; the cache and the output folder stand it.
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+            }
+        }
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(listen).map_err(fail).map(|_| ())
+}
+
+fn run(args: &RunArgs) -> Result<Exit> {
+    let started = Instant::now();
+    let (console, record, cancel) = surroundings(&args.job_flags)?;
+    let result = run_job(args, &console, &record, &cancel);
+    let result = result.and_then(|(summary, words)| {
+        let line = serde_json::to_string(&summary).unwrap_or_default() + "\n";
+        if let Some(path) = &args.summary_file {
+            std::fs::write(path, &line).map_err(|e| Error::io("write", path, &e))?;
+        }
+        Ok((summary, words, line))
+    });
+    let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let (exit, text) = match &result {
+        Ok((summary, words, _)) => (exit_of(summary), words.clone()),
+        Err(error) => (error.exit(), format!("the run failed: {}", first_line(error))),
+    };
+    if let Err(error) = &result {
+        console.finish();
+        let code = match error {
+            Error::Data(fault) => fault.code,
+            Error::Job(problems) => problems.first().map_or("job", |p| p.code),
+            Error::Operator { .. } => "operator",
+            Error::Interrupted(_) => "interrupted",
+        };
+        console.on(&Event::Problem {
+            code: code.to_owned(),
+            path: args.job.to_string_lossy().into_owned(),
+            line: None,
+            text: error.to_string(),
+        });
+    }
+    console.on(&Event::RunEnd { code: exit.code().to_string(), ms, text });
+    // The summary is the last thing on either stream: schedulers merge both and take the last line.
+    if let Ok((.., line)) = &result
+        && !(args.job_flags.log.quiet && exit == Exit::Done)
+    {
+        print(line)?;
+    }
+    Ok(exit)
+}
+
+fn exit_of(summary: &Summary) -> Exit {
+    if summary.exit == Exit::GateCrossed.code() { Exit::GateCrossed } else { Exit::Done }
+}
+
+fn first_line(error: &Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
+}
+
+fn run_job(args: &RunArgs, console: &Arc<Console>, record: &Kept, cancel: &Cancel) -> Result<(Summary, String)> {
+    let checked = read_job(&args.job, &args.job_flags)?;
+    let settings = Settings {
+        out: args.out.clone(),
+        until: args.until.clone(),
+        force: args.force.clone(),
+        gates_report_only: args.gates == Gates::Report,
+        replace: args.replace,
+        ..settings(&args.job, &args.job_flags)
+    };
+    let finished = pipeline::run(&checked, &settings, console.as_ref(), record, cancel)?;
+    let ran = finished.stages.iter().filter(|s| !s.cached).count();
+    let cached = finished.stages.len() - ran;
+    let out = finished.summary.out.clone().unwrap_or_default();
+    let mut words = match finished.published {
+        None => format!("stopped as asked: {ran} stages run, {cached} cached, nothing published"),
+        Some(Published::Unchanged) if ran == 0 => format!("nothing to do: all {cached} stages are cached and {out} is up to date"),
+        Some(Published::Unchanged) => format!("{ran} stages run, {cached} cached; {out} holds the same results"),
+        Some(_) => format!("{ran} stages run, {cached} cached; results in {out}, page {out}/{}", finished.summary.report),
+    };
+    if finished.published.is_some() && finished.summary.verdict != "done" {
+        words = format!("verdict {}: {words}", finished.summary.verdict);
+    }
+    if finished.summary.data.is_some() {
+        words.push_str("; STAND-IN DATA: no number is about real people");
+    }
+    Ok((finished.summary, words))
+}
+
+fn check(args: &CheckArgs) -> Result<Exit> {
+    let result = check_job(args);
+    if args.json {
+        let problems: Vec<&Problem> = match &result {
+            Err(Error::Job(problems)) => problems.iter().collect(),
+            _ => Vec::new(),
+        };
+        let listed: Vec<serde_json::Value> = problems
+            .iter()
+            .map(|p| {
+                let place = p.place.as_ref();
+                json!({"code": p.code, "path": p.path, "file": place.map(|l| &l.file), "line": place.map(|l| l.line),
+                    "column": place.map(|l| l.column), "what": p.what, "hint": p.hint})
+            })
+            .collect();
+        let other = match &result {
+            Err(Error::Job(_)) | Ok(_) => serde_json::Value::Null,
+            Err(error) => error.to_string().into(),
+        };
+        let exit = result.as_ref().map_or_else(Error::exit, |_| Exit::Done);
+        print(&format!("{}\n", json!({"problems": listed, "error": other, "exit": exit.code()})))?;
+        return Ok(exit);
+    }
+    print(&result?)?;
+    Ok(Exit::Done)
+}
+
+fn check_job(args: &CheckArgs) -> Result<String> {
+    let (console, record, cancel) = surroundings(&args.job_flags)?;
+    let checked = read_job(&args.job, &args.job_flags)?;
+    record.identify(checked.job.name.as_str(), "");
+    if !args.no_data {
+        pipeline::check_data(&checked, &settings(&args.job, &args.job_flags), console.as_ref(), &cancel)?;
+    }
+    Ok(if args.resolved {
+        check::to_yaml(&checked.job)
+    } else if args.no_data {
+        format!("{}: no problem in the job; its data were not looked at\n", args.job.display())
+    } else {
+        format!("{}: no problem in the job or its data\n", args.job.display())
+    })
+}
+
+fn explain_word(word: Option<&str>) -> Result<Exit> {
+    let entries = explain::entries(&explain::codes());
+    let Some(word) = word else {
+        let mut text = String::new();
+        let mut kind = "";
+        for entry in entries.iter().filter(|e| e.kind != "column") {
+            if entry.kind != kind {
+                kind = entry.kind;
+                text.push_str(&format!("\n{kind}:\n"));
+            }
+            text.push_str(&format!("  {:<22}{}\n", entry.word, entry.text.lines().next().unwrap_or_default()));
+        }
+        print(text.trim_start())?;
+        return Ok(Exit::Done);
+    };
+    let found = explain::find(&entries, word);
+    if found.is_empty() {
+        let hint = explain::nearest(&entries, word)
+            .map_or_else(|| "`cfaudit explain` lists all words".to_owned(), |near| format!("did you mean `{near}`?"));
+        return Err(Error::Job(vec![Problem {
+            code: "unknown-word",
+            path: String::new(),
+            place: None,
+            what: format!("`{word}` is no word of cfaudit"),
+            hint: Some(hint),
+        }]));
+    }
+    let texts: Vec<String> = found.iter().map(|e| format!("{} ({})\n{}\n", e.word, e.kind, e.text)).collect();
+    print(&texts.join("\n"))?;
+    Ok(Exit::Done)
+}
+
+fn schema(of: SchemaOf) -> Result<Exit> {
+    let text = match of {
+        SchemaOf::Job => spec::schema::job_schema_text(),
+        SchemaOf::Manifest => spec::schema::schema_text::<Manifest>(),
+        SchemaOf::Summary => spec::schema::schema_text::<Summary>(),
+        SchemaOf::Tables => explain::tables() + "\n",
+    };
+    print(&text)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,166 @@
+//! Words that `cfaudit explain` knows: metrics, reasons, stages, tables, columns, exit statuses and error codes, from the lists that define them.
+
+use std::fmt::Write;
+
+use crate::error::{EXITS, FAULTS, OTHERS};
+use crate::metric::{Metric, Undefined, catalog};
+use crate::spec::CODES;
+use crate::table::{TABLES, TableDef};
+
+/// A kind of stage with what it does, in order.
+pub const STAGES: &[(&str, &str)] = &[
+    ("prepare", "reads the rows (Parquet, CSV, catalog, synthetic), applies `keep` and the rules for missing values, encodes columns"),
+    ("split", "decides which rows train and which are audited"),
+    ("train", "fits the models that are trained here"),
+    ("generate", "writes the counterfactuals of the audited rows"),
+    ("score", "scores rows and counterfactuals, or joins scores made elsewhere"),
+    ("count", "folds scored rows into counts and sums; writes the outcomes"),
+    ("measure", "turns counts into metrics with intervals"),
+    ("gate", "judges the gates by the table of metrics"),
+    ("report", "renders the page and puts the output folder together"),
+];
+
+/// A word with its explanation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The word.
+    pub word: String,
+    /// What kind of word: `metric`, `stage`, ...
+    pub kind: &'static str,
+    /// The explanation, lines separated by line ends, without a last one.
+    pub text: String,
+}
+
+/// All error codes with their meanings: those of the job file, then those of data, scores and models, then the others.
+pub fn codes() -> Vec<(&'static str, &'static str)> {
+    CODES.iter().chain(FAULTS).chain(OTHERS).copied().collect()
+}
+
+/// Everything that can be explained. `codes` are the error codes of the job file and of data, with one line each.
+pub fn entries(codes: &[(&str, &str)]) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = catalog().map(|m| Entry { word: m.id.to_owned(), kind: "metric", text: metric_text(m) }).collect();
+    entries.extend(Undefined::ALL.iter().map(|u| Entry {
+        word: u.code().to_owned(),
+        kind: "reason why a value is undefined",
+        text: u.meaning().to_owned(),
+    }));
+    entries.extend(STAGES.iter().map(|(word, text)| Entry { word: (*word).to_owned(), kind: "stage", text: (*text).to_owned() }));
+    for table in TABLES {
+        entries.push(Entry { word: table.name.to_owned(), kind: "table", text: table_text(table) });
+        for column in table.columns {
+            let word = format!("{}.{}", table.name, column.name);
+            entries.push(Entry { word, kind: "column", text: column.meaning.to_owned() });
+        }
+    }
+    entries.extend(EXITS.iter().map(|e| Entry {
+        word: e.exit.code().to_string(),
+        kind: "exit status",
+        text: format!("{}\nwho acts: {}\nretry helps: {}", e.means, e.who, e.retry),
+    }));
+    entries.extend(codes.iter().map(|(word, text)| Entry { word: (*word).to_owned(), kind: "error code", text: (*text).to_owned() }));
+    entries.push(Entry { word: "gate".to_owned(), kind: "block of the job", text: GATE.to_owned() });
+    entries
+}
+
+const GATE: &str = "one question about one metric, with a limit\n\
+    at_most L, decide_by interval: pass where the whole interval is at or below L, fail where all of it is above, else inconclusive\n\
+    at_least L mirrors it; decide_by estimate looks at the value alone\n\
+    fewer cases than `enough`, an undefined value or a missing interval are inconclusive, never a pass\n\
+    level warn is shown only; of level fail, a fail (and, with on_inconclusive: fail, an inconclusive gate) ends the run with status 1";
+
+/// The entries of a word: its own, else those of columns of that name. Metrics are also known by their symbol.
+pub fn find<'a>(entries: &'a [Entry], word: &str) -> Vec<&'a Entry> {
+    let exact: Vec<&Entry> = entries.iter().filter(|e| e.word == word).collect();
+    if !exact.is_empty() {
+        return exact;
+    }
+    let lower = word.to_lowercase();
+    let by_symbol = catalog().find(|m| m.symbol.to_lowercase() == lower).map(|m| m.id);
+    let tail = format!(".{lower}");
+    entries
+        .iter()
+        .filter(|e| Some(e.word.as_str()) == by_symbol || e.word == lower || (e.kind == "column" && e.word.ends_with(&tail)))
+        .collect()
+}
+
+/// The known word closest to one that is not known.
+pub fn nearest(entries: &[Entry], word: &str) -> Option<String> {
+    let lower = word.to_lowercase();
+    let (distance, word) = entries.iter().map(|e| (strsim::damerau_levenshtein(&lower, &e.word), &e.word)).min()?;
+    (distance <= lower.chars().count() / 2).then(|| word.clone())
+}
+
+fn number(x: f64) -> String {
+    if x == f64::INFINITY {
+        "∞".to_owned()
+    } else if x == f64::NEG_INFINITY {
+        "-∞".to_owned()
+    } else {
+        format!("{x}")
+    }
+}
+
+/// The range of a metric as text: `[0, 1]`, `[0, ∞)`.
+pub fn range(metric: &Metric) -> String {
+    let (lo, hi) = metric.range;
+    let open = if lo.is_finite() { "[" } else { "(" };
+    let close = if hi.is_finite() { "]" } else { ")" };
+    format!("{open}{}, {}{close}", number(lo), number(hi))
+}
+
+fn metric_text(metric: &Metric) -> String {
+    let mut text = format!("{} ({}), family {}\n", metric.name, metric.symbol, metric.family.as_str());
+    let ideal = metric.ideal.map_or_else(|| "none stated".to_owned(), number);
+    let lines = [
+        ("formula", metric.formula.to_owned()),
+        ("says", metric.reading.to_owned()),
+        ("range", range(metric)),
+        ("ideal", ideal),
+        ("sign", metric.sign.to_owned()),
+        ("undefined when", metric.undefined_when.to_owned()),
+        ("needs a label", if metric.needs_label { "yes" } else { "no" }.to_owned()),
+        ("source", metric.source.to_owned()),
+    ];
+    for (head, line) in lines {
+        if !line.is_empty() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{head}: {line}");
+        }
+    }
+    text.trim_end().to_owned()
+}
+
+fn table_text(table: &TableDef) -> String {
+    let mut text =
+        format!("one row per {}; version {}; written by {}, read by {}\n", table.one_row_per, table.version, table.writer, table.readers);
+    for (i, column) in table.columns.iter().enumerate() {
+        let key = if i < table.n_key { "key  " } else { "     " };
+        let kind = format!("{:?}", column.kind).to_lowercase();
+        let _ = writeln!(text, "{key}{:<18}{kind:<6}{}", column.name, column.meaning);
+    }
+    text.trim_end().to_owned()
+}
+
+/// The description of all tables, for `cfaudit schema tables`.
+pub fn tables() -> String {
+    TABLES.iter().map(|t| format!("{}: {}", t.name, table_text(t))).collect::<Vec<_>>().join("\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{entries, find, nearest};
+
+    #[test]
+    fn words_are_found_by_id_symbol_and_column() {
+        let all = entries(&[("unknown-key", "a key that the job file does not have")]);
+        assert_eq!(find(&all, "nsr")[0].kind, "metric");
+        assert_eq!(find(&all, "NSR")[0].word, "nsr");
+        assert_eq!(find(&all, "prepare")[0].kind, "stage");
+        assert_eq!(find(&all, "4")[0].kind, "exit status");
+        assert_eq!(find(&all, "unknown-key")[0].kind, "error code");
+        assert_eq!(find(&all, "gates.verdict")[0].kind, "column");
+        assert!(find(&all, "verdict").iter().all(|e| e.kind == "column"));
+        assert!(find(&all, "nonsense-word").is_empty());
+        assert_eq!(nearest(&all, "nsrr").as_deref(), Some("nsr"));
+    }
+}

@@ -1,0 +1,398 @@
+//! The stages `measure` and `gate`: evidence to tables, tables to verdicts.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use crate::data::prepare::Prepared;
+use crate::data::{self, Layout};
+use crate::error::{Exit, Result};
+use crate::exec::StageContext;
+use crate::gate::{self, Limit, Question, Scope, Verdict};
+use crate::metric::counts::{CELLS, CounterfactualCounts, FactualCounts};
+use crate::metric::measure::{Favourable, Measured, Settings, measure_counterfactual, measure_factual};
+use crate::metric::shift::{self, ShiftPass, ShiftSums};
+use crate::metric::{self, Family};
+use crate::param::{ColumnName, Word};
+use crate::pipeline::folder;
+use crate::pipeline::worlds::Ground;
+use crate::spec::check::{Catalog, CheckedJob, MetricInfo};
+use crate::spec::{self, DecideBy, GateDirection, GateLevel, OnInconclusive, Side};
+use crate::table::io::{read_frame, write_frame};
+use crate::table::{COUNTS, Cell, FILTERS, Frame, GROUPS, ISSUES, METRICS, SCORE_SHIFT};
+
+/// File of the stage `count`.
+pub const EVIDENCE: &str = "evidence.json";
+
+/// What a stage `count` counted.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// The model.
+    pub model: String,
+    /// The counterfactual set; none for the rows as they are.
+    pub set: Option<String>,
+    /// Position of the attribute.
+    pub attribute: usize,
+    /// The stage that counted.
+    pub stage: String,
+}
+
+/// Writes what preparing found as tables beside the rows.
+///
+/// # Errors
+/// The disk refuses.
+pub fn write_prepared(out: &Path, prepared: &Prepared, source_rows: u64) -> Result<()> {
+    let mut filters = Frame::new(&FILTERS);
+    filters.push(vec![Cell::Int(0), "rows of the source".into(), source_rows.into(), source_rows.into()]);
+    for (i, step) in prepared.filters.iter().enumerate() {
+        filters.push(vec![Cell::from(i as u64 + 1), step.what.as_str().into(), step.rows_in.into(), step.rows_out.into()]);
+    }
+    write_frame(out, &filters)?;
+    let mut issues = Frame::new(&ISSUES);
+    for issue in &prepared.issues {
+        issues.push(vec![
+            issue.code.into(),
+            issue.severity.as_str().into(),
+            issue.place.as_str().into(),
+            issue.n.into(),
+            issue.text.as_str().into(),
+        ]);
+    }
+    write_frame(out, &issues)
+}
+
+/// Writes the tables of all parts.
+///
+/// # Errors
+/// Evidence that cannot be read, or a disk that refuses.
+pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>, parts: &[Part]) -> Result<()> {
+    let layout = ground.rows.layout();
+    let mut tables =
+        Tables { metrics: Frame::new(&METRICS), counts: Frame::new(&COUNTS), shift: Frame::new(&SCORE_SHIFT), groups: Frame::new(&GROUPS) };
+    for part in parts {
+        ctx.check()?;
+        let scribe = Scribe { part, layout, settings: settings(checked) };
+        let text = folder::read_text(&ctx.need(&part.stage).join(EVIDENCE))?;
+        if part.set.is_none() {
+            let counts: FactualCounts = folder::from_json(&text, &part.stage)?;
+            tables.metrics.rows.extend(measure_factual(&counts, &scribe.settings).iter().map(|m| scribe.metric(m)));
+            scribe.factual_counts(&counts, &mut tables);
+        } else {
+            let (counts, second): (CounterfactualCounts, ShiftPass) = folder::from_json(&text, &part.stage)?;
+            tables.metrics.rows.extend(measure_counterfactual(&counts, &second, &scribe.settings).iter().map(|m| scribe.metric(m)));
+            scribe.world_counts(&counts, &mut tables);
+        }
+    }
+    for frame in [&tables.metrics, &tables.counts, &tables.shift, &tables.groups] {
+        write_frame(ctx.out(), frame)?;
+    }
+    Ok(())
+}
+
+/// What a job may name without declaring it: the metrics and the public data sets.
+pub fn catalog() -> Catalog<'static> {
+    static METRICS: OnceLock<Vec<MetricInfo>> = OnceLock::new();
+    static DATA_SETS: OnceLock<Vec<&str>> = OnceLock::new();
+    Catalog {
+        metrics: METRICS.get_or_init(|| metric::catalog().map(metric_info).collect()),
+        data_sets: DATA_SETS.get_or_init(|| data::catalog::DATA_SETS.iter().map(|set| set.name).collect()),
+    }
+}
+
+fn metric_info(metric: &'static metric::Metric) -> MetricInfo {
+    use spec::check::Scope::{Direction, Group, Pair, Total};
+    let (family, scopes): (_, &'static [spec::check::Scope]) = match metric.family {
+        Family::Performance => (spec::Family::Performance, &[Total, Group]),
+        Family::Group => (spec::Family::Group, &[Pair]),
+        Family::Ccm => (spec::Family::Ccm, &[Total, Direction, Pair]),
+        Family::Eccm => (spec::Family::Eccm, &[Total, Direction, Pair]),
+        Family::Shift => (spec::Family::Shift, &[Total, Direction, Pair]),
+    };
+    let counterfactual = matches!(metric.family, Family::Ccm | Family::Eccm | Family::Shift);
+    MetricInfo {
+        id: metric.id,
+        family,
+        needs_label: metric.needs_label,
+        needs_counterfactual: counterfactual,
+        scopes,
+        has_interval: metric.family != Family::Shift,
+    }
+}
+
+/// The families that a job measures.
+pub fn families(checked: &CheckedJob) -> Vec<Family> {
+    let wanted = spec::check::families(&checked.job, &catalog());
+    Family::ALL
+        .into_iter()
+        .filter(|family| {
+            wanted.iter().any(|w| {
+                *family
+                    == match w {
+                        spec::Family::Performance => Family::Performance,
+                        spec::Family::Group => Family::Group,
+                        spec::Family::Ccm => Family::Ccm,
+                        spec::Family::Eccm => Family::Eccm,
+                        spec::Family::Shift => Family::Shift,
+                    }
+            })
+        })
+        .collect()
+}
+
+fn settings(checked: &CheckedJob) -> Settings {
+    let metrics = &checked.job.metrics;
+    let positive = checked.job.data.label.column().is_none_or(|l| l.favourable == Side::Positive);
+    Settings {
+        families: families(checked),
+        favourable: if positive { Favourable::Positive } else { Favourable::Negative },
+        level: (metrics.interval.method == spec::IntervalMethod::Auto).then_some(metrics.interval.level),
+        samples: metrics.bootstrap.samples,
+        seed: checked.job.run.seed,
+        min_group_size: metrics.min_group_size,
+        min_denominator: metrics.min_denominator,
+    }
+}
+
+struct Tables {
+    metrics: Frame,
+    counts: Frame,
+    shift: Frame,
+    groups: Frame,
+}
+
+/// Writes the numbers of one part as rows of tables.
+struct Scribe<'a> {
+    part: &'a Part,
+    layout: &'a Layout,
+    settings: Settings,
+}
+
+impl Scribe<'_> {
+    /// Name of a group by its position in reference-first order.
+    fn group(&self, rank: usize) -> &str {
+        let attribute = &self.layout.attributes[self.part.attribute];
+        &attribute.groups[attribute.reference_first()[rank]]
+    }
+
+    fn n_groups(&self) -> usize {
+        self.layout.attributes[self.part.attribute].groups.len()
+    }
+
+    /// The cells arm to slice.
+    fn key(&self, scope: &str, from: Option<usize>, to: Option<usize>) -> Vec<Cell> {
+        let group = |rank: Option<usize>| rank.map_or("", |r| self.group(r));
+        vec![
+            "".into(),
+            self.part.model.as_str().into(),
+            self.part.set.as_deref().unwrap_or_default().into(),
+            self.layout.attributes[self.part.attribute].name.as_str().into(),
+            scope.into(),
+            group(from).into(),
+            group(to).into(),
+            "".into(),
+        ]
+    }
+
+    fn metric(&self, measured: &Measured) -> Vec<Cell> {
+        let (value, undefined) = match measured.value {
+            Ok(value) => (Cell::from(value), ""),
+            Err(reason) => (Cell::Null, reason.code()),
+        };
+        let interval = measured.interval.as_ref();
+        let mut row = self.key(measured.scope.as_str(), measured.scope.from_group(), measured.scope.to_group());
+        row.extend([
+            measured.metric.id.into(),
+            measured.metric.family.as_str().into(),
+            value,
+            undefined.into(),
+            measured.numerator.into(),
+            measured.denominator.into(),
+            measured.n_rows.into(),
+            interval.map(|i| i.lo).into(),
+            interval.map(|i| i.hi).into(),
+            interval.and(self.settings.level).map(|l| l.get()).into(),
+            interval.map_or("", |i| i.method.as_str()).into(),
+            measured.ci_method.as_str().into(),
+            Cell::Null,
+            Cell::Null,
+            measured.ideal.into(),
+            measured.flags.join(",").into(),
+            // Without a label the job names no side that people want.
+            measured.impaired.filter(|_| self.layout.label.is_some()).map_or("", |g| self.group(g)).into(),
+        ]);
+        row
+    }
+
+    fn factual_counts(&self, counts: &FactualCounts, tables: &mut Tables) {
+        let group_row = |name: &str, c: &metric::counts::GroupCounts| -> Vec<Cell> {
+            vec![
+                self.part.model.as_str().into(),
+                self.layout.attributes[self.part.attribute].name.as_str().into(),
+                name.into(),
+                "".into(),
+                c.n().into(),
+                self.layout.label.as_ref().map(|_| c.n_positive()).into(),
+                c.n_predicted_positive().into(),
+                (if self.layout.label.is_some() { c.n_missing_label() } else { 0 }).into(),
+                c.n_missing_score().into(),
+                Cell::Int(0),
+                c.n_at_threshold().into(),
+            ]
+        };
+        let mut total = metric::counts::GroupCounts::default();
+        for (rank, group) in counts.groups.iter().enumerate() {
+            total.merge(group);
+            tables.groups.push(group_row(self.group(rank), group));
+            self.confusion(&counts.confusion(rank), "group", Some(rank), tables);
+        }
+        tables.groups.push(group_row("", &total));
+        self.confusion(&counts.total(), "total", None, tables);
+    }
+
+    fn confusion(&self, c: &metric::counts::Confusion, scope: &str, group: Option<usize>, tables: &mut Tables) {
+        if self.layout.label.is_none() {
+            return;
+        }
+        for (label, predicted, n) in [("1", "1", c.tp), ("0", "1", c.fp), ("1", "0", c.fn_), ("0", "0", c.tn)] {
+            let mut row = self.key(scope, group, None);
+            row.extend([label.into(), predicted.into(), "".into(), n.into(), Cell::Null]);
+            tables.counts.push(row);
+        }
+    }
+
+    fn world_counts(&self, counts: &CounterfactualCounts, tables: &mut Tables) {
+        let n = self.n_groups();
+        let spreads = counts.spreads();
+        let directions = (0..n).flat_map(|from| (0..n).filter(move |&to| to != from).map(move |to| (from, to)));
+        for (from, to) in directions {
+            let sums = counts.shift(from, to);
+            self.cells(&spreads.direction(from, to).eccm().0, sums, "direction", (Some(from), Some(to)), tables);
+            self.histograms(sums, from, to, tables);
+        }
+        self.cells(&spreads.total().eccm().0, &counts.shift_total(), "total", (None, None), tables);
+        // The groups table names, per group, the counterfactuals without a score over all sets.
+        for from in 0..n {
+            let missing = i64::try_from(counts.n_missing_score(from)).unwrap_or(i64::MAX);
+            let attribute = &self.layout.attributes[self.part.attribute].name;
+            for row in &mut tables.groups.rows {
+                let is = |i: usize, text: &str| matches!(&row[i], Cell::Text(t) if t == text);
+                if is(0, &self.part.model)
+                    && is(1, attribute)
+                    && (is(2, self.group(from)) || is(2, ""))
+                    && let Cell::Int(n) = &mut row[9]
+                {
+                    *n += missing;
+                }
+            }
+        }
+    }
+
+    fn cells(&self, cells: &[u64; 8], sums: &ShiftSums, scope: &str, groups: (Option<usize>, Option<usize>), tables: &mut Tables) {
+        for (i, cell) in CELLS.iter().enumerate() {
+            // Without a label everybody stands in the cells of the negative one.
+            let label = match (&self.layout.label, cell.label) {
+                (None, true) => continue,
+                (None, false) => "",
+                (Some(_), true) => "1",
+                (Some(_), false) => "0",
+            };
+            let bit = |b: bool| if b { "1" } else { "0" };
+            let mut row = self.key(scope, groups.0, groups.1);
+            let squared = Cell::Wide(sums.squared()[i].units());
+            row.extend([label.into(), bit(cell.predicted).into(), bit(cell.predicted_cf).into(), cells[i].into(), squared]);
+            tables.counts.push(row);
+        }
+    }
+
+    fn histograms(&self, sums: &ShiftSums, from: usize, to: usize, tables: &mut Tables) {
+        let mut side = |name: &str, bins: &[u64], edge: fn(usize) -> f64| {
+            for (i, &n) in bins.iter().enumerate() {
+                let mut row = self.key("direction", Some(from), Some(to));
+                row.extend([name.into(), Cell::Real(edge(i)), Cell::Real(edge(i + 1)), n.into()]);
+                tables.shift.push(row);
+            }
+        };
+        side("original", sums.before(), shift::score_edge);
+        side("counterfactual", sums.after(), shift::score_edge);
+        side("change", sums.change(), shift::change_edge);
+    }
+}
+
+/// The gates of a job as questions.
+pub fn questions(checked: &CheckedJob) -> Vec<Question> {
+    let attributes: Vec<String> = checked.job.data.sensitive.keys().map(|a| a.as_str().to_owned()).collect();
+    let questions = checked.job.gates.iter().map(|(name, gate)| {
+        let mut asked: Option<String> = gate.sensitive.as_ref().map(|s| s.as_str().to_owned());
+        let mut pair = |map: &BTreeMap<ColumnName, [Word; 2]>| {
+            let (attribute, [a, b]) = map.iter().next()?;
+            asked = Some(attribute.as_str().to_owned());
+            Some((a.as_str().to_owned(), b.as_str().to_owned()))
+        };
+        let mut scope = Scope::Total;
+        match &gate.direction {
+            Some(GateDirection::Any) => scope = Scope::AnyDirection,
+            Some(GateDirection::Pair(map)) => {
+                if let Some((a, b)) = pair(map) {
+                    scope = Scope::Direction(a, b);
+                }
+            }
+            None => {}
+        }
+        if let Some((a, b)) = gate.between.as_ref().and_then(&mut pair) {
+            scope = Scope::Pair(a, b);
+        }
+        if let Some((attribute, group)) = gate.group.as_ref().and_then(|m| m.iter().next()) {
+            asked = Some(attribute.as_str().to_owned());
+            scope = Scope::Group(group.as_str().to_owned());
+        }
+        let limit = match (gate.at_most, gate.at_least) {
+            (_, Some(limit)) => Limit::AtLeast(limit.get()),
+            (limit, None) => Limit::AtMost(limit.map_or(f64::INFINITY, |l| l.get())),
+        };
+        Question {
+            name: name.to_string(),
+            metric: gate.metric.clone(),
+            model: gate.model.to_string(),
+            counterfactual: gate.counterfactual.as_ref().map(ToString::to_string).unwrap_or_default(),
+            attributes: asked.map_or_else(|| attributes.clone(), |a| vec![a]),
+            scope,
+            limit,
+            decide_by: match gate.decide_by {
+                DecideBy::Interval => gate::DecideBy::Interval,
+                DecideBy::Estimate => gate::DecideBy::Estimate,
+            },
+            enough: gate.enough.get(),
+            warn_only: gate.level == GateLevel::Warn,
+            line: checked.places.at(&spec::check::path(&["gates", name.as_str()])).map_or(0, |p| p.line),
+        }
+    });
+    questions.collect()
+}
+
+/// Judges the gates; writes their table and what the summary says of them.
+///
+/// # Errors
+/// The table of metrics cannot be read, or the disk refuses.
+pub fn judge(ctx: &StageContext<'_>, checked: &CheckedJob) -> Result<()> {
+    let metrics = read_frame(ctx.need("measure"), &METRICS)?;
+    let judged = gate::judge(&questions(checked), &metrics);
+    write_frame(ctx.out(), &judged.table)?;
+    let crossed = match judged.verdict {
+        Some(Verdict::Fail) => true,
+        Some(Verdict::Inconclusive) => checked.job.on_inconclusive == OnInconclusive::Fail,
+        Some(Verdict::Pass) | None => false,
+    };
+    let word = match judged.verdict {
+        Some(verdict @ (Verdict::Fail | Verdict::Inconclusive)) => verdict.word(),
+        _ if checked.job.gates.is_empty() => "done",
+        _ if judged.tally.warn > 0 => "warn",
+        _ => Verdict::Pass.word(),
+    };
+    let outcome = folder::GateOutcome {
+        verdict: word.to_owned(),
+        exit: if crossed { Exit::GateCrossed.code() } else { Exit::Done.code() },
+        tally: judged.tally,
+        worst: judged.worst,
+    };
+    folder::write_json(&ctx.out().join(folder::GATE_OUTCOME), &outcome)
+}
