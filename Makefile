@@ -1,0 +1,38 @@
+# cfaudit: the targets are a line or two each; `make run` and `make test` work on a fresh machine with Rust and a C compiler.
+
+JOB ?= demo.yaml
+ARGS ?=
+CARGO ?= cargo
+TARGET = $(or $(CARGO_TARGET_DIR),target)
+BIN = $(TARGET)/debug/cfaudit
+
+.PHONY: build run check test lint schema golden clean
+
+# Built together with the integration tests: what these depend on switches on features of shared crates, and one set of features for
+# both means that `make test` after `make run` does not build the world a second time.
+build:            ## the one program that the other targets run
+	@$(CARGO) build --locked --quiet --bins --test it
+
+run: build        ## make run JOB=adult.yaml: runs jobs/adult.yaml into outputs/<name of the job>/
+	@$(BIN) run $(if $(wildcard $(JOB)),$(JOB),jobs/$(JOB)) $(ARGS)
+
+check: build      ## all problems of a job, each with file, line and hint
+	@$(BIN) check $(if $(wildcard $(JOB)),$(JOB),jobs/$(JOB)) $(ARGS)
+
+test:             ## unit and integration tests; tests that need absent data say so
+	$(CARGO) test --locked
+
+lint:             ## formatting and clippy, warnings are errors
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+
+schema: build     ## writes schemas/ afresh from the types
+	@$(BIN) schema job > schemas/job.schema.json
+	@$(BIN) schema manifest > schemas/manifest.schema.json
+	@$(BIN) schema summary > schemas/summary.schema.json
+
+golden:           ## rewrites the expected texts of the tests; look at the difference before you commit it
+	CFAUDIT_BLESS=1 $(CARGO) test --locked
+
+clean:
+	rm -rf outputs/*/ outputs/.cache

@@ -1,0 +1,288 @@
+//! Data that are wrong: the exact exit status, a message that names file, column and row and says what to do, and nothing half-written.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use arrow::array::{Float64Array, Int64Array, StringArray};
+use cfaudit::table::GROUPS;
+use cfaudit::table::io::read_frame;
+
+use crate::work::{Ran, Work, column};
+
+const JOB: &str = r#"
+cfaudit: 1
+name: hostile
+data:
+  rows: {parquet: rows.parquet}
+  row_id: id
+  label: {column: repaid, positive: ["yes"], favourable: positive}
+  sensitive:
+    sex: {groups: [f, m], reference: m}
+  features: {continuous: [age]}
+  split: {share: {train: 0.5, audit: 0.5}}
+counterfactuals: {flip: naive}
+models:
+  trained: {logistic: {l2: 1.0}}
+  live:
+    scores:
+      factual: {parquet: scores.parquet, column: score}
+      counterfactual: {parquet: moved.parquet, column: score}
+metrics: {bootstrap: {samples: 20}}
+"#;
+
+/// What a job rests on, sound at first: forty people, a score for each, and one for each with the other sex.
+struct Inputs {
+    job: String,
+    id: Vec<i64>,
+    sex: Vec<&'static str>,
+    repaid: Vec<&'static str>,
+    age: Vec<f64>,
+    scores: Vec<(i64, f64)>,
+    moved: Vec<(i64, &'static str, f64)>,
+}
+
+impl Inputs {
+    fn sound() -> Self {
+        let rows = 0..40_i64;
+        Inputs {
+            job: JOB.to_owned(),
+            id: rows.clone().map(|i| i + 100).collect(),
+            sex: rows.clone().map(|i| if i % 2 == 0 { "f" } else { "m" }).collect(),
+            repaid: rows.clone().map(|i| if i % 3 == 0 { "yes" } else { "no" }).collect(),
+            age: rows.clone().map(|i| 20.0 + i as f64).collect(),
+            scores: rows.clone().map(|i| (i + 100, i as f64 / 40.0)).collect(),
+            moved: rows.map(|i| (i + 100, if i % 2 == 0 { "m" } else { "f" }, i as f64 / 50.0)).collect(),
+        }
+    }
+
+    fn write(self) -> Work {
+        let work = Work::new();
+        work.write("job.yaml", &self.job);
+        work.parquet(
+            "rows.parquet",
+            vec![
+                ("id", column(Int64Array::from(self.id))),
+                ("sex", column(StringArray::from(self.sex))),
+                ("repaid", column(StringArray::from(self.repaid))),
+                ("age", column(Float64Array::from(self.age))),
+            ],
+        );
+        work.parquet(
+            "scores.parquet",
+            vec![
+                ("row_id", column(self.scores.iter().map(|s| Some(s.0)).collect::<Int64Array>())),
+                ("score", column(self.scores.iter().map(|s| Some(s.1)).collect::<Float64Array>())),
+            ],
+        );
+        work.parquet(
+            "moved.parquet",
+            vec![
+                ("row_id", column(self.moved.iter().map(|s| Some(s.0)).collect::<Int64Array>())),
+                ("to_group", column(self.moved.iter().map(|s| Some(s.1)).collect::<StringArray>())),
+                ("score", column(self.moved.iter().map(|s| Some(s.2)).collect::<Float64Array>())),
+            ],
+        );
+        work
+    }
+}
+
+/// Runs the inputs after a change of the files: status 3, these words, a hint, and no output folder.
+#[track_caller]
+fn refused_files(change: impl FnOnce(&mut Inputs), spoil: impl FnOnce(&Work), code: &str, words: &[&str]) {
+    let mut inputs = Inputs::sound();
+    change(&mut inputs);
+    let work = inputs.write();
+    spoil(&work);
+    assert_refused(&work, 3, code, words);
+}
+
+#[track_caller]
+fn assert_refused(work: &Work, status: i32, code: &str, words: &[&str]) {
+    let ran = work.run(status, "job.yaml", "");
+    ran.says(&[&format!("error[{code}]"), "hint: "]);
+    ran.says(words);
+    assert!(ran.stdout.is_empty() && !ran.stderr.contains("panicked"), "{}", ran.stderr);
+    let left: Vec<String> = fs::read_dir(work.path("")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(!left.iter().any(|name| name.contains("out")), "left behind: {left:?}");
+}
+
+#[track_caller]
+fn refused(change: impl FnOnce(&mut Inputs), code: &str, words: &[&str]) {
+    refused_files(change, |_| (), code, words);
+}
+
+fn replace(inputs: &mut Inputs, from: &str, to: &str) {
+    assert!(inputs.job.contains(from), "{from}");
+    inputs.job = inputs.job.replace(from, to);
+}
+
+#[test]
+fn sound_inputs_run() {
+    let work = Inputs::sound().write();
+    assert_eq!(work.run(0, "job.yaml", "").summary()["rows"], 20);
+}
+
+#[test]
+fn columns_and_values_that_are_not_there() {
+    refused(|i| replace(i, "[age]", "[agee]"), "missing-column", &["`rows.parquet`", "`agee`", "did you mean `age`?"]);
+    refused(|i| replace(i, "row_id: id", "row_id: no-id"), "missing-column", &["`rows.parquet`", "`no-id`", "`repaid`"]);
+    refused(
+        |i| replace(i, "[f, m], reference: m", "[female, male], reference: male"),
+        "unknown-group",
+        &["`sex`", "`rows.parquet`", "`f`"],
+    );
+    refused(|i| replace(i, "[\"yes\"]", "[maybe]"), "unknown-label-value", &["`maybe`", "`repaid`", "`rows.parquet`"]);
+    refused(|i| i.repaid.fill("no"), "unknown-label-value", &["`yes`", "`repaid`"]);
+    refused(|i| i.repaid.fill("yes"), "one-class", &["same label"]);
+}
+
+#[test]
+fn numbers_and_ids() {
+    refused(|i| i.age[7] = f64::INFINITY, "infinite-value", &["`rows.parquet`", "row 7", "column `age`", "`inf`"]);
+    refused(|i| replace(i, "continuous: [age]", "continuous: [age, repaid2]"), "missing-column", &["`repaid2`"]);
+    refused(
+        |i| i.job = i.job.replace("row_id: id", "row_id: age").replace("  features: {continuous: [age]}\n", ""),
+        "not-an-id",
+        &["column `age`", "`rows.parquet`"],
+    );
+    refused(|i| i.id[9] = 103, "duplicate-row-id", &["`103`", "row 3", "row 9", "column `id`"]);
+}
+
+#[test]
+fn scores_out_of_range() {
+    for (score, shown) in [(f64::INFINITY, "`inf`"), (f64::NEG_INFINITY, "`-inf`"), (1.5, "`1.5`"), (-0.25, "`-0.25`")] {
+        refused(|i| i.scores[11].1 = score, "bad-scores", &["`scores.parquet`", "row 11", "column `score`", shown]);
+        refused(|i| i.moved[13].2 = score, "bad-scores", &["`moved.parquet`", "row 13", "column `score`"]);
+    }
+    refused(|i| i.moved[3].1 = "x", "bad-scores", &["`moved.parquet`", "row 3", "column `to_group`", "`x`", "f, m"]);
+}
+
+#[test]
+fn keys_of_scores() {
+    refused(|i| i.scores.push((104, 0.5)), "duplicate-key", &["`scores.parquet`", "rows 4 and 40"]);
+    refused(|i| i.moved.push((104, "m", 0.5)), "duplicate-key", &["`moved.parquet`", "rows 4 and 40"]);
+    refused(|i| i.scores[5].0 = 999, "unknown-key", &["`scores.parquet`", "row 5", "row_id"]);
+    refused(|i| i.moved[5] = (999, "m", 0.5), "unknown-key", &["`moved.parquet`", "row 5"]);
+    refused(|i| i.scores.clear(), "no-scores-found", &["`scores.parquet`", "column `row_id`"]);
+    refused(
+        |i| replace(i, "parquet: scores.parquet, column: score", "parquet: scores.parquet, column: skore"),
+        "missing-column",
+        &["`scores.parquet`", "`skore`"],
+    );
+}
+
+/// Missing scores are counted, not refused: NaN, and rows that the file lacks.
+#[test]
+fn scores_that_are_missing_are_counted() {
+    let mut inputs = Inputs::sound();
+    replace(&mut inputs, "  split: {share: {train: 0.5, audit: 0.5}}\n", "");
+    replace(&mut inputs, "  trained: {logistic: {l2: 1.0}}\n", "");
+    inputs.scores[4].1 = f64::NAN;
+    inputs.scores.remove(7);
+    inputs.moved[9].2 = f64::NAN;
+    inputs.moved.truncate(36);
+    let work = inputs.write();
+    work.run(0, "job.yaml", "");
+    let groups = read_frame(&work.path("out/tables"), &GROUPS).unwrap();
+    let all = groups.records().find(|r| r.text("group").is_empty()).unwrap();
+    let count = |name: &str| all.int(name).unwrap();
+    assert_eq!([count("n"), count("n_missing_score"), count("n_missing_counterfactual_score")], [40, 2, 5]);
+}
+
+#[test]
+fn files_that_cannot_be_read() {
+    for file in ["rows.parquet", "scores.parquet", "moved.parquet"] {
+        let named = format!("`{file}`");
+        let spoil = |bytes: &'static [u8]| move |work: &Work| fs::write(work.path(file), bytes).unwrap();
+        refused_files(|_| (), spoil(b""), "unreadable-file", &[&named]);
+        refused_files(|_| (), spoil(b"id,sex,repaid,age\n1,f,yes,20\n"), "unreadable-file", &[&named]);
+        let truncate = |work: &Work| {
+            let bytes = fs::read(work.path(file)).unwrap();
+            fs::write(work.path(file), &bytes[..bytes.len() / 2]).unwrap();
+        };
+        refused_files(|_| (), truncate, "unreadable-file", &[&named]);
+        // Bytes in the middle are the pages: the footer is sound and the values are not.
+        let scramble = |work: &Work| {
+            let mut bytes = fs::read(work.path(file)).unwrap();
+            bytes[4..60].iter_mut().for_each(|byte| *byte = !*byte);
+            fs::write(work.path(file), bytes).unwrap();
+        };
+        refused_files(|_| (), scramble, "unreadable-file", &[&named]);
+        let code = if file == "rows.parquet" { "missing-file" } else { "missing-scores" };
+        refused_files(|_| (), |work| fs::remove_file(work.path(file)).unwrap(), code, &[&named]);
+    }
+}
+
+#[test]
+fn nobody_is_left() {
+    let nobody = |i: &mut Inputs| {
+        (i.id, i.sex, i.repaid, i.age) = Default::default();
+        (i.scores, i.moved) = Default::default();
+    };
+    refused(nobody, "no-rows", &["`rows.parquet`"]);
+    refused(|i| replace(i, "  row_id: id", "  row_id: id\n  keep: [{age: {above: 200}}]"), "no-rows", &["`rows.parquet`", "age", "200"]);
+    refused(
+        |i| replace(i, "split: {share: {train: 0.5, audit: 0.5}}", "split: {column: sex, train: [f, m], audit: [x]}"),
+        "no-audit-rows",
+        &["`sex`"],
+    );
+}
+
+/// One group alone is an audit of one group, and says so: comparisons have reasons, not values.
+#[test]
+fn one_group_only() {
+    let mut inputs = Inputs::sound();
+    inputs.sex.fill("m");
+    inputs.moved.iter_mut().for_each(|moved| moved.1 = "f");
+    let work = inputs.write();
+    let ran = work.run(0, "job.yaml", "");
+    assert_eq!(ran.summary()["rows"], 20);
+    let metrics = read_frame(&work.path("out/tables"), &cfaudit::table::METRICS).unwrap();
+    let pairs: Vec<_> = metrics.records().filter(|r| r.text("scope") == "pair").collect();
+    assert!(!pairs.is_empty() && pairs.iter().all(|r| r.real("value").is_none() && !r.text("undefined").is_empty()));
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert!(!page.contains("NaN"));
+}
+
+#[test]
+fn an_output_folder_that_cannot_be_written() {
+    let work = Inputs::sound().write();
+    work.write("file", "");
+    work.cfaudit(5, "run job.yaml --out file --cache cache").says(&["`file`", "hint: "]);
+    work.cfaudit(5, "run job.yaml --out file/below --cache cache").says(&["`file/below`"]);
+    work.cfaudit(5, "run job.yaml --out out --cache file").says(&["`file"]);
+    assert!(!work.path("out").exists());
+
+    fs::create_dir(work.path("closed")).unwrap();
+    fs::set_permissions(work.path("closed"), fs::Permissions::from_mode(0o555)).unwrap();
+    if fs::write(work.path("closed/probe"), "").is_ok() {
+        eprintln!("skipped: this user may write everywhere");
+        return;
+    }
+    work.cfaudit(5, "run job.yaml --out closed/out --cache cache").says(&["`closed", "hint: give this user access"]);
+}
+
+/// Words of the data and the job are text wherever they are shown.
+#[test]
+fn words_that_want_to_be_markup() {
+    let evil = "<script>alert('f & m')</script>";
+    let bell = "m\u{7}\u{1b}[31m\u{202e}\"";
+    let mut inputs = Inputs::sound();
+    replace(
+        &mut inputs,
+        "[f, m], reference: m",
+        r#"["<script>alert('f & m')</script>", "m\a\e[31m\u202e\""], reference: "m\a\e[31m\u202e\"""#,
+    );
+    inputs.job += "about: {decision: \"</title><script>x()</script>\", owner: \"{{ 7 * 6 }}\"}\n";
+    inputs.sex.iter_mut().for_each(|sex| *sex = if *sex == "f" { evil } else { bell });
+    inputs.moved.iter_mut().for_each(|moved| moved.1 = if moved.1 == "f" { evil } else { bell });
+    let work = inputs.write();
+    let ran = Ran::of(work.command("run job.yaml --out out --cache cache --set").arg("report.title=\"<img src=x onerror=y()>\""), 0);
+    assert!(!ran.stderr.contains(['\u{7}', '\u{1b}', '\u{202e}']), "control characters reach the terminal:\n{:?}", ran.stderr);
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert!(page.contains("&lt;script&gt;alert("), "the group is not shown");
+    for raw in ["<script>alert", "<script>x()", "<img src=x", "\u{7}", "\u{1b}"] {
+        assert!(!page.contains(raw), "{raw:?} stands in the page");
+    }
+    assert!(page.contains("{{ 7 * 6 }}"), "words of the job are read as a template");
+}

@@ -1,0 +1,126 @@
+//! The architecture as a test: a module imports only what its row allows, and big dependencies stay behind their doors.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Module, and the modules of this crate that it may name (besides `error`).
+const LAYERS: &[(&str, &[&str])] = &[
+    ("error", &[]),
+    ("param", &[]),
+    ("num", &[]),
+    ("table", &[]),
+    ("data", &["param", "num", "table"]),
+    ("counterfactual", &["param", "num", "data"]),
+    ("model", &["param", "num", "data"]),
+    ("metric", &["param", "num"]),
+    ("gate", &["param", "num", "table", "metric"]),
+    // Only parameter types of the engines: `data` offers those of rows.
+    ("spec", &["param", "data"]),
+    ("exec", &[]),
+    ("report", &["num", "table", "metric"]),
+    ("explain", &["table", "metric", "spec", "data"]),
+    ("pipeline", &["param", "num", "table", "data", "counterfactual", "model", "metric", "gate", "spec", "exec", "report", "explain"]),
+];
+
+/// Crate, and the modules that may name it.
+const DOORS: &[(&str, &[&str])] = &[
+    ("polars", &["data", "table", "pipeline"]),
+    ("arrow", &["data", "table"]),
+    ("parquet", &["data", "table"]),
+    ("serde_yaml", &["spec"]),
+    ("granit_parser", &["spec"]),
+    ("minijinja", &["report"]),
+    ("ureq", &["data"]),
+    ("zip", &["data"]),
+    ("clap", &["bin"]),
+    ("indicatif", &["bin"]),
+    ("tracing_subscriber", &["bin"]),
+    ("signal_hook", &["bin"]),
+];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> = fs::read_dir(folder).expect("a folder of sources").map(|e| e.expect("an entry").path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The code of a file without comments and without its test modules.
+fn code(text: &str) -> Vec<(usize, String)> {
+    let mut lines = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("#[cfg(test)]") {
+            break;
+        }
+        let line = line.split("//").next().unwrap_or_default();
+        lines.push((i + 1, line.to_owned()));
+    }
+    lines
+}
+
+/// Whether `name` stands in `line` as the head of a path: `name::`.
+fn names(line: &str, prefix: &str, name: &str) -> bool {
+    let wanted = format!("{prefix}{name}");
+    line.match_indices(&wanted).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        let after = &line[at + wanted.len()..];
+        let ends = after.starts_with("::") || after.starts_with([';', ',', '}', ' ']) && !prefix.is_empty();
+        ends && !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':')
+    })
+}
+
+#[test]
+fn modules_import_only_what_their_row_allows() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&root, &mut files);
+    let layers: BTreeMap<&str, &[&str]> = LAYERS.iter().copied().collect();
+    let mut faults = Vec::new();
+    for file in &files {
+        let relative = file.strip_prefix(&root).expect("below src");
+        let first = relative.components().next().expect("a part").as_os_str().to_string_lossy().into_owned();
+        let module = first.trim_end_matches(".rs").to_owned();
+        let is_test = relative.file_name().is_some_and(|n| n == "tests.rs") || relative.components().any(|c| c.as_os_str() == "tests");
+        if module == "lib" || is_test {
+            continue;
+        }
+        let text = fs::read_to_string(file).expect("a source file");
+        assert!(text.starts_with("//! "), "{} must open by saying what it is for", relative.display());
+        for (number, line) in code(&text) {
+            let mut fault = |what: &str| faults.push(format!("src/{}:{number}: {module} must not name {what}", relative.display()));
+            if let Some(allowed) = layers.get(module.as_str()) {
+                for (other, _) in LAYERS {
+                    let own = *other == module || *other == "error" || allowed.contains(other);
+                    if !own && names(&line, "crate::", other) {
+                        fault(other);
+                    }
+                }
+            } else {
+                assert_eq!(module, "bin", "give `{module}` a row in LAYERS");
+            }
+            for (door, keepers) in DOORS {
+                if !keepers.contains(&module.as_str()) && names(&line, "", door) {
+                    fault(door);
+                }
+            }
+            if module != "bin" && ["println!", "eprintln!", "print!", "eprint!"].iter().any(|p| line.contains(p)) {
+                fault("the terminal");
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn the_rule_itself_catches_a_forbidden_import() {
+    assert!(names("use crate::model::Scorer;", "crate::", "model"));
+    assert!(names("    let x = polars::prelude::lit(1);", "", "polars"));
+    assert!(!names("use crate::modelling::X;", "crate::", "model"));
+    assert!(!names("let polarsish = 1;", "", "polars"));
+}

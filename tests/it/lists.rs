@@ -1,0 +1,140 @@
+//! The lists that people read agree with the program: schemas, shipped jobs, codes of errors.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use cfaudit::error::FAULTS;
+use cfaudit::spec::CODES;
+use serde_json::Value as Json;
+
+use crate::work::{Work, root, yaml_files};
+
+/// The schemas of this tree are what the program prints; `CFAUDIT_BLESS=1` rewrites them.
+#[test]
+fn schemas_are_fresh() {
+    let work = Work::new();
+    let folder = root().join("schemas");
+    for of in ["job", "manifest", "summary"] {
+        let printed = work.cfaudit(0, &format!("schema {of}")).stdout;
+        assert!(jsonschema::meta::is_valid(&serde_json::from_str(&printed).unwrap()), "{of}");
+        let file = folder.join(format!("{of}.schema.json"));
+        if std::env::var_os("CFAUDIT_BLESS").is_some() {
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(&file, &printed).unwrap();
+        }
+        assert!(fs::read_to_string(&file).unwrap() == printed, "{} is stale: make schema", file.display());
+    }
+    let tables = work.cfaudit(0, "schema tables").stdout;
+    assert!(cfaudit::table::TABLES.iter().all(|table| tables.contains(&format!("{}: one row per", table.name))));
+}
+
+fn schema(of: &str) -> jsonschema::Validator {
+    let printed = Work::new().cfaudit(0, &format!("schema {of}")).stdout;
+    jsonschema::validator_for(&serde_json::from_str(&printed).unwrap()).unwrap()
+}
+
+#[track_caller]
+fn assert_valid(schema: &jsonschema::Validator, value: &Json, what: &Path) {
+    let errors: Vec<String> = schema.iter_errors(value).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(errors.is_empty(), "{}:\n{}", what.display(), errors.join("\n"));
+}
+
+#[test]
+fn shipped_jobs_are_valid() {
+    let job_schema = schema("job");
+    for folder in ["jobs", "tests/jobs"] {
+        for file in yaml_files(folder) {
+            let text = fs::read_to_string(&file).unwrap();
+            let job: Json = serde_yaml::from_str(&text).unwrap();
+            // A job that includes another is whole only with it: its resolved form is judged.
+            if job.get("include").is_none() {
+                assert_valid(&job_schema, &job, &file);
+            }
+            let mut command = Work::new().command("check --no-data");
+            let ran = crate::work::Ran::of(command.current_dir(root()).arg(file.strip_prefix(root()).unwrap()), 0);
+            assert!(ran.stdout.contains("no problem"), "{}", ran.stdout);
+            let mut command = Work::new().command("check --no-data --resolved");
+            let resolved = crate::work::Ran::of(command.current_dir(root()).arg(&file), 0).stdout;
+            assert_valid(&job_schema, &serde_yaml::from_str(&resolved).unwrap(), &file);
+        }
+    }
+}
+
+#[test]
+fn what_a_run_writes_is_valid() {
+    let work = Work::with_jobs();
+    let ran = work.run(1, "jobs/gate-demo.yaml", "--set data.rows.synthetic.rows=1000");
+    assert_valid(&schema("summary"), &ran.summary(), Path::new("the summary line"));
+    for of in ["summary", "manifest"] {
+        let file = format!("out/{of}.json");
+        assert_valid(&schema(of), &work.json(&file), Path::new(&file));
+    }
+    let resolved: Json = serde_yaml::from_str(&fs::read_to_string(work.path("out/job.resolved.yaml")).unwrap()).unwrap();
+    assert_valid(&schema("job"), &resolved, Path::new("job.resolved.yaml"));
+}
+
+/// All code of the library and the binary without its tests.
+fn sources(folder: &Path) -> String {
+    let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    let mut text = String::new();
+    for path in entries.iter().filter(|path| path.file_stem().is_none_or(|stem| stem != "tests")) {
+        if path.is_dir() {
+            text += &sources(path);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            text += fs::read_to_string(path).unwrap().split("#[cfg(test)]\nmod tests {").next().unwrap();
+        }
+    }
+    text
+}
+
+/// The literals that follow `before`, blanks and line ends between.
+fn literals<'a>(text: &'a str, before: &str) -> BTreeSet<&'a str> {
+    let after = text.split(before).skip(1).filter_map(|rest| rest.trim_start().strip_prefix('"'));
+    after.filter_map(|rest| rest.split('"').next()).collect()
+}
+
+#[test]
+fn every_code_of_a_fault_is_listed_and_every_listed_one_is_used() {
+    let text = sources(&root().join("src"));
+    let listed: BTreeSet<&str> = FAULTS.iter().map(|(code, _)| *code).collect();
+    let used = literals(&text, "Fault::new(");
+    assert!(used.len() > 20);
+    assert_eq!(used.difference(&listed).collect::<Vec<_>>(), Vec::<&&str>::new(), "used and not in `error::FAULTS`");
+    // Beside the list itself, some code must name it.
+    let unused: Vec<_> = listed.iter().filter(|code| text.matches(&format!("\"{code}\"")).count() < 2).collect();
+    assert!(unused.is_empty(), "in `error::FAULTS` and never used: {unused:?}");
+    assert!(FAULTS.is_sorted(), "`error::FAULTS` is not sorted");
+}
+
+#[test]
+fn every_code_of_a_problem_is_listed_and_met() {
+    let text = sources(&root().join("src"));
+    let mut expected = String::new();
+    for entry in fs::read_dir(root().join("tests/jobs/bad")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|e| e == "txt") {
+            expected += &fs::read_to_string(path).unwrap();
+        }
+    }
+    let listed: BTreeSet<&str> = CODES.iter().map(|(code, _)| *code).collect();
+    let met: BTreeSet<&str> = expected.split("error[").skip(1).filter_map(|rest| rest.split(']').next()).collect();
+    assert_eq!(met.difference(&listed).collect::<Vec<_>>(), Vec::<&&str>::new(), "met and not in `spec::CODES`");
+    let unused: Vec<_> = listed.iter().filter(|code| !met.contains(*code) && text.matches(&format!("\"{code}\"")).count() < 2).collect();
+    assert!(unused.is_empty(), "in `spec::CODES` and never used: {unused:?}");
+    assert!(CODES.is_sorted(), "`spec::CODES` is not sorted");
+}
+
+/// A user who meets a code may ask for it.
+#[test]
+fn every_code_can_be_explained() {
+    let text = sources(&root().join("src"));
+    let work = Work::new();
+    let known = work.cfaudit(0, "explain").stdout;
+    let words: BTreeSet<&str> = known.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let mut codes = literals(&text, "code: ");
+    codes.extend(literals(&text, "Fault::new("));
+    let unknown: Vec<_> = codes.iter().filter(|code| !words.contains(*code)).collect();
+    assert!(unknown.is_empty(), "`cfaudit explain` does not know {unknown:?}");
+}

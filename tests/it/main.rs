@@ -1,0 +1,13 @@
+//! The one integration test binary: runs `cfaudit` on small jobs and looks at what it wrote.
+
+#![expect(clippy::disallowed_methods, reason = "a test that cannot read or write its files fails anyway")]
+#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on panics, one that is skipped says so")]
+
+mod adult;
+mod determinism;
+mod hostile;
+mod layers;
+mod lists;
+mod oracle;
+mod run;
+mod work;

@@ -1,0 +1,326 @@
+//! `cfaudit run` and its neighbours from outside: streams, exit statuses, what is published and what is left alone.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::process::Stdio;
+use std::time::Duration;
+
+use cfaudit::exec::event::EVENT_NAMES;
+use serde_json::Value as Json;
+
+use crate::work::{Going, Ran, Work, assert_same, files, results, sha256};
+
+/// The demo with fewer rows.
+const DEMO: &str = "jobs/demo.yaml";
+const FEW: &str = "--set data.rows.synthetic.rows=3000";
+
+#[test]
+fn a_run_publishes_a_whole_folder_and_ends_with_its_summary() {
+    let work = Work::with_jobs();
+    let merged = File::create(work.path("merged")).unwrap();
+    let mut command = work.command(&format!("run {DEMO} --out out --cache cache {FEW} --summary-file line --log-file log"));
+    assert!(command.stdout(merged.try_clone().unwrap()).stderr(merged).status().unwrap().success());
+
+    // Both streams in one file, as schedulers merge them: the summary is the last line.
+    let merged = fs::read_to_string(work.path("merged")).unwrap();
+    let line = merged.lines().last().unwrap();
+    assert!(line.len() < 4096 && merged.lines().count() > 20, "{merged}");
+    let mut summary: Json = serde_json::from_str(line).unwrap();
+    let keys: Vec<&String> = summary.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["cfaudit", "job", "run", "out", "verdict", "exit", "gates", "worst", "rows", "report"]);
+    let keys: Vec<&String> = summary["worst"].as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["gate", "metric", "value", "lo", "hi", "n", "limit", "verdict"]);
+    let keys: Vec<&String> = summary["gates"].as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["pass", "fail", "inconclusive", "warn", "skipped"]);
+    assert_eq!(
+        [&summary["job"], &summary["out"], &summary["exit"], &summary["rows"]],
+        [&Json::from("demo"), &"out".into(), &0.into(), &1200.into()]
+    );
+    assert_eq!(fs::read_to_string(work.path("line")).unwrap(), format!("{line}\n"));
+    summary.as_object_mut().unwrap().shift_remove("out");
+    assert_eq!(work.json("out/summary.json"), summary);
+
+    let names: Vec<String> = files(&work.path("out")).into_keys().collect();
+    let tables = ["counts", "filters", "gates", "groups", "issues", "metrics", "score_shift"].map(|t| format!("tables/{t}.parquet"));
+    let mut expected =
+        ["job.resolved.yaml", "logs/run.jsonl", "manifest.json", "report.html", "rows/outcomes.parquet", "run.json", "summary.json"]
+            .map(str::to_owned)
+            .to_vec();
+    expected.extend(tables);
+    assert_eq!(names, expected);
+    assert_manifest_is_right(&work);
+    for log in ["log", "out/logs/run.jsonl"] {
+        assert_log(&fs::read_to_string(work.path(log)).unwrap());
+    }
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert!(page.len() < 1 << 20 && page.starts_with("<!") && page.trim_end().ends_with("</html>"));
+    assert!(
+        ["<script", "<link", "src=\"http", "url(http", "@import"].iter().all(|word| !page.contains(word)),
+        "the page asks the network for something"
+    );
+}
+
+/// The manifest names the hash of every other file that does not vary.
+#[track_caller]
+fn assert_manifest_is_right(work: &Work) {
+    let mut found = work.results();
+    found.remove("manifest.json");
+    let hashes: serde_json::Map<String, Json> = found.into_iter().map(|(name, bytes)| (name, sha256(&bytes).into())).collect();
+    assert_eq!(work.json("out/manifest.json")["files"], Json::Object(hashes));
+}
+
+/// Lines are objects with known names of events, in the order of a run.
+#[track_caller]
+fn assert_log(text: &str) {
+    let lines: Vec<Json> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for line in &lines {
+        assert!(EVENT_NAMES.contains(&line["event"].as_str().unwrap()), "{line}");
+        assert!(["ts", "level", "job", "run", "text"].iter().all(|key| line[key].is_string()), "{line}");
+    }
+    assert_eq!(lines[0]["event"], "run.start");
+    assert!(lines.iter().filter(|line| line["event"] == "stage.end").count() > 10);
+}
+
+#[test]
+fn a_second_run_does_nothing() {
+    let work = Work::with_jobs();
+    let first = work.run(0, DEMO, FEW);
+    let (before, log) = (work.results(), work.json("out/run.json"));
+    let modified = || fs::metadata(work.path("out/manifest.json")).unwrap().modified().unwrap();
+    let time = modified();
+    std::thread::sleep(Duration::from_millis(20));
+    let second = work.run(0, DEMO, FEW);
+    second.says(&["nothing to do"]);
+    assert_eq!(first.stdout, second.stdout);
+    assert_same(&before, &work.results(), "a second run");
+    assert_eq!(modified(), time);
+    let again = work.json("out/run.json");
+    assert_ne!(log, again);
+    assert_eq!(again["stages_run"], 0);
+    assert_eq!(again["stages_cached"], log["stages_run"]);
+
+    // A changed limit runs the last two stages alone, and says why.
+    let third = work.run(0, DEMO, &format!("{FEW} --set gates.few-switches.at_most=0.5"));
+    third.says(&["gate: runs, ", "report: runs, "]);
+    assert_eq!(work.json("out/run.json")["stages_run"], 2);
+    // So does --force, with the stages behind it.
+    work.run(0, DEMO, &format!("{FEW} --force measure"));
+    assert_same(&before, &work.results(), "a forced run");
+}
+
+#[test]
+fn quiet_prints_nothing_on_success() {
+    let work = Work::with_jobs();
+    let ran = work.run(0, DEMO, &format!("{FEW} --quiet"));
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""));
+    let failed = work.run(1, "jobs/gate-demo.yaml", &format!("{FEW} --quiet --replace"));
+    assert_eq!(failed.summary()["verdict"], "fail");
+}
+
+#[test]
+fn json_logs_hold_known_events_only() {
+    let work = Work::with_jobs();
+    let ran = work.run(0, DEMO, &format!("{FEW} --log json -v"));
+    assert_log(&ran.stderr);
+    let names = ["run.start", "stage.start", "stage.end", "gate.verdict", "run.end"];
+    ran.says(&names.map(|name| format!("\"event\":\"{name}\"")).each_ref().map(String::as_str));
+    work.run(0, DEMO, &format!("{FEW} --log json -v")).says(&["\"event\":\"stage.cached\""]);
+    let failed = work.run(3, DEMO, "--log json --set data.rows.synthetic.rows=3000 --set data.label.positive=[7]");
+    failed.says(&["\"event\":\"problem\"", "\"code\":\"unknown-label-value\""]);
+    assert!(failed.stderr.lines().last().unwrap().contains("\"code\":\"3\""), "{}", failed.stderr);
+}
+
+#[test]
+fn a_failed_gate_ends_with_1_unless_gates_only_report() {
+    let work = Work::with_jobs();
+    let job = "jobs/gate-demo.yaml";
+    assert_eq!(work.run(1, job, FEW).summary()["exit"], 1);
+    let results = work.results();
+    let reported = work.run(0, job, &format!("{FEW} --gates report")).summary();
+    assert_eq!([&reported["exit"], &reported["verdict"], &reported["gates"]["fail"]], [&Json::from(0), &"fail".into(), &1.into()]);
+    assert_same(&results, &work.results(), "--gates report");
+}
+
+#[test]
+fn until_stops_there_and_publishes_nothing() {
+    let work = Work::with_jobs();
+    let ran = work.run(0, DEMO, &format!("{FEW} --until measure"));
+    ran.says(&["nothing published"]);
+    assert_eq!(ran.summary()["verdict"], "unfinished");
+    assert!(!work.path("out").exists());
+    work.run(2, DEMO, &format!("{FEW} --until nonsense")).says(&["`nonsense`", "hint: known are `prepare`"]);
+    work.run(2, DEMO, &format!("{FEW} --force nonsense")).says(&["`nonsense`", "hint: known are `prepare`"]);
+    work.run(0, DEMO, FEW);
+    let done = work.json("out/run.json")["stages_run"].as_u64().unwrap();
+    assert!(done <= 2, "{done} stages ran again");
+}
+
+#[test]
+fn folders_of_others_are_left_alone() {
+    let work = Work::with_jobs();
+    work.run(0, DEMO, FEW);
+    let before = work.results();
+    work.run(5, "jobs/gate-demo.yaml", FEW).says(&["the results of the job `demo`", "--replace"]);
+    assert_same(&before, &work.results(), "a refused folder");
+    work.run(1, "jobs/gate-demo.yaml", &format!("{FEW} --replace"));
+    assert_eq!(work.json("out/manifest.json")["job"], "gate-demo");
+
+    let strange = work.path("strange");
+    fs::create_dir(&strange).unwrap();
+    work.write("strange/thesis.txt", "three years of work");
+    let before = files(&strange);
+    for replace in ["", "--replace"] {
+        let refused = work.cfaudit(5, &format!("run {DEMO} {FEW} --out strange --cache cache {replace}"));
+        refused.says(&["`strange`", "hint: give another folder with `--out`"]);
+        assert_same(&before, &files(&strange), "a folder that is not ours");
+    }
+    work.cfaudit(5, &format!("run {DEMO} {FEW} --out jobs/demo.yaml/out --cache cache")).says(&["jobs/demo.yaml"]);
+}
+
+#[test]
+fn one_run_at_a_time_writes_a_folder() {
+    let work = Work::with_jobs();
+    let mut first = Going::start(&mut work.command(&format!("run {DEMO} {FEW} --out out --cache cache")));
+    assert!(first.until(&["stage.start"], "prepare"));
+    first.signal("STOP");
+    work.run(5, DEMO, FEW).says(&["is writing it", "hint: wait until that run ends"]);
+    // Another folder may be written meanwhile, with the same cache.
+    work.cfaudit(0, &format!("run {DEMO} {FEW} --out other --cache cache"));
+    first.signal("CONT");
+    assert!(first.end().0.success());
+    assert_same(&work.results(), &results(&work.path("other")), "two runs with one cache");
+}
+
+#[test]
+fn a_page_can_be_rendered_again() {
+    let work = Work::with_jobs();
+    work.run(0, DEMO, FEW);
+    let before = work.results();
+    work.cfaudit(0, "report out");
+    assert_same(&before, &work.results(), "the same title");
+    Ran::of(work.command("report out --title").arg("Of <b>mice</b> & men"), 0);
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert!(page.contains("Of &lt;b&gt;mice&lt;") && !page.contains("<b>mice"));
+    assert_manifest_is_right(&work);
+    let mut changed = work.results();
+    changed.retain(|name, bytes| before.get(name) != Some(bytes));
+    assert_eq!(changed.keys().collect::<Vec<_>>(), ["manifest.json", "report.html"]);
+    work.cfaudit(5, "report jobs").says(&["manifest.json", "hint: name an output folder"]);
+    work.cfaudit(5, "report nowhere").says(&["`nowhere`"]);
+}
+
+#[test]
+fn words_are_explained() {
+    let work = Work::new();
+    let nsr = work.cfaudit(0, "explain nsr").stdout;
+    assert!(nsr.contains("formula: ") && nsr.contains("source: "), "{nsr}");
+    for word in ["prepare", "metrics", "metrics.value", "3", "unknown-group", "NSR"] {
+        assert!(!work.cfaudit(0, &format!("explain {word}")).stdout.is_empty());
+    }
+    work.cfaudit(2, "explain nsrr").says(&["`nsrr`", "hint: did you mean `nsr`?"]);
+    work.cfaudit(2, "explain xyzzyplugh").says(&["hint: `cfaudit explain` lists all words"]);
+}
+
+#[test]
+fn command_lines_that_are_wrong_end_with_2() {
+    let work = Work::with_jobs();
+    for args in [
+        "",
+        "walk",
+        "run",
+        "run jobs/demo.yaml --threads 0",
+        "run jobs/demo.yaml --threads 60000",
+        "run jobs/demo.yaml --batch-rows 1000",
+        "run jobs/demo.yaml --memory 1kB",
+    ] {
+        let ran = work.cfaudit(2, args);
+        assert!(ran.stdout.is_empty() && !ran.stderr.is_empty(), "{args}");
+    }
+    work.run(2, "jobs/nowhere.yaml", "").says(&["jobs/nowhere.yaml", "hint: "]);
+    work.run(2, DEMO, "--set models.scorecard.nonsense=1").says(&["--set"]);
+    work.cfaudit(2, "check jobs/demo.yaml --no-data --set gates.few-switches.metric=psrr").says(&["`psrr`", "hint: "]);
+    assert!(!work.path("out").exists());
+}
+
+#[test]
+fn a_reader_that_went_away_is_no_failure() {
+    let work = Work::with_jobs();
+    for args in [
+        "explain",
+        "schema job",
+        &format!("run {DEMO} {FEW} --out out --cache cache"),
+        &format!("run {DEMO} {FEW} --out out2 --cache cache"),
+    ] {
+        // The reading ends are closed before the program writes a byte.
+        let closed = || {
+            let (reader, writer) = std::io::pipe().unwrap();
+            drop(reader);
+            writer
+        };
+        let status = work.command(args).stdout(closed()).stderr(closed()).status().unwrap();
+        assert_eq!(status.code(), Some(0), "{args}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_no_success() {
+    let Ok(mut full) = File::options().write(true).open("/dev/full") else {
+        eprintln!("skipped: no /dev/full here");
+        return;
+    };
+    assert!(full.write_all(b"x").is_err());
+    let work = Work::with_jobs();
+    let mut command = work.command(&format!("run {DEMO} {FEW} --out out --cache cache"));
+    let status = command.stdout(full).stderr(Stdio::null()).status().unwrap();
+    assert_eq!(status.code(), Some(5));
+}
+
+#[test]
+fn signals_end_a_run_and_leave_the_old_folder() {
+    let work = Work::with_jobs();
+    work.run(0, DEMO, &format!("{FEW} --set run.seed=1"));
+    let before = work.results();
+    let many = "--set data.rows.synthetic.rows=50000";
+    for (signal, status) in [("TERM", 143), ("INT", 130)] {
+        let mut going = Going::start(&mut work.command(&format!("run {DEMO} {many} --out out --cache cache")));
+        // Each signal meets a stage that the one before it had not reached.
+        assert!(going.until(&["stage.start"], if signal == "TERM" { "prepare" } else { "train/scorecard" }));
+        going.signal(signal);
+        let (ended, log) = going.end();
+        assert_eq!(ended.code(), Some(status), "{log}");
+        assert!(log.contains("the output folder is as it was before") && log.contains(&format!("\"code\":\"{status}\"")), "{log}");
+        assert_same(&before, &work.results(), signal);
+        assert_eq!(fs::read_dir(work.path("cache/tmp")).unwrap().count(), 0, "an unfinished result stays in the cache");
+    }
+    work.run(0, DEMO, many);
+    assert_ne!(before["manifest.json"], work.results()["manifest.json"]);
+}
+
+#[test]
+fn the_cache_may_be_off_or_deleted() {
+    let work = Work::with_jobs();
+    work.run(0, DEMO, FEW);
+    let before = work.results();
+    fs::remove_dir_all(work.path("cache")).unwrap();
+    work.run(0, DEMO, FEW);
+    assert_same(&before, &work.results(), "a deleted cache");
+    work.cfaudit(0, &format!("run {DEMO} {FEW} --out out --cache off"));
+    assert_same(&before, &work.results(), "no cache");
+    assert!(!work.path("outputs/.cache/tmp").exists() || fs::read_dir(work.path("outputs/.cache/tmp")).unwrap().count() == 0);
+
+    // An entry whose bytes are gone is made again.
+    let key = work.json("out/run.json")["stages"].as_array().unwrap().iter().find(|s| s["id"] == "measure").unwrap()["key"].clone();
+    let key = key.as_str().unwrap();
+    File::create(work.path(&format!("cache/{}/{key}/metrics.parquet", &key[..2]))).unwrap();
+    work.run(0, DEMO, FEW).says(&["measure: runs, "]);
+    assert_same(&before, &work.results(), "a damaged cache");
+}
+
+#[test]
+fn help_and_version_go_to_stdout() {
+    let work = Work::new();
+    for args in ["--help", "run --help", "--version"] {
+        let ran = work.cfaudit(0, args);
+        assert!(ran.stdout.contains("cfaudit") && ran.stderr.is_empty(), "{args}");
+    }
+}

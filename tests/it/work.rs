@@ -1,0 +1,234 @@
+//! A folder of its own for each test, the program run in it, and ways to look at what it wrote.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::util::display::array_value_to_string;
+use parquet::arrow::ArrowWriter;
+use serde_json::Value as Json;
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+/// The tree of this crate.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A file or folder of real data and expected values that lie beside the tree; where it is absent the test says so and ends.
+pub(crate) fn shared(below: &str) -> Option<PathBuf> {
+    let shared = std::env::var_os("CFAUDIT_SHARED").map_or_else(|| root().join("../shared"), PathBuf::from);
+    let path = shared.join(below);
+    if !path.exists() {
+        eprintln!("skipped: {} is not there", path.display());
+        return None;
+    }
+    Some(path.canonicalize().unwrap())
+}
+
+/// A temporary working folder.
+pub(crate) struct Work(TempDir);
+
+impl Work {
+    pub(crate) fn new() -> Self {
+        Work(tempfile::tempdir().unwrap())
+    }
+
+    /// A working folder with a copy of the shipped jobs in `jobs/`.
+    pub(crate) fn with_jobs() -> Self {
+        let work = Work::new();
+        fs::create_dir(work.path("jobs")).unwrap();
+        for job in yaml_files("jobs") {
+            fs::copy(&job, work.path("jobs").join(job.file_name().unwrap())).unwrap();
+        }
+        work
+    }
+
+    pub(crate) fn path(&self, below: &str) -> PathBuf {
+        self.0.path().join(below)
+    }
+
+    pub(crate) fn write(&self, below: &str, text: &str) {
+        fs::write(self.path(below), text).unwrap();
+    }
+
+    /// Writes a Parquet file of these columns.
+    pub(crate) fn parquet(&self, below: &str, columns: Vec<(&str, ArrayRef)>) {
+        let batch = batch(columns);
+        let mut writer = ArrowWriter::try_new(File::create(self.path(below)).unwrap(), batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+    }
+
+    /// Writes a text file of these columns; a missing value is the empty field.
+    pub(crate) fn csv(&self, below: &str, columns: Vec<(&str, ArrayRef)>) {
+        let mut text = columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(",") + "\n";
+        for row in 0..columns[0].1.len() {
+            let fields: Vec<String> = columns.iter().map(|(_, array)| array_value_to_string(array, row).unwrap()).collect();
+            text += &(fields.join(",") + "\n");
+        }
+        self.write(below, &text);
+    }
+
+    /// The program in this folder, with arguments separated by blanks.
+    pub(crate) fn command(&self, args: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cfaudit"));
+        for name in ["THREADS", "MEMORY", "CACHE", "LOG", "DATA"] {
+            command.env_remove(format!("CFAUDIT_{name}"));
+        }
+        command.current_dir(self.0.path()).stdin(Stdio::null()).args(args.split_whitespace());
+        command
+    }
+
+    /// Runs the program to its end and asserts its exit status.
+    #[track_caller]
+    pub(crate) fn cfaudit(&self, status: i32, args: &str) -> Ran {
+        Ran::of(&mut self.command(args), status)
+    }
+
+    /// Runs a job into `out` with the cache in `cache`.
+    #[track_caller]
+    pub(crate) fn run(&self, status: i32, job: &str, args: &str) -> Ran {
+        self.cfaudit(status, &format!("run {job} --out out --cache cache {args}"))
+    }
+
+    /// What the output folder holds but for what varies between runs.
+    pub(crate) fn results(&self) -> Files {
+        results(&self.path("out"))
+    }
+
+    pub(crate) fn json(&self, below: &str) -> Json {
+        serde_json::from_slice(&fs::read(self.path(below)).unwrap()).unwrap()
+    }
+}
+
+fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
+}
+
+/// A run of the program that has ended.
+pub(crate) struct Ran {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    #[track_caller]
+    pub(crate) fn of(command: &mut Command, status: i32) -> Self {
+        let output = command.output().unwrap();
+        let ran = Ran { stdout: String::from_utf8(output.stdout).unwrap(), stderr: String::from_utf8(output.stderr).unwrap() };
+        assert_eq!(output.status.code(), Some(status), "{command:?}\n{}{}", ran.stderr, ran.stdout);
+        ran
+    }
+
+    /// The last line of stdout.
+    #[track_caller]
+    pub(crate) fn summary(&self) -> Json {
+        serde_json::from_str(self.stdout.lines().last().unwrap()).unwrap()
+    }
+
+    #[track_caller]
+    pub(crate) fn says(&self, words: &[&str]) {
+        for word in words {
+            assert!(self.stderr.contains(word), "`{word}` is not in\n{}", self.stderr);
+        }
+    }
+}
+
+/// A run of the program that goes on, with its log as JSON lines.
+pub(crate) struct Going {
+    child: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStderr>>,
+}
+
+impl Going {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let mut child = command.args(["--log", "json"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        Going { child, lines }
+    }
+
+    /// Goes on until a log line of one of these events and this stage; false where the run ended before.
+    pub(crate) fn until(&mut self, events: &[&str], stage: &str) -> bool {
+        self.lines.by_ref().any(|line| {
+            let line: Json = serde_json::from_str(&line.unwrap()).unwrap();
+            line["stage"] == stage && events.iter().any(|event| line["event"] == *event)
+        })
+    }
+
+    /// Sends a signal such as `TERM`.
+    pub(crate) fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([format!("-{name}"), self.child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// Ends it at once, with no chance to tidy up.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Waits for the end; the rest of the log.
+    pub(crate) fn end(mut self) -> (ExitStatus, String) {
+        let rest: Vec<String> = self.lines.map_while(Result::ok).collect();
+        (self.child.wait().unwrap(), rest.join("\n"))
+    }
+}
+
+/// Files by their path below a folder.
+pub(crate) type Files = BTreeMap<String, Vec<u8>>;
+
+/// All files below a folder.
+pub(crate) fn files(folder: &Path) -> Files {
+    let mut found = Files::new();
+    let mut open = vec![folder.to_path_buf()];
+    while let Some(here) = open.pop() {
+        for entry in fs::read_dir(&here).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
+                found.insert(name, fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// The files of an output folder but for what varies between runs.
+pub(crate) fn results(out: &Path) -> Files {
+    let mut found = files(out);
+    found.retain(|name, _| name != "run.json" && !name.starts_with("logs/"));
+    found
+}
+
+/// Asserts that two folders hold the same bytes, and names what differs.
+#[track_caller]
+pub(crate) fn assert_same(a: &Files, b: &Files, what: &str) {
+    assert_eq!(a.keys().collect::<Vec<_>>(), b.keys().collect::<Vec<_>>(), "{what}");
+    let differ: Vec<&String> = a.keys().filter(|name| a[*name] != b[*name]).collect();
+    assert!(differ.is_empty(), "{what}: {differ:?} differ");
+}
+
+/// SHA-256 in hex.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The YAML files of a folder of this tree, sorted.
+pub(crate) fn yaml_files(below: &str) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(root().join(below)).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|e| e == "yaml"));
+    files.sort();
+    files
+}
+
+/// An Arrow column of anything that collects into one.
+pub(crate) fn column<A: arrow::array::Array + 'static>(array: A) -> ArrayRef {
+    Arc::new(array)
+}
