@@ -10,6 +10,7 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
 
+use crate::data::row_id::key_of_text;
 use crate::data::{Attribute, RowIdKind};
 use crate::error::{Fault, Result};
 use crate::table::io::{Owner, ParquetFile};
@@ -183,7 +184,7 @@ impl KeyedScores {
             return Err(self.fault("the row id is missing".to_owned(), "row_id", file_row).into());
         }
         if let Some(texts) = ids.as_string_opt::<i32>() {
-            return Ok(xxhash_rust::xxh3::xxh3_64(texts.value(i).as_bytes()));
+            return Ok(key_of_text(texts.value(i)));
         }
         let id = ids.as_primitive::<Int64Type>().value(i);
         if self.row_id == RowIdKind::RowNumber && id < 0 {

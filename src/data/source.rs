@@ -321,19 +321,7 @@ pub fn listed(words: impl IntoIterator<Item = String>, most: usize) -> String {
 
 /// The word that differs least from `word`, if it differs by at most a third of its letters.
 pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let distance = |other: &str| {
-        let (a, b): (Vec<char>, Vec<char>) = (word.to_lowercase().chars().collect(), other.to_lowercase().chars().collect());
-        let mut row: Vec<usize> = (0..=b.len()).collect();
-        for (i, x) in a.iter().enumerate() {
-            let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-            for (j, y) in b.iter().enumerate() {
-                let change = diagonal + usize::from(x != y);
-                diagonal = row[j + 1];
-                row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-            }
-        }
-        row[b.len()]
-    };
+    let distance = |other: &str| strsim::levenshtein(&word.to_lowercase(), &other.to_lowercase());
     let near = known.iter().map(|&k| (distance(k), k)).min_by_key(|&(d, _)| d)?;
     (near.0 <= word.chars().count().max(3) / 3).then_some(near.1)
 }

@@ -244,21 +244,8 @@ pub fn find(id: &str) -> Option<&'static Metric> {
 /// The id closest to a word that is none, for a hint; none where nothing is close. The case of letters does not count.
 pub fn nearest(word: &str) -> Option<&'static str> {
     let word = word.to_ascii_lowercase();
-    let (distance, id) = catalog().map(|metric| (edits(&word, metric.id), metric.id)).min()?;
+    let (distance, id) = catalog().map(|metric| (strsim::levenshtein(&word, metric.id), metric.id)).min()?;
     (distance <= (word.chars().count() / 3).max(1)).then_some(id)
-}
-
-/// Levenshtein distance in characters.
-fn edits(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.chars().enumerate() {
-            let best = (diagonal + usize::from(x != y)).min(row[j] + 1).min(row[j + 1] + 1);
-            diagonal = std::mem::replace(&mut row[j + 1], best);
-        }
-    }
-    row[b.chars().count()]
 }
 
 /// The correlation of two yes-no variables: (ad - bc) / sqrt of the product of the four margins, for the matrix a b / c d.
