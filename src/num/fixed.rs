@@ -27,6 +27,18 @@ impl<'de> Deserialize<'de> for Fixed {
 /// Units in one: 2^52.
 const UNITS: f64 = (1_u64 << 52) as f64;
 
+/// The nearest whole number, ties to even. The method of the standard library is a call into the C library where the processor is not
+/// known to round by itself, and this is the innermost step of counting.
+fn nearest(x: f64) -> f64 {
+    // From 2^52 on every number is whole; below, adding 2^52 leaves no room for a fraction.
+    if x.abs() < UNITS {
+        let whole = UNITS.copysign(x);
+        (x + whole) - whole
+    } else {
+        x
+    }
+}
+
 impl Fixed {
     /// The empty sum.
     pub const ZERO: Fixed = Fixed(0);
@@ -34,12 +46,19 @@ impl Fixed {
     /// Adds a term; it must be finite and below 2^11 = 2048 in size, so that it fits 64 bits of units.
     pub fn add(&mut self, term: f64) {
         debug_assert!(term.abs() < 2048.0, "{term} is out of range");
-        self.0 += i128::from((term * UNITS).round_ties_even() as i64);
+        self.0 += i128::from(nearest(term * UNITS) as i64);
+    }
+
+    /// Adds a term as [`Fixed::add`] does, `times` times; up to 2^32 times it is as if it were added anew each time.
+    #[inline]
+    pub fn add_times(&mut self, term: f64, times: u64) {
+        debug_assert!(term.abs() < 2048.0 && times <= 1 << 32, "{times} times {term} is out of range");
+        self.0 += i128::from(nearest(term * UNITS) as i64) * i128::from(times);
     }
 
     /// Adds a finite term of any size; one beyond 2^74 counts as 2^74. Slower than [`Fixed::add`].
     pub fn add_wide(&mut self, term: f64) {
-        self.0 = self.0.saturating_add((term * UNITS).round_ties_even() as i128);
+        self.0 = self.0.saturating_add(nearest(term * UNITS) as i128);
     }
 
     /// Adds another sum.
@@ -68,7 +87,7 @@ impl std::ops::Sub for Fixed {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fixed, UNITS};
+    use super::{Fixed, UNITS, nearest};
     use crate::num::seed::Stream;
 
     fn one(term: f64) -> i128 {
@@ -82,6 +101,28 @@ mod tests {
         let unit = 1.0 / UNITS;
         assert_eq!([one(0.5 * unit), one(1.5 * unit), one(2.5 * unit), one(-0.5 * unit), one(-1.5 * unit)], [0, 2, 2, 0, -2]);
         assert_eq!([one(1.0), one(-1.0), one(2047.0)], [1 << 52, -(1 << 52), 2047 << 52]);
+    }
+
+    #[test]
+    fn rounding_is_that_of_the_standard_library() {
+        let mut stream = Stream::new(4, "nearest");
+        for _ in 0..10_000 {
+            let x = (stream.u01() - 0.5) * f64::from(1 << (stream.u64() % 31)) * f64::from(1 << (stream.u64() % 31));
+            assert_eq!(nearest(x), x.round_ties_even(), "{x}");
+        }
+        for half in [0.5, 1.5, 2.5, UNITS / 2.0 + 0.5, UNITS / 2.0 + 1.5, UNITS - 0.5, UNITS, UNITS + 1.0, 1e300] {
+            assert_eq!((nearest(half), nearest(-half)), (half.round_ties_even(), (-half).round_ties_even()));
+        }
+    }
+
+    #[test]
+    fn times_are_terms() {
+        let (mut once, mut times) = (Fixed::ZERO, Fixed::ZERO);
+        (0..1000).for_each(|_| once.add(-0.1));
+        times.add_times(-0.1, 1000);
+        assert_eq!(once, times);
+        times.add_times(2047.9, 1 << 32);
+        assert!((times.to_f64() - 2047.9 * 4_294_967_296.0 + 100.0).abs() < 0.01);
     }
 
     #[test]

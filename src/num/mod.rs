@@ -6,5 +6,6 @@
 pub mod binomial;
 pub mod fixed;
 pub mod linalg;
+pub mod poisson;
 pub mod seed;
 pub mod summary;

@@ -26,6 +26,11 @@ pub fn u01(hash: u64) -> f64 {
     (hash >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }
 
+/// The seed of everything that is drawn under this name: where its stream starts, or the first argument of [`h`].
+pub fn named(seed: u64, name: &str) -> u64 {
+    sm(sm(seed) ^ xxhash_rust::xxh3::xxh3_64(name.as_bytes()))
+}
+
 /// A source of random numbers with a name.
 #[derive(Debug, Clone)]
 pub struct Stream([u64; 4]);
@@ -33,7 +38,7 @@ pub struct Stream([u64; 4]);
 impl Stream {
     /// The stream of this name under this seed. Streams of different names are independent for all practical purposes.
     pub fn new(seed: u64, name: &str) -> Self {
-        let start = sm(sm(seed) ^ xxhash_rust::xxh3::xxh3_64(name.as_bytes()));
+        let start = named(seed, name);
         Stream([0, 1, 2, 3].map(|k| sm(start.wrapping_add(GOLDEN.wrapping_mul(k)))))
     }
 
