@@ -6,6 +6,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,10 +20,11 @@ use arrow::datatypes::{DataType, Decimal128Type, Field, Float64Type, Int64Type, 
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriter, compute_leaves};
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::ColumnPath;
 
 use crate::error::{Error, Fault, Result};
 use crate::table::{Cell, ColumnType, Frame, TableDef};
@@ -41,6 +43,15 @@ const LONG_GROUP_ROWS: usize = 250_000;
 
 /// Rows of a long table that are encoded at a time; divides [`LONG_GROUP_ROWS`].
 const LONG_CHUNK_ROWS: usize = 50_000;
+
+/// Marks a field whose values hardly repeat; see [`distinct`].
+const DISTINCT: &str = "cfaudit.distinct";
+
+/// A column whose values hardly repeat, such as a row number or a score: no dictionary of its values is tried, which would cost more
+/// than all the rest of writing it, and whole numbers are written as differences.
+pub fn distinct(field: Field) -> Field {
+    field.with_metadata(HashMap::from([(DISTINCT.to_owned(), String::new())]))
+}
 
 /// Whose file it is: decides who must act when it cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -247,11 +258,18 @@ impl GroupWriter {
         // Sorted, so that the bytes do not depend on the order of a hash map.
         let mut key_values: Vec<KeyValue> = metadata.iter().map(|(k, v)| KeyValue::new((*k).to_owned(), v.clone())).collect();
         key_values.sort_by(|a, b| a.key.cmp(&b.key));
-        let properties = WriterProperties::builder()
+        let mut properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_created_by("cfaudit".to_owned())
-            .set_key_value_metadata((!key_values.is_empty()).then_some(key_values))
-            .build();
+            .set_key_value_metadata((!key_values.is_empty()).then_some(key_values));
+        for field in schema.fields().iter().filter(|f| f.metadata().contains_key(DISTINCT)) {
+            let column = ColumnPath::new(vec![field.name().clone()]);
+            properties = properties.set_column_dictionary_enabled(column.clone(), false);
+            if field.data_type().is_integer() {
+                properties = properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+            }
+        }
+        let properties = properties.build();
         let options = parquet::arrow::arrow_writer::ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(file, Arc::clone(&schema), options).map_err(|e| write_error(path, e))?;
         let (writer, factory) = writer.into_serialized_writer().map_err(|e| write_error(path, e))?;
@@ -295,7 +313,8 @@ pub fn schema_of(def: &TableDef) -> Schema {
                 ColumnType::Wide => DataType::Decimal128(38, 0),
                 ColumnType::Key => DataType::UInt64,
             };
-            Field::new(c.name, kind, c.nullable)
+            let field = Field::new(c.name, kind, c.nullable);
+            if matches!(c.kind, ColumnType::Real | ColumnType::Key) { distinct(field) } else { field }
         })
         .collect();
     Schema::new(fields)

@@ -49,6 +49,9 @@ pub struct Manifest {
     pub rows: RowCounts,
     /// What identifies a row: `row number`, or the column.
     pub row_id: String,
+    /// The column of weights; absent where everybody counts once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<String>,
     /// How rows were split, in words.
     pub split: String,
     /// Input files with their hashes.
@@ -60,6 +63,9 @@ pub struct Manifest {
     pub command: String,
     /// Version of every table.
     pub tables: BTreeMap<String, u32>,
+    /// Files of scores that were not there; where there is one, nothing was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub awaited: Vec<AwaitedScores>,
     /// SHA-256 of every other file of the folder that does not vary between runs.
     pub files: BTreeMap<String, String>,
 }
@@ -104,6 +110,9 @@ pub struct AttributeWords {
     pub groups: Vec<String>,
     /// The reference group.
     pub reference: String,
+    /// How its groups are derived from columns, in words; none where they are values of a column as it stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_of: Option<String>,
 }
 
 /// A counterfactual set.
@@ -117,10 +126,31 @@ pub struct SetWords {
     pub knobs: Vec<String>,
     /// The attributes it changes, one at a time.
     pub attributes: Vec<String>,
+    /// Repeats of its placebo; absent where the job asks for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placebo: Option<u64>,
+    /// What stands for the groups of derived attributes in the rows that models saw, by attribute.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub written: BTreeMap<String, Vec<WrittenValue>>,
+}
+
+/// What the counterfactuals of a direction got in a column that a derived attribute is made of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WrittenValue {
+    /// The group of the people.
+    pub from_group: String,
+    /// The group they are moved to.
+    pub to_group: String,
+    /// The column of the rows.
+    pub column: String,
+    /// The value.
+    pub value: String,
+    /// Counterfactuals that got it.
+    pub n: u64,
 }
 
 /// A model.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelWords {
     /// Its name.
     pub name: String,
@@ -132,6 +162,37 @@ pub struct ModelWords {
     pub threshold: String,
     /// `ge` or `gt`.
     pub threshold_rule: String,
+    /// What scoring some rows again gave; absent where the job does not ask for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recheck: Option<RecheckWords>,
+}
+
+/// Rows that were scored again with the counterfactuals.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RecheckWords {
+    /// How many, over all sets and attributes.
+    pub rows: u64,
+    /// The largest difference from their factual scores; above the job's tolerance there is no folder.
+    pub largest: f64,
+}
+
+/// A file of scores that a run waits for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AwaitedScores {
+    /// The model.
+    pub model: String,
+    /// The counterfactual set; empty for the rows as they are.
+    pub counterfactual: String,
+    /// The file, as the job names it.
+    pub path: String,
+    /// Its columns: those of the key, then the score.
+    pub columns: Vec<String>,
+    /// The folder of the rows to score, below the output folder.
+    pub to_score: String,
+    /// How many rows there are.
+    pub rows: u64,
+    /// How many of them are rows as they are, asked for again by `recheck`.
+    pub again: u64,
 }
 
 /// Numbers of rows.
@@ -172,7 +233,8 @@ pub struct Summary {
     /// The output folder; not in `summary.json`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out: Option<String>,
-    /// fail, inconclusive, warn (a gate of level `warn` did not pass), pass, or `done` where the job has no gates.
+    /// fail, inconclusive, warn (a gate of level `warn` did not pass), pass, `done` where the job has no gates, or `waiting`
+    /// for scores: then nothing was measured.
     pub verdict: String,
     /// Exit status; in `summary.json` the one that the gates ask for, whatever `--gates` says, because no flag changes its bytes.
     pub exit: u8,

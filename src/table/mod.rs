@@ -82,16 +82,26 @@ const ARM: ColumnDef = text("arm", "experiment and arm, such as `augment/all`; e
 const MODEL: ColumnDef = text("model", "name of the model");
 const COUNTERFACTUAL: ColumnDef = text("counterfactual", "name of the counterfactual set; empty where none is involved");
 const SENSITIVE: ColumnDef = text("sensitive", "name of the sensitive attribute");
-const SCOPE: ColumnDef = text("scope", "group, total, pair, direction, difference: what from_group and to_group mean");
-const FROM_GROUP: ColumnDef =
-    text("from_group", "the group itself; of a pair the first (A); of a direction the factual group; empty = all");
-const TO_GROUP: ColumnDef = text("to_group", "of a pair the second (B); of a direction the counterfactual group; empty = all");
+const SCOPE: ColumnDef =
+    text("scope", "group, total, pair, direction, difference, one_to_rest, rest_to_one: what from_group and to_group mean");
+const FROM_GROUP: ColumnDef = text(
+    "from_group",
+    "the group itself; of a pair the first (A); of a direction or of one_to_rest the factual group; empty = all (others)",
+);
+const TO_GROUP: ColumnDef =
+    text("to_group", "of a pair the second (B); of a direction or of rest_to_one the counterfactual group; empty = all (others)");
 const SLICE: ColumnDef = text("slice", "value of the `by` columns; empty = all rows");
 
 /// `metrics`: one row per key and metric.
+///
+/// Version 3 added the weights of rates, and intervals from blocks of people for every metric of a job with weights. In a file of version 2
+/// weights had no part in any value.
+///
+/// Version 2 added the placebo columns, the scopes `one_to_rest` and `rest_to_one`, and intervals of the family shift. In a file of version
+/// 1 no set had a placebo, and a null interval of that family means that none was made.
 pub const METRICS: TableDef = TableDef {
     name: "metrics",
-    version: 1,
+    version: 3,
     one_row_per: "key and metric",
     n_key: 9,
     columns: &[
@@ -107,16 +117,27 @@ pub const METRICS: TableDef = TableDef {
         text("family", "family of the metric: performance, group, ccm, eccm, shift"),
         or_null(real("value", "the metric; null = undefined, see `undefined`")),
         text("undefined", "why the value is null; empty where it is not"),
-        or_null(int("numerator", "count on top of a rate; null where the metric is no rate of counts")),
-        or_null(int("denominator", "count below a rate; null where the metric is no rate of counts")),
+        or_null(int("numerator", "cases on top of a rate, whatever they weigh; null where the metric is no rate of counts")),
+        or_null(int("denominator", "cases below a rate, whatever they weigh; null where the metric is no rate of counts")),
+        or_null(real(
+            "weight_numerator",
+            "what the cases on top of a rate weigh: over weight_denominator it is the value; null = no weights in the job, or no rate of counts",
+        )),
+        or_null(real("weight_denominator", "what the cases below a rate weigh; null as weight_numerator")),
         int("n_rows", "people behind the value"),
         or_null(real("lo", "lower end of the interval; null = none")),
         or_null(real("hi", "upper end of the interval; null = none")),
         or_null(real("level", "level of the interval; null = none")),
-        text("interval", "method of the interval: wilson, newcombe, katz, bootstrap; empty = none"),
+        text("interval", "method of the interval: wilson, newcombe, katz, bootstrap, poisson-bootstrap, block-bootstrap; empty = none"),
         text("ci_method", "the method in full, or why there is no interval"),
         or_null(real("world_lo", "lower percentile across causal graphs; null = no graphs")),
         or_null(real("world_hi", "upper percentile across causal graphs; null = no graphs")),
+        or_null(real(
+            "placebo_lo",
+            "lower end of what sampling noise alone gives: 2.5 % quantile of the repeats, below 40 repeats the smallest; null = no placebo, or undefined in every repeat",
+        )),
+        or_null(real("placebo_hi", "upper end of what sampling noise alone gives: 97.5 % quantile or largest; null as placebo_lo")),
+        or_null(int("placebo_repeats", "repeats of the placebo; null = none asked for")),
         or_null(real("ideal", "the value without any disparity; null = none is stated")),
         text("flags", "small_group, small_denominator; joined by `,`; empty = none"),
         text("impaired_group", "the group put at a disadvantage by a value away from the ideal; empty = not stated"),
@@ -126,9 +147,11 @@ pub const METRICS: TableDef = TableDef {
 };
 
 /// `counts`: one row per key and cell.
+///
+/// Version 2 added `weight`. In a file of version 1 nothing tells what cells weigh.
 pub const COUNTS: TableDef = TableDef {
     name: "counts",
-    version: 1,
+    version: 2,
     one_row_per: "key and cell",
     n_key: 11,
     columns: &[
@@ -143,11 +166,12 @@ pub const COUNTS: TableDef = TableDef {
         text("label", "1 = positive, 0 = negative, empty = no label"),
         text("predicted", "factual prediction: 1 or 0"),
         text("predicted_cf", "counterfactual prediction: 1, 0; empty where no counterfactual is involved"),
-        int("n", "factual rows or counterfactuals in the cell"),
+        int("n", "factual rows or counterfactuals in the cell, whatever they weigh"),
+        or_null(real("weight", "what the people of the cell weigh, once per counterfactual; null = no weights in the job")),
         ColumnDef {
             name: "shift_sq",
             kind: ColumnType::Wide,
-            meaning: "sum of squared score changes in units of 2^-52; null where no counterfactual is involved",
+            meaning: "sum of squared score changes in units of 2^-52, each pair once whatever it weighs; null where no counterfactual is involved",
             nullable: true,
         },
     ],
@@ -156,9 +180,11 @@ pub const COUNTS: TableDef = TableDef {
 };
 
 /// `score_shift`: one row per key, side and bin.
+///
+/// Version 2 added `weight`. In a file of version 1 nothing tells what bins weigh.
 pub const SCORE_SHIFT: TableDef = TableDef {
     name: "score_shift",
-    version: 1,
+    version: 2,
     one_row_per: "key, side and bin",
     n_key: 10,
     columns: &[
@@ -173,16 +199,19 @@ pub const SCORE_SHIFT: TableDef = TableDef {
         text("side", "original, counterfactual, or change (counterfactual minus original)"),
         real("bin_lo", "left edge of the bin, part of it; scores in [0, 1], changes in [-1, 1]"),
         real("bin_hi", "right edge of the bin, part of it only in the last bin"),
-        int("n", "counterfactuals in the bin"),
+        int("n", "counterfactuals in the bin, whatever they weigh"),
+        or_null(real("weight", "what their people weigh, once per counterfactual; null = no weights in the job")),
     ],
     writer: "measure",
     readers: "report",
 };
 
 /// `groups`: one row per attribute, group and slice.
+///
+/// Version 2 added `weight`. In a file of version 1 nothing tells what groups weigh.
 pub const GROUPS: TableDef = TableDef {
     name: "groups",
-    version: 1,
+    version: 2,
     one_row_per: "model, attribute, group and slice",
     n_key: 4,
     columns: &[
@@ -190,7 +219,8 @@ pub const GROUPS: TableDef = TableDef {
         SENSITIVE,
         text("group", "the group; empty = all declared groups"),
         SLICE,
-        int("n", "audited rows of the group"),
+        int("n", "audited rows of the group, whatever they weigh"),
+        or_null(real("weight", "what they weigh together; null = no weights in the job")),
         or_null(int("n_positive", "of them with the positive label; null = no label in the job")),
         int("n_predicted_positive", "of them with a positive prediction, with or without a label"),
         int("n_missing_label", "of them without a label"),
@@ -490,7 +520,7 @@ mod tests {
     fn rows_sort_by_key() {
         let row = |group: &str| {
             let mut cells = vec![Cell::from("m"), Cell::from("sex"), Cell::from(group), Cell::from("")];
-            cells.extend((0..7).map(|_| Cell::Int(0)));
+            cells.extend((0..8).map(|_| Cell::Int(0)));
             cells
         };
         let mut frame = Frame::new(&GROUPS);
