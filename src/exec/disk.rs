@@ -82,11 +82,21 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
 
 /// Waits until a file is on the disk and gives its SHA-256 in hex.
 pub(super) fn sync_and_hash(path: &Path) -> Result<String> {
-    let mut file = File::open(path).map_err(|e| Error::io("read", path, &e))?;
+    let file = File::open(path).map_err(|e| Error::io("read", path, &e))?;
     file.sync_all().map_err(|e| Error::io("write", path, &e))?;
+    hash_of(path, file, &mut || Ok(()))
+}
+
+/// The SHA-256 of a file in hex; `check` is asked between its pieces whether to go on.
+pub(super) fn hash(path: &Path, check: &mut dyn FnMut() -> Result<()>) -> Result<String> {
+    hash_of(path, File::open(path).map_err(|e| Error::io("read", path, &e))?, check)
+}
+
+fn hash_of(path: &Path, mut file: File, check: &mut dyn FnMut() -> Result<()>) -> Result<String> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
     loop {
+        check()?;
         let n = read_some(&mut file, &mut buffer).map_err(|e| Error::io("read", path, &e))?;
         if n == 0 {
             return Ok(hex(&hasher.finalize()));

@@ -53,7 +53,7 @@ pub enum Event {
     StageEnd {
         /// Id of the stage.
         stage: String,
-        /// Rows done.
+        /// Rows gone through, in all passes of the stage.
         rows: u64,
         /// Size of its result.
         bytes: u64,
@@ -71,11 +71,11 @@ pub enum Event {
     CommandEnd {
         /// Id of the stage that started it.
         stage: String,
-        /// Its exit status or the signal that ended it.
+        /// How it ended: `exit status 0`, `signal 9 (SIGKILL)`, `time limit`, or `killed` where the run or its own output ended it.
         code: String,
         /// Milliseconds that it took.
         ms: u64,
-        /// The last lines that it wrote to its standard error; empty if none.
+        /// The last lines that it wrote to its standard error, with values of passed variables blanked; empty if none.
         text: String,
     },
     /// `gate.verdict`: a gate was judged.

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 pub(super) struct Lock {
     path: PathBuf,
     /// Closing it lets go of the lock.
-    _file: File,
+    file: File,
 }
 
 impl Lock {
@@ -53,22 +53,31 @@ impl Lock {
 
     /// Writes this process into the locked file; nothing if the file was removed by its last holder after we opened it.
     fn sign(path: &Path, mut file: File) -> Result<Option<Lock>> {
-        let ours = file.metadata().map_err(|e| cannot_lock(path, &e))?;
-        match fs::metadata(path) {
-            Ok(there) if (there.dev(), there.ino()) == (ours.dev(), ours.ino()) => {}
-            Ok(_) => return Ok(None),
-            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(cannot_lock(path, &e)),
+        if !is_there(&file, path).map_err(|e| cannot_lock(path, &e))? {
+            return Ok(None);
         }
         file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(|e| cannot_lock(path, &e))?;
-        Ok(Some(Lock { path: path.to_path_buf(), _file: file }))
+        Ok(Some(Lock { path: path.to_path_buf(), file }))
     }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Still locked here, so nobody else's file can be hit; a file that stays does no harm.
-        let _ = fs::remove_file(&self.path);
+        // Whoever removed our file with its folder left the name free: somebody else's lock may stand there by now. While it is ours it
+        // is locked, so nobody else's file can be hit. A file that stays does no harm.
+        if is_there(&self.file, &self.path).unwrap_or(false) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Whether the path leads to this very file.
+fn is_there(file: &File, path: &Path) -> std::io::Result<bool> {
+    let ours = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(there) => Ok((there.dev(), there.ino()) == (ours.dev(), ours.ino())),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e),
     }
 }
 
@@ -102,6 +111,22 @@ mod tests {
         drop(first);
         assert!(!path.exists());
         assert!(Lock::attempt(&path).unwrap().is_some());
+    }
+
+    #[test]
+    fn letting_go_leaves_the_lock_of_somebody_else() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("session");
+        let path = folder.join("lock");
+        std::fs::create_dir(&folder).unwrap();
+        let first = Lock::attempt(&path).unwrap().unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        std::fs::create_dir(&folder).unwrap();
+        let second = Lock::attempt(&path).unwrap().unwrap();
+        drop(first);
+        assert!(path.exists() && Lock::attempt(&path).unwrap().is_none());
+        drop(second);
+        assert!(!path.exists());
     }
 
     #[test]

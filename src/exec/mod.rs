@@ -4,11 +4,12 @@
 //! - Its key is a hash of all that ([`fingerprint`]). If the [`store::Store`] holds the key, the stage is not run.
 //! - Stages run one after the other, in the order given; each may use all threads. [`plan`] says what [`run`] would do and why.
 //! - A stage that fails, or is interrupted, leaves nothing; those before it stay in the store, so the next run goes on there.
+//! - A stage may start a program of the user's: [`child::run`] feeds it, reads it and ends it.
 //! - [`folder::OutputFolder`] is the last step of a run, outside of the stages: it puts finished files where the user wants them.
 //!
 //! The clock is read here and above, never below. What a stage computes, and from which settings, is the caller's concern.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,10 +21,11 @@ use serde::Serialize;
 use self::cancel::Cancel;
 use self::event::{Event, Observer, utc_text};
 use self::fingerprint::{Fingerprint, Reason};
-use self::store::{Entry, Found, Memory, Store};
+use self::store::{Entries, Entry, Found, Memory, Store, There};
 use crate::error::{Error, Place, Problem, Result};
 
 pub mod cancel;
+pub mod child;
 mod disk;
 pub mod event;
 pub mod fingerprint;
@@ -69,6 +71,8 @@ pub struct Options<'a> {
     /// Runs stages of this kind, or the one with this id, even if their results are there. What rests on them runs again only
     /// if their files changed.
     pub force: Option<&'a str>,
+    /// Kind of the stages whose files leave the store.
+    pub published: Option<&'a str>,
 }
 
 /// What a stage sees of its run. All methods may be called from several threads.
@@ -200,12 +204,14 @@ impl StageContext<'_> {
 /// Says for each stage whether it would run, and why. Does no work and changes nothing.
 ///
 /// Errs with [`Error::Job`] if `until` or `force` name nothing known, or the stages do not fit together.
-pub fn plan(stages: &[Stage<'_>], store: &Store, options: &Options<'_>) -> Result<Vec<Planned>> {
+pub fn plan(stages: &[Stage<'_>], store: &Entries, options: &Options<'_>) -> Result<Vec<Planned>> {
     let memory = store.memory(options.job)?;
     let mut entries = BTreeMap::new();
     let mut planned = Vec::new();
-    for step in steps(stages, options)? {
-        let state = match find(&step, store, &memory, &entries)? {
+    let steps = steps(stages, options)?;
+    let damaged = damaged(&steps, store, options, &mut || Ok(()))?;
+    for step in steps {
+        let state = match find(&step, store, &memory, &entries, &damaged)? {
             Ok(entry) => {
                 let state = State::Cached { rows: entry.rows(), bytes: entry.bytes() };
                 entries.insert(step.stage.id.as_str(), entry);
@@ -229,13 +235,15 @@ pub fn run(
     observer: &dyn Observer,
     cancel: &Cancel,
 ) -> Result<Vec<StageRecord>> {
-    let mut memory = store.memory(options.job)?;
+    let (mut memory, there) = (store.memory(options.job)?, store.entries());
     let mut entries = BTreeMap::new();
     let mut records = Vec::new();
-    for step in steps(stages, options)? {
+    let steps = steps(stages, options)?;
+    let damaged = damaged(&steps, &there, options, &mut || cancel.check())?;
+    for step in steps {
         cancel.check()?;
         let (started, clock) = (SystemTime::now(), Instant::now());
-        let (entry, reason) = match find(&step, store, &memory, &entries)? {
+        let (entry, reason) = match find(&step, &there, &memory, &entries, &damaged)? {
             Ok(entry) => {
                 observer.on(&Event::StageCached { stage: step.stage.id.clone(), rows: entry.rows(), bytes: entry.bytes() });
                 (entry, None)
@@ -293,18 +301,56 @@ fn run_stage(
     cancel.check()?;
     let (rows, started) = (context.rows.load(Ordering::Relaxed), context.started);
     let needs: Vec<&Entry> = needs.into_iter().map(|(_, entry)| entry).collect();
-    // Only where the old entry was sound and yet not wanted does it have to go.
-    let replace = matches!(reason, Reason::Forced | Reason::NeedReran { .. });
+    let there = match reason {
+        // The old entry was sound and yet not wanted.
+        Reason::Forced | Reason::NeedReran { .. } => There::Replace,
+        Reason::EntryDamaged { .. } => There::Distrust,
+        _ => There::Stays,
+    };
     drop(context);
-    let entry = store.keep(draft, &step.fingerprint, &needs, rows, replace)?;
+    let entry = store.keep(draft, &step.fingerprint, &needs, rows, there)?;
     observer.on(&Event::StageEnd { stage: stage.id.clone(), rows, bytes: entry.bytes(), ms: millis(started.elapsed()) });
     Ok(entry)
 }
 
+/// By key a file of a result and what is wrong with it.
+type Damaged = BTreeMap<String, (String, String)>;
+
+/// Hashes again the results that a step without a result reads, and those that are published: a damaged one must not get into a new
+/// result, or out to the user. (Stages that run only because others gave other files read what was compared by size.)
+fn damaged(steps: &[Step<'_, '_>], store: &Entries, options: &Options<'_>, check: &mut dyn FnMut() -> Result<()>) -> Result<Damaged> {
+    let mut damaged = Damaged::new();
+    let mut read: BTreeSet<&str> = BTreeSet::new();
+    for step in steps.iter().rev() {
+        let mut runs = step.forced;
+        if !runs && let Found::Sound(entry) = store.look(&step.key)? {
+            let is_read = read.contains(step.stage.id.as_str()) || options.published == Some(step.stage.kind);
+            let damage = if is_read { entry.damage(check)? } else { None };
+            runs = damage.is_some();
+            damaged.extend(damage.map(|damage| (step.key.clone(), damage)));
+        } else {
+            runs = true;
+        }
+        if runs {
+            read.extend(step.stage.needs.iter().map(String::as_str));
+        }
+    }
+    Ok(damaged)
+}
+
 /// The result of a stage, or why there is none. `entries` are the results of the stages before, as far as they are there.
-fn find(step: &Step<'_, '_>, store: &Store, memory: &Memory, entries: &BTreeMap<&str, Entry>) -> Result<Result<Entry, Reason>> {
+fn find(
+    step: &Step<'_, '_>,
+    store: &Entries,
+    memory: &Memory,
+    entries: &BTreeMap<&str, Entry>,
+    damaged: &Damaged,
+) -> Result<Result<Entry, Reason>> {
     if step.forced {
         return Ok(Err(Reason::Forced));
+    }
+    if let Some((file, what)) = damaged.get(&step.key) {
+        return Ok(Err(Reason::EntryDamaged { file: file.clone(), what: what.clone() }));
     }
     Ok(match store.look(&step.key)? {
         Found::Sound(entry) => match entry.outdated_need(entries) {

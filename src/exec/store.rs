@@ -13,8 +13,8 @@
 //!
 //! Two runs may make the same entry at once. Both are right, the first stays.
 //!
-//! A hit reads `stage.json` and compares the size of every file. Choice: it does not hash them again; that would cost a pass over
-//! all data on every run, and a rename after `fsync` leaves no torn file to find.
+//! A hit reads `stage.json` and compares the size of every file. Those whose files are read or handed out in this run are hashed again
+//! as well ([`Entry::damage`]); to hash all would cost a pass over all data on every run.
 
 #![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
 
@@ -45,6 +45,13 @@ pub struct Store {
     _lock: Lock,
 }
 
+/// The results of a store, to look at only: no folder is made, nothing is swept away and no lock is taken.
+#[derive(Debug, Clone)]
+pub struct Entries {
+    /// None: there are none.
+    root: Option<PathBuf>,
+}
+
 /// One result in the store.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
@@ -59,6 +66,17 @@ pub(super) enum Found {
     Missing,
     Damaged { file: String, what: String },
     Sound(Box<Entry>),
+}
+
+/// What becomes of an entry that is there when its stage has run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum There {
+    /// It stays: another run was faster, and both are right.
+    Stays,
+    /// It stays only if its bytes are those that were written: it was found damaged.
+    Distrust,
+    /// It is replaced if it differs.
+    Replace,
 }
 
 /// A folder of the session in which a result is being made; removed when dropped.
@@ -107,27 +125,13 @@ impl Store {
         Ok(store)
     }
 
+    /// Its results, to look at.
+    pub fn entries(&self) -> Entries {
+        Entries { root: Some(self.root.clone()) }
+    }
+
     pub(super) fn look(&self, key: &str) -> Result<Found> {
-        let folder = self.folder(key);
-        let damaged = |file: &str, what: &str| Ok(Found::Damaged { file: file.to_owned(), what: what.to_owned() });
-        if !folder.try_exists().map_err(|e| Error::io("read", &folder, &e))? {
-            return Ok(Found::Missing);
-        }
-        let Some(text) = disk::read_if_there(&folder.join(STAGE_FILE))? else { return damaged(STAGE_FILE, "is missing") };
-        let Ok(about) = serde_json::from_slice::<About>(&text) else { return damaged(STAGE_FILE, "cannot be read") };
-        if about.key != key || about.fingerprint.key() != key {
-            return damaged(STAGE_FILE, "describes another stage");
-        }
-        for (name, mark) in &about.files {
-            let path = folder.join(name);
-            match fs::metadata(&path) {
-                Ok(meta) if meta.is_file() && meta.len() == mark.bytes => {}
-                Ok(meta) => return damaged(name, &format!("has {} bytes in place of {}", meta.len(), mark.bytes)),
-                Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return damaged(name, "is missing"),
-                Err(e) => return Err(Error::io("read", &path, &e)),
-            }
-        }
-        Ok(Found::Sound(Box::new(Entry { folder, about })))
+        look(&self.root, key)
     }
 
     /// An empty folder for a new result.
@@ -137,8 +141,8 @@ impl Store {
         Ok(Draft(folder))
     }
 
-    /// Makes a draft the result of its stage. An entry that is there already stays, unless `replace` is set and it differs.
-    pub(super) fn keep(&self, draft: Draft, fingerprint: &Fingerprint, needs: &[&Entry], rows: u64, replace: bool) -> Result<Entry> {
+    /// Makes a draft the result of its stage. What becomes of an entry that is there already, `there` says.
+    pub(super) fn keep(&self, draft: Draft, fingerprint: &Fingerprint, needs: &[&Entry], rows: u64, there: There) -> Result<Entry> {
         let mut files = BTreeMap::new();
         for FileBelow { name, path, bytes } in disk::files_below(&draft.0)? {
             files.insert(name, FileMark { bytes, sha256: disk::sync_and_hash(&path)? });
@@ -150,13 +154,16 @@ impl Store {
         disk::write(&draft.0.join(STAGE_FILE), &text)?;
         disk::sync_folder(&draft.0)?;
 
-        let folder = self.folder(&key);
+        let folder = entry_folder(&self.root, &key);
         let shelf = folder.parent().unwrap_or(&self.root);
         disk::make_folder(shelf)?;
         loop {
             match self.look(&key)? {
-                Found::Sound(there) if there.about == about || (!replace && there.about.need_outputs == about.need_outputs) => {
-                    return Ok(*there);
+                Found::Sound(old)
+                    if (old.about == about || (there != There::Replace && old.about.need_outputs == about.need_outputs))
+                        && (there != There::Distrust || old.damage(&mut || Ok(()))?.is_none()) =>
+                {
+                    return Ok(*old);
                 }
                 Found::Missing => {}
                 Found::Sound(_) | Found::Damaged { .. } => self.discard(&folder)?,
@@ -174,12 +181,11 @@ impl Store {
 
     /// What is remembered of a job; nothing if that cannot be read, since only the words of reasons hang on it.
     pub(super) fn memory(&self, job: &str) -> Result<Memory> {
-        let text = disk::read_if_there(&self.memory_file(job))?;
-        Ok(text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default())
+        memory(&self.root, job)
     }
 
     pub(super) fn remember(&self, job: &str, memory: &Memory) -> Result<()> {
-        let file = self.memory_file(job);
+        let file = memory_file(&self.root, job);
         disk::make_folder(&self.root.join("jobs"))?;
         let text = serde_json::to_vec_pretty(memory).expect("texts serialize");
         disk::write_by_rename(&self.scratch(), &file, &text)
@@ -193,14 +199,6 @@ impl Store {
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
             Err(e) => Err(Error::io("remove", folder, &e)),
         }
-    }
-
-    fn folder(&self, key: &str) -> PathBuf {
-        self.root.join(key.get(..2).unwrap_or(key)).join(key)
-    }
-
-    fn memory_file(&self, job: &str) -> PathBuf {
-        self.root.join("jobs").join(format!("{job}.json"))
     }
 
     /// A path of the session that nobody uses.
@@ -217,6 +215,62 @@ impl Drop for Store {
     }
 }
 
+impl Entries {
+    /// The results below `root`; none where there is no such folder.
+    pub fn at(root: &Path) -> Self {
+        Entries { root: Some(root.to_path_buf()) }
+    }
+
+    /// No results, as `--cache off` starts.
+    pub fn none() -> Self {
+        Entries { root: None }
+    }
+
+    pub(super) fn look(&self, key: &str) -> Result<Found> {
+        self.root.as_ref().map_or(Ok(Found::Missing), |root| look(root, key))
+    }
+
+    pub(super) fn memory(&self, job: &str) -> Result<Memory> {
+        self.root.as_ref().map_or_else(|| Ok(Memory::default()), |root| memory(root, job))
+    }
+}
+
+fn look(root: &Path, key: &str) -> Result<Found> {
+    let folder = entry_folder(root, key);
+    let damaged = |file: &str, what: &str| Ok(Found::Damaged { file: file.to_owned(), what: what.to_owned() });
+    if !folder.try_exists().map_err(|e| Error::io("read", &folder, &e))? {
+        return Ok(Found::Missing);
+    }
+    let Some(text) = disk::read_if_there(&folder.join(STAGE_FILE))? else { return damaged(STAGE_FILE, "is missing") };
+    let Ok(about) = serde_json::from_slice::<About>(&text) else { return damaged(STAGE_FILE, "cannot be read") };
+    if about.key != key || about.fingerprint.key() != key {
+        return damaged(STAGE_FILE, "describes another stage");
+    }
+    for (name, mark) in &about.files {
+        let path = folder.join(name);
+        match fs::metadata(&path) {
+            Ok(meta) if meta.is_file() && meta.len() == mark.bytes => {}
+            Ok(meta) => return damaged(name, &format!("has {} bytes in place of {}", meta.len(), mark.bytes)),
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return damaged(name, "is missing"),
+            Err(e) => return Err(Error::io("read", &path, &e)),
+        }
+    }
+    Ok(Found::Sound(Box::new(Entry { folder, about })))
+}
+
+fn memory(root: &Path, job: &str) -> Result<Memory> {
+    let text = disk::read_if_there(&memory_file(root, job))?;
+    Ok(text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default())
+}
+
+fn entry_folder(root: &Path, key: &str) -> PathBuf {
+    root.join(key.get(..2).unwrap_or(key)).join(key)
+}
+
+fn memory_file(root: &Path, job: &str) -> PathBuf {
+    root.join("jobs").join(format!("{job}.json"))
+}
+
 impl Entry {
     /// Hash of names and contents of its files.
     pub(super) fn output(&self) -> String {
@@ -228,6 +282,16 @@ impl Entry {
         let ids = self.about.fingerprint.needs.keys();
         let changed = |id: &String, output: &String| needs.get(id.as_str()).is_some_and(|need| need.output() != *output);
         ids.zip(&self.about.need_outputs).find(|(id, output)| changed(id, output)).map(|(id, _)| id.clone())
+    }
+
+    /// The first file whose bytes are not those that were written, and what is wrong with it. `check` is asked whether to go on.
+    pub(super) fn damage(&self, check: &mut dyn FnMut() -> Result<()>) -> Result<Option<(String, String)>> {
+        for (name, mark) in &self.about.files {
+            if disk::hash(&self.folder.join(name), check)? != mark.sha256 {
+                return Ok(Some((name.clone(), "has other bytes than were written".to_owned())));
+            }
+        }
+        Ok(None)
     }
 
     /// Rows that the stage counted.
@@ -300,7 +364,7 @@ mod tests {
 
     use indexmap::IndexMap;
 
-    use super::{Entry, Found, Memory, STAGE_FILE, Store};
+    use super::{Entry, Found, Memory, STAGE_FILE, Store, There};
     use crate::exec::fingerprint::Fingerprint;
 
     fn fingerprint(id: &str) -> Fingerprint {
@@ -308,11 +372,11 @@ mod tests {
         Fingerprint { id: id.to_owned(), kind: "train".to_owned(), code: "1".to_owned(), inputs, needs: IndexMap::new() }
     }
 
-    fn fill(store: &Store, id: &str, text: &str, replace: bool) -> Entry {
+    fn fill(store: &Store, id: &str, text: &str, there: There) -> Entry {
         let draft = store.draft().unwrap();
         std::fs::create_dir(draft.path().join("part")).unwrap();
         std::fs::write(draft.path().join("part/0"), text).unwrap();
-        store.keep(draft, &fingerprint(id), &[], 3, replace).unwrap()
+        store.keep(draft, &fingerprint(id), &[], 3, there).unwrap()
     }
 
     fn names(folder: &Path) -> Vec<String> {
@@ -327,7 +391,7 @@ mod tests {
         let key = fingerprint("a").key();
         let store = Store::open(root.path()).unwrap();
         assert!(matches!(store.look(&key).unwrap(), Found::Missing));
-        let entry = fill(&store, "a", "rows", false);
+        let entry = fill(&store, "a", "rows", There::Stays);
         assert_eq!((entry.rows(), entry.bytes()), (3, 4));
         drop(store);
         assert!(names(&root.path().join("tmp")).is_empty());
@@ -340,7 +404,7 @@ mod tests {
     fn damage_is_named_and_mended() {
         let root = tempfile::tempdir().unwrap();
         let store = Store::open(root.path()).unwrap();
-        let entry = fill(&store, "a", "rows", false);
+        let entry = fill(&store, "a", "rows", There::Stays);
         let key = fingerprint("a").key();
         let check = |damage: &dyn Fn(), file: &str, words: &str| {
             damage();
@@ -348,7 +412,7 @@ mod tests {
                 Found::Damaged { file: named, what } => assert_eq!((named.as_str(), what.as_str()), (file, words)),
                 other => panic!("{other:?}"),
             }
-            fill(&store, "a", "rows", false);
+            fill(&store, "a", "rows", There::Stays);
             assert!(matches!(store.look(&key).unwrap(), Found::Sound(_)));
         };
         let (part, about) = (entry.folder.join("part/0"), entry.folder.join(STAGE_FILE));
@@ -356,17 +420,34 @@ mod tests {
         check(&|| std::fs::remove_dir_all(entry.folder.join("part")).unwrap(), "part/0", "is missing");
         check(&|| std::fs::remove_file(&about).unwrap(), STAGE_FILE, "is missing");
         check(&|| std::fs::write(&about, "{").unwrap(), STAGE_FILE, "cannot be read");
-        let other = std::fs::read_to_string(fill(&store, "b", "rows", false).folder.join(STAGE_FILE)).unwrap();
+        let other = std::fs::read_to_string(fill(&store, "b", "rows", There::Stays).folder.join(STAGE_FILE)).unwrap();
         check(&|| std::fs::write(&about, &other).unwrap(), STAGE_FILE, "describes another stage");
+    }
+
+    #[test]
+    fn bytes_that_changed_are_found_and_not_kept() {
+        let root = tempfile::tempdir().unwrap();
+        let store = Store::open(root.path()).unwrap();
+        let entry = fill(&store, "a", "rows", There::Stays);
+        assert_eq!(entry.damage(&mut || Ok(())).unwrap(), None);
+        let part = entry.folder.join("part/0");
+        std::fs::write(&part, "sore").unwrap();
+        assert_eq!(entry.damage(&mut || Ok(())).unwrap().unwrap().0, "part/0");
+        // Its size says nothing; only who was told of the damage looks closer.
+        fill(&store, "a", "rows", There::Stays);
+        assert_eq!(std::fs::read_to_string(&part).unwrap(), "sore");
+        let new = fill(&store, "a", "rows", There::Distrust);
+        assert_eq!(std::fs::read_to_string(&part).unwrap(), "rows");
+        assert_eq!(new.damage(&mut || Ok(())).unwrap(), None);
     }
 
     #[test]
     fn the_first_entry_stays_unless_replaced() {
         let root = tempfile::tempdir().unwrap();
         let store = Store::open(root.path()).unwrap();
-        let first = fill(&store, "a", "one", false);
-        assert_eq!(fill(&store, "a", "two", false).output(), first.output());
-        let second = fill(&store, "a", "two", true);
+        let first = fill(&store, "a", "one", There::Stays);
+        assert_eq!(fill(&store, "a", "two", There::Stays).output(), first.output());
+        let second = fill(&store, "a", "two", There::Replace);
         assert_ne!(second.output(), first.output());
         assert_eq!(std::fs::read_to_string(first.folder.join("part/0")).unwrap(), "two");
         assert_eq!(names(&store.session), ["lock"]);
@@ -390,11 +471,11 @@ mod tests {
     #[test]
     fn a_temporary_store_leaves_nothing() {
         let root = tempfile::tempdir().unwrap();
-        fill(&Store::open(root.path()).unwrap(), "a", "rows", false);
+        fill(&Store::open(root.path()).unwrap(), "a", "rows", There::Stays);
         let before = names(root.path());
         let store = Store::temporary(root.path()).unwrap();
         assert!(matches!(store.look(&fingerprint("a").key()).unwrap(), Found::Missing));
-        fill(&store, "a", "rows", false);
+        fill(&store, "a", "rows", There::Stays);
         store.remember("job", &Memory::default()).unwrap();
         drop(store);
         assert_eq!(names(root.path()), before);
@@ -408,7 +489,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..10 {
-                        fill(&Store::open(root.path()).unwrap(), "a", "rows", true);
+                        fill(&Store::open(root.path()).unwrap(), "a", "rows", There::Replace);
                     }
                 });
             }

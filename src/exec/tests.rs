@@ -5,10 +5,11 @@ use super::{Options, Planned, Stage, StageContext, StageRecord, State, plan, run
 use crate::error::{Exit, Result, Signal};
 use crate::exec::cancel::Cancel;
 use crate::exec::event::{Event, Observer};
-use crate::exec::store::Store;
+use crate::exec::fingerprint::Reason;
+use crate::exec::store::{Entries, Store};
 
 const KINDS: &[&str] = &["prepare", "split", "train", "measure", "report"];
-const OPTIONS: Options<'static> = Options { job: "demo", kinds: KINDS, until: None, force: None };
+const OPTIONS: Options<'static> = Options { job: "demo", kinds: KINDS, until: None, force: None, published: None };
 
 #[derive(Default)]
 struct Heard(Mutex<Vec<Event>>);
@@ -82,7 +83,7 @@ fn ran(job: &Job, store: &Store, options: &Options<'_>) -> Vec<String> {
 
 fn planned(job: &Job, store: &Store, options: &Options<'_>) -> Vec<String> {
     let ran = Ran::default();
-    let plan = plan(&stages(job, &ran), store, options).unwrap();
+    let plan = plan(&stages(job, &ran), &store.entries(), options).unwrap();
     assert!(ran.into_inner().is_empty());
     let words = |Planned { id, state, .. }| match state {
         State::Cached { .. } => None,
@@ -172,7 +173,20 @@ fn a_signal_ends_the_run_between_and_inside_stages() {
     for _ in 0..2 {
         assert_eq!(run(&stages, &store, &OPTIONS, &Heard::default(), &cancel).unwrap_err().exit(), Exit::Interrupted);
     }
-    assert!(matches!(plan(&stages, &store, &OPTIONS).unwrap()[0].state, State::Stale(_)));
+    assert!(matches!(plan(&stages, &store.entries(), &OPTIONS).unwrap()[0].state, State::Stale(_)));
+}
+
+#[test]
+fn a_plan_of_an_absent_store_makes_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let absent = root.path().join("cache");
+    let ran = Ran::default();
+    let stages = stages(&JOB, &ran);
+    for entries in [Entries::at(&absent), Entries::none()] {
+        let planned = plan(&stages, &entries, &OPTIONS).unwrap();
+        assert!(planned.len() == stages.len() && planned.iter().all(|p| p.state == State::Stale(Reason::NeverRun)));
+    }
+    assert!(!absent.exists());
 }
 
 #[test]
@@ -188,6 +202,36 @@ fn damaged_and_missing_results_are_made_again() {
     // What rests on them is untouched, as they come out the same.
     assert_eq!(ran(&JOB, &store, &OPTIONS), ["train/a", "measure/a"]);
     assert!(ran(&JOB, &store, &OPTIONS).is_empty());
+}
+
+#[test]
+fn changed_bytes_are_found_where_they_are_read_or_published() {
+    let root = tempfile::tempdir().unwrap();
+    let store = Store::open(root.path()).unwrap();
+    let folders: Vec<_> = go(&JOB, &store, &OPTIONS).1.unwrap().into_iter().map(|record| record.folder).collect();
+    let file = |stage: usize| folders[stage].join("out.txt");
+    let sound: Vec<Vec<u8>> = (0..6).map(|stage| std::fs::read(file(stage)).unwrap()).collect();
+    let spoil = |stage: usize| {
+        let mut bytes = sound[stage].clone();
+        bytes[3] ^= 1;
+        std::fs::write(file(stage), bytes).unwrap();
+    };
+    let publishes = Options { published: Some("report"), ..OPTIONS };
+    // Nobody reads them: nobody looks.
+    (0..5).for_each(spoil);
+    assert!(ran(&JOB, &store, &publishes).is_empty());
+    // The report is damaged too: it is made again, and so is all that it rests on.
+    spoil(5);
+    let reasons = planned(&JOB, &store, &publishes);
+    assert_eq!(reasons.len(), 6);
+    assert_eq!(reasons[5], "report: its result in the cache is damaged: `out.txt` has other bytes than were written");
+    assert_eq!(ran(&JOB, &store, &publishes).len(), 6);
+    (0..6).for_each(|stage| assert_eq!(std::fs::read(file(stage)).unwrap(), sound[stage], "stage {stage}"));
+    assert!(planned(&JOB, &store, &publishes).is_empty());
+    // A need that a new stage reads.
+    spoil(1);
+    let other = Job { l2: "2", ..JOB };
+    assert_eq!(ran(&other, &store, &publishes), ["split", "train/a", "measure/a", "report"]);
 }
 
 #[test]
@@ -217,8 +261,8 @@ fn until_leaves_out_later_kinds_and_what_needs_them() {
     let work = |_: &StageContext<'_>| Ok(());
     let needs = vec!["report".to_owned()];
     arms.push(Stage { id: "train/arm".to_owned(), kind: "train", code: String::new(), needs, inputs: vec![], run: Box::new(work) });
-    assert_eq!(plan(&arms, &store, &until).unwrap().len(), 4);
-    assert_eq!(plan(&arms, &store, &OPTIONS).unwrap().len(), 7);
+    assert_eq!(plan(&arms, &store.entries(), &until).unwrap().len(), 4);
+    assert_eq!(plan(&arms, &store.entries(), &OPTIONS).unwrap().len(), 7);
 }
 
 #[test]
@@ -228,7 +272,7 @@ fn unknown_words_and_stages_that_do_not_fit() {
     let (job, log) = (JOB, Ran::default());
     let mut stages = stages(&job, &log);
     let check = |stages: &[Stage<'_>], options: &Options<'_>, words: &str| {
-        let error = plan(stages, &store, options).unwrap_err();
+        let error = plan(stages, &store.entries(), options).unwrap_err();
         assert_eq!(error.exit(), Exit::Job);
         assert_eq!(error.to_string(), words);
     };

@@ -1,0 +1,533 @@
+//! Runs a program of the user's: feeds it, reads it, ends it when its time is over, and says how it went.
+//!
+//! - The program gets exactly the environment it is given, the working directory of cfaudit, and a process group of its own.
+//! - Its three pipes are served by three threads, so it may read and write in any order, or not at all, without a deadlock.
+//!   Nothing is held: a program that reads slowly slows down who feeds it.
+//! - It has ended when the process that was started has ended. What is left of its group is killed then, and at once when the run
+//!   is to stop, when the time limit is over, when its rows cannot be read, or soon after its output turned out to be unusable.
+//! - Of its output to standard error the last lines are kept, for messages. Values of variables that are passed on by name are
+//!   blanked in all that messages show of what it wrote.
+//!
+//! What goes through the pipes is the caller's concern.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::panic;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use super::event::Event;
+use super::{StageContext, millis};
+use crate::error::{Error, Fault, Result};
+
+/// How often a thread that waits for a pipe looks whether it is to stop.
+const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// The longest pause between two looks at the process.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// How long a program goes on after its output turned out to be unusable: one that fails says more by its exit status.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How long pipes may stay open after the program has ended: a process outside of its group may hold them.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// Bytes of standard error that are kept while the program runs, more than is shown, so that no value is cut before it is blanked.
+const KEPT: usize = 64 << 10;
+
+/// What messages show of standard error.
+const LINES: usize = 20;
+const SHOWN: usize = 8 << 10;
+const LINE: usize = 400;
+
+/// Values shorter than this are not blanked: they would occur by chance.
+const SECRET: usize = 4;
+
+/// A program of the user's and what it gets.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// What messages call it, such as "the command of model `live`".
+    pub name: String,
+    /// The program and its arguments. A path with a slash starts at the working directory, a word without one is looked for in PATH.
+    pub argv: Vec<String>,
+    /// Its whole environment.
+    pub env: Vec<Variable>,
+    /// After this time it is killed.
+    pub time_limit: Duration,
+}
+
+/// A variable of the environment of a program.
+#[derive(Clone)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: OsString,
+    /// Whether the value must appear in no message.
+    pub secret: bool,
+}
+
+impl std::fmt::Debug for Variable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Variable").field("name", &self.name).field("secret", &self.secret).finish_non_exhaustive()
+    }
+}
+
+impl Program {
+    /// The beginning of something the program wrote, for messages: values that must not appear are blanked, also one of which only
+    /// the beginning was read.
+    pub fn beginning(&self, bytes: &[u8]) -> String {
+        let text = String::from_utf8_lossy(bytes);
+        let mut marks = occurrences(&self.env, &text);
+        for (name, value) in secrets(&self.env) {
+            let cut = value.char_indices().map(|(at, _)| at).rev().find(|&at| at >= SECRET && text.ends_with(&value[..at]));
+            marks.extend(cut.map(|at| (text.len() - at..text.len(), name)));
+        }
+        without(&text, marks)
+    }
+}
+
+/// How a program ended, for faults that are found in its results.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    name: String,
+    env: Vec<Variable>,
+    command: String,
+    status: Option<String>,
+    tail: Vec<String>,
+}
+
+impl Ended {
+    /// A fault of the program: `what` says what it did (`wrote 3 scores for 4 rows`); command, status and last lines are added.
+    pub fn fault(&self, code: &'static str, what: &str) -> Fault {
+        let mut text = format!("{} {what}\n  command: `{}`", self.name, self.command);
+        if let Some(status) = &self.status {
+            text.push_str(&format!("\n  ended with: {status}"));
+        }
+        match self.tail.as_slice() {
+            [] => text.push_str("\n  it wrote nothing to its standard error"),
+            lines => {
+                text.push_str("\n  its standard error ended with:");
+                lines.iter().for_each(|line| text.push_str(&format!("\n  | {line}")));
+            }
+        }
+        Fault { what: text, code, ..Fault::default() }
+    }
+
+    /// A fault that was found in the program's results, with program, command, status and last lines added. Values that must not
+    /// appear are blanked.
+    #[must_use]
+    pub fn complete(&self, fault: Fault) -> Fault {
+        Fault { what: self.fault(fault.code, &blanked(&self.env, &fault.what)).what, ..fault }
+    }
+}
+
+/// Standard input of a program. Writing fails once the program no longer reads.
+#[derive(Debug)]
+pub struct Input<'a> {
+    pipe: ChildStdin,
+    stop: &'a AtomicBool,
+    closed: bool,
+}
+
+impl Write for Input<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            let written = ready(self.pipe.as_fd(), PollFlags::OUT, self.stop).and_then(|()| self.pipe.write(bytes));
+            match written {
+                Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+                other => {
+                    self.closed |= other.is_err();
+                    return other;
+                }
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Standard output or standard error of a program.
+#[derive(Debug)]
+pub struct Output<'a, P> {
+    pipe: P,
+    stop: &'a AtomicBool,
+    held_open: bool,
+}
+
+impl<P: Read + AsFd> Read for Output<'_, P> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let result = ready(self.pipe.as_fd(), PollFlags::IN, self.stop);
+        self.held_open |= result.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::TimedOut);
+        result.and_then(|()| self.pipe.read(buffer))
+    }
+}
+
+/// Waits until the pipe can be used; fails with `TimedOut` once it is to stop and nothing is there.
+fn ready(pipe: BorrowedFd<'_>, how: PollFlags, stop: &AtomicBool) -> io::Result<()> {
+    loop {
+        match poll(&mut [PollFd::from_borrowed_fd(pipe, how)], Some(&TICK)) {
+            Ok(0) if stop.load(Ordering::Relaxed) => return Err(io::ErrorKind::TimedOut.into()),
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(_) => return Ok(()),
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
+/// What the threads of one program tell each other.
+#[derive(Debug, Default)]
+struct Signs {
+    /// Nobody waits for the pipes any more.
+    stop: AtomicBool,
+    /// Its input could not be made.
+    not_fed: AtomicBool,
+    /// Its output could not be used.
+    unusable: AtomicBool,
+    /// Output pipes that are still read.
+    open: AtomicUsize,
+}
+
+/// Why a program is no longer there.
+enum End {
+    Itself,
+    OverTime,
+    NotFed,
+    Unusable,
+    Stopped(Error),
+}
+
+/// Runs a program to its end. `feed` writes its standard input on the calling thread, `read` reads its standard output on another; both
+/// may return early. What `read` leaves unread after success is kept as last lines, like standard error. Sends `command.start` and
+/// `command.end`.
+///
+/// # Errors
+/// The program cannot be started, ends with another status than 0 or by a signal, or not within its time limit; what `read` found wrong
+/// (with the program's name and last lines added); what stopped `feed`, unless it was that the program did not read on; or the run is to
+/// stop.
+pub fn run<T: Send>(
+    ctx: &StageContext<'_>,
+    program: &Program,
+    feed: impl FnOnce(&mut Input<'_>) -> Result<()>,
+    read: impl FnOnce(&mut dyn Read) -> Result<T> + Send,
+) -> Result<(T, Ended)> {
+    let mut ended =
+        Ended { name: program.name.clone(), env: program.env.clone(), command: shown(&program.argv), status: None, tail: Vec::new() };
+    ctx.check()?;
+    let started = Instant::now();
+    let mut child = Group(start(program).map_err(|e| not_started(program, &e))?);
+    ctx.emit(&Event::CommandStart { stage: ctx.stage().to_owned(), text: ended.command.clone() });
+    let signs = Signs { open: AtomicUsize::new(2), ..Signs::default() };
+    let pid = Pid::from_child(&child.0);
+    let (Some(stdin), Some(stdout), Some(stderr)) = (child.0.stdin.take(), child.0.stdout.take(), child.0.stderr.take()) else {
+        return Err(Error::io("open the pipes of", Path::new(&program.argv[0]), &io::ErrorKind::BrokenPipe.into()));
+    };
+    fcntl_setfl(&stdin, OFlags::NONBLOCK).map_err(|e| Error::io("feed", Path::new(&program.argv[0]), &e.into()))?;
+    let tail = Mutex::new(Tail::default());
+    let (fed, given, end) = thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut output = Output { pipe: stdout, stop: &signs.stop, held_open: false };
+            let result = read(&mut output);
+            signs.unusable.store(result.is_err(), Ordering::Relaxed);
+            keep_rest(&mut output, result.is_ok().then_some(&tail), &signs.stop);
+            signs.open.fetch_sub(1, Ordering::Relaxed);
+            (result, output.held_open)
+        });
+        scope.spawn(|| {
+            keep_rest(&mut Output { pipe: stderr, stop: &signs.stop, held_open: false }, Some(&tail), &signs.stop);
+            signs.open.fetch_sub(1, Ordering::Relaxed);
+        });
+        let watcher = scope.spawn(|| watch(ctx, pid, started, program.time_limit, &signs));
+        let mut input = Input { pipe: stdin, stop: &signs.stop, closed: false };
+        let mut fed = feed(&mut input);
+        // A program need not read all it is sent; whether it did well is seen by what it gives back.
+        if input.closed {
+            fed = Ok(());
+        }
+        signs.not_fed.store(fed.is_err(), Ordering::Relaxed);
+        drop(input);
+        (fed, joined(reader), joined(watcher))
+    });
+    let status = child.0.wait().map_err(|e| Error::io("wait for", Path::new(&program.argv[0]), &e))?;
+    let code = match end {
+        End::Itself => status_words(status),
+        End::OverTime => "time limit".to_owned(),
+        End::NotFed | End::Unusable | End::Stopped(_) => "killed".to_owned(),
+    };
+    ended.tail = tail.into_inner().unwrap_or_else(PoisonError::into_inner).lines(&program.env);
+    let ms = millis(started.elapsed());
+    ctx.emit(&Event::CommandEnd { stage: ctx.stage().to_owned(), code: code.clone(), ms, text: ended.tail.join("\n") });
+    if let End::Stopped(error) = end {
+        return Err(error);
+    }
+    fed?;
+    let (result, held_open) = given;
+    match (end, result) {
+        (_, Err(error)) if !matches!(error, Error::Data(_)) => Err(error),
+        (End::OverTime, _) => {
+            let what = format!("did not end within its time limit of {} s", program.time_limit.as_secs_f64());
+            Err(ended
+                .fault("command-failed", &what)
+                .hint("give it more under `time_limit`, or see what it waits for: it must read its standard input to the end")
+                .into())
+        }
+        (End::Itself, _) if !status.success() => Err(failed(&ended, status).into()),
+        (_, Err(_)) if held_open => Err(ended
+            .fault("command-failed", "ended, and a process that it had started went on holding its standard output")
+            .hint("the program must wait for the processes that it starts")
+            .into()),
+        (_, Err(Error::Data(fault))) => {
+            ended.status = Some(code);
+            Err(ended.complete(*fault).into())
+        }
+        (_, Err(error)) => Err(error),
+        (_, Ok(value)) => {
+            ended.status = Some(code);
+            Ok((value, ended))
+        }
+    }
+}
+
+/// The process that was started; whatever happens, none of its group is left.
+struct Group(Child);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Once it was waited for, its number may belong to somebody else: then there is nothing to do.
+        if let Ok(None) = self.0.try_wait() {
+            let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
+            let _ = self.0.wait();
+        }
+    }
+}
+
+fn start(program: &Program) -> io::Result<Child> {
+    let [name, args @ ..] = program.argv.as_slice() else { return Err(io::ErrorKind::NotFound.into()) };
+    Command::new(name)
+        .args(args)
+        .env_clear()
+        .envs(program.env.iter().map(|v| (&v.name, &v.value)))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+}
+
+fn not_started(program: &Program, cause: &io::Error) -> Error {
+    let name = program.argv.first().map_or("", String::as_str);
+    let (why, hint) = match cause.kind() {
+        io::ErrorKind::NotFound if name.contains('/') => (
+            "there is no such file, or the interpreter that its first line names is not there".to_owned(),
+            "paths start at the working directory of cfaudit",
+        ),
+        io::ErrorKind::NotFound => ("no folder of PATH holds it".to_owned(), "a program in the working directory is written `./NAME`"),
+        io::ErrorKind::PermissionDenied => {
+            ("it may not be executed".to_owned(), "make it executable (`chmod +x`), or start it by its interpreter")
+        }
+        _ => (cause.to_string(), "see whether the program runs when it is started by hand"),
+    };
+    let what = format!("{} cannot be started: `{}`: {why}\n  command: `{}`", program.name, printable(name), shown(&program.argv));
+    Fault::new("command-not-started", what).hint(hint).into()
+}
+
+fn failed(ended: &Ended, status: ExitStatus) -> Fault {
+    let hint = match status.signal() {
+        Some(9) => "SIGKILL often means that the machine ran out of memory",
+        Some(_) => "run the command by hand on a few rows to see it fail",
+        None => "its last lines may say why; a program that ends well ends with status 0",
+    };
+    ended.fault("command-failed", &format!("failed with {}", status_words(status))).hint(hint)
+}
+
+/// `exit status 3`, `signal 11 (SIGSEGV)`.
+fn status_words(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(signal)) => {
+            let name = match signal {
+                1 => " (SIGHUP)",
+                2 => " (SIGINT)",
+                6 => " (SIGABRT)",
+                9 => " (SIGKILL)",
+                11 => " (SIGSEGV)",
+                13 => " (SIGPIPE)",
+                15 => " (SIGTERM)",
+                _ => "",
+            };
+            format!("signal {signal}{name}")
+        }
+        (None, None) => "no status".to_owned(),
+    }
+}
+
+/// Waits for the end of the process and kills what is left of its group.
+fn watch(ctx: &StageContext<'_>, pid: Pid, started: Instant, limit: Duration, signs: &Signs) -> End {
+    let mut pause = Duration::from_millis(1);
+    let mut unusable_since = None;
+    let end = loop {
+        // Looked at, not waited for: as long as it is a zombie, nobody else gets its number and that of its group.
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        if !matches!(waitid(WaitId::Pid(pid), options), Ok(None) | Err(Errno::INTR)) {
+            break End::Itself;
+        }
+        if let Err(error) = ctx.check() {
+            break End::Stopped(error);
+        }
+        if signs.not_fed.load(Ordering::Relaxed) {
+            break End::NotFed;
+        }
+        if started.elapsed() >= limit {
+            break End::OverTime;
+        }
+        if signs.unusable.load(Ordering::Relaxed) && unusable_since.get_or_insert_with(Instant::now).elapsed() >= GRACE {
+            break End::Unusable;
+        }
+        thread::sleep(pause);
+        pause = (2 * pause).min(PAUSE);
+    };
+    // Fails where nobody is left.
+    let _ = kill_process_group(pid, Signal::KILL);
+    let killed = Instant::now();
+    while signs.open.load(Ordering::Relaxed) > 0 && killed.elapsed() < LINGER {
+        thread::sleep(Duration::from_millis(1));
+    }
+    signs.stop.store(true, Ordering::Relaxed);
+    end
+}
+
+/// The result of a thread; a panic there (a bug) goes on here.
+fn joined<T>(handle: ScopedJoinHandle<'_, T>) -> T {
+    handle.join().unwrap_or_else(|bug| panic::resume_unwind(bug))
+}
+
+/// Reads to the end, and keeps the last of it.
+fn keep_rest<P: Read + AsFd>(output: &mut Output<'_, P>, tail: Option<&Mutex<Tail>>, stop: &AtomicBool) {
+    let mut buffer = [0; 8192];
+    // Whatever cannot be read is over. One that never stops writing is left to itself once nobody waits.
+    while let Ok(n) = output.read(&mut buffer)
+        && n > 0
+    {
+        if let Some(tail) = tail {
+            tail.lock().unwrap_or_else(PoisonError::into_inner).push(&buffer[..n]);
+        }
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+}
+
+/// The last bytes of what a program wrote.
+#[derive(Debug, Default)]
+struct Tail {
+    bytes: Vec<u8>,
+    cut: bool,
+}
+
+impl Tail {
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        if self.bytes.len() > 2 * KEPT {
+            self.bytes.drain(..self.bytes.len() - KEPT);
+            self.cut = true;
+        }
+    }
+
+    /// The last lines, fit to be shown. Of a line that was overwritten by carriage returns only the last state.
+    fn lines(&self, env: &[Variable]) -> Vec<String> {
+        let text = blanked(env, &String::from_utf8_lossy(&self.bytes));
+        // Of a line that lost its beginning the end is kept.
+        let whole = match text.split_once('\n') {
+            Some((_, rest)) if self.cut => rest,
+            None if self.cut => text.char_indices().rev().nth(LINE - 1).map_or(text.as_str(), |(at, _)| &text[at..]),
+            _ => &text,
+        };
+        let states = whole.split('\n').filter_map(|line| line.trim_end_matches('\r').rsplit('\r').next());
+        let lines: Vec<String> = states.filter(|line| !line.trim().is_empty()).map(|line| printable(line.trim_end())).collect();
+        let mut shown = lines[lines.len().saturating_sub(LINES)..].to_vec();
+        while shown.iter().map(String::len).sum::<usize>() > SHOWN {
+            shown.remove(0);
+        }
+        shown
+    }
+}
+
+/// Names and values that must not appear.
+fn secrets(env: &[Variable]) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
+    env.iter().filter(|v| v.secret && v.value.len() >= SECRET).map(|v| (v.name.as_str(), v.value.to_string_lossy()))
+}
+
+/// Where values stand that must not appear, and the names of their variables.
+fn occurrences<'a>(env: &'a [Variable], text: &str) -> Vec<(Range<usize>, &'a str)> {
+    let mut marks = Vec::new();
+    for (name, value) in secrets(env) {
+        let mut from = 0;
+        // A value may overlap itself or another one.
+        while let Some(at) = text.get(from..).and_then(|rest| rest.find(value.as_ref())).map(|at| from + at) {
+            marks.push((at..at + value.len(), name));
+            from = at + text[at..].chars().next().map_or(1, char::len_utf8);
+        }
+    }
+    marks
+}
+
+/// The text with a name in place of each mark; where marks overlap, with the name of the one that begins first, or is the longest.
+fn without(text: &str, mut marks: Vec<(Range<usize>, &str)>) -> String {
+    marks.sort_by(|(a, x), (b, y)| (a.start, b.end, x).cmp(&(b.start, a.end, y)));
+    let (mut out, mut done) = (String::new(), 0);
+    for (mark, name) in marks {
+        if mark.start >= done {
+            out.push_str(&format!("{}[{name}]", &text[done..mark.start]));
+        }
+        done = done.max(mark.end);
+    }
+    out.push_str(&text[done..]);
+    out
+}
+
+/// The text without the values that must not appear.
+fn blanked(env: &[Variable], text: &str) -> String {
+    without(text, occurrences(env, text))
+}
+
+/// At most [`LINE`] characters, with those escaped that move the cursor, change the direction of text or are not seen.
+fn printable(line: &str) -> String {
+    let mut text = String::new();
+    for (i, c) in line.chars().enumerate() {
+        if i == LINE {
+            text.push_str("...");
+            break;
+        }
+        let unseen =
+            c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
+        if unseen { text.extend(c.escape_default()) } else { text.push(c) }
+    }
+    text
+}
+
+/// A command as a shell would take it.
+fn shown(argv: &[String]) -> String {
+    let word = |arg: &String| {
+        let plain = !arg.is_empty() && arg.chars().all(|c| c.is_alphanumeric() || "_./:=,@%+-{}".contains(c));
+        if plain { arg.clone() } else { format!("'{}'", arg.replace('\'', r"'\''")) }
+    };
+    printable(&argv.iter().map(word).collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests;

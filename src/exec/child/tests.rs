@@ -1,0 +1,246 @@
+//! Small shell programs that do what programs of users may do.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, test_kill_process_group};
+
+use super::{Input, Program, Variable, run};
+use crate::error::{Error, Fault, Result, Signal};
+use crate::exec::StageContext;
+use crate::exec::cancel::Cancel;
+use crate::exec::event::{Event, Observer};
+
+#[derive(Default)]
+struct Heard(Mutex<Vec<Event>>);
+
+impl Observer for Heard {
+    fn on(&self, event: &Event) {
+        self.0.lock().unwrap().push(event.clone());
+    }
+}
+
+fn on_stage<T>(cancel: &Cancel, heard: &Heard, work: impl FnOnce(&StageContext<'_>) -> T) -> T {
+    work(&StageContext {
+        stage: "score/live",
+        out: Path::new("."),
+        needs: BTreeMap::new(),
+        observer: heard,
+        cancel,
+        started: Instant::now(),
+        rows: AtomicU64::new(0),
+        total: AtomicU64::new(0),
+        next_report: AtomicU64::new(0),
+    })
+}
+
+fn variable(name: &str, value: &str, secret: bool) -> Variable {
+    Variable { name: name.to_owned(), value: value.into(), secret }
+}
+
+fn program(argv: &[&str]) -> Program {
+    let path = std::env::var("PATH").unwrap();
+    Program {
+        name: "the command of model `live`".to_owned(),
+        argv: argv.iter().map(|&a| a.to_owned()).collect(),
+        env: vec![variable("PATH", &path, false), variable("TOKEN", "hunter2-hunter2", true)],
+        time_limit: Duration::from_secs(60),
+    }
+}
+
+fn shell(script: &str) -> Program {
+    program(&["sh", "-c", script])
+}
+
+fn all(output: &mut dyn Read) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    output.read_to_end(&mut bytes).map_err(|e| Fault::new("bad-output", format!("wrote what breaks off: {e}")))?;
+    Ok(bytes)
+}
+
+/// Feeds ten megabytes.
+fn flood(input: &mut Input<'_>) -> Result<()> {
+    for i in 0..1000_u32 {
+        let line = vec![i.to_le_bytes()[0]; 10_000];
+        input.write_all(&line).map_err(|e| Error::io("feed", Path::new("stdin"), &e))?;
+    }
+    Ok(())
+}
+
+fn ran(program: &Program) -> Result<Vec<u8>> {
+    on_stage(&Cancel::default(), &Heard::default(), |ctx| run(ctx, program, flood, all)).map(|(bytes, _)| bytes)
+}
+
+#[track_caller]
+fn fault(result: Result<Vec<u8>>) -> Fault {
+    match result {
+        Err(Error::Data(fault)) => *fault,
+        other => panic!("expected a fault, got {:?}", other.map(|bytes| bytes.len())),
+    }
+}
+
+#[test]
+fn a_program_may_read_and_write_in_any_order() {
+    assert_eq!(ran(&program(&["cat"])).unwrap().len(), 10_000_000);
+    assert_eq!(ran(&shell("head -c 10000000 /dev/zero; cat > /dev/null")).unwrap().len(), 10_000_000);
+    assert_eq!(ran(&shell("cat > /dev/null; echo done")).unwrap(), b"done\n");
+    // Not to read is no failure: what it writes decides.
+    assert_eq!(ran(&shell("echo done")).unwrap(), b"done\n");
+    assert_eq!(ran(&shell("exec <&-; sleep 0.2; echo done")).unwrap(), b"done\n");
+}
+
+#[test]
+fn the_environment_is_what_it_is_given() {
+    let seen = String::from_utf8(ran(&program(&["env"])).unwrap()).unwrap();
+    let mut names: Vec<&str> = seen.lines().filter_map(|line| line.split('=').next()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["PATH", "TOKEN"]);
+}
+
+#[test]
+fn failures_name_command_status_and_last_lines() {
+    let failed = fault(ran(&shell("echo one >&2; printf \"bar 1%%\\rbar 100%%\\n\\033[31mred $TOKEN\\n\" >&2; exit 3")));
+    assert_eq!(failed.code, "command-failed");
+    let lines: Vec<&str> = failed.what.lines().collect();
+    assert_eq!(lines[0], "the command of model `live` failed with exit status 3");
+    assert!(lines[1].starts_with("  command: `sh -c 'echo one >&2;"), "{}", lines[1]);
+    assert_eq!(lines[2..], ["  its standard error ended with:", "  | one", "  | bar 100%", "  | \\u{1b}[31mred [TOKEN]"]);
+    assert!(failed.hint.is_some());
+
+    let killed = fault(ran(&shell("kill -SEGV $$")));
+    assert!(killed.what.contains("failed with signal 11 (SIGSEGV)") && killed.what.contains("wrote nothing to its standard error"));
+    let absent = fault(ran(&program(&["no-such-program-anywhere"])));
+    assert!(absent.code == "command-not-started" && absent.what.contains("no folder of PATH holds it"), "{}", absent.what);
+    let absent = fault(ran(&program(&["./no/such/file"])));
+    assert!(absent.what.contains("there is no such file"), "{}", absent.what);
+    let folder = tempfile::tempdir().unwrap();
+    let plain = folder.path().join("plain");
+    std::fs::write(&plain, "#!/bin/sh\n").unwrap();
+    let refused = fault(ran(&program(&[plain.to_str().unwrap()])));
+    assert!(refused.what.contains("may not be executed"), "{}", refused.what);
+}
+
+#[test]
+fn a_flood_on_standard_error_is_drained_and_its_end_kept() {
+    let script = "i=0; while [ $i -lt 60000 ]; do echo \"line $i of a long story that goes on and on and on and on and on\" >&2; i=$((i+1)); done; cat > /dev/null; exit 1";
+    let failed = fault(ran(&shell(script)));
+    let lines: Vec<&str> = failed.what.lines().filter(|l| l.starts_with("  | ")).collect();
+    assert_eq!(lines.len(), 20);
+    assert!(lines[19].contains("line 59999 of") && lines[0].contains("line 59980 of"), "{}", lines[0]);
+}
+
+#[test]
+fn a_line_without_an_end_is_shown_by_its_end() {
+    let failed = fault(ran(&shell("head -c 5000000 /dev/zero | tr '\\0' 'x' >&2; printf ' the end' >&2; exit 1")));
+    let line = failed.what.lines().last().unwrap();
+    assert!(line.len() < 500 && line.ends_with("xxx the end"), "{line}");
+}
+
+/// The process group that the script named in this file.
+fn group(file: &Path) -> Pid {
+    Pid::from_raw(std::fs::read_to_string(file).unwrap().trim().parse().unwrap()).unwrap()
+}
+
+#[track_caller]
+fn assert_gone(group: Pid) {
+    // Killed processes may take a moment to be reaped by init.
+    let started = Instant::now();
+    while test_kill_process_group(group).is_ok() {
+        assert!(started.elapsed() < Duration::from_secs(5), "somebody of the group is left");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn the_time_limit_ends_the_whole_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let hangs = shell(&format!("echo $$ > {}; sleep 300 & sleep 300 | sleep 300", file.display()));
+    let started = Instant::now();
+    let late = fault(ran(&Program { time_limit: Duration::from_millis(300), ..hangs }));
+    assert!(late.what.contains("did not end within its time limit of 0.3 s"), "{}", late.what);
+    assert!(started.elapsed() < Duration::from_secs(20));
+    assert_gone(group(&file));
+}
+
+#[test]
+fn a_signal_to_the_run_ends_the_whole_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let hangs = shell(&format!("echo $$ > {}; trap '' TERM; sleep 300 & wait; sleep 300", file.display()));
+    let (cancel, heard) = (Cancel::default(), Heard::default());
+    let started = Instant::now();
+    let result = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !file.exists() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+            cancel.raise(Signal::Terminate);
+        });
+        on_stage(&cancel, &heard, |ctx| run(ctx, &hangs, flood, all))
+    });
+    assert!(matches!(result, Err(Error::Interrupted(Signal::Terminate))));
+    assert!(started.elapsed() < Duration::from_secs(20));
+    assert_gone(group(&file));
+    let heard = heard.0.into_inner().unwrap();
+    assert!(matches!(&heard[..], [Event::CommandStart { .. }, Event::CommandEnd { code, .. }] if code == "killed"), "{heard:?}");
+}
+
+#[test]
+fn what_is_left_behind_is_ended_with_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let leaves = shell(&format!("echo $$ > {}; sleep 300 & echo done", file.display()));
+    assert_eq!(ran(&leaves).unwrap(), b"done\n");
+    assert_gone(group(&file));
+    // One that left the group, and holds the pipes, cannot be ended and is not waited for.
+    let started = Instant::now();
+    let daemon = fault(ran(&shell("setsid sleep 8 & sleep 0.5; echo done")));
+    assert!(daemon.what.contains("went on holding its standard output"), "{}", daemon.what);
+    assert!(started.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn unusable_output_ends_the_program_and_its_own_failure_says_more() {
+    let refuse = |output: &mut dyn Read| -> Result<()> {
+        let mut first = [0; 4];
+        output.read_exact(&mut first).map_err(|e| Error::io("read", Path::new("stdout"), &e))?;
+        Err(Fault::new("bad-output", format!("wrote `{}`", String::from_utf8_lossy(&first))).hint("do not").into())
+    };
+    let run_it = |script: &str| on_stage(&Cancel::default(), &Heard::default(), |ctx| run(ctx, &shell(script), flood, refuse));
+    let check = |script: &str, words: &str| match run_it(script) {
+        Err(Error::Data(fault)) => assert!(fault.what.contains(words) && fault.hint.is_some(), "{}", fault.what),
+        other => panic!("{other:?}"),
+    };
+    let started = Instant::now();
+    check("echo rubbish; exec yes", "the command of model `live` wrote `rubb`\n  command: ");
+    assert!(started.elapsed() < Duration::from_secs(20));
+    check("echo rubbish; sleep 0.1; exit 7", "failed with exit status 7");
+    check("echo rubbish", "ended with: exit status 0");
+}
+
+#[test]
+fn what_stops_the_feeder_ends_the_program() {
+    let stuck = |_: &mut Input<'_>| -> Result<()> { Err(Fault::new("bad-row", "row 7").into()) };
+    let result = on_stage(&Cancel::default(), &Heard::default(), |ctx| run(ctx, &program(&["sleep", "300"]), stuck, all));
+    assert!(matches!(result, Err(Error::Data(fault)) if fault.code == "bad-row"));
+}
+
+#[test]
+fn events_tell_start_and_end() {
+    let heard = Heard::default();
+    let unread = |_: &mut dyn Read| Ok(());
+    let script = "echo 'for people' ; echo 'a b' >&2";
+    let ((), ended) = on_stage(&Cancel::default(), &heard, |ctx| run(ctx, &shell(script), |_| Ok(()), unread)).unwrap();
+    let heard = heard.0.into_inner().unwrap();
+    let [Event::CommandStart { stage, text }, Event::CommandEnd { code, text: tail, .. }] = &heard[..] else { panic!("{heard:?}") };
+    assert_eq!((stage.as_str(), code.as_str()), ("score/live", "exit status 0"));
+    assert!(text.starts_with("sh -c 'echo '\\''for people"), "{text}");
+    assert!(tail.contains("a b") && tail.contains("for people"), "{tail}");
+    assert!(ended.fault("bad-scores", "wrote rubbish").what.contains("ended with: exit status 0"));
+}
