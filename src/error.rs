@@ -3,6 +3,7 @@
 //! A panic is a bug in cfaudit; input never causes one. Messages are lower case, put the value in backticks, have
 //! no full stop, and say what to do on a `hint:` line of their own.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub enum Exit {
     /// Done; gates passed, or only warned, or `--gates report`.
     Done,
-    /// A gate failed, or was inconclusive under `on_inconclusive: fail`.
+    /// A gate failed, or was inconclusive under `on_inconclusive: fail`; with `--exit-code`: something would run.
     GateCrossed,
     /// The job file or the command line is wrong.
     Job,
@@ -47,13 +48,18 @@ pub const EXITS: &[ExitWords] = &[
     ExitWords { exit: Exit::Done, means: "done; gates passed, or only warned, or --gates report", who: "nobody", retry: "-" },
     ExitWords {
         exit: Exit::GateCrossed,
-        means: "a gate failed, or was inconclusive and on_inconclusive is fail",
+        means: "a gate failed, or was inconclusive and on_inconclusive is fail; with --exit-code: a stage would run",
         who: "model owner",
         retry: "no",
     },
     ExitWords { exit: Exit::Job, means: "job file or command line wrong", who: "job author", retry: "no" },
     ExitWords { exit: Exit::Data, means: "data, scores or model wrong", who: "data or model owner", retry: "seldom" },
-    ExitWords { exit: Exit::Waiting, means: "waiting for scores", who: "scoring platform", retry: "yes, later" },
+    ExitWords {
+        exit: Exit::Waiting,
+        means: "waiting for scores; the rows to score are in to-score/ of the output folder",
+        who: "scoring platform",
+        retry: "yes, later",
+    },
     ExitWords { exit: Exit::Operator, means: "disk, permissions, output folder in use or of another job", who: "operator", retry: "yes" },
     ExitWords { exit: Exit::Bug, means: "bug in cfaudit", who: "the makers of cfaudit", retry: "no" },
     ExitWords {
@@ -79,6 +85,11 @@ impl Exit {
             Exit::Interrupted => 130,
             Exit::Terminated => 143,
         }
+    }
+
+    /// The exit status with this number.
+    pub fn from_code(code: u8) -> Option<Self> {
+        EXITS.iter().map(|words| words.exit).find(|exit| exit.code() == code)
     }
 }
 
@@ -116,14 +127,25 @@ pub struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error[{}]: {}", self.code, self.what)?;
+        write!(f, "error[{}]: {}", self.code, clipped(&self.what))?;
         if let Some(place) = &self.place {
             write!(f, "\n  --> {place}")?;
         }
         if let Some(hint) = &self.hint {
-            write!(f, "\n  hint: {hint}")?;
+            write!(f, "\n  hint: {}", clipped(hint))?;
         }
         Ok(())
+    }
+}
+
+/// Letters of a message that are shown: a value of a file can be of any length.
+const SHOWN: usize = 2_000;
+
+/// A text, or its beginning and how much more there is.
+fn clipped(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(SHOWN) {
+        None => Cow::Borrowed(text),
+        Some((end, _)) => Cow::Owned(format!("{}... ({} more letters)", &text[..end], text[end..].chars().count())),
     }
 }
 
@@ -190,7 +212,7 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error[{}]: {}", self.code, self.what)?;
+        write!(f, "error[{}]: {}", self.code, clipped(&self.what))?;
         let mut at = Vec::new();
         if let Some(file) = &self.file {
             at.push(format!("`{}`", file.display()));
@@ -199,7 +221,7 @@ impl fmt::Display for Fault {
             at.push(row.clone());
         }
         if let Some(column) = &self.column {
-            at.push(format!("column `{column}`"));
+            at.push(format!("column `{}`", clipped(column)));
         }
         if !at.is_empty() {
             write!(f, "\n  in {}", at.join(", "))?;
@@ -208,7 +230,7 @@ impl fmt::Display for Fault {
             write!(f, "\n  --> {place}")?;
         }
         if let Some(hint) = &self.hint {
-            write!(f, "\n  hint: {hint}")?;
+            write!(f, "\n  hint: {}", clipped(hint))?;
         }
         Ok(())
     }
@@ -217,30 +239,45 @@ impl fmt::Display for Fault {
 /// The codes of faults with their meanings, for `cfaudit explain`.
 pub const FAULTS: &[(&str, &str)] = &[
     ("bad-delimiter", "the delimiter of a text file cannot separate fields"),
-    ("bad-scores", "a score or a key of a score file is not what it must be"),
+    ("bad-output", "the program of a model wrote something else than the model or the scores it was asked for"),
+    ("bad-scores", "a score or a key of a score file is not what it must be, or a program gave no probability"),
+    ("bad-threshold", "a threshold is not in [0, 1]"),
+    ("bad-weight", "a row has no weight or one below 0, no row weighs anything, or weights cannot be added"),
+    ("command-failed", "the program of a model failed, was ended by a signal, or took longer than its time limit"),
+    ("command-not-started", "the program of a model cannot be found or executed"),
     ("duplicate-column", "a needed column stands twice in a file"),
-    ("duplicate-group", "two declared groups are the same value once the type of the column is known"),
+    (
+        "duplicate-group",
+        "two declared groups are the same value, or a map gives a value to two groups, once the type of the column is known",
+    ),
     ("duplicate-key", "a score file names the same row or counterfactual twice"),
     ("duplicate-row-id", "two rows have the same id"),
     ("empty-file", "a text file holds not even a header"),
     ("filter-failed", "a filter of `keep` cannot be applied to its column"),
+    ("hidden-column", "a derived column has the name of a column of the source, which it would hide"),
+    ("incomplete-scores", "a score file lacks rows or counterfactuals that were to be scored"),
     ("infinite-value", "a number is infinite"),
+    ("input-changed", "an input file was replaced or written to while a run read it"),
     ("missing-column", "a file lacks a column that the job names"),
-    ("missing-file", "a file or pattern of `data.rows` finds nothing"),
+    ("missing-file", "a file or pattern of `data.rows`, or of a command, finds nothing"),
     ("missing-row-id", "a row has no id"),
-    ("missing-scores", "a score file is not there"),
+    ("missing-scores", "a score file that was there is gone"),
+    ("missing-threshold", "a row has a score and no threshold to compare it with"),
     ("missing-value", "a value is missing and the job says that none may be"),
+    ("missing-variable", "a command is to see a variable that the environment does not have"),
     ("no-audit-rows", "no row is left to audit"),
     ("no-columns", "a file has no columns"),
     ("no-convergence", "a model did not settle"),
     ("no-rows", "no rows are left, or a file holds none"),
     ("no-scores-found", "a score file has no score for any audited row"),
+    ("not-a-file", "a folder, pipe or device stands where a file is to be read"),
     ("not-a-number", "a word of the job must be a number, because the column holds numbers"),
     ("not-an-id", "the row id column holds neither whole numbers nor text"),
     ("not-numeric", "a column that must hold numbers holds something else"),
     ("one-class", "the training rows have one class only"),
     ("overlapping-split", "a value of the split column both trains and is audited"),
     ("ragged-row", "a line of a text file has too many or too few fields"),
+    ("recheck-differs", "rows that were scored again have other scores than before"),
     ("too-many-folds", "there are fewer rows than folds"),
     ("too-many-levels", "a column has more levels than a nominal column may have"),
     ("too-many-rows", "more rows are asked for than can be counted"),
@@ -257,6 +294,7 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("unreadable-file", "a file is truncated, damaged or of another format"),
     ("unreadable-value", "a value cannot be read as the type of its column"),
     ("unsupported-type", "a column holds values of a type that cfaudit does not read"),
+    ("weight-overflow", "the weights of so many rows outgrow the whole numbers that they are added in"),
     ("wrong-checksum", "a file of a public data set is not the one that the catalog knows"),
 ];
 
@@ -266,6 +304,7 @@ pub const OTHERS: &[(&str, &str)] = &[
     ("operator", "a file or folder cannot be read, written, locked or replaced"),
     ("stand-in", "generated rows took the place of a public data set; no number is about real people"),
     ("unknown-stage", "`--until` or `--force` names no stage of the run"),
+    ("unwatched", "a command names a file that it does not watch: a change of it goes unnoticed"),
 ];
 
 /// Why a run ended early.

@@ -1,4 +1,5 @@
-//! Numbers and words from job files that are valid by construction: `Fraction`, `Count`, `ColumnName`, `Name`, `Level`, `Seed`, `Word`.
+//! Numbers and words from job files that are valid by construction: `Fraction`, `Count`, `ColumnName`, `Name`, `Level`, `Seed`, `Word`,
+//! `Argument`, `TimeLimit`.
 //!
 //! Each type checks itself while it is read, so that nothing behind the job file has to check again.
 
@@ -239,9 +240,164 @@ impl JsonSchema for Word {
     }
 }
 
+/// A word of a command. `{seed}` and the like are filled when the command starts; braces around anything but a word of lower-case
+/// letters and `_` stay as they are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Argument(pub String);
+
+impl Argument {
+    /// The words in braces.
+    pub fn placeholders(&self) -> Vec<&str> {
+        let mut words = Vec::new();
+        self.walk(|part, is_word| words.extend(is_word.then_some(part)));
+        words
+    }
+
+    /// The argument with every word in braces replaced; one for which `value` has nothing stays as it is.
+    pub fn fill(&self, value: impl Fn(&str) -> Option<String>) -> String {
+        let mut text = String::new();
+        self.walk(|part, is_word| match is_word.then(|| value(part)) {
+            None => text.push_str(part),
+            Some(Some(filled)) => text.push_str(&filled),
+            Some(None) => text.push_str(&format!("{{{part}}}")),
+        });
+        text
+    }
+
+    /// Visits the parts in order: plain text, and words in braces without their braces.
+    fn walk<'a>(&'a self, mut visit: impl FnMut(&'a str, bool)) {
+        let mut rest = self.0.as_str();
+        while let Some(open) = rest.find('{') {
+            let after = &rest[open + 1..];
+            let length = after.bytes().take_while(|b| b.is_ascii_lowercase() || *b == b'_').count();
+            if length > 0 && after[length..].starts_with('}') {
+                visit(&rest[..open], false);
+                visit(&after[..length], true);
+                rest = &after[length + 1..];
+            } else {
+                visit(&rest[..=open], false);
+                rest = after;
+            }
+        }
+        visit(rest, false);
+    }
+}
+
+impl<'de> Deserialize<'de> for Argument {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // As with `Word`: a bare number is the text that stands there.
+        String::deserialize(deserializer).map(Argument)
+    }
+}
+
+impl JsonSchema for Argument {
+    fn schema_name() -> Cow<'static, str> {
+        "Argument".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": ["string", "number", "boolean"],
+            "description": "A word of a command; `{model}`, `{seed}`, `{threads}`, `{fold}`, `{rows}` and `{scores}` are filled when it starts."
+        })
+    }
+}
+
+/// How long something may take: seconds, at least 1 and at most 30 days. Written as a whole number and a unit: `90s`, `10m`, `2h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TimeLimit(u64);
+
+impl TimeLimit {
+    const LONGEST: u64 = 30 * 24 * 3600;
+
+    /// The limit, if it is a number of seconds that is allowed.
+    pub fn seconds(seconds: u64) -> Option<Self> {
+        (1..=TimeLimit::LONGEST).contains(&seconds).then_some(TimeLimit(seconds))
+    }
+
+    /// The limit as a duration.
+    pub fn get(self) -> std::time::Duration {
+        std::time::Duration::from_secs(self.0)
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (number, unit) = text.split_at(text.len() - text.chars().next_back().map_or(0, char::len_utf8));
+        let seconds = match unit {
+            "s" => 1,
+            "m" => 60,
+            "h" => 3600,
+            _ => return None,
+        };
+        let number = Some(number).filter(|n| n.bytes().all(|b| b.is_ascii_digit()))?;
+        TimeLimit::seconds(number.parse::<u64>().ok()?.checked_mul(seconds)?)
+    }
+}
+
+impl fmt::Display for TimeLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            s if s % 3600 == 0 => write!(f, "{}h", s / 3600),
+            s if s % 60 == 0 => write!(f, "{}m", s / 60),
+            s => write!(f, "{s}s"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for TimeLimit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        TimeLimit::read(&text).ok_or_else(|| {
+            D::Error::custom(format!("`{text}` is not a time limit (a whole number with its unit: `90s`, `10m`, `2h`; at most 720h)"))
+        })
+    }
+}
+
+impl Serialize for TimeLimit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl JsonSchema for TimeLimit {
+    fn schema_name() -> Cow<'static, str> {
+        "TimeLimit".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^([0-9]+[smh]|\\$\\{vars\\..*)$", "description": "A whole number with its unit: `90s`, `10m`, `2h`."})
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Count, Fraction, Level, Name};
+    use super::{Argument, Count, Fraction, Level, Name, TimeLimit};
+
+    #[test]
+    fn arguments_are_filled_where_a_word_stands_in_braces() {
+        let check = |text: &str, words: &[&str], filled: &str| {
+            let argument = Argument(text.to_owned());
+            assert_eq!(argument.placeholders(), words, "{text}");
+            assert_eq!(argument.fill(|word| (word == "model").then(|| "m.pkl".to_owned())), filled);
+        };
+        check("--model={model}", &["model"], "--model=m.pkl");
+        check("{model}{model}", &["model", "model"], "m.pklm.pkl");
+        check("{fold}/{model}", &["fold", "model"], "{fold}/m.pkl");
+        check("{\"a\": {model}}", &["model"], "{\"a\": m.pkl}");
+        check("{print $1} {} {Model} {model", &[], "{print $1} {} {Model} {model");
+        check("{{model}}", &["model"], "{m.pkl}");
+        check("", &[], "");
+    }
+
+    #[test]
+    fn time_limits() {
+        for (text, seconds, again) in [("90s", 90, "90s"), ("10m", 600, "10m"), ("120m", 7200, "2h"), ("1h", 3600, "1h")] {
+            let limit = TimeLimit::read(text).expect(text);
+            assert_eq!((limit.get().as_secs(), limit.to_string().as_str()), (seconds, again));
+        }
+        for bad in ["", "10", "0s", "m", "-1m", "1.5h", "10 m", "721h", "99999999999999999999h", "1é"] {
+            assert_eq!(TimeLimit::read(bad), None, "{bad}");
+        }
+    }
 
     #[test]
     fn bounds() {

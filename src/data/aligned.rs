@@ -13,7 +13,7 @@ use arrow::datatypes::{DataType, Field, Float64Type, Schema, SchemaRef, UInt16Ty
 use crate::data::rows::{feature_arrays, feature_fields, feature_rows};
 use crate::data::{Layout, Rows};
 use crate::error::{Error, Result};
-use crate::table::io::{EncodedGroup, GroupEncoder, GroupWriter, Owner, ParquetFile};
+use crate::table::io::{EncodedGroup, GroupEncoder, GroupWriter, Owner, ParquetFile, distinct};
 
 const COUNTERFACTUALS: &str = "counterfactuals.parquet";
 const SCORES: &str = "scores.parquet";
@@ -52,7 +52,7 @@ pub struct CounterfactualEncoder {
 /// The disk refuses.
 pub fn create_counterfactuals(folder: &Path, features_of: Option<&Layout>) -> Result<(CounterfactualEncoder, GroupWriter)> {
     let mut fields = vec![
-        Field::new(KEYS[0], DataType::UInt32, false),
+        distinct(Field::new(KEYS[0], DataType::UInt32, false)),
         Field::new(KEYS[1], DataType::UInt16, false),
         Field::new(KEYS[2], DataType::UInt16, false),
     ];
@@ -95,6 +95,11 @@ impl CounterfactualReader {
     /// The file is damaged.
     pub fn open(folder: &Path) -> Result<Self> {
         ParquetFile::open(&folder.join(COUNTERFACTUALS), Owner::Ours).map(|file| CounterfactualReader { file })
+    }
+
+    /// Number of counterfactuals.
+    pub fn n_rows(&self) -> u64 {
+        self.file.n_rows()
     }
 
     /// The keys of one row group.
@@ -141,7 +146,7 @@ pub struct ScoreEncoder {
 /// # Errors
 /// The disk refuses.
 pub fn create_scores(folder: &Path) -> Result<(ScoreEncoder, GroupWriter)> {
-    let schema = Arc::new(Schema::new(vec![Field::new("score", DataType::Float64, true)]));
+    let schema = Arc::new(Schema::new(vec![distinct(Field::new("score", DataType::Float64, true))]));
     let (encoder, writer) = GroupWriter::create(&folder.join(SCORES), &schema, &[])?;
     Ok((ScoreEncoder { encoder, schema, folder: folder.to_path_buf() }, writer))
 }

@@ -13,6 +13,30 @@ use crate::error::{Error, Fault, Result};
 /// Bytes of one record, above which a quote was surely forgotten.
 const MAX_RECORD: usize = 1 << 24;
 
+/// Forms of files that begin with bytes of their own, as messages call them.
+const PACKED: [(&[u8], &str); 7] = [
+    (b"\x1f\x8b", "a gzip file"),
+    (b"\x28\xb5\x2f\xfd", "a zstd file"),
+    (b"BZh", "a bzip2 file"),
+    (b"\xfd7zXZ\0", "an xz file"),
+    (b"PK\x03\x04", "a zip file or a workbook (xlsx)"),
+    (b"\xd0\xcf\x11\xe0", "a workbook (xls)"),
+    (b"PAR1", "a Parquet file"),
+];
+
+/// What a file that begins like this is, where it is surely no text.
+fn packed(start: &[u8]) -> Option<&'static str> {
+    PACKED.iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, form)| *form)
+}
+
+fn unpack(form: &str) -> &'static str {
+    match form {
+        "a Parquet file" => "read it by `rows: {parquet: PATH}`",
+        "a zip file or a workbook (xlsx)" | "a workbook (xls)" => "unpack it first, or save the sheet as CSV, and name that file",
+        _ => "unpack it first (`gunzip`, `zstd -d`, `bunzip2`, `unxz`), and name the file that comes out",
+    }
+}
+
 /// One record: its fields lie end to end in one text.
 #[derive(Debug, Default)]
 pub(super) struct Record {
@@ -54,9 +78,9 @@ enum At {
 }
 
 /// The records of a file.
-pub(super) struct Reader {
+pub(super) struct Reader<R = BufReader<File>> {
     path: PathBuf,
-    input: BufReader<File>,
+    input: R,
     delimiter: u8,
     /// The line that is read next, from 1.
     line: u64,
@@ -66,9 +90,20 @@ pub(super) struct Reader {
 impl Reader {
     /// Opens the file.
     pub(super) fn open(path: &Path, delimiter: u8) -> Result<Self> {
-        let fail = |e: std::io::Error| Error::io("open", path, &e);
-        let mut input = BufReader::with_capacity(1 << 18, File::open(path).map_err(fail)?);
-        if input.fill_buf().map_err(fail)?.starts_with(b"\xEF\xBB\xBF") {
+        let file = File::open(path).map_err(|e| Error::io("open", path, &e))?;
+        Reader::new(path, BufReader::with_capacity(1 << 18, file), delimiter)
+    }
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads from `input`, which messages call `path`.
+    pub(super) fn new(path: &Path, mut input: R, delimiter: u8) -> Result<Self> {
+        let start = input.fill_buf().map_err(|e| Error::io("open", path, &e))?;
+        if let Some(form) = packed(start) {
+            let what = format!("`{}` is no text file: it begins like {form}", path.display());
+            return Err(Fault::new("unreadable-file", what).in_file(path).hint(unpack(form)).into());
+        }
+        if start.starts_with(b"\xEF\xBB\xBF") {
             input.consume(3);
         }
         Ok(Reader { path: path.to_path_buf(), input, delimiter, line: 1, bytes: Vec::new() })
@@ -145,7 +180,10 @@ impl Reader {
 
     fn end_of_file(&mut self, record: &mut Record, at: At) -> Result<bool> {
         match at {
-            At::Quoted => Err(self.fault("bad-quoting", "a quote of the record that begins here is never closed", record.line).into()),
+            At::Quoted => {
+                let fault = self.fault("bad-quoting", "a quote of the record that begins here is never closed", record.line);
+                Err(fault.hint("close it, or double the quotes inside the field: `\"say \"\"hi\"\"\"`").into())
+            }
             At::FieldStart if record.ends.is_empty() => Ok(false),
             At::FieldStart | At::Bare | At::Quote | At::Return => {
                 if at == At::Bare && self.bytes.last() == Some(&b'\r') {

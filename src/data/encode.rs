@@ -8,13 +8,17 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Field, Schema};
 
-use crate::data::prepare::{AttributePlan, FeaturePlan, Issue, LabelPlan, MissingRule, Plan, Severity, SplitPlan};
+use crate::data::derive::{DerivedFeature, Rule};
+use crate::data::plan::{AttributePlan, FeaturePlan, LabelPlan, Plan, SplitPlan};
+use crate::data::prepare::{Issue, MISSING_VALUES, MissingRule, Severity};
 use crate::data::rows::feature_fields;
 use crate::data::source::{Slice, listed, nearest};
 use crate::data::survey::{Survey, Tally, kept};
-use crate::data::values::{Class, Values};
+use crate::data::values::{Class, Values, float_text};
+use crate::data::weight::Weight;
 use crate::data::{Attribute, Feature, Kind, Label, Layout, RowIdKind, row_id, split};
 use crate::error::{Error, Fault, Result};
+use crate::table::io::distinct;
 
 /// The text of the level that stands for a missing value under `missing: level`.
 pub(super) const MISSING_LEVEL: &str = "missing";
@@ -42,23 +46,24 @@ impl Encoding {
     /// # Errors
     /// A group, a level or a label value that the data contradict.
     pub(super) fn new(plan: &Plan<'_>, survey: &Survey) -> Result<(Self, Vec<Issue>)> {
-        let mut issues = Vec::new();
+        let mut issues = issues_of_view(plan, survey);
         let tally = |column: usize| &survey.tallies[plan.coded_position(column)];
         let label = plan.label.as_ref().map(|label| label_of(plan, label, tally(label.column), &mut issues)).transpose()?;
         let mut features = Vec::new();
         for (feature, &nulls) in plan.features.iter().zip(&survey.nulls) {
             let levels = if feature.kind.is_coded() { levels_of(plan, feature, tally(feature.column))? } else { Vec::new() };
-            if nulls > 0 && feature.kind != Kind::Sensitive {
+            if nulls > 0 && feature.kind != Kind::Sensitive && !feature.hidden {
                 let then = if feature.rule == MissingRule::Level { "they form the level `missing`" } else { "they stay missing" };
                 issues.push(issue(
-                    "missing-values",
+                    MISSING_VALUES,
                     Severity::Info,
                     &feature.name,
                     nulls,
                     format!("{nulls} rows have no value of `{}`: {then}", feature.name),
                 ));
             }
-            features.push(Feature { name: feature.name.clone(), kind: feature.kind.clone(), levels });
+            let class = plan.view.columns()[feature.column].class;
+            features.push(Feature { name: feature.name.clone(), kind: feature.kind.clone(), levels, class });
         }
         let mut attributes = Vec::new();
         for attribute in &plan.attributes {
@@ -66,7 +71,7 @@ impl Encoding {
             attributes.push(attribute_of(plan, attribute, &features[attribute.feature].levels, tally(column), &mut issues)?);
         }
         let roles = plan.split.as_ref().map(|split| roles_of(plan, split, tally(split.column), &mut issues)).transpose()?;
-        let row_id = match plan.row_id.map(|column| plan.source.columns()[column].class) {
+        let row_id = match plan.row_id.map(|column| plan.view.columns()[column].class) {
             None => RowIdKind::RowNumber,
             Some(Class::Int) => RowIdKind::Integer,
             Some(_) => RowIdKind::Text,
@@ -81,7 +86,13 @@ impl Encoding {
         let groups = attributes.iter().map(group_of).collect();
         let positive = plan.label.iter().flat_map(|l| l.positive.iter().map(|(_, value)| value.clone())).collect();
         let carried = plan.carry.iter().map(|&column| plan.name(column).to_owned()).collect();
-        let layout = Layout { n_rows: survey.n_rows, row_id, label, attributes, features, carried };
+        let weight = plan.weight.map(|column| {
+            let unit = survey.weights.unit();
+            Weight { column: plan.name(column).to_owned(), unit, largest: unit.count(survey.weights.largest()) }
+        });
+        let hidden = (0..plan.features.len()).filter(|&f| plan.features[f].hidden).collect();
+        let derived = derived_features(plan);
+        let layout = Layout { n_rows: survey.n_rows, row_id, label, weight, attributes, features, hidden, derived, carried };
         Ok((Encoding { layout, levels, groups, positive, roles }, issues))
     }
 
@@ -92,10 +103,11 @@ impl Encoding {
 
     /// The columns of `rows.parquet`.
     pub(super) fn schema(&self) -> Schema {
-        let mut fields = vec![Field::new("row", DataType::UInt64, false), Field::new("row_key", DataType::UInt64, false)];
+        let mut fields =
+            vec![distinct(Field::new("row", DataType::UInt64, false)), distinct(Field::new("row_key", DataType::UInt64, false))];
         match self.layout.row_id {
             RowIdKind::RowNumber => {}
-            RowIdKind::Integer => fields.push(Field::new("row_id", DataType::Int64, false)),
+            RowIdKind::Integer => fields.push(distinct(Field::new("row_id", DataType::Int64, false))),
             RowIdKind::Text => fields.push(Field::new("row_id", DataType::Utf8, false)),
         }
         if self.roles.is_some() {
@@ -104,9 +116,10 @@ impl Encoding {
         if self.layout.label.is_some() {
             fields.push(Field::new("label", DataType::Int8, true));
         }
+        fields.extend(self.layout.weight.iter().map(|_| Field::new("weight", DataType::Float64, false)));
         fields.extend(self.layout.attributes.iter().map(|a| Field::new(format!("group.{}", a.name), DataType::UInt16, true)));
         fields.extend(feature_fields(&self.layout));
-        fields.extend(self.layout.carried.iter().map(|c| Field::new(format!("carry.{c}"), DataType::Float64, true)));
+        fields.extend(self.layout.carried.iter().map(|c| distinct(Field::new(format!("carry.{c}"), DataType::Float64, true))));
         Schema::new(fields)
     }
 
@@ -140,6 +153,10 @@ impl Encoding {
             let class = |word: &str| Some(i8::from(self.positive.iter().any(|p| p == word)));
             arrays.push(Arc::new(Int8Array::from(coded(&slice.columns[label.column], &rows, class))));
         }
+        if let Some(column) = plan.weight {
+            let weights = &slice.columns[column];
+            arrays.push(Arc::new(Float64Array::from_iter_values(rows.iter().map(|&i| weights.number(i as usize)))));
+        }
         for (attribute, groups) in self.layout.attributes.iter().zip(&self.groups) {
             let levels = &self.levels[attribute.feature];
             let group = |word: &str| levels.get(word).and_then(|&level| groups[level as usize]);
@@ -162,6 +179,49 @@ impl Encoding {
         RecordBatch::try_new(Arc::new(self.schema()), arrays)
             .map_err(|e| Error::from(Fault::new("unreadable-value", format!("rows cannot be encoded: {e}"))))
     }
+}
+
+/// The features that follow from others, in the order of their columns: a derived column stands behind those it is made of.
+fn derived_features(plan: &Plan<'_>) -> Vec<DerivedFeature> {
+    let position = |column: usize| plan.features.iter().position(|f| f.column == column);
+    let features = plan.view.derived().filter_map(|(column, derived)| {
+        let parents = derived.parents.iter().map(|&parent| position(parent)).collect();
+        Some(DerivedFeature { feature: position(column)?, parents, rule: derived.rule.clone() })
+    });
+    features.collect()
+}
+
+/// What `null_values` made missing, and values that have no name in a derived column.
+fn issues_of_view(plan: &Plan<'_>, survey: &Survey) -> Vec<Issue> {
+    let mut issues = Vec::new();
+    for (null, &n) in plan.view.nulls().iter().zip(&survey.made_null) {
+        let name = plan.name(null.column);
+        let text = format!("{n} rows of the source have a value of `{name}` that means missing: it became missing");
+        issues.push(issue("null-value", Severity::Info, name, n, text));
+    }
+    for ((column, derived), nameless) in plan.view.derived().zip(&survey.nameless).filter(|(_, nameless)| nameless.n > 0) {
+        let (name, n) = (plan.name(column), nameless.n);
+        let parent = plan.name(derived.parents[0]);
+        let (code, text) = match (&derived.rule, nameless.extremes) {
+            (Rule::Bins(_), Some((lo, hi))) => {
+                let (lo, hi) = (float_text(lo), float_text(hi));
+                let where_ = if lo == hi { format!("`{lo}`") } else { format!("from `{lo}` to `{hi}`") };
+                (
+                    "outside-bins",
+                    format!("{n} rows have a value of `{parent}` outside the bins of `{name}`: {where_}; `{name}` is missing there"),
+                )
+            }
+            _ => {
+                let list = listed(nameless.words.by_count().into_iter().map(|(word, n)| format!("`{word}` ({n})")), SHOWN);
+                (
+                    "unmapped-value",
+                    format!("{n} rows have a value of `{parent}` that the map of `{name}` lacks: {list}; `{name}` is missing there"),
+                )
+            }
+        };
+        issues.push(issue(code, Severity::Warning, name, n, text));
+    }
+    issues
 }
 
 /// What `code` makes of the word of each row; words are formed once per distinct value.
@@ -193,7 +253,7 @@ fn label_of(plan: &Plan<'_>, label: &LabelPlan, tally: &Tally, issues: &mut Vec<
     if let Some((written, _)) = label.positive.iter().find(|(_, value)| !tally.seen.contains_key(value)) {
         let fault =
             Fault::new("unknown-label-value", format!("the positive value `{written}` never occurs in column `{name}`")).in_column(name);
-        return Err(plan.source.within(fault).hint(seen(tally)).into());
+        return Err(plan.view.source().within(fault).hint(seen(tally)).into());
     }
     let words = tally.words();
     let negative: Vec<String> =
@@ -201,7 +261,7 @@ fn label_of(plan: &Plan<'_>, label: &LabelPlan, tally: &Tally, issues: &mut Vec<
     if negative.len() > MAX_LABELS {
         let fault =
             Fault::new("too-many-levels", format!("the label column `{name}` has {} negative values", negative.len())).in_column(name);
-        return Err(plan.source.within(fault).hint("a label has few values; is this the right column?").into());
+        return Err(plan.view.source().within(fault).hint("a label has few values; is this the right column?").into());
     }
     if negative.is_empty() {
         let text = format!("every label in `{name}` is positive: rates over negative labels are undefined");
@@ -223,7 +283,7 @@ fn levels_of(plan: &Plan<'_>, feature: &FeaturePlan, tally: &Tally) -> Result<Ve
             Some(near) => format!("did you mean `{near}`? the order of an ordinal column must name every level"),
             None => "the order of an ordinal column must name every level".to_owned(),
         };
-        return Err(plan.source.at(fault, tally.seen[*first].first_row).hint(hint).into());
+        return Err(plan.view.source().at(fault, tally.seen[*first].first_row).hint(hint).into());
     }
     let wanted = feature.rule == MissingRule::Level && tally.nulls > 0 && feature.declared.iter().all(|d| d != MISSING_LEVEL);
     if let (true, Err(position)) = (wanted, others.binary_search(&MISSING_LEVEL)) {
@@ -246,7 +306,10 @@ fn attribute_of(
     if absent.len() == attribute.groups.len() {
         let fault = Fault::new("unknown-group", format!("none of the groups of `{name}` occurs in the data"))
             .in_column(plan.name(plan.features[attribute.feature].column));
-        return Err(plan.source.within(fault).hint(seen(tally)).into());
+        let column = plan.name(plan.features[attribute.feature].column);
+        let nameless = issues.iter().find(|issue| issue.place == column && ["outside-bins", "unmapped-value"].contains(&issue.code));
+        let hint = nameless.map_or_else(|| seen(tally), |issue| issue.text.clone());
+        return Err(plan.view.source().within(fault).hint(hint).into());
     }
     for group in absent {
         let near = nearest(group, &values).filter(|near| attribute.groups.iter().all(|(_, value)| value != near));
@@ -288,7 +351,7 @@ fn roles_of(plan: &Plan<'_>, split: &SplitPlan, tally: &Tally, issues: &mut Vec<
         let fault =
             Fault::new("no-audit-rows", format!("no row is audited: none of the values under `split.audit` occurs in column `{name}`"))
                 .in_column(name);
-        return Err(plan.source.within(fault).hint(seen(tally)).into());
+        return Err(plan.view.source().within(fault).hint(seen(tally)).into());
     }
     for value in split.train.iter().chain(&split.audit).filter(|value| !tally.seen.contains_key(*value)) {
         issues.push(issue(

@@ -60,11 +60,7 @@ fn yes() -> bool {
 /// # Errors
 /// No such file; an empty file; a needed column that is missing or named twice; a line that breaks the rules above; the disk refuses.
 pub fn csv(params: &Csv, needed: &[&str], path: &Path, batch_rows: usize, workers: &Workers, watch: Watch<'_>) -> Result<Vec<PathBuf>> {
-    let delimiter = u8::try_from(params.delimiter).ok().filter(|d| d.is_ascii() && !matches!(d, b'"' | b'\r' | b'\n'));
-    let delimiter = delimiter.ok_or_else(|| {
-        let what = format!("`{}` cannot separate fields", params.delimiter.escape_default());
-        Fault::new("bad-delimiter", what).hint("the delimiter is one ASCII character, neither a quote nor a line end")
-    })?;
+    let delimiter = delimiter(params)?;
     let input = Input { files: find(&params.path, Some("csv"))?, delimiter, header: params.header, needed, watch };
     let nulls: Vec<&str> = params.null_values.iter().map(Word::as_str).collect();
     let is_null = |field: &str| field.is_empty() || nulls.contains(&field);
@@ -96,6 +92,29 @@ pub fn csv(params: &Csv, needed: &[&str], path: &Path, batch_rows: usize, worker
     Ok(input.files)
 }
 
+fn delimiter(params: &Csv) -> Result<u8> {
+    let delimiter = u8::try_from(params.delimiter).ok().filter(|d| d.is_ascii() && !matches!(d, b'"' | b'\r' | b'\n'));
+    Ok(delimiter.ok_or_else(|| {
+        let what = format!("`{}` cannot separate fields", params.delimiter.escape_default());
+        Fault::new("bad-delimiter", what).hint("the delimiter is one ASCII character, neither a quote nor a line end")
+    })?)
+}
+
+/// The first file whose header has this column, whether or not it is read.
+///
+/// # Errors
+/// As [`csv`], as far as the header goes.
+pub fn csv_file_with(params: &Csv, name: &str) -> Result<Option<PathBuf>> {
+    let delimiter = delimiter(params)?;
+    for path in find(&params.path, Some("csv"))?.into_iter().filter(|_| params.header) {
+        let mut record = Record::default();
+        if Reader::open(&path, delimiter)?.read(&mut record)? && record.fields().any(|field| field == name) {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
 struct Input<'a> {
     files: Vec<PathBuf>,
     delimiter: u8,
@@ -113,7 +132,8 @@ impl Input<'_> {
             let mut record = Record::default();
             let mut found = reader.read(&mut record)?;
             if !found {
-                return Err(Fault::new("empty-file", format!("`{}` has no line", path.display())).in_file(path).into());
+                let fault = Fault::new("empty-file", format!("`{}` has no line", path.display())).in_file(path);
+                return Err(fault.hint("write the rows there, or correct `data.rows` in the job").into());
             }
             let names: Vec<String> = match self.header {
                 true => record.fields().map(str::to_owned).collect(),

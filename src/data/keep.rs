@@ -12,8 +12,9 @@ use polars::prelude::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::data::source::{Slice, Source};
+use crate::data::source::Slice;
 use crate::data::values::{Class, Values};
+use crate::data::view::View;
 use crate::error::{Fault, Result};
 use crate::param::{ColumnName, Finite, Word};
 
@@ -68,14 +69,14 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// Compiles one entry for the types of the source.
-    pub(super) fn new(entry: &BTreeMap<ColumnName, Condition>, source: &Source) -> Result<Self> {
+    /// Compiles one entry for the types of the columns.
+    pub(super) fn new(entry: &BTreeMap<ColumnName, Condition>, view: &View<'_>) -> Result<Self> {
         let what = entry.iter().map(|(column, condition)| format!("{column}: {condition}")).collect::<Vec<_>>().join(", ");
         let (mut columns, mut test) = (Vec::new(), lit(true));
         for (name, condition) in entry {
-            let position = source.position(name.as_str())?;
+            let position = view.position(name.as_str())?;
             columns.push(position);
-            test = test.and(expression(condition, name, source.columns()[position].class, position)?);
+            test = test.and(expression(condition, name, view.columns()[position].class, position)?);
         }
         Ok(Step { what, columns, test })
     }
@@ -87,7 +88,10 @@ impl Step {
             let frame = DataFrame::new(slice.rows, columns)?.lazy().select([self.test.clone().alias("kept")]).collect()?;
             Ok(frame.column("kept")?.bool()?.clone())
         };
-        let kept = run().map_err(|e| Fault::new("filter-failed", format!("the filter `{}` cannot be applied: {e}", self.what)))?;
+        let kept = run().map_err(|e| {
+            Fault::new("filter-failed", format!("the filter `{}` cannot be applied: {e}", self.what))
+                .hint("see whether it fits the values of its column, which `cfaudit data` shows")
+        })?;
         // A frame without columns gives one row for a constant; an entry without conditions keeps everything.
         if self.columns.is_empty() {
             return Ok(vec![true; slice.rows]);
@@ -106,6 +110,7 @@ fn series(values: &Values, position: usize) -> Column {
         Values::Int(a) => Series::new(name.into(), a.iter().collect::<Vec<Option<i64>>>()),
         Values::Float(a) => Series::new(name.into(), a.iter().collect::<Vec<Option<f64>>>()),
         Values::Text(a) => Series::new(name.into(), a.iter().collect::<Vec<Option<&str>>>()),
+        Values::Named(a) => Series::new(name.into(), a.iter().collect::<Vec<Option<&str>>>()),
         Values::Bool(a) => Series::new(name.into(), a.iter().map(|v| v.map(|v| if v { "true" } else { "false" })).collect::<Vec<_>>()),
         Values::Empty(n) => Series::new(name.into(), vec![None::<&str>; *n]),
     };

@@ -1,16 +1,18 @@
 //! Reads score files: Parquet files that name a row by `row_id`, and a counterfactual also by `sensitive`, `to_group` and `cf_index`.
 //!
 //! Here text becomes keys and faults get their file, row and value; joining is the business of `model::scores_file`. `sensitive` may be
-//! left out where the job has one attribute, `cf_index` where every row has one counterfactual a group (it is 0 then). A column
-//! `from_group`, where there is one, must name the row's own group.
+//! left out where the job has one attribute, `cf_index` where every row has one counterfactual a group (it is 0 then); where
+//! `sensitive` is there it must name attributes of the job. A column `from_group`, where there is one, must name the row's own group.
 
 use std::path::Path;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::compute::cast;
+use arrow::compute::{CastOptions, cast, cast_with_options};
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
 
 use crate::data::row_id::key_of_text;
+use crate::data::source::listed;
+use crate::data::values::{self, Class};
 use crate::data::{Attribute, RowIdKind};
 use crate::error::{Fault, Result};
 use crate::table::io::{Owner, ParquetFile};
@@ -46,17 +48,17 @@ pub struct KeyedScores {
     column: String,
     row_id: RowIdKind,
     attribute: Option<Attribute>,
-    only_attribute: bool,
+    /// The names of all attributes of the job.
+    attributes: Vec<String>,
     first_rows: Vec<u64>,
 }
 
 impl KeyedScores {
-    /// Opens a file of factual scores (`attribute` none) or of counterfactual scores of one attribute. `only_attribute` says that the
-    /// job has no other.
+    /// Opens a file of factual scores (`attribute` none) or of counterfactual scores of one of the job's attributes.
     ///
     /// # Errors
     /// The file is absent, unreadable, or lacks a column.
-    pub fn open(path: &Path, column: &str, row_id: RowIdKind, attribute: Option<&Attribute>, only_attribute: bool) -> Result<Self> {
+    pub fn open(path: &Path, column: &str, row_id: RowIdKind, attribute: Option<&Attribute>, attributes: &[Attribute]) -> Result<Self> {
         if !path.exists() {
             return Err(Fault::new("missing-scores", format!("there is no score file `{}`", path.display()))
                 .in_file(path)
@@ -67,7 +69,7 @@ impl KeyedScores {
         let mut needed = vec!["row_id", column];
         if attribute.is_some() {
             needed.push("to_group");
-            if !only_attribute {
+            if attributes.len() > 1 {
                 needed.push("sensitive");
             }
         }
@@ -85,7 +87,30 @@ impl KeyedScores {
         for g in 0..file.n_groups() {
             first_rows[g + 1] = first_rows[g] + file.group_rows(g) as u64;
         }
-        Ok(KeyedScores { file, column: column.to_owned(), row_id, attribute: attribute.cloned(), only_attribute, first_rows })
+        let attributes = attributes.iter().map(|a| a.name.clone()).collect();
+        Ok(KeyedScores { file, column: column.to_owned(), row_id, attribute: attribute.cloned(), attributes, first_rows })
+    }
+
+    /// A row of the file in words: its number, and the key that stands there.
+    pub fn place(&self, file_row: u64) -> String {
+        match self.key(file_row) {
+            Some(key) => format!("row {file_row} ({key})"),
+            None => format!("row {file_row}"),
+        }
+    }
+
+    /// The key of a row of the file in words, as far as it can be read.
+    fn key(&self, file_row: u64) -> Option<String> {
+        let group = self.first_rows.partition_point(|&first| first <= file_row).checked_sub(1)?;
+        let offset = usize::try_from(file_row - self.first_rows[group]).ok()?;
+        let names: &[&str] = if self.attribute.is_some() { &["row_id", "sensitive", "to_group", "cf_index"] } else { &["row_id"] };
+        let there: Vec<&str> = names.iter().copied().filter(|n| self.file.schema().index_of(n).is_ok()).collect();
+        let batch = self.file.read_slice(group, Some(&there), Some((offset, 1))).ok()?;
+        let words = there.iter().map(|name| {
+            let texts = cast(batch.column_by_name(name)?, &DataType::Utf8).ok()?;
+            Some(text(&texts, 0).map_or_else(|| format!("{name} null"), |value| format!("{name} `{value}`")))
+        });
+        words.collect::<Option<Vec<String>>>().map(|words| words.join(", "))
     }
 
     /// The file.
@@ -101,7 +126,7 @@ impl KeyedScores {
     /// The entries of one row group; entries of other attributes are left out.
     ///
     /// # Errors
-    /// A damaged file; a score outside [0, 1]; a missing or malformed key; an undeclared group.
+    /// A damaged file; a score outside [0, 1]; a missing or malformed key; an undeclared group or attribute.
     pub fn read(&self, group: usize) -> Result<Vec<ScoreEntry>> {
         let has = |name: &str| self.file.schema().index_of(name).is_ok();
         let mut names = vec!["row_id", self.column.as_str()];
@@ -111,7 +136,7 @@ impl KeyedScores {
         let batch = self.file.read_group(group, Some(&names))?;
         let ids = self.column_as(&batch, "row_id", self.id_type())?;
         let scores = self.column_as(&batch, &self.column, DataType::Float64)?;
-        let sensitive = if self.only_attribute { None } else { self.optional(&batch, "sensitive", DataType::Utf8)? };
+        let sensitive = self.optional(&batch, "sensitive", DataType::Utf8)?;
         let from = self.optional(&batch, "from_group", DataType::Utf8)?;
         let to = self.optional(&batch, "to_group", DataType::Utf8)?;
         let index = self.optional(&batch, "cf_index", DataType::Int64)?;
@@ -125,16 +150,15 @@ impl KeyedScores {
                 file_row,
             };
             if let Some(attribute) = &self.attribute {
-                let text = |array: &ArrayRef| array.as_string_opt::<i32>().filter(|a| a.is_valid(i)).map(|a| a.value(i).to_owned());
                 if let Some(array) = &sensitive
-                    && text(array).as_deref() != Some(&attribute.name)
+                    && self.named(text(array, i), file_row)? != attribute.name
                 {
                     continue;
                 }
-                let target = to.as_ref().and_then(text);
-                entry.key.to_group = self.group(attribute, "to_group", target.as_deref(), file_row)?;
-                if let Some(own) = from.as_ref().and_then(text) {
-                    entry.from_group = Some(self.group(attribute, "from_group", Some(&own), file_row)?);
+                let target = to.as_ref().and_then(|array| text(array, i));
+                entry.key.to_group = self.group(attribute, "to_group", target, file_row)?;
+                if let Some(own) = from.as_ref().and_then(|array| text(array, i)) {
+                    entry.from_group = Some(self.group(attribute, "from_group", Some(own), file_row)?);
                 }
                 if let Some(array) = &index {
                     entry.key.cf_index = self.cf_index(array, i, file_row)?;
@@ -150,26 +174,46 @@ impl KeyedScores {
     }
 
     fn fault(&self, what: String, column: &str, file_row: u64) -> Fault {
-        Fault::new("bad-scores", what).in_file(self.path()).at_row(format!("row {file_row}")).in_column(column)
+        Fault::new("bad-scores", what).in_file(self.path()).at_row(self.place(file_row)).in_column(column)
+    }
+
+    /// The attribute that the column `sensitive` names.
+    fn named<'a>(&self, value: Option<&'a str>, file_row: u64) -> Result<&'a str> {
+        value.filter(|v| self.attributes.iter().any(|a| a == v)).ok_or_else(|| {
+            let what = match value {
+                Some(value) => format!("`{value}` is no sensitive attribute of the job"),
+                None => "the sensitive attribute is missing".to_owned(),
+            };
+            let known = listed(self.attributes.iter().map(|a| format!("`{a}`")), 20);
+            self.fault(what, "sensitive", file_row).hint(format!("the attributes of the job are {known}")).into()
+        })
     }
 
     fn column_as(&self, batch: &RecordBatch, name: &str, kind: DataType) -> Result<ArrayRef> {
+        let (expected, mend) = match kind {
+            DataType::Int64 => ("whole numbers", "write them as 64-bit integers, as the rows to score have them"),
+            DataType::Float64 => ("numbers", "write one number per row, the probability of the positive class, as Float64"),
+            _ => ("text", "write them as text, as the rows to score have them"),
+        };
         let fail = |why: String| {
             Fault::new("bad-scores", format!("column `{name}` of the score file cannot be used: {why}"))
                 .in_file(self.path())
                 .in_column(name)
+                .hint(mend)
         };
         let array = batch.column_by_name(name).ok_or_else(|| fail("it is missing".to_owned()))?;
-        let numbers_expected = matches!(kind, DataType::Int64 | DataType::Float64);
-        let is_number = array.data_type().is_numeric();
-        if numbers_expected != is_number && array.data_type() != &DataType::Null {
-            let expected = if numbers_expected { "numbers" } else { "text" };
-            return Err(fail(format!("it holds {:?}, expected {expected}", array.data_type())).into());
+        let class = Class::of(array.data_type());
+        let fits = match kind {
+            DataType::Int64 => class == Some(Class::Int),
+            DataType::Float64 => class.is_some_and(Class::is_number),
+            _ => class == Some(Class::Text),
+        };
+        if !fits && class != Some(Class::Empty) {
+            return Err(fail(format!("it holds {}, expected {expected}", values::words(array.data_type()))).into());
         }
-        if kind == DataType::Int64 && array.data_type().is_floating() {
-            return Err(fail("it holds fractions, expected whole numbers".to_owned()).into());
-        }
-        Ok(cast(array, &kind).map_err(|e| fail(e.to_string()))?)
+        // Strict: a value that does not fit is no missing one.
+        let strict = CastOptions { safe: false, ..CastOptions::default() };
+        Ok(cast_with_options(array, &kind, &strict).map_err(|e| fail(e.to_string()))?)
     }
 
     fn optional(&self, batch: &RecordBatch, name: &str, kind: DataType) -> Result<Option<ArrayRef>> {
@@ -181,7 +225,8 @@ impl KeyedScores {
 
     fn row_key(&self, ids: &ArrayRef, i: usize, file_row: u64) -> Result<u64> {
         if ids.is_null(i) {
-            return Err(self.fault("the row id is missing".to_owned(), "row_id", file_row).into());
+            let fault = self.fault("the row id is missing".to_owned(), "row_id", file_row);
+            return Err(fault.hint("every line keeps the row_id of the row that was to be scored").into());
         }
         if let Some(texts) = ids.as_string_opt::<i32>() {
             return Ok(key_of_text(texts.value(i)));
@@ -218,6 +263,14 @@ impl KeyedScores {
 
     fn cf_index(&self, array: &ArrayRef, i: usize, file_row: u64) -> Result<u16> {
         let value = if array.is_null(i) { -1 } else { array.as_primitive::<Int64Type>().value(i) };
-        u16::try_from(value).map_err(|_| self.fault("`cf_index` is no number from 0 to 65535".to_owned(), "cf_index", file_row).into())
+        u16::try_from(value).map_err(|_| {
+            let fault = self.fault("`cf_index` is no number from 0 to 65535".to_owned(), "cf_index", file_row);
+            fault.hint("every line keeps the cf_index of the row that was to be scored").into()
+        })
     }
+}
+
+/// A text of an array of texts; none where it is null.
+fn text(array: &ArrayRef, i: usize) -> Option<&str> {
+    array.as_string_opt::<i32>().filter(|a| a.is_valid(i)).map(|a| a.value(i))
 }

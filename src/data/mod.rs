@@ -13,32 +13,46 @@
 //! | `row_id` | Int64 or Utf8 | only with `row_id` in the job |
 //! | `role` | UInt8 | only where a column splits the rows: see [`split`] |
 //! | `label` | Int8, null = missing | 1 = positive, 0 = negative; only with a label |
+//! | `weight` | Float64 | how many people the row stands for, 0 or more; only with a weight |
 //! | `group.<attribute>` | UInt16, null = missing or not declared | position in the attribute's groups |
 //! | `x.<feature>` | Float64 or UInt32, null = missing | a number, or the position of a level |
 //! | `carry.<column>` | Float64, null = missing | numbers that a model names: scores, thresholds |
 //!
 //! What is not done here: no strategy, no model, no metric.
 
-mod adult;
 pub mod aligned;
 pub mod catalog;
 mod csv;
+pub mod derive;
+mod duplicates;
 mod encode;
 pub mod import;
 pub mod keep;
 pub mod keyed;
+mod plan;
 pub mod prepare;
+pub mod profile;
+pub mod raw;
 mod recut;
 pub mod row_id;
+pub mod row_stream;
 pub mod rows;
+pub mod score_stream;
 pub mod source;
 pub mod split;
 mod survey;
 pub mod synthetic;
+pub mod to_score;
 pub mod training;
 pub mod values;
+mod view;
+pub mod weight;
 
 use serde::{Deserialize, Serialize};
+
+use crate::data::derive::DerivedFeature;
+use crate::data::values::Class;
+use crate::data::weight::Weight;
 
 /// The code of a missing level in memory; null in files.
 pub const MISSING: u32 = u32::MAX;
@@ -81,6 +95,8 @@ pub struct Feature {
     pub kind: Kind,
     /// The levels of a coded column: declared ones in their order, then others in byte order. Empty for numbers.
     pub levels: Vec<String>,
+    /// The type of the source column: programs of the user's see the feature in that type again.
+    pub class: Class,
 }
 
 /// One sensitive attribute.
@@ -92,7 +108,8 @@ pub struct Attribute {
     pub groups: Vec<String>,
     /// Position of the reference group.
     pub reference: usize,
-    /// Position in [`Layout::features`] of the raw column that a counterfactual sets.
+    /// Position in [`Layout::features`] of the column that a counterfactual sets. Where it is derived, what it is derived from follows:
+    /// see [`Layout::derived`].
     pub feature: usize,
     /// For each group the level of that feature which stands for it.
     pub level_of_group: Vec<u32>,
@@ -131,7 +148,7 @@ pub enum RowIdKind {
 }
 
 /// What the columns of the prepared rows mean.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Layout {
     /// Rows after `keep` and the rules for missing values.
     pub n_rows: u64,
@@ -139,10 +156,21 @@ pub struct Layout {
     pub row_id: RowIdKind,
     /// The label, unless the job says `label: none`.
     pub label: Option<Label>,
+    /// The weights of the rows, where the job names a column of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<Weight>,
     /// The sensitive attributes, in the job's order.
     pub attributes: Vec<Attribute>,
-    /// Feature columns: sensitive columns in the job's order, then continuous, ordinal and nominal ones as written.
+    /// Feature columns: sensitive columns in the job's order, then continuous, ordinal and nominal ones as written, then those that
+    /// only a cross needs.
     pub features: Vec<Feature>,
+    /// Positions of the features that no model reads, ascending: columns derived for a sensitive attribute and not listed as a
+    /// feature, and columns that only a cross needs. No strategy moves them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hidden: Vec<usize>,
+    /// How derived features follow from others. No strategy moves them on their own: they are computed again from what moved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub derived: Vec<DerivedFeature>,
     /// Columns carried as numbers for models that name them, sorted.
     pub carried: Vec<String>,
 }
@@ -151,6 +179,26 @@ impl Layout {
     /// Position of a feature by its name.
     pub fn feature(&self, name: &str) -> Option<usize> {
         self.features.iter().position(|f| f.name == name)
+    }
+
+    /// How a feature follows from others; `None` for a column of the source.
+    pub fn derivation(&self, feature: usize) -> Option<&DerivedFeature> {
+        self.derived.iter().find(|d| d.feature == feature)
+    }
+
+    /// Whether models read the feature.
+    pub fn is_input(&self, feature: usize) -> bool {
+        self.hidden.binary_search(&feature).is_err()
+    }
+
+    /// Positions of the features that models read.
+    pub fn inputs(&self) -> impl Iterator<Item = usize> {
+        (0..self.features.len()).filter(|&f| self.is_input(f))
+    }
+
+    /// The names of the features that no model reads.
+    pub fn hidden_names(&self) -> impl Iterator<Item = &str> {
+        self.hidden.iter().map(|&f| self.features[f].name.as_str())
     }
 
     /// Position of an attribute by its name.

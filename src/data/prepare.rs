@@ -5,7 +5,8 @@
 //! group that is not declared, of no group or without a label stay; they are counted as issues.
 //!
 //! Choice: levels are declared ones in their order, then others in byte order of their words (`10` before `2`). A column that is both
-//! sensitive and a feature is the sensitive one. Memory: the pieces in work, and the levels of coded columns.
+//! sensitive and a feature is the sensitive one; derived and listed as ordinal it keeps its order. Memory: the pieces in work, the
+//! levels of coded columns, and what `data::duplicates` says where exact duplicates are dropped.
 
 #![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
 
@@ -14,18 +15,22 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::data::derive::Recipe;
+use crate::data::duplicates;
 use crate::data::encode::Encoding;
-use crate::data::keep::{Condition, Step};
+use crate::data::keep::Condition;
+use crate::data::plan::Plan;
 use crate::data::recut::Recut;
 use crate::data::source::Source;
 use crate::data::survey::Survey;
-use crate::data::values::Class;
-use crate::data::{Kind, Layout, MISSING_GROUP, row_id};
-use crate::error::{Error, Fault, Result};
+use crate::data::view::View;
+use crate::data::{Layout, row_id};
+use crate::error::{Error, Result};
 use crate::param::{ColumnName, Word};
 use crate::table::ordered::{Watch, Workers};
 
@@ -97,6 +102,9 @@ pub struct Missing {
     /// Nominal columns: `keep`, `level` (a level of its own called `missing`), `drop-row` or `error`.
     #[serde(default)]
     pub nominal: MissingRule,
+    /// Values that mean missing, by column: `{chol: [0], workclass: ["?"]}`. They become missing at reading, before everything else.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub null_values: IndexMap<ColumnName, Vec<Word>>,
 }
 
 /// What happens to rows with a missing value.
@@ -114,9 +122,23 @@ pub enum MissingRule {
     Error,
 }
 
+/// What happens to rows that repeat an earlier one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Duplicates {
+    /// They stay.
+    #[default]
+    Keep,
+    /// Rows that equal an earlier one in every column that the job names, but for `row_id` and the column that splits, are dropped
+    /// and counted. Columns under `ignore` are compared too.
+    DropExact,
+}
+
 /// What preparing needs to know of a job.
 #[derive(Debug, Clone, Default)]
 pub struct PrepareParams {
+    /// Derived columns; each is made of columns of the source and of derived ones above it.
+    pub derive: Vec<(ColumnName, Recipe)>,
     /// The column of row ids; without it the row number serves.
     pub row_id: Option<ColumnName>,
     /// Filters, in order.
@@ -133,6 +155,10 @@ pub struct PrepareParams {
     pub nominal: Vec<ColumnName>,
     /// What happens to missing values.
     pub missing: Missing,
+    /// The weight of each row.
+    pub weight: Option<ColumnName>,
+    /// Columns of the source by which exact duplicates are found and dropped; `None` keeps all rows.
+    pub drop_duplicates: Option<Vec<ColumnName>>,
     /// Columns carried as numbers for models: scores, thresholds.
     pub carry: Vec<ColumnName>,
     /// The split, where a column decides it.
@@ -173,8 +199,33 @@ pub struct SplitColumn {
 }
 
 impl PrepareParams {
-    /// The columns that must be read, each once, in the order in which the job's roles name them.
+    /// The columns of the source that must be read, each once, in the order in which the job's roles name them.
     pub fn columns(&self) -> Vec<&str> {
+        let is_derived = |name: &str| self.derive.iter().any(|(column, _)| column.as_str() == name);
+        self.needed().into_iter().filter(|name| !is_derived(name)).collect()
+    }
+
+    /// The derived columns that some role needs.
+    pub fn derived(&self) -> impl Iterator<Item = &(ColumnName, Recipe)> {
+        let needed = self.needed();
+        self.derive.iter().filter(move |(column, _)| needed.contains(&column.as_str()))
+    }
+
+    /// How often the source is read, where it has so many rows.
+    pub fn passes(&self, n_rows: u64) -> u64 {
+        2 + self.drop_duplicates.as_ref().map_or(0, |_| duplicates::passes(n_rows))
+    }
+
+    /// Whether preparing tells of such an issue: those of columns that are not needed are met only where others need them.
+    pub fn tells(&self, code: &str, place: &str) -> bool {
+        let is = |name: &ColumnName| name.as_str() == place;
+        let feature = self.continuous.iter().chain(self.ordinal.iter().map(|(name, _)| name)).chain(&self.nominal).any(is);
+        let known = self.needed().contains(&place) || self.sensitive.iter().any(|s| is(&s.name));
+        if code == MISSING_VALUES { feature } else { known }
+    }
+
+    /// The columns of all roles, and those that they are derived from.
+    fn needed(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         let all = (self.row_id.iter())
             .chain(self.keep.iter().flat_map(BTreeMap::keys))
@@ -183,11 +234,23 @@ impl PrepareParams {
             .chain(&self.continuous)
             .chain(self.ordinal.iter().map(|(name, _)| name))
             .chain(&self.nominal)
+            .chain(&self.weight)
             .chain(&self.carry)
-            .chain(self.split.iter().map(|s| &s.column));
+            .chain(self.split.iter().map(|s| &s.column))
+            .chain(self.drop_duplicates.iter().flatten());
         for name in all {
             if !names.contains(&name.as_str()) {
                 names.push(name.as_str());
+            }
+        }
+        // What is derived stands below what it is made of, so one way up meets all parents.
+        for (column, recipe) in self.derive.iter().rev() {
+            if names.contains(&column.as_str()) {
+                for parent in recipe.parents() {
+                    if !names.contains(&parent.as_str()) {
+                        names.push(parent.as_str());
+                    }
+                }
             }
         }
         names
@@ -195,7 +258,7 @@ impl PrepareParams {
 }
 
 /// What preparing found; `rows.parquet` and `layout.json` are written beside.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
     /// What the columns mean.
     pub layout: Layout,
@@ -231,6 +294,9 @@ pub struct Issue {
     pub text: String,
 }
 
+/// The code of the issue that a feature has missing values.
+pub const MISSING_VALUES: &str = "missing-values";
+
 /// How grave an issue is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
@@ -250,12 +316,12 @@ impl Severity {
     }
 }
 
-/// Writes `rows.parquet` in row groups of `batch_rows` and `layout.json` to `out_dir`. Each source row is reported to `watch` twice,
-/// once per pass.
+/// Writes `rows.parquet` in row groups of `batch_rows` and `layout.json` to `out_dir`. Each source row is reported to `watch` once per
+/// pass: [`PrepareParams::passes`] times.
 ///
 /// # Errors
 /// A word of the job that no value can meet; values that do not fit their column's kind; too many levels; no rows left; a group or
-/// label value that never occurs; a row id that is missing or occurs twice; the disk refuses.
+/// label value that never occurs; a row id that is missing or occurs twice; a weight that is none; the disk refuses.
 pub fn prepare(
     source: &Source,
     params: &PrepareParams,
@@ -264,12 +330,17 @@ pub fn prepare(
     workers: &Workers,
     watch: Watch<'_>,
 ) -> Result<Prepared> {
-    let plan = Plan::new(source, params)?;
+    let view = View::new(source, params)?;
+    let mut plan = Plan::new(&view, params)?;
+    if let Some(compared) = &params.drop_duplicates {
+        plan.repeated = Some(duplicates::find(&plan, compared, batch_rows, workers, watch)?);
+    }
+    let plan = plan;
     let mut survey = Survey::empty(&plan);
     let pieces = source.pieces();
     let look = |i: usize| {
         let mut seen = Survey::empty(&plan);
-        source.read(&pieces[i], batch_rows, |slice| {
+        view.read(&pieces[i], batch_rows, |slice| {
             (watch.check)()?;
             seen.add(&plan, &slice)
         })?;
@@ -287,7 +358,7 @@ pub fn prepare(
     let mut rows = Recut::create(&rows_path, encoding.schema(), workers, batch_rows)?;
     let encode = |i: usize| {
         let mut batches = Vec::new();
-        source.read(&pieces[i], batch_rows, |slice| {
+        view.read(&pieces[i], batch_rows, |slice| {
             (watch.check)()?;
             batches.push(encoding.batch(&plan, &slice)?);
             Ok(())
@@ -308,185 +379,4 @@ pub fn prepare(
     let text = serde_json::to_string_pretty(&layout).map_err(|e| Error::io("write", &layout_path, &e.into()))?;
     std::fs::write(&layout_path, text + "\n").map_err(|e| Error::io("write", &layout_path, &e))?;
     Ok(Prepared { layout, filters, issues })
-}
-
-/// The parameters, with names resolved to columns of the source and words to values of their types.
-pub(super) struct Plan<'a> {
-    pub(super) source: &'a Source,
-    pub(super) steps: Vec<Step>,
-    pub(super) row_id: Option<usize>,
-    pub(super) label: Option<LabelPlan>,
-    pub(super) attributes: Vec<AttributePlan>,
-    pub(super) features: Vec<FeaturePlan>,
-    pub(super) carry: Vec<usize>,
-    pub(super) split: Option<SplitPlan>,
-    /// Source columns whose values are counted: coded features, the label, the split.
-    pub(super) coded: Vec<usize>,
-}
-
-pub(super) struct LabelPlan {
-    pub(super) column: usize,
-    /// As the job writes them, and as the column holds them.
-    pub(super) positive: Vec<(String, String)>,
-}
-
-pub(super) struct AttributePlan {
-    pub(super) name: String,
-    pub(super) feature: usize,
-    /// As the job writes them, and as the column holds them.
-    pub(super) groups: Vec<(String, String)>,
-    pub(super) reference: usize,
-}
-
-pub(super) struct FeaturePlan {
-    pub(super) name: String,
-    pub(super) column: usize,
-    pub(super) kind: Kind,
-    pub(super) rule: MissingRule,
-    /// Declared levels as the column holds them.
-    pub(super) declared: Vec<String>,
-}
-
-pub(super) struct SplitPlan {
-    pub(super) column: usize,
-    pub(super) train: Vec<String>,
-    pub(super) audit: Vec<String>,
-}
-
-impl<'a> Plan<'a> {
-    fn new(source: &'a Source, params: &PrepareParams) -> Result<Self> {
-        let steps = params.keep.iter().map(|entry| Step::new(entry, source)).collect::<Result<_>>()?;
-        let row_id = params.row_id.as_ref().map(|name| row_id_column(source, name)).transpose()?;
-        let label = params.label.as_ref().map(|label| LabelPlan::new(source, label)).transpose()?;
-        let mut features: Vec<FeaturePlan> = Vec::new();
-        let mut attributes = Vec::new();
-        for attribute in &params.sensitive {
-            let column = source.position(attribute.column.as_str())?;
-            let groups = words(source, column, &attribute.groups, "groups")?;
-            if groups.len() >= usize::from(MISSING_GROUP) {
-                return Err(Fault::new("too-many-levels", format!("`{}` has {} groups", attribute.name, groups.len())).into());
-            }
-            if let Some(i) = (1..groups.len()).find(|&i| groups[..i].iter().any(|(_, value)| *value == groups[i].1)) {
-                let what = format!("the group `{}` of `{}` is declared twice", groups[i].0, attribute.name);
-                return Err(Fault::new("duplicate-group", what).in_column(attribute.column.as_str()).into());
-            }
-            let reference = groups.iter().position(|(written, _)| *written == attribute.reference.0);
-            let reference = reference.ok_or_else(|| {
-                Fault::new(
-                    "unknown-group",
-                    format!("the reference group `{}` is not among the groups of `{}`", attribute.reference, attribute.name),
-                )
-            })?;
-            let feature = match features.iter().position(|f| f.column == column) {
-                Some(feature) => feature,
-                None => {
-                    features.push(FeaturePlan::new(source, &attribute.column, Kind::Sensitive, MissingRule::Keep)?);
-                    features.len() - 1
-                }
-            };
-            for (_, value) in &groups {
-                if !features[feature].declared.contains(value) {
-                    features[feature].declared.push(value.clone());
-                }
-            }
-            attributes.push(AttributePlan { name: attribute.name.to_string(), feature, groups, reference });
-        }
-        let missing = &params.missing;
-        let integer = |name: &ColumnName| Ok::<_, Error>(source.columns()[source.position(name.as_str())?].class == Class::Int);
-        let mut plain = Vec::new();
-        for name in &params.continuous {
-            plain.push(FeaturePlan::new(source, name, Kind::Continuous { integer: integer(name)? }, missing.continuous)?);
-        }
-        for (name, order) in &params.ordinal {
-            let kind = if matches!(order, Order::Numbers(_)) { Kind::OrdinalNumber } else { Kind::OrdinalLevel };
-            let mut feature = FeaturePlan::new(source, name, kind, missing.ordinal)?;
-            if let Order::Levels(levels) = order {
-                feature.declared = words(source, feature.column, levels, "ordinal")?.into_iter().map(|(_, value)| value).collect();
-            }
-            plain.push(feature);
-        }
-        for name in &params.nominal {
-            plain.push(FeaturePlan::new(source, name, Kind::Nominal, missing.nominal)?);
-        }
-        for feature in plain {
-            if features.iter().all(|f| f.column != feature.column) {
-                features.push(feature);
-            }
-        }
-        let mut carry = params.carry.iter().map(|name| source.position(name.as_str())).collect::<Result<Vec<_>>>()?;
-        carry.sort_by(|&a, &b| source.columns()[a].name.cmp(&source.columns()[b].name));
-        carry.dedup();
-        let split = params.split.as_ref().map(|split| SplitPlan::new(source, split)).transpose()?;
-        let mut coded: Vec<usize> = features.iter().filter(|f| f.kind.is_coded()).map(|f| f.column).collect();
-        coded.extend(label.iter().map(|l| l.column).chain(split.iter().map(|s| s.column)));
-        coded.sort_unstable();
-        coded.dedup();
-        Ok(Plan { source, steps, row_id, label, attributes, features, carry, split, coded })
-    }
-
-    /// Position among the counted columns.
-    pub(super) fn coded_position(&self, column: usize) -> usize {
-        self.coded.binary_search(&column).unwrap_or_default()
-    }
-
-    /// The name of a source column.
-    pub(super) fn name(&self, column: usize) -> &str {
-        &self.source.columns()[column].name
-    }
-
-    /// Number columns: features that are numbers, and carried columns, each once.
-    pub(super) fn numbers(&self) -> Vec<usize> {
-        let features = self.features.iter().filter(|f| !f.kind.is_coded()).map(|f| f.column);
-        let mut numbers: Vec<usize> = features.chain(self.carry.iter().copied()).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        numbers
-    }
-}
-
-impl LabelPlan {
-    fn new(source: &Source, label: &LabelParams) -> Result<Self> {
-        let column = source.position(label.column.as_str())?;
-        Ok(LabelPlan { column, positive: words(source, column, &label.positive, "positive")? })
-    }
-}
-
-impl FeaturePlan {
-    fn new(source: &Source, name: &ColumnName, kind: Kind, rule: MissingRule) -> Result<Self> {
-        Ok(FeaturePlan { name: name.to_string(), column: source.position(name.as_str())?, kind, rule, declared: Vec::new() })
-    }
-}
-
-impl SplitPlan {
-    fn new(source: &Source, split: &SplitColumn) -> Result<Self> {
-        let column = source.position(split.column.as_str())?;
-        let values = |list: &[Word], asked_by: &str| {
-            Ok::<Vec<String>, Error>(words(source, column, list, asked_by)?.into_iter().map(|(_, value)| value).collect())
-        };
-        let (train, audit) = (values(&split.train, "split.train")?, values(&split.audit, "split.audit")?);
-        if let Some(both) = train.iter().find(|value| audit.contains(value)) {
-            let what = format!("the value `{both}` of the split column both trains and is audited");
-            return Err(Fault::new("overlapping-split", what).in_column(split.column.as_str()).hint("put it into one list").into());
-        }
-        Ok(SplitPlan { column, train, audit })
-    }
-}
-
-/// Words of the job as written and as the column holds them.
-fn words(source: &Source, column: usize, words: &[Word], asked_by: &str) -> Result<Vec<(String, String)>> {
-    let column = &source.columns()[column];
-    let pair = |word: &Word| Ok((word.0.clone(), column.class.word(asked_by, &column.name, word.as_str())?));
-    words.iter().map(pair).collect()
-}
-
-fn row_id_column(source: &Source, name: &ColumnName) -> Result<usize> {
-    let column = source.position(name.as_str())?;
-    match source.columns()[column].class {
-        Class::Int | Class::Text | Class::Empty => Ok(column),
-        class => {
-            let fault = Fault::new("not-an-id", format!("column `{name}` holds {} and cannot identify rows", class.name()))
-                .in_column(name.as_str());
-            Err(source.within(fault).hint("row ids are integers or text").into())
-        }
-    }
 }

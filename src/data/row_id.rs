@@ -1,5 +1,6 @@
 //! Row ids: their 64-bit keys, and the exact check that none occurs twice.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use arrow::array::AsArray;
@@ -12,8 +13,8 @@ use crate::num::seed::sm;
 use crate::table::io::{Owner, ParquetFile};
 use crate::table::ordered::Watch;
 
-/// Keys held at once, 16 bytes each; with more rows the keys are checked in several passes over parts of them.
-const KEYS_AT_ONCE: u64 = 50_000_000;
+/// Keys held at once, 8 bytes each; with more rows the keys are checked in several passes over parts of them.
+const KEYS_AT_ONCE: u64 = 20_000_000;
 
 /// The key of an integer id: the integer itself, in two's complement.
 pub fn key_of_integer(id: i64) -> u64 {
@@ -48,26 +49,59 @@ pub(super) fn check_unique(rows: &Path, column: &str, source: &Source, watch: Wa
 
 /// Positions of the two rows that share a key; of several pairs the one whose later row comes first.
 fn repeated(file: &ParquetFile, at_once: u64, watch: Watch<'_>) -> Result<Option<(u64, u64)>> {
-    let passes = file.n_rows().div_ceil(at_once).max(1);
-    let mut found: Option<(u64, u64)> = None;
-    for pass in 0..passes {
-        let mut keys: Vec<(u64, u64)> = Vec::new();
-        let mut position = 0;
-        for group in 0..file.n_groups() {
-            (watch.check)()?;
-            let batch = file.read_group(group, Some(&["row_key"]))?;
-            for &key in batch.column(0).as_primitive::<UInt64Type>().values() {
-                if passes == 1 || sm(key) % passes == pass {
-                    keys.push((key, position));
-                }
-                position += 1;
-            }
-        }
-        keys.sort_unstable();
-        let pairs = keys.windows(2).filter(|w| w[0].0 == w[1].0).map(|w| (w[0].1, w[1].1));
-        found = found.into_iter().chain(pairs).min_by_key(|&(_, later)| later);
+    // Files are often sorted by id: keys that only rise say so in one pass and take no memory.
+    let (mut rises, mut last) = (true, None);
+    each_key(file, watch, |_, key| {
+        rises = last.is_none_or(|last| last < key);
+        last = Some(key);
+        rises
+    })?;
+    if rises {
+        return Ok(None);
     }
-    Ok(found)
+    let passes = file.n_rows().div_ceil(at_once).max(1);
+    let mut shared: Vec<u64> = Vec::new();
+    for pass in 0..passes {
+        let mut keys: Vec<u64> = Vec::new();
+        each_key(file, watch, |_, key| {
+            if passes == 1 || sm(key) % passes == pass {
+                keys.push(key);
+            }
+            true
+        })?;
+        keys.sort_unstable();
+        shared.extend(keys.windows(2).filter(|w| w[0] == w[1]).map(|w| w[0]));
+    }
+    if shared.is_empty() {
+        return Ok(None);
+    }
+    shared.sort_unstable();
+    let (mut first, mut pair) = (HashMap::new(), None);
+    each_key(file, watch, |position, key| {
+        if shared.binary_search(&key).is_ok()
+            && let Some(before) = first.insert(key, position)
+        {
+            pair = Some((before, position));
+        }
+        pair.is_none()
+    })?;
+    Ok(pair)
+}
+
+/// Calls `visit` with the position and the key of every row in order, until it says no.
+fn each_key(file: &ParquetFile, watch: Watch<'_>, mut visit: impl FnMut(u64, u64) -> bool) -> Result<()> {
+    let mut position = 0;
+    for group in 0..file.n_groups() {
+        (watch.check)()?;
+        let batch = file.read_group(group, Some(&["row_key"]))?;
+        for &key in batch.column(0).as_primitive::<UInt64Type>().values() {
+            if !visit(position, key) {
+                return Ok(());
+            }
+            position += 1;
+        }
+    }
+    Ok(())
 }
 
 /// Row number and row id of the row at this position of `rows.parquet`.
@@ -83,4 +117,41 @@ fn word(file: &ParquetFile, position: u64) -> Result<(u64, String)> {
         before += rows as u64;
     }
     Ok((position, String::new()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
+    use parquet::arrow::ArrowWriter;
+    use parquet::file::properties::WriterProperties;
+
+    use super::*;
+
+    /// The pair that is found among keys in row groups of four, for keys held all at once and three at a time.
+    #[track_caller]
+    fn check(keys: &[u64], expected: Option<(u64, u64)>) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let column: ArrayRef = Arc::new(UInt64Array::from(keys.to_vec()));
+        let batch = RecordBatch::try_from_iter([("row_key", column)]).unwrap();
+        let small = WriterProperties::builder().set_max_row_group_row_count(Some(4)).build();
+        let mut writer = ArrowWriter::try_new(file.reopen().unwrap(), batch.schema(), Some(small)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let file = ParquetFile::open(file.path(), Owner::Ours).unwrap();
+        for at_once in [KEYS_AT_ONCE, 3] {
+            assert_eq!(repeated(&file, at_once, Watch::SILENT).unwrap(), expected, "{at_once} at once");
+        }
+    }
+
+    #[test]
+    fn keys_that_occur_twice() {
+        check(&[1, 2, 3, 5, 8, 9, 12], None);
+        check(&[9, 1, 3, 2, 8, 5, 12], None);
+        check(&[1, 2, 3, 3, 8, 9], Some((2, 3)));
+        // The pair whose later row comes first, whichever pass finds it.
+        check(&[7, 4, 6, 5, 3, 2, 5, 4, 7, 7], Some((3, 6)));
+        check(&[0, u64::MAX, 0, u64::MAX], Some((0, 2)));
+    }
 }

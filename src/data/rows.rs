@@ -28,6 +28,8 @@ pub struct PreparedBatch {
     pub row_key: Vec<u64>,
     /// The label; `None` = missing. Empty where the job has no label.
     pub label: Vec<Option<bool>>,
+    /// How many people each row stands for, finite and 0 or more. Empty where the job names no weight: then each stands for one.
+    pub weight: Vec<f64>,
     /// For each attribute the group; [`MISSING_GROUP`] = missing or not declared.
     pub groups: Vec<Vec<u16>>,
     /// The features; without columns where they were not asked for.
@@ -43,6 +45,17 @@ pub enum RowIds {
     Integer(Vec<i64>),
     /// Texts of the row id column.
     Text(Vec<String>),
+}
+
+impl RowIds {
+    /// An id as text; empty where there is none.
+    pub fn text(&self, i: usize) -> String {
+        match self {
+            RowIds::Integer(ids) => ids.get(i).map(ToString::to_string),
+            RowIds::Text(ids) => ids.get(i).cloned(),
+        }
+        .unwrap_or_default()
+    }
 }
 
 impl RowsReader {
@@ -97,6 +110,7 @@ impl RowsReader {
         let layout = &self.layout;
         let mut names = vec!["row".to_owned(), "row_key".to_owned()];
         names.extend(layout.label.iter().map(|_| "label".to_owned()));
+        names.extend(layout.weight.iter().map(|_| "weight".to_owned()));
         names.extend(layout.attributes.iter().map(|a| format!("group.{}", a.name)));
         if features {
             names.extend(layout.features.iter().map(|f| format!("x.{}", f.name)));
@@ -110,10 +124,15 @@ impl RowsReader {
             None => Vec::new(),
             Some(_) => self.column::<Int8Type>(&batch, "label")?.iter().map(|v| v.map(|v| v == 1)).collect(),
         };
+        let weight = match layout.weight {
+            None => Vec::new(),
+            Some(_) => self.column::<Float64Type>(&batch, "weight")?.values().to_vec(),
+        };
         Ok(PreparedBatch {
             row: keys("row")?,
             row_key: keys("row_key")?,
             label,
+            weight,
             groups: layout.attributes.iter().map(|a| group_column(&a.name)).collect::<Result<_>>()?,
             rows: if features { self.rows(&batch)? } else { Rows { n: batch.num_rows(), columns: Vec::new() } },
             carried: layout.carried.iter().map(|c| carried(c)).collect::<Result<_>>()?,

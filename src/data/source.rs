@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 
-use crate::data::values::{Class, Values};
+use crate::data::values::{Class, Values, words};
 use crate::error::{Error, Fault, Result};
 use crate::table::io::{Owner, ParquetFile};
 
@@ -81,6 +81,8 @@ pub struct Slice {
     pub rows: usize,
     /// The needed columns, as [`Source::columns`] lists them.
     pub columns: Vec<Values>,
+    /// For each column of `null_values` how many of its values were made missing; filled by those who do it.
+    pub made_null: Vec<u64>,
 }
 
 impl Source {
@@ -146,6 +148,11 @@ impl Source {
         self.parts.iter().map(|p| p.name.as_path())
     }
 
+    /// A file that holds a column of this name, needed or not. (Of an imported text file only the needed ones are there.)
+    pub fn file_with(&self, name: &str) -> Option<&Path> {
+        self.parts.iter().find(|p| p.file.schema().index_of(name).is_ok()).map(|p| p.name.as_path())
+    }
+
     /// Position of a needed column.
     ///
     /// # Errors
@@ -168,7 +175,7 @@ impl Source {
             let batch = batch?;
             let rows = batch.num_rows();
             let columns = (0..self.columns.len()).map(|i| self.values(part, &batch, i)).collect::<Result<_>>()?;
-            each(Slice { first_row, rows, columns })?;
+            each(Slice { first_row, rows, columns, made_null: Vec::new() })?;
             first_row += rows as u64;
         }
         Ok(())
@@ -182,7 +189,12 @@ impl Source {
             (None, None) => Err("the column is missing from a batch".to_owned()),
         };
         let values = values.map_err(|why| {
-            Fault::new("unreadable-value", format!("column `{name}` cannot be read: {why}")).in_file(&part.name).in_column(name)
+            let hint = match class {
+                Class::Int => "whole numbers up to 9223372036854775807 are read; write larger ids as text and larger amounts as Float64",
+                _ => "convert the column where the file is written: to text, or to Float64",
+            };
+            let fault = Fault::new("unreadable-value", format!("column `{name}` cannot be read: {why}"));
+            fault.in_file(&part.name).in_column(name).hint(hint)
         })?;
         Ok(values.typed(*class))
     }
@@ -205,6 +217,20 @@ impl Source {
     }
 }
 
+/// Refuses what is no regular file, nor a link to one: a pipe or device may never end, and cannot be read twice.
+///
+/// # Errors
+/// A folder, pipe, socket or device.
+pub fn check_regular(path: &Path) -> Result<()> {
+    let meta = std::fs::metadata(path).map_err(|e| Error::io("read", path, &e))?;
+    if meta.is_file() {
+        return Ok(());
+    }
+    let kind = if meta.is_dir() { "a folder" } else { "a pipe, socket or device" };
+    let hint = "files are read more than once, so only regular files and links to them will do; write it to a file first";
+    Err(Fault::new("not-a-file", format!("`{}` is {kind}, not a file", path.display())).in_file(path).hint(hint).into())
+}
+
 /// The files that a path, a folder or a glob stands for, sorted by the bytes of their paths.
 ///
 /// A folder stands for the files below it that end in `extension`; names that begin with `.` or `_` are left out.
@@ -224,8 +250,10 @@ pub fn find(pattern: &str, extension: Option<&str>) -> Result<Vec<PathBuf>> {
     if Path::new(pattern).exists() {
         add(PathBuf::from(pattern))?;
     } else {
-        let paths =
-            glob::glob(pattern).map_err(|e| Fault::new("missing-file", format!("`{pattern}` is neither a file nor a glob: {e}")))?;
+        let paths = glob::glob(pattern).map_err(|e| {
+            Fault::new("missing-file", format!("`{pattern}` is neither a file nor a glob: {e}"))
+                .hint("name a file, a folder, or a glob such as `lake/*.parquet`")
+        })?;
         for path in paths {
             add(path.map_err(|e| Error::io("read", e.path(), e.error()))?)?;
         }
@@ -312,6 +340,14 @@ pub fn missing_column(file: &Path, column: &str, known: &[&str]) -> Fault {
     Fault::new("missing-column", format!("`{}` has no column `{column}`", file.display())).in_file(file).in_column(column).hint(hint)
 }
 
+/// The fault of a derived column that would hide a column of the source.
+pub fn hides(name: &str, file: &Path) -> Fault {
+    Fault::new("hidden-column", format!("the derived column `{name}` would hide the column of that name in `{}`", file.display()))
+        .in_file(file)
+        .in_column(name)
+        .hint(format!("give the derived column a name of its own, such as `{name}_group`"))
+}
+
 /// At most `most` of the words, joined by commas, and how many there are beyond.
 pub fn listed(words: impl IntoIterator<Item = String>, most: usize) -> String {
     let words: Vec<String> = words.into_iter().collect();
@@ -336,13 +372,10 @@ fn column(parts: &[Part], i: usize, name: &str) -> Result<SourceColumn> {
         let class = match (&part.keys[i], part.file.schema().field_with_name(name)) {
             (Some(_), _) => key_class,
             (None, Ok(field)) => Class::of(field.data_type()).ok_or_else(|| {
-                Fault::new(
-                    "unsupported-type",
-                    format!("column `{name}` holds values of type {}, which cfaudit does not read", field.data_type()),
-                )
-                .in_file(&part.name)
-                .in_column(name)
-                .hint("numbers, booleans, text, dates and times are read; flatten lists and structs into columns of their own")
+                Fault::new("unsupported-type", format!("column `{name}` holds {}, which cfaudit does not read", words(field.data_type())))
+                    .in_file(&part.name)
+                    .in_column(name)
+                    .hint("numbers, booleans, text, dates and times are read; flatten lists and structs into columns of their own")
             })?,
             (None, Err(_)) => Class::Empty,
         };

@@ -128,6 +128,7 @@ pub struct RolesReader {
     file: ParquetFile,
     n_audited: u64,
     n_trained: u64,
+    n_folds: usize,
 }
 
 impl RolesReader {
@@ -136,13 +137,14 @@ impl RolesReader {
     /// # Errors
     /// Absent or damaged.
     pub fn open(path: &Path) -> Result<Self> {
-        let mut reader = RolesReader { file: ParquetFile::open(path, Owner::Ours)?, n_audited: 0, n_trained: 0 };
+        let mut reader = RolesReader { file: ParquetFile::open(path, Owner::Ours)?, n_audited: 0, n_trained: 0, n_folds: 1 };
         let mut by_folds = false;
         for group in 0..reader.file.n_groups() {
             for &role in &reader.read(group)?.0 {
                 reader.n_audited += u64::from(role < TRAIN);
                 reader.n_trained += u64::from(role == TRAIN);
                 by_folds |= role > 0 && role < TRAIN;
+                reader.n_folds = audited(role).map_or(reader.n_folds, |fold| reader.n_folds.max(usize::from(fold) + 1));
             }
         }
         if by_folds {
@@ -163,6 +165,11 @@ impl RolesReader {
     /// Number of audited rows.
     pub fn n_audited(&self) -> u64 {
         self.n_audited
+    }
+
+    /// Number of folds; 1 without folds.
+    pub fn n_folds(&self) -> usize {
+        self.n_folds
     }
 
     /// Number of rows that train in some fold.

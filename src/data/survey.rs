@@ -5,9 +5,12 @@
 
 use std::collections::HashMap;
 
-use crate::data::prepare::{FilterStep, MissingRule, Plan};
+use crate::data::derive::Rule;
+use crate::data::plan::Plan;
+use crate::data::prepare::{FilterStep, MissingRule};
 use crate::data::source::Slice;
 use crate::data::values::{Class, Values, number};
+use crate::data::weight::Weights;
 use crate::error::{Fault, Result};
 
 /// Levels that a coded column may have.
@@ -17,7 +20,7 @@ pub(super) const MAX_LEVELS: usize = 100_000;
 pub(super) struct Survey {
     /// Rows of the source.
     n_in: u64,
-    /// Rows left after each filter, then after each feature whose missing values drop rows.
+    /// Rows left after each filter, then without repeated rows, then after each feature whose missing values drop rows.
     left: Vec<u64>,
     /// Rows that are kept.
     pub(super) n_rows: u64,
@@ -25,6 +28,12 @@ pub(super) struct Survey {
     pub(super) tallies: Vec<Tally>,
     /// Missing values of each feature.
     pub(super) nulls: Vec<u64>,
+    /// Values of the source, filtered or not, that `null_values` made missing, by its columns.
+    pub(super) made_null: Vec<u64>,
+    /// Values without a name, by derived column.
+    pub(super) nameless: Vec<Nameless>,
+    /// The weights of the rows.
+    pub(super) weights: Weights,
 }
 
 /// How often each value of a column occurs.
@@ -64,13 +73,53 @@ impl Tally {
     }
 }
 
-/// The rows of a slice that are kept, and how many are left after each filter and each dropping feature.
-pub(super) fn kept(plan: &Plan<'_>, slice: &Slice) -> Result<(Vec<u32>, Vec<u64>)> {
+/// Values of the parents of a derived column that have no name in it.
+#[derive(Default)]
+pub(super) struct Nameless {
+    /// Rows with such a value.
+    pub(super) n: u64,
+    /// The values of a map.
+    pub(super) words: Tally,
+    /// The lowest and the highest number outside the bins.
+    pub(super) extremes: Option<(f64, f64)>,
+}
+
+impl Nameless {
+    fn merge(&mut self, other: Nameless) {
+        self.n += other.n;
+        other.words.seen.into_iter().for_each(|(word, seen)| self.words.add(word, seen));
+        self.extremes = match (self.extremes, other.extremes) {
+            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+            (a, b) => a.or(b),
+        };
+    }
+}
+
+/// For each row of a slice whether it passes all filters, and how many are left after each.
+pub(super) fn filtered(plan: &Plan<'_>, slice: &Slice) -> Result<(Vec<bool>, Vec<u64>)> {
     let mut alive = vec![true; slice.rows];
     let mut left = Vec::new();
-    let count = |alive: &[bool]| alive.iter().filter(|&&a| a).count() as u64;
     for step in &plan.steps {
         alive.iter_mut().zip(step.passes(slice)?).for_each(|(a, passes)| *a &= passes);
+        left.push(count(&alive));
+    }
+    Ok((alive, left))
+}
+
+fn count(alive: &[bool]) -> u64 {
+    alive.iter().filter(|&&a| a).count() as u64
+}
+
+/// The rows of a slice that are kept, and how many are left after each filter, after the repeated ones are gone, and after each
+/// feature whose missing values drop rows.
+pub(super) fn kept(plan: &Plan<'_>, slice: &Slice) -> Result<(Vec<u32>, Vec<u64>)> {
+    let (mut alive, mut left) = filtered(plan, slice)?;
+    if let Some(repeated) = &plan.repeated {
+        let end = slice.first_row + slice.rows as u64;
+        let from = repeated.partition_point(|&row| row < slice.first_row);
+        for row in repeated[from..].iter().take_while(|&&row| row < end) {
+            alive[(row - slice.first_row) as usize] = false;
+        }
         left.push(count(&alive));
     }
     for feature in plan.features.iter().filter(|f| f.rule == MissingRule::DropRow) {
@@ -82,15 +131,35 @@ pub(super) fn kept(plan: &Plan<'_>, slice: &Slice) -> Result<(Vec<u32>, Vec<u64>
     Ok((rows, left))
 }
 
+/// Counts how often each value occurs among some rows.
+fn tally_rows(tally: &mut Tally, values: &Values, rows: &[u32], first_row: u64) {
+    let distinct = values.distinct(rows);
+    let mut counts = vec![0; distinct.first.len()];
+    for id in &distinct.ids {
+        match id {
+            Some(id) => counts[*id as usize] += 1,
+            None => tally.nulls += 1,
+        }
+    }
+    for (&i, n) in distinct.first.iter().zip(counts) {
+        if let Some(word) = values.word(i) {
+            tally.add(word.into_owned(), Seen { n, first_row: first_row + i as u64 });
+        }
+    }
+}
+
 impl Survey {
     pub(super) fn empty(plan: &Plan<'_>) -> Self {
         let drops = plan.features.iter().filter(|f| f.rule == MissingRule::DropRow).count();
         Survey {
             n_in: 0,
-            left: vec![0; plan.steps.len() + drops],
+            left: vec![0; plan.steps.len() + usize::from(plan.repeated.is_some()) + drops],
             n_rows: 0,
             tallies: plan.coded.iter().map(|_| Tally::default()).collect(),
             nulls: vec![0; plan.features.len()],
+            made_null: vec![0; plan.view.nulls().len()],
+            nameless: plan.view.derived().map(|_| Nameless::default()).collect(),
+            weights: Weights::default(),
         }
     }
 
@@ -105,7 +174,7 @@ impl Survey {
             if let (MissingRule::Error, Some(&i)) = (feature.rule, missing.clone().next()) {
                 let fault = Fault::new("missing-value", format!("column `{}` has no value", feature.name)).in_column(&feature.name);
                 let hint = "the job's `missing` block says `error`; `keep`, `level` and `drop-row` go on";
-                return Err(plan.source.at(fault, slice.first_row + u64::from(i)).hint(hint).into());
+                return Err(plan.view.source().at(fault, slice.first_row + u64::from(i)).hint(hint).into());
             }
             *nulls += missing.by_ref().count() as u64;
         }
@@ -115,23 +184,31 @@ impl Survey {
         let without_id = |column: usize| rows.iter().find(|&&i| slice.columns[column].is_null(i as usize)).map(|&i| (column, i));
         if let Some((column, i)) = plan.row_id.and_then(without_id) {
             let fault = Fault::new("missing-row-id", "a row has no row id").in_column(plan.name(column));
-            return Err(plan.source.at(fault, slice.first_row + u64::from(i)).into());
+            let hint = "give every row an id, or leave `row_id` out: the row number of the source serves then";
+            return Err(plan.view.source().at(fault, slice.first_row + u64::from(i)).hint(hint).into());
+        }
+        if let Some(column) = plan.weight {
+            self.weights.merge(check_weights(plan, slice, column, &rows)?);
         }
         for (tally, &column) in self.tallies.iter_mut().zip(&plan.coded) {
-            let values = &slice.columns[column];
-            let distinct = values.distinct(&rows);
-            let mut counts = vec![0; distinct.first.len()];
-            for id in &distinct.ids {
-                match id {
-                    Some(id) => counts[*id as usize] += 1,
-                    None => tally.nulls += 1,
+            tally_rows(tally, &slice.columns[column], &rows, slice.first_row);
+        }
+        self.made_null.iter_mut().zip(&slice.made_null).for_each(|(sum, n)| *sum += n);
+        for ((column, derived), nameless) in plan.view.derived().zip(&mut self.nameless) {
+            // One part missing leaves a cross without a name: that is nothing to tell beside the part.
+            let &[parent] = derived.parents.as_slice() else { continue };
+            let (values, names) = (&slice.columns[parent], &slice.columns[column]);
+            let without: Vec<u32> = rows.iter().copied().filter(|&i| names.is_null(i as usize) && !values.is_null(i as usize)).collect();
+            let mut found = Nameless { n: without.len() as u64, ..Nameless::default() };
+            match derived.rule {
+                Rule::Bins(_) => {
+                    let numbers = without.iter().map(|&i| values.number(i as usize));
+                    found.extremes =
+                        numbers.fold(None, |seen: Option<(f64, f64)>, x| Some(seen.map_or((x, x), |(lo, hi)| (lo.min(x), hi.max(x)))));
                 }
+                _ => tally_rows(&mut found.words, values, &without, slice.first_row),
             }
-            for (&i, n) in distinct.first.iter().zip(counts) {
-                if let Some(word) = values.word(i) {
-                    tally.add(word.into_owned(), Seen { n, first_row: slice.first_row + i as u64 });
-                }
-            }
+            nameless.merge(found);
         }
         self.check_levels(plan)
     }
@@ -141,6 +218,9 @@ impl Survey {
         self.n_rows += other.n_rows;
         self.left.iter_mut().zip(other.left).for_each(|(sum, n)| *sum += n);
         self.nulls.iter_mut().zip(other.nulls).for_each(|(sum, n)| *sum += n);
+        self.made_null.iter_mut().zip(other.made_null).for_each(|(sum, n)| *sum += n);
+        self.nameless.iter_mut().zip(other.nameless).for_each(|(mine, theirs)| mine.merge(theirs));
+        self.weights.merge(other.weights);
         for (mine, theirs) in self.tallies.iter_mut().zip(other.tallies) {
             mine.nulls += theirs.nulls;
             theirs.seen.into_iter().for_each(|(word, seen)| mine.add(word, seen));
@@ -149,13 +229,20 @@ impl Survey {
     }
 
     fn check_levels(&self, plan: &Plan<'_>) -> Result<()> {
-        match self.tallies.iter().position(|t| t.seen.len() > MAX_LEVELS) {
+        let coded = self.tallies.iter().zip(&plan.coded).map(|(tally, &column)| (tally, column));
+        let mapped = self.nameless.iter().zip(plan.view.derived()).map(|(nameless, (column, _))| (&nameless.words, column));
+        match coded.chain(mapped).find(|(tally, _)| tally.seen.len() > MAX_LEVELS) {
             None => Ok(()),
-            Some(i) => {
-                let name = plan.name(plan.coded[i]);
+            Some((_, column)) => {
+                let name = plan.name(column);
                 let fault =
                     Fault::new("too-many-levels", format!("column `{name}` has more than {MAX_LEVELS} different values")).in_column(name);
-                Err(plan.source.within(fault).hint("numbers belong under `continuous`, names and ids under `ignore` or `row_id`").into())
+                Err(plan
+                    .view
+                    .source()
+                    .within(fault)
+                    .hint("numbers belong under `continuous`, names and ids under `ignore` or `row_id`")
+                    .into())
             }
         }
     }
@@ -166,16 +253,19 @@ impl Survey {
     /// No row is left, or there was none.
     pub(super) fn filters(&self, plan: &Plan<'_>) -> Result<Vec<FilterStep>> {
         let drops = plan.features.iter().filter(|f| f.rule == MissingRule::DropRow);
-        let names = plan.steps.iter().map(|s| format!("keep {}", s.what)).chain(drops.map(|f| format!("missing {}: drop-row", f.name)));
+        let repeated = plan.repeated.iter().map(|_| "duplicates: drop-exact".to_owned());
+        let names = plan.steps.iter().map(|s| format!("keep {}", s.what)).chain(repeated);
+        let names = names.chain(drops.map(|f| format!("missing {}: drop-row", f.name)));
         let mut rows_in = self.n_in;
         let steps: Vec<FilterStep> = names
             .zip(&self.left)
             .map(|(what, &rows_out)| FilterStep { what, rows_in: std::mem::replace(&mut rows_in, rows_out), rows_out })
             .collect();
         if self.n_in == 0 {
-            let files: Vec<String> = plan.source.files().take(3).map(|f| format!("`{}`", f.display())).collect();
+            let files: Vec<String> = plan.view.source().files().take(3).map(|f| format!("`{}`", f.display())).collect();
             return Err(plan
-                .source
+                .view
+                .source()
                 .within(Fault::new("no-rows", format!("there are no rows in {}", files.join(", "))))
                 .hint("write the rows there, or correct `data.rows` in the job")
                 .into());
@@ -183,7 +273,8 @@ impl Survey {
         if let Some(last) = steps.iter().find(|s| s.rows_out == 0) {
             let what = format!("no row is left: `{}` lost the last {} of {} rows", last.what, last.rows_in, self.n_in);
             return Err(plan
-                .source
+                .view
+                .source()
                 .within(Fault::new("no-rows", what))
                 .hint("check the words of the filter against the values of the column")
                 .into());
@@ -191,12 +282,27 @@ impl Survey {
         // A text column that was asked for as numbers, and whose every value could be one.
         for column in plan.numbers() {
             let all_null = plan.features.iter().zip(&self.nulls).any(|(f, &n)| f.column == column && n == self.n_rows);
-            if plan.source.columns()[column].class == Class::Text && !all_null {
+            if plan.view.columns()[column].class == Class::Text && !all_null {
                 let name = plan.name(column);
                 let fault =
                     Fault::new("not-numeric", format!("column `{name}` is text, although its values look like numbers")).in_column(name);
-                return Err(plan.source.within(fault).hint("write the column with a number type, or list it under `nominal`").into());
+                return Err(plan
+                    .view
+                    .source()
+                    .within(fault)
+                    .hint("write the column with a number type, or list it under `nominal`")
+                    .into());
             }
+        }
+        if let Some(column) = plan.weight {
+            let (name, largest) = (plan.name(column), self.weights.largest());
+            let what = match () {
+                () if largest == 0.0 => format!("every weight in column `{name}` is 0"),
+                () if (largest * self.n_rows as f64).is_infinite() => format!("weights in column `{name}` are too large to be added"),
+                () => return Ok(steps),
+            };
+            let fault = Fault::new("bad-weight", what).in_column(name);
+            return Err(plan.view.source().within(fault).hint("a weight says how many people a row stands for").into());
         }
         Ok(steps)
     }
@@ -225,14 +331,35 @@ fn check_numbers(plan: &Plan<'_>, slice: &Slice, column: usize, rows: &[u32]) ->
                 ),
             }
         }
-        Values::Bool(_) => match rows.first() {
+        Values::Bool(_) | Values::Named(_) => match rows.first() {
             None => return Ok(()),
-            Some(&i) => (
-                i,
-                Fault::new("not-numeric", format!("column `{name}` is to hold numbers, but holds booleans"))
-                    .hint("list it under `nominal`"),
-            ),
+            Some(&i) => {
+                let holds = if matches!(slice.columns[column], Values::Named(_)) { "names" } else { "booleans" };
+                let what = format!("column `{name}` is to hold numbers, but holds {holds}");
+                (i, Fault::new("not-numeric", what).hint("list it under `nominal`"))
+            }
         },
     };
-    Err(plan.source.at(fault, slice.first_row + u64::from(i)).in_column(name).into())
+    Err(plan.view.source().at(fault, slice.first_row + u64::from(i)).in_column(name).into())
+}
+
+/// Fails on the first kept row without a weight of 0 or more; gives back what the weights are like. Infinite weights and texts are no
+/// numbers, which was checked before.
+fn check_weights(plan: &Plan<'_>, slice: &Slice, column: usize, rows: &[u32]) -> Result<Weights> {
+    let values = &slice.columns[column];
+    let mut weights = Weights::default();
+    for &i in rows {
+        let weight = values.number(i as usize);
+        let what = match weight {
+            _ if values.is_null(i as usize) => "a row has no weight".to_owned(),
+            w if w < 0.0 => format!("a row has the weight `{w}`, below 0"),
+            w => {
+                weights.add(w);
+                continue;
+            }
+        };
+        let fault = Fault::new("bad-weight", what).in_column(plan.name(column));
+        return Err(plan.view.source().at(fault, slice.first_row + u64::from(i)).hint("a weight is a number of 0 or more").into());
+    }
+    Ok(weights)
 }

@@ -12,6 +12,8 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, StringArray};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
+use indexmap::IndexSet;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Fault, Result};
 
@@ -19,7 +21,8 @@ use crate::error::{Fault, Result};
 const EXACT: f64 = 1e15;
 
 /// The type of a source column, as far as preparing tells types apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Class {
     /// Integers that fit 64 bits with a sign.
     Int,
@@ -92,6 +95,22 @@ impl Class {
     }
 }
 
+/// What values of an Arrow type are called in messages, also of types that are not read.
+pub fn words(data_type: &DataType) -> &'static str {
+    match data_type {
+        DataType::Dictionary(_, value) => words(value),
+        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) | DataType::ListView(_) | DataType::LargeListView(_) => {
+            "lists"
+        }
+        DataType::Struct(_) => "structs",
+        DataType::Map(..) => "maps",
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => "binary values",
+        DataType::Date32 | DataType::Date64 | DataType::Time32(_) | DataType::Time64(_) | DataType::Timestamp(..) => "dates or times",
+        DataType::Duration(_) | DataType::Interval(_) => "durations",
+        other => Class::of(other).map_or("values of a type that is not read", Class::name),
+    }
+}
+
 /// A finite number written in digits; words such as `inf` and `nan` are none.
 pub fn number(text: &str) -> Option<f64> {
     let text = text.trim_matches([' ', '\t']);
@@ -119,8 +138,37 @@ pub enum Values {
     Bool(BooleanArray),
     /// Text.
     Text(StringArray),
+    /// Texts of a derived column.
+    Named(Named),
     /// Nothing but this many nulls.
     Empty(usize),
+}
+
+/// Texts of which there are few, each held once (a combination of names may be: two pairs can join to one text).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    /// The texts.
+    pub names: Vec<String>,
+    /// For each row the position of its text; `None` = missing.
+    pub ids: Vec<Option<u32>>,
+}
+
+impl Named {
+    /// From the names of distinct values, and for each row the number of its value; a value without a name is missing.
+    pub fn of(names: impl Iterator<Item = Option<String>>, values: &[Option<u32>]) -> Self {
+        let mut held = IndexSet::new();
+        let ids: Vec<Option<u32>> = names.map(|name| name.map(|name| held.insert_full(name).0 as u32)).collect();
+        Named { names: held.into_iter().collect(), ids: values.iter().map(|value| ids[(*value)? as usize]).collect() }
+    }
+
+    fn name(&self, i: usize) -> Option<&str> {
+        self.ids[i].and_then(|id| self.names.get(id as usize)).map(String::as_str)
+    }
+
+    /// The texts of all rows.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Option<&str>> {
+        (0..self.ids.len()).map(|i| self.name(i))
+    }
 }
 
 impl Values {
@@ -169,6 +217,23 @@ impl Values {
         }
     }
 
+    /// These values, those that are marked made missing.
+    #[must_use]
+    pub fn without(&self, gone: &[bool]) -> Values {
+        let keep = |i: usize| !gone.get(i).copied().unwrap_or(false);
+        match self {
+            Values::Int(a) => Values::Int(a.iter().enumerate().map(|(i, v)| v.filter(|_| keep(i))).collect()),
+            Values::Float(a) => Values::Float(a.iter().enumerate().map(|(i, v)| v.filter(|_| keep(i))).collect()),
+            Values::Bool(a) => Values::Bool(a.iter().enumerate().map(|(i, v)| v.filter(|_| keep(i))).collect()),
+            Values::Text(a) => Values::Text(a.iter().enumerate().map(|(i, v)| v.filter(|_| keep(i))).collect()),
+            Values::Named(a) => {
+                let ids = a.ids.iter().enumerate().map(|(i, id)| id.filter(|_| keep(i))).collect();
+                Values::Named(Named { names: a.names.clone(), ids })
+            }
+            Values::Empty(n) => Values::Empty(*n),
+        }
+    }
+
     /// Whether value `i` is missing.
     pub fn is_null(&self, i: usize) -> bool {
         match self {
@@ -176,6 +241,7 @@ impl Values {
             Values::Float(a) => a.is_null(i),
             Values::Bool(a) => a.is_null(i),
             Values::Text(a) => a.is_null(i),
+            Values::Named(a) => a.name(i).is_none(),
             Values::Empty(_) => true,
         }
     }
@@ -187,6 +253,7 @@ impl Values {
             Values::Float(a) => Cow::Owned(float_text(a.value(i))),
             Values::Bool(a) => Cow::Borrowed(if a.value(i) { "true" } else { "false" }),
             Values::Text(a) => Cow::Borrowed(a.value(i)),
+            Values::Named(a) => Cow::Borrowed(a.name(i).unwrap_or_default()),
             Values::Empty(_) => Cow::Borrowed(""),
         })
     }
@@ -198,6 +265,7 @@ impl Values {
             Values::Float(a) => Distinct::of(rows, |i| a.is_valid(i).then(|| a.value(i).to_bits())),
             Values::Bool(a) => Distinct::of(rows, |i| a.is_valid(i).then(|| a.value(i))),
             Values::Text(a) => Distinct::of(rows, |i| a.is_valid(i).then(|| a.value(i))),
+            Values::Named(a) => Distinct::of_named(rows, a),
             Values::Empty(_) => Distinct::of(rows, |_| None::<bool>),
         }
     }
@@ -212,7 +280,7 @@ impl Values {
             _ if self.is_null(i) => f64::NAN,
             Values::Int(a) => a.value(i) as f64,
             Values::Float(a) => a.value(i),
-            Values::Bool(_) | Values::Text(_) | Values::Empty(_) => f64::NAN,
+            Values::Bool(_) | Values::Text(_) | Values::Named(_) | Values::Empty(_) => f64::NAN,
         }
     }
 }
@@ -238,6 +306,20 @@ impl Distinct {
             Some(id)
         };
         let ids = rows.iter().map(|&row| id(row)).collect();
+        Distinct { first, ids }
+    }
+
+    /// The same without hashing: names have numbers already.
+    fn of_named(rows: &[u32], values: &Named) -> Self {
+        let (mut numbers, mut first) = (vec![None; values.names.len()], Vec::new());
+        let id = |&row: &u32| {
+            let number = numbers.get_mut(values.ids[row as usize]? as usize)?;
+            Some(*number.get_or_insert_with(|| {
+                first.push(row as usize);
+                first.len() as u32 - 1
+            }))
+        };
+        let ids = rows.iter().map(id).collect();
         Distinct { first, ids }
     }
 }

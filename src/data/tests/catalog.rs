@@ -1,195 +1,203 @@
-//! The catalog: real files, downloads from a local server that behaves badly, and the stand-in.
+//! The catalog: every data set is read from its published files as the typed copies beside them hold it.
 
-use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
-use arrow::array::{AsArray, RecordBatch};
+use arrow::array::{Array, RecordBatch};
 use arrow::compute::concat_batches;
+use arrow::util::display::array_value_to_string;
 
 use super::{BATCH, fault, shared, workers};
-use crate::data::catalog::{Access, Fetch, Origin, data_set, http, import, obtain};
+use crate::data::catalog::download::{Access, Fetch, obtain};
+use crate::data::catalog::{DATA_SETS, DataSet, Origin, data_set, import};
 use crate::error::Result;
 use crate::table::io::{Owner, ParquetFile};
 use crate::table::ordered::Watch;
 
-fn adult(data_dir: &Path, stand_in: bool, fetch: Fetch<'_>, out: &Path) -> Result<Origin> {
-    let set = data_set("adult").unwrap();
+/// Obtains a data set and imports it.
+pub(super) fn obtained(set: &'static DataSet, data_dir: &Path, stand_in: bool, fetch: Fetch<'_>, out: &Path) -> Result<Origin> {
     let origin = obtain(set, Access { data_dir, stand_in, fetch }, Watch::SILENT)?;
     import(set, &origin, out, BATCH, &workers(2), Watch::SILENT)?;
     Ok(origin)
 }
 
-fn rows(path: &Path) -> RecordBatch {
+pub(super) fn rows(path: &Path) -> RecordBatch {
     let file = ParquetFile::open(path, Owner::Ours).unwrap();
     let batches: Vec<RecordBatch> = (0..file.n_groups()).map(|g| file.read_group(g, None).unwrap()).collect();
     concat_batches(&batches[0].schema(), &batches).unwrap()
 }
 
-#[test]
-fn adult_is_read_from_the_data_folder_as_it_was_published() {
-    let Some(data) = shared("data") else { return };
+/// Reads a data set from the folder of public test data; nothing is to be downloaded.
+pub(super) fn real(name: &str) -> Option<RecordBatch> {
+    let data = shared("data")?;
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("source.parquet");
     let never = |_: &str, _: u64| panic!("nothing is to be downloaded");
-    assert_eq!(adult(&data, false, &never, &out).unwrap(), Origin::Files(data.join("adult")));
-    let (ours, expected) = (rows(&out), rows(&data.join("adult/adult.parquet")));
-    assert_eq!(ours.num_rows(), 48_842);
-    for field in expected.schema().fields() {
-        let name = field.name();
-        assert_eq!(ours.column_by_name(name).unwrap(), expected.column_by_name(name).unwrap(), "{name}");
+    let origin = obtained(data_set(name).unwrap(), &data, false, &never, &out).unwrap();
+    assert!(matches!(origin, Origin::Files(found) if found.folder == data.join(name)));
+    Some(rows(&out))
+}
+
+/// How many rows have each combination of values.
+pub(super) fn tally(rows: &RecordBatch, columns: &[&str]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for i in 0..rows.num_rows() {
+        let words = columns.iter().map(|c| array_value_to_string(rows.column_by_name(c).unwrap(), i).unwrap());
+        *counts.entry(words.collect::<Vec<_>>().join(" ")).or_insert(0) += 1;
     }
+    counts
 }
 
-/// What a local server answers to one request.
-enum Answer {
-    Good(Vec<u8>),
-    /// The header promises more than comes.
-    Truncated(Vec<u8>),
-    NotFound,
-    Silence,
-}
-
-/// Serves one answer per connection on a port of its own; returns its address.
-fn serve(answers: Vec<Answer>) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        let mut silent = Vec::new();
-        for answer in answers {
-            let Ok((mut stream, _)) = listener.accept() else { return };
-            let _ = stream.read(&mut [0; 4096]);
-            let mut send = |head: String, body: &[u8]| {
-                let _ = stream.write_all(format!("HTTP/1.1 {head}\r\nConnection: close\r\n\r\n").as_bytes());
-                let _ = stream.write_all(body);
-            };
-            match answer {
-                Answer::Good(body) => send(format!("200 OK\r\nContent-Length: {}", body.len()), &body),
-                Answer::Truncated(body) => send(format!("200 OK\r\nContent-Length: {}", body.len() + 10), &body),
-                Answer::NotFound => send("404 Not Found\r\nContent-Length: 0".to_owned(), b""),
-                Answer::Silence => silent.push(stream),
-            }
-        }
-        std::thread::sleep(Duration::from_secs(2));
-    });
-    address
+#[track_caller]
+fn assert_counts(rows: &RecordBatch, columns: &[&str], expected: &[(&str, usize)]) {
+    let counts = tally(rows, columns);
+    let found: Vec<(&str, usize)> = counts.iter().map(|(words, &n)| (words.as_str(), n)).collect();
+    assert_eq!(found, expected, "{columns:?}");
 }
 
 #[test]
-fn downloads_are_verified_and_kept() {
-    let Some(data) = shared("data/adult") else { return };
-    let file = |name: &str| std::fs::read(data.join(name)).unwrap();
-    let http = http(Duration::from_millis(300), Duration::from_millis(600));
-    // Archive first, then each file on its own.
-    let check = |answers: Vec<Answer>, expected: Option<&str>| {
-        let dir = tempfile::tempdir().unwrap();
-        let server = serve(answers);
-        let fetch = |_: &str, limit: u64| http(&server, limit);
-        let result = adult(dir.path(), false, &fetch, &dir.path().join("source.parquet"));
-        let mut kept: Vec<String> = std::fs::read_dir(dir.path().join("adult"))
-            .into_iter()
-            .flatten()
-            .map(|e| e.unwrap().file_name().into_string().unwrap())
-            .collect();
-        kept.sort();
-        match expected {
-            None => {
-                result.unwrap();
-                assert_eq!(kept, ["adult.data", "adult.test"]);
-                assert_eq!(std::fs::read(dir.path().join("adult/adult.test")).unwrap(), file("adult.test"));
-            }
-            Some(words) => {
-                let fault = fault(result);
-                assert!(fault.code == "unreachable-data" && fault.what.contains(words), "{fault}");
-                assert!(kept.iter().all(|name| std::fs::read(dir.path().join("adult").join(name)).unwrap() == file(name)), "{kept:?}");
-            }
+fn every_cell_is_that_of_the_typed_copy() {
+    assert!(DATA_SETS.is_sorted_by_key(|set| set.name));
+    for set in DATA_SETS {
+        let (Some(ours), Some(copy)) = (real(set.name), shared(&format!("data/{0}/{0}.parquet", set.name))) else { return };
+        let expected = rows(&copy);
+        assert_eq!(ours.schema().fields(), expected.schema().fields(), "{}", set.name);
+        assert!(set.columns.iter().map(|(name, _)| *name).eq(ours.schema().fields().iter().map(|f| f.name().as_str())));
+        for (field, (ours, expected)) in ours.schema().fields().iter().zip(ours.columns().iter().zip(expected.columns())) {
+            assert_eq!(ours, expected, "{} of {}", field.name(), set.name);
         }
-    };
-    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
-    for name in ["adult.data", "adult.test"] {
-        zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
-        zip.write_all(&file(name)).unwrap();
     }
-    let zip = zip.finish().unwrap().into_inner();
-    check(vec![Answer::Good(zip.clone())], None);
-    check(vec![Answer::NotFound, Answer::Good(file("adult.data")), Answer::Good(file("adult.test"))], None);
-    check(vec![Answer::Good(b"no archive".to_vec()), Answer::Good(file("adult.data")), Answer::Good(file("adult.test"))], None);
-    check(vec![Answer::Truncated(zip), Answer::Good(file("adult.data")), Answer::NotFound], Some("404"));
-    check(
-        vec![Answer::NotFound, Answer::Truncated(file("adult.data")[..1000].to_vec()), Answer::Good(file("adult.test"))],
-        Some("adult.data"),
-    );
-    check(vec![Answer::NotFound, Answer::Good(file("adult.test")), Answer::Good(file("adult.test"))], Some("SHA-256"));
-    check(vec![Answer::NotFound, Answer::Good(vec![0; 5_000_000]), Answer::Good(file("adult.test"))], Some("limit"));
-    check(vec![Answer::Silence, Answer::Silence, Answer::Silence], Some("timeout"));
-    check(Vec::new(), Some("adult.data"));
+}
+
+// The expected counts below are those of the notes beside the public test data, counted apart from this program.
+
+#[test]
+fn compas_has_its_published_counts() {
+    let Some(rows) = real("compas") else { return };
+    assert_eq!(rows.num_rows(), 7_214);
+    assert_counts(&rows, &["two_year_recid"], &[("0", 3_963), ("1", 3_251)]);
+    assert_counts(&rows, &["sex"], &[("Female", 1_395), ("Male", 5_819)]);
+    assert_counts(&rows, &["score_text"], &[("High", 1_403), ("Low", 3_897), ("Medium", 1_914)]);
+    let race = tally(&rows, &["race", "two_year_recid"]);
+    assert_eq!([race["African-American 0"] + race["African-American 1"], race["African-American 1"]], [3_696, 1_901]);
+    assert_eq!([race["Caucasian 0"] + race["Caucasian 1"], race["Caucasian 1"]], [2_454, 966]);
+    assert_eq!(rows.column_by_name("days_b_screening_arrest").unwrap().null_count(), 307);
+    assert_eq!(rows.column_by_name("violent_recid").unwrap().null_count(), 7_214);
+    for twice in ["decile_score", "priors_count"] {
+        assert_eq!(rows.column_by_name(twice).unwrap(), rows.column_by_name(&format!("{twice}.1")).unwrap());
+    }
+}
+
+#[test]
+fn heart_has_its_published_counts() {
+    let Some(rows) = real("heart") else { return };
+    assert_counts(&rows, &["site"], &[("cleveland", 303), ("hungarian", 294), ("switzerland", 123), ("va", 200)]);
+    assert_counts(&rows, &["sex"], &[("0", 194), ("1", 726)]);
+    let num = tally(&rows, &["site", "num"]);
+    let of = |site: &str| [0, 1, 2, 3, 4].map(|n| num.get(&format!("{site} {n}")).copied().unwrap_or(0));
+    assert_eq!(of("cleveland"), [164, 55, 36, 35, 13]);
+    assert_eq!(of("hungarian"), [188, 106, 0, 0, 0]);
+    assert_eq!(of("switzerland"), [8, 48, 32, 30, 5]);
+    assert_eq!(of("va"), [51, 56, 41, 42, 10]);
+    let nulls = ["ca", "thal", "slope"].map(|c| rows.column_by_name(c).unwrap().null_count());
+    assert_eq!(nulls, [611, 486, 309]);
+    let chol = tally(&rows, &["site", "chol"]);
+    assert_eq!([chol["switzerland 0"], chol["va 0"]], [123, 49]);
+}
+
+#[test]
+fn german_has_its_published_counts() {
+    let Some(rows) = real("german") else { return };
+    assert_counts(&rows, &["class"], &[("1", 700), ("2", 300)]);
+    assert_counts(&rows, &["personal_status_sex"], &[("A91", 50), ("A92", 310), ("A93", 548), ("A94", 92)]);
+    let bad = tally(&rows, &["personal_status_sex", "class"]);
+    assert_eq!(["A91 2", "A92 2", "A93 2", "A94 2"].map(|k| bad[k]), [20, 109, 146, 25]);
+    assert_counts(&rows, &["foreign_worker"], &[("A201", 963), ("A202", 37)]);
+    assert!(rows.columns().iter().all(|c| c.null_count() == 0));
+}
+
+#[test]
+fn law_has_its_published_counts() {
+    let Some(rows) = real("law") else { return };
+    assert_counts(&rows, &["pass_bar"], &[("0", 1_836), ("1", 16_856)]);
+    assert_counts(&rows, &["male", "pass_bar"], &[("0 0", 8_142 - 7_245), ("0 1", 7_245), ("1 0", 10_550 - 9_611), ("1 1", 9_611)]);
+    assert_counts(&rows, &["racetxt", "pass_bar"], &[("0 0", 1_201 - 742), ("0 1", 742), ("1 0", 17_491 - 16_114), ("1 1", 16_114)]);
+    assert!(rows.columns().iter().all(|c| c.null_count() == 0));
+}
+
+/// The published file has columns that the trimmed copy lacks; here made-up rows have them.
+#[test]
+fn columns_that_name_people_are_never_imported() {
+    let set = data_set("compas").unwrap();
+    let secret = ["name", "first", "last", "dob", "c_case_number", "r_case_number", "vr_case_number"];
+    let mut header = vec![];
+    let mut fields = vec![];
+    for (i, (column, _)) in set.columns.iter().enumerate() {
+        if let Some(secret) = secret.get(i) {
+            header.push(*secret);
+            fields.push("\"SECRET, one\"");
+        }
+        header.push(column.trim_end_matches(".1"));
+        fields.push("");
+    }
+    let text = format!("{}\r\n{}\r\n", header.join(","), fields.join(","));
+    let rows = (set.read)(Path::new("compas"), &[text.into_bytes()]).unwrap();
+    assert_eq!((rows.num_rows(), rows.num_columns()), (1, 46));
+    assert!(rows.columns().iter().all(|c| c.null_count() == 1));
+    assert!(set.columns.iter().all(|(column, _)| !secret.contains(column) && !column.ends_with("case_number")));
 }
 
 #[test]
 fn a_wrong_file_in_the_folder_is_never_replaced() {
     let dir = tempfile::tempdir().unwrap();
-    std::fs::create_dir(dir.path().join("adult")).unwrap();
-    std::fs::write(dir.path().join("adult/adult.data"), "39, State-gov\n").unwrap();
     let never = |_: &str, _: u64| panic!("nothing is to be downloaded");
-    for stand_in in [false, true] {
-        let fault = fault(adult(dir.path(), stand_in, &never, &dir.path().join("source.parquet")));
-        assert_eq!(fault.code, "wrong-checksum");
-        assert!(fault.what.contains("5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"), "{fault}");
+    for set in DATA_SETS {
+        let file = dir.path().join(set.name).join(set.members[0].name);
+        std::fs::create_dir(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, "39, State-gov\n").unwrap();
+        for stand_in in [false, true] {
+            let fault = fault(obtained(set, dir.path(), stand_in, &never, &dir.path().join("source.parquet")));
+            assert_eq!(fault.code, "wrong-checksum");
+            assert!(set.members[0].forms.iter().all(|form| fault.what.contains(form.sha256)), "{fault}");
+        }
+        assert_eq!(std::fs::read(&file).unwrap(), b"39, State-gov\n");
     }
-    assert_eq!(std::fs::read(dir.path().join("adult/adult.data")).unwrap(), b"39, State-gov\n");
 }
 
 #[test]
-fn the_stand_in_has_the_published_counts() {
+fn a_file_that_changes_after_it_was_found_is_not_imported() {
+    let Some(data) = shared("data/german/german.data") else { return };
     let dir = tempfile::tempdir().unwrap();
-    let out = dir.path().join("source.parquet");
-    let offline = |_: &str, _: u64| Err("no network".to_owned());
-    let refused = fault(adult(dir.path(), false, &offline, &out));
-    assert_eq!(refused.code, "unreachable-data");
-    assert!(refused.hint.unwrap().contains("adult.test"));
-    assert!(matches!(adult(dir.path(), true, &offline, &out).unwrap(), Origin::StandIn(why) if why.contains("no network")));
-    let made = rows(&out);
-    let text = |name: &str| made.column_by_name(name).unwrap().as_string::<i32>().clone();
-    let (sex, income, split, relationship) = (text("sex"), text("income"), text("split"), text("relationship"));
-    let n = |s: &str, x: &str, y: &str| {
-        (0..made.num_rows()).filter(|&i| split.value(i) == s && sex.value(i) == x && income.value(i) == y).count()
-    };
-    assert_eq!(
-        [n("train", "Male", ">50K"), n("train", "Female", ">50K"), n("test", "Male", ">50K"), n("test", "Female", ">50K")],
-        [6_662, 1_179, 3_256, 590]
-    );
-    assert_eq!(
-        [n("train", "Male", "<=50K"), n("train", "Female", "<=50K"), n("test", "Male", "<=50K"), n("test", "Female", "<=50K")],
-        [21_790 - 6_662, 10_771 - 1_179, 10_860 - 3_256, 5_421 - 590]
-    );
-    // Husbands: 19,716 in the files, one of them a woman.
-    let husbands = (0..made.num_rows()).filter(|&i| relationship.value(i) == "Husband").count() as f64;
-    assert!((husbands - 19_716.0).abs() < 5.0 * 60.0, "{husbands}");
+    let copy = dir.path().join("german/german.data");
+    std::fs::create_dir(dir.path().join("german")).unwrap();
+    std::fs::copy(data, &copy).unwrap();
+    let set = data_set("german").unwrap();
+    let never = |_: &str, _: u64| panic!("nothing is to be downloaded");
+    let origin = obtain(set, Access { data_dir: dir.path(), stand_in: false, fetch: &never }, Watch::SILENT).unwrap();
+    let import = || import(set, &origin, &dir.path().join("source.parquet"), BATCH, &workers(1), Watch::SILENT);
+    import().unwrap();
+    std::fs::write(&copy, "A11 6 A34\n").unwrap();
+    assert_eq!(fault(import()).code, "wrong-checksum");
+    std::fs::remove_file(&copy).unwrap();
+    assert!(import().unwrap_err().to_string().contains("german.data"));
+}
 
-    let Some(data) = shared("data/adult/adult.parquet") else { return };
-    let real = rows(&data);
-    for field in real.schema().fields().iter().filter(|f| f.data_type().is_integer() && f.name() != "fnlwgt") {
-        let mean = |batch: &RecordBatch| {
-            let values = batch.column_by_name(field.name()).unwrap().as_primitive::<arrow::datatypes::Int64Type>();
-            let n = values.len() as f64;
-            let mean = values.values().iter().sum::<i64>() as f64 / n;
-            (mean, values.values().iter().map(|&v| (v as f64 - mean).powi(2)).sum::<f64>().sqrt() / n)
-        };
-        let ((ours, _), (theirs, error)) = (mean(&made), mean(&real));
-        assert!((ours - theirs).abs() < 5.0 * error, "{}: {ours} against {theirs}", field.name());
-    }
-    for field in real.schema().fields().iter().filter(|f| !f.data_type().is_numeric()) {
-        assert_eq!(made.schema().field_with_name(field.name()).unwrap().data_type(), field.data_type());
-        let (ours, theirs) = (made.column_by_name(field.name()).unwrap(), real.column_by_name(field.name()).unwrap());
-        let levels = |array: &arrow::array::ArrayRef| {
-            array.as_string::<i32>().iter().flatten().map(str::to_owned).collect::<std::collections::BTreeSet<_>>()
-        };
-        assert!(levels(ours).is_subset(&levels(theirs)), "{}", field.name());
-        assert!(
-            (ours.null_count() as f64 - theirs.null_count() as f64).abs() < 5.0 * (theirs.null_count() as f64).sqrt() + 1.0,
-            "{}",
-            field.name()
-        );
+/// Where a set cannot be had at all, the hint names every file, its checksum and its address.
+#[test]
+fn what_cannot_be_had_says_where_to_put_which_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let offline = |_: &str, _: u64| Err("no network".to_owned());
+    for set in DATA_SETS {
+        let fault = fault(obtained(set, dir.path(), set.stand_in.is_none(), &offline, &dir.path().join("source.parquet")));
+        assert_eq!(fault.code, "unreachable-data");
+        assert!(fault.what.contains("no network"));
+        let hint = fault.hint.unwrap();
+        for member in set.members {
+            let path = dir.path().join(set.name).join(member.name);
+            assert!(hint.contains(&format!("`{}`", path.display())) && hint.contains(member.forms[0].sha256), "{hint}");
+            assert!(hint.contains(member.addresses[0]), "{hint}");
+        }
+        assert_eq!(hint.contains("stand_in"), set.stand_in.is_some());
+        assert!(!dir.path().join(set.name).exists());
     }
 }

@@ -1,10 +1,13 @@
 //! Tests of the whole way from a source to split rows: real data, independence of cuts, hostile inputs.
 
 mod catalog;
+mod download;
 mod hostile;
 mod import;
 mod prepare;
+mod roles;
 mod split;
+mod stand_in;
 mod synthetic;
 
 use std::collections::BTreeMap;

@@ -19,7 +19,7 @@ pub(super) fn adult() -> PrepareParams {
         continuous: columns(&["age", "hours-per-week", "capital-gain", "capital-loss"]),
         ordinal: vec![(column("education-num"), Order::Numbers(Direction::Ascending))],
         nominal: columns(&["workclass", "marital-status", "occupation", "relationship", "race", "native-country"]),
-        missing: Missing { nominal: MissingRule::Level, continuous: MissingRule::DropRow, ordinal: MissingRule::Keep },
+        missing: Missing { nominal: MissingRule::Level, continuous: MissingRule::DropRow, ..Missing::default() },
         split: Some(SplitColumn { column: column("split"), train: super::words(&["train"]), audit: super::words(&["test"]) }),
         ..PrepareParams::default()
     }

@@ -1,0 +1,267 @@
+//! The parameters of preparing with names resolved to columns and words to values of their types.
+//!
+//! A column derived for a sensitive attribute, and a column that only a cross needs, is a hidden feature: it travels, so that
+//! counterfactuals can be written back and computed again, and no model reads it.
+
+use crate::data::derive::Rule;
+use crate::data::keep::Step;
+use crate::data::prepare::{LabelParams, MissingRule, Order, PrepareParams, SensitiveParams, SplitColumn};
+use crate::data::values::Class;
+use crate::data::view::View;
+use crate::data::{Kind, MISSING_GROUP};
+use crate::error::{Error, Fault, Result};
+use crate::param::{ColumnName, Word};
+
+/// The parameters, with names resolved to columns of the source and words to values of their types.
+pub(super) struct Plan<'a> {
+    pub(super) view: &'a View<'a>,
+    pub(super) steps: Vec<Step>,
+    /// Numbers of the rows that pass all filters and repeat an earlier one, ascending, where these are dropped.
+    pub(super) repeated: Option<Vec<u64>>,
+    pub(super) row_id: Option<usize>,
+    pub(super) label: Option<LabelPlan>,
+    pub(super) attributes: Vec<AttributePlan>,
+    pub(super) features: Vec<FeaturePlan>,
+    pub(super) weight: Option<usize>,
+    pub(super) carry: Vec<usize>,
+    pub(super) split: Option<SplitPlan>,
+    /// Source columns whose values are counted: coded features, the label, the split.
+    pub(super) coded: Vec<usize>,
+}
+
+pub(super) struct LabelPlan {
+    pub(super) column: usize,
+    /// As the job writes them, and as the column holds them.
+    pub(super) positive: Vec<(String, String)>,
+}
+
+pub(super) struct AttributePlan {
+    pub(super) name: String,
+    pub(super) feature: usize,
+    /// As the job writes them, and as the column holds them.
+    pub(super) groups: Vec<(String, String)>,
+    pub(super) reference: usize,
+}
+
+pub(super) struct FeaturePlan {
+    pub(super) name: String,
+    pub(super) column: usize,
+    pub(super) kind: Kind,
+    pub(super) rule: MissingRule,
+    /// Declared levels as the column holds them.
+    pub(super) declared: Vec<String>,
+    /// Whether no model reads it.
+    pub(super) hidden: bool,
+}
+
+pub(super) struct SplitPlan {
+    pub(super) column: usize,
+    pub(super) train: Vec<String>,
+    pub(super) audit: Vec<String>,
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn new(view: &'a View<'a>, params: &PrepareParams) -> Result<Self> {
+        let steps = params.keep.iter().map(|entry| Step::new(entry, view)).collect::<Result<_>>()?;
+        let row_id = params.row_id.as_ref().map(|name| row_id_column(view, name)).transpose()?;
+        let label = params.label.as_ref().map(|label| LabelPlan::new(view, label)).transpose()?;
+        let (mut features, attributes) = attributes(view, &params.sensitive)?;
+        for feature in listed_features(view, params)? {
+            match features.iter_mut().find(|f| f.column == feature.column) {
+                None => features.push(feature),
+                Some(sensitive) => sensitive.also_listed(feature),
+            }
+        }
+        add_parents_of_crosses(view, &mut features);
+        let weight = params.weight.as_ref().map(|name| view.position(name.as_str())).transpose()?;
+        let mut carry = params.carry.iter().map(|name| view.position(name.as_str())).collect::<Result<Vec<_>>>()?;
+        carry.sort_by(|&a, &b| view.columns()[a].name.cmp(&view.columns()[b].name));
+        carry.dedup();
+        let split = params.split.as_ref().map(|split| SplitPlan::new(view, split)).transpose()?;
+        let mut coded: Vec<usize> = features.iter().filter(|f| f.kind.is_coded()).map(|f| f.column).collect();
+        coded.extend(label.iter().map(|l| l.column).chain(split.iter().map(|s| s.column)));
+        coded.sort_unstable();
+        coded.dedup();
+        Ok(Plan { view, steps, repeated: None, row_id, label, attributes, features, weight, carry, split, coded })
+    }
+
+    /// Position among the counted columns.
+    pub(super) fn coded_position(&self, column: usize) -> usize {
+        self.coded.binary_search(&column).unwrap_or_default()
+    }
+
+    /// The name of a source column.
+    pub(super) fn name(&self, column: usize) -> &str {
+        &self.view.columns()[column].name
+    }
+
+    /// Number columns: features that are numbers, the weight, and carried columns, each once.
+    pub(super) fn numbers(&self) -> Vec<usize> {
+        let features = self.features.iter().filter(|f| !f.kind.is_coded()).map(|f| f.column);
+        let mut numbers: Vec<usize> = features.chain(self.weight).chain(self.carry.iter().copied()).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+}
+
+/// The sensitive attributes, and the columns that they are made of as features.
+fn attributes(view: &View<'_>, sensitive: &[SensitiveParams]) -> Result<(Vec<FeaturePlan>, Vec<AttributePlan>)> {
+    let (mut features, mut attributes): (Vec<FeaturePlan>, _) = (Vec::new(), Vec::new());
+    for attribute in sensitive {
+        let column = view.position(attribute.column.as_str())?;
+        let groups = words(view, column, &attribute.groups, "groups")?;
+        if groups.len() >= usize::from(MISSING_GROUP) {
+            return Err(Fault::new("too-many-levels", format!("`{}` has {} groups", attribute.name, groups.len()))
+                .hint("join groups by `map`")
+                .into());
+        }
+        if let Some(i) = (1..groups.len()).find(|&i| groups[..i].iter().any(|(_, value)| *value == groups[i].1)) {
+            let what = format!("the group `{}` of `{}` is declared twice", groups[i].0, attribute.name);
+            let hint = "two words of the list are the same value of the column; keep one of them";
+            return Err(Fault::new("duplicate-group", what).in_column(attribute.column.as_str()).hint(hint).into());
+        }
+        let reference = groups.iter().position(|(written, _)| *written == attribute.reference.0);
+        let reference = reference.ok_or_else(|| {
+            Fault::new(
+                "unknown-group",
+                format!("the reference group `{}` is not among the groups of `{}`", attribute.reference, attribute.name),
+            )
+            .hint("name one of the groups")
+        })?;
+        let feature = match features.iter().position(|f| f.column == column) {
+            Some(feature) => feature,
+            None => {
+                let mut feature = FeaturePlan::new(view, &attribute.column, Kind::Sensitive, MissingRule::Keep)?;
+                feature.hidden = view.derived_at(column).is_some();
+                features.push(feature);
+                features.len() - 1
+            }
+        };
+        features[feature].declare(groups.iter().map(|(_, value)| value.clone()));
+        features[feature].declare(declared_names(view, column));
+        attributes.push(AttributePlan { name: attribute.name.to_string(), feature, groups, reference });
+    }
+    Ok((features, attributes))
+}
+
+/// The columns that the job lists as features.
+fn listed_features(view: &View<'_>, params: &PrepareParams) -> Result<Vec<FeaturePlan>> {
+    let missing = &params.missing;
+    let mut features = Vec::new();
+    for name in &params.continuous {
+        let integer = view.columns()[view.position(name.as_str())?].class == Class::Int;
+        features.push(FeaturePlan::new(view, name, Kind::Continuous { integer }, missing.continuous)?);
+    }
+    for (name, order) in &params.ordinal {
+        let kind = if matches!(order, Order::Numbers(_)) { Kind::OrdinalNumber } else { Kind::OrdinalLevel };
+        let mut feature = FeaturePlan::new(view, name, kind, missing.ordinal)?;
+        if let Order::Levels(levels) = order {
+            feature.declared = words(view, feature.column, levels, "ordinal")?.into_iter().map(|(_, value)| value).collect();
+        }
+        features.push(feature);
+    }
+    for name in &params.nominal {
+        let mut feature = FeaturePlan::new(view, name, Kind::Nominal, missing.nominal)?;
+        feature.declare(declared_names(view, feature.column));
+        features.push(feature);
+    }
+    Ok(features)
+}
+
+/// The names that a derived column can hold, in declared order, where its rule alone says them.
+fn declared_names(view: &View<'_>, column: usize) -> Vec<String> {
+    view.derived_at(column).map_or_else(Vec::new, |derived| derived.names.clone())
+}
+
+/// A derived feature is computed again where a parent changes, so what it is made of must be at hand: derived parents, because they may
+/// change in turn, and every part of a cross, because it is joined with the one that changes.
+fn add_parents_of_crosses(view: &View<'_>, features: &mut Vec<FeaturePlan>) {
+    let mut next = 0;
+    while next < features.len() {
+        let derived = view.derived_at(features[next].column);
+        for &parent in derived.iter().flat_map(|d| &d.parents) {
+            let known = features.iter().any(|f| f.column == parent);
+            let crossed = derived.is_some_and(|d| matches!(d.rule, Rule::Cross(_)));
+            if !known && (crossed || view.derived_at(parent).is_some()) {
+                features.push(FeaturePlan {
+                    name: view.columns()[parent].name.clone(),
+                    column: parent,
+                    kind: Kind::Nominal,
+                    rule: MissingRule::Keep,
+                    declared: declared_names(view, parent),
+                    hidden: true,
+                });
+            }
+        }
+        next += 1;
+    }
+}
+
+impl LabelPlan {
+    fn new(view: &View<'_>, label: &LabelParams) -> Result<Self> {
+        let column = view.position(label.column.as_str())?;
+        Ok(LabelPlan { column, positive: words(view, column, &label.positive, "positive")? })
+    }
+}
+
+impl FeaturePlan {
+    fn new(view: &View<'_>, name: &ColumnName, kind: Kind, rule: MissingRule) -> Result<Self> {
+        let column = view.position(name.as_str())?;
+        Ok(FeaturePlan { name: name.to_string(), column, kind, rule, declared: Vec::new(), hidden: false })
+    }
+
+    /// Adds levels to the declared ones, those that are there already left out.
+    fn declare(&mut self, levels: impl IntoIterator<Item = String>) {
+        for level in levels {
+            if !self.declared.contains(&level) {
+                self.declared.push(level);
+            }
+        }
+    }
+
+    /// The derived column of a sensitive attribute that is listed as a feature as well: models read it, under the rules of its kind.
+    fn also_listed(&mut self, feature: FeaturePlan) {
+        self.hidden = false;
+        self.rule = feature.rule;
+        if feature.kind == Kind::OrdinalLevel {
+            let groups = std::mem::replace(&mut self.declared, feature.declared);
+            self.kind = feature.kind;
+            self.declare(groups);
+        }
+    }
+}
+
+impl SplitPlan {
+    fn new(view: &View<'_>, split: &SplitColumn) -> Result<Self> {
+        let column = view.position(split.column.as_str())?;
+        let values = |list: &[Word], asked_by: &str| {
+            Ok::<Vec<String>, Error>(words(view, column, list, asked_by)?.into_iter().map(|(_, value)| value).collect())
+        };
+        let (train, audit) = (values(&split.train, "split.train")?, values(&split.audit, "split.audit")?);
+        if let Some(both) = train.iter().find(|value| audit.contains(value)) {
+            let what = format!("the value `{both}` of the split column both trains and is audited");
+            return Err(Fault::new("overlapping-split", what).in_column(split.column.as_str()).hint("put it into one list").into());
+        }
+        Ok(SplitPlan { column, train, audit })
+    }
+}
+
+/// Words of the job as written and as the column holds them.
+fn words(view: &View<'_>, column: usize, words: &[Word], asked_by: &str) -> Result<Vec<(String, String)>> {
+    let column = &view.columns()[column];
+    let pair = |word: &Word| Ok((word.0.clone(), column.class.word(asked_by, &column.name, word.as_str())?));
+    words.iter().map(pair).collect()
+}
+
+fn row_id_column(view: &View<'_>, name: &ColumnName) -> Result<usize> {
+    let column = view.position(name.as_str())?;
+    match view.columns()[column].class {
+        Class::Int | Class::Text | Class::Empty => Ok(column),
+        class => {
+            let fault = Fault::new("not-an-id", format!("column `{name}` holds {} and cannot identify rows", class.name()))
+                .in_column(name.as_str());
+            Err(view.source().within(fault).hint("row ids are integers or text").into())
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Rows for a program of the user's: as an Arrow IPC stream, or as a Parquet file.
+//!
+//! Both hold the features in the user's own terms ([`raw`]) but for those that are left out, and for training a last column `label`
+//! (Int64: 1 = positive, 0 = negative). The stream begins with its schema, before any row, so that a program can refuse early; it ends
+//! with the end-of-stream mark.
+//! Choice: batches (of the file: row groups) hold 65,536 rows but for the last, whatever the batches in which the rows arrive. So a
+//! program whose scores depend on its batches sees the same ones with any `--batch-rows` and any number of threads.
+//! Memory: two batches.
+
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use arrow::compute::concat_batches;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::ipc::writer::StreamWriter;
+
+use crate::data::{Layout, Rows, raw};
+use crate::error::{Error, Fault, Result};
+use crate::table::io::{GroupEncoder, GroupWriter};
+
+/// Rows of a batch.
+pub const BATCH_ROWS: usize = 65_536;
+
+/// The name of the label's column in training rows.
+pub const LABEL: &str = "label";
+
+/// The columns that a program sees.
+#[derive(Debug, Clone)]
+pub struct RawColumns {
+    layout: Layout,
+    shown: Vec<usize>,
+    schema: SchemaRef,
+    labelled: bool,
+}
+
+/// Some rows in the user's own terms.
+#[derive(Debug, Clone)]
+pub struct RawBatch(RecordBatch);
+
+impl RawColumns {
+    /// All features but `omit`; with the label where the rows are to train a model.
+    pub fn new<T: AsRef<str>>(layout: &Layout, omit: &[T], labelled: bool) -> Self {
+        let seen = |f: &usize| omit.iter().all(|o| o.as_ref() != layout.features[*f].name);
+        let shown: Vec<usize> = layout.inputs().filter(seen).collect();
+        let mut fields: Vec<Field> =
+            shown.iter().map(|&f| Field::new(&layout.features[f].name, raw::data_type(&layout.features[f]), true)).collect();
+        fields.extend(labelled.then(|| Field::new(LABEL, DataType::Int64, false)));
+        RawColumns { layout: layout.clone(), shown, schema: Arc::new(Schema::new(fields)), labelled }
+    }
+
+    /// These rows; `labels` has one entry per row for columns with the label, and is not looked at for others.
+    ///
+    /// # Errors
+    /// As [`raw::raw_arrays`].
+    pub fn batch(&self, rows: &Rows, labels: &[bool]) -> Result<RawBatch> {
+        let mut arrays: Vec<ArrayRef> =
+            self.shown.iter().map(|&f| raw::raw_array(&self.layout.features[f], &rows.columns[f])).collect::<Result<_>>()?;
+        if self.labelled {
+            arrays.push(Arc::new(Int64Array::from_iter_values(labels.iter().map(|&y| i64::from(y)))));
+        }
+        RecordBatch::try_new(Arc::clone(&self.schema), arrays).map(RawBatch).map_err(|e| Error::Operator {
+            path: PathBuf::from("rows of a command"),
+            doing: "write".to_owned(),
+            cause: e.to_string(),
+            hint: Some("this is a bug in cfaudit: a column has another length or type than its field".to_owned()),
+        })
+    }
+}
+
+/// Where rows for a program go.
+pub trait RowSink {
+    /// Takes rows; what is not a whole batch waits for the next.
+    ///
+    /// # Errors
+    /// The rows cannot be written.
+    fn push(&mut self, batch: RawBatch) -> Result<()>;
+
+    /// Writes what waits, and the end.
+    ///
+    /// # Errors
+    /// As [`RowSink::push`].
+    fn finish(self: Box<Self>) -> Result<()>;
+}
+
+/// Rows as an Arrow IPC stream.
+pub struct RowStream<W: Write> {
+    writer: StreamWriter<BufWriter<W>>,
+    cut: Cut,
+}
+
+impl<W: Write> RowStream<W> {
+    /// Begins the stream: the schema is written and flushed.
+    ///
+    /// # Errors
+    /// The sink refuses.
+    pub fn start(sink: W, columns: &RawColumns) -> Result<Self> {
+        let buffered = BufWriter::with_capacity(1 << 16, sink);
+        let mut writer = StreamWriter::try_new(buffered, &columns.schema).map_err(broken)?;
+        writer.get_mut().flush().map_err(|e| broken(ArrowError::from(e)))?;
+        Ok(RowStream { writer, cut: Cut::new(columns) })
+    }
+}
+
+fn broken(cause: ArrowError) -> Error {
+    Error::Operator { path: PathBuf::from("standard input"), doing: "write rows to".to_owned(), cause: cause.to_string(), hint: None }
+}
+
+impl<W: Write> RowSink for RowStream<W> {
+    fn push(&mut self, batch: RawBatch) -> Result<()> {
+        self.cut.push(batch);
+        while let Some(batch) = self.cut.take(BATCH_ROWS)? {
+            self.writer.write(&batch).map_err(broken)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        if let Some(batch) = self.cut.take(1)? {
+            self.writer.write(&batch).map_err(broken)?;
+        }
+        self.writer.finish().map_err(broken)?;
+        self.writer.get_mut().flush().map_err(|e| broken(ArrowError::from(e)))
+    }
+}
+
+/// Rows as a Parquet file.
+pub struct RowFile {
+    encoder: GroupEncoder,
+    writer: GroupWriter,
+    cut: Cut,
+}
+
+impl RowFile {
+    /// Creates the file.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn create(path: &Path, columns: &RawColumns) -> Result<Self> {
+        let (encoder, writer) = GroupWriter::create(path, &columns.schema, &[])?;
+        Ok(RowFile { encoder, writer, cut: Cut::new(columns) })
+    }
+}
+
+impl RowSink for RowFile {
+    fn push(&mut self, batch: RawBatch) -> Result<()> {
+        self.cut.push(batch);
+        while let Some(batch) = self.cut.take(BATCH_ROWS)? {
+            self.writer.append(self.encoder.encode(&batch)?)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        if let Some(batch) = self.cut.take(1)? {
+            self.writer.append(self.encoder.encode(&batch)?)?;
+        }
+        self.writer.finish()
+    }
+}
+
+/// Cuts what arrives into batches of one length.
+struct Cut {
+    schema: SchemaRef,
+    waiting: Vec<RecordBatch>,
+    n: usize,
+}
+
+impl Cut {
+    fn new(columns: &RawColumns) -> Self {
+        Cut { schema: Arc::clone(&columns.schema), waiting: Vec::new(), n: 0 }
+    }
+
+    fn push(&mut self, batch: RawBatch) {
+        self.n += batch.0.num_rows();
+        self.waiting.push(batch.0);
+    }
+
+    /// The next batch, if at least `least` rows wait.
+    fn take(&mut self, least: usize) -> Result<Option<RecordBatch>> {
+        if self.n < least {
+            return Ok(None);
+        }
+        let rows = self.n.min(BATCH_ROWS);
+        let mut parts = Vec::new();
+        let mut missing = rows;
+        for batch in std::mem::take(&mut self.waiting) {
+            let now = missing.min(batch.num_rows());
+            if now > 0 {
+                parts.push(batch.slice(0, now));
+            }
+            if now < batch.num_rows() {
+                self.waiting.push(batch.slice(now, batch.num_rows() - now));
+            }
+            missing -= now;
+        }
+        self.n -= rows;
+        match parts.len() {
+            1 => Ok(parts.pop()),
+            _ => concat_batches(&self.schema, &parts).map(Some).map_err(|e| {
+                Fault::new("too-much-text", format!("{rows} rows hold more than 2 GiB of text in a column: {e}"))
+                    .hint("leave the column out with `omit`")
+                    .into()
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::AsArray;
+    use arrow::datatypes::{Float64Type, Int64Type};
+    use arrow::ipc::reader::StreamReader;
+
+    use super::{BATCH_ROWS, RawColumns, RowFile, RowSink, RowStream};
+    use crate::data::values::Class;
+    use crate::data::{Column, Feature, Kind, Layout, RowIdKind, Rows};
+    use crate::table::io::{Owner, ParquetFile};
+
+    fn layout() -> Layout {
+        let feature = |name: &str| Feature {
+            name: name.to_owned(),
+            kind: Kind::Continuous { integer: false },
+            levels: Vec::new(),
+            class: Class::Float,
+        };
+        Layout {
+            weight: None,
+            hidden: Vec::new(),
+            derived: Vec::new(),
+            n_rows: 0,
+            row_id: RowIdKind::RowNumber,
+            label: None,
+            attributes: Vec::new(),
+            features: vec![feature("a"), feature("secret"), feature("b")],
+            carried: Vec::new(),
+        }
+    }
+
+    fn rows(from: usize, n: usize) -> Rows {
+        let column = |shift: f64| Column::Number((from..from + n).map(|i| i as f64 + shift).collect());
+        Rows { n, columns: vec![column(0.0), column(0.25), column(0.5)] }
+    }
+
+    /// Pushes 150,000 rows in uneven parts.
+    fn fill(sink: &mut dyn RowSink, columns: &RawColumns) {
+        let mut from = 0;
+        for n in [1, 0, 70_000, 3, 79_996] {
+            let labels: Vec<bool> = (from..from + n).map(|i| i % 3 == 0).collect();
+            sink.push(columns.batch(&rows(from, n), &labels).unwrap()).unwrap();
+            from += n;
+        }
+    }
+
+    #[test]
+    fn batches_do_not_depend_on_how_rows_arrive() {
+        let columns = RawColumns::new(&layout(), &["secret"], true);
+        let mut bytes = Vec::new();
+        let mut stream = Box::new(RowStream::start(&mut bytes, &columns).unwrap());
+        fill(stream.as_mut(), &columns);
+        stream.finish().unwrap();
+        let reader = StreamReader::try_new(bytes.as_slice(), None).unwrap();
+        let names: Vec<String> = reader.schema().fields().iter().map(|f| f.name().clone()).collect();
+        assert_eq!(names, ["a", "b", "label"]);
+        let batches: Vec<_> = reader.map(Result::unwrap).collect();
+        assert_eq!(batches.iter().map(|b| b.num_rows()).collect::<Vec<_>>(), [BATCH_ROWS, BATCH_ROWS, 150_000 - 2 * BATCH_ROWS]);
+        let b = batches[2].column(1).as_primitive::<Float64Type>();
+        assert_eq!(b.value(b.len() - 1), 149_999.5);
+        assert_eq!(batches[1].column(2).as_primitive::<Int64Type>().value(0), i64::from(BATCH_ROWS.is_multiple_of(3)));
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.parquet");
+        let mut file = Box::new(RowFile::create(&path, &columns).unwrap());
+        fill(file.as_mut(), &columns);
+        file.finish().unwrap();
+        let file = ParquetFile::open(&path, Owner::User).unwrap();
+        assert_eq!((file.n_groups(), file.n_rows()), (3, 150_000));
+        assert_eq!(file.read_group(2, None).unwrap(), batches[2]);
+    }
+
+    #[test]
+    fn a_stream_without_rows_has_its_schema() {
+        let columns = RawColumns::new(&layout(), &["b"], false);
+        let mut bytes = Vec::new();
+        Box::new(RowStream::start(&mut bytes, &columns).unwrap()).finish().unwrap();
+        let reader = StreamReader::try_new(bytes.as_slice(), None).unwrap();
+        assert_eq!(reader.schema().fields().len(), 2);
+        assert_eq!(reader.count(), 0);
+    }
+}

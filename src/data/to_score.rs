@@ -1,0 +1,266 @@
+//! Rows to score, handed to a platform elsewhere: `part-*.parquet` of key columns, then the features in the user's own terms.
+//!
+//! Rows as they are have the key `row_id`; counterfactuals have `row_id`, `sensitive`, `from_group`, `to_group`, `cf_index` and stand in
+//! the order of the rows, then of the declared attributes, then of the declared groups, then of `cf_index`. A row of its own group
+//! (`from_group` equals `to_group`) is the row as it is, asked for again. A part holds at most [`PART_ROWS`] rows, a row group
+//! [`GROUP_ROWS`], however the rows arrive, so the bytes depend neither on threads nor on batches. Of no rows there is one empty part:
+//! its columns tell the platform what to expect.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{Field, FieldRef, Schema};
+
+use crate::data::raw::{counterfactual_key_fields, raw_arrays, raw_schema, row_id_array, row_id_field};
+use crate::data::recut::Recut;
+use crate::data::rows::RowIds;
+use crate::data::{Layout, MISSING_GROUP, Rows};
+use crate::error::{Error, Result};
+use crate::table::ordered::Workers;
+
+/// Rows of a part.
+pub const PART_ROWS: usize = 1_000_000;
+
+/// Rows of a row group; divides [`PART_ROWS`].
+const GROUP_ROWS: usize = 50_000;
+
+/// One counterfactual to score, or a row to score again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Asked {
+    /// Position of the row in its row group.
+    pub row: usize,
+    /// Position of the attribute.
+    pub attribute: usize,
+    /// Position of the target group.
+    pub to_group: u16,
+    /// Number among those of the row and group.
+    pub cf_index: u16,
+    /// Which of the parts handed beside holds its features, and where.
+    pub source: (usize, usize),
+}
+
+/// The columns of rows as they are.
+pub fn factual_schema(layout: &Layout) -> Schema {
+    schema(std::iter::once(row_id_field(layout)), layout)
+}
+
+/// The columns of counterfactuals.
+pub fn counterfactual_schema(layout: &Layout) -> Schema {
+    schema(std::iter::once(row_id_field(layout)).chain(counterfactual_key_fields()), layout)
+}
+
+fn schema(keys: impl Iterator<Item = Field>, layout: &Layout) -> Schema {
+    let features = raw_schema(layout);
+    Schema::new(keys.map(Arc::new).chain(features.fields().iter().map(Arc::clone)).collect::<Vec<FieldRef>>())
+}
+
+/// The rows at these positions of a row group, as they are.
+///
+/// # Errors
+/// A number of an integer column is not whole.
+pub fn factual_batch(layout: &Layout, ids: &RowIds, rows: &Rows, positions: &[usize]) -> Result<RecordBatch> {
+    let mut arrays = vec![row_id_array(ids, positions.iter().copied())];
+    arrays.extend(raw_arrays(layout, &rows.take(positions))?);
+    batch(factual_schema(layout), arrays)
+}
+
+/// Counterfactuals of a row group, in the order of `asked`. `ids` and `groups` (by attribute) are those of the rows; `parts` hold
+/// the features, at least one.
+///
+/// # Errors
+/// A number of an integer column is not whole.
+pub fn counterfactual_batch(layout: &Layout, ids: &RowIds, groups: &[Vec<u16>], asked: &[Asked], parts: &[&Rows]) -> Result<RecordBatch> {
+    // Only rows of a declared group have counterfactuals.
+    let name = |attribute: usize, group: u16| layout.attributes[attribute].groups.get(usize::from(group)).map_or("", String::as_str);
+    let own = |a: &Asked| groups.get(a.attribute).and_then(|g| g.get(a.row)).copied().unwrap_or(MISSING_GROUP);
+    let mut arrays = vec![
+        row_id_array(ids, asked.iter().map(|a| a.row)),
+        Arc::new(StringArray::from_iter_values(asked.iter().map(|a| layout.attributes[a.attribute].name.as_str()))),
+        Arc::new(StringArray::from_iter_values(asked.iter().map(|a| name(a.attribute, own(a))))),
+        Arc::new(StringArray::from_iter_values(asked.iter().map(|a| name(a.attribute, a.to_group)))),
+        Arc::new(Int64Array::from_iter_values(asked.iter().map(|a| i64::from(a.cf_index)))),
+    ];
+    arrays.extend(raw_arrays(layout, &Rows::gather(parts, asked.iter().map(|a| a.source)))?);
+    batch(counterfactual_schema(layout), arrays)
+}
+
+fn batch(schema: Schema, arrays: Vec<ArrayRef>) -> Result<RecordBatch> {
+    RecordBatch::try_new(Arc::new(schema), arrays).map_err(|e| Error::Operator {
+        path: PathBuf::from("to-score"),
+        doing: "write".to_owned(),
+        cause: e.to_string(),
+        hint: Some("this is a bug in cfaudit: a column has another length or type than the file".to_owned()),
+    })
+}
+
+/// The name of a part.
+pub fn part_name(part: usize) -> String {
+    format!("part-{part:05}.parquet")
+}
+
+/// Writes the parts of one folder.
+pub struct PartsWriter<'a> {
+    folder: PathBuf,
+    schema: Schema,
+    workers: &'a Workers,
+    part_rows: usize,
+    open: Option<Recut<'a>>,
+    n_open: usize,
+    n_parts: usize,
+    n_rows: u64,
+}
+
+impl<'a> PartsWriter<'a> {
+    /// Parts of these columns in a folder that is there.
+    pub fn new(folder: &Path, schema: Schema, workers: &'a Workers) -> Self {
+        PartsWriter { folder: folder.to_path_buf(), schema, workers, part_rows: PART_ROWS, open: None, n_open: 0, n_parts: 0, n_rows: 0 }
+    }
+
+    /// The part at hand, begun if there is none.
+    fn part(&mut self) -> Result<&mut Recut<'a>> {
+        let open = match self.open.take() {
+            Some(open) => open,
+            None => {
+                let path = self.folder.join(part_name(self.n_parts));
+                self.n_parts += 1;
+                Recut::create(&path, self.schema.clone(), self.workers, GROUP_ROWS)?
+            }
+        };
+        Ok(self.open.insert(open))
+    }
+
+    fn close(&mut self) -> Result<()> {
+        self.n_open = 0;
+        self.open.take().map_or(Ok(()), Recut::finish)
+    }
+
+    /// Appends rows.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn push(&mut self, batch: &RecordBatch) -> Result<()> {
+        let mut from = 0;
+        while from < batch.num_rows() {
+            if self.n_open == self.part_rows {
+                self.close()?;
+            }
+            let n = (batch.num_rows() - from).min(self.part_rows - self.n_open);
+            self.part()?.push(batch.slice(from, n))?;
+            self.n_open += n;
+            self.n_rows += n as u64;
+            from += n;
+        }
+        Ok(())
+    }
+
+    /// Writes what is left; the number of rows and of parts.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn finish(mut self) -> Result<(u64, usize)> {
+        if self.n_parts == 0 {
+            self.part()?;
+        }
+        self.close()?;
+        Ok((self.n_rows, self.n_parts))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{Array, AsArray, Int64Array, RecordBatch};
+    use arrow::datatypes::{DataType, Field, Int64Type, Schema};
+
+    use super::{Asked, PartsWriter, counterfactual_batch, part_name};
+    use crate::data::rows::RowIds;
+    use crate::data::values::Class;
+    use crate::data::{Attribute, Column, Feature, Kind, Layout, RowIdKind, Rows};
+    use crate::table::io::{Owner, ParquetFile};
+    use crate::table::ordered::Workers;
+
+    fn numbers(from: i64, n: i64) -> RecordBatch {
+        let schema = Schema::new(vec![Field::new("row_id", DataType::Int64, false)]);
+        RecordBatch::try_new(Arc::new(schema), vec![Arc::new(Int64Array::from_iter_values(from..from + n))]).unwrap()
+    }
+
+    #[test]
+    fn parts_are_full_and_in_order_however_rows_arrive() {
+        let workers = Workers::new(2).unwrap();
+        let write = |cuts: &[i64]| {
+            let folder = tempfile::tempdir().unwrap();
+            let schema = numbers(0, 0).schema().as_ref().clone();
+            let mut writer = PartsWriter { part_rows: 10, ..PartsWriter::new(folder.path(), schema, &workers) };
+            let mut from = 0;
+            for &n in cuts {
+                writer.push(&numbers(from, n)).unwrap();
+                from += n;
+            }
+            let (rows, parts) = writer.finish().unwrap();
+            assert_eq!(rows, from.cast_unsigned());
+            let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+            assert_eq!(names.len(), parts);
+            (0..parts).map(|part| std::fs::read(folder.path().join(part_name(part))).unwrap()).collect::<Vec<_>>()
+        };
+        let parts = write(&[25]);
+        assert_eq!(parts.len(), 3);
+        assert_eq!(write(&[3, 0, 7, 1, 14]), parts);
+        assert_eq!(write(&[10, 10, 5]), parts);
+        assert_eq!(write(&[20]).len(), 2, "a part is begun only when a row needs it");
+        assert_eq!(write(&[]).len(), 1, "of no rows there is one empty part");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("part");
+        std::fs::write(&path, &parts[1]).unwrap();
+        let file = ParquetFile::open(&path, Owner::Ours).unwrap();
+        assert_eq!(file.read_group(0, None).unwrap().column(0).as_primitive::<Int64Type>().values(), &(10..20).collect::<Vec<_>>()[..]);
+    }
+
+    #[test]
+    fn a_counterfactual_names_its_row_and_both_groups() {
+        let attribute = |name: &str, groups: &[&str], feature| Attribute {
+            name: name.to_owned(),
+            groups: groups.iter().map(|&g| g.to_owned()).collect(),
+            reference: 0,
+            feature,
+            level_of_group: vec![0, 1],
+        };
+        let feature = |name: &str, levels: &[&str]| Feature {
+            name: name.to_owned(),
+            kind: Kind::Sensitive,
+            levels: levels.iter().map(|&l| l.to_owned()).collect(),
+            class: Class::Text,
+        };
+        let layout = Layout {
+            weight: None,
+            hidden: Vec::new(),
+            derived: Vec::new(),
+            n_rows: 2,
+            row_id: RowIdKind::Text,
+            label: None,
+            attributes: vec![attribute("sex", &["f", "m"], 0), attribute("area", &["town", "land"], 1)],
+            features: vec![feature("sex", &["f", "m"]), feature("area", &["town", "land"])],
+            carried: Vec::new(),
+        };
+        let rows = |sex: Vec<u32>, area: Vec<u32>| Rows { n: sex.len(), columns: vec![Column::Code(sex), Column::Code(area)] };
+        // Row 0 is f of the town, row 1 is m of the land; each in the other group, and row 1 again as it is.
+        let (as_is, other_sex, other_area) = (rows(vec![0, 1], vec![0, 1]), rows(vec![1, 0], vec![0, 1]), rows(vec![0, 1], vec![1, 0]));
+        let asked = |row, attribute, to_group, source| Asked { row, attribute, to_group, cf_index: 0, source };
+        let asked =
+            [asked(0, 0, 1, (1, 0)), asked(0, 1, 1, (2, 0)), asked(1, 0, 0, (1, 1)), asked(1, 0, 1, (0, 1)), asked(1, 1, 0, (2, 1))];
+        let ids = RowIds::Text(vec!["a".to_owned(), "b".to_owned()]);
+        let groups = [vec![0, 1], vec![0, 1]];
+        let batch = counterfactual_batch(&layout, &ids, &groups, &asked, &[&as_is, &other_sex, &other_area]).unwrap();
+        let names: Vec<&str> = batch.schema_ref().fields().iter().map(|f| f.name().as_str()).collect();
+        assert_eq!(names, ["row_id", "sensitive", "from_group", "to_group", "cf_index", "sex", "area"]);
+        let lines: Vec<String> = (0..batch.num_rows())
+            .map(|i| [0, 1, 2, 3, 5, 6].map(|c: usize| batch.column(c).as_string::<i32>().value(i)).join(" "))
+            .collect();
+        assert_eq!(
+            lines,
+            ["a sex f m m town", "a area town land f land", "b sex m f f land", "b sex m m m land", "b area land town m town"]
+        );
+        assert!(batch.column(4).as_primitive::<Int64Type>().values().iter().all(|&i| i == 0) && batch.column(4).null_count() == 0);
+    }
+}
