@@ -4,8 +4,12 @@
 //! using are two types, [`Strategy`] and [`Generator`], so that nobody can generate from an unfitted strategy, and so that rows of
 //! production can be generated from a training reference. Every decision for a row depends on that row and the fitted state only, so
 //! rows can be processed in any order and in parallel. Models, scores and metrics are unknown here.
+//!
+//! A strategy sets the column of the attribute and moves features of the source. What is derived from these, or what the attribute is
+//! derived from, is nobody's to move: `write_back` lets it follow, whatever the strategy.
 
 pub mod naive;
+pub mod write_back;
 
 use crate::data::training::TrainingRows;
 use crate::data::{Attribute, Rows};
