@@ -169,7 +169,7 @@ fn numbers(feature: &Feature, rows: &Rows, f: usize, mut visit: impl FnMut(f64))
 }
 
 /// A power of two above `x`; 1 for 0. The largest finite numbers have none: their scale is the largest power there is.
-fn scale_above(x: f64) -> f64 {
+pub(super) fn scale_above(x: f64) -> f64 {
     if x == 0.0 { 1.0 } else { libm::exp2(libm::floor(libm::log2(x)).clamp(-1022.0, 1022.0) + 1.0) }
 }
 
@@ -211,6 +211,7 @@ impl Tally {
 mod tests {
     use super::Encoder;
     use crate::data::training::TrainingRows;
+    use crate::data::values::Class;
     use crate::data::{Column, Feature, Kind, MISSING, Rows};
 
     fn features() -> Vec<Feature> {
@@ -218,6 +219,7 @@ mod tests {
             name: name.to_owned(),
             kind,
             levels: levels.iter().map(|&l| l.to_owned()).collect(),
+            class: if levels.is_empty() { Class::Int } else { Class::Text },
         };
         vec![
             feature("sex", Kind::Sensitive, &["Male", "Female"]),

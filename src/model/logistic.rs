@@ -1,7 +1,8 @@
 //! Logistic regression with an L2 penalty, fitted by Newton steps over streamed rows.
 //!
-//! Minimises sum_i ln(1 + exp(-m_i)) + l2/2 |w|^2 with m_i = +-(b + w.x_i) over the encoded training rows; the intercept b is free:
-//! the objective of scikit-learn's LogisticRegression with C = 1/l2 on the same matrix. Each step passes once over the rows and sums
+//! Minimises sum_i a_i ln(1 + exp(-m_i)) + l2/2 |w|^2 with m_i = +-(b + w.x_i) over the encoded training rows; a_i is the weight of the
+//! row, 1 without weights; the intercept b is free: the objective of scikit-learn's LogisticRegression with C = 1/l2 and sample_weight
+//! a_i on the same matrix. Weights do not enter the encoding. Each step passes once over the rows and sums
 //! loss, gradient and Hessian; the step is halved while the loss rises. Sums run over fixed blocks of 1,024 rows in f64, and over
 //! blocks in fixed point, so the result does not depend on threads or row groups.
 //! Choice: stops when the predicted decrease of the loss is below 1e-14 of it; at most 100 steps.
@@ -14,7 +15,7 @@ use serde_json::json;
 use crate::data::training::{TrainingGroup, TrainingRows};
 use crate::data::{Feature, Rows};
 use crate::error::{Error, Fault, Result};
-use crate::model::encode::Encoder;
+use crate::model::encode::{Encoder, scale_above};
 use crate::model::{Scorer, Trainer};
 use crate::num::fixed::Fixed;
 use crate::num::linalg::Symmetric;
@@ -135,15 +136,25 @@ impl LogisticTrainer {
                 .hint("check `data.split`, `data.keep` and `data.label.positive`: a model needs rows of both classes to train on")
                 .into());
         }
+        // Weights and penalty are divided by the same power of two: the minimum stays where it is, and sums stay in reach whatever the
+        // unit of the weights.
+        let largest = rows.largest_weight()?;
+        let scale = if largest == 1.0 { 1.0 } else { scale_above(largest) };
+        let l2 = self.l2 / scale;
         let encoder = Encoder::fit(&self.features, &self.omit, rows)?;
         let width = encoder.width();
         let mut model = LogisticModel { version: VERSION, encoder, intercept: 0.0, coefficients: vec![0.0; width], steps: 0 };
         let mut loss_before = f64::INFINITY;
         let mut step = vec![0.0; width + 1];
         let mut halvings = 0;
+        let mut people = n as f64;
         for pass in 0..MAX_STEPS {
-            let sums = self.pass(&model, rows)?;
-            let loss = sums.loss.to_f64() + 0.5 * self.l2 * model.coefficients.iter().map(|w| w * w).sum::<f64>();
+            let sums = Self::pass(&model, rows, scale)?;
+            if pass == 0 && scale != 1.0 {
+                // Where all coefficients are 0 everybody costs ln 2.
+                people = sums.loss.to_f64() / std::f64::consts::LN_2;
+            }
+            let loss = sums.loss.to_f64() + 0.5 * l2 * model.coefficients.iter().map(|w| w * w).sum::<f64>();
             if loss > loss_before * (1.0 + 1e-12) && halvings < 40 {
                 step.iter_mut().for_each(|s| *s *= 0.5);
                 model.advance(&step, -1.0);
@@ -155,8 +166,8 @@ impl LogisticTrainer {
             let mut gradient: Vec<f64> = sums.gradient.iter().map(|g| g.to_f64()).collect();
             let mut hessian = Symmetric { n: width + 1, lower: sums.hessian.iter().map(|h| h.to_f64()).collect() };
             for (k, w) in model.coefficients.iter().enumerate() {
-                gradient[k] += self.l2 * w;
-                hessian.lower[Symmetric::at(k, k)] += self.l2;
+                gradient[k] += l2 * w;
+                hessian.lower[Symmetric::at(k, k)] += l2;
             }
             step = hessian.solve(&gradient).ok_or_else(|| {
                 Error::from(
@@ -166,12 +177,12 @@ impl LogisticTrainer {
             })?;
             let decrease: f64 = 0.5 * gradient.iter().zip(&step).map(|(g, s)| g * s).sum::<f64>();
             model.steps = pass + 1;
-            if self.l2 == 0.0 && loss < 1e-6 * n as f64 {
+            if self.l2 == 0.0 && loss < 1e-6 * people {
                 break;
             }
             // The last step is taken too: it squares the error that is left.
             model.advance(&step, 1.0);
-            if decrease <= 1e-14 * (1.0 + loss) {
+            if decrease <= 1e-14 * (people / n as f64 + loss) {
                 return Ok(model);
             }
         }
@@ -180,10 +191,10 @@ impl LogisticTrainer {
             .into())
     }
 
-    fn pass(&self, model: &LogisticModel, rows: &TrainingRows<'_>) -> Result<Sums> {
+    fn pass(model: &LogisticModel, rows: &TrainingRows<'_>, scale: f64) -> Result<Sums> {
         let n = model.coefficients.len() + 1;
         let mut whole = Sums::new(n);
-        rows.fold(|group| sum_group(model, group), |part| whole.merge(&part))?;
+        rows.fold(|group| sum_group(model, group, scale), |part| whole.merge(&part))?;
         Ok(whole)
     }
 }
@@ -198,7 +209,7 @@ impl LogisticModel {
     }
 }
 
-fn sum_group(model: &LogisticModel, group: &TrainingGroup) -> Sums {
+fn sum_group(model: &LogisticModel, group: &TrainingGroup, scale: f64) -> Sums {
     let n = model.coefficients.len() + 1;
     let mut sums = Sums::new(n);
     let mut gradient = vec![0.0; n];
@@ -211,13 +222,14 @@ fn sum_group(model: &LogisticModel, group: &TrainingGroup) -> Sums {
             let margin = model.margin(&entries);
             let p = sigmoid(margin);
             let y = if group.labels[i] { 1.0 } else { 0.0 };
+            let people = group.weight(i) / scale;
             // ln(1 + exp(-|m|)) plus the part of the wrong side.
             let signed = if group.labels[i] { margin } else { -margin };
-            loss += libm::log1p(libm::exp(-signed.abs())) + (-signed).max(0.0);
+            loss += people * (libm::log1p(libm::exp(-signed.abs())) + (-signed).max(0.0));
             entries.push((n - 1, 1.0));
-            let weight = p * (1.0 - p);
+            let (slope, weight) = (people * (p - y), people * (p * (1.0 - p)));
             for (k, &(column, value)) in entries.iter().enumerate() {
-                gradient[column] += (p - y) * value;
+                gradient[column] += slope * value;
                 let weighted = weight * value;
                 for &(other, other_value) in &entries[..=k] {
                     let (row, col) = if column >= other { (column, other) } else { (other, column) };
@@ -246,11 +258,12 @@ fn drain(block: &mut [f64], whole: &mut [Fixed]) {
 mod tests {
     use super::{LogisticModel, LogisticTrainer};
     use crate::data::training::TrainingRows;
+    use crate::data::values::Class;
     use crate::data::{Column, Feature, Kind, Rows};
     use crate::model::Scorer;
 
     fn feature(name: &str) -> Feature {
-        Feature { name: name.to_owned(), kind: Kind::Continuous { integer: false }, levels: Vec::new() }
+        Feature { name: name.to_owned(), kind: Kind::Continuous { integer: false }, levels: Vec::new(), class: Class::Float }
     }
 
     #[test]
@@ -276,6 +289,40 @@ mod tests {
         assert!(slope.abs() < 1e-9, "{slope}");
         let back = LogisticModel::from_json(&model.to_json().to_string()).expect("reads back");
         assert_eq!(back, model);
+    }
+
+    /// The gradient of the weighted loss is zero, and the unit of the weights changes nothing where the penalty has the same.
+    #[test]
+    fn weights_count_people() {
+        let x: Vec<f64> = (0..200).map(|i| f64::from(i % 17) - 0.3 * f64::from(i % 5)).collect();
+        let labels: Vec<bool> = (0..200).map(|i| (i * 7) % 17 + i % 3 > 9).collect();
+        let weights: Vec<f64> = (0..200).map(|i| f64::from(i % 4) * 1.5).collect();
+        let rows = Rows { n: 200, columns: vec![Column::Number(x)] };
+        let fitted = |unit: f64| {
+            let trainer = LogisticTrainer { features: vec![feature("x")], omit: Vec::new(), l2: 0.5 * unit };
+            let weights = weights.iter().map(|w| w * unit).collect();
+            trainer.fit_model(&TrainingRows::weighted(rows.clone(), labels.clone(), weights)).expect("fits")
+        };
+        let model = fitted(1.0);
+        let mut scores = Vec::new();
+        model.score(&rows, &mut scores);
+        let residual: Vec<f64> = scores.iter().zip(&labels).zip(&weights).map(|((s, &y), w)| w * (s - f64::from(u8::from(y)))).collect();
+        assert!(residual.iter().sum::<f64>().abs() < 1e-9, "the intercept is free");
+        let mut entries = Vec::new();
+        let mut slope = 0.5 * model.coefficients[0];
+        for (i, r) in residual.iter().enumerate() {
+            model.encoder.encode(&rows, i, &mut entries);
+            slope += r * entries[0].1;
+        }
+        assert!(slope.abs() < 1e-9, "{slope}");
+        for unit in [2.0_f64.powi(-900), 2.0_f64.powi(900)] {
+            let other = fitted(unit);
+            assert_eq!((other.intercept, &other.coefficients), (model.intercept, &model.coefficients), "{unit}");
+        }
+        let trainer = LogisticTrainer { features: vec![feature("x")], omit: Vec::new(), l2: 0.5 };
+        let nobody = labels.iter().map(|&y| f64::from(u8::from(y))).collect();
+        let one = trainer.fit_model(&TrainingRows::weighted(rows, labels, nobody)).expect_err("nobody is negative");
+        assert!(one.to_string().contains("same label"), "{one}");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Scores made elsewhere: joined to the rows by key, in the order of the rows.
 //!
-//! The file is read once from front to back while the rows go by. Entries that are not wanted yet wait in memory, so a file in the order
-//! of the rows needs memory for one of its row groups, and a file in another order, or one that lacks a row, up to about 50 bytes an
-//! entry. Every entry must belong to a row: a key that stands twice, an unknown row and a wrong own group are faults, never skipped.
+//! The file is read once from front to back while the rows go by. Where it has the order of the rows, the next entry is always the one
+//! that is wanted, and nothing is looked up. Entries that are not wanted yet wait in memory, so a file in the order of the rows needs
+//! memory for one of its row groups, and a file in another order, or one that lacks a row, up to about 50 bytes an entry. Every entry
+//! must belong to a row: a key that stands twice, an unknown row and a wrong own group are faults, never skipped.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -15,24 +16,38 @@ use crate::error::{Fault, Result};
 pub struct ScoreJoin<'a> {
     file: &'a KeyedScores,
     next_group: usize,
+    /// The row group at hand; entries before `next` are handed out.
+    at_hand: Vec<ScoreEntry>,
+    next: usize,
     waiting: HashMap<ScoreKey, ScoreEntry>,
 }
 
 /// What a score file holds beside what was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leftover {
-    /// The row is known and is not scored here: it is not audited, or not of a declared group.
-    NotAudited,
+    /// The row is known and was not asked for: it is not audited, not of a declared group, or asked for on behalf of another model.
+    NotAsked,
     /// The key was asked for before: it stands twice in the file.
     Twice,
-    /// The data have no such row, or no such counterfactual of it.
+    /// A row of its own group that was not asked for again.
+    OwnGroup,
+    /// The row is there and has no such counterfactual.
+    NoCounterfactual,
+    /// The data have no such row.
     Unknown,
 }
+
+/// What to do about a file that answers another request than the one that this job would make now.
+pub const AFRESH: &str = "where data, `run.seed` or the share of `recheck` have changed since the rows to score were written, take the \
+                          file away (or name another one in the job) and run again: the rows to score are then written afresh";
+
+/// What a key is.
+const KEY: &str = "a score is identified by row_id, and that of a counterfactual also by sensitive, to_group and cf_index";
 
 impl<'a> ScoreJoin<'a> {
     /// Starts at the front of the file.
     pub fn new(file: &'a KeyedScores) -> Self {
-        ScoreJoin { file, next_group: 0, waiting: HashMap::new() }
+        ScoreJoin { file, next_group: 0, at_hand: Vec::new(), next: 0, waiting: HashMap::new() }
     }
 
     /// The score of a key; none where the file does not have it, NaN where it has it without a score. `own` is the row's own group.
@@ -40,29 +55,52 @@ impl<'a> ScoreJoin<'a> {
     /// # Errors
     /// A damaged file, a key that stands twice, a score outside [0, 1], an own group that is not the row's.
     pub fn take(&mut self, key: ScoreKey, own: Option<u16>) -> Result<Option<f64>> {
+        let Some(entry) = self.find(key)? else { return Ok(None) };
+        if let (Some(stated), Some(own)) = (entry.from_group, own)
+            && stated != own
+        {
+            return Err(Fault::new("bad-scores", "the counterfactual names another own group than the row has")
+                .in_file(self.file.path())
+                .at_row(self.file.place(entry.file_row))
+                .in_column("from_group")
+                .hint(format!("the scores were made from other data; {AFRESH}"))
+                .into());
+        }
+        Ok(Some(entry.score))
+    }
+
+    fn find(&mut self, key: ScoreKey) -> Result<Option<ScoreEntry>> {
         loop {
-            if let Some(entry) = self.waiting.remove(&key) {
-                if let (Some(stated), Some(own)) = (entry.from_group, own)
-                    && stated != own
-                {
-                    return Err(Fault::new("bad-scores", "the counterfactual names another own group than the row has")
-                        .in_file(self.file.path())
-                        .at_row(format!("row {}", entry.file_row))
-                        .in_column("from_group")
-                        .hint("the scores were made from other data; make them again from the rows of this job")
-                        .into());
-                }
-                return Ok(Some(entry.score));
+            if let Some(&entry) = self.at_hand.get(self.next).filter(|entry| entry.key == key) {
+                self.next += 1;
+                return match self.waiting.get(&key) {
+                    Some(first) => Err(twice(self.file, first.file_row, entry.file_row).into()),
+                    None => Ok(Some(entry)),
+                };
             }
-            if self.next_group == self.file.n_groups() {
+            if let Some(entry) = self.waiting.remove(&key) {
+                return Ok(Some(entry));
+            }
+            if self.next < self.at_hand.len() {
+                self.set_aside()?;
+            } else if self.next_group < self.file.n_groups() {
+                self.read_on()?;
+            } else {
                 return Ok(None);
             }
-            self.read_on()?;
         }
     }
 
     fn read_on(&mut self) -> Result<()> {
-        for entry in self.file.read(self.next_group)? {
+        self.at_hand = self.file.read(self.next_group)?;
+        self.next = 0;
+        self.next_group += 1;
+        Ok(())
+    }
+
+    /// Lets the entries at hand wait: they are not in the order of the rows.
+    fn set_aside(&mut self) -> Result<()> {
+        for entry in self.at_hand.drain(self.next..) {
             match self.waiting.entry(entry.key) {
                 Entry::Occupied(first) => return Err(twice(self.file, first.get().file_row, entry.file_row).into()),
                 Entry::Vacant(place) => {
@@ -70,7 +108,6 @@ impl<'a> ScoreJoin<'a> {
                 }
             }
         }
-        self.next_group += 1;
         Ok(())
     }
 
@@ -79,15 +116,17 @@ impl<'a> ScoreJoin<'a> {
     /// # Errors
     /// A damaged file, or a key that stands twice.
     pub fn read_rest(&mut self) -> Result<usize> {
+        self.set_aside()?;
         while self.next_group < self.file.n_groups() {
             self.read_on()?;
+            self.set_aside()?;
         }
         Ok(self.waiting.len())
     }
 
-    /// Whether an entry with this key was read and nobody asked for it yet.
-    pub fn is_waiting(&self, key: &ScoreKey) -> bool {
-        self.waiting.contains_key(key)
+    /// The keys that were read and that nobody asked for yet.
+    pub fn waiting(&self) -> impl Iterator<Item = &ScoreKey> {
+        self.waiting.keys()
     }
 
     /// Judges what nobody asked for, after [`ScoreJoin::read_rest`].
@@ -98,14 +137,26 @@ impl<'a> ScoreJoin<'a> {
         let mut left: Vec<&ScoreEntry> = self.waiting.values().collect();
         left.sort_by_key(|entry| entry.file_row);
         for entry in left {
+            let unknown = |what: &str, hint: String| Fault::new("unknown-key", what).hint(hint);
             let fault = match judge(&entry.key) {
-                Leftover::NotAudited => continue,
-                Leftover::Twice => Fault::new("duplicate-key", "the key of this entry stands twice in the score file")
-                    .hint("a score is identified by row_id, and that of a counterfactual also by sensitive, to_group and cf_index"),
-                Leftover::Unknown => Fault::new("unknown-key", "the data of this job have no such row or counterfactual")
-                    .hint("the scores were made from other data, or their row_id is not what `data.row_id` names (without it: the row number from 0)"),
+                Leftover::NotAsked => continue,
+                Leftover::Twice => Fault::new("duplicate-key", "the key of this entry stands twice in the score file").hint(KEY),
+                Leftover::OwnGroup => unknown(
+                    "this entry is of the row's own group, and the row was not to be scored again",
+                    format!("`recheck` draws the rows that are scored again; {AFRESH}, else leave such lines out"),
+                ),
+                Leftover::NoCounterfactual => {
+                    unknown("the row is there, but this job has no such counterfactual of it", format!("{KEY}; {AFRESH}"))
+                }
+                Leftover::Unknown => unknown(
+                    "the data of this job have no such row",
+                    format!(
+                        "row_id must be what `data.row_id` names (without it: the row number from 0), and the scores must be of the rows \
+                         of this job; {AFRESH}"
+                    ),
+                ),
             };
-            return Err(fault.in_file(self.file.path()).at_row(format!("row {}", entry.file_row)).in_column("row_id").into());
+            return Err(fault.in_file(self.file.path()).at_row(self.file.place(entry.file_row)).in_column("row_id").into());
         }
         Ok(())
     }
@@ -114,6 +165,6 @@ impl<'a> ScoreJoin<'a> {
 fn twice(file: &KeyedScores, first: u64, second: u64) -> Fault {
     Fault::new("duplicate-key", "the same key stands twice in the score file")
         .in_file(file.path())
-        .at_row(format!("rows {first} and {second}"))
-        .hint("a score is identified by row_id, and that of a counterfactual also by sensitive, to_group and cf_index")
+        .at_row(format!("row {first} and again in {}", file.place(second)))
+        .hint(KEY)
 }

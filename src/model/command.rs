@@ -1,0 +1,106 @@
+//! Scores from a program: kept in a scratch file in the order in which its rows were sent, and handed out in that order.
+//!
+//! A program answers at its own pace, and with folds several answer one after the other, while scores are written in the order of the
+//! rows. So each program's scores wait on disk, 8 bytes each, and memory does not grow with the rows.
+
+#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+
+/// Scores that come in.
+#[derive(Debug)]
+pub struct ScoreSpool {
+    file: BufWriter<File>,
+    path: PathBuf,
+}
+
+/// Scores that go out, in the order in which they came in.
+#[derive(Debug)]
+pub struct SpooledScores {
+    file: BufReader<File>,
+    path: PathBuf,
+}
+
+impl ScoreSpool {
+    /// Creates the scratch file.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn create(path: &Path) -> Result<Self> {
+        let file = File::create(path).map_err(|e| Error::io("create", path, &e))?;
+        Ok(ScoreSpool { file: BufWriter::with_capacity(1 << 16, file), path: path.to_path_buf() })
+    }
+
+    /// Takes scores; NaN where a row has none.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn push(&mut self, scores: &[f64]) -> Result<()> {
+        scores.iter().try_for_each(|s| self.file.write_all(&s.to_le_bytes())).map_err(|e| Error::io("write", &self.path, &e))
+    }
+
+    /// Turns from taking to giving.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn finish(mut self) -> Result<SpooledScores> {
+        self.file.flush().map_err(|e| Error::io("write", &self.path, &e))?;
+        let file = File::open(&self.path).map_err(|e| Error::io("open", &self.path, &e))?;
+        Ok(SpooledScores { file: BufReader::with_capacity(1 << 16, file), path: self.path })
+    }
+}
+
+impl SpooledScores {
+    /// The next score.
+    ///
+    /// # Errors
+    /// There are no more, or the disk refuses.
+    pub fn take(&mut self) -> Result<f64> {
+        let mut bytes = [0; 8];
+        self.file.read_exact(&mut bytes).map_err(|e| Error::io("read", &self.path, &e))?;
+        Ok(f64::from_le_bytes(bytes))
+    }
+}
+
+/// What is wrong with a score of a program, in words; nothing if it is a probability. Other than in a file of scores, a row without a
+/// score is wrong: the program was asked for it and did not fail.
+pub fn complaint(score: f64) -> Option<String> {
+    if score.is_nan() {
+        Some("gave no score (null or NaN) for a row".to_owned())
+    } else if (0.0..=1.0).contains(&score) {
+        None
+    } else {
+        Some(format!("gave the score `{score}`, which is not in [0, 1]"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ScoreSpool, complaint};
+
+    #[test]
+    fn scores_go_out_as_they_came_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = ScoreSpool::create(&folder.path().join("scores")).unwrap();
+        spool.push(&[0.25, f64::NAN]).unwrap();
+        spool.push(&[]).unwrap();
+        spool.push(&[1.0]).unwrap();
+        let mut scores = spool.finish().unwrap();
+        assert_eq!(scores.take().unwrap(), 0.25);
+        assert!(scores.take().unwrap().is_nan());
+        assert_eq!(scores.take().unwrap(), 1.0);
+        assert!(scores.take().is_err());
+    }
+
+    #[test]
+    fn scores_are_probabilities() {
+        assert_eq!([0.0, 0.5, 1.0, -0.0].map(complaint), [None, None, None, None]);
+        for bad in [f64::NAN, -1e-9, 1.000_001, f64::INFINITY] {
+            assert!(complaint(bad).is_some(), "{bad}");
+        }
+    }
+}
