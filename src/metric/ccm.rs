@@ -1,11 +1,14 @@
 //! Metrics of the counterfactual confusion matrix: which predictions stay and which switch. They need no label.
 //!
 //! Source: The Matrix Reloaded and Towards Counterfactual Group Fairness. In a direction A -> B the people of A are predicted as they
-//! are and as if they belonged to B.
+//! are and as if they belonged to B. With more than two groups a person has several counterfactuals: the metrics named `..._any` ask
+//! whether any of them switches.
 
 use super::counts::Eccm;
+use super::patterns::AnySwitch;
 use super::{Family, Impaired, Metric, Rate, Reads, Side, Undefined, Value, Worse, both, phi};
 
+const ADDED: &str = "an addition of cfaudit for more than two groups: each person counts once";
 const PAPERS: &str = "The Matrix Reloaded; Towards Counterfactual Group Fairness, counterfactual confusion matrix";
 
 const fn metric(id: &'static str, symbol: &'static str, name: &'static str, ideal: Option<f64>, reads: Reads) -> Metric {
@@ -115,6 +118,26 @@ pub const METRICS: &[Metric] = &[
         impaired: new(Worse::Low),
         ..metric("cmcc", "CMCC", "counterfactual Matthews correlation coefficient", Some(1.0), Reads::SwitchScore(cmcc))
     },
+    Metric {
+        formula: "people of whom any counterfactual is predicted otherwise / people with a counterfactual",
+        reading: "share of people whose prediction some other group would switch; measured with more than two groups",
+        source: ADDED,
+        ..metric("sr_any", "SR_any", "any switch rate", Some(0.0), Reads::AnySwitch(sr_any))
+    },
+    Metric {
+        formula: "people predicted negative of whom any counterfactual is positive / people predicted negative",
+        reading: "share of people predicted negative whom some other group would turn positive; measured with more than two groups",
+        undefined_when: "nobody is predicted negative",
+        source: ADDED,
+        ..metric("psr_any", "PSR_any", "any positive switch rate", Some(0.0), Reads::AnySwitch(psr_any))
+    },
+    Metric {
+        formula: "people predicted positive of whom any counterfactual is negative / people predicted positive",
+        reading: "share of people predicted positive whom some other group would turn negative; measured with more than two groups",
+        undefined_when: "nobody is predicted positive",
+        source: ADDED,
+        ..metric("nsr_any", "NSR_any", "any negative switch rate", Some(0.0), Reads::AnySwitch(nsr_any))
+    },
 ];
 
 fn cr(e: &Eccm) -> Rate {
@@ -147,6 +170,18 @@ fn pcp(e: &Eccm) -> Rate {
 
 fn psdr(e: &Eccm) -> Rate {
     e.rate(e.sp(), e.cp() + e.sp(), Undefined::NoCounterfactualPredictedPositive)
+}
+
+fn sr_any(any: &AnySwitch) -> Rate {
+    any.rate(any.negative_switches + any.positive_switches, any.n(), Undefined::EmptyGroup)
+}
+
+fn psr_any(any: &AnySwitch) -> Rate {
+    any.rate(any.negative_switches, any.negative_switches + any.negative_stays, Undefined::NoPredictedNegative)
+}
+
+fn nsr_any(any: &AnySwitch) -> Rate {
+    any.rate(any.positive_switches, any.positive_switches + any.positive_stays, Undefined::NoPredictedPositive)
 }
 
 fn p2nr(e: &Eccm) -> Value {

@@ -6,12 +6,18 @@
 //! Choice: where the job has a label, rows without one are left out of every count (classic counts need label and score, extended
 //! counts and score metrics also the counterfactual score). Where it has none, people stand in the cells of the negative label, and
 //! only metrics that do not tell labels apart are asked.
+//!
+//! Where people have weights, they are counted all the same, and what they weigh is summed beside in whole units ([`weights`](super::weights)).
 
 use serde::{Deserialize, Serialize};
 
-use super::patterns::{Patterns, Spreads};
-use super::shift::{ShiftPass, ShiftSums};
+use super::divergence::ShiftPass;
+use super::patterns::{AnySwitch, Patterns, Spreads};
+use super::scope::Places;
+use super::shift::ShiftSums;
+use super::weights::ByBlock;
 use super::{Rate, Undefined};
+use crate::param::Seed;
 
 /// A yes, a no, or not known, as an index: unknown 0, no 1, yes 2.
 pub(super) fn state(answer: Option<bool>) -> usize {
@@ -158,12 +164,28 @@ pub struct FactualCounts {
     pub has_label: bool,
     /// The groups, reference first.
     pub groups: Vec<GroupCounts>,
+    /// What people weigh by label and prediction, each unknown, no or yes; by group. None where nobody has a weight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    weighed: Option<ByBlock<9>>,
 }
 
 impl FactualCounts {
     /// No rows yet, for this number of groups.
     pub fn new(groups: usize, has_label: bool) -> Self {
-        FactualCounts { has_label, groups: vec![GroupCounts::default(); groups] }
+        FactualCounts { has_label, groups: vec![GroupCounts::default(); groups], weighed: None }
+    }
+
+    /// The same where people have weights; the seed cuts them into blocks.
+    #[must_use]
+    pub fn weighed(self, seed: Seed) -> Self {
+        FactualCounts { weighed: Some(ByBlock::new(self.groups.len(), seed)), ..self }
+    }
+
+    /// Adds what a row of a group weighs in whole units, beside the row itself. `key` is the person's own.
+    pub fn add_weight(&mut self, group: usize, key: u64, weight: u64, label: Option<bool>, predicted: Option<bool>) {
+        if let Some(weighed) = &mut self.weighed {
+            weighed.at(key, group)[3 * state(label) + state(predicted)] += weight;
+        }
     }
 
     /// Adds the rows of another batch of the same groups.
@@ -171,6 +193,34 @@ impl FactualCounts {
         for (mine, theirs) in self.groups.iter_mut().zip(&other.groups) {
             mine.merge(theirs);
         }
+        if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
+            mine.merge(theirs);
+        }
+    }
+
+    /// Units of weight of the rows of a group, or of all; none where nobody has a weight.
+    pub fn weight(&self, group: Option<usize>) -> Option<u64> {
+        Some(self.weighed.as_ref()?.sum(self.numbers(group)).iter().sum())
+    }
+
+    /// The confusion of one group, or of all, in units of weight; none where nobody has a weight.
+    pub fn weight_confusion(&self, group: Option<usize>) -> Option<Confusion> {
+        Some(Confusion::from_cells(self.in_four(self.weighed.as_ref()?.sum(self.numbers(group)))))
+    }
+
+    /// The same block by block.
+    pub(super) fn blocks(&self, group: Option<usize>) -> Option<Vec<(u64, [u64; 4])>> {
+        let blocks = self.weighed.as_ref()?.blocks(self.numbers(group));
+        Some(blocks.into_iter().map(|(block, cells)| (block, self.in_four(cells))).collect())
+    }
+
+    fn numbers(&self, group: Option<usize>) -> std::ops::Range<usize> {
+        group.map_or(0..self.groups.len(), |group| group..group + 1)
+    }
+
+    fn in_four(&self, cells: [u64; 9]) -> [u64; 4] {
+        let cells = std::array::from_fn(|label| std::array::from_fn(|predicted| cells[3 * label + predicted]));
+        GroupCounts { cells, at_threshold: 0 }.confusion(self.has_label).to_cells()
     }
 
     /// The confusion of one group.
@@ -256,6 +306,15 @@ impl Eccm {
         self.fcn() + self.tcn()
     }
 
+    /// The same counterfactuals, each predicted as the person is.
+    pub(super) fn still(&self) -> Self {
+        let mut still = [0; 8];
+        for (i, (cell, n)) in CELLS.iter().zip(self.0).enumerate() {
+            still[if cell.predicted == cell.predicted_cf { i } else { i ^ 1 }] += n;
+        }
+        Eccm(still)
+    }
+
     pub(super) fn or_empty(&self, reason: Undefined) -> Undefined {
         if self.n() == 0 { Undefined::EmptyGroup } else { reason }
     }
@@ -276,6 +335,8 @@ pub struct Person {
     pub predicted: Option<bool>,
     /// The score of [0, 1]; none where missing.
     pub score: Option<f64>,
+    /// Whole units that they weigh; 1 where nobody has a weight.
+    pub weight: u64,
 }
 
 /// One counterfactual of a person as scored.
@@ -297,13 +358,39 @@ pub struct CounterfactualCounts {
     patterns: Patterns,
     /// By direction: from * groups + to.
     shifts: Vec<ShiftSums>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    weighed: Option<Weighed>,
+}
+
+/// The same counterfactuals, each by the weight of the person.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Weighed {
+    /// The extended matrix by direction.
+    cells: ByBlock<8>,
+    /// People by whether anything switches, by group.
+    any: ByBlock<4>,
+    /// By direction.
+    shifts: Vec<ShiftSums>,
 }
 
 impl CounterfactualCounts {
     /// Nobody yet, for this number of groups.
     pub fn new(groups: usize, has_label: bool) -> Self {
         let shifts = vec![ShiftSums::default(); groups * groups];
-        CounterfactualCounts { has_label, groups, patterns: Patterns::new(groups), shifts }
+        CounterfactualCounts { has_label, groups, patterns: Patterns::new(groups), shifts, weighed: None }
+    }
+
+    /// The same where people have weights; the seed cuts them into blocks.
+    #[must_use]
+    pub fn weighed(self, seed: Seed) -> Self {
+        let shifts = vec![ShiftSums::default(); self.groups * self.groups];
+        let weighed = Weighed { cells: ByBlock::new(self.groups * self.groups, seed), any: ByBlock::new(self.groups, seed), shifts };
+        CounterfactualCounts { weighed: Some(weighed), ..self }
+    }
+
+    /// Whether people have weights.
+    pub(super) fn is_weighed(&self) -> bool {
+        self.weighed.is_some()
     }
 
     /// Number of groups.
@@ -324,8 +411,32 @@ impl CounterfactualCounts {
         self.patterns.add(person.group, person.label, person.predicted, counterfactuals);
         for counterfactual in counterfactuals {
             if let Some((cell, score, score_cf)) = pair(person, counterfactual, self.has_label) {
-                self.shifts[person.group * self.groups + counterfactual.to].add(cell, score, score_cf);
+                self.shifts[person.group * self.groups + counterfactual.to].add(cell, score, score_cf, 1);
             }
+        }
+    }
+
+    /// Adds what the person weighs, beside the person. `key` is the person's own.
+    ///
+    /// # Panics
+    /// As [`CounterfactualCounts::add`].
+    pub fn add_weight(&mut self, key: u64, person: &Person, counterfactuals: &[Counterfactual]) {
+        let (Some(weighed), Some(predicted)) = (&mut self.weighed, person.predicted) else { return };
+        let Some(label) = (if self.has_label { person.label } else { Some(false) }) else { return };
+        let (mut there, mut switches) = (false, false);
+        for counterfactual in counterfactuals {
+            let direction = person.group * self.groups + counterfactual.to;
+            if let Some(predicted_cf) = counterfactual.predicted {
+                weighed.cells.at(key, direction)[cell(label, predicted, predicted_cf)] += person.weight;
+                there = true;
+                switches |= predicted_cf != predicted;
+            }
+            if let Some((cell, score, score_cf)) = pair(person, counterfactual, self.has_label) {
+                weighed.shifts[direction].add(cell, score, score_cf, person.weight);
+            }
+        }
+        if there {
+            weighed.any.at(key, person.group)[AnySwitch::index(predicted, switches)] += person.weight;
         }
     }
 
@@ -335,10 +446,49 @@ impl CounterfactualCounts {
         for (mine, theirs) in self.shifts.iter_mut().zip(&other.shifts) {
             mine.merge(theirs);
         }
+        if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
+            mine.cells.merge(&theirs.cells);
+            mine.any.merge(&theirs.any);
+            for (mine, theirs) in mine.shifts.iter_mut().zip(&theirs.shifts) {
+                mine.merge(theirs);
+            }
+        }
     }
 
-    /// The people of every direction and of all together, with their extended matrices. Without a label everybody stands in the cells of
-    /// the negative label. Walks over all patterns: ask once.
+    /// The score sums of a direction in units of weight; none where nobody has a weight.
+    pub fn weight_shift(&self, from: usize, to: usize) -> Option<&ShiftSums> {
+        Some(&self.weighed.as_ref()?.shifts[from * self.groups + to])
+    }
+
+    /// The extended matrix of a direction, or of all, in units of weight; none where nobody has a weight.
+    pub fn weight_cells(&self, direction: Option<(usize, usize)>) -> Option<Eccm> {
+        let places = self.places();
+        self.weight_eccm(direction.map_or(places.total(), |(from, to)| places.direction(from, to)))
+    }
+
+    /// The same of a scope by its number.
+    pub(super) fn weight_eccm(&self, place: usize) -> Option<Eccm> {
+        Some(Eccm(self.weighed.as_ref()?.cells.sum(self.held(place).into_iter())))
+    }
+
+    /// The same block by block.
+    pub(super) fn blocks(&self, place: usize) -> Option<Vec<(u64, [u64; 8])>> {
+        Some(self.weighed.as_ref()?.cells.blocks(self.held(place).into_iter()))
+    }
+
+    /// What the people of some groups weigh, by whether anything switches, block by block.
+    pub(super) fn any_blocks(&self, groups: std::ops::Range<usize>) -> Option<Vec<(u64, [u64; 4])>> {
+        Some(self.weighed.as_ref()?.any.blocks(groups))
+    }
+
+    /// The numbers of the directions that a scope holds.
+    fn held(&self, place: usize) -> Vec<usize> {
+        let places = self.places();
+        places.held(place).map(|(from, to)| places.direction(from, to)).collect()
+    }
+
+    /// The people of every scope, with their extended matrices. Without a label everybody stands in the cells of the negative label.
+    /// Walks over all patterns: ask once.
     pub fn spreads(&self) -> Spreads {
         self.patterns.spreads(self.has_label)
     }
@@ -357,6 +507,22 @@ impl CounterfactualCounts {
         total
     }
 
+    pub(super) fn places(&self) -> Places {
+        Places { groups: self.groups }
+    }
+
+    /// The score sums by the number of the scope, in units of weight where people have weights.
+    pub(super) fn shift_places(&self) -> Vec<ShiftSums> {
+        let places = self.places();
+        let mut sums = vec![ShiftSums::default(); places.len()];
+        for (from, to) in places.directions() {
+            for place in places.holding(from, to) {
+                sums[place].merge(self.weight_shift(from, to).unwrap_or_else(|| self.shift(from, to)));
+            }
+        }
+        sums
+    }
+
     /// Counterfactuals of a group's people that have no score.
     pub fn n_missing_score(&self, from: usize) -> u64 {
         self.patterns.n_missing(from)
@@ -364,15 +530,16 @@ impl CounterfactualCounts {
 
     /// The start of the second pass over the same people, which the Jensen-Shannon distance needs.
     pub fn second_pass(&self) -> ShiftPass {
-        ShiftPass::new(self.groups, self.has_label, &self.shifts)
+        ShiftPass::new(self.places(), self.has_label, &self.shift_places())
     }
 }
 
 /// The cell and the two scores of a counterfactual, if it counts.
 pub(super) fn pair(person: &Person, counterfactual: &Counterfactual, has_label: bool) -> Option<(usize, f64, f64)> {
-    let label = if has_label { person.label? } else { false };
-    let cell = cell(label, person.predicted?, counterfactual.predicted?);
-    Some((cell, person.score?, counterfactual.score?))
+    let label = if has_label { person.label } else { Some(false) };
+    let known = (label, person.predicted, counterfactual.predicted, person.score, counterfactual.score);
+    let (Some(label), Some(predicted), Some(predicted_cf), Some(score), Some(score_cf)) = known else { return None };
+    Some((cell(label, predicted, predicted_cf), score, score_cf))
 }
 
 /// The index of a cell in [`CELLS`].

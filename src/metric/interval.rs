@@ -1,14 +1,18 @@
-//! Intervals of values that rest on counts: Wilson, Newcombe, Katz, and the bootstrap of people.
+//! Intervals of values: Wilson, Newcombe, Katz, and the bootstrap of people who are counted.
 //!
 //! - A rate: Wilson 1927, the score interval; its end is exactly 0 or 1 where the count is 0 or all.
 //! - The difference of two independent rates: Newcombe 1998, method 10, from the two Wilson intervals.
 //! - The ratio of two independent rates: Katz et al. 1978, on the logarithm; none where a numerator is 0.
-//! - Anything else: percentile bootstrap. People are drawn with replacement, which is a multinomial draw of the kinds of people, so its
+//! - Anything else that rests on counts: percentile bootstrap. People are drawn with replacement, which is a multinomial draw of the kinds of people, so its
 //!   cost does not grow with their number. Percentiles interpolate linearly at position (m - 1) q of the m defined replicates.
+//! - What rests on scores: percentile bootstrap of weighted people, see [`redraw`](super::redraw).
+//! - Anything where people have weights of their own: percentile bootstrap of blocks of people, see [`weights`](super::weights).
 //!
 //! Choice: groups keep their number of people; for a total all people are drawn together. Replicates without a value are left out; where
 //! they are more than 5 %, or where all replicates agree, there is no interval, because its ends would pretend a precision that the
 //! data do not have. Why not the bootstrap for rates: at n = 30 and p = 0.02 a nominal 95 % interval covers 45 %, Wilson's 98 %.
+
+use serde::{Deserialize, Serialize};
 
 use super::{Rate, Value};
 use crate::num::binomial::multinomial;
@@ -16,7 +20,7 @@ use crate::num::seed::Stream;
 use crate::num::summary::{normal_quantile, quantile};
 
 /// An interval of a value.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Lower end.
     pub lo: f64,
@@ -27,7 +31,7 @@ pub struct Interval {
 }
 
 /// How an interval is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Method {
     /// Score interval of a rate.
     Wilson,
@@ -37,6 +41,18 @@ pub enum Method {
     Katz,
     /// Percentile bootstrap of people.
     Bootstrap,
+    /// Percentile bootstrap of people with Poisson weights.
+    Poisson {
+        /// Whether the percentiles are moved so that their mean is the value.
+        centred: bool,
+    },
+    /// Percentile bootstrap of blocks of people with Poisson weights.
+    Blocks {
+        /// Number of blocks.
+        of: u32,
+        /// As above.
+        centred: bool,
+    },
 }
 
 impl Method {
@@ -47,6 +63,8 @@ impl Method {
             Method::Newcombe => "newcombe",
             Method::Katz => "katz",
             Method::Bootstrap => "bootstrap",
+            Method::Poisson { .. } => "poisson-bootstrap",
+            Method::Blocks { .. } => "block-bootstrap",
         }
     }
 }
@@ -108,7 +126,7 @@ pub fn resample<const N: usize>(kinds: &[([u64; N], u64)], samples: u64, mut str
 }
 
 /// Why replicates give no interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Boundary {
     /// In more than 5 % of the replicates the metric has no value.
     TooManyUndefined,
@@ -116,8 +134,8 @@ pub enum Boundary {
     AllAgree,
 }
 
-/// The percentile interval of replicated values at a level, with the number of replicates that had no value.
-pub fn percentile(replicates: impl Iterator<Item = Value>, level: f64) -> Result<(Interval, usize), Boundary> {
+/// The percentile interval of replicated values at a level, made by `method`, with the number of replicates that had no value.
+pub fn percentile(replicates: impl Iterator<Item = Value>, level: f64, method: Method) -> Result<(Interval, usize), Boundary> {
     let (mut values, mut undefined) = (Vec::with_capacity(replicates.size_hint().0), 0_usize);
     for replicate in replicates {
         match replicate {
@@ -134,12 +152,12 @@ pub fn percentile(replicates: impl Iterator<Item = Value>, level: f64) -> Result
         return Err(Boundary::AllAgree);
     }
     let outside = (1.0 - level) / 2.0;
-    Ok((Interval { lo: end(outside)?, hi: end(1.0 - outside)?, method: Method::Bootstrap }, undefined))
+    Ok((Interval { lo: end(outside)?, hi: end(1.0 - outside)?, method }, undefined))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Boundary, Interval, katz, newcombe, percentile, resample, wilson, z_of};
+    use super::{Boundary, Interval, Method, katz, newcombe, percentile, resample, wilson, z_of};
     use crate::metric::{Rate, Undefined};
     use crate::num::seed::Stream;
 
@@ -193,9 +211,9 @@ mod tests {
     #[test]
     fn boundaries() {
         let undefined = |share: usize| (0..100).map(move |i| if i < share { Err(Undefined::EmptyGroup) } else { Ok(i as f64) });
-        assert_eq!(percentile(undefined(5), 0.95).unwrap().1, 5);
-        assert_eq!(percentile(undefined(6), 0.95), Err(Boundary::TooManyUndefined));
-        assert_eq!(percentile((0..100).map(|_| Ok(0.5)), 0.95), Err(Boundary::AllAgree));
-        assert_eq!(percentile(std::iter::empty(), 0.95), Err(Boundary::TooManyUndefined));
+        assert_eq!(percentile(undefined(5), 0.95, Method::Bootstrap).unwrap().1, 5);
+        assert_eq!(percentile(undefined(6), 0.95, Method::Bootstrap), Err(Boundary::TooManyUndefined));
+        assert_eq!(percentile((0..100).map(|_| Ok(0.5)), 0.95, Method::Bootstrap), Err(Boundary::AllAgree));
+        assert_eq!(percentile(std::iter::empty(), 0.95, Method::Bootstrap), Err(Boundary::TooManyUndefined));
     }
 }

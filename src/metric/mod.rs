@@ -5,29 +5,37 @@
 //! switch SN, one that turns positive a positive switch SP. With the label in front (true or false, by the factual prediction) these
 //! become the eight cells TCP, FCP, TCN, FCN, TSN, FSN, TSP, FSP of the extended matrix.
 //!
-//! [`counts`] and [`patterns`] gather evidence in one mergeable pass; [`shift`] also needs a second pass for its divergence.
-//! [`measure`] turns evidence into values with [`interval`]s. A value is never NaN and never a silent zero: it is a number or the
-//! reason why there is none.
+//! [`counts`] and [`patterns`] gather evidence in one mergeable pass, [`weights`] the same where people weigh differently; [`shift`] also needs a second pass for its [`divergence`] and,
+//! for its intervals, people one by one ([`redraw`]). [`measure`] turns evidence into values with [`interval`]s, and sets the noise of
+//! a [`placebo`] beside them. A value is never NaN and never a silent zero: it is a number or the reason why there is none.
 //!
 //! A new metric over existing evidence is one record in its family's list. Not done here: reading files, thresholds, what a
 //! counterfactual is; an engine hands over labels, predictions and scores.
 
+mod ask;
 pub mod ccm;
 pub mod counts;
+pub mod divergence;
 pub mod eccm;
 pub mod group;
 pub mod interval;
 pub mod measure;
 pub mod patterns;
 pub mod performance;
+pub mod placebo;
+pub mod redraw;
+pub mod scope;
 pub mod shift;
+pub mod switches;
 #[cfg(test)]
 mod tests;
 pub mod turn;
+pub mod weights;
 
 use std::fmt;
 
 use counts::{Confusion, Eccm};
+use patterns::AnySwitch;
 use shift::Shift;
 
 /// A family of metrics: what kind of evidence they rest on.
@@ -109,6 +117,7 @@ reasons! {
     ZeroDenominator = "zero_denominator", "There is neither a positive label nor a positive prediction.";
     ZeroScoreSum = "zero_score_sum", "All scores of one side are zero, so they have no distribution over people.";
     Infinite = "infinite", "Something that happens before has probability zero after, so the divergence is infinite.";
+    ZeroWeight = "zero_weight", "Those whom the value would be divided by weigh nothing together.";
     OperandUndefined = "operand_undefined", "A value that the metric is made of is undefined itself.";
 }
 
@@ -118,7 +127,7 @@ impl fmt::Display for Undefined {
     }
 }
 
-/// A share of counts.
+/// A share of counts, of people or of units of weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     /// Cases that count.
@@ -155,8 +164,10 @@ pub enum Reads {
     SwitchRate(fn(&Eccm) -> Rate),
     /// Another value of one direction.
     SwitchScore(fn(&Eccm) -> Value),
+    /// A rate of people with counterfactuals in several groups.
+    AnySwitch(fn(&AnySwitch) -> Rate),
     /// A value of the scores of one direction.
-    Shift(fn(&Shift<'_>) -> Value),
+    Shift(fn(&Shift) -> Value),
 }
 
 /// Which end of a metric is bad.

@@ -1,8 +1,9 @@
 //! People by what happened to them: the one structure behind every counterfactual matrix and its bootstrap of people.
 //!
 //! A pattern is a person's group, label and prediction, and for every target group how many of their counterfactuals are predicted
-//! positive, negative, or have no score. From the number of people per pattern follow the cells of every direction, of the total (where
-//! a person counts once per counterfactual) and an exact multinomial bootstrap that resamples people, not counterfactuals.
+//! positive, negative, or have no score. From the number of people per pattern follow the cells of every scope (in some of which a
+//! person counts once per counterfactual), the people of whom anything switches, and an exact multinomial bootstrap that resamples
+//! people, not counterfactuals.
 //!
 //! Choice: with at most five groups and one counterfactual per target a pattern is a number of two bits per target, and people are
 //! counted in an array (72 cells for two groups); anything else is counted in a map. Both give the same patterns.
@@ -12,6 +13,8 @@ use std::collections::{BTreeMap, HashMap};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::counts::{Counterfactual, Eccm, answer, cell, state};
+use super::scope::Places;
+use super::{Rate, Undefined};
 
 /// What happened to a person's counterfactuals in one target group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -96,25 +99,38 @@ impl Patterns {
         all
     }
 
-    /// People by the cells that they fill, in every direction and in all together. People who fill none are left out; so are, where the
-    /// job has a label, people without one.
+    /// People by the cells that they fill, in every scope. People who fill none are left out; so are, where the job has a label, people
+    /// without one.
     pub(super) fn spreads(&self, has_label: bool) -> Spreads {
-        let mut directions = vec![BTreeMap::new(); self.groups * self.groups];
-        let mut total = BTreeMap::new();
+        let places = Places { groups: self.groups };
+        let mut kinds = vec![BTreeMap::new(); places.len()];
+        let mut any = vec![AnySwitch::default(); self.groups];
         for (pattern, people) in self.people() {
             let label = if has_label { pattern.label } else { Some(false) };
             let (Some(label), Some(predicted)) = (label, pattern.predicted) else { continue };
-            let mut all = [0; 8];
+            let from = pattern.group as usize;
+            let (mut all, mut switched) = ([0; 8], 0);
             for outcome in &pattern.outcomes {
                 let mut cells = [0; 8];
                 cells[cell(label, predicted, true)] = u64::from(outcome.positive);
                 cells[cell(label, predicted, false)] = u64::from(outcome.negative);
                 all.iter_mut().zip(cells).for_each(|(sum, count)| *sum += count);
-                *directions[pattern.group as usize * self.groups + outcome.to as usize].entry(cells).or_default() += people;
+                switched += cells[cell(label, predicted, !predicted)];
+                let to = outcome.to as usize;
+                *kinds[places.direction(from, to)].entry(cells).or_default() += people;
+                if places.rests() {
+                    *kinds[places.rest_to_one(to)].entry(cells).or_default() += people;
+                }
             }
-            *total.entry(all).or_default() += people;
+            *kinds[places.total()].entry(all).or_default() += people;
+            if places.rests() {
+                *kinds[places.one_to_rest(from)].entry(all).or_default() += people;
+            }
+            if all != [0; 8] {
+                *any[from].of(predicted, switched > 0) += people;
+            }
         }
-        Spreads { groups: self.groups, directions: directions.into_iter().map(Spread::new).collect(), total: Spread::new(total) }
+        Spreads { places, spreads: kinds.into_iter().map(Spread::new).collect(), any }
     }
 
     /// Counterfactuals without a score of the people of a group.
@@ -203,23 +219,102 @@ fn pattern(group: usize, label: Option<bool>, predicted: Option<bool>, counterfa
     Pattern { group: group as u32, label, predicted, outcomes }
 }
 
-/// The people of every direction, and of all together, where a person counts once per counterfactual.
+/// People by their prediction and by whether any of their counterfactuals is predicted otherwise. A person counts once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AnySwitch {
+    /// Predicted negative, and so is every counterfactual.
+    pub negative_stays: u64,
+    /// Predicted negative, and some counterfactual is not.
+    pub negative_switches: u64,
+    /// Predicted positive, and so is every counterfactual.
+    pub positive_stays: u64,
+    /// Predicted positive, and some counterfactual is not.
+    pub positive_switches: u64,
+}
+
+impl AnySwitch {
+    /// People in all.
+    pub fn n(&self) -> u64 {
+        self.negative_stays + self.negative_switches + self.positive_stays + self.positive_switches
+    }
+
+    /// Adds other people.
+    pub fn merge(&mut self, other: &AnySwitch) {
+        self.negative_stays += other.negative_stays;
+        self.negative_switches += other.negative_switches;
+        self.positive_stays += other.positive_stays;
+        self.positive_switches += other.positive_switches;
+    }
+
+    /// The same people, of whom nothing switches.
+    pub(super) fn still(&self) -> Self {
+        AnySwitch {
+            negative_stays: self.negative_stays + self.negative_switches,
+            positive_stays: self.positive_stays + self.positive_switches,
+            ..AnySwitch::default()
+        }
+    }
+
+    pub(super) fn rate(&self, numerator: u64, denominator: u64, empty: Undefined) -> Rate {
+        Rate { numerator, denominator, empty: if self.n() == 0 { Undefined::EmptyGroup } else { empty } }
+    }
+
+    /// Where people stand in [`AnySwitch::from_cells`].
+    pub(super) fn index(predicted: bool, switches: bool) -> usize {
+        2 * usize::from(predicted) + usize::from(switches)
+    }
+
+    pub(super) fn from_cells([negative_stays, negative_switches, positive_stays, positive_switches]: [u64; 4]) -> Self {
+        AnySwitch { negative_stays, negative_switches, positive_stays, positive_switches }
+    }
+
+    fn of(&mut self, predicted: bool, switches: bool) -> &mut u64 {
+        match (predicted, switches) {
+            (false, false) => &mut self.negative_stays,
+            (false, true) => &mut self.negative_switches,
+            (true, false) => &mut self.positive_stays,
+            (true, true) => &mut self.positive_switches,
+        }
+    }
+}
+
+/// The people of every scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spreads {
-    groups: usize,
-    directions: Vec<Spread>,
-    total: Spread,
+    places: Places,
+    spreads: Vec<Spread>,
+    any: Vec<AnySwitch>,
 }
 
 impl Spreads {
     /// The people of group `from` by what they fill as members of `to`.
     pub fn direction(&self, from: usize, to: usize) -> &Spread {
-        &self.directions[from * self.groups + to]
+        self.at(self.places.direction(from, to))
     }
 
     /// All people: with G groups each fills G - 1 cells or more.
     pub fn total(&self) -> &Spread {
-        &self.total
+        self.at(self.places.total())
+    }
+
+    /// The people of group `from` by what they fill as members of all others; none with fewer than three groups.
+    pub fn one_to_rest(&self, from: usize) -> Option<&Spread> {
+        self.places.rests().then(|| self.at(self.places.one_to_rest(from)))
+    }
+
+    /// The people of all other groups by what they fill as members of `to`; none with fewer than three groups.
+    pub fn rest_to_one(&self, to: usize) -> Option<&Spread> {
+        self.places.rests().then(|| self.at(self.places.rest_to_one(to)))
+    }
+
+    /// The people of group `from` by whether anything switches.
+    pub fn any(&self, from: usize) -> &AnySwitch {
+        &self.any[from]
+    }
+
+    /// The people of a scope by its number.
+    pub(super) fn at(&self, place: usize) -> &Spread {
+        &self.spreads[place]
     }
 }
 

@@ -10,11 +10,11 @@
 //!
 //! Every term is rounded to a multiple of 2^-52 and added as a whole number, so that any partition of the pairs gives the same bits.
 //! Kullback-Leibler needs one pass: sum p ln(p/q) = (sum s ln(s/c)) / S + ln(C/S), with S and C the sums of s and c. Jensen-Shannon
-//! needs S and C first: with m = (p + q)/2, p/m = 2s / (s + cS/C), so [`ShiftPass`] sums s ln(2s / (s + cS/C)) and its mirror image.
+//! needs S and C first, hence the second pass of [`divergence`](super::divergence).
 
 use serde::{Deserialize, Serialize};
 
-use super::counts::{Counterfactual, Person, pair};
+use super::divergence::DivergenceSums;
 use super::{Family, Impaired, Metric, Reads, Undefined, Value};
 use crate::num::fixed::Fixed;
 
@@ -27,7 +27,7 @@ pub const CHANGE_BINS: usize = 80;
 /// Scores up to 2^-80 add nothing to a divergence: their term rounds to zero units, whatever the other score is.
 const NEGLIGIBLE: f64 = 1.0 / (1_u128 << 80) as f64;
 
-/// What is summed over the pairs of one direction in the first pass; mergeable.
+/// What is summed over the pairs of one direction in the first pass, each as often as the person weighs; mergeable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShiftSums {
     n: u64,
@@ -37,7 +37,7 @@ pub struct ShiftSums {
     squared: [Fixed; 8],
     /// Sum of s ln(s/c) where both are above 0.
     divergence: Fixed,
-    /// Pairs with s > 0 and c = 0.
+    /// Weight of pairs with s > 0 and c = 0.
     infinite: u64,
     /// [`SCORE_BINS`] bins.
     before: Vec<u64>,
@@ -66,21 +66,19 @@ impl Default for ShiftSums {
 
 impl ShiftSums {
     /// Adds a pair of scores of [0, 1] that fills this cell of the extended matrix.
-    pub(super) fn add(&mut self, cell: usize, score: f64, score_cf: f64) {
+    #[inline]
+    pub(super) fn add(&mut self, cell: usize, score: f64, score_cf: f64, weight: u64) {
         let change = score_cf - score;
         self.n += 1;
-        self.score.add(score);
-        self.score_cf.add(score_cf);
-        self.absolute.add(change.abs());
-        self.squared[cell].add(change * change);
-        if score_cf == 0.0 {
-            self.infinite += u64::from(score > 0.0);
-        } else if score > NEGLIGIBLE {
-            self.divergence.add(score * log_ratio(score, score_cf));
-        }
-        self.before[score_bin(score)] += 1;
-        self.after[score_bin(score_cf)] += 1;
-        self.change[change_bin(change)] += 1;
+        self.score.add_times(score, weight);
+        self.score_cf.add_times(score_cf, weight);
+        self.absolute.add_times(change.abs(), weight);
+        self.squared[cell].add_times(change * change, weight);
+        self.infinite += if score > 0.0 && score_cf == 0.0 { weight } else { 0 };
+        self.divergence.add_times(kl_term(score, score_cf), weight);
+        self.before[score_bin(score)] += weight;
+        self.after[score_bin(score_cf)] += weight;
+        self.change[change_bin(change)] += weight;
     }
 
     /// Adds the pairs of another batch or direction.
@@ -100,9 +98,19 @@ impl ShiftSums {
         }
     }
 
-    /// Pairs.
+    /// Pairs, whatever they weigh.
     pub fn n(&self) -> u64 {
         self.n
+    }
+
+    /// Units that the pairs weigh.
+    pub(super) fn weight(&self) -> u64 {
+        self.before.iter().sum()
+    }
+
+    /// The sums of the factual and of the counterfactual scores.
+    pub(super) fn scores(&self) -> (f64, f64) {
+        (self.score.to_f64(), self.score_cf.to_f64())
     }
 
     /// Sums of squared changes by cell, in the order of [`CELLS`](super::counts::CELLS).
@@ -126,130 +134,141 @@ impl ShiftSums {
     }
 }
 
-/// What is summed over the pairs of one direction, or of the total, in the second pass; mergeable.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct DivergenceSums {
-    n: u64,
-    /// C/S, from the first pass; 0 where one of the sums is 0. Sums are multiples of 2^-52, so it is finite.
-    scale: f64,
-    /// S/C.
-    scale_cf: f64,
-    /// Sum of s ln(2s / (s + cS/C)).
-    before: Fixed,
-    /// Sum of c ln(2c / (c + sC/S)).
-    after: Fixed,
+/// The scores of one scope as metrics read them, of everybody or of a replicate in which people have weights.
+#[derive(Debug, Clone)]
+pub struct Shift {
+    /// Pairs, whatever they weigh.
+    pub(super) pairs: f64,
+    /// What the pairs weigh: their number where nobody has a weight.
+    pub(super) n: f64,
+    /// Sum of s.
+    pub(super) score: f64,
+    /// Sum of c.
+    pub(super) score_cf: f64,
+    /// Sum of c - s.
+    pub(super) change: f64,
+    /// Sum of |c - s|.
+    pub(super) absolute: f64,
+    /// Sum of (c - s)^2.
+    pub(super) squared: f64,
+    /// Sum of s ln(s/c) where both are above 0.
+    pub(super) divergence: f64,
+    /// Pairs with s > 0 and c = 0.
+    pub(super) infinite: f64,
+    /// The Jensen-Shannon divergence in nats, where both sums of scores are above 0.
+    pub(super) jensen_shannon: Value,
+    /// Histogram of s.
+    pub(super) before: [f64; SCORE_BINS],
+    /// Histogram of c.
+    pub(super) after: [f64; SCORE_BINS],
 }
 
-impl DivergenceSums {
-    fn new(sums: &ShiftSums) -> Self {
-        let (scale, scale_cf) = score_sums(sums).map_or((0.0, 0.0), |(score, score_cf)| (score_cf / score, score / score_cf));
-        DivergenceSums { n: 0, scale, scale_cf, before: Fixed::ZERO, after: Fixed::ZERO }
-    }
-
-    fn add(&mut self, score: f64, score_cf: f64) {
-        self.n += 1;
-        if self.scale == 0.0 {
-            return;
+impl Shift {
+    /// Both passes over one scope.
+    pub(super) fn of(sums: &ShiftSums, second: &DivergenceSums) -> Self {
+        let mut squared = Fixed::ZERO;
+        sums.squared.iter().for_each(|sum| squared.merge(*sum));
+        let (score, score_cf) = sums.scores();
+        let mut shift = Shift {
+            pairs: sums.n as f64,
+            n: sums.weight() as f64,
+            score,
+            score_cf,
+            change: (sums.score_cf - sums.score).to_f64(),
+            absolute: sums.absolute.to_f64(),
+            squared: squared.to_f64(),
+            divergence: sums.divergence.to_f64(),
+            infinite: sums.infinite as f64,
+            jensen_shannon: Err(Undefined::ZeroScoreSum),
+            before: [0.0; SCORE_BINS],
+            after: [0.0; SCORE_BINS],
+        };
+        if score > 0.0 && score_cf > 0.0 {
+            shift.jensen_shannon = Ok(second.value(sums));
         }
-        if score > NEGLIGIBLE {
-            self.before.add(score * libm::log(2.0 * score / (score + score_cf * self.scale_cf)));
+        for (bins, counts) in [(&mut shift.before, &sums.before), (&mut shift.after, &sums.after)] {
+            bins.iter_mut().zip(counts).for_each(|(bin, &count)| *bin = count as f64);
         }
-        if score_cf > NEGLIGIBLE {
-            self.after.add(score_cf * libm::log(2.0 * score_cf / (score_cf + score * self.scale)));
+        shift
+    }
+
+    /// The same people with every counterfactual score equal to the factual one.
+    pub(super) fn still(&self) -> Self {
+        Shift {
+            score_cf: self.score,
+            change: 0.0,
+            absolute: 0.0,
+            squared: 0.0,
+            divergence: 0.0,
+            infinite: 0.0,
+            jensen_shannon: Ok(0.0),
+            after: self.before,
+            ..self.clone()
         }
-    }
-
-    fn merge(&mut self, other: &DivergenceSums) {
-        self.n += other.n;
-        self.before.merge(other.before);
-        self.after.merge(other.after);
-    }
-}
-
-/// The second pass: the same people once more, now that the sums of all scores are known. Mergeable across batches.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ShiftPass {
-    has_label: bool,
-    groups: usize,
-    directions: Vec<DivergenceSums>,
-    total: DivergenceSums,
-}
-
-impl ShiftPass {
-    pub(super) fn new(groups: usize, has_label: bool, shifts: &[ShiftSums]) -> Self {
-        let mut total = ShiftSums::default();
-        for sums in shifts {
-            total.merge(sums);
-        }
-        let directions = shifts.iter().map(DivergenceSums::new).collect();
-        ShiftPass { has_label, groups, directions, total: DivergenceSums::new(&total) }
-    }
-
-    /// Adds one person with all their counterfactuals, as in the first pass.
-    pub fn add(&mut self, person: &Person, counterfactuals: &[Counterfactual]) {
-        for counterfactual in counterfactuals {
-            if let Some((_, score, score_cf)) = pair(person, counterfactual, self.has_label) {
-                self.directions[person.group * self.groups + counterfactual.to].add(score, score_cf);
-                self.total.add(score, score_cf);
-            }
-        }
-    }
-
-    /// Adds the people of another batch of the same second pass.
-    pub fn merge(&mut self, other: &ShiftPass) {
-        for (mine, theirs) in self.directions.iter_mut().zip(&other.directions) {
-            mine.merge(theirs);
-        }
-        self.total.merge(&other.total);
-    }
-
-    pub(super) fn direction(&self, from: usize, to: usize) -> &DivergenceSums {
-        &self.directions[from * self.groups + to]
-    }
-
-    pub(super) fn total(&self) -> &DivergenceSums {
-        &self.total
     }
 }
 
-/// Both passes of one direction or of the total: what shift metrics read.
-#[derive(Debug, Clone, Copy)]
-pub struct Shift<'a> {
-    /// First pass.
-    pub sums: &'a ShiftSums,
-    /// Second pass.
-    pub divergence: &'a DivergenceSums,
+const SCORE_EDGES: [f64; SCORE_BINS + 1] = edges(0.0, SCORE_BINS as f64);
+const CHANGE_EDGES: [f64; CHANGE_BINS + 1] = edges((CHANGE_BINS / 2) as f64, (CHANGE_BINS / 2) as f64);
+
+/// (i - first) / unit.
+const fn edges<const N: usize>(first: f64, unit: f64) -> [f64; N] {
+    let mut edges = [0.0; N];
+    let mut i = 0;
+    while i < N {
+        edges[i] = (i as f64 - first) / unit;
+        i += 1;
+    }
+    edges
 }
 
 /// Lower edge of a bin of scores, or the upper edge of the one before: i/50.
+///
+/// # Panics
+/// Beyond the last edge, [`SCORE_BINS`].
 pub fn score_edge(i: usize) -> f64 {
-    i as f64 / SCORE_BINS as f64
+    SCORE_EDGES[i]
 }
 
 /// Lower edge of a bin of changes, or the upper edge of the one before: (i - 40)/40.
+///
+/// # Panics
+/// Beyond the last edge, [`CHANGE_BINS`].
 pub fn change_edge(i: usize) -> f64 {
-    (i as f64 - (CHANGE_BINS / 2) as f64) / (CHANGE_BINS / 2) as f64
+    CHANGE_EDGES[i]
 }
 
 /// The last bin whose lower edge is not above the score; the upper end belongs to the last bin.
-fn score_bin(score: f64) -> usize {
-    last_edge((score * SCORE_BINS as f64) as usize, SCORE_BINS, score, score_edge)
+pub(super) fn score_bin(score: f64) -> usize {
+    last_edge((score * SCORE_BINS as f64) as usize, score, &SCORE_EDGES)
 }
 
 fn change_bin(change: f64) -> usize {
-    last_edge(((change + 1.0) * (CHANGE_BINS / 2) as f64) as usize, CHANGE_BINS, change, change_edge)
+    last_edge(((change + 1.0) * (CHANGE_BINS / 2) as f64) as usize, change, &CHANGE_EDGES)
 }
 
 /// Rounding may put the guess one bin away: the edges themselves decide.
-fn last_edge(guess: usize, bins: usize, value: f64, edge: impl Fn(usize) -> f64) -> usize {
-    let guess = guess.min(bins - 1);
-    let up = usize::from(guess + 1 < bins && value >= edge(guess + 1));
-    let down = usize::from(guess > 0 && value < edge(guess));
+fn last_edge<const N: usize>(guess: usize, value: f64, edges: &[f64; N]) -> usize {
+    let guess = guess.min(N - 2);
+    let up = usize::from(guess + 2 < N && value >= edges[guess + 1]);
+    let down = usize::from(guess > 0 && value < edges[guess]);
     guess + up - down
+}
+
+/// s ln(s/c), the term of a pair in the Kullback-Leibler divergence; 0 where either score is 0 or the term adds nothing.
+pub(super) fn kl_term(score: f64, score_cf: f64) -> f64 {
+    if score_cf > 0.0 && score > NEGLIGIBLE { score * log_ratio(score, score_cf) } else { 0.0 }
 }
 
 /// ln(a/b) of positive numbers, also where the quotient overflows.
 fn log_ratio(a: f64, b: f64) -> f64 {
+    // Scores that hardly move are the rule: twice the inverse hyperbolic tangent, whose next term is below 2e-16 of the sum.
+    let x = (a - b) / (a + b);
+    let sq = x * x;
+    if sq < 1.0 / 64.0 {
+        let odd = ((((((sq / 15.0 + 1.0 / 13.0) * sq + 1.0 / 11.0) * sq + 1.0 / 9.0) * sq + 1.0 / 7.0) * sq + 0.2) * sq + 1.0 / 3.0) * sq;
+        return 2.0 * x * (1.0 + odd);
+    }
     let quotient = a / b;
     if quotient.is_finite() { libm::log(quotient) } else { libm::log(a) - libm::log(b) }
 }
@@ -261,7 +280,7 @@ const TABLES: &str = "Towards Counterfactual Group Fairness, eq. 6 and Table 2";
 const ADDED: &str = "an addition of cfaudit, printed beside JSCD because JSCD ignores a common factor of all scores";
 const NO_PAIR: &str = "there is no pair of scores";
 
-const fn metric(id: &'static str, symbol: &'static str, name: &'static str, range: (f64, f64), value: fn(&Shift<'_>) -> Value) -> Metric {
+const fn metric(id: &'static str, symbol: &'static str, name: &'static str, range: (f64, f64), value: fn(&Shift) -> Value) -> Metric {
     Metric {
         id,
         symbol,
@@ -325,7 +344,7 @@ pub const METRICS: &[Metric] = &[
         ..metric("kld_hist", "KLD_hist", "Kullback-Leibler divergence of histograms", (0.0, f64::INFINITY), kld_hist)
     },
     Metric {
-        formula: "sum p ln(p/q) over the shares p, q of 50 equal bins, each with 1/2 added to its count",
+        formula: "sum p ln(p/q) over the shares p, q of 50 equal bins, each with 1/2 added to its count (with weights: half the mean weight)",
         reading: "as kld_hist, but defined also where a bin empties",
         ..metric(
             "kld_hist_smoothed",
@@ -337,97 +356,98 @@ pub const METRICS: &[Metric] = &[
     },
 ];
 
-fn mean(sums: &ShiftSums, sum: Fixed) -> Value {
-    if sums.n == 0 { Err(Undefined::EmptyGroup) } else { Ok(sum.to_f64() / sums.n as f64) }
-}
-
-fn rmscd(shift: &Shift<'_>) -> Value {
-    let mut squared = Fixed::ZERO;
-    shift.sums.squared.iter().for_each(|sum| squared.merge(*sum));
-    mean(shift.sums, squared).map(f64::sqrt)
-}
-
-fn mcd(shift: &Shift<'_>) -> Value {
-    mean(shift.sums, shift.sums.score_cf - shift.sums.score)
-}
-
-fn macd(shift: &Shift<'_>) -> Value {
-    mean(shift.sums, shift.sums.absolute)
-}
-
-fn score_sums(sums: &ShiftSums) -> Result<(f64, f64), Undefined> {
-    let (score, score_cf) = (sums.score.to_f64(), sums.score_cf.to_f64());
-    match sums.n {
-        0 => Err(Undefined::EmptyGroup),
-        _ if score == 0.0 || score_cf == 0.0 => Err(Undefined::ZeroScoreSum),
-        _ => Ok((score, score_cf)),
+/// What the pairs weigh, above 0.
+fn weighs(shift: &Shift) -> Value {
+    match shift.n {
+        0.0 if shift.pairs == 0.0 => Err(Undefined::EmptyGroup),
+        0.0 => Err(Undefined::ZeroWeight),
+        n => Ok(n),
     }
 }
 
-fn kld(shift: &Shift<'_>) -> Value {
-    let (score, score_cf) = score_sums(shift.sums)?;
-    if shift.sums.infinite > 0 {
+fn mean(shift: &Shift, sum: f64) -> Value {
+    weighs(shift).map(|n| sum / n)
+}
+
+fn rmscd(shift: &Shift) -> Value {
+    mean(shift, shift.squared).map(f64::sqrt)
+}
+
+fn mcd(shift: &Shift) -> Value {
+    mean(shift, shift.change)
+}
+
+fn macd(shift: &Shift) -> Value {
+    mean(shift, shift.absolute)
+}
+
+fn score_sums(shift: &Shift) -> Result<(f64, f64), Undefined> {
+    weighs(shift)?;
+    match *shift {
+        Shift { score, score_cf, .. } if score <= 0.0 || score_cf <= 0.0 => Err(Undefined::ZeroScoreSum),
+        Shift { score, score_cf, .. } => Ok((score, score_cf)),
+    }
+}
+
+fn kld(shift: &Shift) -> Value {
+    let (score, score_cf) = score_sums(shift)?;
+    if shift.infinite > 0.0 {
         return Err(Undefined::Infinite);
     }
-    Ok((shift.sums.divergence.to_f64() / score + log_ratio(score_cf, score)).max(0.0))
+    Ok((shift.divergence / score + log_ratio(score_cf, score)).max(0.0))
 }
 
-fn jscd(shift: &Shift<'_>) -> Value {
-    let (score, score_cf) = score_sums(shift.sums)?;
-    debug_assert_eq!(shift.divergence.n, shift.sums.n, "the second pass saw other pairs than the first");
-    let divergence = f64::midpoint(shift.divergence.before.to_f64() / score, shift.divergence.after.to_f64() / score_cf);
-    Ok(divergence.max(0.0).sqrt().min(JSCD_MAX))
+fn jscd(shift: &Shift) -> Value {
+    score_sums(shift)?;
+    shift.jensen_shannon.map(|divergence| divergence.sqrt().min(JSCD_MAX))
 }
+
+/// The metrics that read the two histograms: resampling roughens these, so that replicates lie above the value.
+pub(super) const OF_HISTOGRAMS: [&str; 3] = ["jsd_hist", "kld_hist", "kld_hist_smoothed"];
 
 /// Σ p ln(p/q) over bins with p > 0, in order of the bins.
 fn bin_divergence(bins: impl Iterator<Item = (f64, f64)>) -> f64 {
     bins.filter(|(p, _)| *p > 0.0).map(|(p, q)| p * libm::log(p / q)).sum::<f64>().max(0.0)
 }
 
-fn jsd_hist(shift: &Shift<'_>) -> Value {
-    let ShiftSums { n, before, after, .. } = shift.sums;
-    if *n == 0 {
-        return Err(Undefined::EmptyGroup);
-    }
-    let n = *n as f64;
-    let to_middle = |from: &[u64], to: &[u64]| {
-        bin_divergence(from.iter().zip(to).map(|(&p, &q)| (p as f64 / n, f64::midpoint(p as f64 / n, q as f64 / n))))
-    };
-    let nats = f64::midpoint(to_middle(before, after), to_middle(after, before));
-    Ok((nats / std::f64::consts::LN_2).min(1.0))
+fn bins(shift: &Shift) -> Result<impl Iterator<Item = (f64, f64)>, Undefined> {
+    weighs(shift).map(|_| shift.before.into_iter().zip(shift.after))
 }
 
-fn kld_hist(shift: &Shift<'_>) -> Value {
-    let ShiftSums { n, before, after, .. } = shift.sums;
-    if *n == 0 {
-        return Err(Undefined::EmptyGroup);
-    }
-    if before.iter().zip(after).any(|(&p, &q)| p > 0 && q == 0) {
+fn jsd_hist(shift: &Shift) -> Value {
+    let n = shift.n;
+    let before = bin_divergence(bins(shift)?.map(|(p, q)| (p / n, f64::midpoint(p, q) / n)));
+    let after = bin_divergence(bins(shift)?.map(|(p, q)| (q / n, f64::midpoint(p, q) / n)));
+    Ok((f64::midpoint(before, after) / std::f64::consts::LN_2).min(1.0))
+}
+
+fn kld_hist(shift: &Shift) -> Value {
+    let n = shift.n;
+    if bins(shift)?.any(|(before, after)| before > 0.0 && after == 0.0) {
         return Err(Undefined::Infinite);
     }
-    Ok(bin_divergence(before.iter().zip(after).map(|(&p, &q)| (p as f64 / *n as f64, q as f64 / *n as f64))))
+    Ok(bin_divergence(bins(shift)?.map(|(before, after)| (before / n, after / n))))
 }
 
-fn kld_hist_smoothed(shift: &Shift<'_>) -> Value {
-    let ShiftSums { n, before, after, .. } = shift.sums;
-    if *n == 0 {
-        return Err(Undefined::EmptyGroup);
-    }
-    let n = *n as f64 + SCORE_BINS as f64 / 2.0;
-    Ok(bin_divergence(before.iter().zip(after).map(|(&p, &q)| ((p as f64 + 0.5) / n, (q as f64 + 0.5) / n))))
+fn kld_hist_smoothed(shift: &Shift) -> Value {
+    // Half of what one of them weighs on average: another unit of the weights changes nothing.
+    let half = 0.5 * (weighs(shift)? / shift.pairs);
+    let n = shift.n + SCORE_BINS as f64 * half;
+    Ok(bin_divergence(bins(shift)?.map(|(before, after)| ((before + half) / n, (after + half) / n))))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CHANGE_BINS, DivergenceSums, METRICS, SCORE_BINS, Shift, ShiftSums, change_bin, change_edge, score_bin, score_edge};
+    use super::{CHANGE_BINS, METRICS, SCORE_BINS, Shift, ShiftSums, change_bin, change_edge, log_ratio, score_bin, score_edge};
+    use crate::metric::divergence::DivergenceSums;
     use crate::metric::{Reads, Undefined, Value};
 
     fn values(pairs: &[(f64, f64)]) -> Vec<Value> {
         let mut sums = ShiftSums::default();
-        pairs.iter().for_each(|&(s, c)| sums.add(0, s, c));
+        pairs.iter().for_each(|&(s, c)| sums.add(0, s, c, 1));
         let mut divergence = DivergenceSums::new(&sums);
-        pairs.iter().for_each(|&(s, c)| divergence.add(s, c));
-        let shift = Shift { sums: &sums, divergence: &divergence };
+        pairs.iter().for_each(|&(s, c)| divergence.add(s, c, 1));
+        let shift = Shift::of(&sums, &divergence);
         let value = |reads: &Reads| if let Reads::Shift(value) = reads { value(&shift) } else { unreachable!() };
         METRICS.iter().map(|metric| value(&metric.reads)).collect()
     }
@@ -464,6 +484,15 @@ mod tests {
     #[test]
     fn what_does_not_move_is_at_distance_zero() {
         assert_eq!(values(&[(0.1, 0.1), (0.7, 0.7), (0.0, 0.0), (1.0, 1.0)])[..7], [Ok(0.0); 7]);
+    }
+
+    #[test]
+    fn both_formulas_of_the_logarithm_agree() {
+        for i in 1..2000 {
+            let (a, b) = (f64::from(i) / 2000.0, 0.3);
+            let (found, expected) = (log_ratio(a, b), libm::log(a) - libm::log(b));
+            assert!((found - expected).abs() < 1e-15 * expected.abs().max(1.0), "{a}: {found} instead of {expected}");
+        }
     }
 
     #[test]

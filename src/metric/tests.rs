@@ -1,12 +1,19 @@
 //! What no single file can show: the catalog is sound, evidence has its properties, impaired groups follow the published table.
 
 mod oracle;
+mod weights;
 
 use std::collections::BTreeSet;
 
 use super::counts::{Confusion, Counterfactual, CounterfactualCounts, Eccm, FactualCounts, Person};
-use super::measure::{Favourable, Measured, SMALL_DENOMINATOR, SMALL_GROUP, Scope, Settings, measure_counterfactual, measure_factual};
+use super::divergence::DivergenceSums;
+use super::measure::{Favourable, Measured, SMALL_DENOMINATOR, SMALL_GROUP, Settings, measure_factual};
+use super::patterns::AnySwitch;
+use super::placebo::{Band, Placebo, Repeat};
+use super::redraw::{Pairs, Redraw, ShiftEvidence};
+use super::scope::Scope;
 use super::shift::{Shift, ShiftSums};
+use super::switches::measure_counterfactual;
 use super::{Family, Impaired, Reads, Undefined, catalog, find, nearest};
 use crate::num::seed::Stream;
 use crate::param::{Count, Level, Seed};
@@ -53,7 +60,7 @@ fn people(groups: usize, per_target: usize, n: usize) -> People {
                     cfs.push(Counterfactual { to, predicted: score_cf.map(|s| s >= 0.5), score: score_cf });
                 }
             }
-            (Person { group, label, predicted: score.map(|s| s >= 0.5), score }, cfs)
+            (Person { group, label, predicted: score.map(|s| s >= 0.5), score, weight: 1 }, cfs)
         })
         .collect()
 }
@@ -75,15 +82,28 @@ fn gather(people: &People, groups: usize, has_label: bool, parts: usize, setting
     let mut all = (factual.pop().unwrap(), counts.pop().unwrap());
     factual.iter().rev().for_each(|part| all.0.merge(part));
     counts.iter().rev().for_each(|part| all.1.merge(part));
-    let mut passes = vec![all.1.second_pass(); parts];
+    let mut measured = measure_factual(&all.0, settings);
+    measured.extend(measure_counterfactual(&all.1, Some(&second(people, &all.1, parts, settings)), None, settings));
+    Gathered { factual: all.0, counts: all.1, measured }
+}
+
+/// The second pass over people in `parts` batches, merged last first, with intervals where settings ask for them.
+fn second(people: &People, counts: &CounterfactualCounts, parts: usize, settings: &Settings) -> ShiftEvidence {
+    let mut passes = vec![counts.second_pass(); parts];
+    let mut pairs = vec![Pairs::new(counts); parts];
     for (i, (person, cfs)) in people.iter().enumerate() {
         passes[(i / 7) % parts].add(person, cfs);
+        pairs[i * i % parts].add(i as u64, person, cfs);
     }
-    let mut second = passes.pop().unwrap();
+    let (mut second, mut all) = (passes.pop().unwrap(), pairs.pop().unwrap());
     passes.iter().rev().for_each(|part| second.merge(part));
-    let mut measured = measure_factual(&all.0, settings);
-    measured.extend(measure_counterfactual(&all.1, &second, settings));
-    Gathered { factual: all.0, counts: all.1, measured }
+    pairs.into_iter().rev().for_each(|part| all.merge(part));
+    assert_eq!(second, all.second_pass(counts));
+    let intervals = settings.level.map(|level| {
+        let redraw = Redraw::of_people(&all, &second, settings.samples, settings.seed);
+        redraw.intervals(&(0..redraw.n_tiles()).map(|number| redraw.tile(number)).collect::<Vec<_>>(), counts, level)
+    });
+    ShiftEvidence { second, intervals }
 }
 
 #[test]
@@ -101,13 +121,13 @@ fn the_catalog_is_sound() {
         let fits = match metric.reads {
             Reads::Rate(_) | Reads::Score(_) => metric.family == Family::Performance,
             Reads::RateDifference(_) | Reads::RateRatio(_) | Reads::FavourableRatio | Reads::Pair(_) => metric.family == Family::Group,
-            Reads::SwitchRate(_) | Reads::SwitchScore(_) => matches!(metric.family, Family::Ccm | Family::Eccm),
+            Reads::SwitchRate(_) | Reads::SwitchScore(_) | Reads::AnySwitch(_) => matches!(metric.family, Family::Ccm | Family::Eccm),
             Reads::Shift(_) => metric.family == Family::Shift,
         };
         assert!(fits, "{id} reads evidence of another family");
         assert!(!matches!(metric.impaired, Impaired::Switch { .. }) || metric.ideal.is_some(), "{id}");
     }
-    assert_eq!(ids.len(), 14 + 37 + 10 + 8 + 8);
+    assert_eq!(ids.len(), 14 + 37 + 13 + 8 + 8);
     let codes: BTreeSet<&str> = Undefined::ALL.iter().map(|reason| reason.code()).collect();
     assert_eq!(codes.len(), Undefined::ALL.len());
     assert!(Undefined::ALL.iter().all(|reason| reason.meaning().ends_with('.')));
@@ -125,9 +145,8 @@ fn ids_are_found_and_misspelt_ones_suggested() {
 
 #[test]
 fn empty_counts_are_undefined_and_never_nan() {
-    let (none, sums) = (Confusion::default(), ShiftSums::default());
-    let counts = CounterfactualCounts::new(2, true);
-    let second = counts.second_pass();
+    let none = Confusion::default();
+    let shift_of_none = Shift::of(&ShiftSums::default(), &DivergenceSums::new(&ShiftSums::default()));
     for metric in catalog() {
         let value = match metric.reads {
             Reads::Rate(rate) => rate(&none).value(),
@@ -135,7 +154,8 @@ fn empty_counts_are_undefined_and_never_nan() {
             Reads::Pair(of) => of(&none, &none),
             Reads::SwitchRate(rate) => rate(&Eccm::default()).value(),
             Reads::SwitchScore(score) => score(&Eccm::default()),
-            Reads::Shift(shift) => shift(&Shift { sums: &sums, divergence: second.total() }),
+            Reads::AnySwitch(rate) => rate(&AnySwitch::default()).value(),
+            Reads::Shift(value) => value(&shift_of_none),
             Reads::RateDifference(_) | Reads::RateRatio(_) | Reads::FavourableRatio => continue,
         };
         assert_eq!(value, Err(Undefined::EmptyGroup), "{}", metric.id);
@@ -269,6 +289,108 @@ fn rates_of_repeated_people_are_bootstrapped() {
     assert_eq!(method(3, 1, Scope::Direction(2, 0)), "wilson");
     assert_eq!(method(2, 2, Scope::Direction(0, 1)), "bootstrap");
     assert_eq!(method(2, 2, Scope::Difference(0, 1)), "bootstrap");
+    assert_eq!(method(3, 1, Scope::OneToRest(1)), "bootstrap");
+    assert_eq!(method(3, 1, Scope::RestToOne(1)), "wilson");
+    let measured = gather(&people(3, 2, 500), 3, true, 1, &settings()).measured;
+    assert_eq!(one(&measured, "sr_any", Scope::Total).interval.unwrap().method.as_str(), "wilson");
+    assert_eq!(one(&measured, "jscd", Scope::Total).interval.unwrap().method.as_str(), "poisson-bootstrap");
+}
+
+/// What each scope is made of, with three groups and one counterfactual in each of the others.
+#[test]
+fn the_rest_is_the_other_directions_together() {
+    let gathered = gather(&people(3, 1, 1500), 3, true, 1, &settings());
+    let (all, spreads) = (&gathered.measured, gathered.counts.spreads());
+    let cells = |from, to| spreads.direction(from, to).eccm().0;
+    let sum = |x: [u64; 8], y: [u64; 8]| std::array::from_fn::<u64, 8, _>(|i| x[i] + y[i]);
+    assert_eq!(spreads.one_to_rest(0).unwrap().eccm().0, sum(cells(0, 1), cells(0, 2)));
+    assert_eq!(spreads.rest_to_one(0).unwrap().eccm().0, sum(cells(1, 0), cells(2, 0)));
+    for (scope, places) in [(Scope::OneToRest(1), [(1, 0), (1, 2)]), (Scope::RestToOne(1), [(0, 1), (2, 1)])] {
+        let n = |id: &str, scope| one(all, id, scope).denominator.unwrap();
+        assert_eq!(n("sr", scope), places.iter().map(|&(a, b)| n("sr", Scope::Direction(a, b))).sum::<u64>());
+        // The mean change of the pairs together is that of the directions, weighted by their pairs.
+        let (mut change, mut pairs) = (0.0, 0.0);
+        for (a, b) in places {
+            let shift = gathered.counts.shift(a, b).n() as f64;
+            change += shift * one(all, "mcd", Scope::Direction(a, b)).value.unwrap();
+            pairs += shift;
+        }
+        assert!((one(all, "mcd", scope).value.unwrap() - change / pairs).abs() < 1e-12);
+        assert!(one(all, "rmscd", scope).interval.is_some());
+    }
+    let people_of = |scope| one(all, "sr", scope).n_rows;
+    assert_eq!((0..3).map(|group| people_of(Scope::OneToRest(group))).sum::<u64>(), people_of(Scope::Total));
+    // Two groups have no rest but the other.
+    let two = gather(&people(2, 3, 300), 2, true, 1, &settings()).measured;
+    assert!(two.iter().all(|m| !matches!(m.scope, Scope::OneToRest(_) | Scope::RestToOne(_)) && !m.metric.id.ends_with("_any")));
+}
+
+#[test]
+fn a_person_switches_once() {
+    let mut counts = CounterfactualCounts::new(3, true);
+    let score = |yes| Some(if yes { 0.9 } else { 0.1 });
+    let person = |group, yes| Person { group, label: Some(true), predicted: Some(yes), score: score(yes), weight: 1 };
+    let moved = |to, yes| Counterfactual { to, predicted: Some(yes), score: score(yes) };
+    counts.add(&person(0, true), &[moved(1, false), moved(2, false)]);
+    counts.add(&person(0, true), &[moved(1, true), moved(2, false)]);
+    counts.add(&person(0, true), &[moved(1, true), moved(2, true)]);
+    counts.add(&person(0, false), &[moved(1, false)]);
+    counts.add(&person(1, false), &[moved(0, true), moved(2, true)]);
+    // Nobody knows what became of these two.
+    counts.add(&person(1, false), &[Counterfactual { to: 0, predicted: None, score: None }]);
+    counts.add(&Person { label: None, ..person(2, true) }, &[moved(0, false)]);
+    let measured = measure_counterfactual(&counts, None, None, &settings());
+    let rate = |id: &str, scope| {
+        let m = one(&measured, id, scope);
+        (m.numerator.unwrap(), m.denominator.unwrap())
+    };
+    assert_eq!(rate("sr_any", Scope::OneToRest(0)), (2, 4));
+    assert_eq!(rate("nsr_any", Scope::OneToRest(0)), (2, 3));
+    assert_eq!(rate("psr_any", Scope::OneToRest(0)), (0, 1));
+    assert_eq!(rate("sr_any", Scope::Total), (3, 5));
+    assert_eq!(rate("psr_any", Scope::Total), (1, 2));
+    assert_eq!(one(&measured, "nsr_any", Scope::OneToRest(1)).value, Err(Undefined::NoPredictedPositive));
+    assert_eq!(one(&measured, "sr_any", Scope::OneToRest(2)).value, Err(Undefined::EmptyGroup));
+    assert_eq!(one(&measured, "sr", Scope::OneToRest(0)).denominator, Some(7));
+}
+
+const COUNTERFACTUAL: [Family; 3] = [Family::Ccm, Family::Eccm, Family::Shift];
+
+/// Where nothing switches every metric has its ideal value, but for those that divide what switches.
+#[test]
+fn a_set_without_noise_has_the_band_of_what_stands_still() {
+    for groups in [2, 3] {
+        let people = people(groups, 1, 600);
+        let gathered = gather(&people, groups, true, 1, &settings());
+        let evidence = second(&people, &gathered.counts, 1, &settings());
+        let repeats = Count::new(20).unwrap();
+        let measured = measure_counterfactual(&gathered.counts, Some(&evidence), Some(&Placebo::Still(repeats)), &settings());
+        assert_eq!(measured.len(), gathered.measured.iter().filter(|m| COUNTERFACTUAL.contains(&m.metric.family)).count());
+        for m in &measured {
+            let undefined = m.metric.ideal.is_none() || m.metric.id == "p2nr";
+            let expected = m.ideal.filter(|_| !undefined).map(|ideal| (ideal, ideal));
+            assert_eq!(m.placebo, Some(Band { ends: expected, repeats: 20 }), "{} in {:?}", m.metric.id, m.scope);
+        }
+        assert!(gathered.measured.iter().all(|m| m.placebo.is_none()));
+    }
+}
+
+#[test]
+fn a_fitted_set_has_the_band_of_its_repeats() {
+    let (groups, few) = (3, Settings { samples: Count::new(20).unwrap(), ..settings() });
+    let of: Vec<People> = [500, 501, 502].map(|n| people(groups, 1, n)).to_vec();
+    let gathered: Vec<Gathered> = of.iter().map(|people| gather(people, groups, true, 1, &few)).collect();
+    let seconds: Vec<ShiftEvidence> = of.iter().zip(&gathered).map(|(people, g)| second(people, &g.counts, 1, &few)).collect();
+    let repeats = [1, 2].map(|r| Repeat { counts: gathered[r].counts.clone(), second: Some(seconds[r].second.clone()) });
+    let measured = measure_counterfactual(&gathered[0].counts, Some(&seconds[0]), Some(&Placebo::Repeats(repeats.to_vec())), &few);
+    for m in &measured {
+        let [x, y] = [1, 2].map(|r| one(&gathered[r].measured, m.metric.id, m.scope).value.ok());
+        let ends = match (x, y) {
+            (Some(x), Some(y)) => Some((x.min(y), x.max(y))),
+            (x, y) => x.or(y).map(|value| (value, value)),
+        };
+        assert_eq!(m.placebo, Some(Band { ends, repeats: 2 }), "{} in {:?}", m.metric.id, m.scope);
+    }
 }
 
 /// Several copies of every counterfactual are no new people: the interval must be that of one copy.
@@ -305,7 +427,7 @@ fn impaired_groups_follow_the_published_table() {
     let mut counts = CounterfactualCounts::new(2, true);
     for (group, cells) in directions.into_iter().enumerate() {
         for (code, n) in cells.into_iter().enumerate() {
-            let person = Person { group, label: Some(code & 4 != 0), predicted: Some(code & 2 != 0), score: None };
+            let person = Person { group, label: Some(code & 4 != 0), predicted: Some(code & 2 != 0), score: None, weight: 1 };
             let counterfactual = Counterfactual { to: 1 - group, predicted: Some(code & 1 != 0), score: None };
             (0..n).for_each(|_| counts.add(&person, &[counterfactual]));
         }
@@ -330,7 +452,7 @@ fn impaired_groups_follow_the_published_table() {
         ("p2nr", None, None),
     ];
     for (favourable, column) in [(Favourable::Positive, 0), (Favourable::Negative, 1)] {
-        let measured = measure_counterfactual(&counts, &counts.second_pass(), &Settings { favourable, ..settings() });
+        let measured = measure_counterfactual(&counts, None, None, &Settings { favourable, ..settings() });
         for (id, positive, negative) in table {
             let expected = [positive, negative][column];
             assert_eq!(one(&measured, id, Scope::Direction(0, 1)).impaired, expected, "{id} {favourable:?}");

@@ -70,7 +70,11 @@ mod tests {
             min_group_size: count(1),
             min_denominator: count(1),
         };
-        let measured = |first, second| measure_factual(&FactualCounts { has_label: true, groups: vec![first, second] }, &settings);
+        let measured = |first, second| {
+            let mut counts = FactualCounts::new(0, true);
+            counts.groups = vec![first, second];
+            measure_factual(&counts, &settings)
+        };
         let (there, back) = (measured(a, b), measured(b, a));
         assert_eq!(there.len(), catalog().filter(|m| m.family == Family::Group).count());
         for (x, y) in there.iter().zip(&back) {

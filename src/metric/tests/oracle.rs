@@ -1,7 +1,6 @@
 //! Published figures, and values that other programs computed from real and from awkward data.
 //!
-//! Left for later, so not compared here: one_vs_rest, worst_case, one_to_rest, rest_to_one, any_switch, Clarify's metrics, intervals of
-//! score metrics, several classes.
+//! Left for later, so not compared here: one_vs_rest, worst_case, Clarify's metrics, several classes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,10 +11,11 @@ use arrow::datatypes::{DataType, Float64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Map, Value as Json};
 
-use super::{Gathered, People, gather, one, settings};
+use super::{People, gather, one, settings};
 use crate::metric::counts::{CELLS, Confusion, Counterfactual, Eccm, Person};
-use crate::metric::interval::{percentile, resample};
-use crate::metric::measure::{Favourable, Measured, Scope, Settings};
+use crate::metric::interval::{Method, percentile, resample};
+use crate::metric::measure::{Favourable, Measured, Settings};
+use crate::metric::scope::Scope;
 use crate::metric::{Family, Reads, catalog};
 use crate::num::seed::Stream;
 use crate::param::Count;
@@ -161,7 +161,7 @@ fn published_matrices() {
         let mut people = People::new();
         for (group, name) in groups.iter().enumerate() {
             for cell in &CELLS {
-                let person = Person { group, label: Some(cell.label), predicted: Some(cell.predicted), score: None };
+                let person = Person { group, label: Some(cell.label), predicted: Some(cell.predicted), score: None, weight: 1 };
                 let moved = Counterfactual { to: 1 - group, predicted: Some(cell.predicted_cf), score: None };
                 for _ in 0..case["cells"][name.as_str()][cell.name].as_u64().unwrap() {
                     people.push((person, vec![moved]));
@@ -239,7 +239,7 @@ fn published_matrices() {
     assert_eq!((cases, exact, figures), (17, 17 * 3 * 31, 379 + 222 + 60));
 }
 
-fn dataset(folder: &Path, model: &str, attribute: &str, order: &[String]) -> Gathered {
+fn dataset(folder: &Path, model: &str, attribute: &str, order: &[String]) -> People {
     let factual = parquet(folder.join(format!("scores_{model}.parquet")));
     let moved = folder.join(format!("cf_{attribute}_{model}.parquet"));
     let group = |text: &Option<String>| order.iter().position(|name| Some(name) == text.as_ref()).unwrap();
@@ -247,7 +247,7 @@ fn dataset(folder: &Path, model: &str, attribute: &str, order: &[String]) -> Gat
     for (i, row) in factual.numbers["row_id"].iter().enumerate() {
         let score = factual.numbers["score"][i];
         let label = factual.numbers["y"][i].map(|y| y == 1.0);
-        let person = Person { group: group(&factual.texts[attribute][i]), label, predicted: score.map(|s| s >= 0.5), score };
+        let person = Person { group: group(&factual.texts[attribute][i]), label, predicted: score.map(|s| s >= 0.5), score, weight: 1 };
         people.insert(row.unwrap() as u64, (person, Vec::new()));
     }
     if moved.exists() {
@@ -259,8 +259,7 @@ fn dataset(folder: &Path, model: &str, attribute: &str, order: &[String]) -> Gat
             cfs.push(Counterfactual { to: group(&moved.texts["target"][i]), predicted: score.map(|s| s >= 0.5), score });
         }
     }
-    let people: People = people.into_values().collect();
-    gather(&people, order.len(), true, 3, &Settings { samples: Count::new(200).unwrap(), ..settings() })
+    people.into_values().collect()
 }
 
 fn check_dataset(name: &str) {
@@ -272,8 +271,9 @@ fn check_dataset(name: &str) {
             let mut order: Vec<String> = object(&classic["groups"]).keys().cloned().collect();
             order.sort();
             let place = |group: &Json| order.iter().position(|name| name == group.as_str().unwrap()).unwrap();
-            let found = dataset(&folder, model, attribute, &order);
-            let (mut compared, all) = (0, &found.measured);
+            let people = dataset(&folder, model, attribute, &order);
+            let found = gather(&people, order.len(), true, 3, &Settings { samples: Count::new(200).unwrap(), ..settings() });
+            let (mut compared, mut rests, all) = (0, 0, &found.measured);
             for (group, values) in object(&classic["groups"]) {
                 let group = place(&Json::from(group.as_str()));
                 check_confusion(&found.factual.confusion(group), values);
@@ -307,6 +307,24 @@ fn check_dataset(name: &str) {
                 compared += check_values(all, Scope::Total, &counterfactual["total"]["ccm"], order.len() == 2);
                 compared += check_values(all, Scope::Total, &counterfactual["total"]["scores"], false);
             }
+            for (scope, blocks) in [("one_to_rest", &counterfactual["one_to_rest"]), ("rest_to_one", &counterfactual["rest_to_one"])] {
+                for (group, values) in blocks.as_object().into_iter().flatten() {
+                    let group = place(&Json::from(group.as_str()));
+                    let one_to_rest = scope == "one_to_rest";
+                    let scope = if one_to_rest { Scope::OneToRest(group) } else { Scope::RestToOne(group) };
+                    // People moved to several groups repeat.
+                    compared += check_values(all, scope, &values["ccm"], !one_to_rest);
+                    compared += check_values(all, scope, &values["scores"], false);
+                    if one_to_rest {
+                        let any = &values["any_switch"];
+                        assert_eq!(Some(one(all, "sr_any", scope).n_rows), any["n_rows"].as_u64());
+                        for name in ["SR_any", "PSR_any", "NSR_any"] {
+                            near(one(all, &id(name), scope), &any[name], 1e-12);
+                            rests += 1;
+                        }
+                    }
+                }
+            }
             for pair in counterfactual["parity"].as_array().into_iter().flatten() {
                 let (a, b) = pair["a"].as_str().unwrap().split_once(" -> ").unwrap();
                 let scope = Scope::Difference(place(&Json::from(a)), place(&Json::from(b)));
@@ -316,6 +334,7 @@ fn check_dataset(name: &str) {
                 }
             }
             assert!(compared > 80, "{name} {model} {attribute}: {compared} values compared");
+            assert_eq!(rests, if order.len() > 2 && counterfactual.is_object() { 3 * order.len() } else { 0 });
         }
     }
 }
@@ -348,7 +367,7 @@ fn awkward_data() {
                 let label = rows.numbers["y"][i].map(|y| y == 1.0);
                 let to = (group + 1) % order.len();
                 let moved = Counterfactual { to, predicted: score_cf.map(predict), score: score_cf };
-                people.push((Person { group, label, predicted: score.map(predict), score }, vec![moved]));
+                people.push((Person { group, label, predicted: score.map(predict), score, weight: 1 }, vec![moved]));
             }
             let found = gather(&people, order.len(), true, 2, &settings());
             let mut check = |scopes: [Scope; 2], c: Confusion, e: Eccm, expected: &Json| {
@@ -424,7 +443,7 @@ fn bootstrap_of_counts() {
                     _ => unreachable!(),
                 }
             };
-            let Ok((found, _)) = percentile(worlds.iter().map(value), 0.95) else {
+            let Ok((found, _)) = percentile(worlds.iter().map(value), 0.95, Method::Bootstrap) else {
                 assert_eq!(expected["ci95"][0], expected["ci95"][1]);
                 boundaries += 1;
                 continue;
@@ -437,4 +456,33 @@ fn bootstrap_of_counts() {
         }
     }
     assert_eq!((compared, boundaries), (4 * 5 - 1, 1));
+}
+
+/// Percentile intervals of score metrics from 20,000 replicates with Poisson weights, against as many of ours.
+#[test]
+fn bootstrap_of_scores() {
+    let Some(folder) = metrics_folder() else { return };
+    let reference = json(folder.join("bootstrap_reference.json"));
+    let order = ["Female".to_owned(), "Male".to_owned()];
+    let people = dataset(&folder.join("german"), "lgbm", "sex", &order);
+    let settings = Settings { families: vec![Family::Shift], samples: Count::new(20_000).unwrap(), ..settings() };
+    let found = gather(&people, 2, true, 1, &settings).measured;
+    let mut compared = 0;
+    for case in reference["score_metrics"].as_array().unwrap() {
+        assert_eq!((case["dataset"].as_str(), case["model"].as_str()), (Some("german"), Some("lgbm")));
+        let from = order.iter().position(|group| Some(group.as_str()) == case["source"].as_str()).unwrap();
+        for (name, point) in object(&case["point"]) {
+            let m = one(&found, &id(name), Scope::Direction(from, 1 - from));
+            near(m, point, tolerance(name));
+            let (interval, expected) = (m.interval.unwrap(), &case["ci95"]["poisson"][name]);
+            let [lo, hi] = [0, 1].map(|i| expected[i].as_f64().unwrap());
+            // An end of a normal distribution has the error sqrt(q (1 - q) / R) / density = 2.67 sd / sqrt(R), here in both runs.
+            let error = 2.67 * (hi - lo) / 3.92 / 20_000_f64.sqrt() * 2_f64.sqrt();
+            for (found, expected) in [(interval.lo, lo), (interval.hi, hi)] {
+                assert!((found - expected).abs() < 5.0 * error, "{name} of {from}: {found} instead of {expected} +- {error}");
+                compared += 1;
+            }
+        }
+    }
+    assert_eq!(compared, 8);
 }

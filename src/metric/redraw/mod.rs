@@ -1,0 +1,165 @@
+//! How sure are score metrics? Intervals from a bootstrap of people in which everybody weighs Poisson(1) in every replicate.
+//!
+//! Source: Chamandy et al. 2012, see [`poisson`](crate::num::poisson). A person has one weight for all their counterfactuals, whatever the
+//! direction, so that totals and differences are drawn with the people behind them. Where people have weights of their own, they count
+//! so often times their weight. Percentiles as in [`interval`](super::interval).
+//!
+//! - Up to [`PEOPLE_AT_MOST`] people ([`Pairs`]): the weight of a person follows from `row_key` and replicate. Every replicate is computed
+//!   exactly: sums are weighted sums, the Jensen-Shannon divergence follows its expansion where that is as good as exact, else it is
+//!   summed anew (see [`divergence`](super::divergence)).
+//! - Beyond ([`Blocks`]): people fall into [`BLOCKS`] blocks by the hash of `row_key`; 200 replicates draw blocks. A replicate whose ratio of
+//!   score sums lies beyond the expansion has no Jensen-Shannon distance and counts as undefined.
+//!
+//! Everything that is weighted is first rounded to whole multiples of a power of two, so small that all sums of a scope fit 53 bits: adding
+//! them is exact, and no order or partition of people changes a bit. What is lost is below 2^-30 of the largest term.
+//!
+//! Coverage of 95 % intervals, simulated (see the tests): of 30 people RMSCD 86.6 %, MCD 92.6 %, JSCD 89.5 %; of 300 people 93.5 %, 94.0 %
+//! and 93.8 %. Percentiles are short where people are few and terms skew, as those of any bootstrap.
+//!
+//! Choice: resampling roughens a histogram, so replicates of a divergence of histograms lie above the value, often all of them, as the value
+//! itself lies above that of all people there could be. Their percentiles are moved so that the mean of the replicates is the value, and
+//! cut at 0. They tell what other samples of this size would give, not how far the histograms of everybody are apart: they hold the mean of
+//! such samples in 96 % of the cases with 30 people and in 99 % with 300 (JSD_hist; the smoothed divergence 99 % in both).
+//!
+//! Cost in a build with debug checks, two groups, 2000 replicates: 0.4 s of one processor for 16,281 people, 6 s for 200,000; with blocks 2 s
+//! for ten million people. Memory: 32 bytes a pair, or two kilobytes a block and direction.
+
+mod tile;
+mod units;
+
+use serde::{Deserialize, Serialize};
+
+use super::counts::CounterfactualCounts;
+use super::divergence::ShiftPass;
+use super::interval::{Boundary, Interval, Method, percentile};
+use super::scope::{Places, Scope};
+use super::shift::{METRICS, OF_HISTOGRAMS, Shift};
+use super::{Reads, Value, difference};
+use crate::param::{Count, Level, Seed};
+pub use tile::Tile;
+pub use units::{Blocks, Pairs};
+
+/// The most people whose replicates are computed one by one.
+pub const PEOPLE_AT_MOST: u64 = 200_000;
+
+/// Blocks of people beyond.
+pub const BLOCKS: usize = 200;
+
+/// Replicates of blocks.
+const BLOCK_REPLICATES: usize = 200;
+
+/// The second pass over the scores of one model, set and attribute, and the intervals where they are wanted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ShiftEvidence {
+    /// The second pass.
+    pub second: ShiftPass,
+    /// The intervals.
+    pub intervals: Option<ShiftIntervals>,
+}
+
+/// The interval of every score metric in every scope.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ShiftIntervals {
+    replicates: u64,
+    /// Ascending by scope and metric.
+    found: Vec<(Scope, String, Found)>,
+}
+
+/// An interval with the number of replicates that have no value, or why there is none.
+pub(super) type Found = Result<(Interval, usize), Boundary>;
+
+impl ShiftIntervals {
+    /// Number of replicates.
+    pub(super) fn replicates(&self) -> u64 {
+        self.replicates
+    }
+
+    /// The interval of a metric; none where it was not drawn.
+    pub(super) fn get(&self, scope: Scope, metric: &str) -> Option<Found> {
+        let at = self.found.binary_search_by(|(s, m, _)| (*s, m.as_str()).cmp(&(scope, metric))).ok()?;
+        Some(self.found[at].2)
+    }
+}
+
+/// What is drawn.
+#[derive(Debug, Clone, Copy)]
+enum Drawn<'a> {
+    People(&'a Pairs),
+    Blocks(&'a Blocks),
+}
+
+/// A bootstrap ready to be computed, a tile of replicates at a time, in any order and on any thread.
+#[derive(Debug)]
+pub struct Redraw<'a> {
+    drawn: Drawn<'a>,
+    second: &'a ShiftPass,
+    places: Places,
+    seed: Seed,
+    replicates: usize,
+    quanta: tile::Quanta,
+}
+
+impl<'a> Redraw<'a> {
+    /// Draws people. `second` is the second pass over the same pairs.
+    pub fn of_people(pairs: &'a Pairs, second: &'a ShiftPass, samples: Count, seed: Seed) -> Self {
+        Self::new(Drawn::People(pairs), second, usize::try_from(samples.get()).unwrap_or(usize::MAX), seed)
+    }
+
+    /// Draws blocks of people. `second` is the second pass of these blocks.
+    pub fn of_blocks(blocks: &'a Blocks, second: &'a ShiftPass, seed: Seed) -> Self {
+        Self::new(Drawn::Blocks(blocks), second, BLOCK_REPLICATES, seed)
+    }
+
+    fn new(drawn: Drawn<'a>, second: &'a ShiftPass, replicates: usize, seed: Seed) -> Self {
+        let quanta = tile::Quanta::of(drawn, second);
+        Redraw { drawn, second, places: second.places(), seed, replicates, quanta }
+    }
+
+    /// Number of tiles.
+    pub fn n_tiles(&self) -> usize {
+        self.replicates.div_ceil(tile::TILE)
+    }
+
+    /// The intervals at a level from all tiles in order. `counts` is the first pass over the same people.
+    pub fn intervals(&self, tiles: &[Tile], counts: &CounterfactualCounts, level: Level) -> ShiftIntervals {
+        let sums = counts.shift_places();
+        let shifts: Vec<Shift> = sums.iter().enumerate().map(|(place, sums)| Shift::of(sums, self.second.at(place))).collect();
+        let mut found = Vec::new();
+        for (m, metric) in METRICS.iter().enumerate() {
+            let Reads::Shift(value) = metric.reads else { continue };
+            let centred = OF_HISTOGRAMS.contains(&metric.id);
+            let method = match self.drawn {
+                Drawn::People(_) => Method::Poisson { centred },
+                Drawn::Blocks(_) => Method::Blocks { of: BLOCKS as u32, centred },
+            };
+            let ends = |replicates: Vec<Value>, value: Value, least: f64| -> Found {
+                let (interval, undefined) = percentile(replicates.iter().copied(), level.get(), method)?;
+                Ok((if centred { centre(interval, &replicates, value, least) } else { interval }, undefined))
+            };
+            let replicates = |place: usize| tiles.iter().flat_map(move |tile| tile.values(place, m));
+            for (place, scope) in self.places.scopes() {
+                let interval = ends(replicates(place).collect(), value(&shifts[place]), metric.range.0);
+                found.push((scope, metric.id.to_owned(), interval));
+            }
+            for (a, b) in self.places.directions().filter(|(a, b)| a < b) {
+                let (forth, back) = (self.places.direction(a, b), self.places.direction(b, a));
+                let gaps = replicates(forth).zip(replicates(back)).map(|(x, y)| difference(x, y)).collect();
+                let interval = ends(gaps, difference(value(&shifts[forth]), value(&shifts[back])), f64::NEG_INFINITY);
+                found.push((Scope::Difference(a, b), metric.id.to_owned(), interval));
+            }
+        }
+        found.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+        ShiftIntervals { replicates: self.replicates as u64, found }
+    }
+}
+
+/// The interval moved by what the mean of the replicates is off the value, and cut at the least value there is.
+fn centre(interval: Interval, replicates: &[Value], value: Value, least: f64) -> Interval {
+    let defined: Vec<f64> = replicates.iter().filter_map(|value| value.ok()).collect();
+    let mean = defined.iter().sum::<f64>() / defined.len() as f64;
+    let off = value.map_or(0.0, |value| mean - value);
+    Interval { lo: (interval.lo - off).max(least), hi: (interval.hi - off).max(least), ..interval }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! Where a value holds: one group, two compared, people of one moved to another, to or from all the rest, or everybody.
+//!
+//! Groups are numbered in reference order. With more than two groups the people of one group as members of every other ([`Scope::OneToRest`])
+//! and the people of all others as members of one ([`Scope::RestToOne`]) stand beside the directions; with two they would be the directions.
+//! In [`Scope::OneToRest`] and [`Scope::Total`] a person counts once per counterfactual.
+
+use serde::{Deserialize, Serialize};
+
+/// Where a value holds; groups by number, reference first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Scope {
+    /// One group.
+    Group(usize),
+    /// All groups, or all directions.
+    Total,
+    /// Two groups A, B compared.
+    Pair(usize, usize),
+    /// People of the first group, predicted as the second.
+    Direction(usize, usize),
+    /// Direction A -> B minus direction B -> A.
+    Difference(usize, usize),
+    /// People of the group, predicted as each of the others.
+    OneToRest(usize),
+    /// People of all other groups, predicted as the group.
+    RestToOne(usize),
+}
+
+impl Scope {
+    /// The word that tables show.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Scope::Group(_) => "group",
+            Scope::Total => "total",
+            Scope::Pair(..) => "pair",
+            Scope::Direction(..) => "direction",
+            Scope::Difference(..) => "difference",
+            Scope::OneToRest(_) => "one_to_rest",
+            Scope::RestToOne(_) => "rest_to_one",
+        }
+    }
+
+    /// The first group: the group itself, A, or where people come from; none for all.
+    pub fn from_group(self) -> Option<usize> {
+        match self {
+            Scope::Total | Scope::RestToOne(_) => None,
+            Scope::Group(from) | Scope::Pair(from, _) | Scope::Direction(from, _) | Scope::Difference(from, _) | Scope::OneToRest(from) => {
+                Some(from)
+            }
+        }
+    }
+
+    /// The second group: B, or where people are moved to; none for all.
+    pub fn to_group(self) -> Option<usize> {
+        match self {
+            Scope::Total | Scope::Group(_) | Scope::OneToRest(_) => None,
+            Scope::Pair(_, to) | Scope::Direction(_, to) | Scope::Difference(_, to) | Scope::RestToOne(to) => Some(to),
+        }
+    }
+}
+
+/// The scopes in which counterfactuals are counted, numbered: evidence by scope stands in lists of this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Places {
+    pub(super) groups: usize,
+}
+
+impl Places {
+    /// Whether one group against the rest is something else than a direction.
+    pub(super) fn rests(self) -> bool {
+        self.groups > 2
+    }
+
+    /// How many numbers are used; those of a direction from a group to itself stand empty.
+    pub(super) fn len(self) -> usize {
+        self.groups * self.groups + if self.rests() { 2 * self.groups } else { 0 } + 1
+    }
+
+    /// The number of a direction.
+    pub(super) fn direction(self, from: usize, to: usize) -> usize {
+        from * self.groups + to
+    }
+
+    /// The number of a group moved to the rest.
+    pub(super) fn one_to_rest(self, from: usize) -> usize {
+        self.groups * self.groups + from
+    }
+
+    /// The number of the rest moved to a group.
+    pub(super) fn rest_to_one(self, to: usize) -> usize {
+        self.groups * self.groups + self.groups + to
+    }
+
+    /// The number of all directions together.
+    pub(super) fn total(self) -> usize {
+        self.len() - 1
+    }
+
+    /// Every direction: where people come from and where they are moved to.
+    pub(super) fn directions(self) -> impl Iterator<Item = (usize, usize)> {
+        (0..self.groups).flat_map(move |from| (0..self.groups).filter(move |&to| to != from).map(move |to| (from, to)))
+    }
+
+    /// The scopes with their numbers, directions first.
+    pub(super) fn scopes(self) -> impl Iterator<Item = (usize, Scope)> {
+        let rests = if self.rests() { self.groups } else { 0 };
+        self.directions()
+            .map(move |(from, to)| (self.direction(from, to), Scope::Direction(from, to)))
+            .chain((0..rests).map(move |from| (self.one_to_rest(from), Scope::OneToRest(from))))
+            .chain((0..rests).map(move |to| (self.rest_to_one(to), Scope::RestToOne(to))))
+            .chain([(self.total(), Scope::Total)])
+    }
+
+    /// The numbers of the scopes that hold a direction: its own first, then all together, then one and the rest where they are.
+    pub(super) fn holding(self, from: usize, to: usize) -> impl Iterator<Item = usize> + Clone {
+        let all = [self.direction(from, to), self.total(), self.one_to_rest(from), self.rest_to_one(to)];
+        all.into_iter().take(if self.rests() { MOST_PLACES } else { 2 })
+    }
+
+    /// The directions that a scope holds, by its number.
+    pub(super) fn held(self, place: usize) -> impl Iterator<Item = (usize, usize)> {
+        self.directions().filter(move |&(from, to)| self.holding(from, to).any(|held| held == place))
+    }
+}
+
+/// The most scopes that hold one direction.
+pub(super) const MOST_PLACES: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::Places;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_scope_has_a_number_of_its_own() {
+        for groups in 0..6 {
+            let places = Places { groups };
+            let numbers: BTreeSet<usize> = places.scopes().map(|(number, _)| number).collect();
+            assert_eq!(numbers.len(), places.scopes().count());
+            assert_eq!(numbers.last(), Some(&places.total()));
+            let of = |from, to| places.holding(from, to).collect::<BTreeSet<usize>>();
+            assert!(
+                places
+                    .directions()
+                    .all(|(from, to)| of(from, to).is_subset(&numbers) && of(from, to).len() == 2 + 2 * usize::from(groups > 2))
+            );
+        }
+    }
+}
