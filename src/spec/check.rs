@@ -4,6 +4,8 @@
 //! found in the first stage, which asks [`Places`] for the line. Values that the decoder already complained about are passed over,
 //! so that one mistake makes one message.
 
+mod command;
+mod derive;
 mod gates;
 mod models;
 mod rows;
@@ -32,8 +34,8 @@ pub struct MetricInfo {
     pub needs_counterfactual: bool,
     /// What it can be asked of, at least one.
     pub scopes: &'static [Scope],
-    /// Whether it has an interval where `metrics.interval.method` allows one.
-    pub has_interval: bool,
+    /// The fewest groups of an attribute that it is measured for.
+    pub min_groups: usize,
 }
 
 /// What a gate asks a metric of, and the key that says so.
@@ -242,8 +244,13 @@ fn resolved(mut job: Job, catalog: &Catalog<'_>) -> Job {
     job.vars.clear();
     job.include.clear();
     job.report.title.get_or_insert_with(|| job.name.to_string());
+    let data = job.data.clone();
     for (name, attribute) in &mut job.data.sensitive {
-        attribute.from.get_or_insert_with(|| name.clone());
+        if !attribute.is_made_here() {
+            attribute.from = Some(data.column_of(name).clone());
+        }
+        attribute.groups = data.groups_of(name);
+        attribute.reference = data.reference_of(name);
     }
     let label = job.data.label.column().is_some();
     if let Some(split) = job.data.split.as_mut().filter(|s| s.share.is_some() || s.folds.is_some()) {
@@ -285,6 +292,11 @@ impl Checker<'_> {
         let path = path.into();
         let place = self.places.at(&path).cloned();
         self.problems.push(Problem { code, path, place, what: what.into(), hint: Some(hint.into()) });
+    }
+
+    /// Whether anything at these paths or below was complained about: what follows from it need not be said.
+    fn said(&self, paths: &[&str]) -> bool {
+        self.problems.iter().any(|p| paths.iter().any(|at| p.path.starts_with(at)))
     }
 
     /// Whether nothing at these paths, above or below them was wrong.

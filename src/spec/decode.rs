@@ -185,6 +185,10 @@ fn type_hint(expected: &str) -> Option<String> {
     match expected {
         "a map" => Some("write names with their values, such as `{NAME: ...}`".to_owned()),
         "`true` or `false`" => Some("`yes`, `no`, `on` and `off` are texts in YAML 1.2".to_owned()),
+        "a finite number" => Some(
+            "write it in digits, such as `0.1` for 10 %; for an open end a number beyond all values: `.inf` and `.nan` are refused"
+                .to_owned(),
+        ),
         "a list" => Some("put the value into brackets, such as `[a, b]`".to_owned()),
         "a text" => Some("write one text; quote it if it holds `: ` or begins with a bracket".to_owned()),
         _ => None,

@@ -31,6 +31,7 @@ const BY_NAME: &[(&[&str], &str)] = &[
     (&["counterfactuals"], "counterfactual set"),
     (&["models"], "model"),
     (&["gates"], "gate"),
+    (&["data", "derive"], "derived column"),
     (&["data", "sensitive"], "sensitive attribute"),
     (&["data", "features", "ordinal"], "ordinal column"),
     (&["data", "rows", "synthetic", "columns"], "generated column"),

@@ -11,6 +11,7 @@ pub mod decode;
 pub mod load;
 pub mod nearest;
 mod reader;
+pub mod roles;
 pub mod schema;
 pub mod tree;
 
@@ -26,26 +27,28 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::data::derive::Derivation;
 use crate::data::import::Csv;
 use crate::data::keep::Condition;
-use crate::data::prepare::{Missing, Order};
+use crate::data::prepare::{Duplicates, Missing, Order};
 use crate::data::split::{Share, Stratify};
 use crate::data::synthetic::Synthetic;
-use crate::param::{ColumnName, Count, Finite, Fraction, Level, Name, Seed, Word};
+use crate::param::{Argument, ColumnName, Count, Finite, Fraction, Level, Name, Seed, TimeLimit, Word};
 
 /// The codes of problems in job files with their meanings, for `cfaudit explain`.
 pub const CODES: &[(&str, &str)] = &[
     ("bad-format", "`cfaudit` must be the number of a format of job files"),
     ("bad-include", "a file under `include` cannot be merged"),
     ("bad-limit", "a gate needs exactly one of `at_most` and `at_least`"),
-    ("bad-order", "a generated column depends on one that comes after it"),
-    ("bad-placeholder", "a path lacks `{counterfactual}`, or holds a placeholder that nothing fills"),
+    ("bad-order", "a generated or derived column depends on itself or on one that comes after it"),
+    ("bad-placeholder", "a path or command lacks a placeholder that it needs, or holds one that nothing fills"),
     ("bad-scope", "a gate asks its metric of the wrong people, or of nobody"),
     ("bad-set", "`--set` is not PATH=VALUE, or its path leads nowhere"),
     ("bad-split", "`data.split` cannot divide the rows"),
     ("bad-sum", "shares or probabilities do not sum to 1"),
     ("bad-value", "a value is of the right type and not allowed"),
     ("bad-variable", "`${...}` does not name a declared variable, or stands where none is filled"),
+    ("cannot-set", "a strategy cannot set the column that a sensitive attribute is derived from"),
     ("column-twice", "a column has two roles"),
     ("duplicate-key", "a map holds the same key twice"),
     ("duplicate-value", "a list names the same thing twice"),
@@ -153,11 +156,24 @@ pub struct Data {
     /// Column that identifies a row (integers or text, unique). Left out: the row number of the source is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row_id: Option<ColumnName>,
+    /// Columns made of others, in order; each may be made of columns above it. They behave as columns of the rows in every later role,
+    /// and are computed again where a counterfactual changes what they are made of. Their names are new: none is that of a column of
+    /// the rows.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub derive: IndexMap<ColumnName, Derivation>,
+    /// What happens to rows that equal an earlier one in every column that the job names, but for `row_id` and the column that splits.
+    /// They are looked for after the filters of `keep`.
+    #[serde(default)]
+    pub duplicates: Duplicates,
     /// Filters in order; the report shows the rows lost by each. A missing value fails every condition but `missing`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keep: Vec<BTreeMap<ColumnName, Condition>>,
     /// The label, or `none`.
     pub label: LabelRole,
+    /// Column that says how many people a row stands for: finite, 0 or above, not 0 everywhere. Left out: one each. Training, metrics,
+    /// intervals and gates take every person so often; numbers of people, `min_group_size`, `min_denominator` and `enough` do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<ColumnName>,
     /// Sensitive attributes by name.
     pub sensitive: IndexMap<ColumnName, Sensitive>,
     /// Feature columns by kind.
@@ -332,17 +348,37 @@ pub enum Side {
     Negative,
 }
 
-/// A sensitive attribute: its groups, and which of them the others are compared with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// A sensitive attribute: its groups, and which of them the others are compared with. Its groups are values of a column, or they are
+/// derived in place by one of `map`, `bins`, `levels` and `cross`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sensitive {
     /// The column; left out: the column named like the attribute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<ColumnName>,
-    /// The groups to compare, at least two. Rows with other values are counted and named, never dropped in silence.
+    /// Groups with the values that belong to each: `{White: [White], Asian: [Chinese, Indian]}`. Other values belong to no group, and
+    /// are counted, unless `else` names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub map: Option<IndexMap<Word, Vec<Word>>>,
+    /// The group of all values that `map` does not name. A missing value belongs to no group.
+    #[serde(default, rename = "else", skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<Word>,
+    /// Edges of bins, ascending: `[17, 30, 45]` gives the groups `[17, 30]` and `(30, 45]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bins: Option<Vec<Finite>>,
+    /// Bins with names of their own: `{young: [17, 30], old: [30, 120]}`, each `(lo, hi]`, the lowest with its left edge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub levels: Option<IndexMap<Word, [Finite; 2]>>,
+    /// Attributes above this one whose groups are joined: `[sex, age_band]` gives the groups `Male & (30, 45]`, ...
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cross: Option<Vec<ColumnName>>,
+    /// The groups to compare, at least two. Rows with other values are counted and named, never dropped in silence. May be left out
+    /// where the groups are derived: all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Word>,
-    /// The group that differences and ratios start from.
-    pub reference: Word,
+    /// The group that differences and ratios start from. May be left out for a cross of attributes: the cross of their references.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Word>,
 }
 
 /// Feature columns by kind; the kind decides how strategies, models and recourse treat a column.
@@ -397,6 +433,18 @@ pub struct CounterfactualSet {
     /// The sensitive attributes to change, one at a time. Left out: all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitive: Option<Vec<ColumnName>>,
+    /// Repeats the strategy with group names shuffled inside the label strata: what noise alone gives, shown beside each value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placebo: Option<Placebo>,
+}
+
+/// The same strategy with group names shuffled inside the label strata, measured with the same model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Placebo {
+    /// How often, 1 to 1000. From 40 on the band leaves out the outer 5 %.
+    #[serde(default = "twenty")]
+    pub repeats: Count,
 }
 
 /// Changes the sensitive attribute and nothing else. It has no knobs.
@@ -414,6 +462,9 @@ pub struct Model {
     /// Scores made elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scores: Option<Scores>,
+    /// Any program: rows in, scores out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Command>,
     /// The score from which a prediction is positive: a number, or `{column: C}`.
     #[serde(default)]
     pub threshold: Threshold,
@@ -433,7 +484,8 @@ pub struct Logistic {
     pub omit: Vec<ColumnName>,
 }
 
-/// Scores made elsewhere: numbers in [0, 1], the probability of the positive class.
+/// Scores made elsewhere: numbers in [0, 1], the probability of the positive class; null where a row cannot be scored. Where a file
+/// is not there yet the run writes the rows to score into `to-score/` of the output folder and ends with status 4.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scores {
@@ -442,13 +494,36 @@ pub struct Scores {
     /// The scores of the counterfactuals. Left out: only families without counterfactuals can be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterfactual: Option<CounterfactualScores>,
+    /// Asks for some factual rows again in the file of the counterfactuals, to catch scores of another model version. Left out: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recheck: Option<Recheck>,
+}
+
+/// Factual rows that are scored again with the counterfactuals: in the file they name their own group as `to_group`, with `cf_index` 0.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Recheck {
+    /// Share of the audited rows, above 0; drawn by the seed, and at least one row for each attribute.
+    #[serde(default = "one_in_a_hundred")]
+    pub share: Fraction,
+    /// Largest difference between the two scores of a row, from 0 to below 1.
+    #[serde(default = "one_in_a_million")]
+    pub tolerance: Finite,
+}
+
+fn one_in_a_hundred() -> Fraction {
+    Fraction::new(0.01).expect("0.01 is a share")
+}
+
+fn one_in_a_million() -> Finite {
+    Finite::new(1e-6).expect("1e-6 is finite")
 }
 
 /// The scores of the rows as they are: a column of the rows, or a file keyed by `row_id`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FactualScores {
-    /// A Parquet file with the columns `row_id` and `column`; left out: `column` is a column of the rows.
+    /// A Parquet file with the columns `row_id` and `column`, one line for every audited row; left out: `column` is a column of the rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parquet: Option<String>,
     /// The column that holds the score.
@@ -459,10 +534,58 @@ pub struct FactualScores {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CounterfactualScores {
-    /// The Parquet file; `{counterfactual}` stands for the name of the set.
+    /// The Parquet file, one line for every counterfactual; `{counterfactual}` stands for the name of the set.
     pub parquet: String,
     /// The column that holds the score.
     pub column: ColumnName,
+}
+
+/// A program that scores rows, and may train a model first. It sees the features and the sensitive columns under their source names,
+/// never the label, and gives one score in [0, 1] per row, in the order of the rows. It runs in the working directory of cfaudit with
+/// PATH, HOME, TMPDIR, LANG=C.UTF-8, TZ=UTC and what `pass_env` names. Every status but 0 ends the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Command {
+    /// The program that scores, and its arguments. Filled when it starts: `{model}` (the file below, or what `train` wrote), `{seed}`
+    /// (run.seed), `{threads}`, `{fold}` (from 0; 0 without folds), and with `parquet-files` the paths `{rows}` and `{scores}`.
+    pub score: Vec<Argument>,
+    /// The trained model: a file or folder, hashed like those under `watch`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The program that trains, in the place of `model`, and its arguments: gets the training rows with a last column `label` (1 =
+    /// positive, 0 = negative) and writes a file or folder to `{model}`. With folds it runs once per fold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub train: Option<Vec<Argument>>,
+    /// How rows and scores travel.
+    #[serde(default)]
+    pub stream: Stream,
+    /// Files, folders or globs that decide what the program does: when one changes, it runs again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watch: Vec<String>,
+    /// Names of further environment variables that the program sees; their values are neither read into the job nor written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pass_env: Vec<String>,
+    /// How long one run of the program may take.
+    #[serde(default = "an_hour")]
+    pub time_limit: TimeLimit,
+    /// Columns that the program does not see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub omit: Vec<ColumnName>,
+}
+
+fn an_hour() -> TimeLimit {
+    TimeLimit::seconds(3600).expect("an hour is a time limit")
+}
+
+/// How rows and scores travel between cfaudit and a program.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stream {
+    /// Rows as an Arrow IPC stream on standard input, scores as one with the column `score` on standard output.
+    #[default]
+    Arrow,
+    /// Rows as the Parquet file `{rows}`, scores as the Parquet file `{scores}` with the column `score`.
+    ParquetFiles,
 }
 
 /// The score from which a prediction is positive.

@@ -11,22 +11,23 @@ use crate::error::{Error, Problem};
 const TOTAL_OR_GROUP: &[Scope] = &[Scope::Total, Scope::Group];
 const TOTAL_OR_DIRECTION: &[Scope] = &[Scope::Total, Scope::Direction];
 
-const fn metric(id: &'static str, family: Family, needs_label: bool, scopes: &'static [Scope], has_interval: bool) -> MetricInfo {
+const fn metric(id: &'static str, family: Family, needs_label: bool, scopes: &'static [Scope], min_groups: usize) -> MetricInfo {
     let needs_counterfactual = matches!(family, Family::Ccm | Family::Eccm | Family::Shift);
-    MetricInfo { id, family, needs_label, needs_counterfactual, scopes, has_interval }
+    MetricInfo { id, family, needs_label, needs_counterfactual, scopes, min_groups }
 }
 
 /// A small catalog with one metric of each behaviour.
 const CATALOG: Catalog<'static> = Catalog {
     metrics: &[
-        metric("acc", Family::Performance, true, TOTAL_OR_GROUP, true),
-        metric("tpr", Family::Performance, true, &[Scope::Total, Scope::Group, Scope::Pair], true),
-        metric("demp_ratio", Family::Group, false, &[Scope::Pair], true),
-        metric("eopp_difference", Family::Group, true, &[Scope::Pair], true),
-        metric("sr", Family::Ccm, false, TOTAL_OR_DIRECTION, true),
-        metric("nsr", Family::Ccm, false, TOTAL_OR_DIRECTION, true),
-        metric("fpsr", Family::Eccm, true, TOTAL_OR_DIRECTION, true),
-        metric("rmscd", Family::Shift, false, TOTAL_OR_DIRECTION, false),
+        metric("acc", Family::Performance, true, TOTAL_OR_GROUP, 2),
+        metric("tpr", Family::Performance, true, &[Scope::Total, Scope::Group, Scope::Pair], 2),
+        metric("demp_ratio", Family::Group, false, &[Scope::Pair], 2),
+        metric("eopp_difference", Family::Group, true, &[Scope::Pair], 2),
+        metric("sr", Family::Ccm, false, TOTAL_OR_DIRECTION, 2),
+        metric("nsr", Family::Ccm, false, TOTAL_OR_DIRECTION, 2),
+        metric("fpsr", Family::Eccm, true, TOTAL_OR_DIRECTION, 2),
+        metric("rmscd", Family::Shift, false, TOTAL_OR_DIRECTION, 2),
+        metric("sr_any", Family::Ccm, false, &[Scope::Total], 3),
     ],
     data_sets: &["adult", "compas", "german", "heart", "law"],
 };
@@ -102,6 +103,9 @@ models:
 run: {seed: 7}
 ";
 
+/// Every key of a command.
+const COMMAND: &str = include_str!("../../tests/jobs/command.yaml");
+
 const CREDIT: &str = r#"
 cfaudit: 1
 name: credit-live
@@ -153,6 +157,32 @@ models:
   logit: {logistic: {l2: 1}}
 "#;
 
+const ROLES: &str = r#"
+cfaudit: 1
+name: roles
+data:
+  rows: {parquet: people.parquet}
+  derive:
+    age_class: {from: age, levels: {young: [18, 40], old: [40, 90]}}
+    work: {from: job, map: {hands: [smith], head: [clerk, 1.0]}, else: rest}
+    work_by_age: {cross: [work, age_class]}
+  duplicates: drop-exact
+  label: {column: repaid, positive: [1], favourable: positive}
+  weight: people
+  sensitive:
+    sex: {groups: [f, m], reference: m}
+    work: {reference: head}
+    band: {from: age, bins: [18, 30, 45.5, 70], groups: ["[18, 30]", "(30, 45.5]"], reference: "[18, 30]"}
+    both: {cross: [sex, work]}
+    all: {cross: [both, band], reference: "f & rest & (30, 45.5]"}
+  features: {continuous: [age], ordinal: {age_class: [young, old]}, nominal: [band, job]}
+  missing: {null_values: {job: ["?", none], age: [0]}}
+  split: {share: {train: 0.5, audit: 0.5}}
+counterfactuals: {flip: {naive: {}}}
+models: {logit: {logistic: {l2: 1}}}
+gates: {all: {metric: nsr, model: logit, counterfactual: flip, direction: {all: ["f & hands & [18, 30]", "m & rest & [18, 30]"]}, at_most: 0.1}}
+"#;
+
 fn checked(text: &str, sets: &[&str]) -> Result<CheckedJob, Vec<Problem>> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("job.yaml");
@@ -175,18 +205,19 @@ fn sample_jobs_hold() {
     good(ADULT, &[]);
     good(COMPAS, &[]);
     good(DEMO, &[]);
+    good(ROLES, &[]);
     let credit = good(CREDIT, &["asof=2026-01-31"]);
     assert_eq!(credit.vars["asof"], "2026-01-31");
     let super::RowSource::Parquet(path) = &credit.job.data.rows else { panic!("{:?}", credit.job.data.rows) };
     assert_eq!(path, "lake/decisions/asof=2026-01-31/*.parquet");
     // A variable that stands alone may be a number; words that other parsers take for booleans stay text.
     assert_eq!(credit.job.models["fixed"].threshold, super::Threshold::default());
-    assert_eq!(credit.job.data.sensitive["sex"].reference.as_str(), "yes");
+    assert_eq!(credit.job.data.sensitive["sex"].reference.as_ref().unwrap().as_str(), "yes");
 }
 
 #[test]
 fn resolved_jobs_read_back() {
-    for (text, sets) in [(ADULT, vec![]), (COMPAS, vec![]), (DEMO, vec![]), (CREDIT, vec!["asof=1"])] {
+    for (text, sets) in [(ADULT, vec![]), (COMPAS, vec![]), (DEMO, vec![]), (ROLES, vec![]), (COMMAND, vec![]), (CREDIT, vec!["asof=1"])] {
         let job = good(text, &sets);
         let yaml = to_yaml(&job.job);
         let again = good(&yaml, &[]);
@@ -370,7 +401,7 @@ fn schema_takes_the_samples() {
         "split: {folds: 5}",
         "keep: [{skill: present}, {skill: {missing: {}}}]\n  split: {folds: \"${vars.n}\"}\n  missing: {nominal: \"${vars.m}\"}",
     );
-    for text in [ADULT, COMPAS, CREDIT, DEMO, &bare] {
+    for text in [ADULT, COMPAS, CREDIT, COMMAND, DEMO, &bare] {
         let value = json(&tree::parse("job.yaml", text).unwrap());
         let errors: Vec<String> = validator.iter_errors(&value).map(|e| format!("{}: {e}", e.instance_path())).collect();
         assert_eq!(errors, [""; 0], "{text}");
@@ -437,7 +468,7 @@ fn hostile_files_end_quickly() {
 fn disturbed_jobs_never_panic() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("job.yaml");
-    for text in [ADULT, CREDIT, DEMO] {
+    for text in [ADULT, CREDIT, COMMAND, DEMO, ROLES] {
         for (at, _) in text.char_indices().step_by(5) {
             for junk in ["", ": ", "[", "{", "- ", "\n", "~", "\t", "&a ", "*a", "\"", "${", "!x "] {
                 let disturbed = format!("{}{junk}{}", &text[..at], &text[at + usize::from(junk.is_empty())..]);
@@ -475,12 +506,45 @@ fn included_files_are_merged_and_hashed() {
     assert_eq!(checked.job.run.seed.0, 9);
     assert_eq!(checked.job.run.keep_rows, Some(super::KeepRows::None));
     assert_eq!(checked.job.data.sensitive["group"].groups.len(), 2, "lists are replaced");
-    assert_eq!(checked.job.data.sensitive["group"].reference.as_str(), "b", "maps are merged");
+    assert_eq!(checked.job.data.sensitive["group"].reference.as_ref().unwrap().as_str(), "b", "maps are merged");
     let names: Vec<&str> = checked.includes.iter().map(|i| i.path.rsplit('/').next().unwrap()).collect();
     assert_eq!(names, ["columns.yaml", "more.yaml"]);
     assert!(checked.includes.iter().all(|i| i.sha256.len() == 64));
     assert!(checked.places.at("data.sensitive.group.reference").unwrap().file.ends_with("base/columns.yaml"));
     assert!(checked.job.include.is_empty());
+}
+
+/// The file that production jobs share: binned and crossed attributes, which no model trained here has to set.
+#[test]
+fn shared_columns_with_derived_attributes_hold() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(
+        folder.path().join("credit-columns.yaml"),
+        r#"
+data:
+  sensitive:
+    sex: {groups: [female, male], reference: male}
+    age_band: {from: age, bins: [17, 30, 45, 62, 120], reference: "(30, 45]"}
+    sex_age: {cross: [sex, age_band]}
+  features:
+    continuous: [age, income, employment_years, utilisation, open_accounts]
+    nominal: [region, channel, purpose]
+"#,
+    )
+    .unwrap();
+    let file = folder.path().join("job.yaml");
+    let job = CREDIT
+        .replace("name: credit-live\n", "name: credit-live\ninclude: [credit-columns.yaml]\n")
+        .replace("  sensitive:\n    sex: {groups: [no, yes], reference: yes}\n  features: {continuous: [income]}\n", "");
+    std::fs::write(&file, job).unwrap();
+    let job = read(&file, &["asof=1".to_owned()], &CATALOG).unwrap_or_else(|e| panic!("{e}")).job;
+    let groups = |name: &str| job.data.sensitive[name].groups.iter().map(|g| g.as_str()).collect::<Vec<_>>();
+    assert_eq!(groups("age_band"), ["[17, 30]", "(30, 45]", "(45, 62]", "(62, 120]"]);
+    assert_eq!((groups("sex_age").len(), groups("sex_age")[7]), (8, "male & (62, 120]"));
+    assert_eq!(job.data.sensitive["sex_age"].reference.as_ref().unwrap().as_str(), "male & (30, 45]");
+    // Written out, it reads back to the same job.
+    let again = good(&to_yaml(&job), &[]);
+    assert_eq!(again.job, job);
 }
 
 fn bad_jobs() -> Vec<PathBuf> {

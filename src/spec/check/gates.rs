@@ -45,20 +45,10 @@ impl Checker<'_> {
         };
         self.evidence(at, gate, metric);
         self.scope(at, gate, metric, named);
-        if gate.decide_by == DecideBy::Interval && self.sound(&["metrics.interval"]) {
-            let why = if self.job.metrics.interval.method == IntervalMethod::None {
-                "`metrics.interval.method` is `none`".to_owned()
-            } else if !metric.has_interval {
-                format!("`{}` has none", metric.id)
-            } else {
-                return;
-            };
-            self.say(
-                "no-interval",
-                format!("{at}.decide_by"),
-                format!("the gate `{name}` is decided by the interval, and {why}"),
-                "write `decide_by: estimate`",
-            );
+        let intervals = self.job.metrics.interval.method != IntervalMethod::None;
+        if gate.decide_by == DecideBy::Interval && !intervals && self.sound(&["metrics.interval"]) {
+            let what = format!("the gate `{name}` is decided by the interval, and `metrics.interval.method` is `none`");
+            self.say("no-interval", format!("{at}.decide_by"), what, "write `decide_by: estimate`");
         }
     }
 
@@ -117,7 +107,11 @@ impl Checker<'_> {
         for (scope, _) in keys.iter().filter(|(scope, there)| *there && !metric.scopes.contains(scope)) {
             let key = scope_key(*scope);
             let what = format!("`{}` cannot be asked with `{key}`", metric.id);
-            self.say("bad-scope", format!("{at}.{key}"), what, format!("use {}", scope_forms(metric.scopes)));
+            let hint = match metric.scopes {
+                [Scope::Total] => "take it out: the metric is asked of everybody".to_owned(),
+                scopes => format!("use {}", scope_forms(scopes)),
+            };
+            self.say("bad-scope", format!("{at}.{key}"), what, hint);
             fits = false;
         }
         let there: Vec<&str> = keys.iter().filter(|(_, there)| *there).map(|(scope, _)| scope_key(*scope)).collect();
@@ -145,6 +139,7 @@ impl Checker<'_> {
             );
         }
         named.extend(gate.sensitive.clone());
+        self.enough_groups(at, metric, named.first());
         let set = gate.counterfactual.as_ref().and_then(|name| self.job.counterfactuals.get(name.as_str()).map(|set| (name, set)));
         if let (Some(attribute), Some((name, set))) = (named.first(), set)
             && metric.needs_counterfactual
@@ -155,6 +150,21 @@ impl Checker<'_> {
         {
             let what = format!("the counterfactual set `{name}` does not change `{attribute}`");
             self.say("bad-scope", at, what, format!("it changes {}; name another set, or add the attribute to it", list(changed)));
+        }
+    }
+
+    /// Complains where every attribute that a gate is about has too few groups for the metric.
+    fn enough_groups(&mut self, at: &str, metric: &MetricInfo, named: Option<&ColumnName>) {
+        if !self.sound(&["data.sensitive"]) {
+            return;
+        }
+        let data = &self.job.data;
+        let asked: Vec<&ColumnName> = data.sensitive.keys().filter(|name| named.is_none_or(|named| named == *name)).collect();
+        // Groups that only the data can tell are none here.
+        let too_few = |name: &ColumnName| (1..metric.min_groups).contains(&data.groups_of(name).len());
+        if !asked.is_empty() && asked.into_iter().all(too_few) {
+            let what = format!("`{}` is measured for attributes with {} groups or more", metric.id, metric.min_groups);
+            self.say("bad-scope", format!("{at}.metric"), what, "with two groups a direction says the same: use `sr`, `psr` or `nsr`");
         }
     }
 
@@ -192,7 +202,7 @@ impl Checker<'_> {
             return None;
         }
         let declared_at = path(&["data", "sensitive", attribute.as_str()]);
-        let declared = &self.job.data.sensitive.get(attribute)?.groups;
+        let declared = self.job.data.groups_of(attribute);
         if self.sound(&[&declared_at]) && declared.len() > 1 {
             for (i, group) in groups.iter().enumerate().filter(|(_, group)| !declared.contains(group)) {
                 let place = if groups.len() > 1 { format!("{here}[{i}]") } else { here.clone() };

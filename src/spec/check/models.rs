@@ -1,10 +1,15 @@
 //! Checks counterfactual sets, models and the families that are measured.
 
 use crate::param::{ColumnName, Name};
-use crate::spec::nearest::{list, suggest};
-use crate::spec::{CounterfactualSet, Family, Logistic, Model, Scores};
+use crate::spec::nearest::{all, list, suggest};
+use crate::spec::{CounterfactualSet, Family, Logistic, Model, Recheck, Scores};
 
 use super::{Checker, families, family_word, needs_counterfactual, path};
+
+/// The name of the rows as they are, where sets are called by their names.
+const FACTUAL: &str = "factual";
+/// The most repeats of a placebo: each is a counterfactual set of its own.
+const MOST_REPEATS: u64 = 1000;
 
 impl Checker<'_> {
     /// The blocks `counterfactuals`, `models` and `metrics`.
@@ -32,8 +37,17 @@ impl Checker<'_> {
         if !self.sound(&[&at]) {
             return;
         }
+        if name.as_str() == FACTUAL {
+            let what = format!("a counterfactual set cannot be called `{FACTUAL}`: these are the rows as they are");
+            self.say("bad-value", at.clone(), what, "give it another name");
+        }
         if set.naive.is_none() {
             self.say("one-of", at.clone(), format!("the counterfactual set `{name}` has no strategy"), "add one: `naive: {}`");
+        }
+        self.naive_reaches(&at, set);
+        if let Some(placebo) = set.placebo.filter(|placebo| placebo.repeats.get() > MOST_REPEATS) {
+            let what = format!("`{}` repeats of a placebo are too many", placebo.repeats.get());
+            self.say("bad-value", format!("{at}.placebo.repeats"), what, format!("at most {MOST_REPEATS}; 20 are usual"));
         }
         let Some(attributes) = &set.sensitive else { return };
         let here = format!("{at}.sensitive");
@@ -96,24 +110,28 @@ impl Checker<'_> {
         if !self.sound(&[&at]) {
             return;
         }
-        match (&model.logistic, &model.scores) {
-            (Some(logistic), None) => self.logistic(&format!("{at}.logistic"), name, logistic),
-            (None, Some(scores)) => self.scores(&format!("{at}.scores"), name, scores, asked),
-            (logistic, _) => {
-                let found = if logistic.is_some() { "both" } else { "none" };
-                let what = format!("the model `{name}` needs exactly one of `logistic` and `scores`, found {found}");
-                self.say(
-                    "one-of",
-                    at,
-                    what,
-                    "write `logistic: {l2: 1.0}` to train one here, or `scores: {factual: {column: score}}` for scores made elsewhere",
-                );
-            }
+        let kinds = [("logistic", model.logistic.is_some()), ("scores", model.scores.is_some()), ("command", model.command.is_some())];
+        let found: Vec<&str> = kinds.iter().filter(|(_, there)| *there).map(|(kind, _)| *kind).collect();
+        if found.len() != 1 {
+            let found = if found.is_empty() { "none".to_owned() } else { all(&found) };
+            let what = format!("the model `{name}` needs exactly one of {}, found {found}", all(&kinds.map(|(kind, _)| kind)));
+            let hint = "write `logistic: {l2: 1.0}` to train one here, `scores: {factual: {column: score}}` for scores made elsewhere, or \
+                        `command: {score: [./score]}` for a program";
+            self.say("one-of", at, what, hint);
+            return;
+        }
+        if let Some(logistic) = &model.logistic {
+            self.logistic(&format!("{at}.logistic"), name, logistic);
+        }
+        if let Some(scores) = &model.scores {
+            self.scores(&format!("{at}.scores"), name, scores, asked);
+        }
+        if let Some(command) = &model.command {
+            self.command(&format!("{at}.command"), name, command);
         }
     }
 
     fn logistic(&mut self, at: &str, name: &Name, logistic: &Logistic) {
-        let data = &self.job.data;
         if logistic.l2.get() < 0.0 {
             self.say(
                 "bad-value",
@@ -122,6 +140,13 @@ impl Checker<'_> {
                 "write 0 or more; 1.0 is scikit-learn's default",
             );
         }
+        self.trains(at, name);
+        self.inputs(at, name, &logistic.omit);
+    }
+
+    /// Complains about a model that is trained in this run and has no label or no rows to learn from.
+    pub(super) fn trains(&mut self, at: &str, name: &Name) {
+        let data = &self.job.data;
         if data.label.column().is_none() && self.sound(&["data.label"]) {
             self.say(
                 "needs-label",
@@ -145,21 +170,33 @@ impl Checker<'_> {
             }
             _ => {}
         }
-        if !self.sound(&["data.features", "data.sensitive"]) {
+    }
+
+    /// The columns that a model may see.
+    pub(super) fn columns(&self) -> Vec<&str> {
+        self.job.data.inputs().into_iter().map(ColumnName::as_str).collect()
+    }
+
+    /// Complains about omitted columns that are not there, and about a model that sees none.
+    pub(super) fn inputs(&mut self, at: &str, name: &Name, omit: &[ColumnName]) {
+        if !self.sound(&["data.features", "data.sensitive", "data.derive"]) {
             return;
         }
-        let features = &data.features;
-        let mut inputs: Vec<&str> = data.sensitive.iter().map(|(n, a)| a.from.as_ref().unwrap_or(n).as_str()).collect();
-        inputs.extend(features.continuous.iter().chain(features.ordinal.keys()).chain(&features.nominal).map(ColumnName::as_str));
-        if !logistic.omit.is_empty() {
+        let inputs: Vec<String> = self.columns().into_iter().map(str::to_owned).collect();
+        if !omit.is_empty() {
             let omit_at = format!("{at}.omit");
-            self.distinct(&omit_at, "column", &logistic.omit);
-            for (i, column) in logistic.omit.iter().enumerate().filter(|(_, c)| !inputs.contains(&c.as_str())) {
+            self.distinct(&omit_at, "column", omit);
+            for (i, column) in omit.iter().enumerate().filter(|(_, c)| inputs.iter().all(|input| input != c.as_str())) {
                 let what = format!("the model `{name}` has no input `{column}` to omit");
-                self.say("unknown-column", format!("{omit_at}[{i}]"), what, suggest(column.as_str(), "its inputs", inputs.iter().copied()));
+                self.say(
+                    "unknown-column",
+                    format!("{omit_at}[{i}]"),
+                    what,
+                    suggest(column.as_str(), "its inputs", inputs.iter().map(String::as_str)),
+                );
             }
         }
-        if inputs.iter().all(|input| logistic.omit.iter().any(|c| c.as_str() == *input)) {
+        if inputs.iter().all(|input| omit.iter().any(|c| c.as_str() == *input)) {
             self.say("no-input", at, format!("the model `{name}` has no input column left"), "declare features, or omit fewer columns");
         }
     }
@@ -194,6 +231,59 @@ impl Checker<'_> {
                     self.say("needs-scores", at, what, hint);
                 }
             }
+        }
+        if let Some(recheck) = &scores.recheck {
+            self.recheck(&format!("{at}.recheck"), name, scores, recheck);
+        }
+        self.key_columns(at, scores);
+    }
+
+    fn recheck(&mut self, at: &str, name: &Name, scores: &Scores, recheck: &Recheck) {
+        if recheck.share.get() == 0.0 {
+            self.say(
+                "bad-value",
+                format!("{at}.share"),
+                "a share of `0` asks for no row",
+                "give it a share above 0, or take `recheck` out",
+            );
+        }
+        if recheck.tolerance.get() < 0.0 {
+            let what = format!("a tolerance of `{}` is below 0", recheck.tolerance.get());
+            self.say("bad-value", format!("{at}.tolerance"), what, "write 0 or more; 1.0e-6 leaves room for scores of single precision");
+        }
+        if recheck.tolerance.get() >= 1.0 {
+            let what = format!("a tolerance of `{}` is never exceeded: scores lie in [0, 1]", recheck.tolerance.get());
+            self.say(
+                "bad-value",
+                format!("{at}.tolerance"),
+                what,
+                "write a number below 1; 1.0e-6 leaves room for scores of single precision",
+            );
+        }
+        if scores.counterfactual.is_none() {
+            let what = format!("the model `{name}` asks for rows again in the file of the counterfactuals, and names none");
+            self.say("needs-scores", at, what, "add `counterfactual: {parquet: PATH, column: score}`, or take `recheck` out");
+        }
+    }
+
+    /// Complains about features that would stand twice in the rows to score, which begin with the columns of the key.
+    fn key_columns(&mut self, at: &str, scores: &Scores) {
+        if !self.sound(&["data.features", "data.sensitive"]) {
+            return;
+        }
+        let keys: &[&str] = match (&scores.counterfactual, &scores.factual.parquet) {
+            (Some(_), _) => &["row_id", "sensitive", "from_group", "to_group", "cf_index"],
+            (None, Some(_)) => &["row_id"],
+            (None, None) => &[],
+        };
+        let data = &self.job.data;
+        let columns = (data.sensitive.iter().map(|(name, a)| a.from.as_ref().unwrap_or(name)))
+            .chain(data.features.continuous.iter())
+            .chain(data.features.ordinal.keys())
+            .chain(&data.features.nominal);
+        if let Some(column) = columns.map(ColumnName::as_str).find(|c| keys.contains(c)) {
+            let what = format!("the column `{column}` has the name of a key column of the score files");
+            self.say("bad-value", at, what, "rename it in the data: the rows to score hold both");
         }
     }
 

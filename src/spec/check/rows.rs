@@ -9,7 +9,7 @@ use crate::data::synthetic::{Mechanism, Noise, Synthetic};
 use crate::param::{ColumnName, Finite, Fraction, Word};
 use crate::spec::nearest::{all, suggest};
 use crate::spec::tree::join;
-use crate::spec::{RowSource, Sensitive, Split};
+use crate::spec::{RowSource, Split};
 
 use super::{Checker, path};
 
@@ -21,6 +21,7 @@ impl Checker<'_> {
     pub(super) fn rows(&mut self) {
         self.source();
         self.label();
+        self.derived();
         self.attributes();
         self.roles();
         self.missing();
@@ -170,11 +171,11 @@ impl Checker<'_> {
         }
         for (name, attribute) in &self.job.data.sensitive {
             let at = path(&["data", "sensitive", name.as_str()]);
+            self.made_here(&at, name, attribute);
             self.groups(&at, name, attribute);
-            let column = attribute.from.as_ref().unwrap_or(name);
-            let other =
-                self.job.data.sensitive.iter().take_while(|(n, _)| *n != name).find(|(n, a)| a.from.as_ref().unwrap_or(n) == column);
-            if let Some((other, _)) = other {
+            let column = self.job.data.column_of(name);
+            let other = self.job.data.sensitive.keys().take_while(|n| *n != name).find(|n| self.job.data.column_of(n) == column);
+            if let Some(other) = other {
                 self.say(
                     "column-twice",
                     at.clone(),
@@ -187,23 +188,18 @@ impl Checker<'_> {
                 ("the row id", "data.row_id", self.job.data.row_id.as_ref()),
             ];
             for (role, block, taken) in roles {
-                if taken == Some(column) && self.sound(&[block]) {
+                let Some(taken) = taken.filter(|_| self.sound(&[block])) else { continue };
+                if taken == column {
                     self.say("column-twice", at.clone(), format!("the sensitive column `{column}` is {role} too"), "a column has one role");
+                } else if self.job.data.roots(column).contains(taken) {
+                    self.say(
+                        "column-twice",
+                        at.clone(),
+                        format!("the sensitive attribute `{name}` is derived from `{taken}`, which is {role}"),
+                        "a column has one role",
+                    );
                 }
             }
-        }
-    }
-
-    fn groups(&mut self, at: &str, name: &ColumnName, attribute: &Sensitive) {
-        let groups: Vec<&str> = attribute.groups.iter().map(Word::as_str).collect();
-        let list_at = format!("{at}.groups");
-        if groups.len() == 1 {
-            self.say("too-few-groups", list_at, format!("`{name}` has only one group"), "name at least two groups: fairness compares them");
-            return;
-        }
-        if self.distinct(&list_at, "group to compare with another", &groups) && !groups.contains(&attribute.reference.as_str()) {
-            let what = format!("the reference `{}` is not a group of `{name}`", attribute.reference);
-            self.say("unknown-group", format!("{at}.reference"), what, suggest(attribute.reference.as_str(), "its groups", groups));
         }
     }
 
@@ -214,7 +210,7 @@ impl Checker<'_> {
             return;
         }
         let features = &data.features;
-        let sensitive: Vec<(&ColumnName, &ColumnName)> = data.sensitive.iter().map(|(n, a)| (a.from.as_ref().unwrap_or(n), n)).collect();
+        let sensitive: Vec<(&ColumnName, &ColumnName)> = data.sensitive.keys().map(|n| (data.column_of(n), n)).collect();
         let mut columns: Vec<(String, &str, &ColumnName)> = Vec::new();
         columns.extend(features.continuous.iter().enumerate().map(|(i, c)| (format!("data.features.continuous[{i}]"), "continuous", c)));
         columns.extend(features.ordinal.keys().map(|c| (path(&["data", "features", "ordinal", c.as_str()]), "ordinal", c)));
@@ -230,7 +226,10 @@ impl Checker<'_> {
                 self.say("column-twice", at.clone(), what, "keep one: a column has one kind");
                 continue;
             }
-            if let Some((_, attribute)) = sensitive.iter().find(|(c, _)| c == column).filter(|_| self.sound(&["data.sensitive"])) {
+            // A derived column is a feature only where it is listed.
+            let may_be_listed = *kind != "ignore" && data.is_derived(column);
+            let attribute = sensitive.iter().find(|(c, _)| c == column).filter(|_| !may_be_listed && self.sound(&["data.sensitive"]));
+            if let Some((_, attribute)) = attribute {
                 let hint = if *kind == "ignore" {
                     "take it out of `ignore`, or do not declare it as sensitive"
                 } else {
@@ -243,7 +242,17 @@ impl Checker<'_> {
                 ("the label", "data.label", data.label.column().map(|l| &l.column)),
                 ("the row id", "data.row_id", data.row_id.as_ref()),
                 ("the column that splits the rows", "data.split", data.split.as_ref().and_then(|s| s.column.as_ref())),
+                ("the weight", "data.weight", data.weight.as_ref()),
             ];
+            let label = roles[0].2.filter(|label| *kind != "ignore" && *label != *column && data.roots(column).contains(*label));
+            if let Some(label) = label.filter(|_| self.sound(&["data.label", "data.derive", "data.sensitive"])) {
+                self.say(
+                    "column-twice",
+                    at.clone(),
+                    format!("the feature `{column}` is derived from the label `{label}`"),
+                    "take it out: a model that sees the label knows the answer",
+                );
+            }
             if *kind != "ignore"
                 && let Some((role, _, _)) = roles.iter().find(|(_, block, c)| *c == Some(column) && self.sound(&[block]))
             {
@@ -411,19 +420,29 @@ impl Checker<'_> {
                 .flat_map(|(i, filter)| filter.keys().map(move |c| (join(&format!("data.keep[{i}]"), c.as_str()), c))),
         );
         named.extend(data.label.column().map(|l| ("data.label.column".to_owned(), &l.column)));
-        named.extend(data.sensitive.iter().map(|(name, a)| (path(&["data", "sensitive", name.as_str()]), a.from.as_ref().unwrap_or(name))));
+        named.extend(data.sensitive.keys().map(|name| (path(&["data", "sensitive", name.as_str()]), data.column_of(name))));
+        for (name, derivation) in &data.derive {
+            let at = path(&["data", "derive", name.as_str()]);
+            named.extend(derivation.from.iter().map(|from| (format!("{at}.from"), from)));
+            named.extend(derivation.cross.iter().flatten().enumerate().map(|(i, part)| (format!("{at}.cross[{i}]"), part)));
+        }
+        for (name, attribute) in data.sensitive.iter().filter(|(_, attribute)| attribute.is_made_here()) {
+            let at = path(&["data", "sensitive", name.as_str(), "from"]);
+            named.extend(attribute.from.iter().map(|from| (at.clone(), from)));
+        }
+        named.extend(data.weight.as_ref().map(|c| ("data.weight".to_owned(), c)));
         named.extend(data.features.continuous.iter().enumerate().map(|(i, c)| (format!("data.features.continuous[{i}]"), c)));
         named.extend(data.features.ordinal.keys().map(|c| (path(&["data", "features", "ordinal", c.as_str()]), c)));
         named.extend(data.features.nominal.iter().enumerate().map(|(i, c)| (format!("data.features.nominal[{i}]"), c)));
         named.extend(data.split.as_ref().and_then(|s| s.column.as_ref()).map(|c| ("data.split.column".to_owned(), c)));
-        for (at, column) in named {
+        for (at, column) in named.into_iter().filter(|(_, column)| !data.is_derived(column)) {
             if !synthetic.columns.contains_key(column) {
                 let hint = suggest(column.as_str(), "generated columns", synthetic.columns.keys().map(ColumnName::as_str));
                 self.say("unknown-column", at, format!("the column `{column}` is not generated"), hint);
             }
         }
-        for (name, attribute) in &data.sensitive {
-            let levels: Vec<&str> = match synthetic.columns.get(attribute.from.as_ref().unwrap_or(name)) {
+        for (name, attribute) in data.sensitive.iter().filter(|(name, _)| !data.is_derived(data.column_of(name))) {
+            let levels: Vec<&str> = match synthetic.columns.get(data.column_of(name)) {
                 Some(Mechanism::Levels(levels)) => levels.keys().map(Word::as_str).collect(),
                 Some(Mechanism::Bernoulli(_) | Mechanism::Logit(_)) => vec!["0", "1"],
                 _ => continue,

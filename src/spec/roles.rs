@@ -1,0 +1,253 @@
+//! What follows from the `data` block: derived columns, the groups of every sensitive attribute, what a model may read.
+//!
+//! Derived columns stand in one order: those of `derive`, then those that sensitive attributes declare in place. Each may be made of
+//! columns of the source and of derived ones above it. Everything here also ends, with less, for jobs that are still to be refused.
+
+use std::collections::BTreeSet;
+
+use crate::data::derive::{Derivation, Part, Recipe, combinations};
+use crate::param::{ColumnName, Word};
+use crate::spec::{Data, Model, Sensitive, Threshold};
+
+/// Most combinations of groups that a cross is written out for; with more it is refused.
+pub const MAX_GROUPS: usize = 65_534;
+
+impl Sensitive {
+    /// The form in which the attribute is derived in place; one without any form for an attribute that is a column as it stands.
+    pub fn derivation(&self) -> Derivation {
+        Derivation {
+            from: self.from.clone(),
+            map: self.map.clone(),
+            otherwise: self.otherwise.clone(),
+            bins: self.bins.clone(),
+            levels: self.levels.clone(),
+            cross: self.cross.clone(),
+        }
+    }
+
+    /// Whether the attribute is derived in place, by whichever form.
+    pub fn is_made_here(&self) -> bool {
+        self.map.is_some() || self.bins.is_some() || self.levels.is_some() || self.cross.is_some()
+    }
+}
+
+impl Model {
+    /// The inputs that a model run here does without; `None` for scores made elsewhere, which read what they like.
+    pub fn omitted(&self) -> Option<&[ColumnName]> {
+        let trained = self.logistic.as_ref().map(|logistic| logistic.omit.as_slice());
+        trained.or_else(|| self.command.as_ref().map(|command| command.omit.as_slice()))
+    }
+
+    /// The columns of the rows that the model names: scores and thresholds.
+    pub fn columns(&self) -> impl Iterator<Item = &ColumnName> {
+        let threshold = match &self.threshold {
+            Threshold::Column { column } => Some(column),
+            Threshold::Fixed(_) => None,
+        };
+        let factual = self.scores.iter().map(|scores| &scores.factual).filter(|factual| factual.parquet.is_none());
+        factual.map(|factual| &factual.column).chain(threshold)
+    }
+}
+
+impl Data {
+    /// The column of an attribute: the one it is derived into, which has its name, else `from`, else the one of its name.
+    pub fn column_of<'a>(&'a self, name: &'a ColumnName) -> &'a ColumnName {
+        match self.sensitive.get(name) {
+            Some(attribute) if !attribute.is_made_here() => attribute.from.as_ref().unwrap_or(name),
+            _ => name,
+        }
+    }
+
+    /// Whether setting an attribute sets other columns: it is mapped from one, or a cross of several.
+    pub fn is_written_back(&self, name: &ColumnName) -> bool {
+        let column = self.column_of(name);
+        self.derived().iter().any(|(derived, recipe)| derived == column && !matches!(recipe, Recipe::Bins { .. }))
+    }
+
+    /// Of an attribute and the columns that are set with it the first that changes nothing a model is shown: it is mapped from a column that
+    /// is no feature, or it is binned and its bins are none. None where models see every change.
+    pub fn unseen(&self, name: &ColumnName) -> Option<ColumnName> {
+        self.unseen_below(self.column_of(name), &self.inputs(), &mut Vec::new())
+    }
+
+    fn unseen_below(&self, column: &ColumnName, inputs: &[&ColumnName], above: &mut Vec<ColumnName>) -> Option<ColumnName> {
+        if inputs.contains(&column) || above.contains(column) {
+            return None;
+        }
+        // A sensitive column that is not derived is an input, so a column of the source that is none is no feature.
+        let Some((_, recipe)) = self.derived().into_iter().find(|(derived, _)| derived == column) else { return Some(column.clone()) };
+        above.push(column.clone());
+        let below = match recipe {
+            Recipe::Map { from, .. } => self.unseen_below(&from, inputs, above),
+            Recipe::Cross { parts } => parts.iter().find_map(|part| self.unseen_below(&part.column, inputs, above)),
+            Recipe::Bins { .. } => Some(column.clone()),
+        };
+        above.pop();
+        below.map(|below| if self.is_derived(&below) { below } else { column.clone() })
+    }
+
+    /// The names of all derived columns, in order.
+    pub fn derived_names(&self) -> impl Iterator<Item = &ColumnName> {
+        let made_here = self.sensitive.iter().filter(|(_, attribute)| attribute.is_made_here());
+        self.derive.keys().chain(made_here.map(|(name, _)| name))
+    }
+
+    /// Whether a column is derived.
+    pub fn is_derived(&self, column: &ColumnName) -> bool {
+        self.derived_names().any(|name| name == column)
+    }
+
+    /// The derived columns in order, with what they are made of; those whose form is not whole are left out.
+    pub fn derived(&self) -> Vec<(ColumnName, Recipe)> {
+        let whole = |column: &ColumnName| Part { column: column.clone(), groups: None };
+        let columns = self.derive.iter().filter_map(|(name, derivation)| Some((name.clone(), derivation.recipe(whole)?)));
+        let made_here = self.sensitive.iter().filter(|(_, attribute)| attribute.is_made_here());
+        let made_here =
+            made_here.filter_map(|(name, attribute)| Some((name.clone(), attribute.derivation().recipe(|p| self.part(name, p))?)));
+        columns.chain(made_here).collect()
+    }
+
+    /// What the name of a part of a crossed attribute stands for: an attribute above it, else a column.
+    fn part(&self, crossed: &ColumnName, part: &ColumnName) -> Part {
+        match self.attribute_above(crossed, part) {
+            Some(_) => Part { column: self.column_of(part).clone(), groups: Some(self.groups_of(part)) },
+            None => Part { column: part.clone(), groups: Some(self.names_of_column(part)).filter(|names| !names.is_empty()) },
+        }
+    }
+
+    /// The attribute of this name, where it stands above another one.
+    pub fn attribute_above(&self, below: &ColumnName, name: &ColumnName) -> Option<&Sensitive> {
+        let at = self.sensitive.get_index_of(below)?;
+        self.sensitive.get_full(name).filter(|(i, ..)| *i < at).map(|(.., attribute)| attribute)
+    }
+
+    /// The names that a column of `derive` can hold; none where only the data can tell.
+    fn names_of_column(&self, column: &ColumnName) -> Vec<Word> {
+        let whole = |column: &ColumnName| Part { column: column.clone(), groups: None };
+        self.derive.get(column).and_then(|d| d.recipe(whole)).map_or_else(Vec::new, |recipe| recipe.names())
+    }
+
+    /// The groups of an attribute: those written, else every name that its column can hold. Empty where neither is known.
+    pub fn groups_of(&self, name: &ColumnName) -> Vec<Word> {
+        match self.sensitive.get(name) {
+            None => Vec::new(),
+            Some(attribute) if !attribute.groups.is_empty() => attribute.groups.clone(),
+            Some(_) => self.possible_groups(name),
+        }
+    }
+
+    /// Every name that the column of an attribute can hold, whichever groups are written; empty where only the data can tell.
+    pub fn possible_groups(&self, name: &ColumnName) -> Vec<Word> {
+        let Some(attribute) = self.sensitive.get(name) else { return Vec::new() };
+        if let Some(cross) = &attribute.cross {
+            let lists: Vec<Vec<Word>> = cross.iter().filter_map(|part| self.part(name, part).groups).collect();
+            let product = lists.iter().try_fold(1_usize, |n, list| n.checked_mul(list.len()));
+            let known = lists.len() == cross.len() && product.is_some_and(|n| n <= MAX_GROUPS);
+            return if known { combinations(&lists.iter().map(Vec::as_slice).collect::<Vec<_>>()) } else { Vec::new() };
+        }
+        match attribute.is_made_here() {
+            true => {
+                let whole = |column: &ColumnName| Part { column: column.clone(), groups: None };
+                attribute.derivation().recipe(whole).map_or_else(Vec::new, |recipe| recipe.names())
+            }
+            false => self.names_of_column(self.column_of(name)),
+        }
+    }
+
+    /// The reference of an attribute: the one written, else, of a cross, the cross of the references of its parts.
+    pub fn reference_of(&self, name: &ColumnName) -> Option<Word> {
+        let attribute = self.sensitive.get(name)?;
+        if attribute.reference.is_some() {
+            return attribute.reference.clone();
+        }
+        let of_part = |part: &ColumnName| self.attribute_above(name, part).and_then(|_| self.reference_of(part));
+        let references: Vec<Word> = attribute.cross.as_ref()?.iter().map(of_part).collect::<Option<_>>()?;
+        combinations(&references.iter().map(std::slice::from_ref).collect::<Vec<_>>()).pop()
+    }
+
+    /// The columns of the source that a column is made of; itself where it is one. Sorted.
+    pub fn roots(&self, column: &ColumnName) -> BTreeSet<ColumnName> {
+        let mut roots = BTreeSet::from([column.clone()]);
+        // Parents stand above, so one way up replaces every derived column by what it is made of.
+        for (name, recipe) in self.derived().iter().rev() {
+            if roots.remove(name) {
+                roots.extend(recipe.parents().into_iter().cloned());
+            }
+        }
+        roots
+    }
+
+    /// The columns listed as features, by kind in the order of the job.
+    pub fn listed(&self) -> impl Iterator<Item = &ColumnName> {
+        self.features.continuous.iter().chain(self.features.ordinal.keys()).chain(&self.features.nominal)
+    }
+
+    /// What a model trained here reads before it omits any: sensitive columns that are not derived, then the listed features.
+    pub fn inputs(&self) -> Vec<&ColumnName> {
+        let sensitive = self.sensitive.keys().map(|name| self.column_of(name)).filter(|column| !self.is_derived(column));
+        sensitive.chain(self.listed()).collect()
+    }
+
+    /// The columns of the source by which exact duplicates are found: all that the job names but the row id and the split column. `more`
+    /// are those that models name.
+    pub fn compared<'a>(&'a self, more: impl IntoIterator<Item = &'a ColumnName>) -> Vec<ColumnName> {
+        let named = (self.keep.iter().flat_map(|step| step.keys()))
+            .chain(self.label.column().map(|label| &label.column))
+            .chain(self.sensitive.keys().map(|name| self.column_of(name)))
+            .chain(self.listed())
+            .chain(&self.features.ignore)
+            .chain(&self.weight)
+            .chain(more);
+        let mut columns: BTreeSet<ColumnName> = named.flat_map(|column| self.roots(column)).collect();
+        let apart = self.row_id.iter().chain(self.split.iter().filter_map(|split| split.column.as_ref()));
+        for column in apart.flat_map(|column| self.roots(column)) {
+            columns.remove(&column);
+        }
+        columns.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(sensitive: &str) -> Data {
+        let text = format!(
+            "{{rows: {{parquet: x}}, label: none, sensitive: {sensitive}, derive: {{race2: {{from: race, map: {{White: [White]}}, else: Other}}}}}}"
+        );
+        serde_yaml::from_str(&text).unwrap()
+    }
+
+    fn column(name: &str) -> ColumnName {
+        ColumnName::new(name).unwrap()
+    }
+
+    fn texts(words: &[Word]) -> Vec<&str> {
+        words.iter().map(Word::as_str).collect()
+    }
+
+    #[test]
+    fn a_cross_takes_groups_and_references_of_its_parts() {
+        let data = data(
+            r#"{gender: {from: sex, groups: [f, m], reference: m}, race2: {reference: White}, age: {from: years, bins: [17, 30, 45], reference: "[17, 30]"},
+            both: {cross: [gender, age]}, all: {cross: [both, race2]}}"#,
+        );
+        assert_eq!(texts(&data.groups_of(&column("race2"))), ["White", "Other"]);
+        assert_eq!(texts(&data.groups_of(&column("both"))), ["f & [17, 30]", "f & (30, 45]", "m & [17, 30]", "m & (30, 45]"]);
+        assert_eq!(data.groups_of(&column("all")).len(), 8);
+        assert_eq!(data.reference_of(&column("all")).unwrap().as_str(), "m & [17, 30] & White");
+        let roots: Vec<String> = data.roots(&column("all")).iter().map(ToString::to_string).collect();
+        assert_eq!(roots, ["race", "sex", "years"]);
+        let inputs: Vec<&str> = data.inputs().iter().map(|c| c.as_str()).collect();
+        assert_eq!(inputs, ["sex"], "a rename is declared, the others are derived");
+        let Recipe::Cross { parts } = &data.derived()[2].1 else { panic!() };
+        assert_eq!((parts[0].column.as_str(), parts[1].column.as_str()), ("sex", "age"));
+    }
+
+    #[test]
+    fn circles_end() {
+        let data = data("{a: {cross: [b, a]}, b: {cross: [a, b]}}");
+        assert!(data.groups_of(&column("a")).is_empty() && data.reference_of(&column("b")).is_none());
+        assert!(!data.roots(&column("b")).is_empty());
+    }
+}
