@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::report::folder::Bin;
+use crate::report::folder::{Bin, Tally};
 use crate::report::number::{self, three};
 use crate::report::words::visible;
 
@@ -88,9 +88,9 @@ impl Axes {
     }
 }
 
-/// The number of cases of a histogram.
-pub(super) fn size(bins: &[Bin]) -> i64 {
-    bins.iter().fold(0, |sum, bin| sum.saturating_add(bin.2))
+/// The cases of a histogram.
+pub(super) fn size(bins: &[Bin]) -> Tally {
+    bins.iter().fold(Tally::default(), |sum, bin| sum.plus(bin.2))
 }
 
 /// A round number not below `value` for the end of an axis: 1, 2 or 5 times a power of ten.
@@ -104,12 +104,12 @@ pub(super) fn round_up(value: f64) -> f64 {
 
 /// The outline of a histogram within the axes, closed to the ground where it is to be filled.
 fn outline(bins: &[Bin], axes: &Axes, filled: bool) -> String {
-    let n = size(bins).max(1) as f64;
+    let all = size(bins);
     let inside = |bin: &&Bin| bin.1 > axes.x.0 && bin.0 < axes.x.1;
     let mut path = String::new();
     let mut last = axes.y(0.0);
-    for (i, (lo, hi, count)) in bins.iter().filter(inside).enumerate() {
-        let y = axes.y(*count as f64 / n);
+    for (i, (lo, hi, tally)) in bins.iter().filter(inside).enumerate() {
+        let y = axes.y(tally.part_of(all).unwrap_or(0.0));
         let right = at(axes.x(*hi));
         // Writing to a string cannot fail.
         let _ = match (i, at(y) == at(last)) {
@@ -217,34 +217,37 @@ pub(super) fn whiskers(values: &[(f64, Option<(f64, f64)>)], end: f64) -> String
     svg
 }
 
-/// What a histogram of changes shows, in words: shares that fall, stay within one bin of zero, and rise.
-pub(super) fn change_in_words(bins: &[Bin]) -> String {
-    let n = size(bins);
-    let part = |test: &dyn Fn(&Bin) -> bool| bins.iter().filter(|b| test(b)).fold(0i64, |sum, bin| sum.saturating_add(bin.2));
+/// What a histogram of changes shows, in words: shares (by weight where cases are `weighted`) that fall, stay within one bin of zero, and
+/// rise.
+pub(super) fn change_in_words(bins: &[Bin], weighted: bool) -> String {
+    let all = size(bins);
+    let part = |test: &dyn Fn(&Bin) -> bool| bins.iter().filter(|b| test(b)).fold(Tally::default(), |sum, bin| sum.plus(bin.2));
     let near = |b: &Bin| (b.0 + b.1).abs() / 2.0 <= b.1 - b.0;
-    let (falls, stays) = (part(&|b| !near(b) && b.1 <= 0.0), part(&near));
+    let falls = |b: &Bin| !near(b) && b.1 <= 0.0;
+    let (rises, falls, stays) = (part(&|b| !near(b) && !falls(b)), part(&falls), part(&near));
     let width = bins.iter().find(|b| near(b)).map_or(0.0, |b| b.1 - b.0);
-    let share = |part: i64| number::share(part, n).unwrap_or_else(|| "none".to_owned());
+    let share = |part| number::share(part, all, weighted).unwrap_or_else(|| "none".to_owned());
     format!(
         "of {} score changes {} ({}) are within {} of zero, {} ({}) are falls and {} ({}) are rises beyond that",
-        number::count(n),
-        number::count(stays),
+        number::count(all.n),
+        number::count(stays.n),
         share(stays),
         tick(width),
-        number::count(falls),
+        number::count(falls.n),
         share(falls),
-        number::count(n - falls - stays),
-        share(n - falls - stays),
+        number::count(rises.n),
+        share(rises),
     )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Axes, Label, change, change_in_words, round_up, verdict, whiskers};
+    use super::{Axes, Label, Tally, change, change_in_words, round_up, verdict, whiskers};
 
     #[test]
     fn words_are_escaped_and_paths_are_short() {
-        let bins: Vec<_> = (0..80).map(|i| (f64::from(i) / 40.0 - 1.0, f64::from(i + 1) / 40.0 - 1.0, i64::from(i % 7))).collect();
+        let bins: Vec<_> =
+            (0..80).map(|i| (f64::from(i) / 40.0 - 1.0, f64::from(i + 1) / 40.0 - 1.0, Tally::of(i64::from(i % 7)))).collect();
         let label = Label { id: "x".to_owned(), title: "<script>", text: "a \"b\" & 'c'\u{0}" };
         let svg = change(&bins, &Axes { x: (-1.0, 1.0), top: 0.05 }, &label);
         assert!(svg.contains("&lt;script&gt;") && svg.contains("a &quot;b&quot; &amp; &#39;c&#39;\u{2400}") && !svg.contains("<script>"));
@@ -261,13 +264,15 @@ mod tests {
 
     #[test]
     fn changes_in_words_add_up() {
-        let bins = [(-0.05, -0.025, 1), (-0.025, 0.0, 2), (0.0, 0.025, 6), (0.025, 0.05, 1)];
-        let words = change_in_words(&bins).replace('\u{202f}', " ");
+        let mut bins = [(-0.05, -0.025, 1), (-0.025, 0.0, 2), (0.0, 0.025, 6), (0.025, 0.05, 1)].map(|(lo, hi, n)| (lo, hi, Tally::of(n)));
+        let words = change_in_words(&bins, false).replace('\u{202f}', " ");
         assert_eq!(
             words,
             "of 10 score changes 8 (80.0 %) are within 0.025 of zero, 1 (10.0 %) are falls and 1 (10.0 %) are rises beyond that"
         );
-        assert!(change_in_words(&[]).starts_with("of 0 score changes 0 (none)"));
+        bins[0].2.weight = 11.0;
+        assert!(change_in_words(&bins, true).contains("1 (weighted 55.0\u{202f}%) are falls"));
+        assert!(change_in_words(&[], false).starts_with("of 0 score changes 0 (none)"));
     }
 
     #[test]

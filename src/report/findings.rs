@@ -54,6 +54,7 @@ pub(super) fn section(audit: &Audit, panels: &[Panel]) -> Section {
         if sides.positive.is_some() {
             blocks.push(Block::Note(Words::new().text("Favourable means ").and(verdict::favourable(audit)).text(".")));
         }
+        blocks.extend(terms::weights(audit).map(Block::Note));
         blocks.push(Block::Findings(sentences));
     }
     Section { id: "findings", title: "Findings in words", blocks }
@@ -107,12 +108,13 @@ fn switches(audit: &Audit, panels: &[Panel], candidates: &[Candidate<'_>], sides
     sentences
 }
 
-/// "if the record said Male" for naive sets, "had they been in group Male" for those that move more.
-fn world(panel: &Panel, to: &str) -> Words {
-    if panel.strategy == "naive" {
-        Words::new().text(" if the record said ").name(to)
-    } else {
-        Words::new().text(" had they been in group ").name(to)
+/// "if the record said Male" for naive sets, with the columns where the attribute is made of several or mapped; "had they been in group
+/// Male" for those that move more.
+fn world(panel: &Panel, from: &str, to: &str) -> Words {
+    match panel.written_in(from, to) {
+        _ if panel.strategy != "naive" => Words::new().text(" had they been in group ").name(to),
+        None => Words::new().text(" if the record said ").name(to),
+        Some(written) => Words::new().text(" if the record said ").name(to).text(" by ").and(written),
     }
 }
 
@@ -124,7 +126,7 @@ fn sentence(c: &Candidate<'_>, start: Words, who: &str, does: &str) -> Option<Wo
     let groups = &c.panel.directions[c.direction];
     let (part, whole) = c.measure.counts?;
     let value = c.measure.value?;
-    let mut share = Kind::Share.value(value);
+    let mut share = number::said(value, c.measure.weights.is_some());
     if let (Some((lo, hi)), Some(level)) = (c.measure.interval, c.measure.level) {
         share.push_str(&format!("; {} interval {}", number::level(level), Kind::Share.interval(value, lo, hi)));
     }
@@ -133,7 +135,7 @@ fn sentence(c: &Candidate<'_>, start: Words, who: &str, does: &str) -> Option<Wo
         .text(format!(" {who}, "))
         .strong(number::count(part))
         .text(format!(" ({share}) {does}"))
-        .and(world(c.panel, &groups.to))
+        .and(world(c.panel, &groups.from, &groups.to))
         .text(" (")
         .and(terms::origin(c.panel))
         .text(").");
@@ -228,8 +230,13 @@ fn gap(audit: &Audit, sides: &Sides) -> Option<Words> {
 fn turned(measure: &Measure, value: f64, (part, whole): (i64, i64), negative: bool) -> Measure {
     let mut turned = measure.clone();
     if negative {
-        turned.value = Some(if whole > 0 { (whole - part) as f64 / whole as f64 } else { 1.0 - value });
+        turned.value = Some(match measure.weights {
+            Some((part, whole)) if whole > 0.0 => (whole - part) / whole,
+            None if whole > 0 => (whole - part) as f64 / whole as f64,
+            _ => 1.0 - value,
+        });
         turned.counts = Some((whole - part, whole));
+        turned.weights = measure.weights.map(|(part, whole)| (whole - part, whole));
         turned.interval = measure.interval.map(|(lo, hi)| (1.0 - hi, 1.0 - lo));
     }
     turned
@@ -249,7 +256,7 @@ fn too_few(candidates: &[Candidate<'_>], sides: &Sides) -> Option<Words> {
         .text(format!("Too few to tell: {} of ", number::count(part)))
         .and(c.who(whole))
         .text(format!(" {} {}", sides.held, sides.loses))
-        .and(world(c.panel, &groups.to))
+        .and(world(c.panel, &groups.from, &groups.to))
         .text(" (")
         .and(terms::origin(c.panel))
         .text(match thin.len() - 1 {

@@ -8,8 +8,10 @@ use std::fs;
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::report::number;
+use crate::report::words::Words;
 use crate::table::io::read_frame;
-use crate::table::manifest::Manifest;
+use crate::table::manifest::{Manifest, WrittenValue};
 use crate::table::{COUNTS, FILTERS, Frame, GATES, GROUPS, ISSUES, METRICS, Record, SCORE_SHIFT};
 
 /// Up to this many groups the page shows every ordered pair; beyond, the worst.
@@ -30,7 +32,7 @@ pub(super) struct Key {
     pub(super) set: String,
     /// The sensitive attribute.
     pub(super) attribute: String,
-    /// group, total, pair, direction or difference.
+    /// group, total, pair, direction, difference, one_to_rest or rest_to_one.
     pub(super) scope: String,
     /// First or factual group.
     pub(super) from: String,
@@ -49,32 +51,68 @@ pub(super) struct Measure {
     pub(super) undefined: String,
     /// Count on top and count below.
     pub(super) counts: Option<(i64, i64)>,
+    /// What these weigh; none where the job has no weights.
+    pub(super) weights: Option<(f64, f64)>,
     /// People behind it.
     pub(super) n_rows: i64,
     /// The interval.
     pub(super) interval: Option<(f64, f64)>,
     /// Its level.
     pub(super) level: Option<f64>,
-    /// Its method, or why there is none.
+    /// Its method; empty where there is none.
     pub(super) method: String,
+    /// What noise alone gives; none where no placebo was asked for or its repeats give no value.
+    pub(super) placebo: Option<(f64, f64)>,
     /// Whether the tables flag it as resting on few cases.
     pub(super) small: bool,
     /// The group at a disadvantage.
     pub(super) impaired: String,
 }
 
+/// Cases, and what they weigh: their number where the job has no weights.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Tally {
+    /// The number.
+    pub(super) n: i64,
+    /// The weight.
+    pub(super) weight: f64,
+}
+
+impl Tally {
+    /// Cases that count once each.
+    pub(super) fn of(n: i64) -> Self {
+        Tally { n, weight: n as f64 }
+    }
+
+    fn read(record: &Record<'_>) -> Self {
+        let n = record.int("n").unwrap_or(0).max(0);
+        Tally { n, weight: record.real("weight").unwrap_or(n as f64).max(0.0) }
+    }
+
+    /// These and others.
+    #[must_use]
+    pub(super) fn plus(self, other: Tally) -> Self {
+        Tally { n: self.n.saturating_add(other.n), weight: self.weight + other.weight }
+    }
+
+    /// The share of a whole that these weigh; none where the whole weighs nothing.
+    pub(super) fn part_of(self, whole: Tally) -> Option<f64> {
+        (whole.weight > 0.0).then(|| self.weight / whole.weight)
+    }
+}
+
 /// Counterfactuals by label (0: none, 1: negative, 2: positive), factual and counterfactual prediction.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Cells(pub(super) [[[i64; 2]; 2]; 3]);
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Cells(pub(super) [[[Tally; 2]; 2]; 3]);
 
 impl Cells {
     /// Over all labels.
-    pub(super) fn all(&self) -> [[i64; 2]; 2] {
-        let mut sum = [[0i64; 2]; 2];
+    pub(super) fn all(&self) -> [[Tally; 2]; 2] {
+        let mut sum = [[Tally::default(); 2]; 2];
         for label in &self.0 {
             for (f, row) in label.iter().enumerate() {
-                for (c, n) in row.iter().enumerate() {
-                    sum[f][c] = sum[f][c].saturating_add(*n);
+                for (c, tally) in row.iter().enumerate() {
+                    sum[f][c] = sum[f][c].plus(*tally);
                 }
             }
         }
@@ -83,12 +121,12 @@ impl Cells {
 
     /// Whether labels are known.
     pub(super) fn labelled(&self) -> bool {
-        self.0[1..].iter().flatten().flatten().any(|n| *n > 0)
+        self.0[1..].iter().flatten().flatten().any(|tally| tally.n > 0)
     }
 }
 
-/// One bin of a histogram: edges and count.
-pub(super) type Bin = (f64, f64, i64);
+/// One bin of a histogram: edges and what lies in it.
+pub(super) type Bin = (f64, f64, Tally);
 
 /// The three histograms of one direction.
 #[derive(Debug, Clone, Default)]
@@ -121,6 +159,8 @@ pub(super) struct Panel {
     pub(super) set: String,
     /// Its strategy; empty where the manifest does not know the set.
     pub(super) strategy: String,
+    /// What stands for the groups of a derived attribute in the rows that models saw.
+    pub(super) written: Vec<WrittenValue>,
     /// The model.
     pub(super) model: String,
     /// Its groups: the reference first, then as declared.
@@ -135,6 +175,28 @@ impl Panel {
     /// Where its direction number `d` stands: the anchor of the value `metric` of that direction, or of the panel.
     pub(super) fn anchor(&self, d: usize, metric: &str) -> String {
         if d < self.drawn { format!("p{}-{d}-{metric}", self.id) } else { format!("p{}", self.id) }
+    }
+
+    /// What was written in a direction, such as `race = Black, sex = Female`; of several values of a column the three most frequent, with
+    /// their numbers. None where the attribute is a column as it stands.
+    pub(super) fn written_in(&self, from: &str, to: &str) -> Option<Words> {
+        let mine: Vec<&WrittenValue> = self.written.iter().filter(|w| w.from_group == from && w.to_group == to).collect();
+        let mut columns: Vec<&str> = mine.iter().map(|w| w.column.as_str()).collect();
+        columns.dedup();
+        let mut words = Words::new();
+        for (i, column) in columns.iter().enumerate() {
+            let mut values: Vec<&WrittenValue> = mine.iter().filter(|w| w.column == *column).copied().collect();
+            values.sort_by_key(|w| std::cmp::Reverse(w.n));
+            words = words.text(if i > 0 { ", " } else { "" }).code(*column).text(" = ");
+            for (k, value) in values.iter().take(3).enumerate() {
+                words = words.text(if k > 0 { " or " } else { "" }).name(&value.value);
+                if values.len() > 1 {
+                    words = words.text(format!(" ({})", number::count(i64::try_from(value.n).unwrap_or(i64::MAX))));
+                }
+            }
+            words = if values.len() > 3 { words.text(format!(" or {} more", values.len() - 3)) } else { words };
+        }
+        (!columns.is_empty()).then_some(words)
     }
 
     fn key(&self, scope: &str, from: &str, to: &str) -> Key {
@@ -156,6 +218,16 @@ impl Panel {
     /// The key over all its directions.
     pub(super) fn total(&self) -> Key {
         self.key("total", "", "")
+    }
+
+    /// The key of a group's people as members of all other groups.
+    pub(super) fn one_to_rest(&self, group: &str) -> Key {
+        self.key("one_to_rest", group, "")
+    }
+
+    /// The key of the people of all other groups as members of one.
+    pub(super) fn rest_to_one(&self, group: &str) -> Key {
+        self.key("rest_to_one", "", group)
     }
 
     /// The key of the difference of the directions between two groups.
@@ -323,6 +395,13 @@ impl Audit {
                 attribute: attribute.to_owned(),
                 set: set.to_owned(),
                 strategy: m.counterfactuals.iter().find(|c| c.name == set).map(|c| c.strategy.clone()).unwrap_or_default(),
+                written: m
+                    .counterfactuals
+                    .iter()
+                    .find(|c| c.name == set)
+                    .and_then(|c| c.written.get(attribute))
+                    .cloned()
+                    .unwrap_or_default(),
                 model: model.to_owned(),
                 groups: self.groups_of(attribute),
                 directions,
@@ -341,8 +420,7 @@ impl Audit {
         let measured = self.measure(&key, "sr").and_then(|m| m.value);
         let counted = || {
             let [[cn, sp], [sn, cp]] = self.cells(&key)?.all();
-            let n = (cn + sp + sn + cp) as f64;
-            (n > 0.0).then(|| (sp + sn) as f64 / n)
+            sp.plus(sn).part_of(sp.plus(sn).plus(cn).plus(cp))
         };
         measured.or_else(counted).unwrap_or(-1.0)
     }
@@ -378,10 +456,12 @@ fn measures(frame: &Frame) -> BTreeMap<Key, BTreeMap<String, Measure>> {
             value: row.real("value").filter(|v| v.is_finite()),
             undefined: row.text("undefined").to_owned(),
             counts: row.int("numerator").zip(row.int("denominator")),
+            weights: row.real("weight_numerator").zip(row.real("weight_denominator")),
             n_rows: row.int("n_rows").unwrap_or(0),
             interval: row.real("lo").zip(row.real("hi")),
             level: row.real("level"),
-            method: row.text("ci_method").to_owned(),
+            method: row.text("interval").to_owned(),
+            placebo: row.real("placebo_lo").zip(row.real("placebo_hi")),
             small: row.text("flags").split(',').any(|flag| flag.starts_with("small_")),
             impaired: row.text("impaired_group").to_owned(),
         };
@@ -401,7 +481,7 @@ fn cells(frame: &Frame) -> BTreeMap<Key, Cells> {
         let label = side(row.text("label")).map_or(0, |l: usize| l + 1);
         if let (Some(f), Some(c)) = (side(row.text("predicted")), side(row.text("predicted_cf"))) {
             let cell = &mut cells.entry(key(&row)).or_default().0[label][f][c];
-            *cell = cell.saturating_add(row.int("n").unwrap_or(0).max(0));
+            *cell = cell.plus(Tally::read(&row));
         }
     }
     cells
@@ -417,8 +497,8 @@ fn histograms(frame: &Frame) -> BTreeMap<Key, Histograms> {
             "change" => &mut histograms.change,
             _ => continue,
         };
-        if let (Some(lo), Some(hi), Some(n)) = (row.real("bin_lo"), row.real("bin_hi"), row.int("n")) {
-            side.push((lo, hi, n.max(0)));
+        if let (Some(lo), Some(hi)) = (row.real("bin_lo"), row.real("bin_hi")) {
+            side.push((lo, hi, Tally::read(&row)));
         }
     }
     for histograms in all.values_mut() {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::report::folder::Audit;
+use crate::report::folder::{Audit, Tally};
 use crate::report::number;
 use crate::report::page::{Block, Row, Section, Table};
 use crate::report::terms::{self, Glossary};
@@ -20,7 +20,12 @@ pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Section {
     blocks.extend(issues(audit));
     blocks.extend(undefined(audit, glossary));
     if blocks.is_empty() {
-        blocks.push(Block::Text("Nothing: no row was lost, no value was missing, no problem was met, and every value is defined.".into()));
+        let nothing = if audit.manifest.awaited.is_empty() {
+            "Nothing: no row was lost, no value was missing, no problem was met, and every value is defined."
+        } else {
+            "Nothing so far: no row was lost, and no problem was met."
+        };
+        blocks.push(Block::Text(nothing.into()));
     }
     Section { id: "left-out", title: "What was left out", blocks }
 }
@@ -46,7 +51,7 @@ fn filters(audit: &Audit) -> Option<Block> {
         .into_iter()
         .map(|(what, rows_in, rows_out)| {
             let lost = rows_in.saturating_sub(rows_out);
-            let share = number::share(lost, rows_in).unwrap_or_else(|| "none".to_owned());
+            let share = number::share(Tally::of(lost), Tally::of(rows_in), false).unwrap_or_else(|| "none".to_owned());
             let cells = [number::count(rows_in), number::count(rows_out), format!("{} ({share})", number::count(lost))];
             Row { id: String::new(), head: Words::new().quote(what), cells: cells.map(Into::into).into() }
         })
@@ -123,7 +128,9 @@ fn undefined(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Block> {
 
 fn place(key: &crate::report::folder::Key) -> Words {
     let mut words = match (key.from.is_empty(), key.to.is_empty()) {
-        (true, _) => Words::from("all groups"),
+        (true, true) => Words::from("all groups"),
+        (true, false) => Words::new().text("all others \u{2192} ").name(&key.to),
+        (false, true) if key.scope == "one_to_rest" => Words::new().name(&key.from).text(" \u{2192} all others"),
         (false, true) => Words::new().name(&key.from),
         (false, false) if key.set.is_empty() || key.scope == "difference" => Words::new().name(&key.from).text(" and ").name(&key.to),
         (false, false) => Words::direction(&key.from, &key.to),

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::report::folder::Audit;
+use crate::report::folder::{Audit, Measure};
 use crate::report::number;
 use crate::report::page::{Block, Row, Section, Table};
 use crate::report::terms::{self, Glossary};
 use crate::report::words::Words;
+use crate::table::manifest::{ModelWords, RecheckWords, SetWords};
 
 /// The section; comes after every section that shows metrics.
 pub(super) fn section(audit: &Audit, glossary: &Glossary<'_>) -> Section {
@@ -25,6 +26,7 @@ pub(super) fn section(audit: &Audit, glossary: &Glossary<'_>) -> Section {
     ];
     blocks.extend(sets(audit));
     blocks.extend(models(audit));
+    blocks.extend(rechecks(audit));
     let mut facts: Vec<(Words, Words)> =
         vec![("Favourable".into(), crate::report::verdict::favourable(audit)), ("Split".into(), Words::new().quote(&m.split))];
     let count = |n: u64| number::count(i64::try_from(n).unwrap_or(i64::MAX));
@@ -40,10 +42,12 @@ pub(super) fn section(audit: &Audit, glossary: &Glossary<'_>) -> Section {
         .into(),
     ));
     facts.push(("A row is".into(), Words::new().text("identified by ").quote(&m.row_id)));
+    facts.extend(derived_attributes(audit).map(|words| ("Derived attributes".into(), words)));
     facts.push((
         "Order of groups".into(),
         "the reference group comes first and differences are first minus second; where a direction is compared with its reverse, the worse one names the group at a disadvantage".into(),
     ));
+    facts.extend(weights(audit).map(|words| ("Weights".into(), words)));
     facts.push(("Intervals".into(), intervals(audit)));
     blocks.push(Block::Facts(facts));
     if !glossary.shown.is_empty() {
@@ -58,6 +62,37 @@ pub(super) fn section(audit: &Audit, glossary: &Glossary<'_>) -> Section {
     Section { id: "method", title: "How it was done", blocks }
 }
 
+/// What weights have a part in, and in what they have none.
+fn weights(audit: &Audit) -> Option<Words> {
+    let words = terms::weights(audit)?;
+    Some(words.text(
+        " Every value, interval, gate and drawing takes a person as often as the weight says; every number of people, rows or counterfactuals, \
+         the flags for few cases and what a gate calls enough do not. The tables hold both.",
+    ))
+}
+
+/// What attributes are made of, where they are no columns as they stand.
+fn derived_attributes(audit: &Audit) -> Option<Words> {
+    let mut words = Words::new();
+    let derived = audit.manifest.attributes.iter().filter_map(|a| Some((a, a.made_of.as_ref()?)));
+    for (i, (attribute, made_of)) in derived.enumerate() {
+        words = if i > 0 { words.text(" ") } else { words };
+        words = words.name(&attribute.name).text(" is made of ").quote(made_of).text(".");
+    }
+    let any = words != Words::new();
+    any.then(|| {
+        words.text(
+            " A counterfactual sets a mapped attribute by the most frequent value of the target group and the person's label, a cross by those \
+             of its parts that differ; columns derived from what changed are computed again.",
+        )
+    })
+}
+
+/// Whether all attributes that a set changes are made of other columns.
+fn all_written(set: &SetWords) -> bool {
+    set.attributes.iter().all(|attribute| set.written.contains_key(attribute))
+}
+
 fn sets(audit: &Audit) -> Option<Block> {
     let rows: Vec<Row> = audit
         .manifest
@@ -67,8 +102,11 @@ fn sets(audit: &Audit) -> Option<Block> {
             let joined = |names: &[String]| {
                 names.iter().enumerate().fold(Words::new(), |words, (i, name)| if i > 0 { words.text(", ") } else { words }.quote(name))
             };
+            let mut does = Words::from(terms::strategy(&set.strategy, all_written(set)).unwrap_or_default());
+            if let Some(repeats) = set.placebo {
+                does = does.text(" ").and(terms::placebo(&set.strategy, all_written(set), repeats));
+            }
             let knobs = if set.knobs.is_empty() { "none".into() } else { joined(&set.knobs) };
-            let does = terms::strategy(&set.strategy).unwrap_or_default();
             let cells = vec![Words::new().code(&set.strategy).into(), does.into(), knobs.into(), joined(&set.attributes).into()];
             Row { id: String::new(), head: Words::new().name(&set.name), cells }
         })
@@ -100,6 +138,19 @@ fn models(audit: &Audit) -> Option<Block> {
     (!rows.is_empty()).then(|| Block::Table(Table { caption: "Models".into(), head, rows, prose: true }))
 }
 
+/// What scoring rows again gave, a sentence a model.
+fn rechecks(audit: &Audit) -> Vec<Block> {
+    let rechecked = audit.manifest.models.iter().filter_map(|model| Some((model, model.recheck?)));
+    let sentence = |(model, recheck): (&ModelWords, RecheckWords)| {
+        Block::Text(Words::from("To notice scores of another version, model ").name(&model.name).text(format!(
+            " scored {} rows again together with the counterfactuals; the largest difference from their factual scores is {}.",
+            number::count(i64::try_from(recheck.rows).unwrap_or(i64::MAX)),
+            number::Kind::Plain.value(recheck.largest)
+        )))
+    };
+    rechecked.map(sentence).collect()
+}
+
 fn intervals(audit: &Audit) -> Words {
     let Some(level) = audit.manifest.level else { return "the job asks for none".into() };
     let all = || audit.measures.values().flat_map(|m| m.values());
@@ -110,13 +161,20 @@ fn intervals(audit: &Audit) -> Words {
         number::level(level),
         number::count(i64::try_from(n).unwrap_or(i64::MAX))
     );
-    for code in ["wilson", "newcombe", "katz", "bootstrap"] {
-        if methods.iter().any(|method| method.starts_with(code)) {
+    for code in ["wilson", "newcombe", "katz", "bootstrap", "poisson-bootstrap", "block-bootstrap"] {
+        // Blocks are cut otherwise for score metrics.
+        let of_scores = |m: &&Measure| m.family == "shift" && m.interval.is_some() && m.method == code;
+        if methods.contains(code) && (code != "block-bootstrap" || all().any(|m| of_scores(&m))) {
             text.push_str(terms::interval_method(code).unwrap_or_default());
             text.push(' ');
         }
     }
-    if methods.iter().any(|method| method.starts_with("bootstrap")) {
+    let weighted = audit.manifest.weight.is_some();
+    if weighted && methods.contains("block-bootstrap") {
+        text.push_str(terms::INTERVALS_OF_WEIGHTS);
+        text.push(' ');
+    }
+    if methods.contains("bootstrap") || methods.contains("poisson-bootstrap") || weighted {
         text.push_str(&format!(
             "{} bootstrap replicates. ",
             number::count(i64::try_from(audit.manifest.bootstrap_samples).unwrap_or(i64::MAX))

@@ -2,7 +2,8 @@
 //!
 //! The question: what did the audit find, how sure is it, and how can it be checked? The order of the sections is the order of
 //! use: verdict, findings, who switches, scores, groups, what was left out, method, provenance. A section that has nothing to
-//! show is absent, and the headings are numbered by what is there; "what was left out" is never absent.
+//! show is absent, and the headings are numbered by what is there; "what was left out" is never absent. A run that waits for scores has
+//! measured nothing: its page says what is awaited.
 //!
 //! Words: a *panel* is all that the page shows of one attribute, counterfactual set and model; a *direction* is an ordered pair of
 //! groups (factual to counterfactual); the *favourable* side of a decision is the one the job names.
@@ -27,13 +28,14 @@ mod terms;
 #[cfg(test)]
 mod tests;
 mod verdict;
+mod waiting;
 mod words;
 
 use std::path::Path;
 
 use crate::error::Result;
 use crate::report::folder::Audit;
-use crate::report::page::Page;
+use crate::report::page::{Page, Section};
 use crate::report::terms::Glossary;
 
 /// What the page says about a metric; the pipeline fills it from the catalog of metrics.
@@ -72,24 +74,34 @@ pub struct GlossaryEntry {
 pub fn render(folder: &Path, title: Option<&str>, glossary: &dyn Fn(&str) -> Option<GlossaryEntry>) -> Result<String> {
     let audit = Audit::read(folder)?;
     let mut glossary = Glossary::new(glossary);
-    let panels = audit.panels();
-    let sections = [
-        Some(verdict::section(&audit, &mut glossary)),
-        Some(findings::section(&audit, &panels)),
-        switches::section(&audit, &panels, &mut glossary),
-        shift::section(&audit, &panels, &mut glossary),
-        groups::section(&audit, &mut glossary),
-        Some(left_out::section(&audit, &mut glossary)),
-        Some(method::section(&audit, &glossary)),
-        Some(provenance::section(&audit)),
-    ];
+    let sections = if audit.manifest.awaited.is_empty() {
+        measured(&audit, &mut glossary)
+    } else {
+        vec![waiting::section(&audit), left_out::section(&audit, &mut glossary), provenance::section(&audit)]
+    };
     let page = Page {
         title: title.map_or_else(|| audit.title(), str::to_owned),
         job: audit.manifest.job.clone(),
         run: audit.manifest.run.clone(),
         program: audit.manifest.program.clone(),
         stand_in: audit.manifest.stand_in.clone(),
-        sections: sections.into_iter().flatten().collect(),
+        sections,
     };
     Ok(page.html())
+}
+
+/// The sections of an audit.
+fn measured(audit: &Audit, glossary: &mut Glossary<'_>) -> Vec<Section> {
+    let panels = audit.panels();
+    let sections = [
+        Some(verdict::section(audit, glossary)),
+        Some(findings::section(audit, &panels)),
+        switches::section(audit, &panels, glossary),
+        shift::section(audit, &panels, glossary),
+        groups::section(audit, glossary),
+        Some(left_out::section(audit, glossary)),
+        Some(method::section(audit, glossary)),
+        Some(provenance::section(audit)),
+    ];
+    sections.into_iter().flatten().collect()
 }

@@ -1,5 +1,7 @@
 //! Numbers as the page prints them: three significant digits, per cent with a narrow no-break space, counts in groups of three.
 
+use crate::report::folder::Tally;
+
 /// U+202F, between the digits of large numbers and before the per cent sign.
 const THIN: char = '\u{202f}';
 
@@ -37,7 +39,8 @@ impl Kind {
         }
     }
 
-    /// Both ends of the interval of `value`, with as many decimals as the value: `8.2 to 20.2`.
+    /// Both ends of the interval of `value`, with as many decimals as the value: `8.2 to 20.2`. An end beside 0 or 100 per cent gets up
+    /// to three decimals, lest it look as if it were there: `0 to 0.035`.
     pub(super) fn interval(self, value: f64, lo: f64, hi: f64) -> String {
         let scale = self.scale();
         let decimals = match decimals(value * scale) {
@@ -53,7 +56,9 @@ impl Kind {
             } else if x.abs() >= 1000.0 {
                 three(x)
             } else {
-                fixed(x, decimals)
+                let beside = if self == Kind::Share { x.abs().min((100.0 - x).abs()) } else { x.abs() };
+                let shows = |decimals: usize| format!("{beside:.decimals$}").bytes().any(|b| matches!(b, b'1'..=b'9'));
+                fixed(x, if shows(decimals) || !shows(3) { decimals } else { 3 })
             };
             sign(self.signed(), x, &digits)
         };
@@ -147,9 +152,14 @@ pub(super) fn count(n: i64) -> String {
     if n < 0 { format!("\u{2212}{digits}") } else { digits }
 }
 
-/// A share of two counts in per cent; none where nothing can be shared out.
-pub(super) fn share(part: i64, whole: i64) -> Option<String> {
-    (whole > 0).then(|| Kind::Share.value(part as f64 / whole as f64))
+/// A share of a whole in per cent, by weight and saying so where cases are `weighted`; none where nothing can be shared out.
+pub(super) fn share(part: Tally, whole: Tally, weighted: bool) -> Option<String> {
+    part.part_of(whole).map(|share| said(share, weighted))
+}
+
+/// A share in per cent, with the word where it is one of weight: `13.1 %`, `weighted 13.4 %`.
+pub(super) fn said(share: f64, weighted: bool) -> String {
+    format!("{}{}", if weighted { "weighted " } else { "" }, Kind::Share.value(share))
 }
 
 /// A level in per cent as the job writes it: `95 %`, `99.9 %`.
@@ -191,7 +201,9 @@ mod tests {
         assert_eq!(plain(&Kind::Share.value(16.0 / 122.0)), "13.1 %");
         assert_eq!(plain(&Kind::Share.interval(16.0 / 122.0, 0.0823, 0.2023)), "8.2 to 20.2");
         assert_eq!(plain(&Kind::Share.interval(0.0, 0.0, 0.0123)), "0 to 1.2");
+        assert_eq!(plain(&Kind::Share.interval(0.0, 0.0, 0.000_348)), "0 to 0.035");
         assert_eq!(plain(&Kind::Share.interval(1.0, 0.9712, 1.0)), "97.1 to 100");
+        assert_eq!(plain(&Kind::Share.interval(1.0, 0.99965, 1.0)), "99.965 to 100");
         assert_eq!(plain(&Kind::Points.value(0.124)), "+12.4 points");
         assert_eq!(plain(&Kind::Points.interval(0.124, -0.027, 0.217)), "-2.7 to +21.7");
         assert_eq!(plain(&Kind::Signed.value(-0.0421)), "-0.0421");

@@ -39,8 +39,10 @@ pub(super) fn section(audit: &Audit) -> Section {
     }
     blocks.extend(inputs(audit));
     blocks.extend(tables(audit));
-    blocks.push(Block::Text("To read the tables, in this folder, with DuckDB:".into()));
-    blocks.push(Block::Code("Query", QUERY.to_owned()));
+    if m.awaited.is_empty() {
+        blocks.push(Block::Text("To read the tables, in this folder, with DuckDB:".into()));
+        blocks.push(Block::Code("Query", QUERY.to_owned()));
+    }
     blocks.push(Block::Fold("The job as it was run", job(&audit.job)));
     Section { id: "provenance", title: "Provenance", blocks }
 }

@@ -1,7 +1,7 @@
 //! Section "How far scores move": histograms of change and of both scores per direction, and the distances between them.
 
 use crate::report::chart::{self, Axes, Label};
-use crate::report::folder::{Audit, Bin, Histograms, Panel};
+use crate::report::folder::{Audit, Bin, Histograms, Panel, Tally};
 use crate::report::number;
 use crate::report::page::{Block, Figure, Row, Section, Table};
 use crate::report::switches;
@@ -29,6 +29,9 @@ pub(super) fn section(audit: &Audit, panels: &[Panel], glossary: &mut Glossary<'
          counterfactual. Right: the scores before and after. Within one attribute, set and model all drawings have the same axes."
             .into(),
     )];
+    if audit.manifest.weight.is_some() {
+        blocks.push(Block::Note("Heights and middles of the drawings are weighted; the cases named are counted.".into()));
+    }
     for panel in panels {
         blocks.push(Block::Heading(format!("s{}", panel.id), switches::heading(panel)));
         blocks.extend(switches::drawn_in_words(panel).map(Block::Note));
@@ -49,8 +52,9 @@ pub(super) fn section(audit: &Audit, panels: &[Panel], glossary: &mut Glossary<'
 
 /// The highest share of a bin, and the farthest edge from zero of a bin that holds something.
 fn extent(bins: &[Bin]) -> (f64, f64) {
-    let n = chart::size(bins).max(1) as f64;
-    bins.iter().filter(|b| b.2 > 0).fold((0.0, 0.0), |(top, far), b| (f64::max(top, b.2 as f64 / n), far.max(b.0.abs()).max(b.1.abs())))
+    let all = chart::size(bins);
+    let share = |bin: &Bin| bin.2.part_of(all).unwrap_or(0.0);
+    bins.iter().filter(|b| b.2.n > 0).fold((0.0, 0.0), |(top, far), b| (f64::max(top, share(b)), far.max(b.0.abs()).max(b.1.abs())))
 }
 
 fn drawings(audit: &Audit, panel: &Panel) -> Vec<Block> {
@@ -84,17 +88,13 @@ fn drawings(audit: &Audit, panel: &Panel) -> Vec<Block> {
             let title = Words::direction(&direction.from, &direction.to);
             let id = format!("s{}-{d}", panel.id);
             let Histograms { original, counterfactual, change } = histograms;
-            let fall = chart::change_in_words(change);
+            let fall = chart::change_in_words(change, audit.manifest.weight.is_some());
             let crossing = audit
                 .measure(&panel.direction(direction), "sr")
-                .and_then(|sr| Some((sr.counts?, sr)))
-                .and_then(|((part, whole), _)| {
-                    Some(format!(
-                        "; {} of {} ({}) cross the threshold",
-                        number::count(part),
-                        number::count(whole),
-                        number::share(part, whole)?
-                    ))
+                .and_then(|sr| {
+                    let (part, whole) = sr.counts?;
+                    let share = number::said(sr.value?, sr.weights.is_some());
+                    Some(format!("; {} of {} ({share}) cross the threshold", number::count(part), number::count(whole)))
                 })
                 .unwrap_or_default();
             let plain = title.plain();
@@ -120,14 +120,14 @@ fn drawings(audit: &Audit, panel: &Panel) -> Vec<Block> {
 
 /// In which bin the middle score lies, for those who do not see the drawing.
 fn middle(what: &str, bins: &[Bin]) -> String {
-    let n = chart::size(bins);
-    let mut below = 0i64;
-    for (lo, hi, count) in bins {
-        below = below.saturating_add(*count);
-        if n > 0 && below.saturating_mul(2) >= n {
+    let all = chart::size(bins);
+    let mut below = Tally::default();
+    for (lo, hi, tally) in bins {
+        below = below.plus(*tally);
+        if below.part_of(all).is_some_and(|share| share >= 0.5) {
             return format!(
                 "the middle {what} score of {} lies between {} and {}",
-                number::count(n),
+                number::count(all.n),
                 number::three(*lo),
                 number::three(*hi)
             );
@@ -140,6 +140,10 @@ fn table(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Option<Bl
     let mut keys: Vec<_> =
         panel.directions.iter().take(panel.drawn).map(|d| (Words::direction(&d.from, &d.to), panel.direction(d))).collect();
     keys.push(("All directions".into(), panel.total()));
+    if let [a, b] = panel.groups.as_slice() {
+        let gap = Words::direction(a, b).text(" minus ").and(Words::direction(b, a));
+        keys.push((gap, panel.difference(a, b)));
+    }
     let metrics: Vec<&str> = METRICS.iter().copied().filter(|m| keys.iter().any(|(_, k)| audit.measure(k, m).is_some())).collect();
     if metrics.is_empty() {
         return None;
@@ -157,7 +161,7 @@ fn table(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Option<Bl
         .map(|(name, key)| Row {
             id: String::new(),
             head: name.clone(),
-            cells: metrics.iter().map(|m| switches::cell(audit.measure(key, m), terms::kind(m, "direction"))).collect(),
+            cells: metrics.iter().map(|m| switches::cell_with_placebo(audit.measure(key, m), terms::kind(m, &key.scope))).collect(),
         })
         .collect();
     Some(Block::Table(Table {

@@ -5,7 +5,7 @@
 //! The matrices are tables, so that screen readers and text browsers read the same numbers.
 
 use crate::report::chart;
-use crate::report::folder::{Audit, Cells, Direction, Measure, Panel};
+use crate::report::folder::{Audit, Cells, Direction, Measure, Panel, Tally};
 use crate::report::number::{self, Kind};
 use crate::report::page::{Block, Cell, Heat, MatrixCell, MatrixRow, Row, Section, Table};
 use crate::report::palette;
@@ -43,6 +43,9 @@ pub(super) fn section(audit: &Audit, panels: &[Panel], glossary: &mut Glossary<'
          Every cell holds its symbol, the count and its share of the row; the stronger the blue, the larger that share."
             .into(),
     )];
+    if audit.manifest.weight.is_some() {
+        blocks.push(Block::Note("The counts in the matrices are counterfactuals; their shares are weighted, and so is the blue.".into()));
+    }
     let hidden = panels.iter().filter(|p| p.drawn == 0).count();
     if hidden > 0 {
         blocks.push(Block::Note(
@@ -75,8 +78,11 @@ pub(super) fn drawn_in_words(panel: &Panel) -> Option<Words> {
 
 fn panel_blocks(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Vec<Block> {
     let mut blocks = vec![Block::Heading(format!("p{}", panel.id), heading(panel))];
-    if let Some(words) = terms::strategy(&panel.strategy) {
+    if let Some(words) = terms::strategy(&panel.strategy, !panel.written.is_empty()) {
         blocks.push(Block::Text(words.into()));
+    }
+    if let Some(repeats) = audit.manifest.counterfactuals.iter().find(|set| set.name == panel.set).and_then(|set| set.placebo) {
+        blocks.push(Block::Note(terms::placebo(&panel.strategy, !panel.written.is_empty(), repeats)));
     }
     if panel.groups.len() > 2 {
         blocks.extend(overview(audit, panel, glossary));
@@ -85,27 +91,46 @@ fn panel_blocks(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Ve
     let drawn = panel.directions.iter().take(panel.drawn).enumerate();
     let heats = drawn.filter_map(|(d, direction)| {
         let cells = audit.cells(&panel.direction(direction))?;
-        Some(heat(format!("p{}-{d}", panel.id), Words::direction(&direction.from, &direction.to), cells))
+        let weighted = audit.manifest.weight.is_some();
+        Some(heat(format!("p{}-{d}", panel.id), Words::direction(&direction.from, &direction.to), cells, weighted))
     });
     blocks.push(Block::Heats(heats.collect()));
+    blocks.extend(written(panel));
     blocks.push(Block::Table(if panel.directions.len() <= 2 {
         by_metric(audit, panel, glossary)
     } else {
         by_direction(audit, panel, glossary)
     }));
+    blocks.extend(against_the_rest(audit, panel, glossary));
     blocks
 }
 
-fn heat(id: String, title: Words, cells: &Cells) -> Heat {
+/// What stands for the groups of a derived attribute, for the directions that are drawn.
+fn written(panel: &Panel) -> Option<Block> {
+    let row = |d: &Direction| {
+        let values = panel.written_in(&d.from, &d.to)?;
+        Some(Row { id: String::new(), head: Words::direction(&d.from, &d.to), cells: vec![values.into()] })
+    };
+    let rows: Vec<Row> = panel.directions.iter().take(panel.drawn).filter_map(row).collect();
+    let caption = "What was written to the columns that models read; in brackets how many counterfactuals got it";
+    let head = ["Direction", "Written"].map(Words::from).to_vec();
+    (!rows.is_empty()).then(|| Block::Table(Table { caption: caption.into(), head, rows, prose: true }))
+}
+
+fn heat(id: String, title: Words, cells: &Cells, weighted: bool) -> Heat {
     let [[cn, sp], [sn, cp]] = cells.all();
-    let n = [cn, sp, sn, cp].into_iter().fold(0, i64::saturating_add);
-    let switched = sp.saturating_add(sn);
-    let sentence = match number::share(switched, n) {
-        None => Words::from("There is no counterfactual in this direction."),
-        Some(share) => Words::new()
+    let (switched, all) = (sp.plus(sn), sp.plus(sn).plus(cn).plus(cp));
+    let sentence = match all.n {
+        0 => Words::from("There is no counterfactual in this direction."),
+        n => Words::new()
             .text(if n == 1 { "1 counterfactual, ".to_owned() } else { format!("{} counterfactuals, ", number::count(n)) })
-            .strong(format!("{} switch", number::count(switched)))
-            .text(format!(" ({share}): {} to positive, {} to negative.", number::count(sp), number::count(sn))),
+            .strong(format!("{} switch", number::count(switched.n)))
+            .text(format!(
+                " ({}): {} to positive, {} to negative.",
+                number::share(switched, all, weighted).unwrap_or_else(|| WEIGHS_NOTHING.to_owned()),
+                number::count(sp.n),
+                number::count(sn.n)
+            )),
     };
     let ccm = [["CP", "SN"], ["SP", "CN"]];
     if !cells.labelled() {
@@ -118,17 +143,21 @@ fn heat(id: String, title: Words, cells: &Cells) -> Heat {
     Heat { id, title, sentence, caption: "CCM (any label) and ECCM (by label)", rows }
 }
 
+/// In place of a share of those who weigh nothing together.
+const WEIGHS_NOTHING: &str = "no weight";
+
 /// The rows "predicted positive" and "predicted negative" of counts by factual and counterfactual prediction.
-fn rows(label: &'static str, counts: &[[i64; 2]; 2], symbols: [[&'static str; 2]; 2]) -> [MatrixRow; 2] {
+fn rows(label: &'static str, counts: &[[Tally; 2]; 2], symbols: [[&'static str; 2]; 2]) -> [MatrixRow; 2] {
     let row = |factual: usize, label, head, symbols: [&'static str; 2]| {
-        let whole = counts[factual][0].saturating_add(counts[factual][1]);
+        let whole = counts[factual][0].plus(counts[factual][1]);
         let cell = |cf: usize, symbol| {
-            let n = counts[factual][cf];
+            let tally = counts[factual][cf];
+            let none = || if whole.n > 0 { WEIGHS_NOTHING } else { "no row" }.to_owned();
             MatrixCell {
                 symbol,
-                n: number::count(n),
-                share: number::share(n, whole).unwrap_or_else(|| "no row".to_owned()),
-                step: if whole > 0 { palette::step(n as f64 / whole as f64) } else { 0 },
+                n: number::count(tally.n),
+                share: number::share(tally, whole, false).unwrap_or_else(none),
+                step: tally.part_of(whole).map_or(0, palette::step),
                 switches: factual != cf,
             }
         };
@@ -156,13 +185,28 @@ pub(super) fn cell(measure: Option<&Measure>, kind: Kind) -> Cell {
     Cell { main: kind.value(value).into(), small, ..Cell::default() }
 }
 
+/// A value with counts and interval, and the band of the placebo where there is one.
+pub(super) fn cell_with_placebo(measure: Option<&Measure>, kind: Kind) -> Cell {
+    let mut cell = cell(measure, kind);
+    if let Some((value, (lo, hi))) = measure.and_then(|m| m.value.zip(m.placebo)) {
+        let band = if lo == hi { kind.value(lo) } else { kind.interval(value, lo, hi) };
+        cell.small.push(format!("placebo {band}").into());
+    }
+    cell
+}
+
 /// "95 % intervals below the values", where there are any.
-pub(super) fn level_in_words<'a>(measures: impl Iterator<Item = &'a Measure>) -> String {
+pub(super) fn level_in_words<'a>(measures: impl Iterator<Item = &'a Measure> + Clone) -> String {
+    let weighted = measures.clone().any(|m| m.weights.is_some());
     let mut levels: Vec<f64> = measures.filter(|m| m.interval.is_some()).filter_map(|m| m.level).collect();
     levels.sort_by(f64::total_cmp);
     levels.dedup();
     match levels.as_slice() {
+        [] if weighted => "; shares are weighted, below each stand the cases counted".to_owned(),
         [] => String::new(),
+        [level] if weighted => {
+            format!("; shares are weighted, below each value stand the cases counted and its {} interval", number::level(*level))
+        }
         [level] => format!("; below each value its counts and its {} interval", number::level(*level)),
         _ => "; below each value its counts and its interval".to_owned(),
     }
@@ -193,16 +237,19 @@ fn by_metric(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Table
         .map(|metric| {
             let kind = terms::kind(metric, "direction");
             let measures: Vec<Option<&Measure>> = keys.iter().map(|k| audit.measure(k, metric)).collect();
-            let mut cells: Vec<Cell> =
-                measures.iter().enumerate().map(|(d, m)| Cell { id: format!("p{}-{d}-{metric}", panel.id), ..cell(*m, kind) }).collect();
+            let mut cells: Vec<Cell> = measures
+                .iter()
+                .enumerate()
+                .map(|(d, m)| Cell { id: format!("p{}-{d}-{metric}", panel.id), ..cell_with_placebo(*m, kind) })
+                .collect();
             let drawn: Vec<_> = measures.iter().flatten().filter_map(|m| m.value.map(|v| (v, m.interval))).collect();
             let whole = DRAWN.contains(metric) && drawn.len() == keys.len();
             cells.push(if whole { Words::new().drawing(chart::whiskers(&drawn, end)).into() } else { Words::new().into() });
             if keys.len() > 1 {
-                cells.push(cell(audit.measure(&total, metric), kind));
+                cells.push(cell_with_placebo(audit.measure(&total, metric), kind));
             }
             if let Some(key) = &difference {
-                cells.push(cell(audit.measure(key, metric), terms::kind(metric, "difference")));
+                cells.push(cell_with_placebo(audit.measure(key, metric), terms::kind(metric, "difference")));
             }
             Row { id: String::new(), head: glossary.title(metric), cells }
         })
@@ -226,7 +273,7 @@ fn by_direction(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Ta
     let mut head = vec!["Direction".into()];
     head.extend(metrics.iter().map(|m| Words::new().code(glossary.show(m).symbol)));
     let cells = |key: &_, id: &dyn Fn(&str) -> String| {
-        metrics.iter().map(|m| Cell { id: id(m), ..cell(audit.measure(key, m), terms::kind(m, "direction")) }).collect()
+        metrics.iter().map(|m| Cell { id: id(m), ..cell_with_placebo(audit.measure(key, m), terms::kind(m, "direction")) }).collect()
     };
     let mut rows: Vec<Row> = directions
         .iter()
@@ -242,6 +289,43 @@ fn by_direction(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Ta
     }
     let levels = level_in_words(directions.iter().filter_map(|(_, k)| audit.measures.get(k)).flat_map(|m| m.values()));
     Table { caption: format!("Rates, highest switch rate first{levels}").into(), head, rows, prose: false }
+}
+
+/// More than two groups: the people of whom any counterfactual switches, and each group against all others.
+fn against_the_rest(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Option<Block> {
+    const ANY: [&str; 3] = ["sr_any", "psr_any", "nsr_any"];
+    let any = |group: &str| audit.measure(&panel.one_to_rest(group), ANY[0]).and_then(|m| m.value);
+    let mut groups: Vec<&String> = panel.groups.iter().filter(|group| audit.measures.contains_key(&panel.one_to_rest(group))).collect();
+    // The sort is stable, so ties stay in order.
+    groups.sort_by(|a, b| any(b).unwrap_or(-1.0).total_cmp(&any(a).unwrap_or(-1.0)));
+    let (all, shown) = (groups.len(), groups.len().min(panel.drawn));
+    if shown == 0 {
+        return None;
+    }
+    let mut head = vec!["Group".into()];
+    head.extend(ANY.map(|metric| Words::new().code(glossary.show(metric).symbol)));
+    head.extend(["to all others", "from all others"].map(|words| Words::new().code(glossary.show("sr").symbol).text(" ").text(words)));
+    let cells = |of: &_, to_rest: &_, from_rest: Option<&_>| {
+        let mut cells: Vec<Cell> = ANY.iter().map(|metric| cell(audit.measure(of, metric), Kind::Share)).collect();
+        cells.push(cell(audit.measure(to_rest, "sr"), Kind::Share));
+        cells.push(cell(from_rest.and_then(|from_rest| audit.measure(from_rest, "sr")), Kind::Share));
+        cells
+    };
+    let mut rows: Vec<Row> = groups[..shown]
+        .iter()
+        .map(|group| {
+            let to_rest = panel.one_to_rest(group);
+            let cells = cells(&to_rest, &to_rest, Some(&panel.rest_to_one(group)));
+            Row { id: String::new(), head: Words::new().name(group.as_str()), cells }
+        })
+        .collect();
+    rows.push(Row { id: String::new(), head: "All groups".into(), cells: cells(&panel.total(), &panel.total(), None) });
+    let of = if shown < all { format!(" ({shown} of {all} groups)") } else { String::new() };
+    let levels = level_in_words(groups.iter().filter_map(|group| audit.measures.get(&panel.one_to_rest(group))).flat_map(|m| m.values()));
+    let caption = format!(
+        "People whom any other group would switch, highest first{of}; each group's people as members of all others, and the reverse{levels}"
+    );
+    Some(Block::Table(Table { caption: caption.into(), head, rows, prose: false }))
 }
 
 /// Switch rates of all ordered pairs at one glance.

@@ -45,7 +45,7 @@ impl<'a> Glossary<'a> {
 /// Metrics that are shares of counts.
 const SHARES: &[&str] = &[
     "prev", "pprev", "acc", "tpr", "fnr", "tnr", "fpr", "ppv", "fdr", "npv", "for", "bacc", "cr", "sr", "psr", "ncr", "nsr", "pcr", "pcp",
-    "psdr", "tsnr", "fsnr", "tspr", "fspr", "tpsr", "fpsr", "tnsr", "fnsr",
+    "psdr", "sr_any", "psr_any", "nsr_any", "tsnr", "fsnr", "tspr", "fspr", "tpsr", "fpsr", "tnsr", "fnsr",
 ];
 
 /// Metrics of two groups that are differences of shares and carry no base metric in their id.
@@ -95,6 +95,7 @@ pub(super) fn reason(code: &str) -> &str {
         "zero_score_sum" => "all scores are 0",
         "infinite" => "it is infinite",
         "boundary" => "the interval cannot be estimated at the boundary",
+        "zero_weight" => "those it would be divided by weigh nothing",
         "operand_undefined" => "a value it is made of is undefined",
         "no_label" => "the job has no label",
         "" => "no reason is given",
@@ -102,9 +103,13 @@ pub(super) fn reason(code: &str) -> &str {
     }
 }
 
-/// What a strategy does, as a sentence; none where this page does not know it.
-pub(super) fn strategy(name: &str) -> Option<&'static str> {
+/// What a strategy does, as a sentence; none where this page does not know it. `written` tells that the attribute is made of other columns.
+pub(super) fn strategy(name: &str, written: bool) -> Option<&'static str> {
     Some(match name {
+        "naive" if written => {
+            "Sets the columns that the attribute is made of, and nothing else. A group of several values is written as the one that is most \
+             frequent among reference rows of that group with the person's label: it stands for the whole group."
+        }
         "naive" => {
             "Changes the sensitive attribute and nothing else. A switch rate of a naive set has no sampling noise of its own; it says what the \
              model does with the column itself and nothing about columns that follow from it."
@@ -119,6 +124,21 @@ pub(super) fn strategy(name: &str) -> Option<&'static str> {
     })
 }
 
+/// What the placebo of a set says.
+pub(super) fn placebo(strategy: &str, written: bool, repeats: u64) -> Words {
+    let repeats = number::count(i64::try_from(repeats).unwrap_or(i64::MAX));
+    match strategy {
+        "naive" if written => {
+            "Placebo: not measured for an attribute that is made of other columns; what is written for a group rests on reference rows."
+                .into()
+        }
+        "naive" => "Placebo: a naive set draws on no sample: its noise floor is zero.".into(),
+        _ => {
+            format!("Placebo: {repeats} repeats of the set with group names shuffled; a value inside their band may be noise alone.").into()
+        }
+    }
+}
+
 /// A method of intervals in words; none where this page does not know it.
 pub(super) fn interval_method(code: &str) -> Option<&'static str> {
     Some(match code {
@@ -126,9 +146,21 @@ pub(super) fn interval_method(code: &str) -> Option<&'static str> {
         "newcombe" => "Newcombe's hybrid score interval (1998, his method 10), for differences of two independent shares.",
         "katz" => "Katz's interval on the log scale (1978), for ratios of two independent shares.",
         "bootstrap" => "Percentiles of the bootstrap of people, for what is no share of counts.",
+        "poisson-bootstrap" => {
+            "Percentiles of the bootstrap of people with Poisson weights, for score metrics; for divergences of histograms they are \
+             centred on the value, because resampling roughens histograms."
+        }
+        "block-bootstrap" => {
+            "Percentiles of 200 replicates that draw 200 blocks of people with Poisson weights, for score metrics of more than 200,000 people."
+        }
         _ => return None,
     })
 }
+
+/// The intervals of a job with weights, but for those of score metrics.
+pub(super) const INTERVALS_OF_WEIGHTS: &str = "Percentiles of replicates that draw 1000 blocks of people with Poisson weights, the same in \
+    every group and direction, for all but score metrics: weighted shares are no shares of independent cases, so no formula holds for them. \
+    A value that no replicate moves, such as a share of 0, has no interval.";
 
 /// The two sides of the decision in the words of the job.
 pub(super) struct Sides {
@@ -163,11 +195,17 @@ impl Sides {
     }
 }
 
+/// That shares are weighted, and counts are not; none where the job has no weights.
+pub(super) fn weights(audit: &Audit) -> Option<Words> {
+    let column = audit.manifest.weight.as_ref()?;
+    Some(Words::from("Shares are weighted by ").code(column).text("; counts are people."))
+}
+
 /// `16 of 122 (13.1 %; 95 % interval 8.2 to 20.2)`.
 pub(super) fn share_in_words(measure: &Measure) -> Option<String> {
     let (part, whole) = measure.counts?;
     let value = measure.value?;
-    let mut text = format!("{} of {} ({}", number::count(part), number::count(whole), Kind::Share.value(value));
+    let mut text = format!("{} of {} ({}", number::count(part), number::count(whole), number::said(value, measure.weights.is_some()));
     if let (Some((lo, hi)), Some(level)) = (measure.interval, measure.level) {
         text.push_str(&format!("; {} interval {}", number::level(level), Kind::Share.interval(value, lo, hi)));
     }

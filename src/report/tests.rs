@@ -9,7 +9,9 @@ use std::path::Path;
 
 use crate::report::{GlossaryEntry, render};
 use crate::table::io::write_frame;
-use crate::table::manifest::{AttributeWords, InputFile, LabelWords, Manifest, ModelWords, RowCounts, SetWords, Words};
+use crate::table::manifest::{
+    AttributeWords, AwaitedScores, InputFile, LabelWords, Manifest, ModelWords, RecheckWords, RowCounts, SetWords, Words,
+};
 use crate::table::{COUNTS, Cell, FILTERS, Frame, GATES, GROUPS, ISSUES, METRICS, SCORE_SHIFT, TableDef};
 
 /// Cells of one direction by label (negative, positive), factual and counterfactual prediction.
@@ -28,6 +30,8 @@ struct Sample {
     stand_in: bool,
     gates: Vec<Gate>,
     left_out: bool,
+    /// Whether people have weights: 2 for those on top of a rate, for those who switch and for those who fall; 1 for others.
+    weighted: bool,
     /// Cells of the direction between two groups in a set.
     cells: fn(set: usize, from: usize, to: usize) -> Eccm,
 }
@@ -77,6 +81,7 @@ fn two_groups() -> Sample {
             ("no-worse-than-last", "skipped", "fail", "sr", None, 1),
         ],
         left_out: true,
+        weighted: false,
         cells: published,
     }
 }
@@ -114,6 +119,11 @@ enum Value {
 fn push(frame: &mut Frame, at: At<'_>, metric: &str, family: &str, value: &Value, n_rows: i64, impaired: &str) {
     let mut row = at.key();
     row.extend([Cell::from(metric), Cell::from(family)]);
+    let method = match (value, family) {
+        (Value::Rate(..), _) => "wilson",
+        (_, "shift") => "poisson-bootstrap",
+        _ => "bootstrap",
+    };
     let (number, undefined, part, whole, interval, flags) = match value {
         Value::Rate(_, 0, reason) => (None, *reason, Some(0), Some(0), None, ""),
         Value::Rate(part, whole, _) => {
@@ -123,13 +133,17 @@ fn push(frame: &mut Frame, at: At<'_>, metric: &str, family: &str, value: &Value
         Value::Number(value) => (Some(*value), "", None, None, Some((value - 0.03, value + 0.03)), ""),
         Value::None(reason) => (None, *reason, None, None, None, ""),
     };
-    row.extend([number.into(), undefined.into(), part.into(), whole.into(), n_rows.into()]);
+    row.extend([number.into(), undefined.into(), part.into(), whole.into(), Cell::Null, Cell::Null, n_rows.into()]);
     row.extend([interval.map(|i| i.0).into(), interval.map(|i| i.1).into(), interval.map(|_| 0.95).into()]);
-    row.extend([
-        Cell::from(if part.is_some() { "wilson" } else { "bootstrap" }),
-        if part.is_some() { "wilson" } else { "bootstrap" }.into(),
-    ]);
-    row.extend([Cell::Null, Cell::Null, Cell::Real(0.0), flags.into(), impaired.into()]);
+    row.extend([Cell::from(method), format!("{method} in full").into()]);
+    row.extend([Cell::Null, Cell::Null]);
+    // As sets with a placebo have it: naive ones have no noise, the others some.
+    row.extend(match at.set {
+        "flip" => [Cell::Real(0.0), Cell::Real(0.0), Cell::Int(20)],
+        "world" => [Cell::Real(0.011), Cell::Real(0.042), Cell::Int(20)],
+        _ => [Cell::Null, Cell::Null, Cell::Null],
+    });
+    row.extend([Cell::Real(0.0), flags.into(), impaired.into()]);
     frame.push(row);
 }
 
@@ -181,7 +195,7 @@ fn count_cells(frame: &mut Frame, at: At<'_>, cells: &Eccm, labelled: bool) {
                 let n = if labelled { *n } else { cells[0][predicted][cf] + cells[1][predicted][cf] };
                 let label = if labelled { label.to_string() } else { String::new() };
                 let mut row = at.key();
-                row.extend([label.into(), predicted.to_string().into(), cf.to_string().into(), n.into(), Cell::Wide(0)]);
+                row.extend([label.into(), predicted.to_string().into(), cf.to_string().into(), n.into(), Cell::Null, Cell::Wide(0)]);
                 frame.push(row);
             }
         }
@@ -197,13 +211,36 @@ fn shift(frame: &mut Frame, at: At<'_>, n: i64) {
             let left = lo + f64::from(i) * width;
             let n = (n as f64 * height(left + width / 2.0)) as i64;
             let mut row = at.key();
-            row.extend([Cell::from(side), Cell::Real(left), Cell::Real(left + width), Cell::Int(n)]);
+            row.extend([Cell::from(side), Cell::Real(left), Cell::Real(left + width), Cell::Int(n), Cell::Null]);
             frame.push(row);
         }
     };
     bins("original", 50, 0.0, 0.02, &|x| 0.08 * (1.0 - x) * (1.0 - x) + 0.012 * x);
     bins("counterfactual", 50, 0.0, 0.02, &|x| 0.07 * (1.0 - x) * (1.0 - x) + 0.017 * x);
     bins("change", 80, -1.0, 0.025, &|x| if x.abs() < 0.33 { 0.21 / (1.0 + 150.0 * (x + 0.04) * (x + 0.04)) } else { 0.0 });
+}
+
+/// Fills the columns of weights.
+fn weigh(frame: &mut Frame) {
+    let def = frame.def;
+    let at = |column: &str| def.column(column).unwrap();
+    for row in &mut frame.rows {
+        let int = |row: &[Cell], column: &str| if let Cell::Int(n) = row[at(column)] { n as f64 } else { f64::NAN };
+        if def.name == METRICS.name {
+            let (part, whole) = (2.0 * int(row, "numerator"), int(row, "denominator") + int(row, "numerator"));
+            if whole > 0.0 {
+                (row[at("weight_numerator")], row[at("weight_denominator")]) = (part.into(), whole.into());
+                (row[at("value")], row[at("interval")]) = ((part / whole).into(), "block-bootstrap".into());
+            }
+            continue;
+        }
+        let twice = match def.name {
+            "counts" => row[at("predicted")] != row[at("predicted_cf")],
+            "score_shift" => matches!(row[at("bin_hi")], Cell::Real(hi) if hi <= 0.0),
+            _ => false,
+        };
+        row[at("weight")] = (int(row, "n") * if twice { 2.0 } else { 1.0 }).into();
+    }
 }
 
 impl Sample {
@@ -230,7 +267,11 @@ impl Sample {
                                 let at = At { scope: "difference", ..at };
                                 push(&mut metrics, at, metric, "ccm", &Value::Number(-0.0421), 10, to);
                             }
+                            push(&mut metrics, At { scope: "difference", ..at }, "rmscd", "shift", &Value::Number(0.0213), 10, "");
                         }
+                    }
+                    if self.groups.len() > 2 {
+                        self.write_rests(At { model, set, scope: "", from, to: "" }, s, f, &mut metrics);
                     }
                 }
                 let at = At { model, set, scope: "total", from: "", to: "" };
@@ -238,6 +279,9 @@ impl Sample {
                 count_cells(&mut counts, at, &total, self.labelled);
             }
             self.write_groups(model, &mut metrics, &mut groups);
+        }
+        if self.weighted {
+            [&mut metrics, &mut counts, &mut shifts, &mut groups].into_iter().for_each(weigh);
         }
         for frame in [&metrics, &counts, &shifts, &groups, &self.gates()] {
             write_frame(&tables, frame).unwrap();
@@ -249,6 +293,23 @@ impl Sample {
         let manifest = serde_json::to_string_pretty(&self.manifest()).unwrap();
         fs::write(folder.join("manifest.json"), manifest).unwrap();
         fs::write(folder.join("job.resolved.yaml"), "cfaudit: 1\nname: adult-sex\ndata:\n  rows: {catalog: adult}\n  label: {column: income, positive: [\">50K\"], favourable: positive}\n").unwrap();
+    }
+
+    /// One group against the rest: the directions added up.
+    fn write_rests(&self, at: At<'_>, s: usize, f: usize, metrics: &mut Frame) {
+        let (mut to_rest, mut from_rest) = (Eccm::default(), Eccm::default());
+        for other in (0..self.groups.len()).filter(|other| *other != f) {
+            for (l, p, c) in (0..8).map(|i| (i / 4, i / 2 % 2, i % 2)) {
+                to_rest[l][p][c] += (self.cells)(s, f, other)[l][p][c];
+                from_rest[l][p][c] += (self.cells)(s, other, f)[l][p][c];
+            }
+        }
+        let scope = At { scope: "one_to_rest", ..at };
+        measure_switches(metrics, scope, &to_rest);
+        for (metric, part) in [("sr_any", 31), ("psr_any", 12), ("nsr_any", 19)] {
+            push(metrics, scope, metric, "ccm", &Value::Rate(part + f as i64, 200, ""), 200, "");
+        }
+        measure_switches(metrics, At { scope: "rest_to_one", from: "", to: at.from, ..at }, &from_rest);
     }
 
     fn write_groups(&self, model: &str, metrics: &mut Frame, groups: &mut Frame) {
@@ -277,7 +338,7 @@ impl Sample {
                 push(metrics, at, metric, "performance", &Value::Rate(part, whole, reason), n, "");
             }
             let mut row = [model, "group of people", group, ""].map(Cell::from).to_vec();
-            row.extend([n, tp + fn_, tp + fp].map(Cell::from));
+            row.extend([Cell::from(n), Cell::Null, Cell::from(tp + fn_), Cell::from(tp + fp)]);
             row.extend([0, 0, i64::from(self.left_out) * 3, 0].map(Cell::from));
             groups.push(row);
             for (t, to) in self.groups.iter().enumerate().skip(f + 1) {
@@ -320,10 +381,12 @@ impl Sample {
 
     fn manifest(&self) -> Manifest {
         let set = |(name, strategy): &(&str, &str)| SetWords {
+            written: BTreeMap::new(),
             name: (*name).to_owned(),
             strategy: (*strategy).to_owned(),
             knobs: if *strategy == "greedy" { vec!["condition_on: label".to_owned()] } else { Vec::new() },
             attributes: vec!["group of people".to_owned()],
+            placebo: Some(20),
         };
         Manifest {
             cfaudit: 1,
@@ -349,6 +412,7 @@ impl Sample {
                 name: "group of people".to_owned(),
                 groups: self.groups.clone(),
                 reference: self.groups[0].clone(),
+                made_of: None,
             }],
             counterfactuals: self.sets.iter().map(set).collect(),
             models: self
@@ -360,6 +424,7 @@ impl Sample {
                     words: "Logistic regression on 12 columns, L2 penalty 1".to_owned(),
                     threshold: "0.5".to_owned(),
                     threshold_rule: "ge".to_owned(),
+                    recheck: None,
                 })
                 .collect(),
             families: Vec::new(),
@@ -368,6 +433,7 @@ impl Sample {
             seed: 20_231_107,
             rows: RowCounts { source: 48_842, kept: 45_222, trained: 30_162, audited: 16_281 },
             row_id: "row number".to_owned(),
+            weight: self.weighted.then(|| "fnlwgt".to_owned()),
             split: "column `split`: train trains, test is audited".to_owned(),
             inputs: vec![InputFile {
                 what: "data".to_owned(),
@@ -379,6 +445,7 @@ impl Sample {
             command: "cfaudit run jobs/adult.yaml --set model_version=2026.11".to_owned(),
             tables: BTreeMap::from([("metrics".to_owned(), 1)]),
             files: BTreeMap::from([("tables/metrics.parquet".to_owned(), "ef".repeat(32))]),
+            awaited: Vec::new(),
         }
     }
 }
@@ -520,6 +587,39 @@ fn section(html: &str, id: &str) -> String {
     words(&html[start..start + end])
 }
 
+/// Shares are weighted and say so, counts are people: 16 of 122 weigh 32 of 138.
+#[test]
+fn weights_are_told_apart_from_people() {
+    let html = page("weights", &Sample { weighted: true, ..two_groups() });
+    let note = "Shares are weighted by fnlwgt; counts are people.";
+    for id in ["verdict", "findings", "method"] {
+        assert_eq!(section(&html, id).matches(note).count(), 1, "{id}");
+    }
+    let findings = section(&html, "findings");
+    assert!(
+        findings.contains("Of 122 people in group Female with the favourable decision, 16 (weighted 23.2 %; 95 % interval 8.2 to 20.2) would lose it if the record said Male"),
+        "{findings}"
+    );
+    assert!(!findings.contains("13.1 %") && findings.matches("weighted ").count() >= 5, "{findings}");
+    let switches = section(&html, "switches");
+    assert!(switches.contains("SN 16 23.2 %") && switches.contains("16 of 122"), "{switches}");
+    assert!(
+        switches.contains("41 switch (weighted 7.75 %)") && switches.contains("their shares are weighted, and so is the blue"),
+        "{switches}"
+    );
+    assert!(switches.contains("shares are weighted, below each value stand the cases counted and its 95 % interval"), "{switches}");
+    let scores = section(&html, "scores");
+    assert!(scores.contains("cross the threshold") && scores.contains("of zero, ") && scores.contains("(weighted "), "{scores}");
+    assert!(section(&html, "groups").contains("shares are weighted"));
+    let method = section(&html, "method");
+    assert!(
+        method.contains("1000 blocks of people") && !method.contains("200 blocks") && method.contains("2000 bootstrap replicates"),
+        "{method}"
+    );
+    // Without weights no word of them.
+    assert!(!words(&page("two-groups", &two_groups())).contains("eighted "));
+}
+
 #[test]
 fn two_groups_in_words_and_numbers() {
     let html = page("two-groups", &two_groups());
@@ -540,6 +640,17 @@ fn two_groups_in_words_and_numbers() {
     let switches = section(&html, "switches");
     assert!(switches.contains("it says what the model does with the column itself and nothing about columns that follow from it"));
     assert!(switches.contains("TSN 7 7.95 %") && switches.contains("SN 16 13.1 %"), "{switches}");
+    assert!(switches.contains("a naive set draws on no sample: its noise floor is zero"), "{switches}");
+    assert!(switches.contains("16 of 122 8.2 to 20.2 placebo 0 %") && switches.contains("placebo 1.1 to 4.2"), "{switches}");
+    let scores = section(&html, "scores");
+    assert!(scores.contains("below each value its counts and its 95 % interval") && scores.contains("0.0588 0.0288 to 0.0888"), "{scores}");
+    assert!(scores.contains("Male → Female minus Female → Male +0.0213"), "{scores}");
+    let method = section(&html, "method");
+    for words in
+        ["Wilson's score interval", "Percentiles of the bootstrap of people, for", "with Poisson weights", "2000 bootstrap replicates"]
+    {
+        assert!(method.contains(words), "{words}: {method}");
+    }
     let left_out = section(&html, "left-out");
     assert!(
         left_out.contains("missing: drop rows without occupation 48 842 45 222 3620 (7.41 %)")
@@ -636,7 +747,12 @@ fn five_groups() {
         Sample { groups: names(&["White", "Black", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other"]), cells: spread, ..two_groups() };
     let html = page("five-groups", &sample);
     assert_eq!(html.matches(r#"<div class="direction""#).count(), 40, "20 directions in each of two sets");
-    assert!(section(&html, "switches").contains("from the group of the row to the group of the column's number"));
+    let switches = section(&html, "switches");
+    assert!(switches.contains("from the group of the row to the group of the column's number"));
+    // The groups with the highest any switch rate first.
+    let table = switches.split("People whom any other group would switch").nth(1).unwrap();
+    assert!(table.find("Other").unwrap() < table.find("White").unwrap() && table.contains("35 of 200"), "{table}");
+    assert!(table.contains("SR from all others") && table.contains("All groups"), "{table}");
 }
 
 #[test]
@@ -695,6 +811,61 @@ fn a_folder_without_numbers_still_gives_a_page() {
     well_formed(&html);
     assert!(section(&html, "findings").contains("There is nothing to say"));
     assert!(html.contains(r#"<span class="number">5</span> Provenance"#), "headings are numbered by what is there");
+}
+
+#[test]
+fn a_run_that_waits_says_what_is_awaited_and_shows_no_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let sample = Sample { models: vec!["live", "gbm"], ..two_groups() };
+    fs::create_dir(folder.path().join("tables")).unwrap();
+    write_frame(&folder.path().join("tables"), &filters()).unwrap();
+    let file = |counterfactual: &str, path: &str, again| AwaitedScores {
+        model: "live".to_owned(),
+        counterfactual: counterfactual.to_owned(),
+        path: path.to_owned(),
+        columns: ["row_id", "sensitive", "to_group", "cf_index", "p"].map(str::to_owned).to_vec(),
+        to_score: format!("to-score/{counterfactual}"),
+        rows: 16_281,
+        again,
+    };
+    let awaited = vec![file("flip", "lake/<flip>.parquet", 163), file("world", "lake/world.parquet", 0)];
+    let manifest = Manifest { awaited, ..sample.manifest() };
+    fs::write(folder.path().join("manifest.json"), serde_json::to_string(&manifest).unwrap()).unwrap();
+    fs::write(folder.path().join("job.resolved.yaml"), "cfaudit: 1\n").unwrap();
+    let html = render(folder.path(), None, &glossary).unwrap();
+    if let Some(pages) = std::env::var_os("CFAUDIT_PAGES") {
+        fs::write(Path::new(&pages).join("waiting.html"), &html).unwrap();
+    }
+    well_formed(&html);
+    let html = html.replace('\u{202f}', " ");
+    let waiting = section(&html, "waiting");
+    for said in [
+        "Waiting for scores 2 files of scores are not there yet. Nothing was measured, and no gate was judged.",
+        "lake/&lt;flip>.parquet live counterfactual set flip 16 281 163 of them as they are, to compare to-score/flip row_id, sensitive, to_group, cf_index, p",
+        "run the same command again",
+        "Lines whose from_group equals to_group are rows as they are.",
+        "measured together with the others, once all scores are there: gbm.",
+    ] {
+        assert!(waiting.contains(said), "{said}\n{waiting}");
+    }
+    assert!(section(&html, "left-out").contains("Rows lost by each step"));
+    for absent in ["metrics.parquet", "id=\"verdict\"", "id=\"findings\"", "interval"] {
+        assert!(!html[html.find("<main").unwrap()..].contains(absent), "{absent}");
+    }
+}
+
+#[test]
+fn rows_scored_again_are_told_in_the_method() {
+    let folder = tempfile::tempdir().unwrap();
+    two_groups().write(folder.path());
+    let mut manifest = two_groups().manifest();
+    manifest.models[0].recheck = Some(RecheckWords { rows: 163, largest: 4.2e-8 });
+    fs::write(folder.path().join("manifest.json"), serde_json::to_string(&manifest).unwrap()).unwrap();
+    let html = render(folder.path(), None, &glossary).unwrap();
+    well_formed(&html);
+    let method = section(&html, "method");
+    let said = "model gbm scored 163 rows again together with the counterfactuals; the largest difference from their factual scores is 4.20 × 10⁻⁸.";
+    assert!(method.contains(said), "{method}");
 }
 
 #[test]

@@ -116,7 +116,8 @@ fn gates_in_words(n: usize) -> String {
     if n == 1 { "1 gate".to_owned() } else { format!("{n} gates") }
 }
 
-fn facts(audit: &Audit) -> Vec<(Words, Words)> {
+/// What was audited.
+pub(super) fn facts(audit: &Audit) -> Vec<(Words, Words)> {
     let m = &audit.manifest;
     let mut facts: Vec<(Words, Words)> = Vec::new();
     let mut fact = |name: &str, words: Words| facts.push((name.into(), words));
@@ -135,6 +136,7 @@ fn facts(audit: &Audit) -> Vec<(Words, Words)> {
         fact("Data", data);
     }
     fact("People audited", Words::new().strong(number::count(i64::try_from(m.rows.audited).unwrap_or(i64::MAX))));
+    facts.extend(terms::weights(audit).map(|words| ("Weights".into(), words)));
     for attribute in &m.attributes {
         let groups = attribute.groups.iter().enumerate().fold(Words::new(), |words, (i, group)| {
             let words = if i > 0 { words.text(", ") } else { words }.name(group);

@@ -1,0 +1,89 @@
+//! Section "Waiting": which scores are not there yet, what their files must hold, and what to do next. It takes the place of every
+//! section that shows a measured number, because nothing was measured.
+
+use crate::report::chart;
+use crate::report::folder::Audit;
+use crate::report::number;
+use crate::report::page::{Block, Row, Section, Table};
+use crate::report::verdict::facts;
+use crate::report::words::Words;
+use crate::table::manifest::AwaitedScores;
+
+/// The section.
+pub(super) fn section(audit: &Audit) -> Section {
+    let m = &audit.manifest;
+    let files = if m.awaited.len() == 1 { "1 file of scores is".to_owned() } else { format!("{} files of scores are", m.awaited.len()) };
+    let mut blocks = vec![
+        Block::Verdict {
+            class: "done",
+            drawing: chart::verdict("done", "done"),
+            word: "Waiting for scores",
+            sentence: format!("{files} not there yet. Nothing was measured, and no gate was judged.").into(),
+        },
+        Block::Table(files_table(&m.awaited)),
+        Block::Text(
+            "Score the rows with the model, write the scores to the file, and run the same command again. It goes on from here and \
+             takes this folder's place."
+                .into(),
+        ),
+        Block::Code("Command", m.command.clone()),
+        Block::Findings(rules(&m.awaited)),
+    ];
+    let scored: Vec<&str> =
+        m.models.iter().map(|model| model.name.as_str()).filter(|name| m.awaited.iter().all(|a| a.model != *name)).collect();
+    if !scored.is_empty() {
+        let words = Words::from("These models wait for no file; they are measured together with the others, once all scores are there: ");
+        let words = scored.iter().enumerate().fold(words, |words, (i, name)| if i > 0 { words.text(", ") } else { words }.name(*name));
+        blocks.push(Block::Text(words.text(".")));
+    }
+    blocks.push(Block::Facts(facts(audit)));
+    Section { id: "waiting", title: "Waiting", blocks }
+}
+
+fn files_table(awaited: &[AwaitedScores]) -> Table {
+    let rows = awaited
+        .iter()
+        .map(|a| {
+            let of = if a.counterfactual.is_empty() {
+                Words::from("the rows as they are")
+            } else {
+                Words::from("counterfactual set ").name(&a.counterfactual)
+            };
+            let columns =
+                a.columns.iter().enumerate().fold(Words::new(), |words, (i, c)| if i > 0 { words.text(", ") } else { words }.code(c));
+            let mut rows = crate::report::page::Cell::from(number::count(i64::try_from(a.rows).unwrap_or(i64::MAX)));
+            if a.again > 0 {
+                rows.small
+                    .push(format!("{} of them as they are, to compare", number::count(i64::try_from(a.again).unwrap_or(i64::MAX))).into());
+            }
+            Row {
+                id: String::new(),
+                head: Words::new().quote(&a.path),
+                cells: vec![Words::new().name(&a.model).into(), of.into(), rows, Words::new().code(&a.to_score).into(), columns.into()],
+            }
+        })
+        .collect();
+    let head = ["File awaited", "Model", "Scores of", "Rows to score", "Where they are, in this folder", "Columns of the file"];
+    Table { caption: "Files of scores that are not there yet".into(), head: head.map(Words::from).to_vec(), rows, prose: true }
+}
+
+fn rules(awaited: &[AwaitedScores]) -> Vec<Words> {
+    let mut rules: Vec<Words> = vec![
+        "The file is a Parquet file. It holds one line for every row to score, with the same key and no key twice; its order is free."
+            .into(),
+        "A score is the probability of the positive class, from 0 to 1. A row that cannot be scored keeps its line, with a null score."
+            .into(),
+        "The rows to score begin with the columns of the key; the others are the sensitive columns and the features of the job, under the \
+         names and with the types of the source."
+            .into(),
+        "Write the file under another name and rename it when it is whole: a file that is there is taken to be finished.".into(),
+    ];
+    if awaited.iter().any(|a| a.again > 0) {
+        rules.push(
+            Words::from("Lines whose ").code("from_group").text(" equals ").code("to_group").text(
+                " are rows as they are. Their scores are compared with the factual ones, to notice another version of the model; score them like the others.",
+            ),
+        );
+    }
+    rules
+}
