@@ -1,7 +1,9 @@
-//! Words that `cfaudit explain` knows: metrics, reasons, stages, tables, columns, exit statuses and error codes, from the lists that define them.
+//! Words that `cfaudit explain` knows: metrics, reasons, stages, tables, columns, public data sets, exit statuses and error codes, from
+//! the lists that define them.
 
 use std::fmt::Write;
 
+use crate::data::catalog::{DATA_SETS, DataSet};
 use crate::error::{EXITS, FAULTS, OTHERS};
 use crate::metric::{Metric, Undefined, catalog};
 use crate::spec::CODES;
@@ -11,11 +13,15 @@ use crate::table::{TABLES, TableDef};
 pub const STAGES: &[(&str, &str)] = &[
     ("prepare", "reads the rows (Parquet, CSV, catalog, synthetic), applies `keep` and the rules for missing values, encodes columns"),
     ("split", "decides which rows train and which are audited"),
-    ("train", "fits the models that are trained here"),
+    ("train", "fits the models that are trained here, or runs the programs that train"),
     ("generate", "writes the counterfactuals of the audited rows"),
-    ("score", "scores rows and counterfactuals, or joins scores made elsewhere"),
+    (
+        "score",
+        "scores rows and counterfactuals, here or by a program, or joins scores made elsewhere; while these are awaited, writes the rows to \
+         score",
+    ),
     ("count", "folds scored rows into counts and sums; writes the outcomes"),
-    ("measure", "turns counts into metrics with intervals"),
+    ("measure", "turns counts and scores into metrics with intervals"),
     ("gate", "judges the gates by the table of metrics"),
     ("report", "renders the page and puts the output folder together"),
 ];
@@ -52,15 +58,76 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<Entry> {
             entries.push(Entry { word, kind: "column", text: column.meaning.to_owned() });
         }
     }
+    entries.extend(DATA_SETS.iter().map(|set| Entry { word: set.name.to_owned(), kind: "data set", text: data_set_text(set) }));
     entries.extend(EXITS.iter().map(|e| Entry {
         word: e.exit.code().to_string(),
         kind: "exit status",
         text: format!("{}\nwho acts: {}\nretry helps: {}", e.means, e.who, e.retry),
     }));
     entries.extend(codes.iter().map(|(word, text)| Entry { word: (*word).to_owned(), kind: "error code", text: (*text).to_owned() }));
-    entries.push(Entry { word: "gate".to_owned(), kind: "block of the job", text: GATE.to_owned() });
+    for (kind, words) in [("block of the job", BLOCKS), ("scope of a metric", SCOPES), ("word", WORDS)] {
+        entries.extend(words.iter().map(|(word, text)| Entry { word: (*word).to_owned(), kind, text: (*text).to_owned() }));
+    }
     entries
 }
+
+const BLOCKS: &[(&str, &str)] = &[
+    ("weight", WEIGHT),
+    ("gate", GATE),
+    (
+        "placebo",
+        "knob of a counterfactual set, `placebo: {repeats: 20}`: the same strategy with the names of the groups shuffled inside the label\n\
+         the band `placebo_lo` to `placebo_hi` is what sampling noise alone gives; a value inside of it may be noise\n\
+         a naive set draws on no sample: its noise floor is zero",
+    ),
+    (
+        "recheck",
+        "knob of a model whose scores are made elsewhere, `recheck: {share: 0.01, tolerance: 1.0e-6}`: some rows as they are go along with \
+         the counterfactuals\n\
+         they are the lines whose to_group is the row's own group; their scores must be the factual ones within the tolerance\n\
+         where they are not, another version of the model made them, and the run ends with `recheck-differs`",
+    ),
+];
+
+/// What a value is of, in the column `scope` of the tables.
+const SCOPES: &[(&str, &str)] = &[
+    ("group", "the people of one group, as they are"),
+    ("total", "all counterfactuals of an attribute together: every group as every other"),
+    ("direction", "the people of one group (`from_group`) as members of another (`to_group`)"),
+    ("pair", "two groups compared as they are: A against B, signs are A - B and `di` is B / A"),
+    ("difference", "the direction from the first group to the second minus the one back"),
+    ("one_to_rest", "the people of one group (`from_group`) as members of all others"),
+    ("rest_to_one", "the people of all other groups as members of one (`to_group`)"),
+];
+
+/// Other words that messages, tables and papers use.
+const WORDS: &[(&str, &str)] = &[
+    (
+        "any_switch",
+        "the rates `sr_any`, `psr_any` and `nsr_any`: a person with counterfactuals in several groups counts once, as switched where any \
+         of them switches",
+    ),
+    (
+        "waiting",
+        "a file of scores that the job names is not there: the run writes the rows to score, measures nothing and ends with status 4\n\
+         write the scores to the file that is awaited and run the same command again; a file that is there is taken to be finished\n\
+         the file answers the rows to score as they were written: after a change of data, `run.seed` or `recheck`, take it away and run again",
+    ),
+    (
+        "to-score",
+        "folder of the output of a run that waits: `factual/` holds the rows as they are (key `row_id`), a folder called like each set \
+         holds its counterfactuals (key row_id, sensitive, from_group, to_group, cf_index), as `part-*.parquet`\n\
+         behind the key stand the sensitive columns and the features, under the names and with the types of the source",
+    ),
+];
+
+const WEIGHT: &str = "data.weight: C names the column that says how many people a row stands for: 0 or more\n\
+    models that are trained here, every value, interval and gate take a person so often; a factor of all weights changes no value\n\
+    numbers of people, small_group, small_denominator and `enough` count every person once\n\
+    in metrics, weight_numerator over weight_denominator is the value of a rate; numerator and denominator are the cases behind it\n\
+    intervals: percentiles over blocks of people with Poisson weights; of score metrics as without weights\n\
+    weights are added in whole multiples of their largest common measure, where the largest is at most 2^32 of it; else each is rounded by less \
+    than 2^-32 of the largest";
 
 const GATE: &str = "one question about one metric, with a limit\n\
     at_most L, decide_by interval: pass where the whole interval is at or below L, fail where all of it is above, else inconclusive\n\
@@ -141,6 +208,23 @@ fn table_text(table: &TableDef) -> String {
     text.trim_end().to_owned()
 }
 
+fn data_set_text(set: &DataSet) -> String {
+    let mut text = format!("{}\nsource: {}\n", set.title, set.source);
+    for member in set.members {
+        let forms: Vec<String> = member.forms.iter().map(|form| format!("{} bytes, SHA-256 {}", form.bytes, form.sha256)).collect();
+        let _ = writeln!(text, "file: <data-dir>/{}/{} ({})", set.name, member.name, forms.join("; or "));
+    }
+    for address in set.archives.iter().chain(set.members.iter().flat_map(|member| member.addresses)) {
+        let _ = writeln!(text, "address: {address}");
+    }
+    let stand_in = if set.stand_in.is_some() { "on `when_unreachable: stand_in`" } else { "none" };
+    let _ = writeln!(text, "stand-in: {stand_in}\ncolumns:");
+    for (name, holds) in set.columns {
+        let _ = writeln!(text, "     {name:<25}{}", holds.name());
+    }
+    text.trim_end().to_owned()
+}
+
 /// The description of all tables, for `cfaudit schema tables`.
 pub fn tables() -> String {
     TABLES.iter().map(|t| format!("{}: {}", t.name, table_text(t))).collect::<Vec<_>>().join("\n\n")
@@ -157,8 +241,13 @@ mod tests {
         assert_eq!(find(&all, "NSR")[0].word, "nsr");
         assert_eq!(find(&all, "prepare")[0].kind, "stage");
         assert_eq!(find(&all, "4")[0].kind, "exit status");
+        assert_eq!(find(&all, "compas")[0].kind, "data set");
         assert_eq!(find(&all, "unknown-key")[0].kind, "error code");
         assert_eq!(find(&all, "gates.verdict")[0].kind, "column");
+        assert_eq!(find(&all, "one_to_rest")[0].kind, "scope of a metric");
+        for word in ["placebo", "recheck", "waiting", "to-score", "rest_to_one", "direction", "pair", "total", "group", "any_switch"] {
+            assert!(!find(&all, word).is_empty(), "{word}");
+        }
         assert!(find(&all, "verdict").iter().all(|e| e.kind == "column"));
         assert!(find(&all, "nonsense-word").is_empty());
         assert_eq!(nearest(&all, "nsrr").as_deref(), Some("nsr"));

@@ -1,18 +1,20 @@
 //! The stage `count`: folds scored rows into evidence, and writes the outcomes row by row.
 //!
-//! Evidence is integers and fixed-point sums only, one mergeable value per row group, so it does not depend on threads or batches. The
-//! counts take one pass; the Jensen-Shannon distance needs the sums of all scores first, hence a second pass over the scores.
+//! Evidence is integers and fixed-point sums only, one mergeable value per row group, so it does not depend on threads or batches.
+//! Weights become whole numbers of the unit that preparing found.
 
 use std::path::Path;
 
 use crate::data::aligned::{CounterfactualKeys, CounterfactualReader, ScoreReader};
 use crate::data::rows::PreparedBatch;
 use crate::data::split::Roles;
+use crate::data::weight::Weight;
 use crate::data::{Attribute, Layout, MISSING_GROUP};
-use crate::error::{Error, Result};
+use crate::error::{Error, Fault, Result};
 use crate::metric::counts::{Counterfactual, CounterfactualCounts, FactualCounts, Person};
-use crate::metric::shift::ShiftPass;
+use crate::metric::weights::MOST;
 use crate::model::Decision;
+use crate::param::Seed;
 use crate::pipeline::worlds::Ground;
 use crate::table::OUTCOMES;
 use crate::table::io::{LongColumn, LongWriter};
@@ -36,6 +38,24 @@ pub enum Threshold {
 }
 
 impl Cut {
+    /// Fails where a row has a score and no threshold in [0, 1] to compare it with.
+    fn check(&self, layout: &Layout, batch: &PreparedBatch, i: usize, score: f64) -> Result<()> {
+        let Threshold::Carried(column) = self.threshold else { return Ok(()) };
+        let threshold = batch.carried[column][i];
+        if (0.0..=1.0).contains(&threshold) || score.is_nan() {
+            return Ok(());
+        }
+        let name = &layout.carried[column];
+        let (code, what, hint) = if threshold.is_nan() {
+            let hint = format!("fill the column, or leave such rows out by `data.keep: [{{{name}: present}}]`");
+            ("missing-threshold", "there is a score and no threshold to compare it with".to_owned(), hint)
+        } else {
+            let hint = "thresholds are scores from which on the prediction is positive; correct them where they are made".to_owned();
+            ("bad-threshold", format!("the threshold `{threshold}` is not in [0, 1]"), hint)
+        };
+        Err(Fault::new(code, what).at_row(format!("row {}", batch.row[i])).in_column(name).hint(hint).into())
+    }
+
     fn at(&self, batch: &PreparedBatch, i: usize) -> f64 {
         match self.threshold {
             Threshold::Fixed(threshold) => threshold,
@@ -55,14 +75,37 @@ fn there(score: f64) -> Option<f64> {
     (!score.is_nan()).then_some(score)
 }
 
-/// Counts the audited rows of one model by the groups of one attribute.
+/// Fails where the weights of so many rows or counterfactuals could outgrow the sums of the evidence.
+fn check_weight(weight: &Weight, n: u64) -> Result<()> {
+    if u128::from(n) * u128::from(weight.largest) <= u128::from(MOST) {
+        return Ok(());
+    }
+    let what = format!(
+        "the weights of {n} rows or counterfactuals do not fit: the largest is {} units of `{}`",
+        weight.largest,
+        weight.unit.value()
+    );
+    let hint = "round the weights to whole numbers, the fewer digits the better, or audit fewer rows";
+    Err(Fault::new("weight-overflow", what).in_column(&weight.column).hint(hint).into())
+}
+
+/// Units that a row weighs; 1 where the job has no weights.
+fn units(layout: &Layout, batch: &PreparedBatch, i: usize) -> u64 {
+    layout.weight.as_ref().map_or(1, |weight| weight.unit.count(batch.weight[i]))
+}
+
+/// Counts the audited rows of one model by the groups of one attribute. `seed` cuts people with weights into blocks.
 ///
 /// # Errors
-/// A file cannot be read, or the run is to stop.
-pub fn count_rows(ground: Ground<'_>, cut: Cut, scores: &ScoreReader, attribute: usize) -> Result<FactualCounts> {
+/// A row with a score has no threshold in [0, 1]; weights outgrow their sums; a file cannot be read; the run is to stop.
+pub fn count_rows(ground: Ground<'_>, cut: Cut, scores: &ScoreReader, attribute: usize, seed: Seed) -> Result<FactualCounts> {
     let layout = ground.rows.layout();
     let ranks = ranks(&layout.attributes[attribute]);
-    let empty = || FactualCounts::new(ranks.len(), layout.label.is_some());
+    layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, layout.n_rows))?;
+    let empty = || {
+        let none = FactualCounts::new(ranks.len(), layout.label.is_some());
+        if layout.weight.is_some() { none.weighed(seed) } else { none }
+    };
     let mut whole = empty();
     ground.workers.map(
         ground.rows.n_groups(),
@@ -76,9 +119,14 @@ pub fn count_rows(ground: Ground<'_>, cut: Cut, scores: &ScoreReader, attribute:
                 if group == MISSING_GROUP || roles.audited(i).is_none() {
                     continue;
                 }
+                cut.check(layout, &batch, i, score)?;
                 let threshold = cut.at(&batch, i);
                 let predicted = cut.decision.decide(score, threshold);
-                part.groups[ranks[usize::from(group)]].add(label(layout, &batch, i), predicted, score == threshold);
+                let (group, label) = (ranks[usize::from(group)], label(layout, &batch, i));
+                part.groups[group].add(label, predicted, score == threshold);
+                if layout.weight.is_some() {
+                    part.add_weight(group, batch.row_key[i], units(layout, &batch, i), label, predicted);
+                }
             }
             (ground.watch.progress)(batch.row.len() as u64);
             Ok::<_, Error>(part)
@@ -110,27 +158,37 @@ pub struct Scored<'a> {
     pub scores_cf: &'a ScoreReader,
 }
 
-/// Both passes over the counterfactuals of one model, set and attribute.
+/// Counts the counterfactuals of one model, set and attribute. `seed` cuts people with weights into blocks.
+///
+/// # Errors
+/// A file cannot be read, weights that outgrow their sums, or the run is to stop.
+pub fn count_counterfactuals(ground: Ground<'_>, scored: Scored<'_>, seed: Seed) -> Result<CounterfactualCounts> {
+    let layout = ground.rows.layout();
+    let n_groups = layout.attributes[scored.attribute].groups.len();
+    layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, scored.counterfactuals.n_rows().max(layout.n_rows)))?;
+    let empty = || {
+        let none = CounterfactualCounts::new(n_groups, layout.label.is_some());
+        if layout.weight.is_some() { none.weighed(seed) } else { none }
+    };
+    let mut counts = empty();
+    let add = |part: &mut CounterfactualCounts, key, person: &Person, cfs: &[Counterfactual]| {
+        part.add(person, cfs);
+        part.add_weight(key, person, cfs);
+    };
+    pass(ground, scored, empty, add, |part| counts.merge(&part))?;
+    Ok(counts)
+}
+
+/// A pass over the people of one model, set and attribute with their counterfactuals: `add` gets the key of the row, the person and the
+/// counterfactuals, `merge` the parts in order.
 ///
 /// # Errors
 /// A file cannot be read, or the run is to stop.
-pub fn count_counterfactuals(ground: Ground<'_>, scored: Scored<'_>) -> Result<(CounterfactualCounts, ShiftPass)> {
-    let layout = ground.rows.layout();
-    let n_groups = layout.attributes[scored.attribute].groups.len();
-    let empty = || CounterfactualCounts::new(n_groups, layout.label.is_some());
-    let mut counts = empty();
-    pass(ground, scored, empty, |part, person, cfs| part.add(person, cfs), |part| counts.merge(&part))?;
-    let mut second = counts.second_pass();
-    let start = second.clone();
-    pass(ground, scored, || start.clone(), |part, person, cfs| part.add(person, cfs), |part| second.merge(&part))?;
-    Ok((counts, second))
-}
-
-fn pass<T: Send>(
+pub(super) fn pass<T: Send>(
     ground: Ground<'_>,
     scored: Scored<'_>,
     empty: impl Fn() -> T + Sync,
-    add: impl Fn(&mut T, &Person, &[Counterfactual]) + Sync,
+    add: impl Fn(&mut T, u64, &Person, &[Counterfactual]) + Sync,
     mut merge: impl FnMut(T),
 ) -> Result<()> {
     let layout = ground.rows.layout();
@@ -163,8 +221,9 @@ fn pass<T: Send>(
                     label: label(layout, &group.batch, i),
                     predicted: decide(score),
                     score: there(score),
+                    weight: units(layout, &group.batch, i),
                 };
-                add(&mut part, &person, &cfs);
+                add(&mut part, group.batch.row_key[i], &person, &cfs);
             }
             (ground.watch.progress)(group.batch.row.len() as u64);
             Ok(part)
@@ -255,4 +314,20 @@ fn outcome_columns(
 /// The disk refuses.
 pub fn create_outcomes(folder: &Path) -> Result<LongWriter> {
     LongWriter::create(folder, &OUTCOMES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_weight;
+    use crate::data::weight::{MOST_UNITS, Weight};
+
+    #[test]
+    fn weights_that_could_outgrow_their_sums_are_refused() {
+        let unit = serde_json::from_str(r#"{"odd": 1, "exponent": 0}"#).unwrap();
+        let weight = Weight { column: "w".to_owned(), unit, largest: MOST_UNITS };
+        assert!(check_weight(&weight, 1 << 30).is_ok());
+        let refused = check_weight(&weight, (1 << 30) + 1).unwrap_err().to_string();
+        assert!(refused.contains("weight-overflow") && refused.contains("column `w`"), "{refused}");
+        assert!(check_weight(&Weight { largest: 5, ..weight }, 1 << 59).is_ok());
+    }
 }

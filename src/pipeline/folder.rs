@@ -15,6 +15,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
+use crate::data::derive::{Bin, Recipe};
+use crate::data::prepare::PrepareParams;
+use crate::data::source::listed;
 use crate::data::split::Stratify;
 use crate::data::{Layout, RowIdKind};
 use crate::error::{Error, Exit, Result};
@@ -22,15 +25,19 @@ use crate::exec::event::Event;
 use crate::exec::{StageContext, StageRecord};
 use crate::explain;
 use crate::metric;
+use crate::param::{Argument, ColumnName, Word};
 use crate::pipeline::inputs::Input;
-use crate::pipeline::worlds::Ground;
+use crate::pipeline::joining::{RECHECKED, Rechecked};
+use crate::pipeline::worlds::{FOLLOWED, Followed, Ground};
 use crate::pipeline::{Record, Settings, measuring};
 use crate::report::{self, GlossaryEntry};
 use crate::spec::check::{CheckedJob, to_yaml};
 use crate::spec::{self, Job, Side};
-use crate::table::io::read_frame;
-use crate::table::manifest::{AttributeWords, GateTally, LabelWords, Manifest, ModelWords, RowCounts, SetWords, Summary, Words, WorstGate};
-use crate::table::{FILTERS, GATES, TABLES};
+use crate::table::io::{read_frame, write_frame};
+use crate::table::manifest::{
+    AttributeWords, AwaitedScores, GateTally, LabelWords, Manifest, ModelWords, RowCounts, SetWords, Summary, Words, WorstGate,
+};
+use crate::table::{Cell, FILTERS, GATES, ISSUES, TABLES};
 
 /// What the stage `gate` writes beside its table.
 pub const GATE_OUTCOME: &str = "outcome.json";
@@ -166,28 +173,43 @@ fn hostname() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// Puts the folder together.
+/// What a folder says of its origins.
+#[derive(Debug, Clone, Copy)]
+pub struct Origins<'a> {
+    /// The job.
+    pub checked: &'a CheckedJob,
+    /// How it is run.
+    pub settings: &'a Settings,
+    /// What it rests on.
+    pub input: &'a Input,
+    /// The id of the run.
+    pub run: &'a str,
+    /// The prepared rows.
+    pub ground: Ground<'a>,
+    /// What preparing had to know for those who read the rows; it may have been told more.
+    pub params: &'a PrepareParams,
+}
+
+/// Puts the folder together. `rechecks` names the model of each stage that scored rows again, `worlds` set, attribute and stage of all
+/// counterfactuals.
 ///
 /// # Errors
 /// A file cannot be read or written.
 pub fn assemble(
     ctx: &StageContext<'_>,
-    checked: &CheckedJob,
-    settings: &Settings,
-    input: &Input,
-    run: &str,
-    ground: Ground<'_>,
+    origins: &Origins<'_>,
     outcomes: Option<&Path>,
+    rechecks: &[(String, String)],
+    worlds: &[(String, String, String)],
 ) -> Result<()> {
     let out = ctx.out();
-    make_folder(&out.join("tables"))?;
-    for (stage, tables) in
-        [("measure", ["metrics", "counts", "score_shift", "groups"].as_slice()), ("gate", &["gates"]), ("prepare", &["filters", "issues"])]
-    {
-        for table in tables {
-            let name = format!("{table}.parquet");
-            copy(&ctx.need(stage).join(&name), &out.join("tables").join(&name))?;
-        }
+    let mut followed: Vec<(&str, &str, Followed)> = Vec::new();
+    for (set, attribute, stage) in worlds {
+        followed.push((set, attribute, from_json(&read_text(&ctx.need(stage).join(FOLLOWED))?, stage)?));
+    }
+    begin(ctx, origins, &followed)?;
+    for (stage, tables) in [("measure", ["metrics", "counts", "score_shift", "groups"].as_slice()), ("gate", &["gates"])] {
+        copy_tables(ctx.need(stage), tables, out)?;
     }
     if let Some(folder) = outcomes {
         let name = "outcomes.parquet";
@@ -197,16 +219,26 @@ pub fn assemble(
             copy(&folder.join(name), &out.join("rows").join(name))?;
         }
     }
-    write_text(&out.join("job.resolved.yaml"), &to_yaml(&checked.job))?;
-
     let outcome: GateOutcome = from_json(&read_text(&ctx.need("gate").join(GATE_OUTCOME))?, "gate")?;
-    let filters = read_frame(&out.join("tables"), &FILTERS)?;
-    let source_rows = filters.records().next().and_then(|r| r.int("rows_in")).and_then(|n| u64::try_from(n).ok());
-    let mut manifest = manifest(checked, settings, input, run, ground, source_rows.unwrap_or(0));
+    let mut manifest = manifest(origins, out)?;
+    for (set, attribute, followed) in followed {
+        let words = manifest.counterfactuals.iter_mut().find(|words| words.name == set);
+        if let Some(words) = words.filter(|_| !followed.written.is_empty()) {
+            words.written.insert(attribute.to_owned(), followed.written);
+        }
+    }
+    for (model, stage) in rechecks {
+        let one: Rechecked = from_json(&read_text(&ctx.need(stage).join(RECHECKED))?, stage)?;
+        let words = manifest.models.iter_mut().find(|m| m.name == *model);
+        if let Some(all) = words.map(|m| m.recheck.get_or_insert_default()) {
+            all.rows += one.rows;
+            all.largest = all.largest.max(one.largest);
+        }
+    }
     let summary = Summary {
         cfaudit: FORMAT,
         job: manifest.job.clone(),
-        run: run.to_owned(),
+        run: manifest.run.clone(),
         out: None,
         verdict: outcome.verdict,
         exit: outcome.exit,
@@ -216,8 +248,78 @@ pub fn assemble(
         rows: manifest.rows.audited,
         report: "report.html".to_owned(),
     };
-    write_json(&out.join("summary.json"), &summary)?;
-    seal(out, &mut manifest, None)
+    finish(ctx, origins, &mut manifest, &summary)
+}
+
+/// Puts the folder of a run together that waits for scores: what it asks for, and no number but those of rows.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub fn assemble_waiting(ctx: &StageContext<'_>, origins: &Origins<'_>, awaited: Vec<AwaitedScores>) -> Result<()> {
+    begin(ctx, origins, &[])?;
+    let mut manifest = Manifest { awaited, ..manifest(origins, ctx.out())? };
+    let summary = Summary {
+        cfaudit: FORMAT,
+        job: manifest.job.clone(),
+        run: manifest.run.clone(),
+        verdict: "waiting".to_owned(),
+        exit: Exit::Waiting.code(),
+        data: manifest.stand_in.as_ref().map(|_| "stand-in".to_owned()),
+        rows: manifest.rows.audited,
+        report: "report.html".to_owned(),
+        ..Summary::default()
+    };
+    finish(ctx, origins, &mut manifest, &summary)
+}
+
+/// The tables that tell of the rows. Prepared rows may hold features that nobody reads, or not: the folder must not depend on it.
+fn begin(ctx: &StageContext<'_>, origins: &Origins<'_>, followed: &[(&str, &str, Followed)]) -> Result<()> {
+    make_folder(&ctx.out().join("tables"))?;
+    copy_tables(ctx.need("prepare"), &["filters"], ctx.out())?;
+    let mut issues = read_frame(ctx.need("prepare"), &ISSUES)?;
+    let told: Vec<bool> = issues.records().map(|i| origins.params.tells(i.text("code"), i.text("where"))).collect();
+    let mut told = told.into_iter();
+    issues.rows.retain(|_| told.next() == Some(true));
+    let job = &origins.checked.job;
+    if job.models.values().any(|model| model.scores.is_some()) {
+        for name in job.data.sensitive.keys().filter(|name| reached_by_naive(job, name)) {
+            let Some(unseen) = job.data.unseen(name) else { continue };
+            let text = format!(
+                "no column among the sensitive columns and features changes with `{unseen}`: rows to score differ from their originals in \
+                 `to_group` alone, which the model must mind"
+            );
+            issues.push(vec!["unseen-group".into(), "warning".into(), name.as_str().into(), Cell::Int(0), text.into()]);
+        }
+    }
+    for (set, attribute, followed) in followed {
+        for (group, people) in &followed.unreached {
+            let text = format!(
+                "set `{set}`: no reference row belongs to group `{group}` of `{attribute}`, so nothing can be written for it; {people} people \
+                 have no counterfactual there"
+            );
+            issues.push(vec!["unreached-group".into(), "warning".into(), (*attribute).into(), (*people).into(), text.into()]);
+        }
+    }
+    write_frame(&ctx.out().join("tables"), &issues)
+}
+
+/// Whether a naive set changes an attribute.
+fn reached_by_naive(job: &Job, name: &ColumnName) -> bool {
+    job.counterfactuals.values().any(|set| set.naive.is_some() && set.sensitive.as_ref().is_none_or(|only| only.contains(name)))
+}
+
+/// Job and summary, then the page and the manifest of all.
+fn finish(ctx: &StageContext<'_>, origins: &Origins<'_>, manifest: &mut Manifest, summary: &Summary) -> Result<()> {
+    write_text(&ctx.out().join("job.resolved.yaml"), &to_yaml(&origins.checked.job))?;
+    write_json(&ctx.out().join("summary.json"), summary)?;
+    seal(ctx.out(), manifest, None)
+}
+
+fn copy_tables(from: &Path, tables: &[&str], out: &Path) -> Result<()> {
+    tables.iter().try_for_each(|table| {
+        let name = format!("{table}.parquet");
+        copy(&from.join(&name), &out.join("tables").join(&name))
+    })
 }
 
 /// Renders the page and writes it and the manifest with the hash of every file.
@@ -245,7 +347,25 @@ pub fn render_again(folder: &Path, title: Option<&str>) -> Result<()> {
         cause: format!("it has no readable manifest.json ({e})"),
         hint: Some("name an output folder of `cfaudit run`, such as outputs/demo".to_owned()),
     })?;
-    let mut manifest: Manifest = serde_json::from_str(&text).map_err(|e| Error::io("read", &path, &e.into()))?;
+    let damaged = |path: &Path, cause: String| Error::Operator {
+        path: path.to_path_buf(),
+        doing: "read".to_owned(),
+        cause,
+        hint: Some(
+            "the folder was changed after it was written; run the job again, or copy the whole folder from where it is sound".to_owned(),
+        ),
+    };
+    let mut manifest: Manifest = serde_json::from_str(&text).map_err(|e| damaged(&path, e.to_string()))?;
+    // A table that is not there would read as an empty one, and the page would lack a section without a word.
+    for (name, sha256) in manifest.files.iter().filter(|(name, _)| name.starts_with("tables/") || *name == "job.resolved.yaml") {
+        let file = folder.join(name);
+        if !file.is_file() {
+            return Err(damaged(&file, "it is not there, and manifest.json lists it".to_owned()));
+        }
+        if hash_file(&file)?.0 != *sha256 {
+            return Err(damaged(&file, "its content is not what manifest.json lists".to_owned()));
+        }
+    }
     if let Some(title) = title {
         title.clone_into(&mut manifest.words.title);
     }
@@ -264,12 +384,24 @@ fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     fs::rename(&new, path).map_err(|e| Error::io("replace", path, &e))
 }
 
-fn make_folder(path: &Path) -> Result<()> {
+/// Makes a folder and those above it.
+///
+/// # Errors
+/// The disk refuses.
+pub fn make_folder(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(|e| Error::io("create", path, &e))
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::copy(from, to).map_err(|e| Error::io("copy", from, &e)).map(|_| ())
+}
+
+/// A second name for a large file that nobody changes, or a copy where the file system has no such thing.
+///
+/// # Errors
+/// The disk refuses.
+pub fn link(from: &Path, to: &Path) -> Result<()> {
+    fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(|_| ())).map_err(|e| Error::io("copy", from, &e))
 }
 
 fn write_text(path: &Path, text: &str) -> Result<()> {
@@ -319,10 +451,13 @@ fn hashes(folder: &Path) -> Result<BTreeMap<String, String>> {
     Ok(hashes)
 }
 
-fn manifest(checked: &CheckedJob, settings: &Settings, input: &Input, run: &str, ground: Ground<'_>, source_rows: u64) -> Manifest {
+fn manifest(origins: &Origins<'_>, out: &Path) -> Result<Manifest> {
+    let Origins { checked, settings, input, run, ground, .. } = *origins;
     let job = &checked.job;
     let layout = ground.rows.layout();
-    Manifest {
+    let filters = read_frame(&out.join("tables"), &FILTERS)?;
+    let source_rows = filters.records().next().and_then(|r| r.int("rows_in")).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+    Ok(Manifest {
         cfaudit: FORMAT,
         program: env!("CARGO_PKG_VERSION").to_owned(),
         job: job.name.to_string(),
@@ -334,7 +469,12 @@ fn manifest(checked: &CheckedJob, settings: &Settings, input: &Input, run: &str,
         attributes: layout
             .attributes
             .iter()
-            .map(|a| AttributeWords { name: a.name.clone(), groups: a.groups.clone(), reference: a.groups[a.reference].clone() })
+            .map(|a| AttributeWords {
+                name: a.name.clone(),
+                groups: a.groups.clone(),
+                reference: a.groups[a.reference].clone(),
+                made_of: made_of(job, &a.name),
+            })
             .collect(),
         counterfactuals: set_words(job),
         models: job.models.iter().map(|(name, model)| model_words(name.as_str(), model)).collect(),
@@ -347,13 +487,35 @@ fn manifest(checked: &CheckedJob, settings: &Settings, input: &Input, run: &str,
             (RowIdKind::RowNumber, _) | (_, None) => "row number".to_owned(),
             (_, Some(column)) => format!("column {column}"),
         },
+        weight: layout.weight.as_ref().map(|weight| weight.column.clone()),
         split: split_words(job),
         inputs: input.files.clone(),
         sets: checked.sets.clone(),
         command: command(checked, settings),
         tables: TABLES.iter().map(|t| (t.name.to_owned(), t.version)).collect(),
+        awaited: Vec::new(),
         files: BTreeMap::new(),
-    }
+    })
+}
+
+/// How the groups of an attribute are derived.
+fn made_of(job: &Job, attribute: &str) -> Option<String> {
+    let name = ColumnName::new(attribute)?;
+    let column = job.data.column_of(&name);
+    let (_, recipe) = job.data.derived().into_iter().find(|(derived, _)| derived == column)?;
+    Some(match recipe {
+        Recipe::Map { from, groups, otherwise } => {
+            let list = |values: &[Word]| listed(values.iter().map(ToString::to_string), 10);
+            let group = |(name, values): &(Word, Vec<Word>)| format!("{name} is {}", list(values));
+            let rest = otherwise.map_or_else(String::new, |other| format!("; {other} is any other value"));
+            format!("column {from}: {}{rest}", groups.iter().map(group).collect::<Vec<_>>().join("; "))
+        }
+        Recipe::Bins { from, bins } => {
+            let bin = |b: &Bin| format!("{} is {} {} to {}", b.name, if b.closed { "from" } else { "above" }, b.lo, b.hi);
+            format!("column {from}: {}", bins.iter().map(bin).collect::<Vec<_>>().join("; "))
+        }
+        Recipe::Cross { parts } => format!("columns {} crossed", listed(parts.iter().map(|p| p.column.to_string()), parts.len())),
+    })
 }
 
 fn words(job: &Job) -> Words {
@@ -380,22 +542,27 @@ fn label_words(job: &Job, layout: &Layout) -> Option<LabelWords> {
 fn set_words(job: &Job) -> Vec<SetWords> {
     let all: Vec<String> = job.data.sensitive.keys().map(|a| a.as_str().to_owned()).collect();
     let sets = job.counterfactuals.iter().map(|(name, set)| SetWords {
+        written: BTreeMap::new(),
         name: name.to_string(),
         strategy: "naive".to_owned(),
         knobs: Vec::new(),
         attributes: set.sensitive.as_ref().map_or_else(|| all.clone(), |s| s.iter().map(|a| a.as_str().to_owned()).collect()),
+        placebo: set.placebo.map(|placebo| placebo.repeats.get()),
     });
     sets.collect()
 }
 
 fn model_words(name: &str, model: &spec::Model) -> ModelWords {
-    let (kind, words) = match (&model.logistic, &model.scores) {
-        (Some(logistic), _) => {
-            let omit: Vec<&str> = logistic.omit.iter().map(|c| c.as_str()).collect();
-            let without = if omit.is_empty() { String::new() } else { format!(", without {}", omit.join(", ")) };
+    let without = |omit: &[ColumnName]| match omit {
+        [] => String::new(),
+        omit => format!(", without {}", omit.iter().map(ColumnName::as_str).collect::<Vec<_>>().join(", ")),
+    };
+    let (kind, words) = match (&model.logistic, &model.scores, &model.command) {
+        (Some(logistic), ..) => {
+            let without = without(&logistic.omit);
             ("logistic", format!("logistic regression trained here, L2 penalty {} on the summed loss{without}", logistic.l2.get()))
         }
-        (None, Some(scores)) => {
+        (None, Some(scores), _) => {
             let factual = match &scores.factual.parquet {
                 None => format!("column {} of the rows", scores.factual.column),
                 Some(path) => format!("column {} of {path}", scores.factual.column),
@@ -406,7 +573,16 @@ fn model_words(name: &str, model: &spec::Model) -> ModelWords {
                 .map_or_else(|| "no scores of counterfactuals".to_owned(), |c| format!("column {} of {}", c.column, c.parquet));
             ("scores", format!("scores made elsewhere: {factual}; counterfactuals: {other}"))
         }
-        (None, None) => ("", String::new()),
+        (None, None, Some(command)) => {
+            let line = |arguments: &[Argument]| arguments.iter().map(|a| a.0.as_str()).collect::<Vec<_>>().join(" ");
+            let how = match (&command.train, &command.model) {
+                (Some(train), _) => format!(", trained in this run by `{}`", line(train)),
+                (None, Some(model)) => format!(", model file {model}"),
+                (None, None) => String::new(),
+            };
+            ("command", format!("scores of a program: `{}`{how}{}", line(&command.score), without(&command.omit)))
+        }
+        (None, None, None) => ("", String::new()),
     };
     let threshold = match &model.threshold {
         spec::Threshold::Fixed(share) => share.get().to_string(),
@@ -416,7 +592,7 @@ fn model_words(name: &str, model: &spec::Model) -> ModelWords {
         spec::ThresholdRule::Ge => "ge",
         spec::ThresholdRule::Gt => "gt",
     };
-    ModelWords { name: name.to_owned(), kind: kind.to_owned(), words, threshold, threshold_rule: rule.to_owned() }
+    ModelWords { name: name.to_owned(), kind: kind.to_owned(), words, threshold, threshold_rule: rule.to_owned(), recheck: None }
 }
 
 fn split_words(job: &Job) -> String {

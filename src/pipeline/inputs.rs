@@ -1,25 +1,40 @@
 //! What a job rests on from outside: finds the files, hashes them, and imports what is no Parquet.
 //!
-//! All of it is settled before the stages are planned, because a stage is stale by the content of its files: every file of rows and of
-//! scores is hashed in full, at every run. A public data set is known by the pinned hashes of its members.
+//! All of it is settled before the stages are planned, because a stage is stale by the content of its files: every file of rows, of
+//! scores and of commands is hashed in full, at every run. A public data set is known by the pinned hashes of its members. Which score
+//! files are not there yet is settled here too: a stage never finds out half-way that it has to wait.
 
-use std::path::{Path, PathBuf};
+#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use crate::data::catalog::{self, Access, DataSet, Origin};
+use serde::Serialize;
+
+use crate::data::catalog::download::{self, Access, Look};
+use crate::data::catalog::{self, DataSet, Form, Member, Origin};
 use crate::data::import::{self, Csv};
 use crate::data::source;
 use crate::data::synthetic::{self, Synthetic};
-use crate::error::{Fault, Result};
+use crate::error::{Error, Fault, Place, Result};
 use crate::exec::cancel::Cancel;
+use crate::param::ColumnName;
+use crate::pipeline::stamp::Stamp;
 use crate::pipeline::{Settings, folder, text};
-use crate::spec::RowSource;
 use crate::spec::check::CheckedJob;
+use crate::spec::{self, Command, Job, RowSource};
 use crate::table::manifest::InputFile;
 use crate::table::ordered::{Watch, Workers};
 
 /// File of the stage `prepare/source`.
 pub const SOURCE: &str = "source.parquet";
+
+/// What the manifest calls the files that hold the rows.
+pub const DATA: &str = "data";
+
+/// Folders inside a watched folder.
+const DEPTH: usize = 32;
 
 const CONNECT: Duration = Duration::from_secs(10);
 const DOWNLOAD: Duration = Duration::from_secs(300);
@@ -33,8 +48,38 @@ pub struct Input {
     pub import: Option<Import>,
     /// Every file, hashed, sorted.
     pub files: Vec<InputFile>,
+    /// What those of them that stages read looked like when they were hashed.
+    pub stamps: Vec<Stamp>,
     /// The data set whose stand-in takes its place.
     pub stand_in: Option<String>,
+    /// The files of scores that are not there yet, in the order of models and sets.
+    pub awaited: Vec<Awaited>,
+    /// The public data set that a run would download first; none once it was got.
+    pub to_download: Option<&'static str>,
+    /// Files that the command of a model names and that it does not watch: model and file.
+    pub unwatched: Vec<(String, String)>,
+}
+
+/// A file of scores that the job names and that is not there yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Awaited {
+    /// The model.
+    pub model: String,
+    /// The counterfactual set; none for the rows as they are.
+    pub set: Option<String>,
+    /// The path, placeholders filled.
+    pub path: String,
+    /// The column that is to hold the score.
+    pub column: String,
+}
+
+/// What to do about a public data set that is not in the data folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absent {
+    /// Download it, or settle on its stand-in.
+    Get,
+    /// Take for granted that it can be downloaded; [`Input::to_download`] names it.
+    LetBe,
 }
 
 /// How rows that are no Parquet become Parquet.
@@ -44,8 +89,6 @@ pub enum Import {
     Csv {
         /// How to read them.
         csv: Csv,
-        /// The columns that the job names.
-        columns: Vec<String>,
         /// Their hashes.
         hashes: Vec<String>,
     },
@@ -66,14 +109,17 @@ pub enum Import {
 }
 
 impl Import {
-    /// What makes the imported file stale.
-    pub fn fingerprint(&self) -> Vec<(String, String)> {
+    /// What makes the imported file stale, given the columns that are read.
+    pub fn fingerprint(&self, columns: &[&str]) -> Vec<(String, String)> {
         match self {
-            Import::Csv { csv, columns, hashes } => {
+            Import::Csv { csv, hashes } => {
                 vec![("csv".to_owned(), text(csv)), ("columns".to_owned(), columns.join(",")), ("files".to_owned(), hashes.join(","))]
             }
             Import::Catalog { set, origin: Origin::StandIn(_) } => vec![("stand-in".to_owned(), set.name.to_owned())],
-            Import::Catalog { set, .. } => set.members.iter().map(|m| (format!("file {}", m.name), m.sha256.to_owned())).collect(),
+            Import::Catalog { set, origin: Origin::Files(found) } => {
+                let file = |(member, form): (&Member, &&Form)| (format!("file {}", member.name), form.sha256.to_owned());
+                set.members.iter().zip(&found.forms).map(file).collect()
+            }
             Import::Synthetic { params, seed } => vec![("synthetic".to_owned(), text(params)), ("run.seed".to_owned(), seed.to_string())],
         }
     }
@@ -88,16 +134,13 @@ impl Import {
         }
     }
 
-    /// Writes the rows as Parquet.
+    /// Writes the rows as Parquet; of text files only these columns.
     ///
     /// # Errors
     /// What is wrong with the rows, or the disk refuses.
-    pub fn write(&self, path: &Path, batch_rows: usize, workers: &Workers, watch: Watch<'_>) -> Result<()> {
+    pub fn write(&self, columns: &[&str], path: &Path, batch_rows: usize, workers: &Workers, watch: Watch<'_>) -> Result<()> {
         match self {
-            Import::Csv { csv, columns, .. } => {
-                let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-                import::csv(csv, &columns, path, batch_rows, workers, watch).map(|_| ())
-            }
+            Import::Csv { csv, .. } => import::csv(csv, columns, path, batch_rows, workers, watch).map(|_| ()),
             Import::Catalog { set, origin } => catalog::import(set, origin, path, batch_rows, workers, watch),
             Import::Synthetic { params, seed } => synthetic::generate(params, *seed, path, batch_rows, workers, watch),
         }
@@ -105,11 +148,37 @@ impl Import {
 }
 
 impl Input {
+    /// Adds a file that stages read.
+    fn add(&mut self, what: &str, path: &Path, cancel: &Cancel) -> Result<()> {
+        let (file, stamp) = hashed(what, path, cancel)?;
+        self.files.push(file);
+        self.stamps.push(stamp);
+        Ok(())
+    }
+
+    /// Fails where a file is no longer the one that was hashed.
+    ///
+    /// # Errors
+    /// A file was replaced, written to or taken away.
+    pub fn unchanged(&self) -> Result<()> {
+        self.stamps.iter().try_for_each(Stamp::check)
+    }
+
     /// The files of scores of a model, for the rows (`set` none) or a counterfactual set.
     pub fn scores_of(&self, model: &str, set: Option<&str>) -> impl Iterator<Item = &InputFile> {
         let what = scores_what(model, set);
         self.files.iter().filter(move |f| f.what == what)
     }
+
+    /// Names and hashes of the files that decide what the command of a model does.
+    pub fn files_of_command(&self, model: &str) -> impl Iterator<Item = (String, String)> {
+        let what = command_what(model);
+        self.files.iter().filter(move |f| f.what == what).map(|f| (format!("file {}", f.path), f.sha256.clone()))
+    }
+}
+
+fn command_what(model: &str) -> String {
+    format!("command {model}")
 }
 
 fn scores_what(model: &str, set: Option<&str>) -> String {
@@ -119,81 +188,206 @@ fn scores_what(model: &str, set: Option<&str>) -> String {
     }
 }
 
-/// The path of a counterfactual score file for a set; a slash in the set's name becomes a dot.
-pub fn scores_path(pattern: &str, set: &str) -> String {
-    pattern.replace("{counterfactual}", &set.replace('/', "."))
+/// What a set is called in paths: a slash in its name becomes a dot.
+pub fn file_name_of(set: &str) -> String {
+    set.replace('/', ".")
 }
 
-/// Finds and hashes everything that a job rests on; gets a public data set that is not there.
+/// The path of a counterfactual score file for a set.
+pub fn scores_path(pattern: &str, set: &str) -> String {
+    pattern.replace("{counterfactual}", &file_name_of(set))
+}
+
+/// Finds and hashes everything that a job rests on; gets a public data set that is not there, if it is to.
 ///
 /// # Errors
-/// A file that is absent or unreadable, a data set that cannot be had, or the run is to stop.
-pub fn locate(checked: &CheckedJob, settings: &Settings, needed: &[&str], cancel: &Cancel) -> Result<Input> {
-    let mut input = Input { pattern: String::new(), import: None, files: Vec::new(), stand_in: None };
+/// A file that is absent or unreadable (score files may be absent), a data set that cannot be had, or the run is to stop.
+pub fn locate(checked: &CheckedJob, settings: &Settings, absent: Absent, cancel: &Cancel) -> Result<Input> {
+    let mut input = Input {
+        pattern: String::new(),
+        import: None,
+        files: Vec::new(),
+        stamps: Vec::new(),
+        stand_in: None,
+        awaited: Vec::new(),
+        to_download: None,
+        unwatched: Vec::new(),
+    };
     match &checked.job.data.rows {
         RowSource::Parquet(pattern) => {
             pattern.clone_into(&mut input.pattern);
             for path in source::find(pattern, Some("parquet"))? {
-                input.files.push(hashed("data", &path, cancel)?);
+                input.add(DATA, &path, cancel)?;
             }
         }
         RowSource::Csv(csv) => {
             for path in source::find(&csv.path, Some("csv"))? {
-                input.files.push(hashed("data", &path, cancel)?);
+                input.add(DATA, &path, cancel)?;
             }
             let hashes = input.files.iter().map(|f| f.sha256.clone()).collect();
-            input.import = Some(Import::Csv { csv: csv.clone(), columns: needed.iter().map(|&c| c.to_owned()).collect(), hashes });
+            input.import = Some(Import::Csv { csv: csv.clone(), hashes });
         }
         RowSource::Catalog(rows) => {
             let set = catalog::data_set(&rows.name)
                 .ok_or_else(|| Fault::new("unknown-data-set", format!("the catalog has no data set `{}`", rows.name)))?;
-            let fetch = catalog::http(CONNECT, DOWNLOAD);
-            let stand_in = rows.when_unreachable == crate::spec::WhenUnreachable::StandIn;
-            let access = Access { data_dir: &settings.data_dir, stand_in, fetch: &fetch };
-            let check = || cancel.check();
-            let origin = catalog::obtain(set, access, Watch { check: &check, progress: &|_| () })?;
+            let there = if absent == Absent::LetBe { Some(download::look(set, &settings.data_dir)?) } else { None };
+            let origin = match there {
+                Some(Look::Whole(found)) => Origin::Files(found),
+                Some(Look::Lacking(expected)) => {
+                    input.to_download = Some(set.name);
+                    Origin::Files(expected)
+                }
+                None => {
+                    let fetch = download::http(CONNECT, DOWNLOAD);
+                    let stand_in = rows.when_unreachable == crate::spec::WhenUnreachable::StandIn;
+                    let access = Access { data_dir: &settings.data_dir, stand_in, fetch: &fetch };
+                    let check = || cancel.check();
+                    download::obtain(set, access, Watch { check: &check, progress: &|_| () })?
+                }
+            };
             match &origin {
                 Origin::StandIn(_) => input.stand_in = Some(set.name.to_owned()),
-                Origin::Files(_) => input.files.extend(set.members.iter().map(|m| InputFile {
-                    what: "data".to_owned(),
-                    path: format!("{}/{}", set.name, m.name),
-                    sha256: m.sha256.to_owned(),
-                    bytes: m.bytes,
-                })),
+                Origin::Files(found) => {
+                    for (member, form) in set.members.iter().zip(&found.forms) {
+                        let path = format!("{}/{}", set.name, member.name);
+                        if input.to_download.is_none() {
+                            input.stamps.push(Stamp::of(&settings.data_dir.join(&path))?);
+                        }
+                        let (sha256, bytes) = (form.sha256.to_owned(), form.bytes);
+                        input.files.push(InputFile { what: DATA.to_owned(), path, sha256, bytes });
+                    }
+                }
             }
             input.import = Some(Import::Catalog { set, origin });
         }
         RowSource::Synthetic(params) => input.import = Some(Import::Synthetic { params: params.clone(), seed: checked.job.run.seed.0 }),
     }
-    for (name, model) in &checked.job.models {
-        let Some(scores) = &model.scores else { continue };
-        if let Some(path) = &scores.factual.parquet {
-            input.files.push(hashed(&scores_what(name.as_str(), None), Path::new(path), cancel)?);
+    for file in score_files(&checked.job) {
+        let path = Path::new(&file.path);
+        if path.try_exists().map_err(|e| Error::io("read", path, &e))? {
+            let key = if file.set.is_some() { "counterfactual" } else { "factual" };
+            let place = checked.places.at(&spec::check::path(&["models", &file.model, "scores", key]));
+            let what = scores_what(&file.model, file.set.as_deref());
+            input.add(&what, path, cancel).map_err(|error| asked_at(error, place))?;
+        } else {
+            input.awaited.push(file);
         }
-        if let Some(file) = &scores.counterfactual {
-            for set in checked.job.counterfactuals.keys() {
-                let path = scores_path(&file.parquet, set.as_str());
-                input.files.push(hashed(&scores_what(name.as_str(), Some(set.as_str())), Path::new(&path), cancel)?);
-            }
+    }
+    for (name, model) in &checked.job.models {
+        if let Some(command) = &model.command {
+            locate_command(&mut input, checked, name.as_str(), command, cancel)?;
         }
     }
     for include in &checked.includes {
-        input.files.push(InputFile { sha256: include.sha256.clone(), ..hashed("include", Path::new(&include.path), cancel)? });
+        input.files.push(InputFile { sha256: include.sha256.clone(), ..hashed("include", Path::new(&include.path), cancel)?.0 });
     }
     input.files.sort();
     Ok(input)
 }
 
-fn hashed(what: &str, path: &Path, cancel: &Cancel) -> Result<InputFile> {
+/// Every file of scores that the job names, in the order of models and sets.
+fn score_files(job: &Job) -> Vec<Awaited> {
+    let mut files = Vec::new();
+    for (name, model) in &job.models {
+        let Some(scores) = &model.scores else { continue };
+        let mut push = |set: Option<&str>, path: String, column: &ColumnName| {
+            files.push(Awaited { model: name.to_string(), set: set.map(str::to_owned), path, column: column.to_string() });
+        };
+        if let Some(path) = &scores.factual.parquet {
+            push(None, path.clone(), &scores.factual.column);
+        }
+        if let Some(file) = &scores.counterfactual {
+            for set in job.counterfactuals.keys() {
+                push(Some(set.as_str()), scores_path(&file.parquet, set.as_str()), &file.column);
+            }
+        }
+    }
+    files
+}
+
+/// A fault with the place in the job that asks for the file.
+fn asked_at(error: Error, place: Option<&Place>) -> Error {
+    match error {
+        Error::Data(fault) => fault.asked_at(place.cloned()).into(),
+        other => other,
+    }
+}
+
+/// The files of a command: those under `watch`, and its model.
+fn locate_command(input: &mut Input, checked: &CheckedJob, name: &str, command: &Command, cancel: &Cancel) -> Result<()> {
+    let at = spec::check::path(&["models", name, "command"]);
+    let watched = command.watch.iter().enumerate().map(|(i, pattern)| (format!("{at}.watch[{i}]"), pattern));
+    let mut files = BTreeSet::new();
+    for (key, pattern) in watched.chain(command.model.iter().map(|model| (format!("{at}.model"), model))) {
+        let place = checked.places.at(&key);
+        files.extend(files_at(pattern).map_err(|error| asked_at(error, place))?);
+    }
+    for file in &files {
+        input.add(&command_what(name), file, cancel).map_err(|error| asked_at(error, checked.places.at(&at)))?;
+    }
+    for arguments in [Some(&command.score), command.train.as_ref()] {
+        for (i, argument) in arguments.into_iter().flatten().enumerate() {
+            // The program itself counts where it lies in this project, not where the system keeps it.
+            let path = Path::new(&argument.0);
+            let looked_up = i == 0 && (path.is_absolute() || !argument.0.contains('/'));
+            let known = (input.unwatched.iter()).any(|(model, file)| model == name && *file == argument.0);
+            if !looked_up && !known && path.is_file() && !files.iter().any(|file| same_path(file, path)) {
+                input.unwatched.push((name.to_owned(), argument.0.clone()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether two relative paths are the same but for `.` in them.
+fn same_path(a: &Path, b: &Path) -> bool {
+    let parts =
+        |path: &'_ Path| path.components().filter(|c| *c != Component::CurDir).map(|c| c.as_os_str().to_owned()).collect::<Vec<_>>();
+    parts(a) == parts(b)
+}
+
+/// The files that a path, a glob or a folder stands for. In folders, names that begin with `.` and what Python compiled are left out.
+fn files_at(pattern: &str) -> Result<Vec<PathBuf>> {
+    if !Path::new(pattern).is_dir() {
+        return source::find(pattern, None);
+    }
+    let mut files = Vec::new();
+    let mut folders = vec![(PathBuf::from(pattern), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        let fail = |e: std::io::Error| Error::io("read", &folder, &e);
+        for entry in std::fs::read_dir(&folder).map_err(fail)? {
+            let entry = entry.map_err(fail)?;
+            let name = entry.file_name();
+            let hidden = name.to_string_lossy().starts_with('.') || name == "__pycache__";
+            match entry.path() {
+                _ if hidden => {}
+                path if path.is_dir() && depth < DEPTH => folders.push((path, depth + 1)),
+                path if path.is_dir() => {}
+                path => files.push(path),
+            }
+        }
+    }
+    if files.is_empty() {
+        let what = format!("the folder `{pattern}` holds no file");
+        return Err(Fault::new("missing-file", what)
+            .in_file(pattern)
+            .hint("a folder is watched by the files in it; correct its path")
+            .into());
+    }
+    Ok(files)
+}
+
+fn hashed(what: &str, path: &Path, cancel: &Cancel) -> Result<(InputFile, Stamp)> {
     cancel.check()?;
     if !path.exists() {
-        let (code, hint) = if what == "data" {
-            ("missing-file", "correct `data.rows` in the job; relative paths start at the working directory")
-        } else {
-            ("missing-scores", "write the scores there, or correct the path in the job; relative paths start at the working directory")
-        };
-        return Err(Fault::new(code, format!("there is no file `{}`", path.display())).in_file(path).hint(hint).into());
+        return Err(Fault::new("missing-file", format!("there is no file `{}`", path.display()))
+            .in_file(path)
+            .hint("correct `data.rows` in the job; relative paths start at the working directory")
+            .into());
     }
+    source::check_regular(path)?;
+    let before = Stamp::of(path)?;
     let (sha256, bytes) = folder::hash_file(path)?;
-    Ok(InputFile { what: what.to_owned(), path: path.to_string_lossy().into_owned(), sha256, bytes })
+    before.check()?;
+    Ok((InputFile { what: what.to_owned(), path: path.to_string_lossy().into_owned(), sha256, bytes }, before))
 }

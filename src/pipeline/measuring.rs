@@ -9,11 +9,14 @@ use crate::data::{self, Layout};
 use crate::error::{Exit, Result};
 use crate::exec::StageContext;
 use crate::gate::{self, Limit, Question, Scope, Verdict};
-use crate::metric::counts::{CELLS, CounterfactualCounts, FactualCounts};
-use crate::metric::measure::{Favourable, Measured, Settings, measure_counterfactual, measure_factual};
-use crate::metric::shift::{self, ShiftPass, ShiftSums};
-use crate::metric::{self, Family};
-use crate::param::{ColumnName, Word};
+use crate::metric::counts::{CELLS, Confusion, CounterfactualCounts, Eccm, FactualCounts};
+use crate::metric::measure::{Favourable, Measured, Settings, measure_factual};
+use crate::metric::placebo::Placebo;
+use crate::metric::redraw::ShiftEvidence;
+use crate::metric::shift::{self, ShiftSums};
+use crate::metric::switches::measure_counterfactual;
+use crate::metric::{self, Family, Reads};
+use crate::param::{ColumnName, Count, Word};
 use crate::pipeline::folder;
 use crate::pipeline::worlds::Ground;
 use crate::spec::check::{Catalog, CheckedJob, MetricInfo};
@@ -21,7 +24,7 @@ use crate::spec::{self, DecideBy, GateDirection, GateLevel, OnInconclusive, Side
 use crate::table::io::{read_frame, write_frame};
 use crate::table::{COUNTS, Cell, FILTERS, Frame, GROUPS, ISSUES, METRICS, SCORE_SHIFT};
 
-/// File of the stage `count`.
+/// File of the stages `count` and of the second pass.
 pub const EVIDENCE: &str = "evidence.json";
 
 /// What a stage `count` counted.
@@ -35,6 +38,10 @@ pub struct Part {
     pub attribute: usize,
     /// The stage that counted.
     pub stage: String,
+    /// The stage of the second pass; none where score metrics are not asked for.
+    pub second: Option<String>,
+    /// Repeats of the placebo that the set asks for.
+    pub placebo: Option<Count>,
 }
 
 /// Writes what preparing found as tables beside the rows.
@@ -78,8 +85,15 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
             tables.metrics.rows.extend(measure_factual(&counts, &scribe.settings).iter().map(|m| scribe.metric(m)));
             scribe.factual_counts(&counts, &mut tables);
         } else {
-            let (counts, second): (CounterfactualCounts, ShiftPass) = folder::from_json(&text, &part.stage)?;
-            tables.metrics.rows.extend(measure_counterfactual(&counts, &second, &scribe.settings).iter().map(|m| scribe.metric(m)));
+            let counts: CounterfactualCounts = folder::from_json(&text, &part.stage)?;
+            let second = part
+                .second
+                .as_ref()
+                .map(|stage| -> Result<ShiftEvidence> { folder::from_json(&folder::read_text(&ctx.need(stage).join(EVIDENCE))?, stage) });
+            // Naive, the one strategy of now, draws on no sample.
+            let placebo = part.placebo.map(Placebo::Still);
+            let measured = measure_counterfactual(&counts, second.transpose()?.as_ref(), placebo.as_ref(), &scribe.settings);
+            tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric(m)));
             scribe.world_counts(&counts, &mut tables);
         }
     }
@@ -101,22 +115,20 @@ pub fn catalog() -> Catalog<'static> {
 
 fn metric_info(metric: &'static metric::Metric) -> MetricInfo {
     use spec::check::Scope::{Direction, Group, Pair, Total};
-    let (family, scopes): (_, &'static [spec::check::Scope]) = match metric.family {
+    let (family, mut scopes): (_, &'static [spec::check::Scope]) = match metric.family {
         Family::Performance => (spec::Family::Performance, &[Total, Group]),
         Family::Group => (spec::Family::Group, &[Pair]),
         Family::Ccm => (spec::Family::Ccm, &[Total, Direction, Pair]),
         Family::Eccm => (spec::Family::Eccm, &[Total, Direction, Pair]),
         Family::Shift => (spec::Family::Shift, &[Total, Direction, Pair]),
     };
-    let counterfactual = matches!(metric.family, Family::Ccm | Family::Eccm | Family::Shift);
-    MetricInfo {
-        id: metric.id,
-        family,
-        needs_label: metric.needs_label,
-        needs_counterfactual: counterfactual,
-        scopes,
-        has_interval: metric.family != Family::Shift,
+    let any = matches!(metric.reads, Reads::AnySwitch(_));
+    if any {
+        scopes = &[Total];
     }
+    let needs_counterfactual = matches!(metric.family, Family::Ccm | Family::Eccm | Family::Shift);
+    let min_groups = if any { 3 } else { 2 };
+    MetricInfo { id: metric.id, family, needs_label: metric.needs_label, needs_counterfactual, scopes, min_groups }
 }
 
 /// The families that a job measures.
@@ -174,6 +186,11 @@ impl Scribe<'_> {
         &attribute.groups[attribute.reference_first()[rank]]
     }
 
+    /// Units of weight in the unit of the user's column; null where there are no weights.
+    fn weight(&self, units: Option<u64>) -> Cell {
+        units.zip(self.layout.weight.as_ref()).map(|(units, weight)| units as f64 * weight.unit.value()).into()
+    }
+
     fn n_groups(&self) -> usize {
         self.layout.attributes[self.part.attribute].groups.len()
     }
@@ -207,6 +224,8 @@ impl Scribe<'_> {
             undefined.into(),
             measured.numerator.into(),
             measured.denominator.into(),
+            self.weight(measured.weights.map(|weights| weights.0)),
+            self.weight(measured.weights.map(|weights| weights.1)),
             measured.n_rows.into(),
             interval.map(|i| i.lo).into(),
             interval.map(|i| i.hi).into(),
@@ -215,6 +234,9 @@ impl Scribe<'_> {
             measured.ci_method.as_str().into(),
             Cell::Null,
             Cell::Null,
+            measured.placebo.and_then(|band| band.ends).map(|ends| ends.0).into(),
+            measured.placebo.and_then(|band| band.ends).map(|ends| ends.1).into(),
+            measured.placebo.map(|band| band.repeats).into(),
             measured.ideal.into(),
             measured.flags.join(",").into(),
             // Without a label the job names no side that people want.
@@ -224,13 +246,14 @@ impl Scribe<'_> {
     }
 
     fn factual_counts(&self, counts: &FactualCounts, tables: &mut Tables) {
-        let group_row = |name: &str, c: &metric::counts::GroupCounts| -> Vec<Cell> {
+        let group_row = |name: &str, c: &metric::counts::GroupCounts, weight: Option<u64>| -> Vec<Cell> {
             vec![
                 self.part.model.as_str().into(),
                 self.layout.attributes[self.part.attribute].name.as_str().into(),
                 name.into(),
                 "".into(),
                 c.n().into(),
+                self.weight(weight),
                 self.layout.label.as_ref().map(|_| c.n_positive()).into(),
                 c.n_predicted_positive().into(),
                 (if self.layout.label.is_some() { c.n_missing_label() } else { 0 }).into(),
@@ -242,20 +265,24 @@ impl Scribe<'_> {
         let mut total = metric::counts::GroupCounts::default();
         for (rank, group) in counts.groups.iter().enumerate() {
             total.merge(group);
-            tables.groups.push(group_row(self.group(rank), group));
-            self.confusion(&counts.confusion(rank), "group", Some(rank), tables);
+            tables.groups.push(group_row(self.group(rank), group, counts.weight(Some(rank))));
+            self.confusion(counts, Some(rank), tables);
         }
-        tables.groups.push(group_row("", &total));
-        self.confusion(&counts.total(), "total", None, tables);
+        tables.groups.push(group_row("", &total, counts.weight(None)));
+        self.confusion(counts, None, tables);
     }
 
-    fn confusion(&self, c: &metric::counts::Confusion, scope: &str, group: Option<usize>, tables: &mut Tables) {
+    fn confusion(&self, counts: &FactualCounts, group: Option<usize>, tables: &mut Tables) {
         if self.layout.label.is_none() {
             return;
         }
-        for (label, predicted, n) in [("1", "1", c.tp), ("0", "1", c.fp), ("1", "0", c.fn_), ("0", "0", c.tn)] {
+        let (people, weights) = (group.map_or_else(|| counts.total(), |group| counts.confusion(group)), counts.weight_confusion(group));
+        let scope = if group.is_some() { "group" } else { "total" };
+        let of = |c: &Confusion| [c.tp, c.fp, c.fn_, c.tn];
+        for (i, (label, predicted)) in [("1", "1"), ("0", "1"), ("1", "0"), ("0", "0")].into_iter().enumerate() {
             let mut row = self.key(scope, group, None);
-            row.extend([label.into(), predicted.into(), "".into(), n.into(), Cell::Null]);
+            let weight = self.weight(weights.as_ref().map(|weights| of(weights)[i]));
+            row.extend([label.into(), predicted.into(), "".into(), of(&people)[i].into(), weight, Cell::Null]);
             tables.counts.push(row);
         }
     }
@@ -266,20 +293,22 @@ impl Scribe<'_> {
         let directions = (0..n).flat_map(|from| (0..n).filter(move |&to| to != from).map(move |to| (from, to)));
         for (from, to) in directions {
             let sums = counts.shift(from, to);
-            self.cells(&spreads.direction(from, to).eccm().0, sums, "direction", (Some(from), Some(to)), tables);
-            self.histograms(sums, from, to, tables);
+            let cells = (spreads.direction(from, to).eccm(), counts.weight_cells(Some((from, to))));
+            self.cells(cells, sums, "direction", (Some(from), Some(to)), tables);
+            self.histograms((sums, counts.weight_shift(from, to)), from, to, tables);
         }
-        self.cells(&spreads.total().eccm().0, &counts.shift_total(), "total", (None, None), tables);
+        self.cells((spreads.total().eccm(), counts.weight_cells(None)), &counts.shift_total(), "total", (None, None), tables);
         // The groups table names, per group, the counterfactuals without a score over all sets.
         for from in 0..n {
             let missing = i64::try_from(counts.n_missing_score(from)).unwrap_or(i64::MAX);
             let attribute = &self.layout.attributes[self.part.attribute].name;
             for row in &mut tables.groups.rows {
                 let is = |i: usize, text: &str| matches!(&row[i], Cell::Text(t) if t == text);
+                let place = GROUPS.column("n_missing_counterfactual_score");
                 if is(0, &self.part.model)
                     && is(1, attribute)
                     && (is(2, self.group(from)) || is(2, ""))
-                    && let Cell::Int(n) = &mut row[9]
+                    && let Some(Cell::Int(n)) = place.and_then(|place| row.get_mut(place))
                 {
                     *n += missing;
                 }
@@ -287,7 +316,15 @@ impl Scribe<'_> {
         }
     }
 
-    fn cells(&self, cells: &[u64; 8], sums: &ShiftSums, scope: &str, groups: (Option<usize>, Option<usize>), tables: &mut Tables) {
+    /// Cells of people and, where they have weights, of these.
+    fn cells(
+        &self,
+        (people, weights): (Eccm, Option<Eccm>),
+        sums: &ShiftSums,
+        scope: &str,
+        groups: (Option<usize>, Option<usize>),
+        tables: &mut Tables,
+    ) {
         for (i, cell) in CELLS.iter().enumerate() {
             // Without a label everybody stands in the cells of the negative one.
             let label = match (&self.layout.label, cell.label) {
@@ -299,22 +336,24 @@ impl Scribe<'_> {
             let bit = |b: bool| if b { "1" } else { "0" };
             let mut row = self.key(scope, groups.0, groups.1);
             let squared = Cell::Wide(sums.squared()[i].units());
-            row.extend([label.into(), bit(cell.predicted).into(), bit(cell.predicted_cf).into(), cells[i].into(), squared]);
+            let weight = self.weight(weights.map(|weights| weights.0[i]));
+            row.extend([label.into(), bit(cell.predicted).into(), bit(cell.predicted_cf).into(), people.0[i].into(), weight, squared]);
             tables.counts.push(row);
         }
     }
 
-    fn histograms(&self, sums: &ShiftSums, from: usize, to: usize, tables: &mut Tables) {
-        let mut side = |name: &str, bins: &[u64], edge: fn(usize) -> f64| {
-            for (i, &n) in bins.iter().enumerate() {
+    fn histograms(&self, (people, weights): (&ShiftSums, Option<&ShiftSums>), from: usize, to: usize, tables: &mut Tables) {
+        let mut side = |name: &str, bins: fn(&ShiftSums) -> &[u64], edge: fn(usize) -> f64| {
+            for (i, &n) in bins(people).iter().enumerate() {
                 let mut row = self.key("direction", Some(from), Some(to));
-                row.extend([name.into(), Cell::Real(edge(i)), Cell::Real(edge(i + 1)), n.into()]);
+                let weight = self.weight(weights.map(|sums| bins(sums)[i]));
+                row.extend([name.into(), Cell::Real(edge(i)), Cell::Real(edge(i + 1)), n.into(), weight]);
                 tables.shift.push(row);
             }
         };
-        side("original", sums.before(), shift::score_edge);
-        side("counterfactual", sums.after(), shift::score_edge);
-        side("change", sums.change(), shift::change_edge);
+        side("original", ShiftSums::before, shift::score_edge);
+        side("counterfactual", ShiftSums::after, shift::score_edge);
+        side("change", ShiftSums::change, shift::change_edge);
     }
 }
 

@@ -23,6 +23,10 @@ pub(crate) enum Verb {
     Run(RunArgs),
     /// Find all problems of a job at once, each with file, line, column and a hint
     Check(CheckArgs),
+    /// Say which stages a run would do, and why, without doing any work
+    Plan(PlanArgs),
+    /// Look at the data that the audit rests on: columns, levels, missing values, groups by label
+    Data(DataArgs),
     /// Explain a metric, stage, table, column, exit status or error code
     Explain {
         /// The word to explain; without it, all words are listed.
@@ -97,6 +101,35 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) resolved: bool,
     /// Print the problems as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Flags shared by the verbs that read a job.
+    #[command(flatten)]
+    pub(crate) job_flags: JobFlags,
+}
+
+/// `cfaudit plan`.
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// The job file.
+    pub(crate) job: PathBuf,
+    /// Print the plan as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// End with status 1 where a stage would run.
+    #[arg(long)]
+    pub(crate) exit_code: bool,
+    /// Flags shared by the verbs that read a job.
+    #[command(flatten)]
+    pub(crate) job_flags: JobFlags,
+}
+
+/// `cfaudit data`.
+#[derive(Debug, Args)]
+pub(crate) struct DataArgs {
+    /// The job file.
+    pub(crate) job: PathBuf,
+    /// Print what is found as JSON.
     #[arg(long)]
     pub(crate) json: bool,
     /// Flags shared by the verbs that read a job.

@@ -168,7 +168,13 @@ impl LineLayer {
         if level <= Level::WARN && !fields.text.starts_with("error") && !fields.text.starts_with("warning") {
             line.push_str(if level == Level::ERROR { "error: " } else { "warning: " });
         }
-        line.push_str(&fields.text);
+        // What belongs to a line is indented below it, so that every line that is not begins with a time of its own.
+        for (i, part) in fields.text.split('\n').enumerate() {
+            if i > 0 {
+                line.push_str(if part.starts_with(' ') { "\n" } else { "\n  " });
+            }
+            line.push_str(part);
+        }
         line
     }
 

@@ -4,6 +4,7 @@
 
 mod args;
 mod log;
+mod look;
 mod progress;
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -12,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use cfaudit::error::{Error, Exit, Problem, Result, Signal};
+use cfaudit::error::{Error, Exit, Place, Problem, Result, Signal};
 use cfaudit::exec::cancel::Cancel;
 use cfaudit::exec::event::{Event, Observer};
 use cfaudit::exec::folder::Published;
@@ -33,6 +34,8 @@ fn main() -> ExitCode {
     let result = match cli.verb {
         Verb::Run(args) => run(&args),
         Verb::Check(args) => check(&args),
+        Verb::Plan(args) => look::plan(&args),
+        Verb::Data(args) => look::data(&args),
         Verb::Explain { word } => explain_word(word.as_deref()),
         Verb::Schema { of } => schema(of),
         Verb::Report { dir, title } => pipeline::folder::render_again(&dir, title.as_deref()).map(|()| Exit::Done),
@@ -149,18 +152,16 @@ fn run(args: &RunArgs) -> Result<Exit> {
     };
     if let Err(error) = &result {
         console.finish();
-        let code = match error {
-            Error::Data(fault) => fault.code,
-            Error::Job(problems) => problems.first().map_or("job", |p| p.code),
-            Error::Operator { .. } => "operator",
-            Error::Interrupted(_) => "interrupted",
-        };
-        console.on(&Event::Problem {
-            code: code.to_owned(),
-            path: args.job.to_string_lossy().into_owned(),
-            line: None,
-            text: error.to_string(),
-        });
+        let file = args.job.to_string_lossy().into_owned();
+        let event = |code: &str, line: Option<u64>, text: String| Event::Problem { code: code.to_owned(), path: file.clone(), line, text };
+        let line = |place: &Option<Place>| place.as_ref().filter(|p| p.file == file && p.line > 0).map(|p| p.line);
+        match error {
+            // One event each: in a log every problem has a line, and a time, of its own.
+            Error::Job(problems) => problems.iter().for_each(|p| console.on(&event(p.code, line(&p.place), p.to_string()))),
+            Error::Data(fault) => console.on(&event(fault.code, line(&fault.place), error.to_string())),
+            Error::Operator { .. } => console.on(&event("operator", None, error.to_string())),
+            Error::Interrupted(_) => console.on(&event("interrupted", None, error.to_string())),
+        }
     }
     console.on(&Event::RunEnd { code: exit.code().to_string(), ms, text });
     // The summary is the last thing on either stream: schedulers merge both and take the last line.
@@ -173,7 +174,7 @@ fn run(args: &RunArgs) -> Result<Exit> {
 }
 
 fn exit_of(summary: &Summary) -> Exit {
-    if summary.exit == Exit::GateCrossed.code() { Exit::GateCrossed } else { Exit::Done }
+    Exit::from_code(summary.exit).unwrap_or(Exit::Bug)
 }
 
 fn first_line(error: &Error) -> String {
@@ -194,12 +195,23 @@ fn run_job(args: &RunArgs, console: &Arc<Console>, record: &Kept, cancel: &Cance
     let ran = finished.stages.iter().filter(|s| !s.cached).count();
     let cached = finished.stages.len() - ran;
     let out = finished.summary.out.clone().unwrap_or_default();
+    let did = format!("{ran} stages run, {cached} cached");
     let mut words = match finished.published {
-        None => format!("stopped as asked: {ran} stages run, {cached} cached, nothing published"),
+        None => format!("stopped as asked: {did}, nothing published"),
         Some(Published::Unchanged) if ran == 0 => format!("nothing to do: all {cached} stages are cached and {out} is up to date"),
-        Some(Published::Unchanged) => format!("{ran} stages run, {cached} cached; {out} holds the same results"),
-        Some(_) => format!("{ran} stages run, {cached} cached; results in {out}, page {out}/{}", finished.summary.report),
+        Some(Published::Unchanged) => format!("{did}; {out} holds the same results"),
+        Some(_) => format!("{did}; results in {out}, page {out}/{}", finished.summary.report),
     };
+    if !finished.awaited.is_empty() && finished.published.is_some() {
+        let mut files: Vec<&str> = Vec::new();
+        // Models may share a file.
+        for file in &finished.awaited {
+            if !files.contains(&file.path.as_str()) {
+                files.push(&file.path);
+            }
+        }
+        words = format!("{did}; the rows to score are in {out}/to-score; run again when there is {}", files.join(", "));
+    }
     if finished.published.is_some() && finished.summary.verdict != "done" {
         words = format!("verdict {}: {words}", finished.summary.verdict);
     }
@@ -240,15 +252,16 @@ fn check_job(args: &CheckArgs) -> Result<String> {
     let (console, record, cancel) = surroundings(&args.job_flags)?;
     let checked = read_job(&args.job, &args.job_flags)?;
     record.identify(checked.job.name.as_str(), "");
+    let mut awaited = Vec::new();
     if !args.no_data {
-        pipeline::check_data(&checked, &settings(&args.job, &args.job_flags), console.as_ref(), &cancel)?;
+        awaited = pipeline::look::check_data(&checked, &settings(&args.job, &args.job_flags), console.as_ref(), &cancel)?;
     }
     Ok(if args.resolved {
         check::to_yaml(&checked.job)
     } else if args.no_data {
         format!("{}: no problem in the job; its data were not looked at\n", args.job.display())
     } else {
-        format!("{}: no problem in the job or its data\n", args.job.display())
+        format!("{}: no problem in the job or its data\n{}", args.job.display(), look::awaited_text(&awaited))
     })
 }
 

@@ -141,7 +141,7 @@ impl Observer for Console {
 }
 
 /// A whole number with thin groups of three.
-fn grouped(n: u64) -> String {
+pub(crate) fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {
@@ -169,9 +169,12 @@ fn words(event: &Event) -> String {
         Event::StageProgress { stage, rows: 0, ms, .. } => format!("{stage}: still at work after {}", seconds(*ms)),
         Event::StageProgress { stage, rows, total: None, ms } => format!("{stage}: {} rows after {}", grouped(*rows), seconds(*ms)),
         Event::StageEnd { stage, rows: 0, ms, .. } => format!("{stage}: done in {}", seconds(*ms)),
-        Event::StageEnd { stage, rows, ms, .. } => format!("{stage}: done, {} rows in {}", grouped(*rows), seconds(*ms)),
+        Event::StageEnd { stage, rows, ms, .. } => format!("{stage}: done, {} rows gone through in {}", grouped(*rows), seconds(*ms)),
         Event::CommandStart { stage, text } => format!("{stage}: starts `{text}`"),
-        Event::CommandEnd { stage, code, ms, .. } => format!("{stage}: the command ended with {code} after {}", seconds(*ms)),
+        Event::CommandEnd { stage, code, ms, text } => {
+            let last: String = text.lines().map(|line| format!("\n  | {line}")).collect();
+            format!("{stage}: the command ended with {code} after {}{last}", seconds(*ms))
+        }
         Event::GateVerdict { code, path, text, .. } => format!("{path}: {code}: {text}"),
         Event::Problem { text, .. } => text.clone(),
         Event::RunEnd { code, ms, text } => format!("{text} (exit status {code}, {})", seconds(*ms)),

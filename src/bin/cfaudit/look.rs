@@ -1,0 +1,208 @@
+//! The verbs that look at a job without auditing it: `plan` and `data`, as text for people or as JSON.
+
+use std::fmt::Write;
+
+use cfaudit::error::{Exit, Result};
+use cfaudit::pipeline::Record;
+use cfaudit::pipeline::inputs::Awaited;
+use cfaudit::pipeline::look::{self, AttributeLook, ColumnLook, DataLook, Forecast};
+
+use crate::args::{DataArgs, PlanArgs};
+use crate::progress::grouped;
+use crate::{print, read_job, settings, surroundings};
+
+/// `cfaudit plan`.
+pub(crate) fn plan(args: &PlanArgs) -> Result<Exit> {
+    let (_, record, cancel) = surroundings(&args.job_flags)?;
+    let checked = read_job(&args.job, &args.job_flags)?;
+    record.identify(checked.job.name.as_str(), "");
+    let forecast = look::forecast(&checked, &settings(&args.job, &args.job_flags), &cancel)?;
+    print(&if args.json { json(&forecast) } else { plan_text(&forecast) })?;
+    Ok(if args.exit_code && forecast.to_run > 0 { Exit::GateCrossed } else { Exit::Done })
+}
+
+/// `cfaudit data`.
+pub(crate) fn data(args: &DataArgs) -> Result<Exit> {
+    let (console, record, cancel) = surroundings(&args.job_flags)?;
+    let checked = read_job(&args.job, &args.job_flags)?;
+    record.identify(checked.job.name.as_str(), "");
+    let data = look::data(&checked, &settings(&args.job, &args.job_flags), console.as_ref(), &cancel)?;
+    print(&if args.json { json(&data) } else { data_text(&data) })?;
+    Ok(Exit::Done)
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
+}
+
+/// What a run waits for, a line a file, with the models that share it.
+pub(crate) fn awaited_text(awaited: &[Awaited]) -> String {
+    let mut files: Vec<(&Awaited, Vec<&str>)> = Vec::new();
+    for file in awaited {
+        match files.iter_mut().find(|(first, _)| (&first.path, &first.set) == (&file.path, &file.set)) {
+            Some((_, models)) => models.push(&file.model),
+            None => files.push((file, vec![&file.model])),
+        }
+    }
+    let mut text = String::new();
+    for (file, models) in files {
+        let of = file.set.as_ref().map_or_else(|| "the rows as they are".to_owned(), |set| format!("counterfactual set {set}"));
+        let models = format!("{} {}", if models.len() > 1 { "models" } else { "model" }, models.join(", "));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "waits for the scores of {}, {of}: {}", visible(&models), visible(&file.path));
+    }
+    text
+}
+
+fn plan_text(forecast: &Forecast) -> String {
+    let rows = forecast.stages.iter().map(|stage| {
+        vec![
+            stage.id.clone(),
+            if stage.cached { "cached" } else { "runs" }.to_owned(),
+            stage.rows.map(grouped).unwrap_or_default(),
+            stage.bytes.map(grouped).unwrap_or_default(),
+            stage.reason.clone().unwrap_or_default(),
+        ]
+    });
+    let mut text = aligned(&["stage", "state", "rows", "bytes", "because"], &[2, 3], rows);
+    let n = forecast.stages.len();
+    let _ = match forecast.to_run {
+        0 => writeln!(text, "\njob {}, run {}: all {n} stages are cached", forecast.job, forecast.run),
+        to_run => writeln!(text, "\njob {}, run {}: {to_run} of {n} stages would run", forecast.job, forecast.run),
+    };
+    if let Some(set) = &forecast.to_download {
+        let _ = writeln!(text, "the data set {set} is not in the data folder: a run would download it first");
+    }
+    text + &awaited_text(&forecast.awaited)
+}
+
+fn data_text(data: &DataLook) -> String {
+    let mut text = String::new();
+    let r = &data.rows;
+    let counts = [r.source, r.kept, r.trained, r.audited].map(grouped);
+    let _ = writeln!(
+        text,
+        "{}: {} rows in the source, {} kept; {} train, {} are audited",
+        data.job, counts[0], counts[1], counts[2], counts[3]
+    );
+    if let Some(set) = &data.stand_in {
+        let _ = writeln!(text, "STAND-IN DATA for {set}: no number is about real people");
+    }
+    if !data.filters.is_empty() {
+        let rows = data.filters.iter().map(|f| vec![f.what.clone(), grouped(f.rows_in), grouped(f.rows_out)]);
+        text += &format!("\n{}", aligned(&["step", "rows in", "rows out"], &[1, 2], rows));
+    }
+    let rows = data.columns.iter().map(|c| vec![c.name.clone(), c.kind.to_owned(), c.class.to_owned(), grouped(c.missing), values(c)]);
+    text += &format!("\n{}", aligned(&["column", "kind", "type", "missing", "values"], &[3], rows));
+    if let Some(label) = &data.label {
+        let side = |values: &[String], n: u64| format!("{} ({})", visible(&values.join(", ")), grouped(n));
+        let _ = writeln!(
+            text,
+            "\nlabel {}: positive {}, negative {}, none ({}); people want the {} side",
+            visible(&label.column),
+            side(&label.positive, label.n_positive),
+            side(&label.negative, label.n_negative),
+            grouped(label.n_missing),
+            label.favourable
+        );
+    }
+    for attribute in &data.attributes {
+        text += &format!("\n{}", groups(attribute, data.label.is_some()));
+    }
+    for issue in &data.issues {
+        let _ = write!(text, "\n{}[{}]: {}", issue.severity, issue.code, visible(&issue.text));
+    }
+    if !data.issues.is_empty() {
+        text.push('\n');
+    }
+    let awaited = awaited_text(&data.awaited);
+    if awaited.is_empty() { text } else { format!("{text}\n{awaited}") }
+}
+
+fn values(column: &ColumnLook) -> String {
+    match (column.n_levels, column.min.zip(column.max)) {
+        (Some(n), _) => {
+            let shown: Vec<String> = column.levels.iter().map(|l| format!("{} {}", l.level, grouped(l.n))).collect();
+            let more = n - shown.len();
+            let more = if more > 0 { format!(", {more} more") } else { String::new() };
+            format!("{}{more}", shown.join(", "))
+        }
+        (None, Some((min, max))) => format!("{} to {}", short(min), short(max)),
+        (None, None) if column.kind == "row_id" => "unique".to_owned(),
+        (None, None) => "no value".to_owned(),
+    }
+}
+
+/// A number with at most six digits that count; the JSON has all of them.
+fn short(x: f64) -> String {
+    let rounded = format!("{x:.5e}").parse().unwrap_or(x);
+    if x.fract() == 0.0 { x.to_string() } else { f64::to_string(&rounded) }
+}
+
+fn groups(attribute: &AttributeLook, labelled: bool) -> String {
+    let name = format!("{} (from {})", attribute.name, attribute.column);
+    let name = if attribute.name == attribute.column { &attribute.name } else { &name };
+    let mut head = vec![name.as_str(), "rows", "train", "audited"];
+    if labelled {
+        head.extend(["of these positive", "negative", "no label"]);
+    }
+    let rows = attribute.groups.iter().filter(|g| g.group.is_some() || g.rows > 0).map(|g| {
+        let group = match &g.group {
+            Some(group) if *group == attribute.reference => format!("{group} (reference)"),
+            Some(group) => group.clone(),
+            None => "(no declared group)".to_owned(),
+        };
+        let mut cells = vec![group, grouped(g.rows), grouped(g.trained), grouped(g.audited)];
+        cells.extend([g.positive, g.negative, g.unlabelled].into_iter().flatten().map(grouped));
+        cells
+    });
+    aligned(&head, &[1, 2, 3, 4, 5, 6], rows)
+}
+
+/// Columns of text, two blanks apart; those named by `right` end where their heading ends.
+fn aligned(head: &[&str], right: &[usize], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let head = head.iter().map(|&h| h.to_owned()).collect();
+    let lines: Vec<Vec<String>> = std::iter::once(head).chain(rows).map(|row| row.iter().map(|cell| visible(cell)).collect()).collect();
+    let n = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |c: usize| lines.iter().filter_map(|line| line.get(c)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..n).map(width).collect();
+    let mut text = String::new();
+    for line in &lines {
+        let cells = line
+            .iter()
+            .zip(&widths)
+            .enumerate()
+            .map(|(c, (cell, &width))| if right.contains(&c) { format!("{cell:>width$}") } else { format!("{cell:<width$}") });
+        text += cells.collect::<Vec<_>>().join("  ").trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// Words of the data on one line, with nothing that a terminal would obey.
+fn visible(text: &str) -> String {
+    let hides = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().map(|c| if hides(c) { c.escape_unicode().to_string() } else { c.to_string() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{aligned, short, visible};
+
+    #[test]
+    fn columns_stand_below_each_other() {
+        let rows = [vec!["é".to_owned(), "1,000".to_owned(), String::new()], vec!["long".to_owned(), "7".to_owned(), "why".to_owned()]];
+        let text = aligned(&["a", "n", "because"], &[1], rows.into_iter());
+        assert_eq!(text, "a         n  because\né     1,000\nlong      7  why\n");
+    }
+
+    #[test]
+    fn long_numbers_are_cut() {
+        assert_eq!([-6.742447135247829, 1_234_567.0, 1_234_567.25, 0.1, 0.0].map(short), ["-6.74245", "1234567", "1234570", "0.1", "0"]);
+    }
+
+    #[test]
+    fn nothing_reaches_the_terminal_but_letters() {
+        assert_eq!(visible("naïve\u{1b}[31m\n\u{202e}"), "naïve\\u{1b}[31m\\u{a}\\u{202e}");
+    }
+}

@@ -1,0 +1,378 @@
+//! Models that are commands: starts their programs, sends them rows, and takes the models and scores that they give back.
+//!
+//! One process scores all rows of a stage; with a program that trains, or one that names `{fold}`, one process per fold. Factual rows
+//! are the audited ones. What the program may see of the environment is settled here; what a program must keep to is written in
+//! `jobs/models/README.md`.
+
+#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::data::aligned::{CounterfactualReader, create_scores};
+use crate::data::row_stream::{RawColumns, RowFile, RowSink, RowStream};
+use crate::data::score_stream::{read_file, read_stream};
+use crate::data::{Attribute, RowIdKind, Rows};
+use crate::error::{Error, Fault, Place, Result};
+use crate::exec::StageContext;
+use crate::exec::child::{self, Ended, Program, Variable};
+use crate::model::command::{ScoreSpool, SpooledScores, complaint};
+use crate::param::Argument;
+use crate::pipeline::text;
+use crate::pipeline::worlds::Ground;
+use crate::spec::check::{CheckedJob, path};
+use crate::spec::{Command, Stream};
+
+/// What a program sees of the environment beside `LANG` and `TZ`, which are fixed: where programs are, where its user's libraries are,
+/// where temporary files go.
+const PASSED: [&str; 3] = ["PATH", "HOME", "TMPDIR"];
+const FIXED: [(&str, &str); 2] = [("LANG", "C.UTF-8"), ("TZ", "UTC")];
+
+/// Folder of files that are there only while a program runs.
+const SCRATCH: &str = "scratch";
+
+/// A model that is a command, with what its placeholders stand for.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// The model's name in the job.
+    pub model: &'a str,
+    /// The command.
+    pub command: &'a Command,
+    /// The job, for places in messages.
+    pub checked: &'a CheckedJob,
+    /// Number of folds; 1 without.
+    pub n_folds: usize,
+    /// What `{threads}` stands for.
+    pub threads: usize,
+}
+
+/// The rows that a program scores.
+#[derive(Debug, Clone, Copy)]
+pub enum Scored<'a> {
+    /// The audited rows.
+    Rows,
+    /// The counterfactuals of one set and attribute.
+    Counterfactuals(&'a CounterfactualReader, &'a Attribute),
+}
+
+/// What a program wrote for one fold.
+struct Answer {
+    scores: SpooledScores,
+    /// Scores that are handed out.
+    n: u64,
+    ended: Ended,
+}
+
+fn names(arguments: &[Argument], word: &str) -> bool {
+    arguments.iter().any(|a| a.placeholders().contains(&word))
+}
+
+/// The file of the model that a command trained for a fold.
+fn trained_model(folder: &Path, fold: usize) -> PathBuf {
+    folder.join(format!("model-{fold}"))
+}
+
+impl<'a> Call<'a> {
+    /// Whether each fold has a process of its own to score its rows.
+    fn scores_by_fold(&self) -> bool {
+        self.command.train.is_some() || names(&self.command.score, "fold")
+    }
+
+    /// What makes the scores stale, beside rows and watched files. Time limit and threads are no part of it.
+    pub fn made_of_scores(&self) -> Vec<(String, String)> {
+        let command = self.command;
+        let mut made_of =
+            vec![("command".to_owned(), text(&(&command.score, &command.model, command.stream, &command.pass_env, &command.omit)))];
+        made_of.extend(self.scores_by_fold().then(|| ("folds".to_owned(), self.n_folds.to_string())));
+        made_of.extend(self.seeded(&command.score));
+        made_of
+    }
+
+    /// What makes a trained model stale, likewise.
+    pub fn made_of_model(&self) -> Vec<(String, String)> {
+        let command = self.command;
+        let train = command.train.as_deref().unwrap_or_default();
+        let mut made_of = vec![
+            ("command".to_owned(), text(&(train, command.stream, &command.pass_env, &command.omit))),
+            ("folds".to_owned(), self.n_folds.to_string()),
+        ];
+        made_of.extend(self.seeded(train));
+        made_of
+    }
+
+    fn seeded(&self, arguments: &[Argument]) -> Option<(String, String)> {
+        names(arguments, "seed").then(|| ("run.seed".to_owned(), self.checked.job.run.seed.0.to_string()))
+    }
+
+    fn place(&self, key: &str) -> Option<Place> {
+        let at = path(&["models", self.model, "command", key]);
+        self.checked.places.at(&at).cloned()
+    }
+
+    /// A fault without a place gets that of a part of the command.
+    fn placed(&self, error: Error, key: &str) -> Error {
+        match error {
+            Error::Data(fault) if fault.place.is_none() => fault.asked_at(self.place(key)).into(),
+            other => other,
+        }
+    }
+
+    /// The program with everything filled in.
+    fn program(&self, arguments: &[Argument], fold: usize, files: &[(&str, &Path)]) -> Result<Program> {
+        let fill = |word: &str| match word {
+            "seed" => Some(self.checked.job.run.seed.0.to_string()),
+            "threads" => Some(self.threads.to_string()),
+            "fold" => Some(fold.to_string()),
+            _ => files.iter().find(|(name, _)| *name == word).map(|(_, path)| path.to_string_lossy().into_owned()),
+        };
+        let of_fold = if self.n_folds > 1 && self.scores_by_fold() { format!(", fold {fold}") } else { String::new() };
+        Ok(Program {
+            name: format!("the command of model `{}`{of_fold}", self.model),
+            argv: arguments.iter().map(|a| a.fill(fill)).collect(),
+            env: self.environment()?,
+            time_limit: self.command.time_limit.get(),
+        })
+    }
+
+    fn environment(&self) -> Result<Vec<Variable>> {
+        let variable = |name: &str, value: OsString, secret: bool| Variable { name: name.to_owned(), value, secret };
+        let of_run = PASSED.iter().filter_map(|name| Some(variable(name, std::env::var_os(name)?, false)));
+        let mut env: Vec<Variable> = of_run.chain(FIXED.map(|(name, value)| variable(name, value.into(), false))).collect();
+        for name in &self.command.pass_env {
+            let value = std::env::var_os(name).ok_or_else(|| {
+                let what = format!("the environment has no variable `{name}`, which the command of model `{}` is to see", self.model);
+                Fault::new("missing-variable", what)
+                    .asked_at(self.place("pass_env"))
+                    .hint("set it where cfaudit is started, or take it out of `pass_env`")
+            })?;
+            env.retain(|v| v.name != *name);
+            env.push(variable(name, value, true));
+        }
+        Ok(env)
+    }
+
+    /// Trains the model of every fold into `out`.
+    ///
+    /// # Errors
+    /// A fold has no training rows with a label; the program fails or writes no model; the rows cannot be read; the run is to stop.
+    pub fn train(&self, ctx: &StageContext<'_>, ground: Ground<'_>) -> Result<()> {
+        (0..self.n_folds).try_for_each(|fold| self.train_fold(ctx, ground, fold)).map_err(|e| self.placed(e, "train"))
+    }
+
+    fn train_fold(&self, ctx: &StageContext<'_>, ground: Ground<'_>, fold: usize) -> Result<()> {
+        let (model, rows) = (trained_model(ctx.out(), fold), ctx.out().join(SCRATCH).join("rows.parquet"));
+        let columns = RawColumns::new(ground.rows.layout(), &self.command.omit, true);
+        let role = u8::try_from(fold).unwrap_or(u8::MAX);
+        if !any_trains(ground, role)? {
+            return Err(Fault::new("one-class", format!("model `{}` has no training rows with a label", self.model))
+                .hint("check `data.split`, `data.keep` and `data.label`")
+                .into());
+        }
+        let mut feed = |sink: &mut dyn RowSink| {
+            let part = |g: usize| {
+                (ground.watch.check)()?;
+                let (batch, roles) = (ground.rows.read(g)?, ground.roles.read(g)?);
+                let learns =
+                    |i: usize| roles.trains(i, role).then(|| batch.label.get(i).copied().flatten()).flatten().map(|label| (i, label));
+                let (mine, labels): (Vec<usize>, Vec<bool>) = (0..batch.rows.n).filter_map(learns).unzip();
+                Ok::<_, Error>((mine.len() as u64, columns.batch(&batch.rows.take(&mine), &labels)?))
+            };
+            ground.workers.map(ground.rows.n_groups(), part, |_, (n, batch)| {
+                (ground.watch.progress)(n);
+                sink.push(batch)
+            })
+        };
+        let program = self.program(self.command.train.as_deref().unwrap_or_default(), fold, &[("model", &model), ("rows", &rows)])?;
+        let unread = |_: &mut dyn Read| Ok(());
+        let ended = match self.command.stream {
+            Stream::Arrow => child::run(ctx, &program, |input| send(RowStream::start(input, &columns)?, &mut feed), unread)?.1,
+            Stream::ParquetFiles => {
+                make_folder(&ctx.out().join(SCRATCH))?;
+                send(RowFile::create(&rows, &columns)?, &mut feed)?;
+                let ended = child::run(ctx, &program, |_| Ok(()), unread)?.1;
+                remove_folder(&ctx.out().join(SCRATCH))?;
+                ended
+            }
+        };
+        if !model.exists() {
+            let what = format!("ended and left no model at `{}`, which `{{model}}` stood for", model.display());
+            return Err(ended.fault("bad-output", &what).hint("write the model to exactly this path, as a file or a folder").into());
+        }
+        Ok(())
+    }
+
+    /// Writes one score per prepared row or counterfactual to [`StageContext::out`]; rows that are not audited get none. `trained` is the folder
+    /// that [`Call::train`] wrote to.
+    ///
+    /// # Errors
+    /// The program fails, or gives other scores than one in [0, 1] per row; the rows cannot be read; the run is to stop.
+    pub fn score(&self, ctx: &StageContext<'_>, ground: Ground<'_>, scored: Scored<'_>, trained: Option<&Path>) -> Result<()> {
+        self.score_folds(ctx, ground, scored, trained).map_err(|e| self.placed(e, "score"))
+    }
+
+    fn score_folds(&self, ctx: &StageContext<'_>, ground: Ground<'_>, scored: Scored<'_>, trained: Option<&Path>) -> Result<()> {
+        let n_folds = if self.scores_by_fold() { self.n_folds } else { 1 };
+        // Without folds of its own one process scores the rows of all.
+        let process = |fold: Option<u8>| fold.map(|f| if n_folds == 1 { 0 } else { usize::from(f) });
+        let mut n_rows = vec![0; n_folds];
+        for g in 0..ground.rows.n_groups() {
+            (ground.watch.check)()?;
+            scored.folds(ground, g)?.into_iter().filter_map(process).for_each(|p| n_rows[p] += 1);
+        }
+        let scratch = ctx.out().join(SCRATCH);
+        make_folder(&scratch)?;
+        let mut answers = Vec::new();
+        for (p, &n) in n_rows.iter().enumerate() {
+            let feed = |sink: &mut dyn RowSink, columns: &RawColumns| {
+                let part = |g: usize| {
+                    (ground.watch.check)()?;
+                    let folds = scored.folds(ground, g)?;
+                    let mine: Vec<usize> = (0..folds.len()).filter(|&i| process(folds[i]) == Some(p)).collect();
+                    let rows = if mine.is_empty() { None } else { Some(scored.rows(ground, g)?) };
+                    let rows = rows.map(|rows| if mine.len() == rows.n { rows } else { rows.take(&mine) });
+                    rows.map(|rows| columns.batch(&rows, &[]).map(|batch| (rows.n as u64, batch))).transpose()
+                };
+                ground.workers.map(ground.rows.n_groups(), part, |_, batch| match batch {
+                    None => Ok(()),
+                    Some((n, batch)) => {
+                        (ground.watch.progress)(n);
+                        sink.push(batch)
+                    }
+                })
+            };
+            let model = match (trained, &self.command.model) {
+                (Some(folder), _) => trained_model(folder, p),
+                (None, path) => PathBuf::from(path.as_deref().unwrap_or_default()),
+            };
+            answers.push(if n == 0 { None } else { Some(self.ask(ctx, ground, p, n, &model, feed)?) });
+        }
+        let (encoder, mut writer) = create_scores(ctx.out())?;
+        for g in 0..ground.rows.n_groups() {
+            (ground.watch.check)()?;
+            let mut scores = Vec::new();
+            for (i, p) in scored.folds(ground, g)?.into_iter().map(process).enumerate() {
+                scores.push(match p.and_then(|p| answers[p].as_mut()) {
+                    None => f64::NAN,
+                    Some(answer) => {
+                        let score = answer.scores.take()?;
+                        if let Some(what) = complaint(score) {
+                            let at = format!("{} (score {} of its output, from 0)", scored.name(ground, g, i)?, answer.n);
+                            let fault = answer.ended.fault("bad-scores", &what).at_row(at);
+                            return Err(fault.hint("a score is the probability of the positive class, for every row").into());
+                        }
+                        answer.n += 1;
+                        score
+                    }
+                });
+            }
+            writer.append(encoder.encode(&scores)?)?;
+        }
+        writer.finish()?;
+        remove_folder(&scratch)
+    }
+
+    /// Runs the program once for `n_rows` rows.
+    fn ask(
+        &self,
+        ctx: &StageContext<'_>,
+        ground: Ground<'_>,
+        fold: usize,
+        n_rows: u64,
+        model: &Path,
+        feed: impl Fn(&mut dyn RowSink, &RawColumns) -> Result<()>,
+    ) -> Result<Answer> {
+        let scratch = ctx.out().join(SCRATCH);
+        let (rows, scores) = (scratch.join("rows.parquet"), scratch.join("scores.parquet"));
+        let columns = RawColumns::new(ground.rows.layout(), &self.command.omit, false);
+        let mut spool = ScoreSpool::create(&scratch.join(format!("scores-{fold}")))?;
+        let program = self.program(&self.command.score, fold, &[("model", model), ("rows", &rows), ("scores", &scores)])?;
+        let mut feed = |sink: &mut dyn RowSink| feed(sink, &columns);
+        let ended = match self.command.stream {
+            Stream::Arrow => {
+                let take =
+                    |output: &mut dyn Read| read_stream(output, n_rows, &|bytes| program.beginning(bytes), &mut |part| spool.push(part));
+                child::run(ctx, &program, |input| send(RowStream::start(input, &columns)?, &mut feed), take)?.1
+            }
+            Stream::ParquetFiles => {
+                send(RowFile::create(&rows, &columns)?, &mut feed)?;
+                let ((), ended) = child::run(ctx, &program, |_| Ok(()), |_| Ok(()))?;
+                read_file(&scores, n_rows, &mut |part| spool.push(part)).map_err(|e| match e {
+                    Error::Data(fault) => ended.complete(*fault).into(),
+                    other => other,
+                })?;
+                remove_file(&rows)?;
+                remove_file(&scores)?;
+                ended
+            }
+        };
+        Ok(Answer { scores: spool.finish()?, n: 0, ended })
+    }
+}
+
+/// Whether any row with a label trains for a fold.
+fn any_trains(ground: Ground<'_>, fold: u8) -> Result<bool> {
+    for g in 0..ground.rows.n_groups() {
+        (ground.watch.check)()?;
+        let (labels, roles) = (ground.rows.read_keys(g)?.label, ground.roles.read(g)?);
+        if labels.iter().enumerate().any(|(i, label)| label.is_some() && roles.trains(i, fold)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Sends all rows and the end.
+fn send(sink: impl RowSink, feed: &mut dyn FnMut(&mut dyn RowSink) -> Result<()>) -> Result<()> {
+    let mut sink = Box::new(sink);
+    feed(sink.as_mut())?;
+    sink.finish()
+}
+
+impl Scored<'_> {
+    /// For each row or counterfactual of a row group the fold in which it is audited; none where it is not.
+    fn folds(self, ground: Ground<'_>, group: usize) -> Result<Vec<Option<u8>>> {
+        let roles = ground.roles.read(group)?;
+        Ok(match self {
+            Scored::Rows => (0..roles.0.len()).map(|i| roles.audited(i)).collect(),
+            Scored::Counterfactuals(reader, _) => reader.keys(group)?.parent.iter().map(|&parent| roles.audited(parent as usize)).collect(),
+        })
+    }
+
+    fn rows(self, ground: Ground<'_>, group: usize) -> Result<Rows> {
+        match self {
+            Scored::Rows => ground.rows.read(group).map(|batch| batch.rows),
+            Scored::Counterfactuals(reader, _) => reader.rows(group, ground.rows.layout()).map(|(_, rows)| rows),
+        }
+    }
+
+    /// What messages call a row or counterfactual: by its id, where the job names one, else by its number in the source.
+    fn name(self, ground: Ground<'_>, group: usize, i: usize) -> Result<String> {
+        let ids = ground.rows.read_ids(group)?;
+        let row = |i: usize| match ground.rows.layout().row_id {
+            RowIdKind::RowNumber => format!("row {} of the data", ids.text(i)),
+            RowIdKind::Integer | RowIdKind::Text => format!("row_id `{}`", ids.text(i)),
+        };
+        Ok(match self {
+            Scored::Rows => row(i),
+            Scored::Counterfactuals(reader, attribute) => {
+                let keys = reader.keys(group)?;
+                let to = &attribute.groups[usize::from(keys.to_group[i])];
+                format!("{}, counterfactual with `{}` = `{to}`", row(keys.parent[i] as usize), attribute.name)
+            }
+        })
+    }
+}
+
+fn make_folder(path: &Path) -> Result<()> {
+    fs::create_dir_all(path).map_err(|e| Error::io("create", path, &e))
+}
+
+fn remove_folder(path: &Path) -> Result<()> {
+    fs::remove_dir_all(path).map_err(|e| Error::io("remove", path, &e))
+}
+
+fn remove_file(path: &Path) -> Result<()> {
+    fs::remove_file(path).map_err(|e| Error::io("remove", path, &e))
+}

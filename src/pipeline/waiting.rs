@@ -1,0 +1,249 @@
+//! The stages of a run that waits for scores: they write the rows to score, and a folder that says what is awaited.
+//!
+//! | kind | id | what it writes |
+//! | --- | --- | --- |
+//! | score | `score/to-score` | `factual/` and `<set>/` with `part-*.parquet`, and what was asked |
+//! | report | `report/waiting` | the output folder: page, `to-score/`, tables of the rows, no metric |
+//!
+//! Whether to wait is known before the stages are planned, so no result ever rests on a file that is not there. All sets are
+//! generated, those that are awaited are written out. Models whose scores are there are measured once all are: half an audit would be
+//! read as a whole one.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::aligned::CounterfactualReader;
+use crate::data::to_score::{Asked, PartsWriter, counterfactual_batch, counterfactual_schema, factual_batch, factual_schema, part_name};
+use crate::data::{MISSING_GROUP, Rows};
+use crate::error::Result;
+use crate::exec::{Stage, StageContext};
+use crate::pipeline::folder::{from_json, link, make_folder, read_text, write_json};
+use crate::pipeline::inputs::{Awaited, file_name_of};
+use crate::pipeline::joining::Again;
+use crate::pipeline::worlds::Ground;
+use crate::pipeline::{Plan, World, folder, text};
+use crate::spec::Job;
+use crate::table::manifest::AwaitedScores;
+
+/// The folder of the rows as they are, where sets are called by their names. No set may be called so.
+const FACTUAL: &str = "factual";
+
+/// The stage that writes the rows to score.
+const STAGE: &str = "score/to-score";
+
+/// What was asked, beside the parts.
+const REQUESTS: &str = "requests.json";
+
+/// The rows to score of one set, or the rows as they are.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Request {
+    /// The folder, called like the set.
+    folder: String,
+    parts: usize,
+    rows: u64,
+    /// Rows as they are that are asked for again.
+    again: u64,
+}
+
+/// The folder of rows to score for a set, or for the rows as they are.
+fn folder_of(set: Option<&str>) -> String {
+    set.map_or_else(|| FACTUAL.to_owned(), file_name_of)
+}
+
+/// The share of the rows that is scored again with every set: the largest that a model asks for, so that one request serves all models.
+fn recheck_share(job: &Job) -> Option<f64> {
+    let shares = job.models.values().filter_map(|m| m.scores.as_ref()?.recheck).map(|r| r.share.get());
+    shares.max_by(f64::total_cmp)
+}
+
+impl<'a> Plan<'a> {
+    /// The stages of a job that waits for scores, in order.
+    pub(super) fn waiting_stages(&'a self) -> Vec<Stage<'a>> {
+        let mut stages = Vec::new();
+        stages.extend(self.source_stage());
+        stages.push(self.prepare_stage());
+        stages.push(self.split_stage());
+        stages.extend(self.worlds().iter().map(|world| self.generate_stage(world)));
+        stages.push(self.to_score_stage());
+        stages.push(self.waiting_report_stage());
+        stages
+    }
+
+    /// What makes a stage stale where rows are scored again.
+    pub(super) fn recheck_inputs(&self) -> Vec<(String, String)> {
+        match recheck_share(self.job) {
+            None => Vec::new(),
+            Some(share) => {
+                vec![("share to score again".to_owned(), share.to_string()), ("run.seed".to_owned(), self.job.run.seed.0.to_string())]
+            }
+        }
+    }
+
+    /// The stages that score rows again, each with its model.
+    pub(super) fn rechecks(&self) -> Vec<(String, String)> {
+        let worlds = self.worlds();
+        let asking = self.job.models.iter().filter(|(_, m)| m.scores.as_ref().is_some_and(|s| s.recheck.is_some()));
+        asking
+            .flat_map(|(name, _)| worlds.iter().map(move |w| (name.to_string(), format!("score/{name}/{}/{}", w.set, w.attribute))))
+            .collect()
+    }
+
+    /// The rows that are scored again, if any are.
+    pub(super) fn again(&self, ground: Ground<'_>, attribute: usize) -> Result<Option<Again>> {
+        recheck_share(self.job).map(|share| Again::draw(ground, attribute, self.job.run.seed.0, share)).transpose()
+    }
+
+    fn awaits(&self, set: Option<&str>) -> bool {
+        self.input.awaited.iter().any(|a| a.set.as_deref() == set)
+    }
+
+    fn to_score_stage(&'a self) -> Stage<'a> {
+        let worlds: Vec<World<'a>> = self.worlds().into_iter().filter(|w| self.awaits(Some(w.set))).collect();
+        let mut needs = Self::ground();
+        needs.extend(worlds.iter().map(|w| w.id("generate")));
+        let mut sets: Vec<&str> = worlds.iter().map(|w| w.set).collect();
+        sets.dedup();
+        let mut made_of = vec![("sets".to_owned(), sets.join(",")), ("rows as they are".to_owned(), self.awaits(None).to_string())];
+        made_of.extend(self.recheck_inputs());
+        let run = move |ctx: &StageContext<'_>| {
+            self.on_ground(ctx, sets.len() as u64 + u64::from(self.awaits(None)), |ground| {
+                let mut requests = Vec::new();
+                if self.awaits(None) {
+                    requests.push(write_factual(ground, ctx.out())?);
+                }
+                for set in &sets {
+                    let worlds: Vec<&World<'_>> = worlds.iter().filter(|w| w.set == *set).collect();
+                    requests.push(self.write_set(ctx, ground, set, &worlds)?);
+                }
+                write_json(&ctx.out().join(REQUESTS), &requests)
+            })
+        };
+        self.stage(STAGE.to_owned(), "score", needs, made_of, run)
+    }
+
+    fn write_set(&self, ctx: &StageContext<'_>, ground: Ground<'_>, set: &str, worlds: &[&World<'_>]) -> Result<Request> {
+        let mut sources = Vec::new();
+        for world in worlds {
+            sources.push(Source {
+                attribute: world.position,
+                counterfactuals: CounterfactualReader::open(ctx.need(&world.id("generate")))?,
+                again: self.again(ground, world.position)?,
+            });
+        }
+        write_counterfactuals(ground, &sources, folder_of(Some(set)), ctx.out())
+    }
+
+    fn waiting_report_stage(&'a self) -> Stage<'a> {
+        let mut needs = Self::ground();
+        needs.push(STAGE.to_owned());
+        let mut made_of = self.folder_inputs();
+        made_of.push(("awaited".to_owned(), text(&self.input.awaited)));
+        let run = move |ctx: &StageContext<'_>| {
+            let requests: Vec<Request> = from_json(&read_text(&ctx.need(STAGE).join(REQUESTS))?, STAGE)?;
+            for request in &requests {
+                let to = ctx.out().join("to-score").join(&request.folder);
+                make_folder(&to)?;
+                for part in 0..request.parts {
+                    let name = part_name(part);
+                    link(&ctx.need(STAGE).join(&request.folder).join(&name), &to.join(&name))?;
+                }
+            }
+            let awaited = self.input.awaited.iter().map(|a| self.awaited_words(a, &requests)).collect();
+            self.on_ground(ctx, 0, |ground| self.with_origins(ground, |origins| folder::assemble_waiting(ctx, origins, awaited)))
+        };
+        self.stage("report/waiting".to_owned(), "report", needs, made_of, run)
+    }
+
+    fn awaited_words(&self, awaited: &Awaited, requests: &[Request]) -> AwaitedScores {
+        let folder = folder_of(awaited.set.as_deref());
+        let request = requests.iter().find(|r| r.folder == folder);
+        let key: &[&str] = if awaited.set.is_some() { &["row_id", "sensitive", "to_group", "cf_index"] } else { &["row_id"] };
+        AwaitedScores {
+            model: awaited.model.clone(),
+            counterfactual: awaited.set.clone().unwrap_or_default(),
+            path: awaited.path.clone(),
+            columns: key.iter().copied().chain([awaited.column.as_str()]).map(str::to_owned).collect(),
+            to_score: format!("to-score/{folder}"),
+            rows: request.map_or(0, |r| r.rows),
+            again: request.map_or(0, |r| r.again),
+        }
+    }
+}
+
+/// The counterfactuals of one attribute, and the rows of it that are asked for again.
+struct Source {
+    attribute: usize,
+    counterfactuals: CounterfactualReader,
+    again: Option<Again>,
+}
+
+/// Writes the audited rows as they are.
+fn write_factual(ground: Ground<'_>, out: &Path) -> Result<Request> {
+    let layout = ground.rows.layout();
+    let folder = folder_of(None);
+    make_folder(&out.join(&folder))?;
+    let mut parts = PartsWriter::new(&out.join(&folder), factual_schema(layout), ground.workers);
+    ground.workers.map(
+        ground.rows.n_groups(),
+        |g| {
+            (ground.watch.check)()?;
+            let (batch, ids, roles) = (ground.rows.read(g)?, ground.rows.read_ids(g)?, ground.roles.read(g)?);
+            let audited: Vec<usize> = (0..batch.row.len()).filter(|&i| roles.audited(i).is_some()).collect();
+            factual_batch(layout, &ids, &batch.rows, &audited)
+        },
+        |_, batch| {
+            (ground.watch.progress)(batch.num_rows() as u64);
+            parts.push(&batch)
+        },
+    )?;
+    let (rows, parts) = parts.finish()?;
+    Ok(Request { folder, parts, rows, again: 0 })
+}
+
+/// Writes the counterfactuals of one set over its attributes.
+fn write_counterfactuals(ground: Ground<'_>, sources: &[Source], folder: String, out: &Path) -> Result<Request> {
+    let layout = ground.rows.layout();
+    make_folder(&out.join(&folder))?;
+    let mut parts = PartsWriter::new(&out.join(&folder), counterfactual_schema(layout), ground.workers);
+    let mut again = 0;
+    ground.workers.map(
+        ground.rows.n_groups(),
+        |g| {
+            (ground.watch.check)()?;
+            let (batch, ids, roles) = (ground.rows.read(g)?, ground.rows.read_ids(g)?, ground.roles.read(g)?);
+            // Part 0 holds the rows as they are.
+            let mut worlds: Vec<Rows> = Vec::new();
+            let mut asked = Vec::new();
+            let mut n_again = 0;
+            for source in sources {
+                let (keys, rows) = source.counterfactuals.rows(g, layout)?;
+                worlds.push(rows);
+                let attribute = source.attribute;
+                asked.extend((0..keys.parent.len()).map(|k| Asked {
+                    row: keys.parent[k] as usize,
+                    attribute,
+                    to_group: keys.to_group[k],
+                    cf_index: keys.cf_index[k],
+                    source: (worlds.len(), k),
+                }));
+                if let Some(again) = &source.again {
+                    let rows = again.rows(&batch, &roles, attribute);
+                    n_again += rows.len() as u64;
+                    let own = |row: usize| batch.groups[attribute].get(row).copied().unwrap_or(MISSING_GROUP);
+                    asked.extend(rows.into_iter().map(|row| Asked { row, attribute, to_group: own(row), cf_index: 0, source: (0, row) }));
+                }
+            }
+            asked.sort_unstable();
+            let rows: Vec<&Rows> = std::iter::once(&batch.rows).chain(&worlds).collect();
+            Ok((counterfactual_batch(layout, &ids, &batch.groups, &asked, &rows)?, n_again))
+        },
+        |_, (batch, n_again)| {
+            again += n_again;
+            (ground.watch.progress)(batch.num_rows() as u64);
+            parts.push(&batch)
+        },
+    )?;
+    let (rows, parts) = parts.finish()?;
+    Ok(Request { folder, parts, rows, again })
+}
