@@ -6,7 +6,7 @@ CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 BIN = $(TARGET)/debug/cfaudit
 
-.PHONY: build run check test lint schema golden clean
+.PHONY: build run check test lint schema golden bench clean
 
 # Built together with the integration tests: what these depend on switches on features of shared crates, and one set of features for
 # both means that `make test` after `make run` does not build the world a second time.
@@ -33,6 +33,11 @@ schema: build     ## writes schemas/ afresh from the types
 
 golden:           ## rewrites the expected texts of the tests; look at the difference before you commit it
 	CFAUDIT_BLESS=1 $(CARGO) test --locked
+
+bench: build      ## times cfaudit beside polars and duckdb in one run; needs Python 3, fetches both into target/bench
+	@test -x $(TARGET)/bench/venv/bin/python || python3 -m venv $(TARGET)/bench/venv
+	@$(TARGET)/bench/venv/bin/pip install --quiet --requirement bench/requirements.txt
+	@$(TARGET)/bench/venv/bin/python bench/run.py --cfaudit $(BIN) --folder $(TARGET)/bench $(ARGS)
 
 clean:
 	rm -rf outputs/*/ outputs/.cache

@@ -26,8 +26,13 @@ fn real_files_give_the_published_counts_and_the_coefficients_of_scikit_learn() {
 
     // Counts of the test file: both groups together, Female, Male.
     let groups = read_frame(&work.path("out/tables"), &GROUPS).unwrap();
-    let counts: Vec<_> = groups.records().map(|r| (r.text("group"), r.int("n").unwrap(), r.int("n_positive").unwrap())).collect();
-    assert_eq!(counts, [("", 16_281, 3846), ("Female", 5421, 590), ("Male", 10_860, 3256)]);
+    let counts = |attribute: &'static str| {
+        let rows = groups.records().filter(move |r| r.text("sensitive") == attribute);
+        rows.map(|r| (r.text("group"), r.int("n").unwrap(), r.int("n_positive").unwrap())).collect::<Vec<_>>()
+    };
+    assert_eq!(counts("sex"), [("", 16_281, 3846), ("Female", 5421, 590), ("Male", 10_860, 3256)]);
+    assert_eq!(counts("race2"), [("", 16_281, 3846), ("Other", 2335, 356), ("White", 13_946, 3490)]);
+    assert_eq!(counts("sex_race").len(), 5);
 
     let stages = work.json("out/run.json")["stages"].clone();
     let key = stages.as_array().unwrap().iter().find(|stage| stage["id"] == "train/logistic").unwrap()["key"].clone();

@@ -8,7 +8,7 @@ use arrow::array::{Float64Array, Int64Array, StringArray};
 use crate::work::{Files, Going, Work, assert_same, column, files, results, root, sha256};
 
 /// The jobs of `tests/jobs`, each another way through the stages.
-const JOBS: [&str; 5] = ["share", "folds", "scores", "keep", "no-label"];
+const JOBS: [&str; 8] = ["share", "folds", "scores", "keep", "no-label", "roles", "duplicates", "weights"];
 
 const PEOPLE: i64 = 3500;
 const REGIONS: [&str; 3] = ["north", "south", "east"];
@@ -41,6 +41,7 @@ fn work(job: &str) -> Work {
         ),
         ("part", text(21, &|i| ["fit", "test", "test", "rest"][(draw(i, 22) * 4.0) as usize])),
         ("score", real(23, &|i| draw(i, 24))),
+        ("weight", column(rows().map(|i| if i % 50 == 0 { 0.0 } else { 1000.0 * draw(i, 27) * draw(i, 28) }).collect::<Float64Array>())),
         ("cutoff", column(rows().map(|i| if i % 2 == 0 { 0.4 } else { 0.6 }).collect::<Float64Array>())),
     ];
     work.csv("people.csv", people.clone());
@@ -101,6 +102,21 @@ fn filters_and_a_split_column() {
 #[test]
 fn no_label() {
     same_for_threads_and_batches(JOBS[4]);
+}
+
+#[test]
+fn derived_attributes_written_back() {
+    same_for_threads_and_batches(JOBS[5]);
+}
+
+#[test]
+fn duplicates_dropped() {
+    same_for_threads_and_batches(JOBS[6]);
+}
+
+#[test]
+fn people_with_weights() {
+    same_for_threads_and_batches(JOBS[7]);
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use arrow::array::{Float64Array, Int64Array, StringArray};
+use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, StringArray, UInt64Array};
+use arrow::datatypes::Float64Type;
 use cfaudit::table::GROUPS;
 use cfaudit::table::io::read_frame;
 
@@ -157,12 +158,99 @@ fn scores_out_of_range() {
     refused(|i| i.moved[3].1 = "x", "bad-scores", &["`moved.parquet`", "row 3", "column `to_group`", "`x`", "f, m"]);
 }
 
+/// The way out where a file answers an older request.
+const AFRESH: &str = "take the file away (or name another one in the job) and run again";
+
+/// A column of the score file is of another type, or names what the job does not know.
+#[test]
+fn columns_of_scores() {
+    type Columns = Vec<(&'static str, ArrayRef)>;
+    let check = |columns: Columns, words: &[&str]| {
+        refused_files(|_| (), |work: &Work| work.parquet("scores.parquet", columns), "bad-scores", words);
+    };
+    let ids = || ("row_id", column((100..140).map(Some).collect::<Int64Array>()));
+    let scores = || ("score", column(Float64Array::from(vec![0.5; 40])));
+    check(vec![ids(), ("score", column(StringArray::from(vec!["0.5"; 40])))], &["column `score`", "it holds text, expected numbers"]);
+    check(vec![ids(), ("score", column(BooleanArray::from(vec![true; 40])))], &["it holds booleans, expected numbers"]);
+    let lists = ListArray::from_iter_primitive::<Float64Type, _, _>((0..40).map(|_| Some([Some(0.5)])));
+    check(vec![ids(), ("score", column(lists))], &["it holds lists, expected numbers", "one number per row"]);
+    let gap = (100..140).map(|i| (i != 117).then_some(i)).collect::<Int64Array>();
+    check(vec![("row_id", column(gap)), scores()], &["the row id is missing", "row 17 (row_id null)"]);
+    let large = (0..40).map(|i| Some(if i == 3 { u64::MAX } else { i + 100 })).collect::<UInt64Array>();
+    check(vec![("row_id", column(large)), scores()], &["column `row_id`", "18446744073709551615", "64-bit integers"]);
+    let gender = |work: &Work| {
+        let words = (0..40).map(|i| if i == 8 { "gender" } else { "sex" });
+        let to = (0..40).map(|i| if i % 2 == 0 { "m" } else { "f" });
+        work.parquet(
+            "moved.parquet",
+            vec![
+                ids(),
+                ("sensitive", column(words.map(Some).collect::<StringArray>())),
+                ("to_group", column(to.map(Some).collect::<StringArray>())),
+                scores(),
+            ],
+        );
+    };
+    let words = [
+        "`moved.parquet`",
+        "`gender` is no sensitive attribute",
+        "row 8 (row_id `108`, sensitive `gender`",
+        "attributes of the job are `sex`",
+    ];
+    refused_files(|_| (), gender, "bad-scores", &words);
+}
+
 #[test]
 fn keys_of_scores() {
-    refused(|i| i.scores.push((104, 0.5)), "duplicate-key", &["`scores.parquet`", "rows 4 and 40"]);
-    refused(|i| i.moved.push((104, "m", 0.5)), "duplicate-key", &["`moved.parquet`", "rows 4 and 40"]);
-    refused(|i| i.scores[5].0 = 999, "unknown-key", &["`scores.parquet`", "row 5", "row_id"]);
-    refused(|i| i.moved[5] = (999, "m", 0.5), "unknown-key", &["`moved.parquet`", "row 5"]);
+    refused(|i| i.scores.push((104, 0.5)), "duplicate-key", &["`scores.parquet`", "row 4 and again in row 40 (row_id `104`)"]);
+    refused(
+        |i| i.moved.push((104, "m", 0.5)),
+        "duplicate-key",
+        &["`moved.parquet`", "row 4 and again in row 40 (row_id `104`, to_group `m`)"],
+    );
+    refused(|i| i.scores[5].0 = 999, "unknown-key", &["`scores.parquet`", "no such row\n", "row 5 (row_id `999`)", AFRESH]);
+    refused(
+        |i| i.moved[5] = (999, "m", 0.5),
+        "unknown-key",
+        &["`moved.parquet`", "no such row\n", "row 5 (row_id `999`, to_group `m`)", AFRESH],
+    );
+    // A counterfactual that no row has, and a row of its own group.
+    let index = |work: &Work| {
+        let columns = |ids: &[i64], to: &[&str], index: &[i64]| {
+            vec![
+                ("row_id", column(Int64Array::from(ids.to_vec()))),
+                ("to_group", column(StringArray::from(to.to_vec()))),
+                ("cf_index", column(Int64Array::from(index.to_vec()))),
+                ("score", column(Float64Array::from(vec![0.5; ids.len()]))),
+            ]
+        };
+        let mut all: Vec<(i64, &str, i64)> = (0..40).map(|i| (i + 100, if i % 2 == 0 { "m" } else { "f" }, 0)).collect();
+        all.push((106, "m", 3));
+        let (ids, rest): (Vec<i64>, Vec<(&str, i64)>) = all.into_iter().map(|(id, to, k)| (id, (to, k))).unzip();
+        let (to, index): (Vec<&str>, Vec<i64>) = rest.into_iter().unzip();
+        work.parquet("moved.parquet", columns(&ids, &to, &index));
+    };
+    let whole = |i: &mut Inputs| {
+        replace(i, "  split: {share: {train: 0.5, audit: 0.5}}\n", "");
+        replace(i, "  trained: {logistic: {l2: 1.0}}\n", "");
+    };
+    refused_files(whole, index, "unknown-key", &["no such counterfactual of it", "row 40 (row_id `106`, to_group `m`, cf_index `3`)"]);
+    let own = |i: &mut Inputs| {
+        whole(i);
+        i.moved.push((104, "f", 0.5));
+    };
+    refused(own, "unknown-key", &["of the row's own group", "row 40 (row_id `104`, to_group `f`)", "`recheck` draws", AFRESH]);
+    let lack = |i: &mut Inputs| {
+        whole(i);
+        i.scores.retain(|s| ![107, 121].contains(&s.0));
+    };
+    refused(lack, "incomplete-scores", &["`scores.parquet`", "lacks 2 of the 40 keys", "row_id `107`", "null score"]);
+    let lack = |i: &mut Inputs| {
+        whole(i);
+        i.moved.truncate(37);
+    };
+    let key = "row_id `137`, sensitive `sex`, to_group `f`, cf_index 0";
+    refused(lack, "incomplete-scores", &["`moved.parquet`", "lacks 3 of the 40 keys", key]);
     refused(|i| i.scores.clear(), "no-scores-found", &["`scores.parquet`", "column `row_id`"]);
     refused(
         |i| replace(i, "parquet: scores.parquet, column: score", "parquet: scores.parquet, column: skore"),
@@ -171,16 +259,16 @@ fn keys_of_scores() {
     );
 }
 
-/// Missing scores are counted, not refused: NaN, and rows that the file lacks.
+/// Missing scores are counted, not refused; but a row that cannot be scored must stand in the file.
 #[test]
 fn scores_that_are_missing_are_counted() {
     let mut inputs = Inputs::sound();
     replace(&mut inputs, "  split: {share: {train: 0.5, audit: 0.5}}\n", "");
     replace(&mut inputs, "  trained: {logistic: {l2: 1.0}}\n", "");
     inputs.scores[4].1 = f64::NAN;
-    inputs.scores.remove(7);
+    inputs.scores[7].1 = f64::NAN;
     inputs.moved[9].2 = f64::NAN;
-    inputs.moved.truncate(36);
+    inputs.moved[36..].iter_mut().for_each(|moved| moved.2 = f64::NAN);
     let work = inputs.write();
     work.run(0, "job.yaml", "");
     let groups = read_frame(&work.path("out/tables"), &GROUPS).unwrap();
@@ -208,8 +296,23 @@ fn files_that_cannot_be_read() {
             fs::write(work.path(file), bytes).unwrap();
         };
         refused_files(|_| (), scramble, "unreadable-file", &[&named]);
-        let code = if file == "rows.parquet" { "missing-file" } else { "missing-scores" };
-        refused_files(|_| (), |work| fs::remove_file(work.path(file)).unwrap(), code, &[&named]);
+        if file != "rows.parquet" {
+            let place = "\n  --> job.yaml:";
+            let folder = |work: &Work| {
+                fs::remove_file(work.path(file)).unwrap();
+                fs::create_dir(work.path(file)).unwrap();
+            };
+            refused_files(|_| (), folder, "not-a-file", &[&named, "is a folder, not a file", place]);
+            let pipe = |work: &Work| {
+                fs::remove_file(work.path(file)).unwrap();
+                assert!(std::process::Command::new("mkfifo").arg(work.path(file)).status().unwrap().success());
+            };
+            refused_files(|_| (), pipe, "not-a-file", &[&named, "is a pipe, socket or device", place]);
+        }
+        // Scores that are not there are awaited.
+        if file == "rows.parquet" {
+            refused_files(|_| (), |work| fs::remove_file(work.path(file)).unwrap(), "missing-file", &[&named]);
+        }
     }
 }
 
@@ -242,6 +345,80 @@ fn one_group_only() {
     assert!(!pairs.is_empty() && pairs.iter().all(|r| r.real("value").is_none() && !r.text("undefined").is_empty()));
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
     assert!(!page.contains("NaN"));
+}
+
+/// Rates of counterfactuals into a group, by group and model: counted people, and the value of the switch rate.
+fn switch_rates(work: &Work, attribute: &str) -> Vec<(String, String, i64, Option<f64>)> {
+    let metrics = read_frame(&work.path("out/tables"), &cfaudit::table::METRICS).unwrap();
+    let of = metrics.records().filter(|r| r.text("metric") == "sr" && r.text("scope") == "direction" && r.text("sensitive") == attribute);
+    of.map(|r| (r.text("model").to_owned(), r.text("to_group").to_owned(), r.int("n_rows").unwrap(), r.real("value"))).collect()
+}
+
+/// A group that nobody belongs to, such as a misspelt one, is no world in which nothing changes: what rests on it has no value.
+#[test]
+fn groups_that_nobody_belongs_to() {
+    let mut inputs = Inputs::sound();
+    replace(&mut inputs, "sex: {groups: [f, m], reference: m}", "sex: {groups: [f, m, x], reference: m}");
+    replace(&mut inputs, "\n  live:\n    scores:\n      factual: {parquet: scores.parquet, column: score}", "");
+    replace(&mut inputs, "\n      counterfactual: {parquet: moved.parquet, column: score}", "");
+    let gate = "gates: {g: {metric: sr, model: trained, counterfactual: flip, direction: {sex: [f, x]}, at_most: 0.5, enough: 1}}\n";
+    inputs.job += gate;
+    let work = inputs.write();
+    let ran = work.run(1, "job.yaml", "");
+    ran.says(&["g: inconclusive"]);
+    for (model, to, n, rate) in switch_rates(&work, "sex") {
+        assert_eq!((n == 0, rate.is_none()), (to == "x" || n == 0, to == "x" || n == 0), "{model} to {to}: {n} people, {rate:?}");
+    }
+    assert!(switch_rates(&work, "sex").iter().any(|(_, to, n, _)| to == "f" && *n > 0));
+
+    // The same for a group of a mapped column: no raw value stands for it, so there is no counterfactual, and the folder says so.
+    let mut inputs = Inputs::sound();
+    replace(
+        &mut inputs,
+        "sex: {groups: [f, m], reference: m}",
+        "gender: {from: sex, map: {woman: [f], man: [m], other: [zz]}, reference: man}",
+    );
+    replace(&mut inputs, "features: {continuous: [age]}", "features: {continuous: [age], nominal: [sex]}");
+    replace(&mut inputs, "\n  live:\n    scores:\n      factual: {parquet: scores.parquet, column: score}", "");
+    replace(&mut inputs, "\n      counterfactual: {parquet: moved.parquet, column: score}", "");
+    inputs.job += &gate.replace("{sex: [f, x]}", "{gender: [woman, other]}");
+    let work = inputs.write();
+    work.run(1, "job.yaml", "").says(&["g: inconclusive"]);
+    let rates = switch_rates(&work, "gender");
+    assert!(rates.iter().all(|(_, to, n, rate)| (to == "other") <= (*n == 0 && rate.is_none())), "{rates:?}");
+    let issues = read_frame(&work.path("out/tables"), &cfaudit::table::ISSUES).unwrap();
+    let issue = issues.records().find(|r| r.text("code") == "unreached-group").unwrap();
+    assert_eq!((issue.text("where"), issue.int("n")), ("gender", Some(20)));
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert!(page.contains("no reference row belongs to group"), "the page does not say it");
+    assert!(page.contains("Sets the columns that the attribute is made of"), "the page does not say what is written");
+}
+
+#[test]
+fn thresholds_that_are_none() {
+    let with = |cutoff: fn(usize) -> Option<f64>| {
+        let mut inputs = Inputs::sound();
+        replace(&mut inputs, "trained: {logistic: {l2: 1.0}}", "trained: {logistic: {l2: 1.0}, threshold: {column: cutoff}}");
+        let people = inputs.id.len();
+        let (id, sex, repaid, age) = (inputs.id.clone(), inputs.sex.clone(), inputs.repaid.clone(), inputs.age.clone());
+        let work = inputs.write();
+        work.parquet(
+            "rows.parquet",
+            vec![
+                ("id", column(Int64Array::from(id))),
+                ("sex", column(StringArray::from(sex))),
+                ("repaid", column(StringArray::from(repaid))),
+                ("age", column(Float64Array::from(age))),
+                ("cutoff", column((0..people).map(cutoff).collect::<Float64Array>())),
+            ],
+        );
+        work
+    };
+    with(|_| Some(0.5)).run(0, "job.yaml", "");
+    let place = ["row ", "column `cutoff`", "job.yaml:"];
+    assert_refused(&with(|_| Some(1.5)), 3, "bad-threshold", &[["`1.5`"].as_slice(), &place].concat());
+    assert_refused(&with(|_| Some(-0.1)), 3, "bad-threshold", &place);
+    assert_refused(&with(|_| None), 3, "missing-threshold", &[["{cutoff: present}"].as_slice(), &place].concat());
 }
 
 #[test]

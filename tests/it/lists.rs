@@ -29,13 +29,14 @@ fn schemas_are_fresh() {
     assert!(cfaudit::table::TABLES.iter().all(|table| tables.contains(&format!("{}: one row per", table.name))));
 }
 
-fn schema(of: &str) -> jsonschema::Validator {
+/// One of the schemas that the program prints.
+pub(crate) fn schema(of: &str) -> jsonschema::Validator {
     let printed = Work::new().cfaudit(0, &format!("schema {of}")).stdout;
     jsonschema::validator_for(&serde_json::from_str(&printed).unwrap()).unwrap()
 }
 
 #[track_caller]
-fn assert_valid(schema: &jsonschema::Validator, value: &Json, what: &Path) {
+pub(crate) fn assert_valid(schema: &jsonschema::Validator, value: &Json, what: &Path) {
     let errors: Vec<String> = schema.iter_errors(value).map(|error| format!("{}: {error}", error.instance_path())).collect();
     assert!(errors.is_empty(), "{}:\n{}", what.display(), errors.join("\n"));
 }
@@ -51,11 +52,14 @@ fn shipped_jobs_are_valid() {
             if job.get("include").is_none() {
                 assert_valid(&job_schema, &job, &file);
             }
+            // Variables without a default get a value.
+            let vars = job.get("vars").and_then(Json::as_object).into_iter().flatten();
+            let sets: Vec<String> = vars.filter(|(_, v)| *v == "required").map(|(name, _)| format!("--set={name}=1")).collect();
             let mut command = Work::new().command("check --no-data");
-            let ran = crate::work::Ran::of(command.current_dir(root()).arg(file.strip_prefix(root()).unwrap()), 0);
+            let ran = crate::work::Ran::of(command.current_dir(root()).arg(file.strip_prefix(root()).unwrap()).args(&sets), 0);
             assert!(ran.stdout.contains("no problem"), "{}", ran.stdout);
             let mut command = Work::new().command("check --no-data --resolved");
-            let resolved = crate::work::Ran::of(command.current_dir(root()).arg(&file), 0).stdout;
+            let resolved = crate::work::Ran::of(command.current_dir(root()).arg(&file).args(&sets), 0).stdout;
             assert_valid(&job_schema, &serde_yaml::from_str(&resolved).unwrap(), &file);
         }
     }

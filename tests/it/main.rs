@@ -4,10 +4,16 @@
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on panics, one that is skipped says so")]
 
 mod adult;
+mod catalog;
+mod command;
 mod determinism;
+mod files;
 mod hostile;
 mod layers;
 mod lists;
 mod oracle;
+mod roles;
 mod run;
+mod waiting;
+mod weights;
 mod work;

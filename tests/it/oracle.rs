@@ -185,6 +185,18 @@ fn check(data_set: &str) {
             // With more than two groups people repeat, and Wilson does not hold for a total.
             all.block([attribute, "total", "", ""], "flip", &total["ccm"], groups.len() == 2);
             all.block([attribute, "total", "", ""], "flip", &total["scores"], false);
+            for (group, values) in counterfactual["one_to_rest"].as_object().into_iter().flatten() {
+                let scope = [attribute, "one_to_rest", group, ""];
+                // The people of one group moved to several repeat.
+                all.block(scope, "flip", &values["ccm"], false);
+                all.block(scope, "flip", &values["scores"], false);
+                all.block(scope, "flip", &values["any_switch"], false);
+            }
+            for (group, values) in counterfactual["rest_to_one"].as_object().into_iter().flatten() {
+                let scope = [attribute, "rest_to_one", "", group];
+                all.block(scope, "flip", &values["ccm"], true);
+                all.block(scope, "flip", &values["scores"], false);
+            }
             for pair in counterfactual["parity"].as_array().unwrap() {
                 let (from, to) = pair["a"].as_str().unwrap().split_once(" -> ").unwrap();
                 for (name, gap) in object(&pair["ccm"]).iter().chain(object(&pair["scores"])) {

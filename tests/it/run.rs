@@ -6,6 +6,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use cfaudit::exec::event::EVENT_NAMES;
+use cfaudit::table::METRICS;
+use cfaudit::table::io::read_frame;
 use serde_json::Value as Json;
 
 use crate::work::{Going, Ran, Work, assert_same, files, results, sha256};
@@ -205,6 +207,22 @@ fn a_page_can_be_rendered_again() {
     let mut changed = work.results();
     changed.retain(|name, bytes| before.get(name) != Some(bytes));
     assert_eq!(changed.keys().collect::<Vec<_>>(), ["manifest.json", "report.html"]);
+    for table in ["counts", "metrics", "issues"] {
+        let path = work.path(&format!("out/tables/{table}.parquet"));
+        let bytes = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        work.cfaudit(5, "report out").says(&[&format!("`out/tables/{table}.parquet`: it is not there"), "hint: "]);
+        let mut changed = bytes.clone();
+        changed[10] ^= 1;
+        fs::write(&path, changed).unwrap();
+        work.cfaudit(5, "report out").says(&[&format!("`out/tables/{table}.parquet`: its content is not"), "hint: "]);
+        fs::write(&path, bytes).unwrap();
+    }
+    let manifest = fs::read(work.path("out/manifest.json")).unwrap();
+    work.write("out/manifest.json", "{\"cfaudit\": 1");
+    work.cfaudit(5, "report out").says(&["`out/manifest.json`", "hint: the folder was changed"]);
+    fs::write(work.path("out/manifest.json"), manifest).unwrap();
+    work.cfaudit(0, "report out");
     work.cfaudit(5, "report jobs").says(&["manifest.json", "hint: name an output folder"]);
     work.cfaudit(5, "report nowhere").says(&["`nowhere`"]);
 }
@@ -323,4 +341,39 @@ fn help_and_version_go_to_stdout() {
         let ran = work.cfaudit(0, args);
         assert!(ran.stdout.contains("cfaudit") && ran.stderr.is_empty(), "{args}");
     }
+}
+
+/// Beyond 200,000 people score metrics are drawn by blocks; the switch rates of these people have a placebo band.
+#[test]
+fn many_people_are_drawn_by_blocks() {
+    let work = Work::with_jobs();
+    let many = "--set data.rows.synthetic.rows=203000 --set data.split.share.train=0.01 --set data.split.share.audit=0.99 \
+                --set run.keep_rows=none --set counterfactuals.flip.placebo.repeats=20";
+    work.run(0, DEMO, many);
+    let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
+    let of = |id: &str, scope: &str| {
+        let found = metrics
+            .records()
+            .find(|r| [r.text("metric"), r.text("scope"), r.text("model"), r.text("counterfactual")] == [id, scope, "scorecard", "flip"]);
+        found.unwrap()
+    };
+    for id in ["rmscd", "mcd", "macd", "kld", "jscd"] {
+        for scope in ["direction", "total", "difference"] {
+            let row = of(id, scope);
+            assert_eq!(row.text("interval"), "block-bootstrap", "{id} {scope}: {}", row.text("ci_method"));
+            let (lo, value, hi) = (row.real("lo").unwrap(), row.real("value").unwrap(), row.real("hi").unwrap());
+            assert!(lo < value && value < hi && hi - lo < 0.2 * value.abs().max(0.001), "{id} {scope}: {lo} {value} {hi}");
+        }
+    }
+    assert_eq!(of("rmscd", "total").int("n_rows"), Some(200_970));
+    let band = |id: &str| (of(id, "total").real("placebo_lo"), of(id, "total").real("placebo_hi"), of(id, "total").int("placebo_repeats"));
+    assert_eq!(band("sr"), (Some(0.0), Some(0.0), Some(20)));
+    assert_eq!(band("pcp"), (Some(1.0), Some(1.0), Some(20)));
+    assert_eq!(band("p2nr"), (None, None, Some(20)));
+    let factual = metrics.records().find(|r| r.text("metric") == "acc").unwrap();
+    assert_eq!((factual.real("placebo_lo"), factual.int("placebo_repeats")), (None, None));
+    assert!(fs::read_to_string(work.path("out/report.html")).unwrap().contains("its noise floor is zero"));
+    let expected = work.results();
+    work.cfaudit(0, &format!("run {DEMO} {many} --out other --cache other-cache --threads 8 --batch-rows 3072"));
+    assert_same(&expected, &results(&work.path("other")), "other threads and batches");
 }

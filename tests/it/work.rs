@@ -41,9 +41,11 @@ impl Work {
     /// A working folder with a copy of the shipped jobs in `jobs/`.
     pub(crate) fn with_jobs() -> Self {
         let work = Work::new();
-        fs::create_dir(work.path("jobs")).unwrap();
-        for job in yaml_files("jobs") {
-            fs::copy(&job, work.path("jobs").join(job.file_name().unwrap())).unwrap();
+        for folder in ["jobs", "jobs/base"] {
+            fs::create_dir(work.path(folder)).unwrap();
+            for job in yaml_files(folder) {
+                fs::copy(&job, work.path(folder).join(job.file_name().unwrap())).unwrap();
+            }
         }
         work
     }

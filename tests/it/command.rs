@@ -1,0 +1,508 @@
+//! Models that are commands: what a program gets, what becomes of its scores, and every way in which it can go wrong.
+//!
+//! The programs are small shell scripts. Those that answer well give back scores that the test has written beforehand; with Python and
+//! pyarrow the shipped example runs too.
+
+use std::fs::{self, File};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{Float64Type, Int64Type};
+use arrow::ipc::reader::StreamReader;
+use arrow::ipc::writer::StreamWriter;
+use cfaudit::table::io::read_frame;
+use cfaudit::table::{METRICS, OUTCOMES};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+use crate::work::{Going, Ran, Work, assert_same, column, files, root};
+
+const N: usize = 3000;
+
+const JOB: &str = r"
+cfaudit: 1
+name: program
+data:
+  rows: {parquet: rows.parquet}
+  row_id: id
+  label: {column: repaid, positive: [1], favourable: positive}
+  sensitive:
+    sex: {groups: [1, 2], reference: 1}
+  features:
+    continuous: [age, income]
+    nominal: [job, member]
+  SPLIT
+counterfactuals: {flip: naive}
+models:
+  live:
+    command: COMMAND
+metrics: {bootstrap: {samples: 20}}
+run: {seed: 77}
+";
+
+/// A folder with rows and a job whose model is this command.
+fn with_command(command: &str, split: &str) -> Work {
+    let work = Work::new();
+    write_job(&work, command, split);
+    let rows = 0..N as i64;
+    work.parquet(
+        "rows.parquet",
+        vec![
+            ("id", column(rows.clone().map(|i| Some(1000 + i)).collect::<Int64Array>())),
+            ("sex", column(rows.clone().map(|i| Some(1 + i % 2)).collect::<Int64Array>())),
+            ("age", column(rows.clone().map(|i| (i != 5).then_some(20 + i % 50)).collect::<Int64Array>())),
+            ("income", column(rows.clone().map(|i| Some(i as f64 / 8.0)).collect::<Float64Array>())),
+            ("job", column(rows.clone().map(|i| (i % 7 > 0).then_some(["cook", "clerk"][i as usize % 2])).collect::<StringArray>())),
+            ("member", column(rows.clone().map(|i| Some(i % 3 == 0)).collect::<BooleanArray>())),
+            ("repaid", column(rows.map(|i| Some(i64::from(i % 5 < 2))).collect::<Int64Array>())),
+        ],
+    );
+    work
+}
+
+fn write_job(work: &Work, command: &str, split: &str) {
+    work.write("job.yaml", &JOB.replace("COMMAND", command).replace("SPLIT", split));
+}
+
+/// Some score in [0, 1] that tells rows apart.
+fn score(i: usize) -> f64 {
+    (i * 37 % 1000) as f64 / 1000.0
+}
+
+fn scores(range: std::ops::Range<usize>) -> RecordBatch {
+    RecordBatch::try_from_iter([("score", column(Float64Array::from_iter_values(range.map(score))))]).unwrap()
+}
+
+/// Writes a stream of scores in batches that end at these rows.
+fn canned(work: &Work, below: &str, ends: &[usize]) {
+    let mut writer = StreamWriter::try_new(File::create(work.path(below)).unwrap(), &scores(0..0).schema()).unwrap();
+    let mut from = 0;
+    for &end in ends {
+        writer.write(&scores(from..end)).unwrap();
+        from = end;
+    }
+    writer.finish().unwrap();
+}
+
+/// A command that is a shell script, as YAML.
+fn shell(script: &str, more: &str) -> String {
+    assert!(!script.contains('"'), "{script}");
+    format!("{{score: [sh, -c, \"{script}\"]{more}}}")
+}
+
+const WELL: &str = "cat > /dev/null; cat canned.arrow";
+
+/// Fold, factual and counterfactual score of each outcome, in the order of the rows.
+fn outcomes(work: &Work) -> Vec<(i64, f64, f64)> {
+    let frame = read_frame(&work.path("out/rows"), &OUTCOMES).unwrap();
+    frame.records().map(|r| (r.int("fold").unwrap(), r.real("score").unwrap(), r.real("score_cf").unwrap())).collect()
+}
+
+#[test]
+fn scores_reach_their_rows() {
+    let work = with_command(&shell(WELL, ""), "");
+    canned(&work, "canned.arrow", &[1, 1, 2000, N]);
+    let ran = work.run(0, "job.yaml", "");
+    ran.says(&["score/live: starts `sh -c 'cat > /dev/null; cat canned.arrow'`", "score/live: the command ended with exit status 0 after"]);
+    let rows = outcomes(&work);
+    assert_eq!(rows.len(), N);
+    // The canned scores are those of the rows in their order, for the rows as they are and as the other sex.
+    assert!(rows.iter().enumerate().all(|(i, row)| row.1 == score(i) && row.2 == score(i)));
+    // Nothing that was there for the program alone is kept, and nothing runs twice.
+    assert!(files(&work.path("cache")).keys().all(|name| !name.contains("scratch")));
+    work.run(0, "job.yaml", "").says(&["nothing to do"]);
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert!(page.contains("scores of a program"));
+}
+
+/// The one batch of a stream that a program has kept.
+fn seen(work: &Work, below: &str) -> RecordBatch {
+    let mut reader = StreamReader::try_new(File::open(work.path(below)).unwrap(), None).unwrap();
+    reader.next().unwrap().unwrap()
+}
+
+#[test]
+fn a_program_sees_the_source_and_never_the_label() {
+    let keep = "cat > seen-$$.arrow; cat canned.arrow";
+    let work = with_command(&shell(keep, ", omit: [income]"), "");
+    canned(&work, "canned.arrow", &[N]);
+    let find = || {
+        let mut names: Vec<String> = files(&work.path("")).into_keys().filter(|n| n.starts_with("seen-")).collect();
+        names.sort_by_key(|n| fs::metadata(work.path(n)).unwrap().modified().unwrap());
+        names
+    };
+    work.run(0, "job.yaml", "");
+    let names = find();
+    assert_eq!(names.len(), 2, "one process for the rows, one for the counterfactuals");
+    let batch = seen(&work, &names[0]);
+    let fields: Vec<String> = batch.schema().fields().iter().map(|f| format!("{}: {}", f.name(), f.data_type())).collect();
+    assert_eq!(fields, ["sex: Int64", "age: Int64", "job: Utf8", "member: Boolean"]);
+    assert_eq!(batch.num_rows(), N);
+    let integers = |batch: &RecordBatch, i: usize| batch.column(i).as_primitive::<Int64Type>().iter().collect::<Vec<_>>();
+    assert_eq!(integers(&batch, 0)[..3], [Some(1), Some(2), Some(1)]);
+    assert_eq!(integers(&batch, 1)[4..7], [Some(24), None, Some(26)]);
+    assert_eq!(batch.column(2).as_string::<i32>().iter().take(3).collect::<Vec<_>>(), [None, Some("clerk"), Some("cook")]);
+    assert!(batch.column(3).as_boolean().value(3) && !batch.column(3).as_boolean().value(4));
+    // The counterfactual differs in the sensitive column alone.
+    let other = seen(&work, &names[1]);
+    assert_eq!(integers(&other, 0)[..3], [Some(2), Some(1), Some(2)]);
+    assert!((1..4).all(|i| other.column(i) == batch.column(i)));
+
+    // The bytes do not depend on how rows are cut and how many threads there are.
+    let bytes: Vec<Vec<u8>> = names.iter().map(|n| fs::read(work.path(n)).unwrap()).collect();
+    let before = work.results();
+    work.cfaudit(0, "run job.yaml --out out --cache cache2 --batch-rows 1024 --threads 1");
+    let again: Vec<Vec<u8>> = find()[2..].iter().map(|n| fs::read(work.path(n)).unwrap()).collect();
+    assert!(bytes == again);
+    assert_same(&before, &work.results(), "other batches");
+}
+
+#[test]
+fn rows_and_scores_may_travel_in_files() {
+    let script = "cp $0 seen.parquet; cp canned.parquet $1; echo for people";
+    let command = format!("{{score: [sh, -c, \"{script}\", '{{rows}}', '{{scores}}'], stream: parquet-files}}");
+    let work = with_command(&command, "");
+    work.parquet(
+        "canned.parquet",
+        vec![("index", column(Int64Array::from_iter_values(0..N as i64))), ("score", Arc::clone(scores(0..N).column(0)))],
+    );
+    work.run(0, "job.yaml", "");
+    assert!(outcomes(&work).iter().enumerate().all(|(i, row)| row.1 == score(i)));
+    let mut reader = ParquetRecordBatchReaderBuilder::try_new(File::open(work.path("seen.parquet")).unwrap()).unwrap().build().unwrap();
+    let batch = reader.next().unwrap().unwrap();
+    let names: Vec<String> = batch.schema().fields().iter().map(|f| f.name().clone()).collect();
+    assert_eq!(names, ["sex", "age", "income", "job", "member"]);
+    assert!(files(&work.path("cache")).keys().all(|name| !name.contains("scratch")));
+
+    write_job(&work, &command.replace("cp canned.parquet $1", "true"), "");
+    work.run(3, "job.yaml", "").says(&["error[bad-output]: the command of model `live` wrote no file `{scores}`"]);
+    write_job(&work, &command.replace("cp canned.parquet $1", "echo rubbish > $1"), "");
+    work.run(3, "job.yaml", "").says(&["error[bad-output]: the command of model `live` wrote a file `{scores}` that cannot be read"]);
+}
+
+/// Runs a job whose program does this; it must end with status 3 and these words, with the command, and the line of the job.
+#[track_caller]
+fn refused(script: &str, code: &str, words: &[&str]) {
+    let work = with_command(&shell(script, ", time_limit: 20s"), "");
+    canned(&work, "canned.arrow", &[N]);
+    canned(&work, "short.arrow", &[N - 1]);
+    canned(&work, "long.arrow", &[N + 1]);
+    let bad = |below: &str, value: ArrayRef, name: &str| {
+        let batch = RecordBatch::try_from_iter_with_nullable([(name, value, true)]).unwrap();
+        let mut writer = StreamWriter::try_new(File::create(work.path(below)).unwrap(), &batch.schema()).unwrap();
+        writer.write(&batch).unwrap();
+        writer.finish().unwrap();
+    };
+    let with = |i: usize, value: Option<f64>| column((0..N).map(|k| if k == i { value } else { Some(0.5) }).collect::<Float64Array>());
+    bad("nan.arrow", with(17, Some(f64::NAN)), "score");
+    bad("null.arrow", with(18, None), "score");
+    bad("high.arrow", with(2999, Some(1.5)), "score");
+    bad("integer.arrow", column(Int64Array::from(vec![1; N])), "score");
+    bad("prob.arrow", with(0, Some(0.5)), "prob");
+    let started = Instant::now();
+    let ran = work.run(3, "job.yaml", "");
+    assert!(started.elapsed() < Duration::from_secs(19), "the time limit ended it");
+    ran.says(&[&format!("error[{code}]: the command of model `live` "), "\n  command: `sh -c ", "\n  --> job.yaml:17:", "\n  hint: "]);
+    ran.says(words);
+    assert!(!work.path("out").exists(), "something was published");
+}
+
+#[test]
+fn every_misbehaviour_is_said() {
+    refused("cat > /dev/null; echo about to fail >&2; exit 9", "command-failed", &["failed with exit status 9", "\n  | about to fail"]);
+    refused("exit 1", "command-failed", &["failed with exit status 1", "wrote nothing to its standard error"]);
+    refused("kill -9 $$", "command-failed", &["failed with signal 9 (SIGKILL)", "out of memory"]);
+    refused("cat > /dev/null", "bad-output", &["wrote nothing to its standard output", "pyarrow.ipc.new_stream"]);
+    refused("cat > /dev/null; echo Loading; cat canned.arrow", "bad-output", &["wrote no Arrow stream", "begins with `Loading\\n"]);
+    refused("echo rubbish; sleep 15", "bad-output", &["begins with `rubbish\\n`"]);
+    refused("cat > /dev/null; head -c 3000 canned.arrow", "bad-output", &["breaks off"]);
+    refused("cat > /dev/null; cat short.arrow", "bad-output", &["wrote 2999 scores for 3000 rows"]);
+    refused("cat > /dev/null; cat long.arrow", "bad-output", &["wrote more scores than the 3000"]);
+    refused("cat > /dev/null; cat canned.arrow canned.arrow", "bad-output", &["after the end of the stream"]);
+    refused("cat > /dev/null; cat prob.arrow", "bad-output", &["with `prob`, expected exactly one column, `score`"]);
+    refused("cat > /dev/null; cat integer.arrow", "bad-output", &["of type Int, expected Float64"]);
+    refused(
+        "cat > /dev/null; cat nan.arrow",
+        "bad-scores",
+        &["gave no score (null or NaN) for a row", "in row_id `1017` (score 17 of its output, from 0)\n"],
+    );
+    refused(
+        "cat > /dev/null; cat null.arrow",
+        "bad-scores",
+        &["gave no score", "in row_id `1018` (score 18 of its output, from 0)\n", "ended with: exit status 0"],
+    );
+    refused(
+        "cat > /dev/null; cat high.arrow",
+        "bad-scores",
+        &["gave the score `1.5`, which is not in [0, 1]", "in row_id `3999` (score 2999 "],
+    );
+}
+
+/// The program stands for anybody who writes to the input while a run reads it.
+#[test]
+fn an_input_that_changes_under_the_run() {
+    let well = with_command(&shell(WELL, ""), "");
+    canned(&well, "canned.arrow", &[N]);
+    well.run(0, "job.yaml", "");
+    let work = with_command(&shell("cat > /dev/null; if test -e swap; then mv swap rows.parquet; fi; cat canned.arrow", ""), "");
+    canned(&work, "canned.arrow", &[N]);
+    let rows = fs::read(work.path("rows.parquet")).unwrap();
+    fs::write(work.path("swap"), [rows.as_slice(), b" "].concat()).unwrap();
+    work.run(3, "job.yaml", "").says(&["error[input-changed]: `rows.parquet` was replaced", "hint: ", "run again"]);
+    assert!(!work.path("out").exists(), "something was published");
+    // Nothing of that stage was kept: with the rows back in place the numbers are those of an undisturbed run.
+    fs::write(work.path("rows.parquet"), &rows).unwrap();
+    work.run(0, "job.yaml", "").says(&["score/live: runs, never run"]);
+    assert_eq!(outcomes(&work), outcomes(&well));
+}
+
+#[test]
+fn programs_that_cannot_start_or_do_not_end() {
+    let check = |command: &str, words: &[&str]| {
+        let work = with_command(command, "");
+        let ran = work.run(3, "job.yaml", "");
+        ran.says(words);
+        ran.says(&["--> job.yaml:17:", "hint: "]);
+    };
+    check("{score: [no-such-program]}", &["error[command-not-started]", "no folder of PATH holds it"]);
+    check("{score: [./no-such-program]}", &["error[command-not-started]", "there is no such file"]);
+    check("{score: [./rows.parquet]}", &["error[command-not-started]", "may not be executed"]);
+    let started = Instant::now();
+    check(
+        &shell("sleep 60 & sleep 60", ", time_limit: 1s"),
+        &["error[command-failed]", "did not end within its time limit of 1 s", "`time_limit`"],
+    );
+    assert!(started.elapsed() < Duration::from_secs(30));
+}
+
+#[test]
+fn counterfactuals_are_named_by_row_and_group() {
+    // The first process scores the rows, the second their counterfactuals.
+    let script = "cat > /dev/null; if mkdir first; then cat canned.arrow; else cat bad.arrow; fi 2> /dev/null";
+    let work = with_command(&shell(script, ""), "");
+    canned(&work, "canned.arrow", &[N]);
+    let values = (0..N).map(|i| if i == 4 { -0.25 } else { 0.5 });
+    let batch = RecordBatch::try_from_iter([("score", column(Float64Array::from_iter_values(values)))]).unwrap();
+    let mut writer = StreamWriter::try_new(File::create(work.path("bad.arrow")).unwrap(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    work.run(3, "job.yaml", "")
+        .says(&["gave the score `-0.25`", "in row_id `1004`, counterfactual with `sex` = `2` (score 4 of its output, from 0)"]);
+}
+
+#[test]
+fn folds_are_scored_by_their_own_model() {
+    let command = "{train: [sh, -c, \"cat > seen-train-$2.arrow; echo seed $1 fold $2 > $0\", '{model}', '{seed}', '{fold}'], \
+                   score: [sh, -c, \"cat > /dev/null; cat $0 >&2; grep -q 'fold '$1 $0 && cat canned-$1.arrow\", '{model}', '{fold}']}";
+    let work = with_command(command, "split: {folds: 3, stratify: none}");
+    let write = |fold: usize, n: usize| {
+        let value = 0.2 + fold as f64 / 10.0;
+        let batch = RecordBatch::try_from_iter([("score", column(Float64Array::from(vec![value; n])))]).unwrap();
+        let mut writer = StreamWriter::try_new(File::create(work.path(&format!("canned-{fold}.arrow"))).unwrap(), &batch.schema()).unwrap();
+        writer.write(&batch).unwrap();
+        writer.finish().unwrap();
+    };
+    (0..3).for_each(|fold| write(fold, N / 3));
+    let ran = work.run(0, "job.yaml", "--log-file log");
+    let rows = outcomes(&work);
+    assert_eq!(rows.len(), N);
+    for row in rows {
+        let value = 0.2 + row.0 as f64 / 10.0;
+        assert!(row.1 == value && row.2 == value, "{row:?}");
+    }
+    assert!(fs::read_to_string(work.path("log")).unwrap().contains("seed 77 fold 2"));
+    assert_eq!(ran.stderr.matches("train/live: the command ended").count(), 3);
+    // Training rows have their label last, and are those of the other folds.
+    let batch = seen(&work, "seen-train-0.arrow");
+    assert_eq!(batch.schema().fields().last().map(|f| f.name().as_str()), Some("label"));
+    assert_eq!(batch.num_rows(), 2 * N / 3);
+    let (labels, income) = (batch.column(5).as_primitive::<Int64Type>(), batch.column(2).as_primitive::<Float64Type>());
+    // income = row / 8, repaid = row % 5 < 2.
+    assert!((0..labels.len()).all(|k| labels.value(k) == i64::from((income.value(k) * 8.0) as usize % 5 < 2)));
+
+    // Another seed trains and scores again, another number of threads does not.
+    work.run(0, "job.yaml", "--threads 3").says(&["nothing to do"]);
+    let again = work.run(0, "job.yaml", "--set run.seed=78");
+    again.says(&["train/live: runs, "]);
+    // A program that leaves no model.
+    write_job(&work, &command.replace("> $0", "> other"), "split: {folds: 3, stratify: none}");
+    work.run(3, "job.yaml", "").says(&["error[bad-output]: the command of model `live`, fold 0 ended and left no model at "]);
+}
+
+#[test]
+fn a_changed_file_runs_the_stage_again_and_is_named() {
+    let work =
+        with_command(&shell(&WELL.replace("canned", "{model}").replace(".arrow", ""), ", model: canned.arrow, watch: [lib, '*.txt']"), "");
+    fs::create_dir_all(work.path("lib/deep/__pycache__")).unwrap();
+    for file in ["lib/deep/a.py", "lib/deep/__pycache__/a.pyc", "lib/.hidden", "b.txt"] {
+        work.write(file, "1");
+    }
+    canned(&work, "canned.arrow", &[N]);
+    work.run(0, "job.yaml", "");
+    let inputs = work.json("out/manifest.json")["inputs"].to_string();
+    assert!(["canned.arrow", "lib/deep/a.py", "b.txt"].iter().all(|f| inputs.contains(f)) && !inputs.contains("pyc"), "{inputs}");
+    work.write("lib/deep/__pycache__/a.pyc", "2");
+    work.run(0, "job.yaml", "").says(&["nothing to do"]);
+    work.write("lib/deep/a.py", "2");
+    let ran = work.run(0, "job.yaml", "");
+    ran.says(&[
+        "score/live: runs, `file lib/deep/a.py` changed from `6b86b273ff34` to `d4735e3a265e`",
+        "score/live/flip/sex: runs, `file lib",
+    ]);
+    assert!(!ran.stderr.contains("prepare: runs"), "{}", ran.stderr);
+    canned(&work, "canned.arrow", &[7, N]);
+    work.run(0, "job.yaml", "").says(&["score/live: runs, `file canned.arrow` changed"]);
+    fs::remove_file(work.path("b.txt")).unwrap();
+    work.run(3, "job.yaml", "").says(&["error[missing-file]: no file is found at `*.txt`", "--> job.yaml:17:"]);
+}
+
+#[test]
+fn files_that_are_named_and_not_watched_are_pointed_out() {
+    let work = with_command("{score: [sh, ./score.sh, canned.arrow], watch: [score.sh]}", "");
+    work.write("score.sh", "cat > /dev/null; cat $1\n");
+    canned(&work, "canned.arrow", &[N]);
+    let ran = work.run(0, "job.yaml", "");
+    ran.says(&["the command of model `live` names `canned.arrow`, and a change of that file will not run it again"]);
+    assert!(!ran.stderr.contains("score.sh`, and"), "{}", ran.stderr);
+}
+
+#[test]
+fn variables_are_passed_by_name_and_their_values_stay_secret() {
+    const SECRET: &str = "tok-9f8e7d6c5b";
+    let script = "cat > /dev/null; echo $TOKEN > told; echo my token is $TOKEN >&2; env > env; cat canned.arrow";
+    let work = with_command(&shell(script, ", pass_env: [TOKEN]"), "");
+    canned(&work, "canned.arrow", &[N]);
+    let args = "run job.yaml --out out --cache cache --log-file log";
+    Ran::of(work.command(args).env_remove("TOKEN"), 3).says(&["error[missing-variable]", "no variable `TOKEN`", "--> job.yaml:17:"]);
+    let ran = Ran::of(work.command(args).env("TOKEN", SECRET).env("OTHER", "other-value"), 0);
+    assert_eq!(fs::read_to_string(work.path("told")).unwrap(), format!("{SECRET}\n"));
+    let env = fs::read_to_string(work.path("env")).unwrap();
+    assert!(env.contains("LANG=C.UTF-8") && env.contains("TZ=UTC") && !env.contains("other-value"), "{env}");
+    let log = fs::read_to_string(work.path("log")).unwrap();
+    assert!(log.contains("my token is [TOKEN]"), "{log}");
+    let mut written = files(&work.path("out"));
+    written.extend(files(&work.path("cache")));
+    written.insert("log".to_owned(), log.into_bytes());
+    written.insert("stderr".to_owned(), ran.stderr.into_bytes());
+    for (name, bytes) in written {
+        assert!(!bytes.windows(SECRET.len()).any(|w| w == SECRET.as_bytes()), "{name} holds the value");
+    }
+}
+
+#[test]
+fn values_stay_secret_in_what_is_cut_escaped_or_named_like_them() {
+    // Neither the cut of the excerpt nor its escapes may come before the value is blanked; one value begins with the other.
+    let (short, long) = ("s3cr3t", "s3cr3t\nSUFFIX");
+    for (script, words) in [
+        ("printf %050d 0; printenv LONG", "0000000000[LONG]"),
+        ("printf k=; printenv LONG", "begins with `k=[LONG]\\n`"),
+        ("printf k=; printenv LONG | head -c 10", "begins with `k=[LONG]`"),
+        ("printf k=$SHORT.", "begins with `k=[SHORT].`"),
+        ("printenv LONG >&2; exit 1", "| [LONG]\n"),
+    ] {
+        let work = with_command(&shell(script, ", pass_env: [SHORT, LONG]"), "");
+        let mut run = work.command("run job.yaml --out out --cache cache --log-file log");
+        let ran = Ran::of(run.env("SHORT", short).env("LONG", long), 3);
+        ran.says(&[words]);
+        for text in [&ran.stderr, &fs::read_to_string(work.path("log")).unwrap()] {
+            assert!(!text.contains("s3cr") && !text.contains("SUFFIX"), "{script}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_signal_ends_the_program_too() {
+    let work = with_command(&shell("echo $$ > pid; sleep 300 & sleep 300", ""), "");
+    let mut going = Going::start(&mut work.command("run job.yaml --out out --cache cache"));
+    assert!(going.until(&["command.start"], "score/live"));
+    let started = Instant::now();
+    while !fs::read_to_string(work.path("pid")).is_ok_and(|pid| pid.ends_with('\n')) {
+        assert!(started.elapsed() < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    going.signal("TERM");
+    let (status, log) = going.end();
+    assert_eq!(status.code(), Some(143), "{log}");
+    assert!(started.elapsed() < Duration::from_secs(30));
+    let group = format!("-{}", fs::read_to_string(work.path("pid")).unwrap().trim());
+    let alive = || Command::new("kill").args(["-0", "--", &group]).stderr(Stdio::null()).status().unwrap().success();
+    while alive() {
+        assert!(started.elapsed() < Duration::from_secs(40), "somebody is left");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(!work.path("out").exists());
+}
+
+/// Whether `python3` can load pyarrow; says so where it cannot.
+fn has_pyarrow() -> bool {
+    let loads = Command::new("python3").args(["-c", "import pyarrow"]).stderr(Stdio::null()).status().is_ok_and(|s| s.success());
+    if !loads {
+        eprintln!("skipped: python3 with pyarrow is not there");
+    }
+    loads
+}
+
+fn copy_models(work: &Work) {
+    fs::create_dir(work.path("jobs/models")).unwrap();
+    for name in ["score.py", "train.py", "scorecard.json"] {
+        fs::copy(root().join("jobs/models").join(name), work.path("jobs/models").join(name)).unwrap();
+    }
+}
+
+#[test]
+fn the_shipped_example_runs() {
+    if !has_pyarrow() {
+        return;
+    }
+    let work = Work::with_jobs();
+    copy_models(&work);
+    let job = "jobs/challenger.yaml";
+    work.run(0, job, "--set data.rows.synthetic.rows=5000");
+    let frame = read_frame(&work.path("out/rows"), &OUTCOMES).unwrap();
+    let mut n = 0;
+    for row in frame.records().filter(|r| r.text("model") == "scorecard") {
+        // The scorecard takes a quarter of log odds from women.
+        let odds = |p: f64| (p / (1.0 - p)).ln();
+        let moved = odds(row.real("score_cf").unwrap()) - odds(row.real("score").unwrap());
+        let expected = if row.text("to_group") == "Male" { 0.25 } else { -0.25 };
+        assert!((moved - expected).abs() < 1e-9, "{moved}");
+        n += 1;
+    }
+    assert_eq!(n, 2000);
+    let accuracy = |model: &str| {
+        let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
+        let mut rows = metrics.records().filter(|r| r.text("model") == model && r.text("metric") == "acc" && r.text("scope") == "total");
+        rows.next().and_then(|r| r.real("value")).unwrap()
+    };
+    assert!(accuracy("learned") > 0.6, "it has learned nothing");
+    let before = work.results();
+    work.cfaudit(0, &format!("run {job} --out out --cache cache2 --batch-rows 1024 --threads 1 --set data.rows.synthetic.rows=5000"));
+    assert_same(&before, &work.results(), "other batches");
+    // A program that complains of its columns: its last words are shown.
+    work.write("jobs/models/scorecard.json", r#"{"intercept": 0, "columns": {"rent": {"edges": [], "points": [0], "missing": 0}}}"#);
+    let ran = work.run(3, job, "--set data.rows.synthetic.rows=5000");
+    ran.says(&["failed with exit status 1", "\n  | the rows lack columns of the scorecard: rent"]);
+}
+
+/// The skeleton in the guide is a program that works.
+#[test]
+fn the_skeleton_of_the_guide_runs() {
+    if !has_pyarrow() {
+        return;
+    }
+    let guide = fs::read_to_string(root().join("jobs/models/README.md")).unwrap();
+    let skeleton = guide.split("```python\n").nth(1).unwrap().split("```").next().unwrap();
+    let work = with_command("{score: [python3, skeleton.py, '{model}'], model: model.pkl, watch: [skeleton.py, stand_in.py]}", "");
+    // Stand-ins for scikit-learn and pandas: a model that knows one column.
+    work.write("stand_in.py", "class Model:\n    def predict_proba(self, rows):\n        return Shares(rows['income'])\n\nclass Shares(list):\n    def __getitem__(self, at):\n        return [min(v / 1000, 1.0) for v in iter(self)]\n");
+    work.write("skeleton.py", &skeleton.replace("batch.to_pandas()", "batch.to_pydict()"));
+    let made = Command::new("python3")
+        .args(["-c", "import pickle, stand_in; pickle.dump(stand_in.Model(), open('model.pkl', 'wb'))"])
+        .current_dir(work.path(""))
+        .status()
+        .unwrap();
+    assert!(made.success());
+    work.run(0, "job.yaml", "");
+    assert!(outcomes(&work).iter().enumerate().all(|(i, row)| (row.1 - i as f64 / 8000.0).abs() < 1e-12));
+}

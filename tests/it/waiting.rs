@@ -1,0 +1,625 @@
+//! Scores that are made elsewhere and later: what a run asks for, how it goes on, and which answers it refuses.
+//!
+//! The platform that makes the scores is played by [`Platform`]: it reads the rows to score as any program would, scores them by a
+//! formula of its own and writes its file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::path::Path;
+
+use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::compute::{concat_batches, filter_record_batch, take_record_batch};
+use arrow::datatypes::{DataType, Float64Type, Int64Type};
+use cfaudit::table::io::read_frame;
+use cfaudit::table::{GROUPS, ISSUES};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+use crate::lists::{assert_valid, schema};
+use crate::work::{Ran, Work, assert_same, column, files, results};
+
+const JOB: &str = "jobs/production.yaml";
+const VARS: &str = "--set asof=2026-11-20 --set model_version=7.3";
+const SCORES: &str = "lake/cf-scores/asof=2026-11-20/flip.parquet";
+const DECISIONS: i64 = 400;
+const REGIONS: [&str; 3] = ["north", "south", "east"];
+
+/// A number in [0, 1) that looks random and is not.
+fn draw(i: i64, k: i32) -> f64 {
+    (i as f64 * f64::from(k).sqrt()).fract()
+}
+
+/// What the platform knows of a row.
+struct Applicant<'a> {
+    sex: &'a str,
+    region: &'a str,
+    income: f64,
+    utilisation: Option<f64>,
+    open_accounts: i64,
+    channel: &'a str,
+}
+
+/// A scoring platform with one version of its model.
+struct Platform {
+    /// What being male is worth.
+    bonus: f64,
+}
+
+/// The model that made the decisions.
+const LIVE: Platform = Platform { bonus: 0.04 };
+
+impl Platform {
+    fn score(&self, a: &Applicant<'_>) -> f64 {
+        let mut score = 0.1 + a.income / 100_000.0 - 0.2 * a.utilisation.unwrap_or(0.5) - 0.01 * a.open_accounts as f64;
+        score += if a.sex == "male" { self.bonus } else { 0.0 };
+        score += if a.region == "east" { -0.03 } else { 0.0 };
+        score += if a.channel == "branch" { 0.02 } else { 0.0 };
+        score.clamp(0.0, 1.0)
+    }
+
+    /// The scores of rows that hold the features.
+    fn scores(&self, rows: &RecordBatch) -> Vec<f64> {
+        let text = |name: &str, i: usize| {
+            let array = rows.column_by_name(name).unwrap().as_string::<i32>();
+            if array.is_null(i) { "" } else { array.value(i) }
+        };
+        let real = |name: &str, i: usize| {
+            let array = rows.column_by_name(name).unwrap().as_primitive::<Float64Type>();
+            (!array.is_null(i)).then(|| array.value(i))
+        };
+        let score = |i: usize| {
+            self.score(&Applicant {
+                sex: text("sex", i),
+                region: text("region", i),
+                income: real("income", i).unwrap(),
+                utilisation: real("utilisation", i),
+                open_accounts: rows.column_by_name("open_accounts").unwrap().as_primitive::<Int64Type>().value(i),
+                channel: text("channel", i),
+            })
+        };
+        (0..rows.num_rows()).map(score).collect()
+    }
+
+    /// Reads the rows to score and gives the lines of the file that answers them, last row first: the order is free.
+    fn answer(&self, to_score: &Path) -> RecordBatch {
+        let rows = read_folder(to_score);
+        let scores: ArrayRef = column(Float64Array::from(self.scores(&rows)));
+        let mut columns = vec![("row_id", rows.column_by_name("row_id").unwrap().clone())];
+        for key in ["sensitive", "to_group", "cf_index"] {
+            columns.extend(rows.column_by_name(key).map(|array| (key, array.clone())));
+        }
+        columns.push(("score", scores));
+        let lines = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap();
+        take_record_batch(&lines, &Int64Array::from_iter_values((0..lines.num_rows() as i64).rev())).unwrap()
+    }
+}
+
+fn read(path: &Path) -> RecordBatch {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
+    let schema = reader.schema().clone();
+    concat_batches(&schema, &reader.build().unwrap().map(Result::unwrap).collect::<Vec<_>>()).unwrap()
+}
+
+/// The parts of a folder of rows to score, in order.
+fn read_folder(folder: &Path) -> RecordBatch {
+    let parts: Vec<RecordBatch> = files(folder).keys().map(|name| read(&folder.join(name))).collect();
+    concat_batches(&parts[0].schema(), &parts).unwrap()
+}
+
+fn write(path: &Path, lines: &RecordBatch) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), lines.schema(), None).unwrap();
+    writer.write(lines).unwrap();
+    writer.close().unwrap();
+}
+
+/// The lines for which `keep` says so.
+fn only(lines: &RecordBatch, keep: impl Fn(usize) -> bool) -> RecordBatch {
+    filter_record_batch(lines, &(0..lines.num_rows()).map(|i| Some(keep(i))).collect()).unwrap()
+}
+
+fn text(lines: &RecordBatch, name: &str, i: usize) -> String {
+    lines.column_by_name(name).unwrap().as_string::<i32>().value(i).to_owned()
+}
+
+/// The applicants, some without a sex or with one that the job does not name, and the scores that decided.
+fn decisions() -> RecordBatch {
+    let rows = || 0..DECISIONS;
+    let sex = |i: i64| match i % 40 {
+        7 => None,
+        8 => Some("unknown"),
+        _ if draw(i, 2) < 0.5 => Some("female"),
+        _ => Some("male"),
+    };
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("application_id", column(rows().map(|i| Some(format!("A-{:05}", 7 * i % 100_000))).collect::<StringArray>())),
+        ("sex", column(rows().map(sex).collect::<StringArray>())),
+        ("region", column(rows().map(|i| Some(REGIONS[(draw(i, 3) * 3.0) as usize])).collect::<StringArray>())),
+        ("age", column(rows().map(|i| 18 + (draw(i, 5) * 60.0) as i64).collect::<Int64Array>())),
+        ("income", column(rows().map(|i| 20_000.0 + 80_000.0 * draw(i, 6)).collect::<Float64Array>())),
+        ("employment_years", column(rows().map(|i| (draw(i, 7) * 30.0).floor()).collect::<Float64Array>())),
+        ("utilisation", column(rows().map(|i| (i % 50 != 3).then(|| draw(i, 8))).collect::<Float64Array>())),
+        ("open_accounts", column(rows().map(|i| (draw(i, 10) * 9.0) as i64).collect::<Int64Array>())),
+        ("channel", column(rows().map(|i| Some(["web", "branch"][(draw(i, 11) * 2.0) as usize])).collect::<StringArray>())),
+        ("purpose", column(rows().map(|i| Some(["car", "home", "other"][(draw(i, 12) * 3.0) as usize])).collect::<StringArray>())),
+        ("cutoff", column(rows().map(|i| if i % 2 == 0 { 0.4 } else { 0.45 }).collect::<Float64Array>())),
+    ];
+    let plain = RecordBatch::try_from_iter_with_nullable(columns.iter().map(|(name, array)| (*name, array.clone(), true))).unwrap();
+    let score: ArrayRef = column(Float64Array::from(LIVE.scores(&plain)));
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().chain([("score", score)]).map(|(name, array)| (name, array, true)))
+        .unwrap()
+}
+
+/// A working folder with the shipped job and a day of decisions in two files.
+fn lake() -> Work {
+    let work = Work::with_jobs();
+    let all = decisions();
+    for (name, from, n) in [("part-0.parquet", 0, 150), ("part-1.parquet", 150, all.num_rows() - 150)] {
+        write(&work.path("lake/decisions/asof=2026-11-20").join(name), &all.slice(from, n));
+    }
+    work
+}
+
+/// The rows of the day by their id.
+fn by_id(rows: &RecordBatch) -> BTreeMap<String, usize> {
+    (0..rows.num_rows()).map(|i| (text(rows, "application_id", i), i)).collect()
+}
+
+#[test]
+fn a_day_of_decisions_from_request_to_verdict() {
+    let work = lake();
+    let first = work.run(4, JOB, &format!("{VARS} --summary-file line"));
+    first.says(&["verdict waiting", "out/to-score", SCORES, "exit status 4"]);
+    let mut summary = first.summary();
+    assert_eq!(fs::read_to_string(work.path("line")).unwrap(), first.stdout);
+    assert_eq!([&summary["verdict"], &summary["out"]], ["waiting", "out"]);
+    assert_eq!([&summary["exit"], &summary["rows"]], [4, DECISIONS]);
+    assert_valid(&schema("summary"), &summary, Path::new("the summary line"));
+    summary.as_object_mut().unwrap().shift_remove("out");
+    assert_eq!(work.json("out/summary.json"), summary);
+    assert_valid(&schema("manifest"), &work.json("out/manifest.json"), Path::new("manifest.json"));
+
+    let names: Vec<String> = files(&work.path("out")).into_keys().collect();
+    let expected = [
+        "job.resolved.yaml",
+        "logs/run.jsonl",
+        "manifest.json",
+        "report.html",
+        "run.json",
+        "summary.json",
+        "tables/filters.parquet",
+        "tables/issues.parquet",
+        "to-score/flip/part-00000.parquet",
+    ];
+    assert_eq!(names, expected);
+    let n_rows = read_folder(&work.path("out/to-score/flip")).num_rows();
+    let awaited = &work.json("out/manifest.json")["awaited"];
+    assert_eq!(awaited[0]["path"], SCORES);
+    assert_eq!([&awaited[0]["model"], &awaited[0]["counterfactual"], &awaited[0]["to_score"]], ["live", "flip", "to-score/flip"]);
+    assert_eq!(awaited[0]["rows"], n_rows);
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert!(page.contains("Waiting for scores") && page.contains("--set asof=2026-11-20 --set model_version=7.3"), "{page}");
+
+    // Asked again before the platform is done, the run does nothing new.
+    let before = work.results();
+    let again = work.run(4, JOB, VARS);
+    assert_eq!(again.summary(), first.summary());
+    assert_same(&before, &work.results(), "a second request");
+    assert_eq!(work.json("out/run.json")["stages_run"], 0);
+    work.cfaudit(0, "report out");
+    assert_same(&before, &work.results(), "the page rendered again");
+
+    write(&work.path(SCORES), &LIVE.answer(&work.path("out/to-score/flip")));
+    let done = work.run(0, JOB, VARS);
+    assert_eq!(done.summary()["exit"], 0);
+    assert!(!work.path("out/to-score").exists(), "the request is answered");
+    assert!(work.path("out/tables/metrics.parquet").exists());
+    let record = work.json("out/run.json");
+    for stage in record["stages"].as_array().unwrap() {
+        let early = ["prepare", "split", "generate"].contains(&stage["kind"].as_str().unwrap());
+        assert_eq!(stage["cached"], early, "{stage}");
+    }
+    let recheck = &work.json("out/manifest.json")["models"][0]["recheck"];
+    assert!(recheck["rows"].as_u64().unwrap() >= 2 && recheck["largest"] == 0.0, "{recheck}");
+    let (results_before, third) = (work.results(), work.run(0, JOB, VARS));
+    third.says(&["nothing to do"]);
+    assert_same(&results_before, &work.results(), "a third call");
+
+    // The gate is asked for real: 10 of 136 approved men would not be as women.
+    let gate = ["level=fail", "enough=20", "at_most=0.02"].map(|knob| format!("--set gates.any-group-loses.{knob}")).join(" ");
+    let failed = work.run(1, JOB, &format!("{VARS} {gate}"));
+    let worst = &failed.summary()["worst"];
+    assert_eq!([&worst["gate"], &worst["verdict"]], ["any-group-loses", "fail"]);
+
+    // Without a cache of the waiting run the rows are prepared without features, with the same results.
+    work.cfaudit(0, &format!("run {JOB} {VARS} --out fresh --cache fresh-cache"));
+    assert_same(&results_before, &results(&work.path("fresh")), "a run that never waited");
+}
+
+#[test]
+fn the_rows_to_score_are_the_rows_of_the_user() {
+    let work = lake();
+    work.run(4, JOB, VARS);
+    let (rows, source) = (read_folder(&work.path("out/to-score/flip")), decisions());
+    let schema = rows.schema();
+    let columns: Vec<(&str, &DataType)> = schema.fields().iter().map(|f| (f.name().as_str(), f.data_type())).collect();
+    let (word, int, real) = (&DataType::Utf8, &DataType::Int64, &DataType::Float64);
+    let expected = [
+        ("row_id", word),
+        ("sensitive", word),
+        ("from_group", word),
+        ("to_group", word),
+        ("cf_index", int),
+        ("sex", word),
+        ("region", word),
+        ("age", int),
+        ("income", real),
+        ("employment_years", real),
+        ("utilisation", real),
+        ("open_accounts", int),
+        ("channel", word),
+        ("purpose", word),
+    ];
+    assert_eq!(columns, expected);
+    let positions = by_id(&source);
+    let groups = BTreeMap::from([("sex", vec!["female", "male"]), ("region", REGIONS.to_vec())]);
+    let (mut keys, mut wanted, mut again) = (Vec::new(), BTreeSet::new(), BTreeMap::<String, usize>::new());
+    for (id, &i) in &positions {
+        for (attribute, groups) in &groups {
+            let array = source.column_by_name(attribute).unwrap().as_string::<i32>();
+            let own = if array.is_null(i) { "" } else { array.value(i) };
+            if groups.contains(&own) {
+                wanted.extend(groups.iter().filter(|g| **g != own).map(|to| (id.clone(), (*attribute).to_owned(), (*to).to_owned())));
+            }
+        }
+    }
+    for line in 0..rows.num_rows() {
+        let [id, attribute, from, to] = ["row_id", "sensitive", "from_group", "to_group"].map(|key| text(&rows, key, line));
+        let i = positions[&id];
+        assert_eq!(text(&source, &attribute, i), from);
+        assert_eq!(text(&rows, &attribute, line), to, "the attribute is set");
+        for name in expected[5..].iter().map(|c| c.0).filter(|name| *name != attribute) {
+            let (a, b) = (rows.column_by_name(name).unwrap().slice(line, 1), source.column_by_name(name).unwrap().slice(i, 1));
+            assert_eq!(&a, &b, "`{name}` of {id}");
+        }
+        if from == to {
+            *again.entry(attribute.clone()).or_default() += 1;
+        } else {
+            assert!(wanted.remove(&(id.clone(), attribute.clone(), to.clone())), "{id} {attribute} {to} is asked once");
+        }
+        let place = |groups: &[&str], group: &str| groups.iter().position(|g| *g == group).unwrap();
+        keys.push((i, usize::from(attribute == "region"), place(&groups[attribute.as_str()], &to)));
+    }
+    assert!(wanted.is_empty(), "not asked: {wanted:?}");
+    assert!(keys.is_sorted() && keys.windows(2).all(|k| k[0] != k[1]), "lines stand in the order of rows, attributes, groups");
+    // One row in a hundred of 380 and 400, drawn by a hash.
+    assert!(again.len() == 2 && again.values().all(|n| (1..=12).contains(n)), "{again:?}");
+    let more = format!("{VARS} --set models.live.scores.recheck.share=0.5");
+    work.run(4, JOB, &more);
+    let half = read_folder(&work.path("out/to-score/flip"));
+    let n = (0..half.num_rows()).filter(|&i| text(&half, "from_group", i) == text(&half, "to_group", i)).count();
+    assert!((320..=460).contains(&n), "{n} of 780");
+    let small = format!("{VARS} --set models.live.scores.recheck.share=1.0e-9");
+    work.run(4, JOB, &small);
+    let few = read_folder(&work.path("out/to-score/flip"));
+    let n = (0..few.num_rows()).filter(|&i| text(&few, "from_group", i) == text(&few, "to_group", i)).count();
+    assert_eq!(n, 2, "one row for each attribute, however small the share");
+}
+
+#[test]
+fn a_request_does_not_depend_on_threads_or_batches() {
+    let work = lake();
+    work.run(4, JOB, &format!("{VARS} --threads 2"));
+    let expected = work.results();
+    for (threads, batch_rows) in [(1, 1024), (8, 1024), (8, 65536)] {
+        let flags = format!("--threads {threads} --batch-rows {batch_rows}");
+        work.cfaudit(4, &format!("run {JOB} {VARS} --out other --cache other-cache {flags}"));
+        assert_same(&expected, &results(&work.path("other")), &flags);
+        fs::remove_dir_all(work.path("other-cache")).unwrap();
+    }
+}
+
+/// Rows that waited hold features, rows that never waited do not: a folder must not tell which of the two it was made from.
+#[test]
+fn features_that_nobody_reads_leave_no_trace() {
+    let work = lake();
+    let columns = fs::read_to_string(work.path("jobs/base/credit-columns.yaml")).unwrap();
+    let more = "  missing: {null_values: {purpose: [other]}}\n  derive: {years: {from: age, bins: [20, 50, 70]}}\n  features:\n";
+    work.write(
+        "jobs/base/credit-columns.yaml",
+        &columns.replace("  features:\n", more).replace("channel, purpose", "channel, purpose, years"),
+    );
+    work.run(4, JOB, VARS);
+    let codes = |work: &Work| {
+        let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
+        issues.records().map(|r| r.text("code").to_owned()).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+    };
+    let of_groups = ["missing-group", "undeclared-group"];
+    assert_eq!(codes(&work), ["missing-group", "missing-values", "null-value", "outside-bins", "undeclared-group"]);
+    assert!(read_folder(&work.path("out/to-score/flip")).column_by_name("years").is_some());
+    write(&work.path(SCORES), &LIVE.answer(&work.path("out/to-score/flip")));
+    work.run(0, JOB, VARS);
+    assert_eq!(codes(&work), of_groups);
+    work.cfaudit(0, &format!("run {JOB} {VARS} --out fresh --cache fresh-cache"));
+    assert_same(&work.results(), &results(&work.path("fresh")), "a run that never waited");
+}
+
+/// Runs the job on an answer that was changed; the words of the refusal.
+#[track_caller]
+fn refused(work: &Work, answer: &RecordBatch, code: &str, words: &[&str]) {
+    write(&work.path(SCORES), answer);
+    let before = work.results();
+    let ran = work.run(3, JOB, VARS);
+    ran.says(&[&format!("error[{code}]"), &format!("`{SCORES}`"), "hint: ", "--> jobs/production.yaml:30:7"]);
+    ran.says(words);
+    assert!(ran.stdout.is_empty());
+    assert_same(&before, &work.results(), "the folder of the request");
+}
+
+#[test]
+fn answers_that_do_not_fit_are_refused() {
+    let work = lake();
+    work.run(4, JOB, VARS);
+    let request = work.path("out/to-score/flip");
+    let good = LIVE.answer(&request);
+    let again = |i: usize| {
+        let rows = read_folder(&request);
+        let line = rows.num_rows() - 1 - i;
+        text(&rows, "from_group", line) == text(&rows, "to_group", line)
+    };
+    let last = text(&good, "row_id", 0);
+
+    let other = Platform { bonus: 0.08 };
+    let words = ["rows that were scored again differ", "the largest difference is 0.0", "come from different models or data"];
+    refused(&work, &other.answer(&request), "recheck-differs", &words);
+    let what = [format!("row_id `{last}`"), "lacks 1 of the ".to_owned()];
+    refused(&work, &only(&good, |i| i != 0), "incomplete-scores", &what.each_ref().map(String::as_str));
+    refused(&work, &only(&good, |i| !again(i)), "incomplete-scores", &["are asked for by `recheck`"]);
+    let twice = concat_batches(&good.schema(), [&good, &good.slice(5, 1)]).unwrap();
+    refused(&work, &twice, "duplicate-key", &["twice"]);
+    refused(&work, &renamed(&good, "score", "probability"), "missing-column", &["`score`", "`probability`"]);
+    refused(&work, &renamed(&good, "to_group", "target"), "missing-column", &["`to_group`"]);
+    refused(&work, &with_text(&good, "row_id", &|i| text(&good, "row_id", i).replace('A', "B")), "no-scores-found", &["`row_id`"]);
+    let strange = with_text(&good, "row_id", &|i| if i == 9 { "B-1".to_owned() } else { text(&good, "row_id", i) });
+    refused(
+        &work,
+        &strange,
+        "unknown-key",
+        &["row 9 (row_id `B-1`, sensitive `", "no such row\n", "the rows to score are then written afresh"],
+    );
+    let wrong = with_text(&good, "sensitive", &|i| if i == 9 { "gender".to_owned() } else { text(&good, "sensitive", i) });
+    refused(&work, &wrong, "bad-scores", &["`gender` is no sensitive attribute of the job", "row 9 (", "`sex`, `region`"]);
+    // A row in its own group that nobody asked for again.
+    let rows = read_folder(&request);
+    let asked: BTreeSet<(String, String)> = (0..rows.num_rows())
+        .filter(|&i| text(&rows, "from_group", i) == text(&rows, "to_group", i))
+        .map(|i| (text(&rows, "row_id", i), text(&rows, "sensitive", i)))
+        .collect();
+    let n = rows.num_rows();
+    let free = (0..n).find(|&i| !asked.contains(&(text(&rows, "row_id", i), text(&rows, "sensitive", i)))).unwrap();
+    let own = good.slice(n - 1 - free, 1);
+    let own = with_text(&own, "to_group", &|_| text(&rows, "from_group", free));
+    refused(
+        &work,
+        &concat_batches(&good.schema(), [&good, &own]).unwrap(),
+        "unknown-key",
+        &["of the row's own group", "not to be scored again"],
+    );
+
+    // What is right is taken in any order, with null for what cannot be scored.
+    let nulls: Float64Array = good
+        .column_by_name("score")
+        .unwrap()
+        .as_primitive::<Float64Type>()
+        .iter()
+        .enumerate()
+        .map(|(i, score)| score.filter(|_| again(i) || i % 10 != 0))
+        .collect();
+    let missing = nulls.null_count();
+    let mut columns = good.columns().to_vec();
+    columns[4] = column(nulls);
+    write(&work.path(SCORES), &RecordBatch::try_new(good.schema(), columns).unwrap());
+    work.run(0, JOB, VARS);
+    let groups = read_frame(&work.path("out/tables"), &GROUPS).unwrap();
+    let all = groups.records().filter(|r| r.text("group").is_empty());
+    let counted: i64 = all.map(|r| r.int("n_missing_counterfactual_score").unwrap()).sum();
+    assert_eq!(usize::try_from(counted).unwrap(), missing);
+}
+
+fn renamed(lines: &RecordBatch, from: &str, to: &str) -> RecordBatch {
+    let schema = lines.schema();
+    let names = schema.fields().iter().map(|f| if f.name() == from { to } else { f.name() });
+    RecordBatch::try_from_iter_with_nullable(names.zip(lines.columns()).map(|(name, array)| (name, array.clone(), true))).unwrap()
+}
+
+fn with_text(lines: &RecordBatch, name: &str, value: &dyn Fn(usize) -> String) -> RecordBatch {
+    let mut columns = lines.columns().to_vec();
+    columns[lines.schema().index_of(name).unwrap()] = column((0..lines.num_rows()).map(|i| Some(value(i))).collect::<StringArray>());
+    RecordBatch::try_new(lines.schema(), columns).unwrap()
+}
+
+/// Two models share the requests: one has a file of factual scores too, the other asks for rows again.
+const TWO: &str = r#"
+cfaudit: 1
+name: two
+data:
+  rows: {parquet: rows.parquet}
+  row_id: application_id
+  label: none
+  sensitive:
+    sex: {groups: [female, male], reference: male}
+    region: {groups: [north, south, east], reference: south}
+  features: {continuous: [age, income, utilisation, open_accounts], nominal: [channel]}
+  missing: {continuous: drop-row}
+counterfactuals: {flip: naive, only-sex: {naive: {}, sensitive: [sex]}}
+models:
+  first:
+    scores:
+      factual: {parquet: first.parquet, column: score}
+      counterfactual: {parquet: "first-{counterfactual}.parquet", column: score}
+  second:
+    scores:
+      factual: {column: score}
+      counterfactual: {parquet: "second-{counterfactual}.parquet", column: score}
+      recheck: {share: 0.05}
+metrics: {families: [ccm], bootstrap: {samples: 20}}
+"#;
+
+#[test]
+fn one_request_serves_all_models_and_only_what_is_missing_is_asked() {
+    let work = Work::new();
+    work.write("job.yaml", TWO);
+    write(&work.path("rows.parquet"), &decisions());
+    let first = work.run(4, "job.yaml", "--gates report");
+    // 8 rows without a value of `utilisation` are dropped, whoever reads the features.
+    let kept = DECISIONS - 8;
+    assert_eq!(first.summary()["rows"], kept);
+    let folders = |work: &Work| {
+        let names = files(&work.path("out/to-score")).into_keys();
+        names.map(|name| name.split('/').next().unwrap().to_owned()).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(folders(&work), ["factual", "flip", "only-sex"]);
+    let factual = read_folder(&work.path("out/to-score/factual"));
+    assert_eq!(factual.num_rows() as i64, kept);
+    let names: Vec<String> = factual.schema().fields().iter().map(|f| f.name().clone()).collect();
+    assert_eq!(names, ["row_id", "sex", "region", "age", "income", "utilisation", "open_accounts", "channel"]);
+    let sex = read_folder(&work.path("out/to-score/only-sex"));
+    assert!((0..sex.num_rows()).all(|i| text(&sex, "sensitive", i) == "sex"));
+    let paths: Vec<String> = work.json("out/manifest.json")["awaited"].as_array().unwrap().iter().map(|a| a["path"].to_string()).collect();
+    let expected = ["first.parquet", "first-flip.parquet", "first-only-sex.parquet", "second-flip.parquet", "second-only-sex.parquet"];
+    assert_eq!(paths, expected.map(|p| format!("\"{p}\"")));
+
+    let answer = |folder: &str| LIVE.answer(&work.path("out/to-score").join(folder));
+    let (as_is, flip, only_sex) = (answer("factual"), answer("flip"), answer("only-sex"));
+    write(&work.path("first.parquet"), &as_is);
+    write(&work.path("first-flip.parquet"), &flip);
+    write(&work.path("second-flip.parquet"), &flip);
+    // The folder of the last request is in the way of none.
+    let second = work.run(4, "job.yaml", "");
+    second.says(&["first-only-sex.parquet, second-only-sex.parquet"]);
+    assert_eq!(folders(&work), ["only-sex"]);
+    write(&work.path("first-only-sex.parquet"), &only_sex);
+    write(&work.path("second-only-sex.parquet"), &only_sex);
+    let done = work.run(0, "job.yaml", "");
+    assert_eq!(done.summary()["rows"], kept);
+    let record = work.json("out/run.json");
+    assert!(record["stages"].as_array().unwrap().iter().all(|s| s["kind"] != "generate" || s["cached"] == true), "{record}");
+    let models = work.json("out/manifest.json")["models"].clone();
+    assert!(models[0].get("recheck").is_none() && models[1]["recheck"]["rows"].as_u64().unwrap() > 10, "{models}");
+
+    // A factual file that lacks a row is refused like any other.
+    write(&work.path("first.parquet"), &as_is.slice(1, as_is.num_rows() - 1));
+    work.run(3, "job.yaml", "").says(&["error[incomplete-scores]", "lacks 1 of the 392 keys", "`first.parquet`"]);
+}
+
+#[test]
+fn a_file_of_two_models_is_awaited_once() {
+    let work = Work::new();
+    work.write("job.yaml", &TWO.replace("second-", "first-"));
+    write(&work.path("rows.parquet"), &decisions());
+    let plan = work.cfaudit(0, "plan job.yaml").stdout;
+    assert!(plan.contains("waits for the scores of models first, second, counterfactual set flip: first-flip.parquet"), "{plan}");
+    assert_eq!(plan.matches("first-flip.parquet").count(), 1, "{plan}");
+    let ran = work.run(4, "job.yaml", "");
+    assert_eq!(ran.stderr.matches("first-flip.parquet").count(), 1, "{}", ran.stderr);
+}
+
+#[test]
+fn what_stops_early_does_not_wait() {
+    let work = lake();
+    let ran = work.run(0, JOB, &format!("{VARS} --until split"));
+    assert_eq!(ran.summary()["verdict"], "unfinished");
+    // A stage that only a measuring run has is nothing to force yet; one that no run has is a mistake.
+    work.run(4, JOB, &format!("{VARS} --force measure"));
+    work.run(2, JOB, &format!("{VARS} --force nonsense")).says(&["`nonsense`"]);
+    let ran = work.cfaudit(0, &format!("check {JOB} {VARS} --cache cache"));
+    assert!(ran.stdout.contains("no problem in the job or its data") && ran.stdout.contains(SCORES), "{}", ran.stdout);
+    work.cfaudit(2, &format!("run {JOB} --set asof=2026-11-20")).says(&["error[required-variable]", "`model_version`"]);
+}
+
+#[test]
+fn a_plan_does_no_work() {
+    let work = lake();
+    let before = files(&work.path(""));
+    let plan = |status: i32, args: &str| work.cfaudit(status, &format!("plan {JOB} {VARS} --cache cache {args}"));
+    let fresh = plan(1, "--exit-code").stdout;
+    assert!(fresh.contains("score/to-score") && fresh.contains("never run") && fresh.contains(SCORES), "{fresh}");
+    assert_same(&before, &files(&work.path("")), "a plan");
+    work.run(4, JOB, VARS);
+    let waits = plan(0, "--exit-code").stdout;
+    assert!(waits.contains("all 6 stages are cached") && waits.contains("waits for the scores of model live"), "{waits}");
+
+    write(&work.path(SCORES), &LIVE.answer(&work.path("out/to-score/flip")));
+    let before = files(&work.path(""));
+    let json: serde_json::Value = serde_json::from_str(&plan(1, "--json --exit-code").stdout).unwrap();
+    assert_eq!([&json["awaited"], &json["to_download"]], [&serde_json::json!([]), &serde_json::Value::Null]);
+    let stages = json["stages"].as_array().unwrap();
+    let of = |id: &str| stages.iter().find(|s| s["id"] == id).unwrap();
+    assert_eq!([&of("prepare")["cached"], &of("generate/flip/sex")["cached"]], [true, true]);
+    assert_eq!(of("prepare")["rows"], 2 * DECISIONS);
+    assert_eq!([&of("score/live")["cached"], &of("score/live")["reason"]], [&false.into(), &serde_json::json!("never run")]);
+    assert_eq!(json["to_run"], stages.iter().filter(|s| s["cached"] == false).count());
+    assert_same(&before, &files(&work.path("")), "a plan");
+    let ran = work.run(0, JOB, VARS);
+    assert_eq!(json["run"], ran.summary()["run"]);
+    assert_eq!(work.json("out/run.json")["stages_run"], json["to_run"]);
+    assert!(plan(0, "--exit-code").stdout.contains("are cached"));
+    let stale = plan(1, "--exit-code --set gates.any-group-loses.at_most=0.2").stdout;
+    assert!(stale.contains("2 of ") && stale.contains("`gates` changed from"), "{stale}");
+    assert!(work.cfaudit(0, &format!("plan {JOB} {VARS} --cache off")).stdout.contains("never run"));
+
+    let adult = work.cfaudit(1, "plan jobs/adult.yaml --cache cache --data-dir nowhere --exit-code").stdout;
+    assert!(adult.contains("the data set adult is not in the data folder"), "{adult}");
+    assert!(!work.path("nowhere").exists());
+    fs::remove_dir_all(work.path("lake")).unwrap();
+    plan(3, "").says(&["error[missing-file]"]);
+}
+
+#[test]
+fn the_data_of_a_job_are_told() {
+    let work = lake();
+    let json: serde_json::Value =
+        serde_json::from_str(&work.cfaudit(0, &format!("data {JOB} {VARS} --cache cache --json")).stdout).unwrap();
+    let rows = DECISIONS;
+    assert_eq!(json["rows"], serde_json::json!({"source": rows, "kept": rows, "trained": 0, "audited": rows}));
+    assert_eq!([&json["label"], &json["stand_in"]], [&serde_json::Value::Null; 2]);
+    let source = decisions();
+    let count = |name: &str, value: &str| {
+        let array = source.column_by_name(name).unwrap().as_string::<i32>();
+        array.iter().flatten().filter(|v| *v == value).count()
+    };
+    let columns = json["columns"].as_array().unwrap();
+    let of = |name: &str| columns.iter().find(|c| c["name"] == name).unwrap();
+    let names: Vec<&str> = columns.iter().map(|c| c["name"].as_str().unwrap()).collect();
+    let (first, last) = (["application_id", "sex", "region", "age"], ["purpose", "cutoff", "score"]);
+    assert_eq!((&names[..4], &names[names.len() - 3..]), (&first[..], &last[..]));
+    assert_eq!([&of("sex")["kind"], &of("sex")["type"], &of("age")["type"]], ["sensitive", "text", "integers"]);
+    assert_eq!([&of("sex")["missing"], &of("sex")["n_levels"], &of("utilisation")["missing"]], [10, 3, 8]);
+    assert_eq!(of("channel")["levels"][0]["n"], count("channel", "web").max(count("channel", "branch")));
+    let ages = source.column_by_name("age").unwrap().as_primitive::<Int64Type>();
+    let (min, max) = (ages.iter().flatten().min().unwrap(), ages.iter().flatten().max().unwrap());
+    assert_eq!([&of("age")["min"], &of("age")["max"]], [min as f64, max as f64]);
+    let sex = &json["attributes"][0];
+    assert_eq!([&sex["name"], &sex["reference"]], ["sex", "male"]);
+    assert_eq!(sex["groups"][0]["rows"], count("sex", "female"));
+    assert_eq!([&sex["groups"][2]["group"], &sex["groups"][2]["rows"]], [&serde_json::Value::Null, &20.into()]);
+    assert_eq!(json["awaited"][0]["path"], SCORES);
+
+    let text = work.cfaudit(0, "data jobs/demo.yaml --cache cache --set data.rows.synthetic.rows=3000").stdout;
+    for said in
+        ["demo: 3,000 rows in the source, 3,000 kept; 1,800 train, 1,200 are audited", "label repaid: positive 1 (", "Male (reference)"]
+    {
+        assert!(text.contains(said), "`{said}` is not in\n{text}");
+    }
+    let ran = Ran::of(work.command("data jobs/demo.yaml --cache cache --set data.rows.synthetic.rows=3000").arg("--json"), 0);
+    let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let (label, groups) = (&json["label"], json["attributes"][0]["groups"].as_array().unwrap());
+    let sum = |key: &str| groups.iter().map(|g| g[key].as_u64().unwrap()).sum::<u64>();
+    assert_eq!([sum("rows"), sum("trained"), sum("audited")], [3000, 1800, 1200]);
+    assert_eq!(sum("positive") + sum("negative") + sum("unlabelled"), 1200);
+    assert_eq!(label["n_positive"].as_u64().unwrap() + label["n_negative"].as_u64().unwrap(), 3000);
+    // Looking leaves what a run needs.
+    work.cfaudit(0, "run jobs/demo.yaml --out demo --cache cache --set data.rows.synthetic.rows=3000");
+    let record = work.json("demo/run.json");
+    assert!(record["stages"].as_array().unwrap().iter().all(|s| s["cached"] == (s["kind"] == "prepare" || s["kind"] == "split")));
+}
