@@ -1,36 +1,76 @@
-//! What a strategy is: fitted on training rows, it gives every row its counterfactuals in another group.
+//! What a strategy is: fitted on reference rows, it gives every row its counterfactuals in another group.
 //!
-//! Words: a row's *own group* a, the *target group* b; a *counterfactual* is identified by (row, attribute, b, `cf_index`). Fitting and
-//! using are two types, [`Strategy`] and [`Generator`], so that nobody can generate from an unfitted strategy, and so that rows of
-//! production can be generated from a training reference. Every decision for a row depends on that row and the fitted state only, so
-//! rows can be processed in any order and in parallel. Models, scores and metrics are unknown here.
+//! Words: a row's *own group* a, the *target group* b; a *counterfactual* is identified by (row, attribute, b, `cf_index`). The
+//! *reference* R is the rows whose distributions a strategy learns, the *samples* S are the rows that get counterfactuals; they may be
+//! the same. A *class* y is what strata are formed by beside the group: the label of a row, or what a model predicts of it, or nothing.
+//! A *variable* is what a strategy may change: a feature other than the sensitive attribute, or a group of one-hot columns.
+//!
+//! Fitting and using are two types: [`learnt::learn`] gives what was learnt, a [`Generator`] is made of it, so that nobody can generate
+//! from an unfitted strategy, and so that rows of production can be generated from a training reference. Every decision for a row
+//! depends on that row and the fitted state only, so rows can be processed in any order and in parallel; but for transport, whose plans
+//! rest on all rows together. Models, scores and metrics are unknown here.
+//!
+//! [`naive`] changes the attribute alone. Greedy and plausible also give variables the place in the distribution of the target group that
+//! they have in its own: numbers by [`map`], levels by [`flip`], both from the counts of [`conditional`]; plausible those that the job
+//! allows, greedy those that are related to the pair of groups ([`greedy`]). [`transport`] gives the rows of a group the values of real
+//! rows of another. [`filter`] and [`check`] say which counterfactuals are valid; [`quality`] measures them.
 //!
 //! A strategy sets the column of the attribute and moves features of the source. What is derived from these, or what the attribute is
 //! derived from, is nobody's to move: `write_back` lets it follow, whatever the strategy.
 
+pub mod check;
+pub mod conditional;
+pub mod decorrelate;
+pub mod filter;
+pub mod fit;
+pub mod flip;
+pub mod forms;
+pub mod generate;
+pub mod greedy;
+pub mod joint;
+pub mod knobs;
+pub mod learnt;
+pub mod map;
+mod moments;
 pub mod naive;
+pub mod quality;
+pub mod space;
+pub mod transport;
+pub mod variable;
 pub mod write_back;
 
-use crate::data::training::TrainingRows;
-use crate::data::{Attribute, Rows};
-use crate::error::Result;
-
-/// A way to make counterfactuals.
-pub trait Strategy {
-    /// Learns from the reference rows what the strategy needs to know.
-    ///
-    /// # Errors
-    /// The reference rows cannot be read, or do not hold what the strategy needs.
-    fn fit(&self, reference: &TrainingRows<'_>) -> Result<Box<dyn Generator>>;
-
-    /// Whether [`Strategy::fit`] looks at the reference at all.
-    fn needs_reference(&self) -> bool;
-}
+use crate::data::{Attribute, Column, MISSING_GROUP, Rows};
 
 /// A fitted strategy.
 pub trait Generator: Send + Sync {
-    /// The counterfactuals of these rows in group `to` of the attribute: for each row any number, rows in order, `cf_index` ascending.
-    fn generate(&self, rows: &Rows, attribute: &Attribute, to: usize) -> Generated;
+    /// The counterfactuals of these rows in group `to` of the attribute: for each row of another declared group any number, rows in
+    /// order, `cf_index` ascending. Rows of `to` itself, of no group, or without a class where the strategy needs one, have none.
+    fn generate(&self, samples: &Samples<'_>, attribute: &Attribute, to: usize) -> Generated;
+}
+
+/// A batch of rows with what strata are formed by; all of the same length.
+#[derive(Debug, Clone, Copy)]
+pub struct Samples<'a> {
+    /// The keys of the rows; empty where the strategy asks for none.
+    pub keys: &'a [u64],
+    /// The features.
+    pub rows: &'a Rows,
+    /// The group of each row in the attribute that is changed; [`MISSING_GROUP`] = none, or left out.
+    pub groups: &'a [u16],
+    /// The class of each row; `None` = missing.
+    pub classes: &'a [Option<u32>],
+}
+
+impl Samples<'_> {
+    /// Group and class of a row.
+    fn key(&self, i: usize) -> conditional::Key {
+        (self.groups.get(i).copied().filter(|&group| group != MISSING_GROUP), self.classes.get(i).copied().flatten())
+    }
+
+    /// The group of a row that has counterfactuals in group `to`.
+    fn own_group(&self, i: usize, to: usize) -> Option<usize> {
+        self.key(i).0.map(usize::from).filter(|&own| own != to)
+    }
 }
 
 /// Counterfactuals of a batch of rows in one group.
@@ -42,4 +82,73 @@ pub struct Generated {
     pub cf_index: Vec<u16>,
     /// The rows of the other world.
     pub rows: Rows,
+    /// What happened to each on the way.
+    pub counters: Vec<Counters>,
+    /// Where the strategy filters by distance: for each its distance to the centroid of its target section, in units of the section's
+    /// own root mean square distance; `None` = the section is too small for a verdict.
+    pub plausibility: Option<Vec<Option<f64>>>,
+    /// Whether each passed all filters and checks. Metrics and augmentation use these only.
+    pub valid: Vec<bool>,
+    /// Sums over the batch.
+    pub account: Account,
 }
+
+/// What happened to the variables of one counterfactual.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Variables whose value differs from that of the row: numbers by more than 1e-9 max(1, |v|), others at all.
+    pub n_changed: u32,
+    /// Levels changed because the target group does not have them.
+    pub n_impossible: u32,
+    /// Numbers and ordered levels outside those of their own stratum, treated as its nearest end.
+    pub n_clamped: u32,
+    /// Variables for which the class had to be given up, because a stratum was too small.
+    pub n_fallback: u32,
+    /// Variables that kept their value, because even the whole groups were too small.
+    pub n_kept: u32,
+}
+
+/// Counts of a run, mergeable.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Rows without a counterfactual because their class is missing.
+    pub no_class: u64,
+    /// For each variable how many counterfactuals were clamped, fell back and kept its value.
+    pub variables: Vec<[u64; 3]>,
+}
+
+impl Account {
+    /// Adds the counts of another batch.
+    pub fn merge(&mut self, other: &Account) {
+        self.no_class += other.no_class;
+        self.variables.resize(self.variables.len().max(other.variables.len()), [0; 3]);
+        let pairs = self.variables.iter_mut().flatten().zip(other.variables.iter().flatten());
+        pairs.for_each(|(a, b)| *a += b);
+    }
+}
+
+impl Generated {
+    /// Rows of the other world about which nothing else is known yet: one counterfactual per parent.
+    fn unchanged(rows: Rows, parent: Vec<usize>) -> Self {
+        let n = parent.len();
+        Generated {
+            parent,
+            cf_index: vec![0; n],
+            rows,
+            counters: vec![Counters::default(); n],
+            plausibility: None,
+            valid: vec![true; n],
+            account: Account::default(),
+        }
+    }
+}
+
+/// Sets the column of the attribute to what stands for group `to`; rows that carry no columns stay so.
+fn set_group(rows: &mut Rows, attribute: &Attribute, to: usize) {
+    if let Some(column) = rows.columns.get_mut(attribute.feature) {
+        *column = Column::Code(vec![attribute.level_of_group[to]; rows.n]);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,8 @@
 //!   label; a row without a label takes the most frequent value of the group over all labels, and so does one whose label has no
 //!   reference row in the group; where no reference row at all belongs to the group nothing can be written, and there is no
 //!   counterfactual ([`WriteBack::reaches`]);
-//! * a binned number stays as the strategy left it: it is a feature like any other;
+//! * a binned number stays as the strategy left it: it is a feature like any other. Where that is not in the bin of the group, because a
+//!   thin stratum or a check kept it away, the row contradicts itself ([`WriteBack::contradicts`]);
 //! * every other derived feature is computed again in the rows where a column that it is made of changed. It is never moved on its own,
 //!   so it cannot contradict its parents.
 //!
@@ -173,6 +174,27 @@ pub struct Change {
     pub to: usize,
 }
 
+/// The features that are set with the attribute at a position: its own, and those that it is mapped or crossed from.
+pub fn set_with(layout: &Layout, attribute: usize) -> Vec<usize> {
+    let mut set = vec![layout.attributes[attribute].feature];
+    let mut next = 0;
+    while next < set.len() {
+        if let Some(derived) = layout.derivation(set[next]).filter(|derived| !matches!(derived.rule, Rule::Bins(_))) {
+            let new: Vec<usize> = derived.parents.iter().flatten().copied().filter(|parent| !set.contains(parent)).collect();
+            set.extend(new);
+        }
+        next += 1;
+    }
+    set
+}
+
+/// The numbers that the attribute at a position is binned from, itself or in parts.
+pub fn binned_below(layout: &Layout, attribute: usize) -> Vec<usize> {
+    let set = set_with(layout, attribute);
+    let bins = layout.derived.iter().filter(|derived| set.contains(&derived.feature) && matches!(derived.rule, Rule::Bins(_)));
+    bins.flat_map(|derived| derived.parents.iter().flatten().copied()).collect()
+}
+
 /// A feature that is set to a level or number, and what it is derived from, which follows.
 #[derive(Debug, Clone, PartialEq)]
 struct Set {
@@ -202,6 +224,8 @@ pub struct WriteBack {
     /// For each group and class what is set; none where nothing stands for the group, or for a part of it.
     sets: Vec<[Option<Set>; CLASSES]>,
     again: Vec<Again>,
+    /// Where a number decides on the group: positions in `again` of what the attribute is made of.
+    told: Vec<usize>,
 }
 
 impl WriteBack {
@@ -210,7 +234,28 @@ impl WriteBack {
         let of = &layout.attributes[attribute];
         let sets = |&level: &u32| std::array::from_fn(|class| set_below(layout, counts, of.feature, level, class));
         let sets = of.level_of_group.iter().map(sets).collect();
-        WriteBack { sets, again: layout.derived.iter().map(|derived| Again::new(layout, derived)).collect() }
+        let own = set_with(layout, attribute);
+        let is_bins = |derived: &DerivedFeature| matches!(derived.rule, Rule::Bins(_));
+        // A number that no model reads stays where it is, and says nothing.
+        let seen = |derived: &DerivedFeature| {
+            derived.parents.iter().all(|parent| parent.is_some_and(|parent| layout.is_input(parent) || !is_bins(derived)))
+        };
+        let mine = || layout.derived.iter().enumerate().filter(|(_, derived)| own.contains(&derived.feature) && seen(derived));
+        let told = if mine().any(|(_, derived)| is_bins(derived)) { mine().map(|(k, _)| k).collect() } else { Vec::new() };
+        WriteBack { sets, again: layout.derived.iter().map(|derived| Again::new(layout, derived)).collect(), told }
+    }
+
+    /// For rows whose attribute stays: derived features alone are computed again.
+    pub fn of_derived(layout: &Layout) -> Self {
+        let n_groups = layout.attributes.iter().map(|attribute| attribute.groups.len()).max().unwrap_or(0);
+        let sets = vec![[None, None, None]; n_groups];
+        WriteBack { sets, again: layout.derived.iter().map(|derived| Again::new(layout, derived)).collect(), told: Vec::new() }
+    }
+
+    /// Whether a generated row, after [`WriteBack::apply`], is set to a group that its own numbers deny.
+    pub fn contradicts(&self, made: &Rows, row: usize) -> bool {
+        let held = |feature: usize| made.codes(feature).get(row).copied();
+        self.told.iter().map(|&k| &self.again[k]).any(|again| held(again.feature) != Some(again.code(made, row, &mut HashMap::new())))
     }
 
     /// Whether nothing follows: no attribute and no feature is derived.

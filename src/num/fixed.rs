@@ -27,8 +27,12 @@ impl<'de> Deserialize<'de> for Fixed {
 /// Units in one: 2^52.
 const UNITS: f64 = (1_u64 << 52) as f64;
 
+/// Sizes below this fit 64 bits.
+const NARROW: f64 = (1_u64 << 63) as f64;
+
 /// The nearest whole number, ties to even. The method of the standard library is a call into the C library where the processor is not
 /// known to round by itself, and this is the innermost step of counting.
+#[inline]
 fn nearest(x: f64) -> f64 {
     // From 2^52 on every number is whole; below, adding 2^52 leaves no room for a fraction.
     if x.abs() < UNITS {
@@ -56,9 +60,24 @@ impl Fixed {
         self.0 += i128::from(nearest(term * UNITS) as i64) * i128::from(times);
     }
 
+    /// A finite term of any size, for [`Fixed::add_term`]; one beyond 2^74 counts as 2^74.
+    #[inline]
+    pub fn of(term: f64) -> Fixed {
+        let units = nearest(term * UNITS);
+        // The wide conversion is a call, and hardly any term needs it.
+        Fixed(if units.abs() < NARROW { i128::from(units as i64) } else { units as i128 })
+    }
+
+    /// Adds a term that was rounded already.
+    #[inline]
+    pub fn add_term(&mut self, term: Fixed) {
+        self.0 = self.0.saturating_add(term.0);
+    }
+
     /// Adds a finite term of any size; one beyond 2^74 counts as 2^74. Slower than [`Fixed::add`].
+    #[inline]
     pub fn add_wide(&mut self, term: f64) {
-        self.0 = self.0.saturating_add(nearest(term * UNITS) as i128);
+        self.add_term(Fixed::of(term));
     }
 
     /// Adds another sum.
@@ -113,6 +132,17 @@ mod tests {
         for half in [0.5, 1.5, 2.5, UNITS / 2.0 + 0.5, UNITS / 2.0 + 1.5, UNITS - 0.5, UNITS, UNITS + 1.0, 1e300] {
             assert_eq!((nearest(half), nearest(-half)), (half.round_ties_even(), (-half).round_ties_even()));
         }
+    }
+
+    #[test]
+    fn wide_terms_are_terms() {
+        let mut stream = Stream::new(5, "wide");
+        for shift in 0..74 {
+            let term = (stream.u01() - 0.5) * (1_u128 << shift) as f64;
+            assert_eq!(Fixed::of(term).units(), nearest(term * UNITS) as i128, "{term}");
+        }
+        assert_eq!([Fixed::of(2048.0), Fixed::of(-2048.0)].map(Fixed::units), [1 << 63, -(1 << 63)]);
+        assert_eq!([Fixed::of(1e300), Fixed::of(-1e300)].map(Fixed::units), [i128::MAX, i128::MIN]);
     }
 
     #[test]

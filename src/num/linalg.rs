@@ -1,4 +1,4 @@
-//! Cholesky factorisation and solution of small dense symmetric systems.
+//! Cholesky factorisation and solution of small dense symmetric systems. Eigenvectors stand in [`crate::num::eigen`].
 
 /// A symmetric matrix of size `n`, its lower triangle by rows: entry (i, j) with j <= i stands at `i * (i + 1) / 2 + j`.
 #[derive(Debug, Clone, PartialEq)]

@@ -113,6 +113,23 @@ fn a_mapped_attribute_sets_the_most_frequent_raw_value_of_group_and_label() {
     assert_eq!((made.codes(0), made.codes(5)), (rows().codes(0), rows().codes(5)));
 }
 
+/// A row in a band of ages must have an age of the band; ages that no model reads are not asked.
+#[test]
+fn numbers_that_deny_their_group_are_found() {
+    let mut layout = layout();
+    layout.attributes.push(attribute("band", &["[17, 30]", "(30, 45]"], 5, &[0, 1]));
+    let denied = |layout: &Layout, attribute: usize, to: usize| {
+        let back = fitted(layout, attribute, &[0, 1, 2, 3, 4, 5, 6, 7]);
+        let made = applied(&back, layout, attribute, to);
+        (0..made.n).filter(|&row| back.contradicts(&made, row)).collect::<Vec<_>>()
+    };
+    assert_eq!(denied(&layout, 4, 1), [0, 1, 4, 5, 6, 7]);
+    assert_eq!(denied(&layout, 4, 0), [2, 3, 4, 5]);
+    assert_eq!(denied(&layout, 1, 0), [0; 0]);
+    layout.hidden = vec![1, 2, 4, 6];
+    assert_eq!(denied(&layout, 4, 1), [0; 0]);
+}
+
 #[test]
 fn a_group_without_reference_rows_is_out_of_reach() {
     let layout = layout();

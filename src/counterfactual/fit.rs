@@ -1,0 +1,216 @@
+//! Fits greedy and plausible: variables, counts of the reference, decorrelated first where asked, and the centroids of the filter.
+//!
+//! Source: the plausible strategy of "Towards Counterfactual Group Fairness": what may change is domain knowledge, stated by name. Each
+//! allowed number takes the value of the target group and class with the same place in its distribution ([`crate::counterfactual::map`]);
+//! levels change where they are impossible there or rarer by the threshold ([`crate::counterfactual::flip`]); what lies too far from the
+//! real rows of the target can be marked invalid ([`crate::counterfactual::filter`]). Greedy is in [`crate::counterfactual::greedy`].
+//!
+//! Passes over the reference: one for the counts, one more per entry of `decorrelate`, two more with a filter.
+
+use crate::counterfactual::Samples;
+use crate::counterfactual::check::{Bounds, Checks, Way};
+use crate::counterfactual::conditional::{Condition, Counts};
+use crate::counterfactual::decorrelate::{Reference, Twins};
+use crate::counterfactual::filter::{Filter, FilterSettings};
+use crate::counterfactual::flip::{FlipSettings, Number};
+use crate::counterfactual::forms::Move;
+use crate::counterfactual::generate::{Eligible, Fitted, Mover, Rules};
+use crate::counterfactual::greedy::Relation;
+use crate::counterfactual::knobs::Decorrelate;
+use crate::counterfactual::variable::{Extras, Variable, variables};
+use crate::counterfactual::write_back::{binned_below, set_with};
+use crate::data::derive::Rule;
+use crate::data::reference::ReferenceRows;
+use crate::data::{Attribute, Layout};
+use crate::error::{Error, Fault, Result};
+use crate::num::ecdf::Cdf;
+use crate::param::ColumnName;
+
+/// Which variables may change.
+#[derive(Debug, Clone, PartialEq)]
+pub enum May {
+    /// Those that are named.
+    Move(Move),
+    /// All but some, where they are related to the pair of groups.
+    Relate {
+        /// Those that stay.
+        keep_fixed: Vec<ColumnName>,
+        /// When a variable is related.
+        relation: Relation,
+    },
+}
+
+/// What the knobs of greedy or plausible come to; variables by name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// What strata are formed by beside the group.
+    pub condition: Condition,
+    /// The rule for ties of numbers.
+    pub cdf: Cdf,
+    /// Which variables may change.
+    pub may: May,
+    /// The rules of flips.
+    pub flips: FlipSettings,
+    /// The filter by distance.
+    pub filter: Option<FilterSettings>,
+    /// Counterparts of levels by feature.
+    pub counterparts: Vec<(String, Vec<(String, String)>)>,
+    /// What joins the reference first.
+    pub decorrelate: Vec<Decorrelate>,
+    /// Permitted ranges.
+    pub range: Vec<(ColumnName, Bounds)>,
+    /// Permitted directions.
+    pub direction: Vec<(ColumnName, Way)>,
+}
+
+impl Plan {
+    /// At most how many counterfactuals a row has in one group.
+    pub fn most(&self) -> usize {
+        if self.flips.cfs == Number::Single { 1 } else { self.flips.max_cfs }
+    }
+
+    /// Learns from the reference how to change the attribute at this position. The counterparts of `extras` come from the plan.
+    ///
+    /// # Errors
+    /// The reference cannot be read or has no rows; the data do not suit the filter.
+    pub fn fit(&self, layout: &Layout, extras: &Extras, reference: &ReferenceRows<'_>, position: usize) -> Result<Fitted> {
+        let mut reference = Reference { rows: reference, twins: Vec::new() };
+        // Twins stay in the group of the attribute that is changed, so what tells it stays too.
+        let mut kept = set_with(layout, position);
+        kept.extend(binned_below(layout, position));
+        for entry in &self.decorrelate {
+            let Some(position) = layout.attributes.iter().position(|a| a.name == entry.sensitive.as_str()) else {
+                return Err(Fault::new("missing-column", format!("`{}` is no sensitive attribute of the rows", entry.sensitive))
+                    .hint("name one of `data.sensitive` in `decorrelate`")
+                    .into());
+            };
+            let flips = FlipSettings { cfs: Number::Single, ..self.flips };
+            let alone = Plan {
+                condition: Condition::Class,
+                may: May::Move(entry.moves.clone()),
+                flips,
+                filter: None,
+                decorrelate: Vec::new(),
+                range: Vec::new(),
+                direction: Vec::new(),
+                ..self.clone()
+            };
+            let fitted = alone.fit_on(layout, extras, &reference, position, &kept)?;
+            reference.twins.push(Twins { position, attribute: layout.attributes[position].clone(), mover: Mover::new(fitted) });
+        }
+        self.fit_on(layout, extras, &reference, position, &[])
+    }
+
+    /// The variables of these rows when the attribute at this position is changed: features of the source that models read and that are
+    /// not set with the attribute.
+    pub fn variables(&self, layout: &Layout, extras: &Extras, position: usize) -> Vec<Variable> {
+        let mut extras = Extras { counterparts: self.counterparts.clone(), ..extras.clone() };
+        extras.left_out.extend(set_with(layout, position));
+        extras.left_out.extend(layout.hidden.iter().chain(layout.derived.iter().map(|derived| &derived.feature)));
+        variables(&layout.features, &layout.attributes[position], &extras)
+    }
+
+    /// `kept` are features that do not move.
+    fn fit_on(&self, layout: &Layout, extras: &Extras, reference: &Reference<'_>, position: usize, kept: &[usize]) -> Result<Fitted> {
+        let attribute = &layout.attributes[position];
+        let variables = self.variables(layout, extras, position);
+        let mut counts = Counts::default();
+        reference.fold(
+            |group| {
+                Counts::of(
+                    &variables,
+                    &Samples { keys: &group.keys, rows: &group.rows, groups: &group.groups[position], classes: &group.classes },
+                )
+            },
+            |part| counts.merge(part),
+        )?;
+        if counts.0.is_empty() {
+            return Err(no_rows());
+        }
+        let filter = match &self.filter {
+            Some(settings) => {
+                let min_section = self.flips.min_stratum.max(2);
+                Some(Filter::fit(*settings, &variables, &counts, self.condition, min_section, reference, position)?)
+            }
+            None => None,
+        };
+        let rules = Rules {
+            condition: self.condition,
+            cdf: self.cdf,
+            eligible: self.eligible(&variables).without(|v| variables[v].columns.iter().any(|column| kept.contains(column))),
+            flips: self.flips,
+            checks: self.checks(&variables),
+        };
+        Ok(Fitted::new(variables, attribute.groups.len(), rules, counts, filter))
+    }
+
+    pub(super) fn eligible(&self, variables: &[Variable]) -> Eligible {
+        let named = |chosen: &dyn Fn(&str) -> bool| variables.iter().map(|v| chosen(&v.name)).collect();
+        match &self.may {
+            May::Move(moves) => Eligible::Named(named(&|name| moves.has(name))),
+            May::Relate { keep_fixed, relation } => {
+                Eligible::Related(named(&|name| keep_fixed.iter().all(|fixed| fixed.as_str() != name)), *relation)
+            }
+        }
+    }
+
+    pub(super) fn checks(&self, variables: &[Variable]) -> Checks {
+        let numeric = |name: &ColumnName| variables.iter().position(|v| v.name == name.as_str() && v.levels().is_none());
+        Checks {
+            ranges: self.range.iter().filter_map(|(name, bounds)| Some((numeric(name)?, *bounds))).collect(),
+            directions: self.direction.iter().filter_map(|(name, way)| Some((numeric(name)?, *way))).collect(),
+        }
+    }
+}
+
+/// There is nothing to learn from.
+pub(super) fn no_rows() -> Error {
+    Fault::new("no-reference-rows", "there are no rows to learn the distributions of the groups from")
+        .hint("check `data.split` and `data.keep`: a strategy learns from the rows that train")
+        .into()
+}
+
+/// What a reference must have: rows of every group, values of every variable that moves for sure, the levels that are named.
+///
+/// # Errors
+/// Says what it lacks.
+pub fn suits(attribute: &Attribute, layout: &Layout, variables: &[Variable], moving: &[bool], counts: &Counts, plan: &Plan) -> Result<()> {
+    for (group, name) in (0_u16..).zip(&attribute.groups) {
+        if counts.0.iter().all(|(key, stratum)| key.0 != Some(group) || stratum.rows == 0) {
+            let what = format!("there are no rows of the group `{name}` of `{}` to learn its distributions from", attribute.name);
+            let is_binned = layout.derivation(attribute.feature).is_some_and(|derived| matches!(derived.rule, Rule::Bins(_)));
+            let hint = match is_binned {
+                true => "choose other `bins`, so that there are rows in each",
+                false => "take the group out of `groups`, or put it together with another by `derive`",
+            };
+            return Err(Fault::new("no-reference-rows", what).in_column(&attribute.name).hint(hint).into());
+        }
+    }
+    let (mut numbers, mut levels) = (0, 0);
+    for (variable, moves) in variables.iter().zip(moving) {
+        let there = match variable.levels() {
+            Some(_) => {
+                levels += 1;
+                counts.0.values().any(|stratum| stratum.levels[levels - 1].iter().any(|&n| n > 0))
+            }
+            None => {
+                numbers += 1;
+                counts.0.values().any(|stratum| stratum.values[numbers - 1].n() > 0)
+            }
+        };
+        if *moves && !there {
+            let what = format!("`{}` is to move, and no row of the reference has a value of it", variable.name);
+            return Err(Fault::new("no-values", what).in_column(&variable.name).hint("leave it out of `move`, or fill it").into());
+        }
+    }
+    for (name, pairs) in &plan.counterparts {
+        let Some(feature) = layout.features.iter().find(|f| f.name == *name) else { continue };
+        let known = |level: &String| feature.levels.contains(level);
+        if let Some(level) = pairs.iter().flat_map(|(from, to)| [from, to]).find(|level| !known(level)) {
+            let shown: Vec<String> = feature.levels.iter().take(10).map(|level| format!("`{level}`")).collect();
+            let what = format!("`{level}` is named as a counterpart, and `{name}` has no such level");
+            return Err(Fault::new("unknown-level", what).in_column(name).hint(format!("its levels: {}", shown.join(", "))).into());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,376 @@
+//! Joint counts of categorical variables: how often each combination of levels occurs, and how one variable spreads given another.
+//!
+//! [`JointCounts`] counts while rows stream by, in memory that is bounded by the number of combinations, not of rows. It is exact up to
+//! 262,144 combinations in a stratum. Beyond that it keeps those whose hash begins with `shift` zero bits, `shift` being the smallest
+//! number that leaves at most 262,144, and each stands for 2^shift: a sample of combinations that follows from the rows alone, so any
+//! partition and any order of merging give the same state. Only conditional levels and `likely` rest on joint counts; single variables are
+//! always counted exactly ([`crate::counterfactual::conditional`]).
+//!
+//! [`Pools`] answers from a [`Joint`]: rows that agree with a chain of conditions are a pool, and what is asked of it is remembered.
+//! Cost: a first question about a pool is linear in its combinations, the same question again a look-up.
+
+use std::sync::{Arc, OnceLock};
+
+use serde::de::Deserializer;
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::data::MISSING;
+use crate::num::hash::FastMap;
+use crate::num::seed::sm;
+
+/// Combinations in a stratum up to which joint counts are exact.
+pub const EXACT_COMBINATIONS: usize = 262_144;
+
+/// Counts of combinations of levels, mergeable in any order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct JointCounts {
+    shift: u32,
+    combinations: FastMap<Box<[u32]>, u64>,
+}
+
+/// As [`JointCounts`] stands in an artifact: combinations ascending.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    shift: u32,
+    combinations: Vec<(Box<[u32]>, u64)>,
+}
+
+impl Serialize for JointCounts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Written { shift: self.shift, combinations: self.sorted() }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for JointCounts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let written = Written::deserialize(deserializer)?;
+        Ok(JointCounts { shift: written.shift, combinations: written.combinations.into_iter().collect() })
+    }
+}
+
+impl JointCounts {
+    /// Counts a row.
+    pub fn add(&mut self, levels: &[u32]) {
+        self.add_within(levels, 1, EXACT_COMBINATIONS);
+    }
+
+    /// Adds the rows of other counts.
+    pub fn merge(&mut self, other: &JointCounts) {
+        self.merge_within(other, EXACT_COMBINATIONS);
+    }
+
+    fn merge_within(&mut self, other: &JointCounts, limit: usize) {
+        self.coarsen_to(self.shift.max(other.shift));
+        for (levels, &n) in &other.combinations {
+            self.add_within(levels, n, limit);
+        }
+    }
+
+    fn add_within(&mut self, levels: &[u32], n: u64, limit: usize) {
+        if !is_kept(levels, self.shift) {
+            return;
+        }
+        if let Some(count) = self.combinations.get_mut(levels) {
+            *count += n;
+            return;
+        }
+        self.combinations.insert(levels.into(), n);
+        while self.combinations.len() > limit.max(1) && self.shift < u64::BITS {
+            self.coarsen_to(self.shift + 1);
+        }
+    }
+
+    fn coarsen_to(&mut self, shift: u32) {
+        if shift > self.shift {
+            self.shift = shift;
+            self.combinations.retain(|levels, _| is_kept(levels, shift));
+        }
+    }
+
+    /// Whether each combination is known.
+    pub fn is_exact(&self) -> bool {
+        self.shift == 0
+    }
+
+    fn sorted(&self) -> Vec<(Box<[u32]>, u64)> {
+        let mut all: Vec<_> = self.combinations.iter().map(|(levels, &n)| (levels.clone(), n)).collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// The counts in the form that is asked; those of a sample are scaled up to all rows.
+    pub fn finish(&self) -> Joint {
+        let sorted = self.sorted();
+        let width = sorted.first().map_or(0, |(levels, _)| levels.len());
+        let scale = 1_u64.checked_shl(self.shift).unwrap_or(u64::MAX);
+        Joint {
+            width,
+            sorted: vec![OnceLock::new(); width],
+            counts: sorted.iter().map(|(_, n)| n.saturating_mul(scale)).collect(),
+            levels: sorted.into_iter().flat_map(|(levels, _)| levels.into_vec()).collect(),
+        }
+    }
+}
+
+fn is_kept(levels: &[u32], shift: u32) -> bool {
+    shift == 0 || levels.iter().fold(0, |hash, &level| sm(hash ^ u64::from(level))).leading_zeros() >= shift
+}
+
+/// Combinations of levels with their counts.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Joint {
+    width: usize,
+    /// `width` levels per combination.
+    levels: Vec<u32>,
+    counts: Vec<u64>,
+    /// For each variable the combinations in order of its level, once asked.
+    sorted: Vec<OnceLock<Box<[u32]>>>,
+}
+
+impl Joint {
+    fn level(&self, row: u32, variable: usize) -> u32 {
+        self.levels[row as usize * self.width + variable]
+    }
+
+    fn in_order(&self, mut rows: Vec<u32>, variable: usize) -> Box<[u32]> {
+        rows.sort_by_key(|&row| self.level(row, variable));
+        rows.into()
+    }
+
+    /// All combinations in order of the level of a variable.
+    fn sorted(&self, variable: usize) -> &[u32] {
+        let all = || (0..u32::try_from(self.counts.len()).unwrap_or(u32::MAX)).collect();
+        self.sorted.get(variable).map_or(&[], |order| order.get_or_init(|| self.in_order(all(), variable)))
+    }
+}
+
+/// Counts of the levels of one variable, missing ones left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spread {
+    /// Level and count, levels ascending, counts above 0.
+    pub levels: Vec<(u32, u64)>,
+    /// Sum of the counts.
+    pub n: u64,
+}
+
+impl Spread {
+    /// The counts of levels by position.
+    pub fn of_counts(counts: &[u64]) -> Self {
+        let levels: Vec<(u32, u64)> = (0..).zip(counts).filter(|(_, n)| **n > 0).map(|(level, &n)| (level, n)).collect();
+        Spread { n: counts.iter().sum(), levels }
+    }
+
+    /// The count of a level.
+    pub fn of(&self, level: u32) -> u64 {
+        self.levels.binary_search_by_key(&level, |entry| entry.0).map_or(0, |at| self.levels[at].1)
+    }
+}
+
+/// For each level that occurs on either side the difference of its shares; none where either side has no values.
+pub fn gaps<'a>(a: &'a Spread, b: &'a Spread) -> Option<impl Iterator<Item = f64> + 'a> {
+    let share = |of: &Spread, level: u32| of.of(level) as f64 / of.n as f64;
+    let only_b = b.levels.iter().filter(|entry| a.of(entry.0) == 0);
+    let levels = a.levels.iter().chain(only_b);
+    (a.n > 0 && b.n > 0).then(|| levels.map(move |&(level, _)| (share(a, level) - share(b, level)).abs()))
+}
+
+/// What is known of another variable of the rows that are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Given {
+    /// It has this level.
+    Level(u32),
+    /// It is not missing.
+    Known,
+}
+
+/// A pool, by its number in [`Pools`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PoolId(usize);
+
+/// The combinations of a pool, and answers already given.
+#[derive(Debug, Default)]
+struct Pool {
+    /// `None` = all, whose orders the joint counts keep for all threads.
+    rows: Option<Vec<u32>>,
+    /// For each variable the rows in order of its level, once asked.
+    sorted: FastMap<usize, Box<[u32]>>,
+    spreads: FastMap<(usize, usize, Given), Arc<Spread>>,
+    agreements: FastMap<(usize, usize, u32), Arc<[f64]>>,
+    narrowed: FastMap<(usize, u32), PoolId>,
+}
+
+/// The pools of all joint counts of a fitted strategy; `K` names the joint counts.
+#[derive(Debug)]
+pub struct Pools<K> {
+    pools: Vec<Pool>,
+    roots: FastMap<K, PoolId>,
+    /// Numbers held, about.
+    held: usize,
+}
+
+impl<K> Default for Pools<K> {
+    fn default() -> Self {
+        Pools { pools: Vec::new(), roots: FastMap::default(), held: 0 }
+    }
+}
+
+impl<K: std::hash::Hash + Eq> Pools<K> {
+    /// The pool of all rows of the joint counts with this name.
+    pub fn root(&mut self, key: K) -> PoolId {
+        if let Some(&known) = self.roots.get(&key) {
+            return known;
+        }
+        let id = self.push(None);
+        self.roots.insert(key, id);
+        id
+    }
+
+    /// Forgets all answers once they hold more than this many numbers; pools named before are void after that.
+    pub fn forget_beyond(&mut self, limit: usize) {
+        if self.held > limit {
+            *self = Pools::default();
+        }
+    }
+
+    fn push(&mut self, rows: Option<Vec<u32>>) -> PoolId {
+        self.held += rows.as_ref().map_or(0, Vec::len);
+        self.pools.push(Pool { rows, ..Pool::default() });
+        PoolId(self.pools.len() - 1)
+    }
+
+    /// The rows of a pool in which a variable has a level.
+    pub fn narrow(&mut self, joint: &Joint, pool: PoolId, variable: usize, level: u32) -> PoolId {
+        if let Some(&known) = self.pools[pool.0].narrowed.get(&(variable, level)) {
+            return known;
+        }
+        let rows = self.rows_with(joint, pool, variable, Given::Level(level)).to_vec();
+        let id = self.push(Some(rows));
+        self.pools[pool.0].narrowed.insert((variable, level), id);
+        id
+    }
+
+    /// How `variable` spreads over the rows of a pool of which something is known about `other` (which may be `variable`).
+    pub fn spread(&mut self, joint: &Joint, pool: PoolId, variable: usize, other: usize, given: Given) -> Arc<Spread> {
+        let key = (variable, other, given);
+        if let Some(known) = self.pools[pool.0].spreads.get(&key) {
+            return Arc::clone(known);
+        }
+        let mut counts: FastMap<u32, u64> = FastMap::default();
+        for &row in self.rows_with(joint, pool, other, given) {
+            *counts.entry(joint.level(row, variable)).or_default() += joint.counts[row as usize];
+        }
+        counts.remove(&MISSING);
+        let mut levels: Vec<(u32, u64)> = counts.into_iter().collect();
+        levels.sort_unstable();
+        self.held += levels.len();
+        let spread = Arc::new(Spread { n: levels.iter().map(|entry| entry.1).sum(), levels });
+        self.pools[pool.0].spreads.insert(key, Arc::clone(&spread));
+        spread
+    }
+
+    /// For each of `options`, levels of `variable`, the log probability that `other`, which has `n_levels`, has this level with it:
+    /// ln((n_cg + 0.5) / (m_cg + 0.5 n_levels)), where n_cg rows of the pool have both levels and m_cg the option and any level of
+    /// `other`. A pool is always asked with the same options.
+    pub fn agreement(
+        &mut self,
+        joint: &Joint,
+        pool: PoolId,
+        (variable, options): (usize, &[(u32, u64)]),
+        (other, level, n_levels): (usize, u32, u32),
+    ) -> Arc<[f64]> {
+        let key = (variable, other, level);
+        if let Some(known) = self.pools[pool.0].agreements.get(&key) {
+            return Arc::clone(known);
+        }
+        let together = self.spread(joint, pool, variable, other, Given::Level(level));
+        let any = self.spread(joint, pool, variable, other, Given::Known);
+        let term =
+            |&(option, _): &(u32, u64)| libm::log((together.of(option) as f64 + 0.5) / (any.of(option) as f64 + 0.5 * f64::from(n_levels)));
+        let terms: Arc<[f64]> = options.iter().map(term).collect();
+        self.held += terms.len();
+        self.pools[pool.0].agreements.insert(key, Arc::clone(&terms));
+        terms
+    }
+
+    fn rows_with<'a>(&'a mut self, joint: &'a Joint, id: PoolId, variable: usize, given: Given) -> &'a [u32] {
+        let pool = &mut self.pools[id.0];
+        let sorted = match &pool.rows {
+            None => joint.sorted(variable),
+            Some(rows) => pool.sorted.entry(variable).or_insert_with(|| {
+                self.held += rows.len();
+                joint.in_order(rows.clone(), variable)
+            }),
+        };
+        // Missing is the highest level, so that the rows with a known one come first.
+        let from = |level: u32| sorted.partition_point(|&row| joint.level(row, variable) < level);
+        match given {
+            Given::Known => &sorted[..from(MISSING)],
+            Given::Level(MISSING) => &sorted[from(MISSING)..],
+            Given::Level(level) => &sorted[from(level)..from(level + 1)],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Given, JointCounts, Pools, Spread};
+    use crate::data::MISSING;
+    use crate::num::seed::Stream;
+
+    fn counts(rows: &[([u32; 2], u64)]) -> JointCounts {
+        let mut counts = JointCounts::default();
+        rows.iter().for_each(|(levels, n)| (0..*n).for_each(|_| counts.add(levels)));
+        counts
+    }
+
+    #[test]
+    fn spreads_and_narrower_pools() {
+        let joint = counts(&[([0, 0], 2), ([0, 1], 5), ([1, 1], 3), ([1, MISSING], 4), ([MISSING, 1], 1)]).finish();
+        let mut pools = Pools::default();
+        let root = pools.root(0);
+        let mut spread = |pool, variable, other, given| {
+            let Spread { levels, n } = (*pools.spread(&joint, pool, variable, other, given)).clone();
+            (levels, n)
+        };
+        assert_eq!(spread(root, 1, 0, Given::Level(0)), (vec![(0, 2), (1, 5)], 7));
+        assert_eq!(spread(root, 0, 0, Given::Known), (vec![(0, 7), (1, 7)], 14));
+        assert_eq!(spread(root, 0, 1, Given::Known), (vec![(0, 7), (1, 3)], 10));
+        assert_eq!(spread(root, 1, 0, Given::Level(7)), (vec![], 0));
+        let ones = pools.narrow(&joint, root, 1, 1);
+        assert_eq!(pools.spread(&joint, ones, 0, 0, Given::Known).levels, [(0, 5), (1, 3)]);
+        assert_eq!((ones, root), (pools.narrow(&joint, root, 1, 1), pools.root(0)));
+    }
+
+    /// Beyond the limit a sample is kept; it does not know how it came about, and it stands for about as many rows.
+    #[test]
+    fn any_partition_gives_the_same_sample() {
+        let mut stream = Stream::new(8, "joint");
+        let rows: Vec<[u32; 2]> = (0..30_000).map(|_| [(stream.u64() % 300) as u32, (stream.u64() % 40) as u32]).collect();
+        let of = |parts: usize, limit: usize| {
+            let mut whole = JointCounts::default();
+            for k in (0..parts).rev() {
+                let mut part = JointCounts::default();
+                rows.iter().skip(k).step_by(parts).for_each(|levels| part.add_within(levels, 1, limit));
+                whole.merge_within(&part, limit);
+            }
+            whole
+        };
+        assert!(of(1, 20_000).is_exact());
+        let sample = of(1, 2000);
+        assert!(!sample.is_exact() && sample.combinations.len() <= 2000);
+        for parts in [2, 7, 500] {
+            assert_eq!(of(parts, 2000), sample, "{parts} parts");
+        }
+        let n: u64 = sample.finish().counts.iter().sum();
+        assert!((27_000..33_000).contains(&n), "{n}");
+    }
+
+    #[test]
+    fn counts_survive_being_written() {
+        let joint = counts(&[([3, 0], 2), ([0, MISSING], 5)]);
+        let text = serde_json::to_string(&joint).unwrap();
+        assert_eq!(serde_json::from_str::<JointCounts>(&text).unwrap(), joint);
+        assert_eq!(text, r#"{"shift":0,"combinations":[[[0,4294967295],5],[[3,0],2]]}"#);
+    }
+}

@@ -1,0 +1,269 @@
+//! Gathers what quality is computed from, batch by batch.
+
+use std::collections::BTreeMap;
+
+use crate::counterfactual::conditional::Class;
+use crate::counterfactual::filter::Filter;
+use crate::counterfactual::quality::Yardstick;
+use crate::counterfactual::space::Axis;
+use crate::counterfactual::variable::Variable;
+use crate::counterfactual::{Generated, Samples};
+use crate::num::ecdf::{Ecdf, Tally};
+use crate::num::fixed::Fixed;
+
+/// Sums of one variable over the counterfactuals of a pair and class.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Seen {
+    /// Continuous or ordinal: changes in units of the reference's standard deviation, values before and after.
+    Number { n: u64, n_changed: u64, change: Fixed, size: Fixed, before: Tally, after: Tally, n_outside: u64 },
+    /// Categorical: counts by level.
+    Levels { n: u64, n_changed: u64, before: Vec<u64>, after: Vec<u64> },
+}
+
+/// Sums over the counterfactuals of one ordered pair of groups.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct PairSums {
+    pub(super) n_cf: u64,
+    pub(super) n_pairs: u64,
+    pub(super) n_pairs_valid: u64,
+    pub(super) n_valid: u64,
+    pub(super) cosines: Tally,
+    pub(super) cosine: Fixed,
+    pub(super) l1: Fixed,
+    pub(super) l2: Fixed,
+    pub(super) n_unchanged: u64,
+    pub(super) n_changed: u64,
+    pub(super) n_clamped: u64,
+    pub(super) n_fallback: u64,
+    pub(super) n_kept: u64,
+    pub(super) plausibility: Tally,
+    pub(super) classes: BTreeMap<Class, Vec<Seen>>,
+}
+
+/// What is gathered of counterfactuals, mergeable in any order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sums {
+    pub(super) pairs: BTreeMap<(usize, usize), PairSums>,
+    /// By target group the plausibility of its real rows.
+    pub(super) real: BTreeMap<usize, Tally>,
+}
+
+impl Seen {
+    fn new(variable: &Variable) -> Self {
+        match variable.levels() {
+            Some(levels) => Seen::Levels { n: 0, n_changed: 0, before: vec![0; levels.n as usize], after: vec![0; levels.n as usize] },
+            None => Seen::Number {
+                n: 0,
+                n_changed: 0,
+                change: Fixed::ZERO,
+                size: Fixed::ZERO,
+                before: Tally::default(),
+                after: Tally::default(),
+                n_outside: 0,
+            },
+        }
+    }
+
+    fn merge(&mut self, other: &Seen) {
+        match (self, other) {
+            (
+                Seen::Number { n, n_changed, change, size, before, after, n_outside },
+                Seen::Number { n: m, n_changed: m_changed, change: by, size: of, before: b, after: a, n_outside: m_outside },
+            ) => {
+                *n += m;
+                *n_changed += m_changed;
+                change.merge(*by);
+                size.merge(*of);
+                before.merge(b);
+                after.merge(a);
+                *n_outside += m_outside;
+            }
+            (Seen::Levels { n, n_changed, before, after }, Seen::Levels { n: m, n_changed: m_changed, before: b, after: a }) => {
+                *n += m;
+                *n_changed += m_changed;
+                before.iter_mut().zip(b).for_each(|(x, y)| *x += y);
+                after.iter_mut().zip(a).for_each(|(x, y)| *x += y);
+            }
+            // The same variable has the same kind everywhere.
+            (Seen::Number { .. }, Seen::Levels { .. }) | (Seen::Levels { .. }, Seen::Number { .. }) => {}
+        }
+    }
+}
+
+impl PairSums {
+    pub(super) fn merge(&mut self, other: &PairSums) {
+        self.n_cf += other.n_cf;
+        self.n_pairs += other.n_pairs;
+        self.n_pairs_valid += other.n_pairs_valid;
+        self.n_valid += other.n_valid;
+        self.cosines.merge(&other.cosines);
+        self.cosine.merge(other.cosine);
+        self.l1.merge(other.l1);
+        self.l2.merge(other.l2);
+        self.n_unchanged += other.n_unchanged;
+        self.n_changed += other.n_changed;
+        self.n_clamped += other.n_clamped;
+        self.n_fallback += other.n_fallback;
+        self.n_kept += other.n_kept;
+        self.plausibility.merge(&other.plausibility);
+        for (class, seen) in &other.classes {
+            match self.classes.get_mut(class) {
+                Some(known) => known.iter_mut().zip(seen).for_each(|(a, b)| a.merge(b)),
+                None => {
+                    self.classes.insert(*class, seen.clone());
+                }
+            }
+        }
+    }
+}
+
+impl Sums {
+    /// Adds the sums of other batches.
+    pub fn merge(&mut self, other: &Sums) {
+        for (pair, sums) in &other.pairs {
+            self.pairs.entry(*pair).or_default().merge(sums);
+        }
+        for (group, tally) in &other.real {
+            self.real.entry(*group).or_default().merge(tally);
+        }
+    }
+}
+
+/// The unit in which changes of a variable are added up.
+pub(super) fn unit(axis: &Axis) -> f64 {
+    match axis {
+        Axis::Number(column) if column.sd > 0.0 => column.sd,
+        _ => 1.0,
+    }
+}
+
+/// The rows before and after, and a target to compare them with.
+struct Change<'a> {
+    variable: &'a Variable,
+    axis: &'a Axis,
+    samples: &'a Samples<'a>,
+    generated: &'a Generated,
+    /// The counterfactuals that count, all of one pair and class.
+    chosen: &'a [usize],
+    target: Option<&'a Ecdf>,
+}
+
+impl Change<'_> {
+    fn seen(&self) -> Seen {
+        let mut seen = Seen::new(self.variable);
+        let (rows, made) = (self.samples.rows, &self.generated.rows);
+        match &mut seen {
+            Seen::Levels { n, n_changed, before, after } => {
+                for &j in self.chosen {
+                    let (old, new) = (self.variable.level(rows, self.generated.parent[j]), self.variable.level(made, j));
+                    if let (Some(was), Some(is)) = (before.get_mut(old as usize), after.get_mut(new as usize)) {
+                        *was += 1;
+                        *is += 1;
+                        *n += 1;
+                        *n_changed += u64::from(old != new);
+                    }
+                }
+            }
+            Seen::Number { n, n_changed, change, size, before, after, n_outside } => {
+                let unit = unit(self.axis);
+                let ends = self.target.and_then(Ecdf::ends);
+                let (mut olds, mut news) = (Vec::with_capacity(self.chosen.len()), Vec::with_capacity(self.chosen.len()));
+                for &j in self.chosen {
+                    let (old, new) = (self.variable.number(rows, self.generated.parent[j]), self.variable.number(made, j));
+                    if old.is_nan() || new.is_nan() {
+                        continue;
+                    }
+                    olds.push(old);
+                    news.push(new);
+                    *n += 1;
+                    *n_changed += u64::from((new - old).abs() > 1e-9 * old.abs().max(1.0));
+                    change.add_wide((new - old) / unit);
+                    size.add_wide((new - old).abs() / unit);
+                    *n_outside += u64::from(ends.is_some_and(|(least, largest)| new < least || new > largest));
+                }
+                (*before, *after) = (Tally::of(olds), Tally::of(news));
+            }
+        }
+        seen
+    }
+}
+
+impl Yardstick {
+    /// What a batch of counterfactuals in group `to` adds.
+    pub fn sums(&self, samples: &Samples<'_>, generated: &Generated, to: usize) -> Sums {
+        let mut sums = Sums::default();
+        let mut members: BTreeMap<(usize, Class), Vec<usize>> = BTreeMap::new();
+        let mut cosines: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        let mut plausibility: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        let (mut z, mut w) = (Vec::new(), Vec::new());
+        let mut last_valid = None;
+        for (j, &parent) in generated.parent.iter().enumerate() {
+            let Some(own) = samples.own_group(parent, to) else { continue };
+            let pair = sums.pairs.entry((own, to)).or_default();
+            pair.n_cf += 1;
+            pair.n_pairs += u64::from(generated.cf_index[j] == 0);
+            if !generated.valid[j] {
+                continue;
+            }
+            pair.n_valid += 1;
+            pair.n_pairs_valid += u64::from(last_valid != Some(parent));
+            last_valid = Some(parent);
+            let counters = &generated.counters[j];
+            pair.n_changed += u64::from(counters.n_changed);
+            pair.n_unchanged += u64::from(counters.n_changed == 0);
+            pair.n_clamped += u64::from(counters.n_clamped);
+            pair.n_fallback += u64::from(counters.n_fallback);
+            pair.n_kept += u64::from(counters.n_kept);
+            plausibility.entry(own).or_default().extend(generated.plausibility.as_ref().and_then(|p| p[j]));
+            let class = self.strata.class(samples.classes.get(parent).copied().flatten()).unwrap_or(Class::Unseen);
+            members.entry((own, class)).or_default().push(j);
+
+            self.space.vector(&self.variables, samples.rows, parent, &mut z);
+            self.space.vector(&self.variables, &generated.rows, j, &mut w);
+            let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+            let lengths = dot(&z, &z) * dot(&w, &w);
+            if lengths > 0.0 && lengths.is_finite() {
+                let cosine = dot(&z, &w) / lengths.sqrt();
+                pair.cosine.add(cosine);
+                cosines.entry(own).or_default().push(cosine);
+            }
+            w.iter_mut().zip(&z).for_each(|(after, before)| *after -= before);
+            pair.l1.add_wide(w.iter().map(|x| x.abs()).sum());
+            pair.l2.add_wide(dot(&w, &w).sqrt());
+        }
+        for (own, cosines) in cosines {
+            sums.pairs.entry((own, to)).or_default().cosines = Tally::of(cosines);
+        }
+        for (own, distances) in plausibility {
+            sums.pairs.entry((own, to)).or_default().plausibility = Tally::of(distances);
+        }
+        for ((own, class), chosen) in members {
+            let mut numbers = 0..;
+            let table = self.table(to, class);
+            let of_variable = |(variable, axis): (&Variable, &Axis)| {
+                let number = if variable.levels().is_none() { numbers.next() } else { None };
+                let target = number.and_then(|j: usize| Some(&table?.values[j]));
+                Change { variable, axis, samples, generated, chosen: &chosen, target }.seen()
+            };
+            let seen = self.variables.iter().zip(&self.space.0).map(of_variable).collect();
+            sums.pairs.entry((own, to)).or_default().classes.insert(class, seen);
+        }
+        sums
+    }
+
+    /// What a batch of reference rows adds: the plausibility of each in the section of its own group and class.
+    pub fn real(&self, filter: &Filter, reference: &Samples<'_>) -> Sums {
+        let key = |i: usize| {
+            let (group, class) = reference.key(i);
+            let class = if self.strata.n_classes() == 0 { None } else { class };
+            group.map(|group| (usize::from(group), class))
+        };
+        let mut plausibility: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for (i, distance) in filter.plausibility(&self.variables, reference.rows, key).into_iter().enumerate() {
+            if let Some((group, _)) = key(i) {
+                plausibility.entry(group).or_default().extend(distance);
+            }
+        }
+        Sums { real: plausibility.into_iter().map(|(group, distances)| (group, Tally::of(distances))).collect(), ..Sums::default() }
+    }
+}

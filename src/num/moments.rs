@@ -1,0 +1,60 @@
+//! Mean and standard deviation, the same for any order of the values and in any unit of theirs.
+
+use crate::num::fixed::Fixed;
+
+/// A power of two above `x`; 1 for 0. The largest finite numbers have none: their scale is the largest power there is.
+pub fn scale_above(x: f64) -> f64 {
+    if x == 0.0 { 1.0 } else { libm::exp2(libm::floor(libm::log2(x)).clamp(-1022.0, 1022.0) + 1.0) }
+}
+
+/// The mean and the population standard deviation (divisor n) of the values that are numbers. None where there are none.
+///
+/// Sums are taken of x / scale, a power of two above all |x|, so that they are exact to the last bits whatever the unit of x; squares of
+/// the distances from the mean have a scale of their own, so that values far from zero and close together, such as times, keep theirs.
+pub fn mean_and_sd(values: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
+    let values = values.filter(|x| !x.is_nan());
+    let scale = scale_above(values.clone().fold(0.0, |largest: f64, x| largest.max(x.abs())));
+    let mut sum = Fixed::ZERO;
+    let mut n = 0_u64;
+    for x in values.clone() {
+        sum.add(x / scale);
+        n += 1;
+    }
+    if n == 0 {
+        return None;
+    }
+    let mean = sum.to_f64() / n as f64;
+    let off = values.map(|x| x / scale - mean);
+    let near = scale_above(off.clone().fold(0.0, |largest: f64, x| largest.max(x.abs())));
+    let (mut rest, mut squares) = (Fixed::ZERO, Fixed::ZERO);
+    for x in off {
+        rest.add(x / near);
+        squares.add(x / near * (x / near));
+    }
+    // What rounding the mean left over.
+    let rest = rest.to_f64() / n as f64;
+    let variance = (squares.to_f64() / n as f64 - rest * rest).max(0.0);
+    Some((scale * (mean + near * rest), scale * (near * variance.sqrt())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mean_and_sd;
+
+    #[test]
+    fn by_hand() {
+        let of = |values: &[f64]| mean_and_sd(values.iter().copied());
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[f64::NAN]), None);
+        assert_eq!(of(&[7.0]), Some((7.0, 0.0)));
+        assert_eq!(of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]), Some((5.0, 2.0)));
+        assert_eq!(of(&[1.0, f64::NAN, 3.0]), Some((2.0, 1.0)));
+        let (mean, sd) = of(&[1e-300, 3e-300]).unwrap();
+        assert!((mean / 2e-300 - 1.0).abs() < 1e-12 && (sd / 1e-300 - 1.0).abs() < 1e-12);
+        // Seconds since 1970, a step apart; the largest numbers there are.
+        let (mean, sd) = of(&[1.7e9, 1.7e9 + 0.25, 1.7e9 + 0.5]).unwrap();
+        assert!(mean == 1.7e9 + 0.25 && (sd - 0.25 * (2.0_f64 / 3.0).sqrt()).abs() < 1e-15, "{sd}");
+        assert_eq!(of(&[f64::MAX, -f64::MAX]), Some((0.0, f64::MAX)));
+        assert_eq!(of(&[0.1; 7]), Some((0.1, 0.0)));
+    }
+}
