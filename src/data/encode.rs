@@ -3,22 +3,20 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, Float64Array, Int8Array, Int64Array, RecordBatch, StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
-};
+use arrow::array::{ArrayRef, Float64Array, Int8Array, Int64Array, RecordBatch, StringArray, UInt8Array, UInt16Array, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema};
 
 use crate::data::derive::{DerivedFeature, Rule};
 use crate::data::plan::{AttributePlan, FeaturePlan, LabelPlan, Plan, SplitPlan};
 use crate::data::prepare::{Issue, MISSING_VALUES, MissingRule, Severity};
-use crate::data::rows::feature_fields;
+use crate::data::rows::{feature_array, feature_fields, number_array};
 use crate::data::source::{Slice, listed, nearest};
 use crate::data::survey::{Survey, Tally, kept};
 use crate::data::values::{Class, Values, float_text};
 use crate::data::weight::Weight;
-use crate::data::{Attribute, Feature, Kind, Label, Layout, RowIdKind, row_id, split};
+use crate::data::{Attribute, Column, Feature, Kind, Label, Layout, MISSING, RowIdKind, row_id, split};
 use crate::error::{Error, Fault, Result};
-use crate::table::io::distinct;
+use crate::table::io::{distinct, packed};
 
 /// The text of the level that stands for a missing value under `missing: level`.
 pub(super) const MISSING_LEVEL: &str = "missing";
@@ -64,6 +62,15 @@ impl Encoding {
             }
             let class = plan.view.columns()[feature.column].class;
             features.push(Feature { name: feature.name.clone(), kind: feature.kind.clone(), levels, class });
+        }
+        for ((name, columns), broken) in plan.onehot.iter().zip(&survey.onehot).filter(|(_, broken)| broken.none + broken.several > 0) {
+            let text = format!(
+                "of the {} columns of the one-hot group `{name}`, {} rows have no 1 and {} rows have several: they count as missing there",
+                columns.len(),
+                broken.none,
+                broken.several
+            );
+            issues.push(issue("broken-onehot", Severity::Warning, name, broken.none + broken.several, text));
         }
         let mut attributes = Vec::new();
         for attribute in &plan.attributes {
@@ -114,10 +121,10 @@ impl Encoding {
             fields.push(Field::new("role", DataType::UInt8, false));
         }
         if self.layout.label.is_some() {
-            fields.push(Field::new("label", DataType::Int8, true));
+            fields.push(packed(Field::new("label", DataType::Int8, true)));
         }
         fields.extend(self.layout.weight.iter().map(|_| Field::new("weight", DataType::Float64, false)));
-        fields.extend(self.layout.attributes.iter().map(|a| Field::new(format!("group.{}", a.name), DataType::UInt16, true)));
+        fields.extend(self.layout.attributes.iter().map(|a| packed(Field::new(format!("group.{}", a.name), DataType::UInt16, true))));
         fields.extend(feature_fields(&self.layout));
         fields.extend(self.layout.carried.iter().map(|c| distinct(Field::new(format!("carry.{c}"), DataType::Float64, true))));
         Schema::new(fields)
@@ -155,27 +162,25 @@ impl Encoding {
         }
         if let Some(column) = plan.weight {
             let weights = &slice.columns[column];
-            arrays.push(Arc::new(Float64Array::from_iter_values(rows.iter().map(|&i| weights.number(i as usize)))));
+            arrays.push(Arc::new(Float64Array::from(weights.numbers(&rows))));
         }
         for (attribute, groups) in self.layout.attributes.iter().zip(&self.groups) {
             let levels = &self.levels[attribute.feature];
             let group = |word: &str| levels.get(word).and_then(|&level| groups[level as usize]);
             arrays.push(Arc::new(UInt16Array::from(coded(&slice.columns[plan.features[attribute.feature].column], &rows, group))));
         }
-        for (feature, levels) in plan.features.iter().zip(&self.levels) {
+        for ((feature, feature_of), levels) in plan.features.iter().zip(&self.layout.features).zip(&self.levels) {
             let values = &slice.columns[feature.column];
             if !feature.kind.is_coded() {
-                arrays.push(numbers(values, &rows));
+                arrays.push(feature_array(feature_of, Column::Number(values.numbers(&rows)))?);
                 continue;
             }
-            let mut codes = coded(values, &rows, |word| levels.get(word).copied());
-            if feature.rule == MissingRule::Level {
-                let missing = levels.get(MISSING_LEVEL).copied();
-                codes.iter_mut().for_each(|code| *code = code.or(missing));
-            }
-            arrays.push(Arc::new(UInt32Array::from(codes)));
+            let level = |word: &str| levels.get(word).copied();
+            let missing = (feature.rule == MissingRule::Level).then(|| level(MISSING_LEVEL)).flatten().unwrap_or(MISSING);
+            let codes = coded(values, &rows, level).into_iter().map(|code| code.unwrap_or(missing));
+            arrays.push(feature_array(feature_of, Column::Code(codes.collect()))?);
         }
-        arrays.extend(plan.carry.iter().map(|&column| numbers(&slice.columns[column], &rows)));
+        arrays.extend(plan.carry.iter().map(|&column| number_array(slice.columns[column].numbers(&rows))));
         RecordBatch::try_new(Arc::new(self.schema()), arrays)
             .map_err(|e| Error::from(Fault::new("unreadable-value", format!("rows cannot be encoded: {e}"))))
     }
@@ -226,14 +231,13 @@ fn issues_of_view(plan: &Plan<'_>, survey: &Survey) -> Vec<Issue> {
 
 /// What `code` makes of the word of each row; words are formed once per distinct value.
 fn coded<T: Copy>(values: &Values, rows: &[u32], code: impl Fn(&str) -> Option<T>) -> Vec<Option<T>> {
+    if let Values::Named(named) = values {
+        let codes: Vec<Option<T>> = named.names.iter().map(|name| code(name)).collect();
+        return rows.iter().map(|&i| named.ids[i as usize].and_then(|id| codes[id as usize])).collect();
+    }
     let distinct = values.distinct(rows);
     let codes: Vec<Option<T>> = distinct.first.iter().map(|&i| values.word(i).and_then(|word| code(&word))).collect();
     distinct.ids.iter().map(|id| id.and_then(|id| codes[id as usize])).collect()
-}
-
-fn numbers(values: &Values, rows: &[u32]) -> ArrayRef {
-    let number = |&i: &u32| Some(values.number(i as usize)).filter(|v| !v.is_nan());
-    Arc::new(rows.iter().map(number).collect::<Float64Array>())
 }
 
 fn issue(code: &'static str, severity: Severity, place: &str, n: u64, text: String) -> Issue {
@@ -285,6 +289,10 @@ fn levels_of(plan: &Plan<'_>, feature: &FeaturePlan, tally: &Tally) -> Result<Ve
         };
         return Err(plan.view.source().at(fault, tally.seen[*first].first_row).hint(hint).into());
     }
+    let elsewhere = feature.known.iter().map(String::as_str).filter(|level| feature.declared.iter().all(|d| d != level));
+    others.extend(elsewhere);
+    others.sort_unstable();
+    others.dedup();
     let wanted = feature.rule == MissingRule::Level && tally.nulls > 0 && feature.declared.iter().all(|d| d != MISSING_LEVEL);
     if let (true, Err(position)) = (wanted, others.binary_search(&MISSING_LEVEL)) {
         others.insert(position, MISSING_LEVEL);

@@ -34,6 +34,7 @@ pub mod prepare;
 pub mod profile;
 pub mod raw;
 mod recut;
+pub mod reference;
 pub mod row_id;
 pub mod row_stream;
 pub mod rows;
@@ -258,14 +259,14 @@ impl Rows {
 
     /// The rows named by (part, position), in this order, out of parts with the same columns.
     pub fn gather(parts: &[&Rows], order: impl Iterator<Item = (usize, usize)> + Clone) -> Rows {
+        fn column<T: Copy>(parts: Vec<&[T]>, order: impl Iterator<Item = (usize, usize)>) -> Vec<T> {
+            order.map(|(part, i)| parts[part][i]).collect()
+        }
         let width = parts.first().map_or(0, |p| p.columns.len());
         let columns = (0..width)
-            .map(|c| {
-                if matches!(parts[0].columns[c], Column::Number(_)) {
-                    Column::Number(order.clone().map(|(part, i)| parts[part].numbers(c)[i]).collect())
-                } else {
-                    Column::Code(order.clone().map(|(part, i)| parts[part].codes(c)[i]).collect())
-                }
+            .map(|c| match parts[0].columns[c] {
+                Column::Number(_) => Column::Number(column(parts.iter().map(|part| part.numbers(c)).collect(), order.clone())),
+                Column::Code(_) => Column::Code(column(parts.iter().map(|part| part.codes(c)).collect(), order.clone())),
             })
             .collect();
         Rows { n: order.count(), columns }

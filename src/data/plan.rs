@@ -1,7 +1,7 @@
 //! The parameters of preparing with names resolved to columns and words to values of their types.
 //!
 //! A column derived for a sensitive attribute, and a column that only a cross needs, is a hidden feature: it travels, so that
-//! counterfactuals can be written back and computed again, and no model reads it.
+//! counterfactuals can be written back and computed again, and no model reads it. So is the label as it stands, where it is asked for.
 
 use crate::data::derive::Rule;
 use crate::data::keep::Step;
@@ -22,6 +22,8 @@ pub(super) struct Plan<'a> {
     pub(super) label: Option<LabelPlan>,
     pub(super) attributes: Vec<AttributePlan>,
     pub(super) features: Vec<FeaturePlan>,
+    /// The name of each one-hot group, and its columns.
+    pub(super) onehot: Vec<(String, Vec<usize>)>,
     pub(super) weight: Option<usize>,
     pub(super) carry: Vec<usize>,
     pub(super) split: Option<SplitPlan>,
@@ -50,6 +52,8 @@ pub(super) struct FeaturePlan {
     pub(super) rule: MissingRule,
     /// Declared levels as the column holds them.
     pub(super) declared: Vec<String>,
+    /// Levels that it has elsewhere.
+    pub(super) known: Vec<String>,
     /// Whether no model reads it.
     pub(super) hidden: bool,
 }
@@ -73,6 +77,17 @@ impl<'a> Plan<'a> {
             }
         }
         add_parents_of_crosses(view, &mut features);
+        if let Some(label) = label.as_ref().filter(|_| params.raw_label) {
+            let name = view.columns()[label.column].name.clone();
+            let (kind, rule) = (Kind::Nominal, MissingRule::Keep);
+            features.push(FeaturePlan { name, column: label.column, kind, rule, declared: Vec::new(), known: Vec::new(), hidden: true });
+        }
+        for feature in &mut features {
+            feature.known = params.known_levels.get(&feature.name).cloned().unwrap_or_default();
+        }
+        let columns = |columns: &[ColumnName]| columns.iter().map(|column| view.position(column.as_str())).collect::<Result<Vec<_>>>();
+        let onehot = params.onehot.iter().map(|(name, group)| Ok::<_, Error>((name.to_string(), columns(group)?)));
+        let onehot = onehot.collect::<Result<_>>()?;
         let weight = params.weight.as_ref().map(|name| view.position(name.as_str())).transpose()?;
         let mut carry = params.carry.iter().map(|name| view.position(name.as_str())).collect::<Result<Vec<_>>>()?;
         carry.sort_by(|&a, &b| view.columns()[a].name.cmp(&view.columns()[b].name));
@@ -82,7 +97,7 @@ impl<'a> Plan<'a> {
         coded.extend(label.iter().map(|l| l.column).chain(split.iter().map(|s| s.column)));
         coded.sort_unstable();
         coded.dedup();
-        Ok(Plan { view, steps, repeated: None, row_id, label, attributes, features, weight, carry, split, coded })
+        Ok(Plan { view, steps, repeated: None, row_id, label, attributes, features, onehot, weight, carry, split, coded })
     }
 
     /// Position among the counted columns.
@@ -190,6 +205,7 @@ fn add_parents_of_crosses(view: &View<'_>, features: &mut Vec<FeaturePlan>) {
                     kind: Kind::Nominal,
                     rule: MissingRule::Keep,
                     declared: declared_names(view, parent),
+                    known: Vec::new(),
                     hidden: true,
                 });
             }
@@ -208,7 +224,7 @@ impl LabelPlan {
 impl FeaturePlan {
     fn new(view: &View<'_>, name: &ColumnName, kind: Kind, rule: MissingRule) -> Result<Self> {
         let column = view.position(name.as_str())?;
-        Ok(FeaturePlan { name: name.to_string(), column, kind, rule, declared: Vec::new(), hidden: false })
+        Ok(FeaturePlan { name: name.to_string(), column, kind, rule, declared: Vec::new(), known: Vec::new(), hidden: false })
     }
 
     /// Adds levels to the declared ones, those that are there already left out.

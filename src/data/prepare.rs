@@ -145,6 +145,10 @@ pub struct PrepareParams {
     pub keep: Vec<BTreeMap<ColumnName, Condition>>,
     /// The label, unless there is none.
     pub label: Option<LabelParams>,
+    /// Whether the label travels as it stands too, as a hidden feature.
+    pub raw_label: bool,
+    /// Levels that features have elsewhere, by name: they get a position although no row has them.
+    pub known_levels: BTreeMap<String, Vec<String>>,
     /// Sensitive attributes, in the job's order.
     pub sensitive: Vec<SensitiveParams>,
     /// Continuous features.
@@ -153,6 +157,8 @@ pub struct PrepareParams {
     pub ordinal: Vec<(ColumnName, Order)>,
     /// Nominal features.
     pub nominal: Vec<ColumnName>,
+    /// Continuous features that stand together for one nominal feature: its name, and a column of 0 and 1 for each of its levels.
+    pub onehot: Vec<(ColumnName, Vec<ColumnName>)>,
     /// What happens to missing values.
     pub missing: Missing,
     /// The weight of each row.
@@ -220,7 +226,8 @@ impl PrepareParams {
     pub fn tells(&self, code: &str, place: &str) -> bool {
         let is = |name: &ColumnName| name.as_str() == place;
         let feature = self.continuous.iter().chain(self.ordinal.iter().map(|(name, _)| name)).chain(&self.nominal).any(is);
-        let known = self.needed().contains(&place) || self.sensitive.iter().any(|s| is(&s.name));
+        let named = || self.sensitive.iter().map(|s| &s.name).chain(self.onehot.iter().map(|(name, _)| name)).any(is);
+        let known = self.needed().contains(&place) || named();
         if code == MISSING_VALUES { feature } else { known }
     }
 
@@ -320,7 +327,7 @@ impl Severity {
 /// pass: [`PrepareParams::passes`] times.
 ///
 /// # Errors
-/// A word of the job that no value can meet; values that do not fit their column's kind; too many levels; no rows left; a group or
+/// A word of the job that no value can meet; values that do not fit their column's kind, or their one-hot group; too many levels; no rows left; a group or
 /// label value that never occurs; a row id that is missing or occurs twice; a weight that is none; the disk refuses.
 pub fn prepare(
     source: &Source,

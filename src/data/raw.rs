@@ -78,22 +78,28 @@ pub(super) fn raw_array(feature: &Feature, column: &Column) -> Result<ArrayRef> 
     })
 }
 
+/// The whole numbers of a feature; NaN is null.
+///
+/// # Errors
+/// A number is not whole: a bug.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "whole; beyond 64 bits the nearest integer is taken, as reading it took the nearest float"
 )]
-fn integers(feature: &Feature, values: &[f64]) -> Result<Int64Array> {
-    let whole = |&value: &f64| match value {
-        v if v.is_nan() => Ok(None),
-        v if v.fract() == 0.0 => Ok(Some(v as i64)),
-        v => Err(Error::Operator {
+pub(super) fn integers(feature: &Feature, values: &[f64]) -> Result<Int64Array> {
+    let is_whole = |&value: &f64| value as i64 as f64 == value || value.fract() == 0.0;
+    if values.iter().all(is_whole) {
+        return Ok(values.iter().map(|&value| value as i64).collect::<Vec<_>>().into());
+    }
+    match values.iter().find(|value| !is_whole(value) && !value.is_nan()) {
+        None => Ok(values.iter().map(|&value| (!value.is_nan()).then_some(value as i64)).collect()),
+        Some(v) => Err(Error::Operator {
             path: PathBuf::from(&feature.name),
             doing: "hand over the column".to_owned(),
             cause: format!("the source holds whole numbers, and a row has `{v}`"),
             hint: Some("this is a bug in cfaudit: counterfactuals of such a column are whole numbers too".to_owned()),
         }),
-    };
-    values.iter().map(whole).collect()
+    }
 }
 
 /// The key column `row_id`: integers (row numbers without `data.row_id`) or text.

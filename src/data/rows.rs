@@ -5,12 +5,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, Float64Array, PrimitiveArray, RecordBatch, UInt32Array};
-use arrow::datatypes::{DataType, Field, Float64Type, Int8Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, RecordBatch};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::{DataType, Field, Float64Type, Int8Type, Int64Type, SchemaRef, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 
-use crate::data::{Column, Layout, MISSING, MISSING_GROUP, RowIdKind, Rows};
+use crate::data::values::Class;
+use crate::data::{Column, Feature, Layout, MISSING, MISSING_GROUP, RowIdKind, Rows, raw};
 use crate::error::{Error, Result};
-use crate::table::io::{Owner, ParquetFile};
+use crate::table::io::{Owner, ParquetFile, packed, sampled};
 
 /// `rows.parquet` with its layout, open for reading from any thread.
 #[derive(Debug, Clone)]
@@ -117,26 +119,28 @@ impl RowsReader {
         }
         names.extend(layout.carried.iter().map(|c| format!("carry.{c}")));
         let batch = self.file.read_group(group, Some(&names.iter().map(String::as_str).collect::<Vec<_>>()))?;
-        let keys = |name: &str| self.column::<UInt64Type>(&batch, name).map(|a| a.values().to_vec());
-        let group_column = |name: &str| self.column::<UInt16Type>(&batch, &format!("group.{name}")).map(|a| filled(&a, MISSING_GROUP));
-        let carried = |name: &str| self.column::<Float64Type>(&batch, &format!("carry.{name}")).map(|a| filled(&a, f64::NAN));
+        let n = batch.num_rows();
+        let mut columns = Columns::of(batch);
         let label = match layout.label {
             None => Vec::new(),
-            Some(_) => self.column::<Int8Type>(&batch, "label")?.iter().map(|v| v.map(|v| v == 1)).collect(),
+            Some(_) => self.column::<Int8Type>(&mut columns, "label")?.iter().map(|v| v.map(|v| v == 1)).collect(),
         };
         let weight = match layout.weight {
             None => Vec::new(),
-            Some(_) => self.column::<Float64Type>(&batch, "weight")?.values().to_vec(),
+            Some(_) => filled(self.column::<Float64Type>(&mut columns, "weight")?, f64::NAN),
         };
-        Ok(PreparedBatch {
-            row: keys("row")?,
-            row_key: keys("row_key")?,
-            label,
-            weight,
-            groups: layout.attributes.iter().map(|a| group_column(&a.name)).collect::<Result<_>>()?,
-            rows: if features { self.rows(&batch)? } else { Rows { n: batch.num_rows(), columns: Vec::new() } },
-            carried: layout.carried.iter().map(|c| carried(c)).collect::<Result<_>>()?,
-        })
+        let mut keys = |name: &str| self.column::<UInt64Type>(&mut columns, name).map(|a| filled(a, 0));
+        let (row, row_key) = (keys("row")?, keys("row_key")?);
+        let mut group_column =
+            |name: &str| self.column::<UInt16Type>(&mut columns, &format!("group.{name}")).map(|a| filled(a, MISSING_GROUP));
+        let groups = layout.attributes.iter().map(|a| group_column(&a.name)).collect::<Result<_>>()?;
+        let mut carried = |name: &str| self.column::<Float64Type>(&mut columns, &format!("carry.{name}")).map(|a| filled(a, f64::NAN));
+        let carried = layout.carried.iter().map(|c| carried(c)).collect::<Result<_>>()?;
+        let rows = match features {
+            true => rows_of(columns, n, layout).map_err(|name| self.unexpected(&name))?,
+            false => Rows { n, columns: Vec::new() },
+        };
+        Ok(PreparedBatch { row, row_key, label, weight, groups, rows, carried })
     }
 
     /// The row ids of a row group; row numbers without `row_id` in the job.
@@ -148,9 +152,10 @@ impl RowsReader {
         let batch = self.file.read_group(group, Some(&[name]))?;
         Ok(match self.layout.row_id {
             RowIdKind::RowNumber => {
-                RowIds::Integer(self.column::<UInt64Type>(&batch, name)?.values().iter().map(|v| v.cast_signed()).collect())
+                let numbers = self.column::<UInt64Type>(&mut Columns::of(batch), name)?;
+                RowIds::Integer(numbers.values().iter().map(|v| v.cast_signed()).collect())
             }
-            RowIdKind::Integer => RowIds::Integer(self.column::<Int64Type>(&batch, name)?.values().to_vec()),
+            RowIdKind::Integer => RowIds::Integer(filled(self.column::<Int64Type>(&mut Columns::of(batch), name)?, 0)),
             RowIdKind::Text => {
                 let ids = batch.column(0).as_string_opt::<i32>().ok_or_else(|| self.unexpected(name))?;
                 RowIds::Text(ids.iter().map(|id| id.unwrap_or_default().to_owned()).collect())
@@ -167,16 +172,11 @@ impl RowsReader {
             return Ok(None);
         }
         let batch = self.file.read_group(group, Some(&["role"]))?;
-        Ok(Some(self.column::<UInt8Type>(&batch, "role")?.values().to_vec()))
+        Ok(Some(filled(self.column::<UInt8Type>(&mut Columns::of(batch), "role")?, 0)))
     }
 
-    fn rows(&self, batch: &RecordBatch) -> Result<Rows> {
-        feature_rows(batch, &self.layout).map_err(|name| self.unexpected(&name))
-    }
-
-    fn column<T: ArrowPrimitiveType>(&self, batch: &RecordBatch, name: &str) -> Result<PrimitiveArray<T>> {
-        let array = batch.column_by_name(name).and_then(|a| a.as_primitive_opt::<T>());
-        array.cloned().ok_or_else(|| self.unexpected(name))
+    fn column<T: ArrowPrimitiveType>(&self, columns: &mut Columns, name: &str) -> Result<PrimitiveArray<T>> {
+        columns.take(name).ok_or_else(|| self.unexpected(name))
     }
 
     fn unexpected(&self, column: &str) -> Error {
@@ -189,44 +189,106 @@ impl RowsReader {
     }
 }
 
-fn filled<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>, missing: T::Native) -> Vec<T::Native> {
-    match array.null_count() {
-        0 => array.values().to_vec(),
-        _ => array.iter().map(|v| v.unwrap_or(missing)).collect(),
+/// The columns of a batch, each to be taken once: what nobody else holds becomes a vector without being copied.
+struct Columns {
+    schema: SchemaRef,
+    arrays: Vec<Option<ArrayRef>>,
+}
+
+impl Columns {
+    fn of(batch: RecordBatch) -> Self {
+        let (schema, arrays, _) = batch.into_parts();
+        Columns { schema, arrays: arrays.into_iter().map(Some).collect() }
+    }
+
+    fn take<T: ArrowPrimitiveType>(&mut self, name: &str) -> Option<PrimitiveArray<T>> {
+        let array = self.arrays[self.schema.index_of(name).ok()?].take()?;
+        array.as_primitive_opt::<T>().cloned()
     }
 }
 
-/// The fields `x.<feature>` of a layout.
+fn filled<T: ArrowPrimitiveType>(array: PrimitiveArray<T>, missing: T::Native) -> Vec<T::Native> {
+    let (_, values, nulls) = array.into_parts();
+    let mut values = Vec::from(values);
+    if let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) {
+        values.iter_mut().zip(&nulls).filter(|(_, known)| !known).for_each(|(value, _)| *value = missing);
+    }
+    values
+}
+
+/// The fields `x.<feature>` of a layout. Whole numbers and positions of levels stand as such, which is the quickest to write and read.
 pub fn feature_fields(layout: &Layout) -> Vec<Field> {
-    let data_type = |coded: bool| if coded { DataType::UInt32 } else { DataType::Float64 };
-    layout.features.iter().map(|f| Field::new(format!("x.{}", f.name), data_type(f.kind.is_coded()), true)).collect()
+    let field = |feature: &Feature, data_type| Field::new(format!("x.{}", feature.name), data_type, true);
+    let of = |feature: &Feature| match () {
+        () if feature.kind.is_coded() => packed(field(feature, DataType::UInt32)),
+        () if is_whole(feature) => packed(field(feature, DataType::Int64)),
+        () => sampled(field(feature, DataType::Float64)),
+    };
+    layout.features.iter().map(of).collect()
+}
+
+/// Whether every number of a feature is whole: what is learnt of it is refused where that is not so, and what is made of it is rounded.
+fn is_whole(feature: &Feature) -> bool {
+    feature.class == Class::Int && !feature.kind.is_coded()
 }
 
 /// The arrays that belong to [`feature_fields`].
-pub fn feature_arrays(rows: &Rows) -> Vec<ArrayRef> {
-    let array = |column: &Column| -> ArrayRef {
-        match column {
-            Column::Number(values) => Arc::new(values.iter().map(|&v| (!v.is_nan()).then_some(v)).collect::<Float64Array>()),
-            Column::Code(codes) => Arc::new(codes.iter().map(|&c| (c != MISSING).then_some(c)).collect::<UInt32Array>()),
-        }
-    };
-    rows.columns.iter().map(array).collect()
+///
+/// # Errors
+/// A number of an integer column is not whole: a bug.
+pub fn feature_arrays(features: &[Feature], rows: Rows) -> Result<Vec<ArrayRef>> {
+    features.iter().zip(rows.columns).map(|(feature, column)| feature_array(feature, column)).collect()
+}
+
+/// The array of one of [`feature_fields`].
+///
+/// # Errors
+/// As [`feature_arrays`].
+pub(super) fn feature_array(feature: &Feature, column: Column) -> Result<ArrayRef> {
+    match column {
+        Column::Number(values) if is_whole(feature) => raw::integers(feature, &values).map(|array| Arc::new(array) as ArrayRef),
+        Column::Number(values) => Ok(number_array(values)),
+        Column::Code(codes) => Ok(nullable::<UInt32Type>(codes, |c| c != MISSING)),
+    }
+}
+
+/// Numbers as they stand in a file: NaN is null.
+pub(super) fn number_array(values: Vec<f64>) -> ArrayRef {
+    nullable::<Float64Type>(values, |v| !v.is_nan())
+}
+
+fn nullable<T: ArrowPrimitiveType>(values: Vec<T::Native>, is_known: impl Fn(T::Native) -> bool) -> ArrayRef {
+    let nulls = (!values.iter().all(|&v| is_known(v))).then(|| NullBuffer::from_iter(values.iter().map(|&v| is_known(v))));
+    Arc::new(PrimitiveArray::<T>::new(values.into(), nulls))
 }
 
 /// The features of a batch that holds the fields of [`feature_fields`].
 ///
 /// # Errors
 /// The name of a column that is missing or has another type.
-pub fn feature_rows(batch: &RecordBatch, layout: &Layout) -> Result<Rows, String> {
-    let column = |name: &str, coded: bool| {
-        let name = format!("x.{name}");
-        let array = batch.column_by_name(&name);
-        match coded {
-            true => array.and_then(|a| a.as_primitive_opt::<UInt32Type>()).map(|a| Column::Code(filled(a, MISSING))),
-            false => array.and_then(|a| a.as_primitive_opt::<Float64Type>()).map(|a| Column::Number(filled(a, f64::NAN))),
+pub fn feature_rows(batch: RecordBatch, layout: &Layout) -> Result<Rows, String> {
+    let n = batch.num_rows();
+    rows_of(Columns::of(batch), n, layout)
+}
+
+fn rows_of(mut columns: Columns, n: usize, layout: &Layout) -> Result<Rows, String> {
+    let mut column = |feature: &Feature| {
+        let name = format!("x.{}", feature.name);
+        match () {
+            () if feature.kind.is_coded() => columns.take::<UInt32Type>(&name).map(|a| Column::Code(filled(a, MISSING))),
+            () if is_whole(feature) => columns.take::<Int64Type>(&name).map(|a| Column::Number(numbers(&a))),
+            () => columns.take::<Float64Type>(&name).map(|a| Column::Number(filled(a, f64::NAN))),
         }
         .ok_or(name)
     };
-    let columns = layout.features.iter().map(|f| column(&f.name, f.kind.is_coded())).collect::<Result<_, _>>()?;
-    Ok(Rows { n: batch.num_rows(), columns })
+    let columns = layout.features.iter().map(&mut column).collect::<Result<_, _>>()?;
+    Ok(Rows { n, columns })
+}
+
+fn numbers(array: &PrimitiveArray<Int64Type>) -> Vec<f64> {
+    let number = |value: i64| value as f64;
+    match array.null_count() {
+        0 => array.values().iter().map(|&value| number(value)).collect(),
+        _ => array.iter().map(|value| value.map_or(f64::NAN, number)).collect(),
+    }
 }

@@ -111,6 +111,7 @@ impl Source {
         let mut parts = Vec::new();
         let (mut pieces, mut n_rows) = (Vec::new(), 0);
         for (file, name, keys) in found {
+            let file = file.with_coded_texts()?;
             let keys = needed.iter().map(|&column| key_of(&file, &name, &keys, column)).collect::<Result<_>>()?;
             let first_row = n_rows;
             for group in 0..file.n_groups() {

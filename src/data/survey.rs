@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use crate::data::Kind;
 use crate::data::derive::Rule;
 use crate::data::plan::Plan;
 use crate::data::prepare::{FilterStep, MissingRule};
@@ -32,8 +33,19 @@ pub(super) struct Survey {
     pub(super) made_null: Vec<u64>,
     /// Values without a name, by derived column.
     pub(super) nameless: Vec<Nameless>,
+    /// Rows with no 1, and with several, by one-hot group.
+    pub(super) onehot: Vec<Broken>,
     /// The weights of the rows.
     pub(super) weights: Weights,
+}
+
+/// Rows of a one-hot group that say nothing, or several things at once.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Broken {
+    /// Rows with no 1.
+    pub(super) none: u64,
+    /// Rows with several.
+    pub(super) several: u64,
 }
 
 /// How often each value of a column occurs.
@@ -124,7 +136,9 @@ pub(super) fn kept(plan: &Plan<'_>, slice: &Slice) -> Result<(Vec<u32>, Vec<u64>
     }
     for feature in plan.features.iter().filter(|f| f.rule == MissingRule::DropRow) {
         let values = &slice.columns[feature.column];
-        alive.iter_mut().enumerate().for_each(|(i, a)| *a &= !values.is_null(i));
+        if values.has_nulls() {
+            alive.iter_mut().enumerate().for_each(|(i, a)| *a &= !values.is_null(i));
+        }
         left.push(count(&alive));
     }
     let rows = alive.iter().enumerate().filter(|(_, a)| **a).map(|(i, _)| i as u32).collect();
@@ -159,6 +173,7 @@ impl Survey {
             nulls: vec![0; plan.features.len()],
             made_null: vec![0; plan.view.nulls().len()],
             nameless: plan.view.derived().map(|_| Nameless::default()).collect(),
+            onehot: vec![Broken::default(); plan.onehot.len()],
             weights: Weights::default(),
         }
     }
@@ -170,16 +185,22 @@ impl Survey {
         self.n_rows += rows.len() as u64;
         for (feature, nulls) in plan.features.iter().zip(&mut self.nulls) {
             let values = &slice.columns[feature.column];
-            let mut missing = rows.iter().filter(|&&i| values.is_null(i as usize));
-            if let (MissingRule::Error, Some(&i)) = (feature.rule, missing.clone().next()) {
+            let missing = values.nulls_among(&rows);
+            let first = || rows.iter().find(|&&i| values.is_null(i as usize));
+            if let (MissingRule::Error, Some(&i)) = (feature.rule, (missing > 0).then(first).flatten()) {
                 let fault = Fault::new("missing-value", format!("column `{}` has no value", feature.name)).in_column(&feature.name);
                 let hint = "the job's `missing` block says `error`; `keep`, `level` and `drop-row` go on";
                 return Err(plan.view.source().at(fault, slice.first_row + u64::from(i)).hint(hint).into());
             }
-            *nulls += missing.by_ref().count() as u64;
+            *nulls += missing;
         }
         for column in plan.numbers() {
             check_numbers(plan, slice, column, &rows)?;
+        }
+        for ((_, columns), broken) in plan.onehot.iter().zip(&mut self.onehot) {
+            let ones = ones(plan, slice, columns, &rows)?;
+            broken.none += ones.iter().filter(|&&n| n == 0).count() as u64;
+            broken.several += ones.iter().filter(|&&n| n > 1).count() as u64;
         }
         let without_id = |column: usize| rows.iter().find(|&&i| slice.columns[column].is_null(i as usize)).map(|&i| (column, i));
         if let Some((column, i)) = plan.row_id.and_then(without_id) {
@@ -220,6 +241,10 @@ impl Survey {
         self.nulls.iter_mut().zip(other.nulls).for_each(|(sum, n)| *sum += n);
         self.made_null.iter_mut().zip(other.made_null).for_each(|(sum, n)| *sum += n);
         self.nameless.iter_mut().zip(other.nameless).for_each(|(mine, theirs)| mine.merge(theirs));
+        for (mine, theirs) in self.onehot.iter_mut().zip(other.onehot) {
+            mine.none += theirs.none;
+            mine.several += theirs.several;
+        }
         self.weights.merge(other.weights);
         for (mine, theirs) in self.tallies.iter_mut().zip(other.tallies) {
             mine.nulls += theirs.nulls;
@@ -267,7 +292,7 @@ impl Survey {
                 .view
                 .source()
                 .within(Fault::new("no-rows", format!("there are no rows in {}", files.join(", "))))
-                .hint("write the rows there, or correct `data.rows` in the job")
+                .hint("write the rows there, or correct the path in the job")
                 .into());
         }
         if let Some(last) = steps.iter().find(|s| s.rows_out == 0) {
@@ -321,26 +346,50 @@ fn check_numbers(plan: &Plan<'_>, slice: &Slice, column: usize, rows: &[u32]) ->
                     .hint("write a missing value as null, and caps as finite numbers"),
             ),
         },
-        Values::Text(a) => {
-            match rows.iter().find(|&&i| !slice.columns[column].is_null(i as usize) && number(a.value(i as usize)).is_none()) {
+        texts @ (Values::Text(_) | Values::Named(_)) if plan.view.derived_at(column).is_none() => {
+            let no_number = |&i: &u32| texts.word(i as usize).filter(|text| number(text).is_none()).map(|text| (i, text));
+            match rows.iter().find_map(no_number) {
                 None => return Ok(()),
-                Some(&i) => (
+                Some((i, text)) => (
                     i,
-                    Fault::new("not-numeric", format!("column `{name}` is to hold numbers, but holds the text `{}`", a.value(i as usize)))
-                        .hint("list it under `nominal`, or, if the text means missing, under `null_values` of a CSV file"),
+                    Fault::new("not-numeric", format!("column `{name}` is to hold numbers, but holds the text `{text}`")).hint(
+                        if plan.features.iter().any(|f| f.column == column && f.kind == Kind::OrdinalNumber) {
+                            format!("name its levels from low to high: `ordinal: {{{name}: [LOW, ..., HIGH]}}`")
+                        } else {
+                            "list it under `nominal`, or, if the text means missing, under `null_values` of a CSV file".to_owned()
+                        },
+                    ),
                 ),
             }
         }
-        Values::Bool(_) | Values::Named(_) => match rows.first() {
+        Values::Bool(_) | Values::Text(_) | Values::Named(_) => match rows.first() {
             None => return Ok(()),
             Some(&i) => {
-                let holds = if matches!(slice.columns[column], Values::Named(_)) { "names" } else { "booleans" };
+                let holds = if matches!(slice.columns[column], Values::Bool(_)) { "booleans" } else { "names" };
                 let what = format!("column `{name}` is to hold numbers, but holds {holds}");
                 (i, Fault::new("not-numeric", what).hint("list it under `nominal`"))
             }
         },
     };
     Err(plan.view.source().at(fault, slice.first_row + u64::from(i)).in_column(name).into())
+}
+
+/// How many columns of a one-hot group are 1 in each kept row; fails on the first value that is neither 0 nor 1 nor missing.
+fn ones(plan: &Plan<'_>, slice: &Slice, columns: &[usize], rows: &[u32]) -> Result<Vec<u32>> {
+    let mut ones = vec![0; rows.len()];
+    for &column in columns {
+        for (&i, n) in rows.iter().zip(&mut ones) {
+            let value = slice.columns[column].number(i as usize);
+            *n += u32::from(value == 1.0);
+            if value != 0.0 && value != 1.0 && !value.is_nan() {
+                let what = format!("column `{}` of a one-hot group holds `{value}`", plan.name(column));
+                let fault = Fault::new("bad-onehot", what).in_column(plan.name(column));
+                let hint = "write 1 in the column of a row's level and 0 in the others, or list the columns under `continuous`";
+                return Err(plan.view.source().at(fault, slice.first_row + u64::from(i)).hint(hint).into());
+            }
+        }
+    }
+    Ok(ones)
 }
 
 /// Fails on the first kept row without a weight of 0 or more; gives back what the weights are like. Infinite weights and texts are no

@@ -5,20 +5,23 @@
 //! column's type is known, so `1`, `1.0` and `"1"` name the same value of a number column.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, StringArray};
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, Float64Type, Int64Type};
+use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type};
 use indexmap::IndexSet;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Fault, Result};
+use crate::num::hash::FastMap;
 
 /// Floats below this size have every integer in reach; larger ones are not written as integers.
 const EXACT: f64 = 1e15;
+
+/// How often each text of a list must occur on average for the list to be worth its while.
+const REPEATS: usize = 4;
 
 /// The type of a source column, as far as preparing tells types apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,7 +141,7 @@ pub enum Values {
     Bool(BooleanArray),
     /// Text.
     Text(StringArray),
-    /// Texts of a derived column.
+    /// Text of which each is held once: that of derived columns, and of files that hold it so.
     Named(Named),
     /// Nothing but this many nulls.
     Empty(usize),
@@ -161,6 +164,24 @@ impl Named {
         Named { names: held.into_iter().collect(), ids: values.iter().map(|value| ids[(*value)? as usize]).collect() }
     }
 
+    /// The texts of a column that is held as positions in a list of them; none of columns of other values, of more texts than rows
+    /// repeat, or of positions of another type than a Parquet file is read with.
+    fn of_positions(array: &ArrayRef) -> Option<Self> {
+        let array = array.as_dictionary_opt::<Int32Type>()?;
+        let texts = array.values().as_string_opt::<i32>()?;
+        if texts.len() > array.len() / REPEATS {
+            return None;
+        }
+        let mut held = IndexSet::new();
+        let known: Vec<Option<u32>> = texts.iter().map(|text| text.map(|text| held.insert_full(text.to_owned()).0 as u32)).collect();
+        let at = |position: i32| usize::try_from(position).ok().and_then(|position| known.get(position).copied().flatten());
+        let ids = match array.nulls() {
+            None => array.keys().values().iter().map(|&position| at(position)).collect(),
+            Some(_) => array.keys().iter().map(|position| position.and_then(at)).collect(),
+        };
+        Some(Named { names: held.into_iter().collect(), ids })
+    }
+
     fn name(&self, i: usize) -> Option<&str> {
         self.ids[i].and_then(|id| self.names.get(id as usize)).map(String::as_str)
     }
@@ -178,6 +199,9 @@ impl Values {
     /// In words, where a value does not fit: an unsigned integer above 2^63 - 1, a date that has no text.
     pub fn new(array: &ArrayRef) -> Result<Values, String> {
         let class = Class::of(array.data_type()).ok_or_else(|| format!("values of type {} are not supported", array.data_type()))?;
+        if let Some(texts) = Named::of_positions(array) {
+            return Ok(Values::Named(texts));
+        }
         let strict = CastOptions { safe: false, ..CastOptions::default() };
         let cast = |array: &ArrayRef, to: &DataType| cast_with_options(array, to, &strict).map_err(|e| e.to_string());
         let plain = match array.data_type() {
@@ -241,9 +265,26 @@ impl Values {
             Values::Float(a) => a.is_null(i),
             Values::Bool(a) => a.is_null(i),
             Values::Text(a) => a.is_null(i),
-            Values::Named(a) => a.name(i).is_none(),
+            Values::Named(a) => a.ids[i].is_none(),
             Values::Empty(_) => true,
         }
+    }
+
+    /// Whether any value is missing.
+    pub fn has_nulls(&self) -> bool {
+        match self {
+            Values::Int(a) => a.null_count() > 0,
+            Values::Float(a) => a.null_count() > 0,
+            Values::Bool(a) => a.null_count() > 0,
+            Values::Text(a) => a.null_count() > 0,
+            Values::Named(a) => a.ids.contains(&None),
+            Values::Empty(n) => *n > 0,
+        }
+    }
+
+    /// How many of the values at these positions are missing.
+    pub fn nulls_among(&self, rows: &[u32]) -> u64 {
+        if self.has_nulls() { rows.iter().filter(|&&i| self.is_null(i as usize)).count() as u64 } else { 0 }
     }
 
     /// The word of value `i`; `None` where it is missing.
@@ -267,6 +308,15 @@ impl Values {
             Values::Text(a) => Distinct::of(rows, |i| a.is_valid(i).then(|| a.value(i))),
             Values::Named(a) => Distinct::of_named(rows, a),
             Values::Empty(_) => Distinct::of(rows, |_| None::<bool>),
+        }
+    }
+
+    /// The values at these positions as numbers, as [`Values::number`] gives them.
+    pub fn numbers(&self, rows: &[u32]) -> Vec<f64> {
+        match self {
+            Values::Int(a) if a.null_count() == 0 => rows.iter().map(|&i| a.values()[i as usize] as f64).collect(),
+            Values::Float(a) if a.null_count() == 0 => rows.iter().map(|&i| a.values()[i as usize]).collect(),
+            _ => rows.iter().map(|&i| self.number(i as usize)).collect(),
         }
     }
 
@@ -296,7 +346,7 @@ pub struct Distinct {
 
 impl Distinct {
     fn of<K: Hash + Eq>(rows: &[u32], key: impl Fn(usize) -> Option<K>) -> Self {
-        let (mut numbers, mut first) = (HashMap::new(), Vec::new());
+        let (mut numbers, mut first) = (FastMap::default(), Vec::new());
         let mut id = |row: u32| {
             let next = first.len() as u32;
             let id = *numbers.entry(key(row as usize)?).or_insert(next);

@@ -80,6 +80,34 @@ fn values_that_are_no_numbers() {
 }
 
 #[test]
+fn one_hot_groups_hold_one_level_a_row() {
+    let group = |p: &mut PrepareParams| {
+        p.continuous = columns(&["x", "u"]);
+        p.onehot = vec![(column("level"), columns(&["x", "u"]))];
+    };
+    let fault = check("u", numbers(&[0.0, 0.0, 2.0, 3.0]), |p| {
+        group(p);
+        p.continuous = columns(&["u"]);
+        p.onehot[0].1 = columns(&["u"]);
+    });
+    assert_eq!((fault.code, fault.row.as_deref(), fault.column.as_deref()), ("bad-onehot", Some("row 2"), Some("u")));
+
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("in.parquet");
+    let mut rows = rows();
+    rows[2].1 = numbers(&[1.0, 0.0, 1.0, 0.0]);
+    rows.push(("u", Arc::new(Float64Array::from(vec![Some(0.0), Some(0.0), Some(1.0), None]))));
+    parquet(&file, rows, 3);
+    let mut params = params();
+    group(&mut params);
+    let prepared = prepare_parquet(&file, &params, dir.path(), 1024, 2).unwrap();
+    let issue = prepared.issues.iter().find(|i| i.code == "broken-onehot").unwrap();
+    assert_eq!((issue.place.as_str(), issue.n), ("level", 3));
+    assert!(issue.text.contains("2 rows have no 1 and 1 rows have several"), "{}", issue.text);
+    assert!(params.tells(issue.code, &issue.place));
+}
+
+#[test]
 fn missing_values_follow_their_rule() {
     let holes: ArrayRef = Arc::new(Float64Array::from(vec![Some(1.0), Some(f64::NAN), Some(3.0), None]));
     let fault = check("x", Arc::clone(&holes), |p| p.missing.continuous = MissingRule::Error);
