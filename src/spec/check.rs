@@ -9,12 +9,14 @@ mod derive;
 mod gates;
 mod models;
 mod rows;
+mod sets;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use crate::counterfactual::knobs::{Greedy, Plausible};
 use crate::error::{Error, Place, Problem, Result};
 use crate::spec::load::{self, Included, Loaded, hex};
 use crate::spec::nearest::suggest;
@@ -56,6 +58,8 @@ pub enum Scope {
 pub struct Catalog<'a> {
     /// The metrics.
     pub metrics: &'a [MetricInfo],
+    /// The measures of counterfactuals, which no gate can ask.
+    pub measures: &'a [&'a str],
     /// The public data sets.
     pub data_sets: &'a [&'a str],
 }
@@ -172,6 +176,7 @@ pub fn check(loaded: Loaded, catalog: &Catalog<'_>) -> Result<CheckedJob> {
             checker.rows();
             checker.models();
             checker.gates();
+            checker.report();
             problems.append(&mut checker.problems);
             job
         }
@@ -217,10 +222,12 @@ pub fn families(job: &Job, catalog: &Catalog<'_>) -> Vec<Family> {
     let label = job.data.label.column().is_some();
     let scored = job.models.values().all(|m| m.scores.as_ref().is_none_or(|s| s.counterfactual.is_some()));
     let sets = !job.counterfactuals.is_empty() && scored;
-    [Family::Performance, Family::Group, Family::Ccm, Family::Eccm, Family::Shift]
+    let mut families: Vec<Family> = [Family::Performance, Family::Group, Family::Ccm, Family::Eccm, Family::Shift]
         .into_iter()
         .filter(|&family| (label || !catalog.family_needs_label(family)) && (sets || !needs_counterfactual(family)))
-        .collect()
+        .collect();
+    families.extend(job.has_fitted_sets().then_some(Family::CfQuality));
+    families
 }
 
 fn needs_counterfactual(family: Family) -> bool {
@@ -235,6 +242,7 @@ fn family_word(family: Family) -> &'static str {
         Family::Ccm => "ccm",
         Family::Eccm => "eccm",
         Family::Shift => "shift",
+        Family::CfQuality => "cf_quality",
     }
 }
 
@@ -258,6 +266,8 @@ fn resolved(mut job: Job, catalog: &Catalog<'_>) -> Job {
     }
     for set in job.counterfactuals.values_mut() {
         set.sensitive.get_or_insert_with(|| job.data.sensitive.keys().cloned().collect());
+        set.greedy.as_mut().map(Greedy::resolve);
+        set.plausible.as_mut().map(Plausible::resolve);
     }
     for gate in job.gates.values_mut().filter(|g| g.sensitive.is_none()) {
         let direction = match &gate.direction {

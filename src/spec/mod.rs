@@ -27,6 +27,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::counterfactual::knobs::{Greedy, Plausible, Transport};
 use crate::data::derive::Derivation;
 use crate::data::import::Csv;
 use crate::data::keep::Condition;
@@ -48,8 +49,10 @@ pub const CODES: &[(&str, &str)] = &[
     ("bad-sum", "shares or probabilities do not sum to 1"),
     ("bad-value", "a value is of the right type and not allowed"),
     ("bad-variable", "`${...}` does not name a declared variable, or stands where none is filled"),
+    ("cannot-move", "a strategy does not move the column that a knob names"),
     ("cannot-set", "a strategy cannot set the column that a sensitive attribute is derived from"),
     ("column-twice", "a column has two roles"),
+    ("derived-column", "a derived column follows from others and is not moved on its own"),
     ("duplicate-key", "a map holds the same key twice"),
     ("duplicate-value", "a list names the same thing twice"),
     ("empty-file", "a file holds nothing"),
@@ -65,7 +68,8 @@ pub const CODES: &[(&str, &str)] = &[
     ("no-interval", "a gate is decided by an interval that is not made"),
     ("no-model", "the job names no model"),
     ("no-such-file", "a file does not exist"),
-    ("not-measured", "a gate's metric is of a family that is not measured"),
+    ("not-measured", "a gate, or what the report is to show, is of a family that is not measured"),
+    ("not-offered", "what is asked is well formed, and this version does not do it"),
     ("not-utf8", "a file is not UTF-8 text"),
     ("one-of", "exactly one of several keys must be there"),
     ("required-variable", "a variable without a default was not given"),
@@ -170,6 +174,9 @@ pub struct Data {
     pub keep: Vec<BTreeMap<ColumnName, Condition>>,
     /// The label, or `none`.
     pub label: LabelRole,
+    /// The rows whose distributions strategies learn. Left out: the rows that train; where none does, those that are audited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Reference>,
     /// Column that says how many people a row stands for: finite, 0 or above, not 0 everywhere. Left out: one each. Training, metrics,
     /// intervals and gates take every person so often; numbers of people, `min_group_size`, `min_denominator` and `enough` do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -338,6 +345,21 @@ impl JsonSchema for LabelRole {
     }
 }
 
+/// Rows whose distributions strategies learn: a file with the columns that the features and the sensitive attributes are made of. It is
+/// taken whole, without the filters of `keep`; the rules for missing values are those of the rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reference {
+    /// A Parquet file, a glob, or a folder of `key=value` folders.
+    pub parquet: String,
+    /// Its label column. Left out: that of `data.label`, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<ColumnName>,
+    /// The values of its label that count as positive. Left out: those of `data.label`; without one, 1 of a column that holds 0 and 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub positive: Option<Vec<Word>>,
+}
+
 /// Which side people want.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -394,6 +416,10 @@ pub struct Features {
     /// Levels without an order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nominal: Vec<ColumnName>,
+    /// Groups of 0/1 columns that stand for one nominal feature each: a name of yours, and the columns. Models read the columns;
+    /// strategies move the group as one feature, so that no row gets two of its levels, or none.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub onehot: IndexMap<ColumnName, Vec<ColumnName>>,
     /// Columns that are known and left out on purpose.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignore: Vec<ColumnName>,
@@ -424,12 +450,21 @@ pub struct Split {
 }
 
 /// A counterfactual set: exactly one strategy beside the common keys.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CounterfactualSet {
     /// Changes the sensitive attribute and nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub naive: Option<Naive>,
+    /// Also gives every feature that differs between the groups the place in the target group that it has in its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub greedy: Option<Greedy>,
+    /// Gives the features that may change the place in the target group that they have in their own; the others stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plausible: Option<Plausible>,
+    /// Gives the rows of a group the values of real rows of the other group, at the least total distance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<Transport>,
     /// The sensitive attributes to change, one at a time. Left out: all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitive: Option<Vec<ColumnName>>,
@@ -723,6 +758,8 @@ pub enum Family {
     Eccm,
     /// How far scores move.
     Shift,
+    /// How good counterfactuals are: near to their rows, like the target group. Of sets that move features.
+    CfQuality,
 }
 
 /// Intervals.
@@ -914,6 +951,11 @@ pub struct Report {
     /// Rows of a long table that the page shows; the rest is in the table files.
     #[serde(default = "twenty")]
     pub rows_shown: Count,
+    /// Pairs of a person's row and its counterfactual that the page shows for each direction of the sets that move features, drawn by
+    /// the seed: 0 to 20. With 0 no row of a person leaves the run but in `rows/`.
+    #[serde(default)]
+    #[schemars(range(max = 20))]
+    pub example_pairs: u64,
 }
 
 fn twenty() -> Count {
@@ -922,7 +964,7 @@ fn twenty() -> Count {
 
 impl Default for Report {
     fn default() -> Self {
-        Report { title: None, rows_shown: twenty() }
+        Report { title: None, rows_shown: twenty(), example_pairs: 0 }
     }
 }
 

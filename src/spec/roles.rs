@@ -5,9 +5,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::counterfactual::knobs::Knobs;
 use crate::data::derive::{Derivation, Part, Recipe, combinations};
 use crate::param::{ColumnName, Word};
-use crate::spec::{Data, Model, Sensitive, Threshold};
+use crate::spec::{CounterfactualSet, Data, Job, Model, Sensitive, Threshold};
 
 /// Most combinations of groups that a cross is written out for; with more it is refused.
 pub const MAX_GROUPS: usize = 65_534;
@@ -46,6 +47,30 @@ impl Model {
         };
         let factual = self.scores.iter().map(|scores| &scores.factual).filter(|factual| factual.parquet.is_none());
         factual.map(|factual| &factual.column).chain(threshold)
+    }
+}
+
+impl Job {
+    /// Whether a counterfactual set has a strategy that is fitted.
+    pub fn has_fitted_sets(&self) -> bool {
+        self.counterfactuals.values().any(|set| set.knobs().is_some())
+    }
+}
+
+impl CounterfactualSet {
+    /// The keys of its strategies; a checked set has one.
+    pub fn strategies(&self) -> Vec<&'static str> {
+        self.naive.iter().map(|_| "naive").chain(self.knobs_of_all().map(Knobs::word)).collect()
+    }
+
+    fn knobs_of_all(&self) -> impl Iterator<Item = Knobs<'_>> {
+        let greedy = self.greedy.iter().map(Knobs::Greedy);
+        greedy.chain(self.plausible.iter().map(Knobs::Plausible)).chain(self.transport.iter().map(Knobs::Transport))
+    }
+
+    /// The knobs of its strategy, if that is fitted; none for naive.
+    pub fn knobs(&self) -> Option<Knobs<'_>> {
+        self.knobs_of_all().next()
     }
 }
 
@@ -179,13 +204,50 @@ impl Data {
 
     /// The columns listed as features, by kind in the order of the job.
     pub fn listed(&self) -> impl Iterator<Item = &ColumnName> {
-        self.features.continuous.iter().chain(self.features.ordinal.keys()).chain(&self.features.nominal)
+        let onehot = self.features.onehot.values().flatten();
+        self.features.continuous.iter().chain(self.features.ordinal.keys()).chain(&self.features.nominal).chain(onehot)
     }
 
     /// What a model trained here reads before it omits any: sensitive columns that are not derived, then the listed features.
     pub fn inputs(&self) -> Vec<&ColumnName> {
         let sensitive = self.sensitive.keys().map(|name| self.column_of(name)).filter(|column| !self.is_derived(column));
         sensitive.chain(self.listed()).collect()
+    }
+
+    /// What strategies may move: features and sensitive columns that are not derived, and one-hot groups by their names.
+    pub fn movable(&self) -> Vec<&ColumnName> {
+        let columns = self.inputs().into_iter().filter(|column| !self.is_derived(column) && self.onehot_of(column).is_none());
+        columns.chain(self.features.onehot.keys()).collect()
+    }
+
+    /// The one-hot group that a column belongs to.
+    pub fn onehot_of(&self, column: &ColumnName) -> Option<&ColumnName> {
+        self.features.onehot.iter().find(|(_, columns)| columns.contains(column)).map(|(name, _)| name)
+    }
+
+    /// The columns that are set when an attribute is: its own, and those that it is mapped or crossed from.
+    pub fn set_with(&self, attribute: &ColumnName) -> BTreeSet<ColumnName> {
+        self.below(attribute).0
+    }
+
+    /// The numbers that an attribute is binned from, itself or in parts.
+    pub fn binned_below(&self, attribute: &ColumnName) -> BTreeSet<ColumnName> {
+        self.below(attribute).1
+    }
+
+    /// The columns that are set with an attribute, and the numbers below that are not, because they are binned.
+    fn below(&self, attribute: &ColumnName) -> (BTreeSet<ColumnName>, BTreeSet<ColumnName>) {
+        let mut set = BTreeSet::from([self.column_of(attribute).clone()]);
+        let mut binned = BTreeSet::new();
+        // Parents stand above, so one way up meets them all.
+        for (name, recipe) in self.derived().iter().rev() {
+            if !set.contains(name) {
+                continue;
+            }
+            let parents = recipe.parents().into_iter().cloned();
+            if matches!(recipe, Recipe::Bins { .. }) { binned.extend(parents) } else { set.extend(parents) }
+        }
+        (set, binned)
     }
 
     /// The columns of the source by which exact duplicates are found: all that the job names but the row id and the split column. `more`

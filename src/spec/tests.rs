@@ -29,6 +29,7 @@ const CATALOG: Catalog<'static> = Catalog {
         metric("rmscd", Family::Shift, false, TOTAL_OR_DIRECTION, 2),
         metric("sr_any", Family::Ccm, false, &[Scope::Total], 3),
     ],
+    measures: &["dist_after", "share_discarded"],
     data_sets: &["adult", "compas", "german", "heart", "law"],
 };
 

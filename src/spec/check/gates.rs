@@ -33,6 +33,14 @@ impl Checker<'_> {
         }
         let named = self.named(at, gate);
         let Some(metric) = self.catalog.metrics.iter().find(|m| m.id == gate.metric) else {
+            if self.catalog.measures.contains(&gate.metric.as_str()) {
+                let what =
+                    format!("`{}` is a measure of counterfactuals, of the family `cf_quality`, and gates cannot ask it", gate.metric);
+                let hint =
+                    "choose a metric of predictions; `cf_quality` stands on the page and in the tables `cf_quality` and `cf_features`";
+                self.say("unknown-metric", format!("{at}.metric"), what, hint);
+                return;
+            }
             let mut ids: Vec<&str> = self.catalog.metrics.iter().map(|m| m.id).collect();
             ids.sort_unstable();
             self.say(

@@ -1,19 +1,15 @@
-//! Checks counterfactual sets, models and the families that are measured.
+//! Checks models and the families that are measured.
 
 use crate::param::{ColumnName, Name};
 use crate::spec::nearest::{all, list, suggest};
-use crate::spec::{CounterfactualSet, Family, Logistic, Model, Recheck, Scores};
+use crate::spec::{Family, Logistic, Model, Recheck, Scores};
 
 use super::{Checker, families, family_word, needs_counterfactual, path};
-
-/// The name of the rows as they are, where sets are called by their names.
-const FACTUAL: &str = "factual";
-/// The most repeats of a placebo: each is a counterfactual set of its own.
-const MOST_REPEATS: u64 = 1000;
 
 impl Checker<'_> {
     /// The blocks `counterfactuals`, `models` and `metrics`.
     pub(super) fn models(&mut self) {
+        self.reference();
         for (name, set) in &self.job.counterfactuals {
             self.set(name, set);
         }
@@ -29,34 +25,6 @@ impl Checker<'_> {
         let asked = self.asked();
         for (name, model) in &self.job.models {
             self.model(name, model, asked);
-        }
-    }
-
-    fn set(&mut self, name: &Name, set: &CounterfactualSet) {
-        let at = path(&["counterfactuals", name.as_str()]);
-        if !self.sound(&[&at]) {
-            return;
-        }
-        if name.as_str() == FACTUAL {
-            let what = format!("a counterfactual set cannot be called `{FACTUAL}`: these are the rows as they are");
-            self.say("bad-value", at.clone(), what, "give it another name");
-        }
-        if set.naive.is_none() {
-            self.say("one-of", at.clone(), format!("the counterfactual set `{name}` has no strategy"), "add one: `naive: {}`");
-        }
-        self.naive_reaches(&at, set);
-        if let Some(placebo) = set.placebo.filter(|placebo| placebo.repeats.get() > MOST_REPEATS) {
-            let what = format!("`{}` repeats of a placebo are too many", placebo.repeats.get());
-            self.say("bad-value", format!("{at}.placebo.repeats"), what, format!("at most {MOST_REPEATS}; 20 are usual"));
-        }
-        let Some(attributes) = &set.sensitive else { return };
-        let here = format!("{at}.sensitive");
-        if self.distinct(&here, "sensitive attribute, or leave the key out for all of them", attributes)
-            && self.names_sound("data.sensitive")
-        {
-            for (i, attribute) in attributes.iter().enumerate() {
-                self.attribute(format!("{here}[{i}]"), attribute);
-            }
         }
     }
 
@@ -82,7 +50,14 @@ impl Checker<'_> {
                     format!("the family `{word}` needs a label, and `data.label` is `none`"),
                     "take it out, or name the label column",
                 );
-            } else if no_set && needs_counterfactual(family) {
+            } else if family == Family::CfQuality && !no_set && self.sound(&["counterfactuals"]) && !self.job.has_fitted_sets() {
+                self.say(
+                    "needs-counterfactual",
+                    at,
+                    "the family `cf_quality` is about sets that move features, and every set here is `naive`",
+                    "take it out, or add a set such as `world: {greedy: {condition_on: label}}`",
+                );
+            } else if no_set && (family == Family::CfQuality || needs_counterfactual(family)) {
                 self.say(
                     "needs-counterfactual",
                     at,
@@ -277,10 +252,7 @@ impl Checker<'_> {
             (None, None) => &[],
         };
         let data = &self.job.data;
-        let columns = (data.sensitive.iter().map(|(name, a)| a.from.as_ref().unwrap_or(name)))
-            .chain(data.features.continuous.iter())
-            .chain(data.features.ordinal.keys())
-            .chain(&data.features.nominal);
+        let columns = (data.sensitive.iter().map(|(name, a)| a.from.as_ref().unwrap_or(name))).chain(data.listed());
         if let Some(column) = columns.map(ColumnName::as_str).find(|c| keys.contains(c)) {
             let what = format!("the column `{column}` has the name of a key column of the score files");
             self.say("bad-value", at, what, "rename it in the data: the rows to score hold both");

@@ -54,7 +54,7 @@ impl Checker<'_> {
         }
     }
 
-    fn empty_path(&mut self, at: &str) {
+    pub(super) fn empty_path(&mut self, at: &str) {
         self.say("empty-value", at, format!("`{at}` is empty"), "name a file or a glob");
     }
 
@@ -215,6 +215,10 @@ impl Checker<'_> {
         columns.extend(features.continuous.iter().enumerate().map(|(i, c)| (format!("data.features.continuous[{i}]"), "continuous", c)));
         columns.extend(features.ordinal.keys().map(|c| (path(&["data", "features", "ordinal", c.as_str()]), "ordinal", c)));
         columns.extend(features.nominal.iter().enumerate().map(|(i, c)| (format!("data.features.nominal[{i}]"), "nominal", c)));
+        for (name, group) in &features.onehot {
+            let at = path(&["data", "features", "onehot", name.as_str()]);
+            columns.extend(group.iter().enumerate().map(|(i, c)| (format!("{at}[{i}]"), "onehot", c)));
+        }
         columns.extend(features.ignore.iter().enumerate().map(|(i, c)| (format!("data.features.ignore[{i}]"), "ignore", c)));
         for (i, (at, kind, column)) in columns.iter().enumerate() {
             if let Some((_, earlier, _)) = columns[..i].iter().find(|(_, _, c)| c == column) {
@@ -266,6 +270,23 @@ impl Checker<'_> {
                         "take it out: a column has one role"
                     },
                 );
+            }
+        }
+        for (name, group) in &features.onehot {
+            let at = path(&["data", "features", "onehot", name.as_str()]);
+            if group.len() < 2 {
+                let what = format!("the one-hot group `{name}` has {} column", if group.is_empty() { "no" } else { "one" });
+                self.say("empty-list", at.clone(), what, "name the columns of all its levels; a single 0/1 column is nominal");
+            }
+            if columns.iter().any(|(.., column)| *column == name)
+                || sensitive.iter().any(|(column, attribute)| *column == name || *attribute == name)
+            {
+                let what = format!("the one-hot group `{name}` has the name of a column");
+                self.say("column-twice", at.clone(), what, "give it another name");
+            }
+            for (i, column) in group.iter().enumerate().filter(|(_, column)| data.is_derived(column)) {
+                let what = format!("`{column}` is derived, and a one-hot group is made of columns of the source");
+                self.say("derived-column", format!("{at}[{i}]"), what, "list it under `nominal`");
             }
         }
         for (column, order) in &features.ordinal {
@@ -434,6 +455,10 @@ impl Checker<'_> {
         named.extend(data.features.continuous.iter().enumerate().map(|(i, c)| (format!("data.features.continuous[{i}]"), c)));
         named.extend(data.features.ordinal.keys().map(|c| (path(&["data", "features", "ordinal", c.as_str()]), c)));
         named.extend(data.features.nominal.iter().enumerate().map(|(i, c)| (format!("data.features.nominal[{i}]"), c)));
+        for (name, group) in &data.features.onehot {
+            let at = path(&["data", "features", "onehot", name.as_str()]);
+            named.extend(group.iter().enumerate().map(|(i, c)| (format!("{at}[{i}]"), c)));
+        }
         named.extend(data.split.as_ref().and_then(|s| s.column.as_ref()).map(|c| ("data.split.column".to_owned(), c)));
         for (at, column) in named.into_iter().filter(|(_, column)| !data.is_derived(column)) {
             if !synthetic.columns.contains_key(column) {
