@@ -5,9 +5,10 @@ use std::fmt::Write;
 
 use crate::data::catalog::{DATA_SETS, DataSet};
 use crate::error::{EXITS, FAULTS, OTHERS};
+use crate::metric::cf_quality::{MEASURES, Measure, Of, REASONS};
 use crate::metric::{Metric, Undefined, catalog};
 use crate::spec::CODES;
-use crate::table::{TABLES, TableDef};
+use crate::table::{ISSUE_CODES, TABLES, TableDef};
 
 /// A kind of stage with what it does, in order.
 pub const STAGES: &[(&str, &str)] = &[
@@ -45,10 +46,12 @@ pub fn codes() -> Vec<(&'static str, &'static str)> {
 /// Everything that can be explained. `codes` are the error codes of the job file and of data, with one line each.
 pub fn entries(codes: &[(&str, &str)]) -> Vec<Entry> {
     let mut entries: Vec<Entry> = catalog().map(|m| Entry { word: m.id.to_owned(), kind: "metric", text: metric_text(m) }).collect();
-    entries.extend(Undefined::ALL.iter().map(|u| Entry {
-        word: u.code().to_owned(),
+    entries.extend(MEASURES.iter().map(|m| Entry { word: m.id.to_owned(), kind: "measure of counterfactuals", text: measure_text(m) }));
+    let reasons = Undefined::ALL.iter().map(|u| (u.code(), u.meaning())).chain(REASONS.iter().copied());
+    entries.extend(reasons.map(|(code, meaning)| Entry {
+        word: code.to_owned(),
         kind: "reason why a value is undefined",
-        text: u.meaning().to_owned(),
+        text: meaning.to_owned(),
     }));
     entries.extend(STAGES.iter().map(|(word, text)| Entry { word: (*word).to_owned(), kind: "stage", text: (*text).to_owned() }));
     for table in TABLES {
@@ -65,7 +68,8 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<Entry> {
         text: format!("{}\nwho acts: {}\nretry helps: {}", e.means, e.who, e.retry),
     }));
     entries.extend(codes.iter().map(|(word, text)| Entry { word: (*word).to_owned(), kind: "error code", text: (*text).to_owned() }));
-    for (kind, words) in [("block of the job", BLOCKS), ("scope of a metric", SCOPES), ("word", WORDS)] {
+    for (kind, words) in [("issue of the data", ISSUE_CODES), ("block of the job", BLOCKS), ("scope of a metric", SCOPES), ("word", WORDS)]
+    {
         entries.extend(words.iter().map(|(word, text)| Entry { word: (*word).to_owned(), kind, text: (*text).to_owned() }));
     }
     entries
@@ -79,6 +83,12 @@ const BLOCKS: &[(&str, &str)] = &[
         "knob of a counterfactual set, `placebo: {repeats: 20}`: the same strategy with the names of the groups shuffled inside the label\n\
          the band `placebo_lo` to `placebo_hi` is what sampling noise alone gives; a value inside of it may be noise\n\
          a naive set draws on no sample: its noise floor is zero",
+    ),
+    (
+        "example_pairs",
+        "`report.example_pairs: N`: so many rows of people beside their counterfactuals on the page and in `cf_examples`, for each ordered pair \
+         of groups\n\
+         drawn by the seed among rows with a valid counterfactual, 0 to 20; with 0, the default, no row of a person leaves the run but in `rows/`",
     ),
     (
         "recheck",
@@ -106,6 +116,17 @@ const WORDS: &[(&str, &str)] = &[
         "any_switch",
         "the rates `sr_any`, `psr_any` and `nsr_any`: a person with counterfactuals in several groups counts once, as switched where any \
          of them switches",
+    ),
+    (
+        "noise",
+        "what a counterfactual set gives where the names of the groups are shuffled and so mean nothing: the band `placebo_lo` to `placebo_hi`\n\
+         below 40 repeats it runs from the least to the largest value, from 40 on from the 2.5 % to the 97.5 % quantile; see `placebo`",
+    ),
+    ("farther", "a feature that moved and is less like its target group than before: `dist_after` is larger than `dist_before`"),
+    (
+        "valid",
+        "a counterfactual that passed the filter (`keep_within`) and the checks (`range`, `direction`) of its set; others are discarded and in no \
+         metric, see `share_discarded`",
     ),
     (
         "waiting",
@@ -167,9 +188,8 @@ fn number(x: f64) -> String {
     }
 }
 
-/// The range of a metric as text: `[0, 1]`, `[0, ∞)`.
-pub fn range(metric: &Metric) -> String {
-    let (lo, hi) = metric.range;
+/// A range as text: `[0, 1]`, `[0, ∞)`.
+pub fn range((lo, hi): (f64, f64)) -> String {
     let open = if lo.is_finite() { "[" } else { "(" };
     let close = if hi.is_finite() { "]" } else { ")" };
     format!("{open}{}, {}{close}", number(lo), number(hi))
@@ -181,20 +201,41 @@ fn metric_text(metric: &Metric) -> String {
     let lines = [
         ("formula", metric.formula.to_owned()),
         ("says", metric.reading.to_owned()),
-        ("range", range(metric)),
+        ("range", range(metric.range)),
         ("ideal", ideal),
         ("sign", metric.sign.to_owned()),
         ("undefined when", metric.undefined_when.to_owned()),
         ("needs a label", if metric.needs_label { "yes" } else { "no" }.to_owned()),
         ("source", metric.source.to_owned()),
     ];
-    for (head, line) in lines {
-        if !line.is_empty() {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "{head}: {line}");
-        }
-    }
+    write_lines(&mut text, &lines);
     text.trim_end().to_owned()
+}
+
+fn measure_text(measure: &Measure) -> String {
+    let table = match measure.of {
+        Of::Pair => "table cf_quality",
+        Of::Transport => "table cf_quality, of transport only",
+        Of::Feature => "table cf_features",
+    };
+    let mut text = format!("{}, family cf_quality, {table}\n", measure.name);
+    let lines = [
+        ("formula", measure.formula.to_owned()),
+        ("says", measure.reading.to_owned()),
+        ("range", range(measure.range)),
+        ("undefined when", measure.undefined_when.to_owned()),
+        ("source", measure.source.to_owned()),
+    ];
+    write_lines(&mut text, &lines);
+    text.trim_end().to_owned()
+}
+
+/// Writes each line that says something, with its head.
+fn write_lines(text: &mut String, lines: &[(&str, String)]) {
+    for (head, line) in lines.iter().filter(|(_, line)| !line.is_empty()) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{head}: {line}");
+    }
 }
 
 fn table_text(table: &TableDef) -> String {
@@ -245,7 +286,24 @@ mod tests {
         assert_eq!(find(&all, "unknown-key")[0].kind, "error code");
         assert_eq!(find(&all, "gates.verdict")[0].kind, "column");
         assert_eq!(find(&all, "one_to_rest")[0].kind, "scope of a metric");
-        for word in ["placebo", "recheck", "waiting", "to-score", "rest_to_one", "direction", "pair", "total", "group", "any_switch"] {
+        for (word, says) in [("dist_after", "Kolmogorov-Smirnov"), ("no_filter", "keep_within"), ("approximate_share", "of transport only")]
+        {
+            assert!(find(&all, word)[0].text.contains(says), "{word}");
+        }
+        for word in [
+            "placebo",
+            "recheck",
+            "waiting",
+            "to-score",
+            "rest_to_one",
+            "direction",
+            "pair",
+            "total",
+            "group",
+            "any_switch",
+            "noise",
+            "valid",
+        ] {
             assert!(!find(&all, word).is_empty(), "{word}");
         }
         assert!(find(&all, "verdict").iter().all(|e| e.kind == "column"));

@@ -362,18 +362,24 @@ fn find(
     })
 }
 
-/// Checks the stages, gives each its key and leaves out those after `until`.
+/// Checks the stages, gives each its key and leaves out those that are of a kind after `until`, unless one that stays needs them.
 fn steps<'s, 'a>(stages: &'s [Stage<'a>], options: &Options<'_>) -> Result<Vec<Step<'s, 'a>>> {
     check(stages, options)?;
     let last = options.until.and_then(|until| options.kinds.iter().position(|kind| *kind == until));
+    // Needs stand before what needs them.
+    let mut wanted: BTreeSet<&str> = BTreeSet::new();
+    for stage in stages.iter().rev() {
+        if last.is_none_or(|last| options.kinds[..=last].contains(&stage.kind)) || wanted.contains(stage.id.as_str()) {
+            wanted.insert(&stage.id);
+            wanted.extend(stage.needs.iter().map(String::as_str));
+        }
+    }
     let mut keys: BTreeMap<&str, String> = BTreeMap::new();
     let mut steps = Vec::new();
-    for stage in stages {
-        let late = last.is_some_and(|last| !options.kinds[..=last].contains(&stage.kind));
-        // A stage whose need is left out has no key for it, and is left out too.
-        let needs: Option<IndexMap<String, String>> =
-            stage.needs.iter().map(|id| Some((id.clone(), keys.get(id.as_str())?.clone()))).collect();
-        let Some(needs) = needs.filter(|_| !late) else { continue };
+    for stage in stages.iter().filter(|stage| wanted.contains(stage.id.as_str())) {
+        // Every need was checked to stand before.
+        let needs: IndexMap<String, String> =
+            stage.needs.iter().filter_map(|id| Some((id.clone(), keys.get(id.as_str())?.clone()))).collect();
         let inputs = stage.inputs.iter().cloned().collect();
         let fingerprint = Fingerprint { id: stage.id.clone(), kind: stage.kind.to_owned(), code: stage.code.clone(), inputs, needs };
         let key = fingerprint.key();

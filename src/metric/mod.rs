@@ -14,6 +14,7 @@
 
 mod ask;
 pub mod ccm;
+pub mod cf_quality;
 pub mod counts;
 pub mod divergence;
 pub mod eccm;

@@ -8,6 +8,8 @@
 //! is no band. A strategy that draws on no sample (naive) has no noise: with group names permuted its counterfactuals differ from the row
 //! in nothing that was estimated, so its band is the value of the metric where nothing moves, and none where that value is undefined.
 
+use serde::{Deserialize, Serialize};
+
 use super::Value;
 use super::counts::CounterfactualCounts;
 use super::divergence::ShiftPass;
@@ -27,7 +29,8 @@ pub enum Placebo {
 }
 
 /// One repeat.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Repeat {
     /// The first pass.
     pub counts: CounterfactualCounts,

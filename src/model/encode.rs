@@ -14,6 +14,7 @@ use crate::data::training::TrainingRows;
 use crate::data::{Column, Feature, Kind, MISSING, Rows};
 use crate::error::Result;
 use crate::num::fixed::Fixed;
+use crate::num::moments::scale_above;
 
 /// How one feature becomes encoded columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -166,11 +167,6 @@ fn numbers(feature: &Feature, rows: &Rows, f: usize, mut visit: impl FnMut(f64))
     if is_number(feature) {
         (0..rows.n).map(|i| number_at(rows, f, i)).filter(|x| !x.is_nan()).for_each(&mut visit);
     }
-}
-
-/// A power of two above `x`; 1 for 0. The largest finite numbers have none: their scale is the largest power there is.
-pub(super) fn scale_above(x: f64) -> f64 {
-    if x == 0.0 { 1.0 } else { libm::exp2(libm::floor(libm::log2(x)).clamp(-1022.0, 1022.0) + 1.0) }
 }
 
 fn tallies_of(features: &[Feature]) -> Vec<Tally> {

@@ -15,10 +15,11 @@ use serde_json::json;
 use crate::data::training::{TrainingGroup, TrainingRows};
 use crate::data::{Feature, Rows};
 use crate::error::{Error, Fault, Result};
-use crate::model::encode::{Encoder, scale_above};
+use crate::model::encode::Encoder;
 use crate::model::{Scorer, Trainer};
 use crate::num::fixed::Fixed;
 use crate::num::linalg::Symmetric;
+use crate::num::moments::scale_above;
 
 const MAX_STEPS: usize = 100;
 

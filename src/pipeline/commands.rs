@@ -20,7 +20,7 @@ use crate::exec::StageContext;
 use crate::exec::child::{self, Ended, Program, Variable};
 use crate::model::command::{ScoreSpool, SpooledScores, complaint};
 use crate::param::Argument;
-use crate::pipeline::text;
+use crate::pipeline::plan::text;
 use crate::pipeline::worlds::Ground;
 use crate::spec::check::{CheckedJob, path};
 use crate::spec::{Command, Stream};

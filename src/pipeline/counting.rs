@@ -38,6 +38,11 @@ pub enum Threshold {
 }
 
 impl Cut {
+    /// The decision about a row; none without a score.
+    pub fn decide(&self, batch: &PreparedBatch, i: usize, score: f64) -> Option<bool> {
+        self.decision.decide(score, self.at(batch, i))
+    }
+
     /// Fails where a row has a score and no threshold in [0, 1] to compare it with.
     fn check(&self, layout: &Layout, batch: &PreparedBatch, i: usize, score: f64) -> Result<()> {
         let Threshold::Carried(column) = self.threshold else { return Ok(()) };
@@ -166,17 +171,22 @@ pub fn count_counterfactuals(ground: Ground<'_>, scored: Scored<'_>, seed: Seed)
     let layout = ground.rows.layout();
     let n_groups = layout.attributes[scored.attribute].groups.len();
     layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, scored.counterfactuals.n_rows().max(layout.n_rows)))?;
-    let empty = || {
-        let none = CounterfactualCounts::new(n_groups, layout.label.is_some());
-        if layout.weight.is_some() { none.weighed(seed) } else { none }
-    };
+    let empty = || no_counts(layout, n_groups, seed);
     let mut counts = empty();
-    let add = |part: &mut CounterfactualCounts, key, person: &Person, cfs: &[Counterfactual]| {
-        part.add(person, cfs);
-        part.add_weight(key, person, cfs);
-    };
-    pass(ground, scored, empty, add, |part| counts.merge(&part))?;
+    pass(ground, scored, empty, add_person, |part| counts.merge(&part))?;
     Ok(counts)
+}
+
+/// Nobody counted yet.
+pub(super) fn no_counts(layout: &Layout, n_groups: usize, seed: Seed) -> CounterfactualCounts {
+    let none = CounterfactualCounts::new(n_groups, layout.label.is_some());
+    if layout.weight.is_some() { none.weighed(seed) } else { none }
+}
+
+/// Counts a person with the counterfactuals.
+pub(super) fn add_person(part: &mut CounterfactualCounts, key: u64, person: &Person, cfs: &[Counterfactual]) {
+    part.add(person, cfs);
+    part.add_weight(key, person, cfs);
 }
 
 /// A pass over the people of one model, set and attribute with their counterfactuals: `add` gets the key of the row, the person and the
@@ -192,39 +202,15 @@ pub(super) fn pass<T: Send>(
     mut merge: impl FnMut(T),
 ) -> Result<()> {
     let layout = ground.rows.layout();
-    let ranks = ranks(&layout.attributes[scored.attribute]);
+    let attribute = &layout.attributes[scored.attribute];
     ground.workers.map(
         ground.rows.n_groups(),
         |g| {
             (ground.watch.check)()?;
             let group = ScoredGroup::read(ground, scored, g)?;
             let mut part = empty();
-            let mut cfs = Vec::new();
-            let mut next = 0;
-            for i in 0..group.batch.row.len() {
-                let own = group.batch.groups[scored.attribute][i];
-                if own == MISSING_GROUP || group.roles.audited(i).is_none() {
-                    continue;
-                }
-                let threshold = scored.cut.at(&group.batch, i);
-                let decide = |score| scored.cut.decision.decide(score, threshold);
-                cfs.clear();
-                while group.keys.parent.get(next).is_some_and(|&parent| parent as usize == i) {
-                    let score = group.scores_cf[next];
-                    let to = ranks[usize::from(group.keys.to_group[next])];
-                    cfs.push(Counterfactual { to, predicted: decide(score), score: there(score) });
-                    next += 1;
-                }
-                let score = group.scores[i];
-                let person = Person {
-                    group: ranks[usize::from(own)],
-                    label: label(layout, &group.batch, i),
-                    predicted: decide(score),
-                    score: there(score),
-                    weight: units(layout, &group.batch, i),
-                };
-                add(&mut part, group.batch.row_key[i], &person, &cfs);
-            }
+            let own = &group.batch.groups[scored.attribute];
+            group.people(layout, attribute, own, scored.cut, |key, person, cfs| add(&mut part, key, person, cfs));
             (ground.watch.progress)(group.batch.row.len() as u64);
             Ok(part)
         },
@@ -236,15 +222,52 @@ pub(super) fn pass<T: Send>(
 }
 
 /// One row group with everything that stands beside it.
-struct ScoredGroup {
-    batch: PreparedBatch,
-    roles: Roles,
-    keys: CounterfactualKeys,
-    scores: Vec<f64>,
-    scores_cf: Vec<f64>,
+pub(super) struct ScoredGroup {
+    pub(super) batch: PreparedBatch,
+    pub(super) roles: Roles,
+    pub(super) keys: CounterfactualKeys,
+    pub(super) scores: Vec<f64>,
+    pub(super) scores_cf: Vec<f64>,
 }
 
 impl ScoredGroup {
+    /// Hands on the key of every audited row of a group, the person and the counterfactuals; `own` are the groups of the rows.
+    pub(super) fn people(
+        &self,
+        layout: &Layout,
+        attribute: &Attribute,
+        own: &[u16],
+        cut: Cut,
+        mut each: impl FnMut(u64, &Person, &[Counterfactual]),
+    ) {
+        let ranks = ranks(attribute);
+        let mut cfs = Vec::new();
+        let mut next = 0;
+        for (i, &own) in own.iter().enumerate() {
+            if own == MISSING_GROUP || self.roles.audited(i).is_none() {
+                continue;
+            }
+            let threshold = cut.at(&self.batch, i);
+            let decide = |score| cut.decision.decide(score, threshold);
+            cfs.clear();
+            while self.keys.parent.get(next).is_some_and(|&parent| parent as usize == i) {
+                let score = self.scores_cf[next];
+                let to = ranks[usize::from(self.keys.to_group[next])];
+                cfs.push(Counterfactual { to, predicted: decide(score), score: there(score) });
+                next += 1;
+            }
+            let score = self.scores[i];
+            let person = Person {
+                group: ranks[usize::from(own)],
+                label: label(layout, &self.batch, i),
+                predicted: decide(score),
+                score: there(score),
+                weight: units(layout, &self.batch, i),
+            };
+            each(self.batch.row_key[i], &person, &cfs);
+        }
+    }
+
     fn read(ground: Ground<'_>, scored: Scored<'_>, g: usize) -> Result<Self> {
         Ok(ScoredGroup {
             batch: ground.rows.read_keys(g)?,

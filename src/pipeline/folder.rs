@@ -24,7 +24,7 @@ use crate::error::{Error, Exit, Result};
 use crate::exec::event::Event;
 use crate::exec::{StageContext, StageRecord};
 use crate::explain;
-use crate::metric;
+use crate::metric::{self, cf_quality};
 use crate::param::{Argument, ColumnName, Word};
 use crate::pipeline::inputs::Input;
 use crate::pipeline::joining::{RECHECKED, Rechecked};
@@ -208,6 +208,10 @@ pub fn assemble(
         followed.push((set, attribute, from_json(&read_text(&ctx.need(stage).join(FOLLOWED))?, stage)?));
     }
     begin(ctx, origins, &followed)?;
+    let wanted = spec::check::families(&origins.checked.job, &measuring::catalog());
+    if wanted.contains(&spec::Family::CfQuality) {
+        copy_tables(ctx.need("measure"), &measuring::QUALITY.map(|table| table.name), out)?;
+    }
     for (stage, tables) in [("measure", ["metrics", "counts", "score_shift", "groups"].as_slice()), ("gate", &["gates"])] {
         copy_tables(ctx.need(stage), tables, out)?;
     }
@@ -291,13 +295,25 @@ fn begin(ctx: &StageContext<'_>, origins: &Origins<'_>, followed: &[(&str, &str,
             issues.push(vec!["unseen-group".into(), "warning".into(), name.as_str().into(), Cell::Int(0), text.into()]);
         }
     }
-    for (set, attribute, followed) in followed {
-        for (group, people) in &followed.unreached {
+    for name in job.data.sensitive.keys().map(ColumnName::as_str) {
+        let mine = || followed.iter().filter(|(_, attribute, _)| *attribute == name);
+        let missed = |of: &dyn Fn(&Followed) -> &[(String, u64)], things: &str| {
+            let each = mine().flat_map(|(set, _, f)| of(f).iter().map(move |(group, n)| (set, group, *n)));
+            let texts: Vec<String> = each.clone().map(|(set, group, n)| format!("{n} {things} in group `{group}` (set `{set}`)")).collect();
+            (each.map(|(.., n)| n).sum::<u64>(), texts.join(", "))
+        };
+        let (people, where_to) = missed(&|f| &f.unreached, "people have no counterfactual");
+        if people > 0 {
+            let text = format!("no reference row of `{name}` shows what to write: {where_to}");
+            issues.push(vec!["unreached-group".into(), "warning".into(), name.into(), people.into(), text.into()]);
+        }
+        let (n, where_to) = missed(&|f| &f.outside, "counterfactuals");
+        if n > 0 {
             let text = format!(
-                "set `{set}`: no reference row belongs to group `{group}` of `{attribute}`, so nothing can be written for it; {people} people \
-                 have no counterfactual there"
+                "rows set to a group of `{name}` keep a number that belongs to another group, since too few reference rows show where to move \
+                 it, or the strategy leaves it; they are not valid and count in no metric: {where_to}"
             );
-            issues.push(vec!["unreached-group".into(), "warning".into(), (*attribute).into(), (*people).into(), text.into()]);
+            issues.push(vec!["outside-group".into(), "warning".into(), name.into(), n.into(), text.into()]);
         }
     }
     write_frame(&ctx.out().join("tables"), &issues)
@@ -544,12 +560,23 @@ fn set_words(job: &Job) -> Vec<SetWords> {
     let sets = job.counterfactuals.iter().map(|(name, set)| SetWords {
         written: BTreeMap::new(),
         name: name.to_string(),
-        strategy: "naive".to_owned(),
-        knobs: Vec::new(),
+        strategy: set.strategies().join(","),
+        knobs: knob_words(set),
         attributes: set.sensitive.as_ref().map_or_else(|| all.clone(), |s| s.iter().map(|a| a.as_str().to_owned()).collect()),
         placebo: set.placebo.map(|placebo| placebo.repeats.get()),
     });
     sets.collect()
+}
+
+/// The knobs of a set, one `key: value` each, as the resolved job writes them.
+fn knob_words(set: &spec::CounterfactualSet) -> Vec<String> {
+    let json = serde_json::json!([&set.greedy, &set.plausible, &set.transport]);
+    let knobs = json.as_array().into_iter().flatten().filter_map(serde_json::Value::as_object).flatten();
+    let word = |value: &serde_json::Value| match value {
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string().replace('"', "").replace(':', ": ").replace(',', ", "),
+    };
+    knobs.map(|(key, value)| format!("{key}: {}", word(value))).collect()
 }
 
 fn model_words(name: &str, model: &spec::Model) -> ModelWords {
@@ -624,6 +651,20 @@ fn command(checked: &CheckedJob, settings: &Settings) -> String {
 }
 
 fn glossary(id: &str) -> Option<GlossaryEntry> {
+    if let Some(measure) = cf_quality::find(id) {
+        return Some(GlossaryEntry {
+            id: measure.id.to_owned(),
+            symbol: String::new(),
+            name: measure.name.to_owned(),
+            family: "cf_quality".to_owned(),
+            formula: measure.formula.to_owned(),
+            reading: measure.reading.to_owned(),
+            range: explain::range(measure.range),
+            ideal: String::new(),
+            undefined_when: measure.undefined_when.to_owned(),
+            source: measure.source.to_owned(),
+        });
+    }
     let metric = metric::find(id)?;
     Some(GlossaryEntry {
         id: metric.id.to_owned(),
@@ -632,7 +673,7 @@ fn glossary(id: &str) -> Option<GlossaryEntry> {
         family: metric.family.as_str().to_owned(),
         formula: metric.formula.to_owned(),
         reading: metric.reading.to_owned(),
-        range: explain::range(metric),
+        range: explain::range(metric.range),
         ideal: metric.ideal.map_or_else(String::new, |i| i.to_string()),
         undefined_when: metric.undefined_when.to_owned(),
         source: metric.source.to_owned(),

@@ -20,8 +20,9 @@ use crate::data::synthetic::{self, Synthetic};
 use crate::error::{Error, Fault, Place, Result};
 use crate::exec::cancel::Cancel;
 use crate::param::ColumnName;
+use crate::pipeline::plan::text;
 use crate::pipeline::stamp::Stamp;
-use crate::pipeline::{Settings, folder, text};
+use crate::pipeline::{Settings, folder};
 use crate::spec::check::CheckedJob;
 use crate::spec::{self, Command, Job, RowSource};
 use crate::table::manifest::InputFile;
@@ -35,6 +36,9 @@ pub const DATA: &str = "data";
 
 /// Folders inside a watched folder.
 const DEPTH: usize = 32;
+
+/// What the manifest calls the files of rows that strategies learn from.
+pub const REFERENCE: &str = "reference";
 
 const CONNECT: Duration = Duration::from_secs(10);
 const DOWNLOAD: Duration = Duration::from_secs(300);
@@ -261,6 +265,16 @@ pub fn locate(checked: &CheckedJob, settings: &Settings, absent: Absent, cancel:
             input.import = Some(Import::Catalog { set, origin });
         }
         RowSource::Synthetic(params) => input.import = Some(Import::Synthetic { params: params.clone(), seed: checked.job.run.seed.0 }),
+    }
+    if let Some(reference) = &checked.job.data.reference {
+        let place = checked.places.at("data.reference.parquet");
+        let asked = |error| match error {
+            Error::Data(fault) => fault.asked_at(place.cloned()).into(),
+            other => other,
+        };
+        for path in source::find(&reference.parquet, Some("parquet")).map_err(asked)? {
+            input.add(REFERENCE, &path, cancel)?;
+        }
     }
     for file in score_files(&checked.job) {
         let path = Path::new(&file.path);

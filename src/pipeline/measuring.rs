@@ -17,12 +17,14 @@ use crate::metric::shift::{self, ShiftSums};
 use crate::metric::switches::measure_counterfactual;
 use crate::metric::{self, Family, Reads};
 use crate::param::{ColumnName, Count, Word};
-use crate::pipeline::folder;
 use crate::pipeline::worlds::Ground;
+use crate::pipeline::{folder, shuffling};
 use crate::spec::check::{Catalog, CheckedJob, MetricInfo};
 use crate::spec::{self, DecideBy, GateDirection, GateLevel, OnInconclusive, Side};
 use crate::table::io::{read_frame, write_frame};
-use crate::table::{COUNTS, Cell, FILTERS, Frame, GROUPS, ISSUES, METRICS, SCORE_SHIFT};
+use crate::table::{
+    CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, COUNTS, Cell, FILTERS, Frame, GROUPS, ISSUES, METRICS, SCORE_SHIFT, TableDef,
+};
 
 /// File of the stages `count` and of the second pass.
 pub const EVIDENCE: &str = "evidence.json";
@@ -42,6 +44,8 @@ pub struct Part {
     pub second: Option<String>,
     /// Repeats of the placebo that the set asks for.
     pub placebo: Option<Count>,
+    /// The stage that repeated it; none for a strategy that draws on no sample.
+    pub repeated: Option<String>,
 }
 
 /// Writes what preparing found as tables beside the rows.
@@ -90,8 +94,13 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
                 .second
                 .as_ref()
                 .map(|stage| -> Result<ShiftEvidence> { folder::from_json(&folder::read_text(&ctx.need(stage).join(EVIDENCE))?, stage) });
-            // Naive, the one strategy of now, draws on no sample.
-            let placebo = part.placebo.map(Placebo::Still);
+            let placebo = match (&part.repeated, part.placebo) {
+                (Some(stage), Some(_)) => {
+                    let file = ctx.need(stage).join(shuffling::evidence(&part.model));
+                    Some(Placebo::Repeats(folder::from_json(&folder::read_text(&file)?, stage)?))
+                }
+                (_, repeats) => repeats.map(Placebo::Still),
+            };
             let measured = measure_counterfactual(&counts, second.transpose()?.as_ref(), placebo.as_ref(), &scribe.settings);
             tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric(m)));
             scribe.world_counts(&counts, &mut tables);
@@ -103,12 +112,32 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
     Ok(())
 }
 
+/// The tables of quality.
+pub const QUALITY: [&TableDef; 4] = [&CF_QUALITY, &CF_FEATURES, &CF_DISTRIBUTIONS, &CF_EXAMPLES];
+
+/// Puts the tables of quality of all sets and attributes together.
+///
+/// # Errors
+/// A table cannot be read or written.
+pub fn gather_quality(ctx: &StageContext<'_>, stages: &[String]) -> Result<()> {
+    for table in QUALITY {
+        let mut frame = Frame::new(table);
+        for stage in stages {
+            frame.rows.extend(read_frame(ctx.need(stage), table)?.rows);
+        }
+        write_frame(ctx.out(), &frame)?;
+    }
+    Ok(())
+}
+
 /// What a job may name without declaring it: the metrics and the public data sets.
 pub fn catalog() -> Catalog<'static> {
     static METRICS: OnceLock<Vec<MetricInfo>> = OnceLock::new();
+    static MEASURES: OnceLock<Vec<&str>> = OnceLock::new();
     static DATA_SETS: OnceLock<Vec<&str>> = OnceLock::new();
     Catalog {
         metrics: METRICS.get_or_init(|| metric::catalog().map(metric_info).collect()),
+        measures: MEASURES.get_or_init(|| metric::cf_quality::MEASURES.iter().map(|measure| measure.id).collect()),
         data_sets: DATA_SETS.get_or_init(|| data::catalog::DATA_SETS.iter().map(|set| set.name).collect()),
     }
 }
@@ -145,6 +174,8 @@ pub fn families(checked: &CheckedJob) -> Vec<Family> {
                         spec::Family::Ccm => Family::Ccm,
                         spec::Family::Eccm => Family::Eccm,
                         spec::Family::Shift => Family::Shift,
+                        // Not about models: it has tables of its own.
+                        spec::Family::CfQuality => return false,
                     }
             })
         })

@@ -18,11 +18,12 @@ use crate::data::to_score::{Asked, PartsWriter, counterfactual_batch, counterfac
 use crate::data::{MISSING_GROUP, Rows};
 use crate::error::Result;
 use crate::exec::{Stage, StageContext};
+use crate::pipeline::folder;
 use crate::pipeline::folder::{from_json, link, make_folder, read_text, write_json};
 use crate::pipeline::inputs::{Awaited, file_name_of};
 use crate::pipeline::joining::Again;
+use crate::pipeline::plan::{Plan, World, text};
 use crate::pipeline::worlds::Ground;
-use crate::pipeline::{Plan, World, folder, text};
 use crate::spec::Job;
 use crate::table::manifest::AwaitedScores;
 
@@ -62,9 +63,17 @@ impl<'a> Plan<'a> {
     pub(super) fn waiting_stages(&'a self) -> Vec<Stage<'a>> {
         let mut stages = Vec::new();
         stages.extend(self.source_stage());
+        stages.extend(self.reference_stage());
         stages.push(self.prepare_stage());
         stages.push(self.split_stage());
-        stages.extend(self.worlds().iter().map(|world| self.generate_stage(world)));
+        let worlds = self.worlds();
+        let predicting = self.predicting();
+        for (name, model) in self.job.models.iter().filter(|(name, _)| predicting.contains(name.as_str())) {
+            stages.extend(self.train_stage_of(name.as_str(), model));
+            stages.push(self.score_stage(name.as_str(), model, None));
+        }
+        stages.extend(worlds.iter().filter_map(|world| self.fit_stage(world)));
+        stages.extend(worlds.iter().map(|world| self.generate_stage(world)));
         stages.push(self.to_score_stage());
         stages.push(self.waiting_report_stage());
         stages

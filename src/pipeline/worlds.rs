@@ -1,4 +1,4 @@
-//! The stages `generate` and `score`: rows of the other worlds, and the scores of both.
+//! The work of the stages `generate` and `score`: rows of the other worlds, and the scores of both.
 //!
 //! Both are maps over the row groups of the prepared rows; what they write lines up with these (see `data::aligned`). Files of scores
 //! made elsewhere are joined in `joining`.
@@ -8,13 +8,14 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::write_back::{Change, RawCounts, WriteBack, Written};
-use crate::counterfactual::{Generated, Generator};
-use crate::data::aligned::{CounterfactualKeys, CounterfactualReader, create_counterfactuals, create_scores};
+use crate::counterfactual::{Counters, Generated, Generator, Samples};
+use crate::data::aligned::{CounterfactualKeys, CounterfactualReader, Judged, create_counterfactuals, create_scores};
 use crate::data::rows::{PreparedBatch, RowsReader};
 use crate::data::split::{Roles, RolesReader};
 use crate::data::{Attribute, Feature, MISSING_GROUP, Rows};
 use crate::error::{Error, Fault, Result};
 use crate::model::Scorer;
+use crate::pipeline::basis::{Basis, Classes};
 use crate::pipeline::folder;
 use crate::table::manifest::WrittenValue;
 use crate::table::ordered::{Watch, Workers};
@@ -32,36 +33,55 @@ pub struct Ground<'a> {
     pub watch: Watch<'a>,
 }
 
+/// What a stage `generate` works with.
+pub struct Making<'a> {
+    /// One generator per fold, or one for all.
+    pub generators: &'a [Box<dyn Generator>],
+    /// Position of the attribute.
+    pub attribute: usize,
+    /// What the classes of the rows are.
+    pub classes: &'a Classes,
+    /// What follows from setting the attribute, per fold or one for all; none where features do not travel.
+    pub write_backs: &'a [WriteBack],
+    /// Whether features travel.
+    pub with_features: bool,
+    /// Whether the strategy judges what it makes.
+    pub judged: bool,
+}
+
 /// Writes the counterfactuals of every audited row of a declared group, in every other group, in the order of the rows, then of the
-/// declared groups, then `cf_index`. `generators` holds one generator per fold, or one for all. Columns that the attribute is derived
-/// from are written back, and derived features computed again (see `counterfactual::write_back`); what was written is said beside the
-/// counterfactuals, in [`FOLLOWED`].
+/// declared groups, then `cf_index`. Columns that the attribute is derived from are written back, and derived features computed again
+/// (see `counterfactual::write_back`); what was written is said beside the counterfactuals, in [`FOLLOWED`].
 ///
 /// # Errors
 /// The rows cannot be read, the disk refuses, or the run is to stop.
-pub fn generate(ground: Ground<'_>, generators: &[Box<dyn Generator>], attribute: usize, with_features: bool, out: &Path) -> Result<()> {
+pub fn generate(ground: Ground<'_>, making: &Making<'_>, out: &Path) -> Result<()> {
     let layout = ground.rows.layout();
-    let write_backs = if with_features { write_backs(ground, attribute)? } else { Vec::new() };
-    let of = &layout.attributes[attribute];
-    let (encoder, mut writer) = create_counterfactuals(out, with_features.then_some(layout))?;
+    let of = &layout.attributes[making.attribute];
+    let (encoder, mut writer) = create_counterfactuals(out, making.with_features.then_some(layout), making.judged)?;
     let mut written = Written::default();
-    let mut unreached = vec![0_u64; of.groups.len()];
+    let (mut unreached, mut outside) = (vec![0_u64; of.groups.len()], vec![0_u64; of.groups.len()]);
     ground.workers.map(
         ground.rows.n_groups(),
         |g| {
             (ground.watch.check)()?;
-            let batch = if with_features { ground.rows.read(g)? } else { ground.rows.read_keys(g)? };
+            let batch = if making.with_features { ground.rows.read(g)? } else { ground.rows.read_keys(g)? };
             let roles = ground.roles.read(g)?;
+            let classes = making.classes.of(g, &batch)?;
             let mut unreached = vec![0; of.groups.len()];
-            let reaches = |i: usize, to: usize| write_back_of(&write_backs, &roles, i).is_none_or(|back| back.reaches(to));
-            let (keys, mut rows) = generate_group(generators, of, attribute, &roles, &batch, with_features, &reaches, &mut unreached);
-            let written = write_back(&write_backs, &roles, &batch, attribute, &keys, &mut rows);
+            let (keys, mut judged, mut rows) = generate_group(making, of, &roles, &batch, &classes, &mut unreached);
+            let written = write_back(making.write_backs, &roles, &batch, making.attribute, &keys, &mut rows);
+            let mut outside = vec![0; of.groups.len()];
+            if making.judged {
+                deny(making.write_backs, &roles, &keys, &rows, &mut judged, &mut outside);
+            }
             (ground.watch.progress)(keys.parent.len() as u64);
-            Ok::<_, Error>((encoder.encode(keys, &rows)?, written, unreached))
+            Ok::<_, Error>((encoder.encode(keys, making.judged.then_some(judged), rows)?, written, unreached, outside))
         },
-        |_, (encoded, part, missed)| {
+        |_, (encoded, part, missed, denied)| {
             written.merge(&part);
             unreached.iter_mut().zip(missed).for_each(|(sum, n)| *sum += n);
+            outside.iter_mut().zip(denied).for_each(|(sum, n)| *sum += n);
             writer.append(encoded)
         },
     )?;
@@ -77,6 +97,7 @@ pub fn generate(ground: Ground<'_>, generators: &[Box<dyn Generator>], attribute
     let followed = Followed {
         written: if derived { written.values(layout).map(value).collect() } else { Vec::new() },
         unreached: of.groups.iter().cloned().zip(unreached).filter(|(_, n)| *n > 0).collect(),
+        outside: of.groups.iter().cloned().zip(outside).filter(|(_, n)| *n > 0).collect(),
     };
     folder::write_json(&out.join(FOLLOWED), &followed)
 }
@@ -91,31 +112,32 @@ pub struct Followed {
     pub written: Vec<WrittenValue>,
     /// Groups that no reference row stands for, with the number of people who have no counterfactual there.
     pub unreached: Vec<(String, u64)>,
+    /// Groups with the number of counterfactuals there that are not valid because a number of theirs belongs to another group.
+    pub outside: Vec<(String, u64)>,
 }
 
-/// What follows from setting an attribute, per fold where rows are audited in folds. The reference rows are those that train; where none
-/// trains, all that are audited.
-fn write_backs(ground: Ground<'_>, attribute: usize) -> Result<Vec<WriteBack>> {
+/// What follows from setting an attribute, per fold where the basis has several.
+///
+/// # Errors
+/// The rows cannot be read, or the run is to stop.
+pub fn write_backs(ground: Ground<'_>, basis: &Basis<'_>, attribute: usize) -> Result<Vec<WriteBack>> {
     let layout = ground.rows.layout();
     let empty = RawCounts::new(layout, attribute);
-    let n_folds = if ground.roles.n_trained() == 0 { 1 } else { ground.roles.n_folds() };
+    let n_folds = basis.n_folds();
     let mut counts = vec![empty.clone(); n_folds];
     if empty.is_needed() {
-        let refers = |roles: &Roles, i: usize, fold: usize| match ground.roles.n_trained() {
-            0 => roles.audited(i).is_some(),
-            _ => u8::try_from(fold).is_ok_and(|fold| roles.trains(i, fold)),
-        };
         let look = |g: usize| {
             (ground.watch.check)()?;
-            let (batch, roles) = (ground.rows.read(g)?, ground.roles.read(g)?);
+            let (batch, roles) = basis.read(g)?;
             let mut part = vec![empty.clone(); n_folds];
             for i in 0..batch.rows.n {
                 let label = batch.label.get(i).copied().flatten();
-                part.iter_mut().enumerate().filter(|(fold, _)| refers(&roles, i, *fold)).for_each(|(_, c)| c.add(&batch.rows, i, label));
+                let folds = part.iter_mut().enumerate().filter(|(fold, _)| basis.refers(roles.as_ref(), i, *fold));
+                folds.for_each(|(_, counts)| counts.add(&batch.rows, i, label));
             }
             Ok::<_, Error>(part)
         };
-        ground.workers.map(ground.rows.n_groups(), look, |_, part| {
+        ground.workers.map(basis.n_groups(), look, |_, part| {
             counts.iter_mut().zip(&part).for_each(|(whole, part)| whole.merge(part));
             Ok::<_, Error>(())
         })?;
@@ -132,7 +154,7 @@ fn write_back_of<'a>(write_backs: &'a [WriteBack], roles: &Roles, i: usize) -> O
 }
 
 /// Lets everything derived follow in the counterfactuals of one row group.
-fn write_back(
+pub(super) fn write_back(
     write_backs: &[WriteBack],
     roles: &Roles,
     batch: &PreparedBatch,
@@ -153,47 +175,93 @@ fn write_back(
     written
 }
 
-/// Generates for the rows of one row group; adds to `unreached` the people for whom a group is out of reach.
-#[expect(clippy::too_many_arguments, reason = "the parts of one row group, each used once")]
-fn generate_group(
-    generators: &[Box<dyn Generator>],
-    attribute: &Attribute,
-    position: usize,
-    roles: &Roles,
-    batch: &PreparedBatch,
-    with_features: bool,
-    reaches: &dyn Fn(usize, usize) -> bool,
-    unreached: &mut [u64],
-) -> (CounterfactualKeys, Rows) {
-    let own = &batch.groups[position];
-    let mut parts: Vec<(usize, Vec<usize>, Generated)> = Vec::new();
-    for (to, unreached) in unreached.iter_mut().enumerate() {
-        for (fold, generator) in generators.iter().enumerate() {
-            let (parents, beyond): (Vec<usize>, Vec<usize>) = (0..batch.row.len())
-                .filter(|&i| {
-                    let right_fold = roles.audited(i).is_some_and(|f| generators.len() == 1 || usize::from(f) == fold);
-                    right_fold && own[i] != MISSING_GROUP && usize::from(own[i]) != to
-                })
-                .partition(|&i| reaches(i, to));
-            *unreached += beyond.len() as u64;
-            let rows = if with_features { batch.rows.take(&parents) } else { Rows { n: parents.len(), columns: Vec::new() } };
-            let made = generator.generate(&rows, attribute, to);
-            parts.push((to, parents, made));
+/// Makes counterfactuals invalid whose own numbers deny the group that they are set to, and counts them by group.
+fn deny(write_backs: &[WriteBack], roles: &Roles, keys: &CounterfactualKeys, rows: &Rows, judged: &mut Judged, outside: &mut [u64]) {
+    for (row, valid) in judged.valid.iter_mut().enumerate() {
+        let back = write_back_of(write_backs, roles, keys.parent[row] as usize);
+        if back.is_some_and(|back| back.contradicts(rows, row)) {
+            *valid = false;
+            outside[usize::from(keys.to_group[row])] += 1;
         }
     }
-    // (row, target, index within the part) in the order of the file.
-    let mut order: Vec<(usize, usize, u16, usize, usize)> = Vec::new();
-    for (p, (to, parents, made)) in parts.iter().enumerate() {
-        order.extend(made.parent.iter().enumerate().map(|(k, &parent)| (parents[parent], *to, made.cf_index[k], p, k)));
+}
+
+/// Generates for the rows of one row group; adds to `unreached` the people for whom a group is out of reach.
+fn generate_group(
+    making: &Making<'_>,
+    attribute: &Attribute,
+    roles: &Roles,
+    batch: &PreparedBatch,
+    classes: &[Option<u32>],
+    unreached: &mut [u64],
+) -> (CounterfactualKeys, Judged, Rows) {
+    let mut parts: Vec<(usize, Generated)> = Vec::new();
+    for (fold, generator) in making.generators.iter().enumerate() {
+        let own = groups_of_fold(&batch.groups[making.attribute], roles, making.generators.len(), fold);
+        for (to, unreached) in unreached.iter_mut().enumerate() {
+            // A row that cannot be set to the group takes part as one of no group.
+            let mut groups = own.clone();
+            for (i, group) in groups.iter_mut().enumerate().filter(|(_, group)| **group != MISSING_GROUP && usize::from(**group) != to) {
+                if write_back_of(making.write_backs, roles, i).is_some_and(|back| !back.reaches(to)) {
+                    *group = MISSING_GROUP;
+                    *unreached += 1;
+                }
+            }
+            let samples = Samples { keys: &batch.row_key, rows: &batch.rows, groups: &groups, classes };
+            parts.push((to, generator.generate(&samples, attribute, to)));
+        }
     }
-    order.sort_unstable();
-    let keys = CounterfactualKeys {
-        parent: order.iter().map(|o| u32::try_from(o.0).unwrap_or(u32::MAX)).collect(),
-        to_group: order.iter().map(|o| u16::try_from(o.1).unwrap_or(MISSING_GROUP)).collect(),
-        cf_index: order.iter().map(|o| o.2).collect(),
+    in_order(batch.rows.n, &parts)
+}
+
+/// The groups of the rows that are audited in a fold; the others take part as rows of no group.
+pub(super) fn groups_of_fold(own: &[u16], roles: &Roles, n_folds: usize, fold: usize) -> Vec<u16> {
+    let mine = |i: usize| roles.audited(i).is_some_and(|f| n_folds == 1 || usize::from(f) == fold);
+    own.iter().enumerate().map(|(i, &group)| if mine(i) { group } else { MISSING_GROUP }).collect()
+}
+
+/// Counterfactuals by target group, in the order of the file: by row, target group, index. A row has counterfactuals in a group in one
+/// part at most.
+pub(super) fn in_order(n_rows: usize, parts: &[(usize, Generated)]) -> (CounterfactualKeys, Judged, Rows) {
+    let mut by_group: Vec<usize> = (0..parts.len()).collect();
+    by_group.sort_by_key(|&p| parts[p].0);
+    // Where the next counterfactual of each row belongs.
+    let mut free = vec![0_u32; n_rows + 1];
+    parts.iter().flat_map(|(_, made)| &made.parent).for_each(|&parent| free[parent + 1] += 1);
+    let mut before = 0;
+    for place in &mut free {
+        before += *place;
+        *place = before;
+    }
+    // (part, position within the part).
+    let mut order = vec![(0, 0); before as usize];
+    let mut keys = CounterfactualKeys { parent: vec![0; order.len()], to_group: vec![0; order.len()], cf_index: vec![0; order.len()] };
+    for p in by_group {
+        let (to, made) = &parts[p];
+        let (part, to) = (u32::try_from(p).unwrap_or(u32::MAX), u16::try_from(*to).unwrap_or(MISSING_GROUP));
+        for ((k, &parent), &index) in (0..).zip(&made.parent).zip(&made.cf_index) {
+            let at = free[parent] as usize;
+            free[parent] += 1;
+            order[at] = (part, k);
+            keys.parent[at] = u32::try_from(parent).unwrap_or(u32::MAX);
+            keys.to_group[at] = to;
+            keys.cf_index[at] = index;
+        }
+    }
+    let of = |&(part, k): &(u32, u32)| (&parts[part as usize].1, k as usize);
+    let mut judged = Judged {
+        valid: order.iter().map(of).map(|(made, k)| made.valid[k]).collect(),
+        counters: std::array::from_fn(|_| Vec::with_capacity(order.len())),
+        plausibility: order.iter().map(of).map(|(made, k)| made.plausibility.as_ref().and_then(|p| p[k]).unwrap_or(f64::NAN)).collect(),
     };
-    let rows = Rows::gather(&parts.iter().map(|p| &p.2.rows).collect::<Vec<_>>(), order.iter().map(|o| (o.3, o.4)));
-    (keys, rows)
+    for (made, k) in order.iter().map(of) {
+        let Counters { n_changed, n_impossible, n_clamped, n_fallback, n_kept } = made.counters[k];
+        let counts = [n_changed, n_impossible, n_clamped, n_fallback, n_kept];
+        judged.counters.iter_mut().zip(counts).for_each(|(column, n)| column.push(n));
+    }
+    let rows =
+        Rows::gather(&parts.iter().map(|p| &p.1.rows).collect::<Vec<_>>(), order.iter().map(|&(part, k)| (part as usize, k as usize)));
+    (keys, judged, rows)
 }
 
 /// Writes one score per prepared row by models trained here (one per fold, or one for all); rows that are not audited get none.
@@ -283,7 +351,7 @@ fn trained_groups(ground: Ground<'_>, attribute: usize, n_folds: usize) -> Resul
     Ok(known)
 }
 
-fn score_by_fold(scorers: &[Box<dyn Scorer>], rows: &Rows, fold: impl Fn(usize) -> Option<u8>) -> Vec<f64> {
+pub(super) fn score_by_fold(scorers: &[Box<dyn Scorer>], rows: &Rows, fold: impl Fn(usize) -> Option<u8>) -> Vec<f64> {
     let mut scores = vec![f64::NAN; rows.n];
     for (k, scorer) in scorers.iter().enumerate() {
         let mine: Vec<usize> = (0..rows.n).filter(|&i| fold(i).is_some_and(|f| scorers.len() == 1 || usize::from(f) == k)).collect();

@@ -44,13 +44,51 @@ const LONG_GROUP_ROWS: usize = 250_000;
 /// Rows of a long table that are encoded at a time; divides [`LONG_GROUP_ROWS`].
 const LONG_CHUNK_ROWS: usize = 50_000;
 
-/// Marks a field whose values hardly repeat; see [`distinct`].
-const DISTINCT: &str = "cfaudit.distinct";
+/// Marks a field that is not written by the default rules; its value says how.
+const WRITTEN: &str = "cfaudit.written";
+
+/// No dictionary: whole numbers as differences in as few bits as they need, others as they are.
+const DIRECT: &str = "direct";
+
+/// A dictionary in row groups whose first values repeat, else as [`DIRECT`].
+const SAMPLED: &str = "sampled";
+
+/// Values of a row group that tell whether a dictionary is worth trying.
+const SAMPLE: usize = 1024;
+
+fn written(field: Field, how: &str) -> Field {
+    field.with_metadata(HashMap::from([(WRITTEN.to_owned(), how.to_owned())]))
+}
+
+fn is_written(field: &Field, how: &str) -> bool {
+    field.metadata().get(WRITTEN).is_some_and(|found| found == how)
+}
 
 /// A column whose values hardly repeat, such as a row number or a score: no dictionary of its values is tried, which would cost more
 /// than all the rest of writing it, and whole numbers are written as differences.
 pub fn distinct(field: Field) -> Field {
-    field.with_metadata(HashMap::from([(DISTINCT.to_owned(), String::new())]))
+    written(field, DIRECT)
+}
+
+/// A column of whole numbers of which most are small, such as codes and counts: a dictionary of them would save hardly any space and cost
+/// twice the time.
+pub fn packed(field: Field) -> Field {
+    written(field, DIRECT)
+}
+
+/// A column of numbers that may repeat or not: in each row group the first of them decide whether a dictionary is tried.
+pub fn sampled(field: Field) -> Field {
+    written(field, SAMPLED)
+}
+
+/// Whether at most half of the first numbers of a column are distinct.
+fn repeats(column: &ArrayRef) -> bool {
+    let Some(numbers) = column.as_primitive_opt::<Float64Type>() else { return true };
+    let mut sample: Vec<u64> = numbers.iter().flatten().take(SAMPLE).map(f64::to_bits).collect();
+    let n = sample.len();
+    sample.sort_unstable();
+    sample.dedup();
+    sample.len() <= n.div_ceil(2)
 }
 
 /// Whose file it is: decides who must act when it cannot be read.
@@ -97,6 +135,38 @@ impl ParquetFile {
         let file = File::open(path).map_err(|e| Error::io("open", path, &e))?;
         let meta = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|e| unreadable(path, owner, e))?;
         Ok(ParquetFile { path: path.to_path_buf(), owner, meta })
+    }
+
+    /// The same file, where columns of text whose every page holds positions in a list of texts are read as they stand: the list once,
+    /// and a position per row. Others are read as before.
+    ///
+    /// # Errors
+    /// The footer contradicts itself.
+    pub fn with_coded_texts(mut self) -> Result<Self> {
+        let meta = Arc::clone(self.meta.metadata());
+        let leaves = meta.file_metadata().schema_descr();
+        // Old files say it by the second word.
+        let words = [Encoding::RLE_DICTIONARY, Encoding::PLAIN_DICTIONARY];
+        let is_coded = |leaf: usize| {
+            let pages = |group: usize| meta.row_group(group).column(leaf).page_encoding_stats_mask();
+            (0..meta.num_row_groups()).all(|group| pages(group).is_some_and(|pages| words.iter().any(|&word| pages.is_only(word))))
+        };
+        // A column of text is one leaf, and a leaf that is a column of its own has the path of its name alone.
+        let coded = |name: &str| (0..leaves.num_columns()).any(|leaf| leaves.column(leaf).path().parts() == [name] && is_coded(leaf));
+        let read_as = |field: &Field| match field.data_type() {
+            DataType::Utf8 if coded(field.name()) => {
+                let positions = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+                field.clone().with_data_type(positions)
+            }
+            _ => field.clone(),
+        };
+        let fields: Vec<Field> = self.schema().fields().iter().map(|field| read_as(field)).collect();
+        if fields.iter().zip(self.schema().fields()).any(|(new, old)| new.data_type() != old.data_type()) {
+            let schema = Arc::new(Schema::new_with_metadata(fields, self.schema().metadata().clone()));
+            let options = ArrowReaderOptions::new().with_schema(schema);
+            self.meta = ArrowReaderMetadata::try_new(meta, options).map_err(|e| unreadable(&self.path, self.owner, e))?;
+        }
+        Ok(self)
     }
 
     /// Where it is.
@@ -204,6 +274,8 @@ pub struct EncodedGroup(Vec<ArrowColumnChunk>);
 /// Encodes batches into row groups; shared by the threads of a stage.
 pub struct GroupEncoder {
     factory: ArrowRowGroupWriterFactory,
+    /// Writes columns without a dictionary; there where a row group may ask for it.
+    direct: Option<ArrowRowGroupWriterFactory>,
     schema: SchemaRef,
     path: PathBuf,
 }
@@ -215,11 +287,15 @@ impl GroupEncoder {
     /// A batch that does not fit the schema.
     pub fn encode(&self, batch: &RecordBatch) -> Result<EncodedGroup> {
         let fail = |e: parquet::errors::ParquetError| unreadable(&self.path, Owner::Ours, e);
-        let mut writers = self.factory.create_column_writers(0).map_err(fail)?.into_iter();
+        let writers = |factory: &ArrowRowGroupWriterFactory| factory.create_column_writers(0).map_err(fail);
+        let mut direct = self.direct.as_ref().map(writers).transpose()?.map(Vec::into_iter);
         let mut chunks = Vec::new();
+        let mut usual = writers(&self.factory)?.into_iter();
         for (field, column) in self.schema.fields().iter().zip(batch.columns()) {
+            let direct_here = is_written(field, SAMPLED) && !repeats(column);
             for leaf in compute_leaves(field, column).map_err(fail)? {
-                if let Some(mut writer) = writers.next() {
+                let (usual, direct) = (usual.next(), direct.as_mut().and_then(Iterator::next));
+                if let Some(mut writer) = direct.filter(|_| direct_here).or(usual) {
                     writer.write(&leaf).map_err(fail)?;
                     chunks.push(writer.close().map_err(fail)?);
                 }
@@ -258,22 +334,35 @@ impl GroupWriter {
         // Sorted, so that the bytes do not depend on the order of a hash map.
         let mut key_values: Vec<KeyValue> = metadata.iter().map(|(k, v)| KeyValue::new((*k).to_owned(), v.clone())).collect();
         key_values.sort_by(|a, b| a.key.cmp(&b.key));
-        let mut properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::default()))
-            .set_created_by("cfaudit".to_owned())
-            .set_key_value_metadata((!key_values.is_empty()).then_some(key_values));
-        for field in schema.fields().iter().filter(|f| f.metadata().contains_key(DISTINCT)) {
-            let column = ColumnPath::new(vec![field.name().clone()]);
-            properties = properties.set_column_dictionary_enabled(column.clone(), false);
-            if field.data_type().is_integer() {
-                properties = properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+        let key_values = (!key_values.is_empty()).then_some(key_values);
+        let properties = |is_direct: &dyn Fn(&Field) -> bool| {
+            let mut properties = WriterProperties::builder()
+                .set_compression(Compression::ZSTD(ZstdLevel::default()))
+                .set_created_by("cfaudit".to_owned())
+                .set_key_value_metadata(key_values.clone());
+            for field in schema.fields().iter().filter(|field| is_direct(field)) {
+                let column = ColumnPath::new(vec![field.name().clone()]);
+                properties = properties.set_column_dictionary_enabled(column.clone(), false);
+                if field.data_type().is_integer() {
+                    properties = properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+                }
             }
-        }
-        let properties = properties.build();
-        let options = parquet::arrow::arrow_writer::ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
-        let writer = ArrowWriter::try_new_with_options(file, Arc::clone(&schema), options).map_err(|e| write_error(path, e))?;
-        let (writer, factory) = writer.into_serialized_writer().map_err(|e| write_error(path, e))?;
-        Ok((GroupEncoder { factory, schema, path: path.to_path_buf() }, GroupWriter { writer, path: path.to_path_buf() }))
+            let properties = properties.build();
+            parquet::arrow::arrow_writer::ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true)
+        };
+        let fail = |e| write_error(path, e);
+        let options = properties(&|field| is_written(field, DIRECT));
+        let writer = ArrowWriter::try_new_with_options(file, Arc::clone(&schema), options).map_err(fail)?;
+        let (writer, factory) = writer.into_serialized_writer().map_err(fail)?;
+        let direct = if schema.fields().iter().any(|field| is_written(field, SAMPLED)) {
+            // Chunks say themselves how they are encoded; the file around this writer goes nowhere.
+            let options = properties(&|field| is_written(field, DIRECT) || is_written(field, SAMPLED));
+            let writer = ArrowWriter::try_new_with_options(std::io::sink(), Arc::clone(&schema), options).map_err(fail)?;
+            Some(writer.into_serialized_writer().map_err(fail)?.1)
+        } else {
+            None
+        };
+        Ok((GroupEncoder { factory, direct, schema, path: path.to_path_buf() }, GroupWriter { writer, path: path.to_path_buf() }))
     }
 
     /// Appends an encoded row group.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 
-use super::{Ground, generate};
+use super::{Ground, Making, generate, write_backs};
 use crate::counterfactual::Generator;
 use crate::counterfactual::naive::Naive;
 use crate::data::aligned::CounterfactualReader;
@@ -17,6 +17,7 @@ use crate::data::rows::RowsReader;
 use crate::data::source::Source;
 use crate::data::split::{Roles, RolesReader, TRAIN};
 use crate::param::{ColumnName, Word};
+use crate::pipeline::basis::{Basis, Classes};
 use crate::table::ordered::{Watch, Workers};
 
 /// Of the rows of `Other`, each half of the file has another most frequent race.
@@ -63,7 +64,16 @@ fn races_of_others(roles: &[u8]) -> Vec<String> {
     let workers = Workers::new(2).unwrap();
     let ground = Ground { rows: &rows, roles: &roles, workers: &workers, watch: Watch::SILENT };
     let generators: Vec<Box<dyn Generator>> = vec![Box::new(Naive)];
-    generate(ground, &generators, 0, true, dir.path()).unwrap();
+    let basis = Basis::new(ground, None).unwrap();
+    let making = Making {
+        generators: &generators,
+        attribute: 0,
+        classes: &Classes::Label,
+        write_backs: &write_backs(ground, &basis, 0).unwrap(),
+        with_features: true,
+        judged: false,
+    };
+    generate(ground, &making, dir.path()).unwrap();
     let layout = rows.layout();
     let (keys, made) = CounterfactualReader::open(dir.path()).unwrap().rows(0, layout).unwrap();
     let race = layout.feature("race").unwrap();

@@ -1,0 +1,254 @@
+//! The list of stages of one job, in order, and what they share.
+
+use crate::data::prepare::PrepareParams;
+use crate::data::rows::RowsReader;
+use crate::data::split::RolesReader;
+use crate::error::{Error, Result};
+use crate::exec::store::Entries;
+use crate::exec::{Options, Stage, StageContext, State};
+use crate::param::ColumnName;
+use crate::pipeline::inputs::Input;
+use crate::pipeline::stages::rows::{ROLES, prepare_params};
+use crate::pipeline::worlds::Ground;
+use crate::pipeline::{CODE, KINDS, Settings};
+use crate::spec::check::CheckedJob;
+use crate::spec::{CounterfactualSet, Job, Model};
+use crate::table::io::{BATCH_ROWS, BLOCK_ROWS};
+use crate::table::ordered::{Watch, Workers};
+use serde::Serialize;
+
+/// Everything the stages of one job share.
+pub(super) struct Plan<'a> {
+    pub(super) checked: &'a CheckedJob,
+    pub(super) job: &'a Job,
+    pub(super) settings: &'a Settings,
+    pub(super) input: &'a Input,
+    pub(super) workers: &'a Workers,
+    pub(super) run_id: &'a str,
+    pub(super) batch_rows: usize,
+    /// Whether features travel with the rows and their counterfactuals.
+    pub(super) features: bool,
+}
+
+/// One counterfactual set applied to one attribute.
+#[derive(Debug, Clone)]
+pub(super) struct World<'a> {
+    pub(super) set: &'a str,
+    pub(super) block: &'a CounterfactualSet,
+    pub(super) attribute: &'a str,
+    pub(super) position: usize,
+}
+
+/// The canonical text of a part of the job, for fingerprints.
+pub(super) fn text(part: &impl Serialize) -> String {
+    serde_json::to_string(part).unwrap_or_default()
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn new(
+        checked: &'a CheckedJob,
+        settings: &'a Settings,
+        input: &'a Input,
+        workers: &'a Workers,
+        run_id: &'a str,
+        entries: &Entries,
+    ) -> Result<Self> {
+        let job = &checked.job;
+        let batch_rows = settings.batch_rows.unwrap_or_else(|| default_batch_rows(job, settings));
+        let mut plan = Plan { checked, job, settings, input, workers, run_id, batch_rows, features: true };
+        plan.features = reads_features(job, input) || plan.has_features(entries)?;
+        Ok(plan)
+    }
+
+    /// Whether rows and counterfactuals with their features are in the cache. A run that waited for scores has left them there: the next
+    /// one goes on from them rather than write the rows again without. No result depends on which of the two is read.
+    fn has_features(&self, entries: &Entries) -> Result<bool> {
+        let planned = crate::exec::plan(&self.measuring_stages(), entries, &Options { until: Some("generate"), ..self.options() })?;
+        Ok(planned.iter().all(|stage| matches!(stage.state, State::Cached { .. })))
+    }
+
+    pub(super) fn options(&self) -> Options<'a> {
+        Options { job: self.job.name.as_str(), kinds: KINDS, until: self.settings.until.as_deref(), force: None, published: Some("report") }
+    }
+
+    /// What preparing needs to know of the job.
+    pub(super) fn prepare_params(&self) -> PrepareParams {
+        prepare_params(self.job, self.features)
+    }
+
+    pub(super) fn stage(
+        &self,
+        id: String,
+        kind: &'static str,
+        needs: Vec<String>,
+        inputs: Vec<(String, String)>,
+        run: impl Fn(&StageContext<'_>) -> Result<()> + 'a,
+    ) -> Stage<'a> {
+        let input = self.input;
+        let run = move |ctx: &StageContext<'_>| {
+            let done = run(ctx);
+            // A file that changed says more than what was wrong with its bytes.
+            if matches!(done, Ok(()) | Err(Error::Data(_))) {
+                input.unchanged()?;
+            }
+            done
+        };
+        Stage { id, kind, code: CODE.to_owned(), needs, inputs, run: Box::new(run) }
+    }
+
+    pub(super) fn worlds(&self) -> Vec<World<'a>> {
+        let mut worlds = Vec::new();
+        for (name, block) in &self.job.counterfactuals {
+            for (position, attribute) in self.job.data.sensitive.keys().enumerate() {
+                if block.sensitive.as_ref().is_none_or(|only| only.contains(attribute)) {
+                    worlds.push(World { set: name.as_str(), block, attribute: attribute.as_str(), position });
+                }
+            }
+        }
+        worlds
+    }
+
+    /// Whether a model can score counterfactuals at all: trained ones can, scores made elsewhere where their file is named.
+    pub(super) fn scores_worlds(model: &Model) -> bool {
+        model.scores.as_ref().is_none_or(|scores| scores.counterfactual.is_some())
+    }
+
+    pub(super) fn is_written_back(&self, world: &World<'_>) -> bool {
+        ColumnName::new(world.attribute).is_some_and(|name| self.job.data.is_written_back(&name))
+    }
+
+    pub(super) fn n_folds(&self) -> usize {
+        self.job.data.split.as_ref().and_then(|s| s.folds).map_or(1, |folds| usize::try_from(folds.get()).unwrap_or(usize::MAX))
+    }
+
+    /// The stages of this call, in order.
+    pub(super) fn stages(&'a self) -> Vec<Stage<'a>> {
+        if self.input.awaited.is_empty() { self.measuring_stages() } else { self.waiting_stages() }
+    }
+
+    /// The stage or kind that is to run again. What a run has only once its scores are there is no mistake in one that waits.
+    pub(super) fn force(&self) -> Option<&'a str> {
+        let force = self.settings.force.as_deref()?;
+        let is = |stage: &Stage<'_>| stage.id == force || stage.kind == force;
+        let later = !self.input.awaited.is_empty() && self.measuring_stages().iter().any(is) && !self.stages().iter().any(is);
+        (!later).then_some(force)
+    }
+
+    /// The stage that trains a model, if one does.
+    pub(super) fn train_stage_of(&'a self, name: &'a str, model: &'a Model) -> Option<Stage<'a>> {
+        if model.logistic.is_some() {
+            return Some(self.train_stage(name, model));
+        }
+        let call = self.call(name, model).filter(|c| c.command.train.is_some())?;
+        Some(self.train_command_stage(call))
+    }
+
+    /// The stages of a job whose scores are all there.
+    fn measuring_stages(&'a self) -> Vec<Stage<'a>> {
+        let mut stages = Vec::new();
+        let mut evidence = Vec::new();
+        stages.extend(self.source_stage());
+        stages.extend(self.reference_stage());
+        stages.push(self.prepare_stage());
+        stages.push(self.split_stage());
+        for (name, model) in &self.job.models {
+            stages.extend(self.train_stage_of(name.as_str(), model));
+        }
+        let worlds = self.worlds();
+        // Predictions that a set conditions on come before it.
+        let predicting = self.predicting();
+        let (first, later): (Vec<_>, Vec<_>) = self.job.models.iter().partition(|(name, _)| predicting.contains(name.as_str()));
+        stages.extend(first.iter().map(|(name, model)| self.score_stage(name.as_str(), model, None)));
+        stages.extend(worlds.iter().filter_map(|world| self.fit_stage(world)));
+        for world in &worlds {
+            stages.push(self.generate_stage(world));
+        }
+        stages.extend(later.iter().map(|(name, model)| self.score_stage(name.as_str(), model, None)));
+        for (name, model) in &self.job.models {
+            for world in worlds.iter().filter(|_| Self::scores_worlds(model)) {
+                stages.push(self.score_stage(name.as_str(), model, Some(world)));
+            }
+        }
+        for (name, model) in &self.job.models {
+            for (position, attribute) in self.job.data.sensitive.keys().enumerate() {
+                stages.push(self.count_stage(name.as_str(), model, attribute.as_str(), position));
+                evidence.push(format!("count/{name}/{attribute}"));
+            }
+            for world in worlds.iter().filter(|_| Self::scores_worlds(model)) {
+                stages.push(self.count_world_stage(name.as_str(), model, world));
+                evidence.push(format!("count/{name}/{}/{}", world.set, world.attribute));
+            }
+        }
+        for (name, model) in self.job.models.iter().filter(|(_, m)| self.wants_shift() && Self::scores_worlds(m)) {
+            for world in &worlds {
+                stages.push(self.second_stage(name.as_str(), model, world));
+                evidence.push(world.second(name.as_str()));
+            }
+        }
+        for world in &worlds {
+            if let Some(stage) = self.placebo_stage(world) {
+                evidence.push(stage.id.clone());
+                stages.push(stage);
+            }
+        }
+        let outcomes = self.outcomes_stage(&worlds);
+        let keeps_outcomes = outcomes.is_some();
+        stages.extend(outcomes);
+        let quality: Vec<Stage<'a>> =
+            worlds.iter().filter(|_| self.wants_quality()).filter_map(|world| self.quality_stage(world)).collect();
+        let ids = quality.iter().map(|stage| stage.id.clone()).collect();
+        stages.extend(quality);
+        stages.push(self.measure_stage(&evidence, ids));
+        stages.push(self.gate_stage());
+        stages.push(self.report_stage(keeps_outcomes));
+        stages
+    }
+
+    /// Opens what nearly every stage after the split reads, and hands it to `work`.
+    pub(super) fn on_ground<T>(&self, ctx: &StageContext<'_>, passes: u64, work: impl FnOnce(Ground<'_>) -> Result<T>) -> Result<T> {
+        let rows = RowsReader::open(ctx.need("prepare"))?;
+        let roles = RolesReader::open(&ctx.need("split").join(ROLES))?;
+        ctx.set_total(passes * rows.layout().n_rows);
+        let (check, progress) = (|| ctx.check(), |rows| ctx.progress(rows));
+        work(Ground { rows: &rows, roles: &roles, workers: self.workers, watch: Watch { check: &check, progress: &progress } })
+    }
+
+    pub(super) fn ground() -> Vec<String> {
+        vec!["prepare".to_owned(), "split".to_owned()]
+    }
+}
+
+/// Whether anybody reads features: a strategy that moves them, a model that is trained here, a command, a platform that is to score the
+/// rows, or an attribute whose groups are written back to columns.
+pub(super) fn reads_features(job: &Job, input: &Input) -> bool {
+    let models = job.models.values().any(|m| m.logistic.is_some() || m.command.is_some());
+    let written_back = job.data.sensitive.keys().any(|name| job.data.is_written_back(name));
+    models || !input.awaited.is_empty() || written_back || job.has_fitted_sets()
+}
+
+impl World<'_> {
+    /// The stage of the second pass over the scores of a model.
+    pub(super) fn second(&self, model: &str) -> String {
+        format!("measure/{model}/{}/{}", self.set, self.attribute)
+    }
+
+    pub(super) fn id(&self, kind: &str) -> String {
+        format!("{kind}/{}/{}", self.set, self.attribute)
+    }
+}
+
+/// Row groups are cut smaller where a row has many counterfactuals, and where `--memory` asks for less.
+fn default_batch_rows(job: &Job, settings: &Settings) -> usize {
+    let groups = job.data.sensitive.values().map(|s| s.groups.len()).max().unwrap_or(2);
+    let several = job.counterfactuals.values().filter_map(|set| Some(set.knobs()?.most())).max().unwrap_or(1);
+    let per_row = groups.saturating_sub(1).max(1) * several;
+    let mut rows = BATCH_ROWS / per_row;
+    if let Some(memory) = settings.memory {
+        let columns = 8 + job.data.listed().count() + job.data.sensitive.len();
+        // Rows in flight are held about four times: read, decoded, worked on, encoded. A fifth of the memory is left for the rest.
+        let bytes_per_row = columns * 8 * 4 * per_row;
+        let budget = usize::try_from(memory / 5 * 4).unwrap_or(usize::MAX).saturating_sub(48 << 20);
+        rows = rows.min(budget / (bytes_per_row * (settings.threads + 1)));
+    }
+    (rows / BLOCK_ROWS).max(1) * BLOCK_ROWS
+}

@@ -1,0 +1,168 @@
+//! The stages `count` and the second pass of `measure`: scored rows become evidence, and outcomes row by row.
+
+use crate::data::aligned::{CounterfactualReader, ScoreReader};
+use crate::exec::{Stage, StageContext};
+use crate::metric::Family;
+use crate::model::Decision;
+use crate::pipeline::counting::{self, Cut, Scored, Threshold};
+use crate::pipeline::plan::{Plan, World, text};
+use crate::pipeline::worlds::Ground;
+use crate::pipeline::{folder, measuring, redrawing};
+use crate::spec::{self, KeepRows, Model};
+
+/// From this many audited rows on, outcomes are not kept unless the job asks for them.
+const KEEP_ROWS_BELOW: u64 = 10_000_000;
+
+pub(in crate::pipeline) const OUTCOMES_STAGE: &str = "count/outcomes";
+
+impl<'a> Plan<'a> {
+    pub(in crate::pipeline) fn cut_inputs(model: &Model) -> Vec<(String, String)> {
+        vec![("threshold".to_owned(), text(&model.threshold)), ("threshold_rule".to_owned(), text(&model.threshold_rule))]
+    }
+
+    pub(in crate::pipeline) fn cut(model: &Model, ground: Ground<'_>) -> Cut {
+        let decision = match model.threshold_rule {
+            spec::ThresholdRule::Ge => Decision::AtOrAbove,
+            spec::ThresholdRule::Gt => Decision::Above,
+        };
+        let threshold = match &model.threshold {
+            spec::Threshold::Fixed(share) => Threshold::Fixed(share.get()),
+            spec::Threshold::Column { column } => {
+                let carried = &ground.rows.layout().carried;
+                Threshold::Carried(carried.iter().position(|c| c == column.as_str()).unwrap_or(usize::MAX))
+            }
+        };
+        Cut { decision, threshold }
+    }
+
+    /// What counts depend on beside the scores: the seed cuts people with weights into blocks.
+    fn count_inputs(&self, model: &Model) -> Vec<(String, String)> {
+        let mut inputs = Self::cut_inputs(model);
+        inputs.extend(self.job.data.weight.as_ref().map(|_| ("run.seed".to_owned(), self.job.run.seed.0.to_string())));
+        inputs
+    }
+
+    pub(in crate::pipeline) fn count_stage(&'a self, name: &str, model: &'a Model, attribute: &str, position: usize) -> Stage<'a> {
+        let score = format!("score/{name}");
+        let mut needs = Self::ground();
+        needs.push(score.clone());
+        let mut made_of = self.count_inputs(model);
+        made_of.push(("attribute".to_owned(), attribute.to_owned()));
+        let run = move |ctx: &StageContext<'_>| {
+            self.on_ground(ctx, 1, |ground| {
+                let scores = ScoreReader::open(ctx.need(&score))?;
+                let counts = counting::count_rows(ground, Self::cut(model, ground), &scores, position, self.job.run.seed)?;
+                folder::write_json(&ctx.out().join(measuring::EVIDENCE), &counts)
+            })
+        };
+        self.stage(format!("count/{name}/{attribute}"), "count", needs, made_of, run)
+    }
+
+    pub(in crate::pipeline) fn count_world_stage(&'a self, name: &str, model: &'a Model, world: &World<'a>) -> Stage<'a> {
+        let (score, score_cf, generate) =
+            (format!("score/{name}"), format!("score/{name}/{}/{}", world.set, world.attribute), world.id("generate"));
+        let mut needs = Self::ground();
+        needs.extend([generate.clone(), score.clone(), score_cf.clone()]);
+        let position = world.position;
+        let run = move |ctx: &StageContext<'_>| {
+            self.on_ground(ctx, 1, |ground| {
+                let scored = Scored {
+                    cut: Self::cut(model, ground),
+                    attribute: position,
+                    counterfactuals: &CounterfactualReader::open(ctx.need(&generate))?,
+                    scores: &ScoreReader::open(ctx.need(&score))?,
+                    scores_cf: &ScoreReader::open(ctx.need(&score_cf))?,
+                };
+                let evidence = counting::count_counterfactuals(ground, scored, self.job.run.seed)?;
+                folder::write_json(&ctx.out().join(measuring::EVIDENCE), &evidence)
+            })
+        };
+        self.stage(format!("count/{name}/{}/{}", world.set, world.attribute), "count", needs, self.count_inputs(model), run)
+    }
+
+    /// Whether score metrics are asked for.
+    pub(in crate::pipeline) fn wants_shift(&self) -> bool {
+        measuring::families(self.checked).contains(&Family::Shift)
+    }
+
+    pub(in crate::pipeline) fn second_stage(&'a self, name: &str, model: &'a Model, world: &World<'a>) -> Stage<'a> {
+        let (score, score_cf, generate) =
+            (format!("score/{name}"), format!("score/{name}/{}/{}", world.set, world.attribute), world.id("generate"));
+        let count = format!("count/{name}/{}/{}", world.set, world.attribute);
+        let mut needs = Self::ground();
+        needs.extend([generate.clone(), score.clone(), score_cf.clone(), count.clone()]);
+        let metrics = &self.job.metrics;
+        let wanted = (metrics.interval.method == spec::IntervalMethod::Auto).then_some(redrawing::Wanted {
+            level: metrics.interval.level,
+            samples: metrics.bootstrap.samples,
+            seed: self.job.run.seed,
+        });
+        let mut made_of = Self::cut_inputs(model);
+        if wanted.is_some() {
+            made_of.extend([
+                ("metrics.interval".to_owned(), text(&metrics.interval)),
+                ("metrics.bootstrap".to_owned(), text(&metrics.bootstrap)),
+                ("run.seed".to_owned(), self.job.run.seed.0.to_string()),
+            ]);
+        }
+        let position = world.position;
+        let run = move |ctx: &StageContext<'_>| {
+            self.on_ground(ctx, 1, |ground| {
+                let scored = Scored {
+                    cut: Self::cut(model, ground),
+                    attribute: position,
+                    counterfactuals: &CounterfactualReader::open(ctx.need(&generate))?,
+                    scores: &ScoreReader::open(ctx.need(&score))?,
+                    scores_cf: &ScoreReader::open(ctx.need(&score_cf))?,
+                };
+                let counts = folder::from_json(&folder::read_text(&ctx.need(&count).join(measuring::EVIDENCE))?, &count)?;
+                let evidence = redrawing::second_pass(ground, scored, &counts, wanted)?;
+                folder::write_json(&ctx.out().join(measuring::EVIDENCE), &evidence)
+            })
+        };
+        self.stage(world.second(name), "measure", needs, made_of, run)
+    }
+
+    /// The outcomes of every model that scores counterfactuals; none where the job keeps none.
+    pub(in crate::pipeline) fn outcomes_stage(&'a self, worlds: &[World<'a>]) -> Option<Stage<'a>> {
+        if self.job.run.keep_rows == Some(KeepRows::None) {
+            return None;
+        }
+        let mut needs = Self::ground();
+        let mut made_of = vec![("run.keep_rows".to_owned(), text(&self.job.run.keep_rows))];
+        let mut parts = Vec::new();
+        for (name, model) in self.job.models.iter().filter(|(_, m)| Self::scores_worlds(m)) {
+            needs.push(format!("score/{name}"));
+            made_of.extend(Self::cut_inputs(model).into_iter().map(|(k, v)| (format!("models.{name}.{k}"), v)));
+            for world in worlds {
+                needs.push(format!("score/{name}/{}/{}", world.set, world.attribute));
+                parts.push((name.as_str(), model, world.clone()));
+            }
+        }
+        if parts.is_empty() {
+            return None;
+        }
+        needs.extend(worlds.iter().map(|w| w.id("generate")));
+        let always = self.job.run.keep_rows == Some(KeepRows::Outcomes);
+        let run = move |ctx: &StageContext<'_>| {
+            self.on_ground(ctx, parts.len() as u64, |ground| {
+                if !always && ground.roles.n_audited() >= KEEP_ROWS_BELOW {
+                    return Ok(());
+                }
+                let mut writer = counting::create_outcomes(ctx.out())?;
+                for (name, model, world) in &parts {
+                    let scored = Scored {
+                        cut: Self::cut(model, ground),
+                        attribute: world.position,
+                        counterfactuals: &CounterfactualReader::open(ctx.need(&world.id("generate")))?,
+                        scores: &ScoreReader::open(ctx.need(&format!("score/{name}")))?,
+                        scores_cf: &ScoreReader::open(ctx.need(&format!("score/{name}/{}/{}", world.set, world.attribute)))?,
+                    };
+                    counting::write_outcomes(ground, scored, name, world.set, &mut writer)?;
+                }
+                writer.finish()
+            })
+        };
+        Some(self.stage(OUTCOMES_STAGE.to_owned(), "count", needs, made_of, run))
+    }
+}

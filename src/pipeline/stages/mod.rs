@@ -1,0 +1,9 @@
+//! The stages one by one: what each needs, what makes it stale, and which engine it calls.
+//!
+//! A stage is a value that [`super::plan`] lists; its builder is a method of the plan here. Nothing here computes a number.
+
+pub mod counts;
+pub mod models;
+pub mod rows;
+pub mod tables;
+pub mod worlds;

@@ -1,0 +1,207 @@
+//! The stages `train` and `score`: models trained here, commands, and scores made elsewhere.
+
+use std::path::Path;
+
+use crate::data::aligned::{CounterfactualReader, ScoreReader};
+use crate::data::keyed::KeyedScores;
+use crate::data::training::TrainingRows;
+use crate::error::{Error, Fault, Result};
+use crate::exec::{Stage, StageContext};
+use crate::model::logistic::{LogisticModel, LogisticTrainer};
+use crate::model::{Scorer, Trainer};
+use crate::pipeline::commands::{self, Call};
+use crate::pipeline::joining::{self, Recheck};
+use crate::pipeline::plan::{Plan, World, text};
+use crate::pipeline::worlds::{self, Ground};
+use crate::pipeline::{folder, inputs};
+use crate::spec::{self, Model};
+
+impl<'a> Plan<'a> {
+    pub(in crate::pipeline) fn train_stage(&'a self, name: &str, model: &'a Model) -> Stage<'a> {
+        let made_of = vec![("logistic".to_owned(), text(&model.logistic)), ("folds".to_owned(), self.n_folds().to_string())];
+        let run = move |ctx: &StageContext<'_>| {
+            self.on_ground(ctx, 0, |ground| {
+                for fold in 0..self.n_folds() {
+                    let fold_number = u8::try_from(fold).unwrap_or(u8::MAX);
+                    let rows = TrainingRows::of_fold(ground.rows, ground.roles, fold_number, ground.workers, ground.watch);
+                    let layout = ground.rows.layout();
+                    let trainer = LogisticTrainer {
+                        features: layout.features.clone(),
+                        omit: model
+                            .omitted()
+                            .into_iter()
+                            .flatten()
+                            .map(|c| c.as_str())
+                            .chain(layout.hidden_names())
+                            .map(str::to_owned)
+                            .collect(),
+                        l2: model.logistic.as_ref().map_or(0.0, |l| l.l2.get()),
+                    };
+                    let fitted = trainer.fit(&rows)?;
+                    folder::write_json(&ctx.out().join(artifact(fold)), &fitted.to_json())?;
+                }
+                Ok(())
+            })
+        };
+        self.stage(format!("train/{name}"), "train", Self::ground(), made_of, run)
+    }
+
+    /// The model as a command, if it is one.
+    pub(in crate::pipeline) fn call(&'a self, name: &'a str, model: &'a Model) -> Option<Call<'a>> {
+        let command = model.command.as_ref()?;
+        Some(Call { model: name, command, checked: self.checked, n_folds: self.n_folds(), threads: self.settings.threads })
+    }
+
+    pub(in crate::pipeline) fn train_command_stage(&'a self, call: Call<'a>) -> Stage<'a> {
+        let mut made_of = call.made_of_model();
+        made_of.extend(self.input.files_of_command(call.model));
+        let run = move |ctx: &StageContext<'_>| self.on_ground(ctx, 0, |ground| call.train(ctx, ground));
+        self.stage(format!("train/{}", call.model), "train", Self::ground(), made_of, run)
+    }
+
+    fn score_command_stage(&'a self, call: Call<'a>, world: Option<&World<'a>>) -> Stage<'a> {
+        let mut needs = Self::ground();
+        let train = call.command.train.as_ref().map(|_| format!("train/{}", call.model));
+        needs.extend(train.clone());
+        needs.extend(world.map(|w| w.id("generate")));
+        let mut made_of = call.made_of_scores();
+        made_of.extend(self.input.files_of_command(call.model));
+        let id = match world {
+            None => format!("score/{}", call.model),
+            Some(world) => format!("score/{}/{}/{}", call.model, world.set, world.attribute),
+        };
+        let world = world.cloned();
+        let run = move |ctx: &StageContext<'_>| {
+            let trained = train.as_ref().map(|id| ctx.need(id));
+            self.on_ground(ctx, 1, |ground| match &world {
+                None => call.score(ctx, ground, commands::Scored::Rows, trained),
+                Some(world) => {
+                    let counterfactuals = CounterfactualReader::open(ctx.need(&world.id("generate")))?;
+                    let attribute = &ground.rows.layout().attributes[world.position];
+                    call.score(ctx, ground, commands::Scored::Counterfactuals(&counterfactuals, attribute), trained)
+                }
+            })
+        };
+        self.stage(id, "score", needs, made_of, run)
+    }
+
+    pub(in crate::pipeline) fn score_stage(&'a self, name: &'a str, model: &'a Model, world: Option<&World<'a>>) -> Stage<'a> {
+        if let Some(call) = self.call(name, model) {
+            return self.score_command_stage(call, world);
+        }
+        let mut needs = Self::ground();
+        let mut made_of = Vec::new();
+        if model.logistic.is_some() {
+            needs.push(format!("train/{name}"));
+        }
+        if let Some(scores) = &model.scores {
+            made_of.push(("scores".to_owned(), text(scores)));
+            let set = world.map(|w| w.set);
+            made_of.extend(self.input.scores_of(name, set).map(|f| (format!("file {}", f.path), f.sha256.clone())));
+        }
+        let mut id = format!("score/{name}");
+        if let Some(world) = world {
+            if let Some(scores) = &model.scores {
+                made_of.extend(self.recheck_inputs());
+                needs.extend(scores.recheck.map(|_| id.clone()));
+            }
+            id = format!("{id}/{}/{}", world.set, world.attribute);
+            needs.push(world.id("generate"));
+        }
+        let (name, world) = (name.to_owned(), world.cloned());
+        let run = move |ctx: &StageContext<'_>| {
+            self.on_ground(ctx, 1, |ground| match (&model.scores, &world) {
+                (None, None) => worlds::score_rows(ground, &self.scorers(ctx, &name)?, ctx.out()),
+                (None, Some(world)) => {
+                    let counterfactuals = CounterfactualReader::open(ctx.need(&world.id("generate")))?;
+                    worlds::score_counterfactuals(ground, &self.scorers(ctx, &name)?, &counterfactuals, world.position, ctx.out())
+                }
+                (Some(scores), None) => {
+                    self.factual_scores(ground, scores, ctx.out()).map_err(|e| self.asked_by(e, &["models", &name, "scores", "factual"]))
+                }
+                (Some(scores), Some(world)) => self
+                    .counterfactual_scores(ground, &name, scores, world, ctx)
+                    .map_err(|e| self.asked_by(e, &["models", &name, "scores", "counterfactual"])),
+            })
+        };
+        self.stage(id, "score", needs, made_of, run)
+    }
+
+    /// A fault with the line of the key that asks for what is faulty.
+    pub(in crate::pipeline) fn asked_by(&self, error: Error, keys: &[&str]) -> Error {
+        match error {
+            Error::Data(mut fault) if fault.place.is_none() => {
+                fault.place = self.checked.places.at(&spec::check::path(keys)).cloned().filter(|p| p.line > 0);
+                Error::Data(fault)
+            }
+            other => other,
+        }
+    }
+
+    pub(in crate::pipeline) fn scorers(&self, ctx: &StageContext<'_>, model: &str) -> Result<Vec<Box<dyn Scorer>>> {
+        let folder = ctx.need(&format!("train/{model}"));
+        (0..self.n_folds())
+            .map(|fold| {
+                let path = folder.join(artifact(fold));
+                let json = folder::read_text(&path)?;
+                let fail = |cause| Error::Operator {
+                    path: path.clone(),
+                    doing: "read".to_owned(),
+                    cause,
+                    hint: Some("delete the cache and run again".to_owned()),
+                };
+                LogisticModel::from_json(&json).map(|m| Box::new(m) as Box<dyn Scorer>).map_err(fail)
+            })
+            .collect()
+    }
+
+    fn factual_scores(&self, ground: Ground<'_>, scores: &spec::Scores, out: &Path) -> Result<()> {
+        let layout = ground.rows.layout();
+        let column = scores.factual.column.as_str();
+        match &scores.factual.parquet {
+            None => {
+                let carried = layout.carried.iter().position(|c| c == column);
+                let carried = carried.ok_or_else(|| Fault::new("missing-column", format!("the rows have no column `{column}`")))?;
+                worlds::copy_scores(ground, carried, column, out)
+            }
+            Some(path) => {
+                let file = KeyedScores::open(Path::new(path), column, layout.row_id, None, &layout.attributes)?;
+                joining::join_rows(ground, &file, out)
+            }
+        }
+    }
+
+    fn counterfactual_scores(
+        &self,
+        ground: Ground<'_>,
+        model: &str,
+        scores: &spec::Scores,
+        world: &World<'_>,
+        ctx: &StageContext<'_>,
+    ) -> Result<()> {
+        let Some(file) = &scores.counterfactual else {
+            return Err(Fault::new("missing-scores", "the model has no scores of counterfactuals").into());
+        };
+        let layout = ground.rows.layout();
+        let attribute = &layout.attributes[world.position];
+        let path = inputs::scores_path(&file.parquet, world.set);
+        let file = KeyedScores::open(Path::new(&path), file.column.as_str(), layout.row_id, Some(attribute), &layout.attributes)?;
+        let counterfactuals = CounterfactualReader::open(ctx.need(&world.id("generate")))?;
+        let again = self.again(ground, world.position)?;
+        let factual = match scores.recheck {
+            None => None,
+            Some(recheck) => Some((ScoreReader::open(ctx.need(&format!("score/{model}")))?, recheck.tolerance.get())),
+        };
+        let factual = factual.as_ref().map(|(scores, tolerance)| (scores, *tolerance));
+        let recheck = again.as_ref().map(|again| Recheck { again, factual });
+        let rechecked = joining::join_counterfactuals(ground, &file, &counterfactuals, world.position, recheck, ctx.out())?;
+        if scores.recheck.is_some() {
+            folder::write_json(&ctx.out().join(joining::RECHECKED), &rechecked)?;
+        }
+        Ok(())
+    }
+}
+
+pub(in crate::pipeline) fn artifact(fold: usize) -> String {
+    format!("model-{fold}.json")
+}
