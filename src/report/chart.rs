@@ -16,7 +16,7 @@ const TOP: f64 = 8.0;
 const BELOW: f64 = 34.0;
 
 /// Text for SVG.
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in visible(text).chars() {
         match c {
@@ -32,7 +32,7 @@ fn escape(text: &str) -> String {
 }
 
 /// A coordinate with at most one decimal.
-fn at(x: f64) -> String {
+pub(super) fn at(x: f64) -> String {
     let text = format!("{x:.1}");
     let text = text.strip_suffix(".0").unwrap_or(&text);
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
@@ -169,7 +169,7 @@ fn frame(label: &Label<'_>, axes: &Axes, below: &str, inside: &str) -> String {
 }
 
 /// A tick without needless zeros.
-fn tick(value: f64) -> String {
+pub(super) fn tick(value: f64) -> String {
     let text = three((value * 1e9).round() / 1e9);
     if text.contains('.') && !text.contains('\u{d7}') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
@@ -199,14 +199,28 @@ pub(super) fn scores(original: &[Bin], counterfactual: &[Bin], threshold: Option
     frame(label, axes, "score: area factual, line counterfactual, dashed threshold", &inside)
 }
 
-/// Up to two values with their intervals on one axis from 0 to `end`: the first a dot, the second a ring. The numbers stand beside
-/// it, so it is hidden from screen readers.
-pub(super) fn whiskers(values: &[(f64, Option<(f64, f64)>)], end: f64) -> String {
+/// A value on an axis, with what surrounds it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Whisker {
+    /// The value.
+    pub(super) value: f64,
+    /// Its interval.
+    pub(super) interval: Option<(f64, f64)>,
+    /// What noise alone gives.
+    pub(super) noise: Option<(f64, f64)>,
+}
+
+/// Up to two values with their intervals on one axis from 0 to `end`: the first a dot, the second a ring; what noise alone gives is a bar
+/// behind each. The numbers stand beside it, so it is hidden from screen readers.
+pub(super) fn whiskers(values: &[Whisker], end: f64) -> String {
     let x = |value: f64| at(4.0 + (value / end).clamp(0.0, 1.0) * 152.0);
     let mut svg =
         String::from(r#"<svg class="whisker" viewBox="0 0 160 28" aria-hidden="true"><path class="hair" d="M4 2v24M80 2v24M156 2v24"/>"#);
-    for (i, (value, interval)) in values.iter().take(2).enumerate() {
+    for (i, Whisker { value, interval, noise }) in values.iter().take(2).enumerate() {
         let y = if values.len() == 1 { 14 } else { 9 + 10 * i };
+        if let Some((lo, hi)) = noise.filter(|(lo, hi)| lo < hi) {
+            let _ = write!(svg, r#"<path class="area" d="M{} {}v8H{}v-8z"/>"#, x(lo), y - 4, x(hi));
+        }
         if let Some((lo, hi)) = interval {
             let _ = write!(svg, r#"<path class="axis" d="M{} {y}H{}"/>"#, x(*lo), x(*hi));
         }
@@ -242,7 +256,7 @@ pub(super) fn change_in_words(bins: &[Bin], weighted: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Axes, Label, Tally, change, change_in_words, round_up, verdict, whiskers};
+    use super::{Axes, Label, Tally, Whisker, change, change_in_words, round_up, verdict, whiskers};
 
     #[test]
     fn words_are_escaped_and_paths_are_short() {
@@ -280,6 +294,9 @@ mod tests {
         let shapes: std::collections::BTreeSet<String> =
             ["pass", "fail", "inconclusive", "warn", "done"].iter().map(|v| verdict(v, "")).collect();
         assert_eq!(shapes.len(), 5);
-        assert!(whiskers(&[(0.1, Some((0.05, 0.2))), (2.0, None)], 0.2).contains("ring"));
+        let whisker = |value, interval, noise| Whisker { value, interval, noise };
+        let svg = whiskers(&[whisker(0.1, Some((0.05, 0.2)), Some((0.02, 0.05))), whisker(2.0, None, Some((0.0, 0.0)))], 0.2);
+        assert!(svg.contains("ring") && svg.contains(r#"<path class="area" d="M19.2 5v8H42v-8z"/>"#), "{svg}");
+        assert_eq!(svg.matches("area").count(), 1, "no bar for noise that is nothing");
     }
 }

@@ -8,6 +8,7 @@ use crate::report::folder::{Audit, Key, Measure, Panel};
 use crate::report::groups;
 use crate::report::number::{self, Kind};
 use crate::report::page::{Block, Section};
+use crate::report::quality::Pair;
 use crate::report::terms::{self, Sides};
 use crate::report::verdict;
 use crate::report::words::Words;
@@ -23,17 +24,40 @@ struct Candidate<'a> {
     measure: &'a Measure,
     /// Whether a person may stand behind several counterfactuals of this direction.
     several: bool,
+    /// Whether some counterfactuals of this direction were discarded, so that their people are not counted.
+    discards: bool,
+    /// How many counterfactuals of this direction were made where none of them is valid.
+    none_valid: Option<i64>,
+    /// Moved features that ended farther from the target group, and where the page shows them.
+    farther: usize,
+    world: Option<usize>,
 }
 
 impl Candidate<'_> {
-    /// "122 people in group Female", or "244 counterfactuals of people in group Female" where one person has several.
-    fn who(&self, n: i64) -> Words {
+    /// "122 people in group Female with the favourable decision", or "244 counterfactuals of people in ..." where one person has several;
+    /// and that only valid counterfactuals count, where some are not.
+    fn who(&self, n: i64, who: &str) -> Words {
         let people = match (self.several, n) {
             (false, 1) => "1 person in group ".to_owned(),
             (false, n) => format!("{} people in group ", number::count(n)),
             (true, n) => format!("{} counterfactuals of people in group ", number::count(n)),
         };
-        Words::new().text(people).name(&self.panel.directions[self.direction].from)
+        let valid = match (self.discards, self.several) {
+            (false, _) => "",
+            (true, false) => " (those with a valid counterfactual)",
+            (true, true) => " (the valid ones)",
+        };
+        Words::new().text(people).name(&self.panel.directions[self.direction].from).text(format!(" {who}{valid}"))
+    }
+
+    /// What noise alone gives; none for sets that draw on no sample.
+    fn noise(&self) -> Option<(f64, f64)> {
+        self.measure.placebo.filter(|(lo, hi)| lo < hi)
+    }
+
+    /// Whether noise alone gives as much.
+    fn may_be_noise(&self) -> bool {
+        self.noise().zip(self.measure.value).is_some_and(|((lo, hi), value)| lo <= value && value <= hi)
     }
 }
 
@@ -56,20 +80,47 @@ pub(super) fn section(audit: &Audit, panels: &[Panel]) -> Section {
         }
         blocks.extend(terms::weights(audit).map(Block::Note));
         blocks.push(Block::Findings(sentences));
+        blocks.extend(noise(&candidates).map(Block::Note));
+        if candidates.iter().any(|c| c.discards) {
+            blocks.push(Block::Note(
+                "A counterfactual is valid where it passed the filter and the checks of its set; others are not counted.".into(),
+            ));
+        }
     }
     Section { id: "findings", title: "Findings in words", blocks }
+}
+
+/// What noise alone is, and how many repeats its band rests on; none where no value has a band.
+fn noise(candidates: &[Candidate<'_>]) -> Option<Words> {
+    let banded = || candidates.iter().filter(|c| c.noise().is_some());
+    banded().next()?;
+    let mut repeats: Vec<i64> = banded().filter_map(|c| c.measure.repeats).collect();
+    repeats.sort_unstable();
+    let band = match (repeats.first(), repeats.last()) {
+        (Some(least), Some(most)) if least == most => format!(": the band of {} repeats", number::count(*least)),
+        (Some(least), Some(most)) => format!(": the band of {} to {} repeats", number::count(*least), number::count(*most)),
+        _ => String::new(),
+    };
+    Some(format!("Noise alone is what the same set gives where group names are shuffled{band}.").into())
 }
 
 /// Losses and gains of all directions, highest first; ties in the order of the page.
 fn candidates<'a>(audit: &'a Audit, panels: &'a [Panel], sides: &Sides) -> Vec<Candidate<'a>> {
     let mut found = Vec::new();
+    let worlds = audit.quality.worlds(audit);
     for panel in panels {
+        let world = worlds.iter().find(|world| world.key.set == panel.set && world.key.attribute == panel.attribute).map(|world| world.id);
         for (direction, groups) in panel.directions.iter().enumerate() {
             let key = panel.direction(groups);
             let several = audit.measure(&key, "sr").is_some_and(|sr| sr.counts.is_some_and(|(_, n)| n > sr.n_rows));
+            let pair =
+                Pair { set: panel.set.clone(), attribute: panel.attribute.clone(), from: groups.from.clone(), to: groups.to.clone() };
+            let discards = audit.quality.discards(&pair);
+            let none_valid = audit.quality.none_valid(&pair);
+            let farther = audit.quality.features(&pair).iter().filter(|f| f.is_much_farther()).count();
             for metric in [sides.loss, sides.gain] {
                 if let Some(measure) = audit.measure(&key, metric) {
-                    found.push(Candidate { panel, direction, metric, measure, several });
+                    found.push(Candidate { panel, direction, metric, measure, several, discards, none_valid, farther, world });
                 }
             }
         }
@@ -130,22 +181,34 @@ fn sentence(c: &Candidate<'_>, start: Words, who: &str, does: &str) -> Option<Wo
     if let (Some((lo, hi)), Some(level)) = (c.measure.interval, c.measure.level) {
         share.push_str(&format!("; {} interval {}", number::level(level), Kind::Share.interval(value, lo, hi)));
     }
+    if let Some((lo, hi)) = c.noise() {
+        share.push_str(&format!("; noise alone {}", terms::noise(Kind::Share, value, lo, hi)));
+    }
     let words = start
-        .and(c.who(whole))
-        .text(format!(" {who}, "))
+        .and(c.who(whole, who))
+        .text(", ")
         .strong(number::count(part))
         .text(format!(" ({share}) {does}"))
         .and(world(c.panel, &groups.from, &groups.to))
         .text(" (")
         .and(terms::origin(c.panel))
-        .text(").");
-    Some(words)
+        .text(if c.may_be_noise() { "). This lies within the band of noise: it may be noise alone." } else { ")." });
+    Some(match (c.farther, c.world) {
+        (0, _) | (_, None) => words,
+        (n, Some(world)) => words
+            .text(if n == 1 { " 1 feature".to_owned() } else { format!(" {n} features") })
+            .text(" of this world ended farther from group ")
+            .name(&groups.to)
+            .text(if n == 1 { " than it began, by 0.01 or more: " } else { " than they began, by 0.01 or more: " })
+            .link(if n == 1 { "which" } else { "which ones" }, &format!("w{world}"), "How plausible the other worlds are")
+            .text("."),
+    })
 }
 
 fn lost(c: &Candidate<'_>, sides: &Sides, other_way: bool) -> Option<Words> {
     let start = if other_way { "The other way: of " } else { "Of " };
     let mut words = sentence(c, start.into(), sides.held, sides.loses)?;
-    if !other_way && !c.measure.impaired.is_empty() {
+    if !other_way && !c.measure.impaired.is_empty() && !c.may_be_noise() {
         words = words.text(" By this measure the group at a disadvantage is ").name(&c.measure.impaired).text(".");
     }
     Some(words.and(row(c)))
@@ -254,8 +317,8 @@ fn too_few(candidates: &[Candidate<'_>], sides: &Sides) -> Option<Words> {
     let groups = &c.panel.directions[c.direction];
     let words = Words::new()
         .text(format!("Too few to tell: {} of ", number::count(part)))
-        .and(c.who(whole))
-        .text(format!(" {} {}", sides.held, sides.loses))
+        .and(c.who(whole, sides.held))
+        .text(format!(" {}", sides.loses))
         .and(world(c.panel, &groups.from, &groups.to))
         .text(" (")
         .and(terms::origin(c.panel))
@@ -274,7 +337,7 @@ fn not_defined(candidates: &[Candidate<'_>], sides: &Sides) -> Option<Words> {
     let words = Words::new()
         .text(format!("Not defined: how many people {} {} for ", sides.held, sides.loses))
         .and(Words::direction(&groups.from, &groups.to))
-        .text(format!(", because {} (", terms::reason(&c.measure.undefined)))
+        .text(format!(", because {} (", c.none_valid.map_or_else(|| terms::why(c.measure).to_owned(), terms::none_valid)))
         .and(terms::origin(c.panel))
         .text(match undefined.len() - 1 {
             0 => ").".to_owned(),

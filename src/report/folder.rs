@@ -9,10 +9,13 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::report::number;
+use crate::report::quality::Quality;
 use crate::report::words::Words;
 use crate::table::io::read_frame;
 use crate::table::manifest::{Manifest, WrittenValue};
-use crate::table::{COUNTS, FILTERS, Frame, GATES, GROUPS, ISSUES, METRICS, Record, SCORE_SHIFT};
+use crate::table::{
+    CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, COUNTS, FILTERS, Frame, GATES, GROUPS, ISSUES, METRICS, Record, SCORE_SHIFT,
+};
 
 /// Up to this many groups the page shows every ordered pair; beyond, the worst.
 const ALL_PAIRS_UP_TO: usize = 6;
@@ -63,6 +66,8 @@ pub(super) struct Measure {
     pub(super) method: String,
     /// What noise alone gives; none where no placebo was asked for or its repeats give no value.
     pub(super) placebo: Option<(f64, f64)>,
+    /// Repeats of the placebo; none where no placebo was asked for.
+    pub(super) repeats: Option<i64>,
     /// Whether the tables flag it as resting on few cases.
     pub(super) small: bool,
     /// The group at a disadvantage.
@@ -236,6 +241,17 @@ impl Panel {
     }
 }
 
+/// How often the room for directions, drawings and examples was halved to keep the page small; nothing else depends on it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Thrift(pub(super) u32);
+
+impl Thrift {
+    /// What is left of a number of things.
+    pub(super) fn less(self, n: usize) -> usize {
+        n >> self.0
+    }
+}
+
 /// An output folder in memory.
 pub(super) struct Audit {
     /// `manifest.json`.
@@ -246,6 +262,10 @@ pub(super) struct Audit {
     pub(super) measures: BTreeMap<Key, BTreeMap<String, Measure>>,
     cells: BTreeMap<Key, Cells>,
     histograms: BTreeMap<Key, Histograms>,
+    /// Quality of the counterfactuals.
+    pub(super) quality: Quality,
+    /// How much less than usual the page shows.
+    pub(super) thrift: Thrift,
     /// `groups`.
     pub(super) groups: Frame,
     /// `gates`.
@@ -314,6 +334,8 @@ impl Audit {
             measures: measures(&metrics),
             cells: cells(&counts),
             histograms: histograms(&shift),
+            thrift: Thrift::default(),
+            quality: Quality::of(&frame(&CF_QUALITY)?, &frame(&CF_FEATURES)?, &frame(&CF_DISTRIBUTIONS)?, &frame(&CF_EXAMPLES)?),
             groups: frame(&GROUPS)?,
             gates: frame(&GATES)?,
             filters: frame(&FILTERS)?,
@@ -438,8 +460,8 @@ impl Audit {
         let mut worst: Vec<(f64, usize)> =
             panels.iter().map(|p| (p.directions.first().map_or(-1.0, |d| self.switch_rate(p, d)), p.id)).collect();
         worst.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        worst.truncate(PANELS_AT_MOST);
-        let each = (DIRECTIONS_AT_MOST / worst.len().max(1)).max(2);
+        worst.truncate(self.thrift.less(PANELS_AT_MOST));
+        let each = (self.thrift.less(DIRECTIONS_AT_MOST) / worst.len().max(1)).max(2);
         for (_, id) in worst {
             let panel = &mut panels[id];
             let wanted = if panel.groups.len() > ALL_PAIRS_UP_TO { self.rows_shown() } else { usize::MAX };
@@ -462,6 +484,7 @@ fn measures(frame: &Frame) -> BTreeMap<Key, BTreeMap<String, Measure>> {
             level: row.real("level"),
             method: row.text("interval").to_owned(),
             placebo: row.real("placebo_lo").zip(row.real("placebo_hi")),
+            repeats: row.int("placebo_repeats"),
             small: row.text("flags").split(',').any(|flag| flag.starts_with("small_")),
             impaired: row.text("impaired_group").to_owned(),
         };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::report::chart;
+use crate::report::chart::{self, Whisker};
 use crate::report::folder::{Audit, Key, Measure};
 use crate::report::number::{self, Kind};
 use crate::report::page::{Block, Cell, Row, Section, Table};
@@ -130,7 +130,11 @@ fn two_groups(audit: &Audit, t: usize, groups: [&String; 2], at: &At<'_>, glossa
             let measures = keys.each_ref().map(|k| audit.measure(k, metric));
             let mut cells: Vec<Cell> =
                 measures.iter().enumerate().map(|(g, m)| Cell { id: format!("g{t}-{g}-{metric}"), ..cell(*m, kind) }).collect();
-            let drawn: Vec<_> = measures.iter().flatten().filter_map(|m| m.value.map(|v| (v, m.interval))).collect();
+            let drawn: Vec<_> = measures
+                .iter()
+                .flatten()
+                .filter_map(|m| m.value.map(|value| Whisker { value, interval: m.interval, noise: None }))
+                .collect();
             let whole = kind == Kind::Share && drawn.len() == 2;
             cells.push(if whole { Words::new().drawing(chart::whiskers(&drawn, 1.0)).into() } else { Words::new().into() });
             cells.push(cell(audit.measure(&total, metric), kind));

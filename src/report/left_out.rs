@@ -1,11 +1,12 @@
-//! Section "What was left out": rows lost by filters, missing values, problems met, and values that are undefined. Never absent:
+//! Section "What was left out": rows lost by filters, counterfactuals discarded or never made, missing values, problems met, and values that are undefined. Never absent:
 //! where nothing was left out it says so.
 
 use std::collections::BTreeMap;
 
-use crate::report::folder::{Audit, Tally};
+use crate::report::folder::{Audit, Key, Tally};
 use crate::report::number;
 use crate::report::page::{Block, Row, Section, Table};
+use crate::report::quality::{Direction, Pair, Values};
 use crate::report::terms::{self, Glossary};
 use crate::report::words::Words;
 
@@ -16,6 +17,7 @@ const ROWS_AT_MOST: usize = 100;
 pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Section {
     let mut blocks = Vec::new();
     blocks.extend(filters(audit));
+    blocks.extend(counterfactuals(audit));
     blocks.extend(missing(audit));
     blocks.extend(issues(audit));
     blocks.extend(undefined(audit, glossary));
@@ -59,6 +61,52 @@ fn filters(audit: &Audit) -> Option<Block> {
     table("Rows lost by each step", &["Step", "Rows in", "Rows out", "Lost"], rows, false, "filters")
 }
 
+/// A direction stands beside its set where its share of discarded counterfactuals differs by more than this from that of all.
+const DIFFERS: f64 = 0.05;
+
+/// Counterfactuals that no metric counts: those that the filter or a check discarded, and those that could not be made.
+fn counterfactuals(audit: &Audit) -> Option<Block> {
+    let value = |values: &Values, measure: &str| values.get(measure).copied().flatten();
+    // Counts of rows are far below the end of exact whole numbers.
+    let whole = |values: &Values, measure: &str| value(values, measure).unwrap_or(0.0).round() as i64;
+    let lost = |values: &&Values| {
+        value(values, "share_discarded").is_some_and(|share| share > 0.0)
+            || ["n_without_class", "n_without_target"].iter().any(|measure| whole(values, measure) > 0)
+    };
+    let worlds = audit.quality.worlds(audit);
+    let targets = worlds.iter().filter_map(|w| audit.quality.values(&w.key)).any(|values| whole(values, "n_without_target") > 0);
+    let mut rows = Vec::new();
+    for world in &worlds {
+        let Some(total) = audit.quality.values(&world.key).filter(lost) else { continue };
+        let name = || Words::new().name(&world.key.attribute).text(", set ").name(&world.key.set);
+        let share_of = |values: &Values| value(values, "share_discarded").unwrap_or(0.0);
+        let differs = |d: &&Direction<'_>| (share_of(d.values) - share_of(total)).abs() > DIFFERS;
+        let directions = world
+            .directions
+            .iter()
+            .filter(differs)
+            .map(|d| (Words::direction(&d.pair.from, &d.pair.to).text(", set ").name(&d.pair.set), d.values));
+        rows.extend([(name(), total)].into_iter().chain(directions).map(|(head, values)| {
+            let (made, pairs) = (whole(values, "n_cf"), whole(values, "n_pairs"));
+            let share = share_of(values);
+            let discarded = (share * made as f64).round() as i64;
+            let mut cells = vec![
+                number::count(made),
+                format!("{} ({})", number::count(discarded), number::Kind::Share.value(share)),
+                format!("{} of {}", number::count(whole(values, "n_pairs_valid")), number::count(pairs)),
+                number::count(whole(values, "n_without_class")),
+            ];
+            cells.extend(targets.then(|| number::count(whole(values, "n_without_target"))));
+            Row { id: String::new(), head, cells: cells.into_iter().map(Into::into).collect() }
+        }));
+    }
+    let mut head = vec!["Attribute and set", "Made", "Discarded", "Rows left", "Without a class"];
+    head.extend(targets.then_some("Without a target"));
+    let caption = "Counterfactuals that no metric counts: discarded by the filter or a check of their set, or not made; a row counts once per group that it is \
+                   moved to";
+    table(caption, &head, rows, false, "cf_quality")
+}
+
 fn missing(audit: &Audit) -> Option<Block> {
     let columns = ["n_missing_label", "n_missing_score", "n_missing_counterfactual_score", "n_scores_equal_threshold"];
     let rows = audit
@@ -97,26 +145,52 @@ fn issues(audit: &Audit) -> Option<Block> {
     table("Problems met that did not stop the run", &["Code", "Severity", "Where", "How often", "What"], rows, true, "issues")
 }
 
-/// Undefined values by metric and reason.
+/// How many counterfactuals were made where a value is undefined because none of them is valid.
+fn none_valid(audit: &Audit, key: &Key) -> Option<i64> {
+    if key.set.is_empty() {
+        return None;
+    }
+    let pair =
+        |from: &str, to: &str| Pair { set: key.set.clone(), attribute: key.attribute.clone(), from: from.to_owned(), to: to.to_owned() };
+    audit.quality.none_valid(&pair("", "")).or_else(|| {
+        let of_direction = (key.scope == "direction").then(|| audit.quality.none_valid(&pair(&key.from, &key.to)));
+        of_direction.flatten()
+    })
+}
+
+/// Undefined values by metric and reason; those of a set without any valid counterfactual together.
 fn undefined(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Block> {
     let mut found: BTreeMap<(&str, &str, &str), (usize, Words)> = BTreeMap::new();
+    let mut gone: BTreeMap<(&str, &str, i64), (usize, Words)> = BTreeMap::new();
     for (key, metrics) in &audit.measures {
+        if let Some(made) = none_valid(audit, key) {
+            let n = metrics.values().filter(|m| m.value.is_none()).count();
+            let (sum, example) = gone.entry((&key.set, &key.attribute, made)).or_default();
+            if *sum == 0 {
+                *example = place(key);
+            }
+            *sum += n;
+            continue;
+        }
         for (metric, measure) in metrics.iter().filter(|(_, m)| m.value.is_none()) {
-            let (n, example) = found.entry((measure.family.as_str(), metric.as_str(), measure.undefined.as_str())).or_default();
+            let (n, example) = found.entry((measure.family.as_str(), metric.as_str(), terms::why(measure))).or_default();
             *n += 1;
             if *n == 1 {
                 *example = place(key);
             }
         }
     }
-    let rows = found
-        .into_iter()
-        .map(|((_, metric, reason), (n, example))| Row {
-            id: String::new(),
-            head: glossary.title(metric),
-            cells: vec![terms::reason(reason).into(), number::count(i64::try_from(n).unwrap_or(i64::MAX)).into(), example.into()],
-        })
-        .collect();
+    let of_gone = gone.into_iter().filter(|(_, (n, _))| *n > 0).map(|((set, attribute, made), (n, example))| Row {
+        id: String::new(),
+        head: Words::from("all metrics of set ").name(set).text(", ").name(attribute),
+        cells: vec![terms::none_valid(made).into(), number::count(i64::try_from(n).unwrap_or(i64::MAX)).into(), example.into()],
+    });
+    let found = found.into_iter().map(|((_, metric, reason), (n, example))| Row {
+        id: String::new(),
+        head: glossary.title(metric),
+        cells: vec![reason.into(), number::count(i64::try_from(n).unwrap_or(i64::MAX)).into(), example.into()],
+    });
+    let rows = of_gone.chain(found).collect();
     table(
         "Values that are undefined, by metric and reason; they are empty in the tables, never 0",
         &["Metric", "Because", "Values", "First of them"],
@@ -126,7 +200,7 @@ fn undefined(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Block> {
     )
 }
 
-fn place(key: &crate::report::folder::Key) -> Words {
+fn place(key: &Key) -> Words {
     let mut words = match (key.from.is_empty(), key.to.is_empty()) {
         (true, true) => Words::from("all groups"),
         (true, false) => Words::new().text("all others \u{2192} ").name(&key.to),

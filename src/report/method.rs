@@ -65,10 +65,15 @@ pub(super) fn section(audit: &Audit, glossary: &Glossary<'_>) -> Section {
 /// What weights have a part in, and in what they have none.
 fn weights(audit: &Audit) -> Option<Words> {
     let words = terms::weights(audit)?;
-    Some(words.text(
+    let words = words.text(
         " Every value, interval, gate and drawing takes a person as often as the weight says; every number of people, rows or counterfactuals, \
          the flags for few cases and what a gate calls enough do not. The tables hold both.",
-    ))
+    );
+    Some(if audit.quality.is_empty() {
+        words
+    } else {
+        words.text(" How plausible the other worlds are is told without weights: every counterfactual counts once.")
+    })
 }
 
 /// What attributes are made of, where they are no columns as they stand.
@@ -103,6 +108,9 @@ fn sets(audit: &Audit) -> Option<Block> {
                 names.iter().enumerate().fold(Words::new(), |words, (i, name)| if i > 0 { words.text(", ") } else { words }.quote(name))
             };
             let mut does = Words::from(terms::strategy(&set.strategy, all_written(set)).unwrap_or_default());
+            if let Some(words) = terms::condition(&set.knobs) {
+                does = does.text(" ").text(words);
+            }
             if let Some(repeats) = set.placebo {
                 does = does.text(" ").and(terms::placebo(&set.strategy, all_written(set), repeats));
             }

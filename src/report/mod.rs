@@ -1,7 +1,7 @@
 //! Builds the page that a risk officer reads, from an output folder alone; needs no data, model or job.
 //!
 //! The question: what did the audit find, how sure is it, and how can it be checked? The order of the sections is the order of
-//! use: verdict, findings, who switches, scores, groups, what was left out, method, provenance. A section that has nothing to
+//! use: verdict, findings, who switches, scores, how plausible the other worlds are, groups, what was left out, method, provenance. A section that has nothing to
 //! show is absent, and the headings are numbered by what is there; "what was left out" is never absent. A run that waits for scores has
 //! measured nothing: its page says what is awaited.
 //!
@@ -22,6 +22,8 @@ mod number;
 mod page;
 mod palette;
 mod provenance;
+mod quality;
+mod shapes;
 mod shift;
 mod switches;
 mod terms;
@@ -30,6 +32,7 @@ mod tests;
 mod verdict;
 mod waiting;
 mod words;
+mod worlds;
 
 use std::path::Path;
 
@@ -43,11 +46,11 @@ use crate::report::terms::Glossary;
 pub struct GlossaryEntry {
     /// The id in tables: `nsr`.
     pub id: String,
-    /// The symbol of the papers: `NSR`.
+    /// The symbol of the papers: `NSR`; empty where they have none.
     pub symbol: String,
     /// The name in words: `negative switch rate`.
     pub name: String,
-    /// The family: performance, group, ccm, eccm, shift.
+    /// The family: performance, group, ccm, eccm, shift, cf_quality.
     pub family: String,
     /// The formula in plain text.
     pub formula: String,
@@ -72,12 +75,29 @@ pub struct GlossaryEntry {
 /// # Errors
 /// The manifest or a table cannot be read.
 pub fn render(folder: &Path, title: Option<&str>, glossary: &dyn Fn(&str) -> Option<GlossaryEntry>) -> Result<String> {
-    let audit = Audit::read(folder)?;
+    let mut audit = Audit::read(folder)?;
+    let mut html = page(&audit, title, glossary, false);
+    while html.len() > BYTES_AT_MOST && audit.thrift.0 < LEAST_ROOM {
+        audit.thrift.0 += 1;
+        html = page(&audit, title, glossary, false);
+    }
+    if html.len() > BYTES_AT_MOST {
+        html = page(&audit, title, glossary, true);
+    }
+    Ok(html)
+}
+
+/// What a page may weigh. Long names and many groups can bring it beyond: then it shows half as many directions, drawings and examples,
+/// until it fits or little is left, and says so.
+const BYTES_AT_MOST: usize = 1_000_000;
+const LEAST_ROOM: u32 = 3;
+
+fn page(audit: &Audit, title: Option<&str>, glossary: &dyn Fn(&str) -> Option<GlossaryEntry>, too_large: bool) -> String {
     let mut glossary = Glossary::new(glossary);
     let sections = if audit.manifest.awaited.is_empty() {
-        measured(&audit, &mut glossary)
+        measured(audit, &mut glossary)
     } else {
-        vec![waiting::section(&audit), left_out::section(&audit, &mut glossary), provenance::section(&audit)]
+        vec![waiting::section(audit), left_out::section(audit, &mut glossary), provenance::section(audit)]
     };
     let page = Page {
         title: title.map_or_else(|| audit.title(), str::to_owned),
@@ -85,9 +105,12 @@ pub fn render(folder: &Path, title: Option<&str>, glossary: &dyn Fn(&str) -> Opt
         run: audit.manifest.run.clone(),
         program: audit.manifest.program.clone(),
         stand_in: audit.manifest.stand_in.clone(),
+        has_rows: audit.quality.has_examples(),
+        thrifty: audit.thrift.0 > 0,
+        too_large,
         sections,
     };
-    Ok(page.html())
+    page.html()
 }
 
 /// The sections of an audit.
@@ -98,6 +121,7 @@ fn measured(audit: &Audit, glossary: &mut Glossary<'_>) -> Vec<Section> {
         Some(findings::section(audit, &panels)),
         switches::section(audit, &panels, glossary),
         shift::section(audit, &panels, glossary),
+        worlds::section(audit, glossary),
         groups::section(audit, glossary),
         Some(left_out::section(audit, glossary)),
         Some(method::section(audit, glossary)),

@@ -107,9 +107,31 @@ pub(super) fn three(value: f64) -> String {
         _ => {
             let text = format!("{:.2e}", value.abs());
             let mantissa = text.split_once('e').map_or(text.as_str(), |(m, _)| m);
-            let power: String = e.to_string().chars().map(superscript).collect();
-            format!("{}{mantissa} \u{d7} 10{power}", if value < 0.0 { "\u{2212}" } else { "" })
+            format!("{}{mantissa}{}", if value < 0.0 { "\u{2212}" } else { "" }, times_ten_to(e))
         }
+    }
+}
+
+/// A value on an axis of this width: with the digits that tell its thousandths apart, and no zeros at the end.
+pub(super) fn on_axis(value: f64, width: f64) -> String {
+    let Some(e) = exponent(width).filter(|_| value.abs() < 1e15) else { return three(value) };
+    match usize::try_from(2 - e) {
+        // Far below 1 the digits that count would stand behind a row of zeros.
+        Ok(6..=12) if value.abs() < 100.0 * width && value != 0.0 => {
+            let mantissa = fixed(value / power_of_ten(e), 2);
+            let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
+            if mantissa == "0" { mantissa.to_owned() } else { format!("{mantissa}{}", times_ten_to(e)) }
+        }
+        Ok(decimals @ 1..=12) => {
+            let text = fixed(value, decimals);
+            if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+        }
+        Ok(0) | Err(_) => {
+            let unit = power_of_ten((e - 2).max(0));
+            let rounded = (value.abs() / unit).round() * unit;
+            format!("{}{}", if value < 0.0 && rounded > 0.0 { "\u{2212}" } else { "" }, grouped(&format!("{rounded:.0}")))
+        }
+        Ok(_) => three(value),
     }
 }
 
@@ -122,6 +144,12 @@ fn power_of_ten(e: i32) -> f64 {
 pub(super) fn unit(value: f64) -> f64 {
     let e = format!("{value:e}").split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0);
     power_of_ten(e)
+}
+
+/// ` × 10⁻⁷`, never broken over two lines.
+fn times_ten_to(e: i32) -> String {
+    let power: String = e.to_string().chars().map(superscript).collect();
+    format!("{THIN}\u{d7}{THIN}10{power}")
 }
 
 fn superscript(digit: char) -> char {
@@ -169,7 +197,7 @@ pub(super) fn level(level: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, count, level, three};
+    use super::{Kind, count, level, on_axis, three};
 
     fn plain(text: &str) -> String {
         text.replace('\u{202f}', " ").replace('\u{2212}', "-")
@@ -209,6 +237,29 @@ mod tests {
         assert_eq!(plain(&Kind::Signed.value(-0.0421)), "-0.0421");
         assert_eq!(plain(&Kind::Plain.interval(1.53, 0.9, 2.61)), "0.90 to 2.61");
         assert_eq!(plain(&Kind::Share.interval(0.5, -1e-9, 2e300)), "0.0 to 2.00 × 10³⁰²");
+    }
+
+    #[test]
+    fn values_on_an_axis() {
+        for (value, width, text) in [
+            (17.0, 73.0, "17"),
+            (20.66, 73.0, "20.7"),
+            (1973.0, 25.0, "1973"),
+            (99_999.0, 99_999.0, "100 000"),
+            (41_234.0, 73_000.0, "41 200"),
+            (123_456_789.0, 123_456_789.0, "123 000 000"),
+            (-0.123_456, 0.01, "-0.1235"),
+            (-0.000_01, 5.0, "0"),
+            (3.0, 0.0, "3.00"),
+            (1e300, 1e300, "1.00 × 10³⁰⁰"),
+            (5e-20, 1e-19, "5.00 × 10⁻²⁰"),
+            (-1.234e-7, 8e-7, "-1.23 × 10⁻⁷"),
+            (3e-7, 8e-7, "3 × 10⁻⁷"),
+            (0.0, 8e-7, "0"),
+            (1_234_567.000_01, 1e-4, "1234567.00001"),
+        ] {
+            assert_eq!(plain(&on_axis(value, width)), text, "{value} on {width}");
+        }
     }
 
     #[test]

@@ -23,6 +23,12 @@ pub(super) struct Page {
     pub(super) program: String,
     /// The catalog data set that stand-in data took the place of.
     pub(super) stand_in: Option<String>,
+    /// Whether rows of people stand on it, because the job asks for them.
+    pub(super) has_rows: bool,
+    /// Whether it shows less than usual, to stay small.
+    pub(super) thrifty: bool,
+    /// Whether it is larger than it should be all the same.
+    pub(super) too_large: bool,
     /// The sections in order.
     pub(super) sections: Vec<Section>,
 }
@@ -53,6 +59,8 @@ pub(super) enum Block {
     Facts(Vec<(Words, Words)>),
     /// A table.
     Table(Table),
+    /// Narrow tables, side by side where there is room.
+    Tables(Vec<Table>),
     /// Directions side by side, each with its matrix.
     Heats(Vec<Heat>),
     /// Drawings side by side, each an SVG with its caption below them.
@@ -152,6 +160,8 @@ pub(super) struct Figure {
     pub(super) drawings: Vec<String>,
     /// What they say together.
     pub(super) caption: Words,
+    /// Whether they are small, many side by side.
+    pub(super) small: bool,
 }
 
 impl Page {
@@ -165,7 +175,8 @@ impl Page {
             .map(|(i, s)| context!(number => i + 1, id => s.id, title => s.title, blocks => values(&s.blocks, &mut tables)))
             .collect();
         let page = context! {
-            title => &self.title, job => &self.job, run => &self.run, program => &self.program, stand_in => &self.stand_in,
+            title => &self.title, job => &self.job, run => &self.run, program => &self.program, stand_in => &self.stand_in, has_rows => self.has_rows, thrifty => self.thrifty,
+            too_large => self.too_large,
             css => format!("{}{}", palette::css(), include_str!("page.css")), sections => sections,
         };
         let template = environment().get_template("page.html").and_then(|t| t.render(page));
@@ -205,20 +216,23 @@ fn value(block: &Block, tables: &mut usize) -> Value {
         Block::Facts(items) => {
             context!(kind => "facts", items => items.iter().map(|(name, words)| context!(name => name, words => words)).collect::<Value>())
         }
-        Block::Table(table) => {
-            *tables += 1;
-            context! {
-                kind => "table", number => *tables, caption => &table.caption, prose => table.prose,
-                head => table.head.iter().collect::<Value>(), rows => table.rows.iter().map(row).collect::<Value>(),
-            }
-        }
+        Block::Table(table) => table_value(table, tables),
+        Block::Tables(all) => context!(kind => "tables", items => all.iter().map(|table| table_value(table, tables)).collect::<Value>()),
         Block::Heats(heats) => context!(kind => "heats", items => heats.iter().map(heat).collect::<Value>()),
         Block::Figure(figure) => {
-            context!(kind => "figure", drawings => figure.drawings.iter().collect::<Value>(), caption => &figure.caption)
+            context!(kind => "figure", small => figure.small, drawings => figure.drawings.iter().collect::<Value>(), caption => &figure.caption)
         }
         Block::Fold(summary, blocks) => context!(kind => "fold", summary => *summary, blocks => values(blocks, tables)),
         Block::Code(label, text) => context!(kind => "code", label => *label, text => text),
         Block::Glossary(entries) => context!(kind => "glossary", items => entries.iter().map(entry).collect::<Value>()),
+    }
+}
+
+fn table_value(table: &Table, tables: &mut usize) -> Value {
+    *tables += 1;
+    context! {
+        kind => "table", number => *tables, caption => &table.caption, prose => table.prose,
+        head => table.head.iter().collect::<Value>(), rows => table.rows.iter().map(row).collect::<Value>(),
     }
 }
 

@@ -113,6 +113,7 @@ fn drawings(audit: &Audit, panel: &Panel) -> Vec<Block> {
                     ),
                 ],
                 caption: title.text(format!(": {fall}{crossing}.")),
+                small: false,
             })
         })
         .collect()
@@ -148,11 +149,11 @@ fn table(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Option<Bl
     if metrics.is_empty() {
         return None;
     }
-    let levels = switches::level_in_words(
-        keys.iter()
-            .filter_map(|(_, k)| audit.measures.get(k))
-            .flat_map(|m| m.iter().filter(|(id, _)| metrics.contains(&id.as_str())).map(|(_, m)| m)),
-    );
+    let all = || {
+        let shown = |(id, measure)| metrics.contains(&String::as_str(id)).then_some(measure);
+        keys.iter().filter_map(|(_, k)| audit.measures.get(k)).flat_map(move |m| m.iter().filter_map(shown))
+    };
+    let (levels, noise) = (switches::level_in_words(all()), switches::noise_in_words(all()));
     let mut head = vec!["Direction".into()];
     head.extend(metrics.iter().map(|m| Words::new().code(glossary.show(m).symbol)));
     let rows = keys
@@ -165,7 +166,7 @@ fn table(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Option<Bl
         })
         .collect();
     Some(Block::Table(Table {
-        caption: format!("Distances between factual and counterfactual scores{levels}").into(),
+        caption: format!("Distances between factual and counterfactual scores{levels}{noise}").into(),
         head,
         rows,
         prose: false,

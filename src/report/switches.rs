@@ -4,7 +4,7 @@
 //! CCM and ECCM after "The Matrix Reloaded": rows are factual predictions, columns counterfactual ones; the ECCM is split by label.
 //! The matrices are tables, so that screen readers and text browsers read the same numbers.
 
-use crate::report::chart;
+use crate::report::chart::{self, Whisker};
 use crate::report::folder::{Audit, Cells, Direction, Measure, Panel, Tally};
 use crate::report::number::{self, Kind};
 use crate::report::page::{Block, Cell, Heat, MatrixCell, MatrixRow, Row, Section, Table};
@@ -170,7 +170,7 @@ fn rows(label: &'static str, counts: &[[Tally; 2]; 2], symbols: [[&'static str; 
 pub(super) fn cell(measure: Option<&Measure>, kind: Kind) -> Cell {
     let Some(measure) = measure else { return "\u{2013}".into() };
     let Some(value) = measure.value else {
-        return Cell { main: "undefined".into(), small: vec![terms::reason(&measure.undefined).into()], ..Cell::default() };
+        return Cell { main: "undefined".into(), small: vec![terms::why(measure).into()], ..Cell::default() };
     };
     let mut small = Vec::new();
     if let Some((part, whole)) = measure.counts {
@@ -189,8 +189,7 @@ pub(super) fn cell(measure: Option<&Measure>, kind: Kind) -> Cell {
 pub(super) fn cell_with_placebo(measure: Option<&Measure>, kind: Kind) -> Cell {
     let mut cell = cell(measure, kind);
     if let Some((value, (lo, hi))) = measure.and_then(|m| m.value.zip(m.placebo)) {
-        let band = if lo == hi { kind.value(lo) } else { kind.interval(value, lo, hi) };
-        cell.small.push(format!("placebo {band}").into());
+        cell.small.push(format!("noise {}", terms::noise(kind, value, lo, hi)).into());
     }
     cell
 }
@@ -212,6 +211,14 @@ pub(super) fn level_in_words<'a>(measures: impl Iterator<Item = &'a Measure> + C
     }
 }
 
+/// Where values of a set that draws on samples stand beside those of its placebo: what these are.
+pub(super) fn noise_in_words<'a>(measures: impl Iterator<Item = &'a Measure>) -> String {
+    let repeats = measures.filter(|m| m.placebo.is_some_and(|(lo, hi)| lo < hi)).filter_map(|m| m.repeats).max();
+    repeats.map_or_else(String::new, |n| {
+        format!("; noise: what noise alone gives, the band of {} repeats with shuffled group names", number::count(n))
+    })
+}
+
 /// Two directions: a row per metric, both directions side by side and drawn on one axis.
 fn by_metric(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Table {
     let keys: Vec<_> = panel.directions.iter().map(|d| panel.direction(d)).collect();
@@ -220,7 +227,7 @@ fn by_metric(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Table
     let difference = a.zip(b).map(|(a, b)| panel.difference(a, b)).filter(|key| audit.measures.contains_key(key));
     let shown: Vec<&str> = RATES.iter().copied().filter(|m| keys.iter().any(|k| audit.measure(k, m).is_some())).collect();
     let of_shares = || shown.iter().filter(|m| DRAWN.contains(m)).flat_map(|m| keys.iter().filter_map(|k| audit.measure(k, m)));
-    let highest = of_shares().filter_map(|m| m.interval.map(|i| i.1).or(m.value)).fold(0.0, f64::max);
+    let highest = of_shares().flat_map(|m| [m.interval.map(|i| i.1).or(m.value), m.placebo.map(|p| p.1)]).flatten().fold(0.0, f64::max);
     let end = chart::round_up(highest).min(1.0);
     let mut head = vec!["Metric".into()];
     head.extend(panel.directions.iter().map(|d| Words::direction(&d.from, &d.to)));
@@ -242,7 +249,8 @@ fn by_metric(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Table
                 .enumerate()
                 .map(|(d, m)| Cell { id: format!("p{}-{d}-{metric}", panel.id), ..cell_with_placebo(*m, kind) })
                 .collect();
-            let drawn: Vec<_> = measures.iter().flatten().filter_map(|m| m.value.map(|v| (v, m.interval))).collect();
+            let whisker = |m: &Measure| Some(Whisker { value: m.value?, interval: m.interval, noise: m.placebo });
+            let drawn: Vec<Whisker> = measures.iter().flatten().filter_map(|m| whisker(m)).collect();
             let whole = DRAWN.contains(metric) && drawn.len() == keys.len();
             cells.push(if whole { Words::new().drawing(chart::whiskers(&drawn, end)).into() } else { Words::new().into() });
             if keys.len() > 1 {
@@ -254,7 +262,8 @@ fn by_metric(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Table
             Row { id: String::new(), head: glossary.title(metric), cells }
         })
         .collect();
-    let levels = level_in_words(keys.iter().filter_map(|k| audit.measures.get(k)).flat_map(|m| m.values()));
+    let all = || keys.iter().filter_map(|k| audit.measures.get(k)).flat_map(|m| m.values());
+    let (levels, noise) = (level_in_words(all()), noise_in_words(all()));
     let key = match panel.directions.as_slice() {
         [first, second] => Words::new()
             .text(". Dot: ")
@@ -263,7 +272,8 @@ fn by_metric(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Table
             .and(Words::direction(&second.from, &second.to)),
         _ => Words::new(),
     };
-    Table { caption: Words::new().text(format!("Rates{levels}")).and(key), head, rows, prose: false }
+    let key = if noise.is_empty() { key } else { key.text("; shaded: noise alone") };
+    Table { caption: Words::new().text(format!("Rates{levels}{noise}")).and(key), head, rows, prose: false }
 }
 
 /// More than two directions: a row per direction.
@@ -287,8 +297,9 @@ fn by_direction(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Ta
     if audit.measures.contains_key(&panel.total()) {
         rows.push(Row { id: String::new(), head: "All directions".into(), cells: cells(&panel.total(), &|_| String::new()) });
     }
-    let levels = level_in_words(directions.iter().filter_map(|(_, k)| audit.measures.get(k)).flat_map(|m| m.values()));
-    Table { caption: format!("Rates, highest switch rate first{levels}").into(), head, rows, prose: false }
+    let all = || directions.iter().filter_map(|(_, k)| audit.measures.get(k)).flat_map(|m| m.values());
+    let caption = format!("Rates, highest switch rate first{}{}", level_in_words(all()), noise_in_words(all()));
+    Table { caption: caption.into(), head, rows, prose: false }
 }
 
 /// More than two groups: the people of whom any counterfactual switches, and each group against all others.

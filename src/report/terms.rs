@@ -36,6 +36,8 @@ impl<'a> Glossary<'a> {
         let entry = self.show(metric);
         if entry.name == entry.symbol {
             Words::new().code(entry.name)
+        } else if entry.symbol.is_empty() {
+            entry.name.into()
         } else {
             Words::new().text(format!("{} ", entry.name)).code(entry.symbol)
         }
@@ -103,6 +105,23 @@ pub(super) fn reason(code: &str) -> &str {
     }
 }
 
+/// Why a measure is undefined: of counterfactuals there is nobody where none of them is valid, though the group may be large.
+pub(super) fn why(measure: &Measure) -> &str {
+    match (measure.undefined.as_str(), measure.family.as_str()) {
+        ("empty_group", "ccm" | "eccm" | "shift") => "there is no valid counterfactual",
+        (code, _) => reason(code),
+    }
+}
+
+/// That none of so many counterfactuals is valid, as a clause.
+pub(super) fn none_valid(n: i64) -> String {
+    match n {
+        0 => "no counterfactual was made".to_owned(),
+        1 => "the only counterfactual was discarded".to_owned(),
+        n => format!("all {} counterfactuals were discarded", number::count(n)),
+    }
+}
+
 /// What a strategy does, as a sentence; none where this page does not know it. `written` tells that the attribute is made of other columns.
 pub(super) fn strategy(name: &str, written: bool) -> Option<&'static str> {
     Some(match name {
@@ -114,14 +133,29 @@ pub(super) fn strategy(name: &str, written: bool) -> Option<&'static str> {
             "Changes the sensitive attribute and nothing else. A switch rate of a naive set has no sampling noise of its own; it says what the \
              model does with the column itself and nothing about columns that follow from it."
         }
-        "greedy" => "Also moves every other feature to the value that is as probable in the target group.",
+        "greedy" => "Also moves every feature that differs between the two groups to the value that is as probable in the target group.",
         "plausible" => {
-            "Moves the features that the job allows to the value that is as probable in the target group, and leaves out counterfactuals far from the group's centre."
+            "Moves the features that the job allows to the value that is as probable in the target group; those it does not name stay."
         }
         "graph-uncertain" => "One counterfactual per causal graph that the data and the stated knowledge allow.",
-        "transport" => "Pairs rows of the two groups by optimal transport.",
+        "transport" => {
+            "Gives the rows of a group the values of real rows of the other, all together at the least distance (optimal transport)."
+        }
         _ => return None,
     })
+}
+
+/// What is to be known of a condition other than the label; none where there is nothing to say.
+pub(super) fn condition(knobs: &[String]) -> Option<&'static str> {
+    let condition = knobs.iter().find_map(|knob| knob.strip_prefix("condition_on: "))?;
+    match condition {
+        "none" => Some("Nothing stands beside the group, so differences of the base rates of the groups are part of what moves."),
+        _ if condition.starts_with("{prediction") => Some(
+            "What a model predicts takes the place of the label. The papers do not treat this: another version of the model gives other \
+             counterfactuals.",
+        ),
+        _ => None,
+    }
 }
 
 /// What the placebo of a set says.
@@ -136,6 +170,15 @@ pub(super) fn placebo(strategy: &str, written: bool, repeats: u64) -> Words {
         _ => {
             format!("Placebo: {repeats} repeats of the set with group names shuffled; a value inside their band may be noise alone.").into()
         }
+    }
+}
+
+/// The band of a placebo beside a value: `1.1 to 4.2 %`; one number where it has no width.
+pub(super) fn noise(kind: Kind, value: f64, lo: f64, hi: f64) -> String {
+    match kind {
+        _ if lo == hi => kind.value(lo),
+        Kind::Share => format!("{}\u{202f}%", kind.interval(value, lo, hi)),
+        _ => kind.interval(value, lo, hi),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Sentences whose parts know what they are: names from the data are set apart from our own words, so that they can be isolated.
 
+use std::borrow::Cow;
+
 use minijinja::context;
 use minijinja::value::Value;
 
@@ -8,7 +10,7 @@ use minijinja::value::Value;
 enum Span {
     /// Our own words.
     Text(String),
-    /// A name from data or job: shown in isolation, cut to the eye where it is long.
+    /// A name from data or job: shown in isolation, cut to the eye where it is long and by [`short`] where it is very long.
     Name(String),
     /// Words that the job, the data or a file path brings: shown in isolation, never cut.
     Quote(String),
@@ -88,13 +90,9 @@ impl Words {
         self.0
             .iter()
             .map(|span| match span {
-                Span::Text(text)
-                | Span::Name(text)
-                | Span::Quote(text)
-                | Span::Code(text)
-                | Span::Strong(text)
-                | Span::Link { text, .. } => text.as_str(),
-                Span::Drawing(_) => "",
+                Span::Name(text) => short(text),
+                Span::Text(text) | Span::Quote(text) | Span::Code(text) | Span::Strong(text) | Span::Link { text, .. } => text.into(),
+                Span::Drawing(_) => "".into(),
             })
             .collect()
     }
@@ -119,7 +117,7 @@ impl From<&Words> for Value {
             .iter()
             .map(|span| match span {
                 Span::Text(text) => context!(kind => "text", text => text),
-                Span::Name(text) => context!(kind => "name", text => text, long => text.chars().count() > 28),
+                Span::Name(text) => context!(kind => "name", text => short(text), long => text.chars().count() > 28),
                 Span::Quote(text) => context!(kind => "name", text => text, long => false),
                 Span::Code(text) => context!(kind => "code", text => text),
                 Span::Strong(text) => context!(kind => "strong", text => text),
@@ -130,9 +128,39 @@ impl From<&Words> for Value {
     }
 }
 
+/// Bytes of a name on the page; the tables hold it whole.
+const NAME_AT_MOST: usize = 120;
+
+/// A name without its middle where it is very long: long names often differ at their ends.
+pub(super) fn short(name: &str) -> Cow<'_, str> {
+    if name.len() <= NAME_AT_MOST {
+        return name.into();
+    }
+    let head = (0..=NAME_AT_MOST * 2 / 3).rev().find(|&i| name.is_char_boundary(i)).unwrap_or(0);
+    let tail = (name.len() - NAME_AT_MOST / 3..=name.len()).find(|&i| name.is_char_boundary(i)).unwrap_or(name.len());
+    format!("{}\u{2026}{}", &name[..head], &name[tail..]).into()
+}
+
+/// A level as the page calls it: the empty one `(empty)`, one of blanks only by their pictures.
+pub(super) fn level(name: &str) -> Cow<'_, str> {
+    if name.is_empty() {
+        return "(empty)".into();
+    }
+    if !name.chars().all(char::is_whitespace) {
+        return name.into();
+    }
+    let picture = |c: char| match c {
+        ' ' => "\u{2423}".to_owned(),
+        '\t' => "\u{2409}".to_owned(),
+        '\n' => "\u{240a}".to_owned(),
+        c => format!("[U+{:04X}]", u32::from(c)),
+    };
+    name.chars().map(picture).collect::<String>().into()
+}
+
 /// Text in which nothing can hide: control characters become their pictures (U+2400 and on), marks that turn the direction of
 /// what follows become `[U+202E]` and the like. Line ends and tabs stay.
-pub(super) fn visible(text: &str) -> std::borrow::Cow<'_, str> {
+pub(super) fn visible(text: &str) -> Cow<'_, str> {
     let hides = |c: char| (c.is_control() && !matches!(c, '\n' | '\t')) || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     if !text.contains(hides) {
         return text.into();
@@ -151,7 +179,23 @@ pub(super) fn visible(text: &str) -> std::borrow::Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::visible;
+    use super::{NAME_AT_MOST, level, short, visible};
+
+    #[test]
+    fn very_long_names_lose_their_middle() {
+        assert_eq!(short("Female"), "Female");
+        let name = format!("{}7", "\u{e9}<".repeat(150));
+        let cut = short(&name);
+        assert!(cut.len() <= NAME_AT_MOST + 3 && cut.starts_with("\u{e9}<") && cut.contains('\u{2026}') && cut.ends_with('7'), "{cut}");
+    }
+
+    #[test]
+    fn levels_of_nothing_are_seen() {
+        assert_eq!(
+            ["", " ", "  ", "\t", "\u{a0}", "a "].map(level),
+            ["(empty)", "\u{2423}", "\u{2423}\u{2423}", "\u{2409}", "[U+00A0]", "a "]
+        );
+    }
 
     #[test]
     fn nothing_hides() {

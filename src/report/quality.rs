@@ -1,0 +1,290 @@
+//! What the tables of quality say, by set, attribute and direction: measures, measures by feature, distributions, example pairs.
+//!
+//! A *world* is one set and attribute. Its directions stand worst first: by the largest distance to the target group that a moved feature
+//! is left with. No model has a part in any of it, and no weight.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::report::folder::Audit;
+use crate::table::{Frame, Record};
+
+/// A set, an attribute and a direction; of all directions together the groups are empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Pair {
+    /// The counterfactual set.
+    pub(super) set: String,
+    /// The sensitive attribute.
+    pub(super) attribute: String,
+    /// The factual group.
+    pub(super) from: String,
+    /// The counterfactual group.
+    pub(super) to: String,
+}
+
+/// The bin of `cf_distributions` that holds all levels that are not told apart.
+pub(super) const REST: usize = 30;
+
+/// Values by id; none where undefined.
+pub(super) type Values = BTreeMap<String, Option<f64>>;
+
+/// One bar of a distribution: a bin of a number or a level.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Bar {
+    /// The edges of a bin; none for a level.
+    pub(super) edges: Option<(f64, f64)>,
+    /// The level, which may be empty; empty for a bin and for the rest.
+    pub(super) level: String,
+    /// Whether it stands for all levels together that are not told apart.
+    pub(super) rest: bool,
+    /// How many: rows as they are, counterfactuals, real rows of the target group.
+    pub(super) n: [i64; 3],
+    /// Their shares; those of the target group are by the classes of the counterfactuals.
+    pub(super) share: [Option<f64>; 3],
+}
+
+/// One feature of a direction.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Feature {
+    /// Its name.
+    pub(super) name: String,
+    /// Its measures.
+    pub(super) values: Values,
+    /// Its distributions.
+    pub(super) bars: Vec<Bar>,
+}
+
+/// One feature of an example: its name, the value before and after (none = missing), whether they differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// The feature.
+    pub(super) feature: String,
+    /// The value in the row as it is.
+    pub(super) before: Option<String>,
+    /// The value in the counterfactual.
+    pub(super) after: Option<String>,
+    /// Whether they differ.
+    pub(super) changed: bool,
+}
+
+/// The tables of quality in memory.
+#[derive(Debug, Default)]
+pub(super) struct Quality {
+    pairs: BTreeMap<Pair, Values>,
+    features: BTreeMap<Pair, BTreeMap<String, Feature>>,
+    examples: BTreeMap<Pair, BTreeMap<i64, Vec<Entry>>>,
+}
+
+/// One set and attribute.
+#[derive(Debug)]
+pub(super) struct World<'a> {
+    /// Number on the page, for anchors.
+    pub(super) id: usize,
+    /// Set and attribute, without groups.
+    pub(super) key: Pair,
+    /// The strategy of the set; empty where the manifest does not know it.
+    pub(super) strategy: &'a str,
+    /// Its directions, worst first.
+    pub(super) directions: Vec<Direction<'a>>,
+}
+
+/// One direction of a world.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Direction<'a> {
+    /// Its key.
+    pub(super) pair: &'a Pair,
+    /// Its measures.
+    pub(super) values: &'a Values,
+}
+
+impl Feature {
+    /// A measure that has a value.
+    pub(super) fn value(&self, measure: &str) -> Option<f64> {
+        self.values.get(measure).copied().flatten()
+    }
+
+    /// Whether any counterfactual differs in it.
+    pub(super) fn moved(&self) -> bool {
+        self.value("share_changed").is_some_and(|share| share > 0.0)
+    }
+
+    /// How the counterfactuals lie to the target group, compared with their rows; none where there is nothing to compare.
+    pub(super) fn drift(&self) -> Option<Ordering> {
+        let (before, after) = (self.value("dist_before")?, self.value("dist_after")?);
+        // Less is the same to a reader, who sees three digits.
+        Some(if (after - before).abs() < 5e-4 { Ordering::Equal } else { after.total_cmp(&before) })
+    }
+
+    /// Whether it moved away from the target group.
+    pub(super) fn is_farther(&self) -> bool {
+        self.drift() == Some(Ordering::Greater)
+    }
+
+    /// Whether it moved away from the target group by one distance and towards it by the other.
+    pub(super) fn is_nearer_by_wasserstein(&self) -> bool {
+        self.is_farther() && self.value("w1_before").zip(self.value("w1_after")).is_some_and(|(before, after)| after < before)
+    }
+
+    /// Whether it moved away from the target group by more than a trifle, whichever distance is asked.
+    pub(super) fn is_much_farther(&self) -> bool {
+        let gap = self.value("dist_before").zip(self.value("dist_after")).map_or(0.0, |(before, after)| after - before);
+        gap >= 0.01 && !self.is_nearer_by_wasserstein()
+    }
+
+    /// A measure that counts counterfactuals.
+    fn count(&self, measure: &str) -> i64 {
+        self.value(measure).map_or(0, |n| n as i64)
+    }
+
+    /// Counterfactuals that have a value.
+    pub(super) fn n(&self) -> i64 {
+        self.count("n_values")
+    }
+
+    /// Of these, those of a class that the target group has.
+    pub(super) fn n_compared(&self) -> i64 {
+        self.count("n_compared")
+    }
+
+    /// Whether its values have an order and distances.
+    pub(super) fn is_number(&self) -> bool {
+        self.bars.iter().any(|bar| bar.edges.is_some())
+    }
+}
+
+impl Quality {
+    /// The quality in the frames of its four tables, sorted by key.
+    pub(super) fn of(pairs: &Frame, features: &Frame, distributions: &Frame, examples: &Frame) -> Self {
+        let mut quality = Quality::default();
+        for row in pairs.records() {
+            quality.pairs.entry(pair(&row)).or_default().insert(row.text("metric").to_owned(), finite(&row, "value"));
+        }
+        for row in features.records() {
+            quality.feature(&row).values.insert(row.text("metric").to_owned(), finite(&row, "value"));
+        }
+        for row in distributions.records() {
+            let Some(side) = ["original", "counterfactual", "target"].iter().position(|side| *side == row.text("side")) else { continue };
+            let feature = quality.feature(&row);
+            let number = usize::try_from(row.int("bin").unwrap_or(0)).unwrap_or(0);
+            // The bins of a side come in order, without gaps.
+            if number == feature.bars.len() {
+                let edges = row.real("bin_lo").zip(row.real("bin_hi"));
+                let rest = edges.is_none() && number == REST;
+                feature.bars.push(Bar { edges, level: row.text("level").to_owned(), rest, n: [0; 3], share: [None; 3] });
+            }
+            if let Some(bar) = feature.bars.get_mut(number) {
+                bar.n[side] = row.int("n").unwrap_or(0).max(0);
+                bar.share[side] = finite(&row, "share");
+            }
+        }
+        for row in examples.records() {
+            let text = |column: &str| row.is_some(column).then(|| row.text(column).to_owned());
+            let entry = Entry {
+                feature: row.text("feature").to_owned(),
+                before: text("value"),
+                after: text("value_cf"),
+                changed: row.int("changed") == Some(1),
+            };
+            let of_pair = quality.examples.entry(pair(&row)).or_default();
+            of_pair.entry(row.int("example").unwrap_or(0)).or_default().push(entry);
+        }
+        quality
+    }
+
+    fn feature(&mut self, row: &Record<'_>) -> &mut Feature {
+        let name = row.text("feature");
+        let of_pair = self.features.entry(pair(row)).or_default();
+        of_pair.entry(name.to_owned()).or_insert_with(|| Feature { name: name.to_owned(), ..Feature::default() })
+    }
+
+    /// The measures of a direction, or of all directions of a world.
+    pub(super) fn values(&self, pair: &Pair) -> Option<&Values> {
+        self.pairs.get(pair)
+    }
+
+    /// Whether counterfactuals of a direction were made and discarded, so that metrics are of some of the people only.
+    pub(super) fn discards(&self, pair: &Pair) -> bool {
+        self.values(pair).and_then(|values| values.get("share_discarded").copied().flatten()).is_some_and(|share| share > 0.0)
+    }
+
+    /// How many counterfactuals of a direction, or of a world, were made where none of them is valid; 0 where none was made.
+    pub(super) fn none_valid(&self, pair: &Pair) -> Option<i64> {
+        let values = self.values(pair)?;
+        let value = |measure: &str| values.get(measure).copied().flatten();
+        // Counts of rows are far below the end of exact whole numbers.
+        let made = value("n_cf")?.round() as i64;
+        (made == 0 || value("share_discarded").is_some_and(|share| share >= 1.0)).then_some(made)
+    }
+
+    /// The features of a direction: those that moved away from the target group first, then those that moved, then those that did not;
+    /// among equals the farthest from the target group first.
+    pub(super) fn features(&self, pair: &Pair) -> Vec<&Feature> {
+        let mut features: Vec<&Feature> = self.features.get(pair).into_iter().flat_map(BTreeMap::values).collect();
+        let rank = |f: &Feature| (!f.is_farther(), !f.moved());
+        let distance = |f: &Feature| f.value("dist_after").unwrap_or(-1.0);
+        features.sort_by(|a, b| rank(a).cmp(&rank(b)).then(distance(b).total_cmp(&distance(a))));
+        features
+    }
+
+    /// The example pairs of a direction; none where the job asks for none.
+    pub(super) fn examples(&self, pair: &Pair) -> impl Iterator<Item = &Vec<Entry>> {
+        self.examples.get(pair).into_iter().flat_map(BTreeMap::values)
+    }
+
+    /// Whether nothing was measured.
+    pub(super) fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+
+    /// Whether rows of people stand in the tables.
+    pub(super) fn has_examples(&self) -> bool {
+        !self.examples.is_empty()
+    }
+
+    /// Features of an example pair.
+    pub(super) fn example_rows(&self) -> usize {
+        self.examples.values().flat_map(BTreeMap::values).map(Vec::len).max().unwrap_or(0)
+    }
+
+    /// The worlds in the order of attributes and sets, each with its directions worst first.
+    pub(super) fn worlds<'a>(&'a self, audit: &'a Audit) -> Vec<World<'a>> {
+        let m = &audit.manifest;
+        let place = |pair: &Pair| {
+            let attribute = Audit::position(m.attributes.iter().map(|a| &a.name), &pair.attribute);
+            let set = Audit::position(m.counterfactuals.iter().map(|c| &c.name), &pair.set);
+            (attribute, pair.attribute.clone(), set, pair.set.clone())
+        };
+        let places: BTreeSet<_> = self.pairs.keys().filter(|pair| !pair.from.is_empty()).map(place).collect();
+        let world = |(id, (_, attribute, _, set)): (usize, (usize, String, usize, String))| {
+            let groups = audit.groups_of(&attribute);
+            let at = |group: &str| groups.iter().position(|g| g == group).unwrap_or(usize::MAX);
+            let mine = |pair: &&Pair| pair.set == set && pair.attribute == attribute && !pair.from.is_empty();
+            let mut rated: Vec<(f64, usize, usize, &Pair)> =
+                self.pairs.keys().filter(mine).map(|pair| (self.farthest(pair), at(&pair.from), at(&pair.to), pair)).collect();
+            rated.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+            let directions = rated.into_iter().map(|(.., pair)| Direction { pair, values: &self.pairs[pair] }).collect();
+            let strategy = m.counterfactuals.iter().find(|c| c.name == set).map_or("", |c| c.strategy.as_str());
+            World { id, key: Pair { set, attribute, ..Pair::default() }, strategy, directions }
+        };
+        places.into_iter().enumerate().map(world).collect()
+    }
+
+    /// The largest distance to the target group that a moved feature is left with; -1 where none moved.
+    fn farthest(&self, pair: &Pair) -> f64 {
+        let moved = self.features.get(pair).into_iter().flat_map(BTreeMap::values).filter(|f| f.moved());
+        moved.filter_map(|f| f.value("dist_after")).fold(-1.0, f64::max)
+    }
+}
+
+fn pair(row: &Record<'_>) -> Pair {
+    Pair {
+        set: row.text("counterfactual").to_owned(),
+        attribute: row.text("sensitive").to_owned(),
+        from: row.text("from_group").to_owned(),
+        to: row.text("to_group").to_owned(),
+    }
+}
+
+fn finite(row: &Record<'_>, column: &str) -> Option<f64> {
+    row.real(column).filter(|value| value.is_finite())
+}
