@@ -6,7 +6,7 @@ CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 BIN = $(TARGET)/debug/cfaudit
 
-.PHONY: build run check test lint schema golden bench clean
+.PHONY: build run check test lint schema golden bench bench-generation clean
 
 # Built together with the integration tests: what these depend on switches on features of shared crates, and one set of features for
 # both means that `make test` after `make run` does not build the world a second time.
@@ -34,10 +34,17 @@ schema: build     ## writes schemas/ afresh from the types
 golden:           ## rewrites the expected texts of the tests; look at the difference before you commit it
 	CFAUDIT_BLESS=1 $(CARGO) test --locked
 
-bench: build      ## times cfaudit beside polars and duckdb in one run; needs Python 3, fetches both into target/bench
+$(TARGET)/bench/venv/ready: bench/requirements.txt
 	@test -x $(TARGET)/bench/venv/bin/python || python3 -m venv $(TARGET)/bench/venv
 	@$(TARGET)/bench/venv/bin/pip install --quiet --requirement bench/requirements.txt
+	@touch $@
+
+bench: build $(TARGET)/bench/venv/ready  ## times cfaudit beside polars and duckdb in one run; needs Python 3, fetches both into target/bench
 	@$(TARGET)/bench/venv/bin/python bench/run.py --cfaudit $(BIN) --folder $(TARGET)/bench $(ARGS)
+
+bench-generation: build $(TARGET)/bench/venv/ready  ## times counterfactuals beside numpy and pandas; ARGS="--data-dir DIR" has adult/adult.parquet
+	@$(TARGET)/bench/venv/bin/python bench/generation.py --cfaudit $(BIN) --folder $(TARGET)/bench \
+		--memory "$(CARGO) bench --locked --quiet --profile dev --bench memory --" $(ARGS)
 
 clean:
 	rm -rf outputs/*/ outputs/.cache

@@ -11,6 +11,7 @@ Runs alternate (cfaudit, polars, duckdb, cfaudit, ...), the table shows the medi
 """
 
 import argparse
+import contextlib
 import json
 import os
 import platform
@@ -99,11 +100,12 @@ def write_files(folder: Path, rows: int) -> None:
     mark.touch()
 
 
-def measured(command: list[str], environment: dict) -> dict:
-    """Runs a command to its end: wall and CPU seconds, peak resident memory in MB."""
+def measured(command: list[str], environment: dict, log: Path | None = None) -> dict:
+    """Runs a command to its end: wall and CPU seconds, peak resident memory in MB. What it says on stderr goes to `log`, where given."""
     start = time.monotonic()
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, **environment})
-    out = child.stdout.read()
+    with open(log, "w") if log else contextlib.nullcontext() as stderr:
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, env={**os.environ, **environment})
+        out = child.stdout.read()
     _, status, usage = os.wait4(child.pid, 0)
     wall = time.monotonic() - start
     child.returncode = os.waitstatus_to_exitcode(status)

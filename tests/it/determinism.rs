@@ -8,7 +8,7 @@ use arrow::array::{Float64Array, Int64Array, StringArray};
 use crate::work::{Files, Going, Work, assert_same, column, files, results, root, sha256};
 
 /// The jobs of `tests/jobs`, each another way through the stages.
-const JOBS: [&str; 8] = ["share", "folds", "scores", "keep", "no-label", "roles", "duplicates", "weights"];
+const JOBS: [&str; 10] = ["share", "folds", "scores", "keep", "no-label", "roles", "duplicates", "weights", "worlds", "worlds-folds"];
 
 const PEOPLE: i64 = 3500;
 const REGIONS: [&str; 3] = ["north", "south", "east"];
@@ -117,6 +117,16 @@ fn duplicates_dropped() {
 #[test]
 fn people_with_weights() {
     same_for_threads_and_batches(JOBS[7]);
+}
+
+#[test]
+fn features_moved() {
+    same_for_threads_and_batches(JOBS[8]);
+}
+
+#[test]
+fn features_moved_in_folds_by_predictions() {
+    same_for_threads_and_batches(JOBS[9]);
 }
 
 #[test]

@@ -390,7 +390,7 @@ fn groups_that_nobody_belongs_to() {
     let issue = issues.records().find(|r| r.text("code") == "unreached-group").unwrap();
     assert_eq!((issue.text("where"), issue.int("n")), ("gender", Some(20)));
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
-    assert!(page.contains("no reference row belongs to group"), "the page does not say it");
+    assert!(page.contains("shows what to write: 20 people have no counterfactual in group"), "the page does not say it");
     assert!(page.contains("Sets the columns that the attribute is made of"), "the page does not say what is written");
 }
 

@@ -15,8 +15,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("model", &["param", "num", "data"]),
     ("metric", &["param", "num"]),
     ("gate", &["param", "num", "table", "metric"]),
-    // Only parameter types of the engines: `data` offers those of rows.
-    ("spec", &["param", "data"]),
+    // Only parameter types of the engines: `data` offers those of rows, `counterfactual` the knobs of strategies.
+    ("spec", &["param", "data", "counterfactual"]),
     ("exec", &[]),
     ("report", &["num", "table", "metric"]),
     ("explain", &["table", "metric", "spec", "data"]),

@@ -139,6 +139,11 @@ fn every_code_can_be_explained() {
     let words: BTreeSet<&str> = known.lines().filter_map(|line| line.split_whitespace().next()).collect();
     let mut codes = literals(&text, "code: ");
     codes.extend(literals(&text, "Fault::new("));
+    let issues: BTreeSet<&str> = cfaudit::table::ISSUE_CODES.iter().map(|(code, _)| *code).collect();
+    let met: BTreeSet<&str> = ["issue(", "issues.push(vec!["].into_iter().flat_map(|call| literals(&text, call)).collect();
+    assert!(met.len() > 10 && met.is_subset(&issues), "{met:?}");
+    assert!(issues.iter().all(|code| text.matches(&format!("\"{code}\"")).count() > 1) && cfaudit::table::ISSUE_CODES.is_sorted());
+    codes.extend(issues);
     let unknown: Vec<_> = codes.iter().filter(|code| !words.contains(*code)).collect();
     assert!(unknown.is_empty(), "`cfaudit explain` does not know {unknown:?}");
 }

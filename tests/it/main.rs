@@ -17,3 +17,4 @@ mod run;
 mod waiting;
 mod weights;
 mod work;
+mod worlds;

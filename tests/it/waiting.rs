@@ -21,6 +21,7 @@ use crate::work::{Ran, Work, assert_same, column, files, results};
 const JOB: &str = "jobs/production.yaml";
 const VARS: &str = "--set asof=2026-11-20 --set model_version=7.3";
 const SCORES: &str = "lake/cf-scores/asof=2026-11-20/flip.parquet";
+const WORLD_SCORES: &str = "lake/cf-scores/asof=2026-11-20/world.parquet";
 const DECISIONS: i64 = 400;
 const REGIONS: [&str; 3] = ["north", "south", "east"];
 
@@ -150,9 +151,42 @@ fn decisions() -> RecordBatch {
         .unwrap()
 }
 
-/// A working folder with the shipped job and a day of decisions in two files.
+/// What the shipped job has beside the set `flip`.
+const WORLD: [(&str, &str); 3] = [
+    (
+        "  reference: {parquet: \"lake/training/${vars.model_version}.parquet\", label: outcome}   # the distributions that `world` learns\n",
+        "",
+    ),
+    (
+        "  world:\n    plausible: {move: [income, employment_years, utilisation], condition_on: {prediction: live}, threshold: 0.5, depth: 1}\n",
+        "",
+    ),
+    ("counterfactual: world", "counterfactual: flip"),
+];
+
+/// A working folder with a day of decisions in two files, and the shipped job with the set `flip` alone: what is asked and answered is
+/// then known without another program.
 fn lake() -> Work {
+    let work = whole_lake();
+    let shipped = fs::read_to_string(work.path(JOB)).unwrap();
+    work.write(
+        JOB,
+        &WORLD.iter().fold(shipped, |text, (old, new)| {
+            assert!(text.contains(old), "{old}");
+            text.replace(old, new)
+        }),
+    );
+    work
+}
+
+/// A working folder with the shipped job, a day of decisions in two files, and the rows that the model learnt from.
+fn whole_lake() -> Work {
     let work = Work::with_jobs();
+    let learnt = decisions();
+    let outcome: ArrayRef = column((0..DECISIONS).map(|i| i64::from(draw(i, 13) < 0.6)).collect::<Int64Array>());
+    let columns = learnt.schema().fields().iter().zip(learnt.columns()).map(|(f, c)| (f.name().clone(), c.clone())).collect::<Vec<_>>();
+    let columns = columns.into_iter().chain([("outcome".to_owned(), outcome)]).map(|(name, array)| (name, array, true));
+    write(&work.path("lake/training/7.3.parquet"), &RecordBatch::try_from_iter_with_nullable(columns).unwrap());
     let all = decisions();
     for (name, from, n) in [("part-0.parquet", 0, 150), ("part-1.parquet", 150, all.num_rows() - 150)] {
         write(&work.path("lake/decisions/asof=2026-11-20").join(name), &all.slice(from, n));
@@ -167,7 +201,7 @@ fn by_id(rows: &RecordBatch) -> BTreeMap<String, usize> {
 
 #[test]
 fn a_day_of_decisions_from_request_to_verdict() {
-    let work = lake();
+    let work = whole_lake();
     let first = work.run(4, JOB, &format!("{VARS} --summary-file line"));
     first.says(&["verdict waiting", "out/to-score", SCORES, "exit status 4"]);
     let mut summary = first.summary();
@@ -190,6 +224,7 @@ fn a_day_of_decisions_from_request_to_verdict() {
         "tables/filters.parquet",
         "tables/issues.parquet",
         "to-score/flip/part-00000.parquet",
+        "to-score/world/part-00000.parquet",
     ];
     assert_eq!(names, expected);
     let n_rows = read_folder(&work.path("out/to-score/flip")).num_rows();
@@ -197,6 +232,13 @@ fn a_day_of_decisions_from_request_to_verdict() {
     assert_eq!(awaited[0]["path"], SCORES);
     assert_eq!([&awaited[0]["model"], &awaited[0]["counterfactual"], &awaited[0]["to_score"]], ["live", "flip", "to-score/flip"]);
     assert_eq!(awaited[0]["rows"], n_rows);
+    assert_eq!([&awaited[1]["path"], &awaited[1]["to_score"]], [WORLD_SCORES, "to-score/world"]);
+    // People of both worlds differ in what `world` moves, and in nothing else.
+    let [flip, world] = ["flip", "world"].map(|set| read_folder(&work.path("out/to-score").join(set)));
+    assert_eq!((flip.num_rows(), flip.schema()), (world.num_rows(), world.schema()));
+    for (name, moves) in [("income", true), ("utilisation", true), ("employment_years", true), ("age", false), ("purpose", false)] {
+        assert_eq!(flip.column_by_name(name) != world.column_by_name(name), moves, "{name}");
+    }
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
     assert!(page.contains("Waiting for scores") && page.contains("--set asof=2026-11-20 --set model_version=7.3"), "{page}");
 
@@ -210,13 +252,15 @@ fn a_day_of_decisions_from_request_to_verdict() {
     assert_same(&before, &work.results(), "the page rendered again");
 
     write(&work.path(SCORES), &LIVE.answer(&work.path("out/to-score/flip")));
+    write(&work.path(WORLD_SCORES), &LIVE.answer(&work.path("out/to-score/world")));
     let done = work.run(0, JOB, VARS);
     assert_eq!(done.summary()["exit"], 0);
     assert!(!work.path("out/to-score").exists(), "the request is answered");
     assert!(work.path("out/tables/metrics.parquet").exists());
     let record = work.json("out/run.json");
     for stage in record["stages"].as_array().unwrap() {
-        let early = ["prepare", "split", "generate"].contains(&stage["kind"].as_str().unwrap());
+        // The decisions of the day are what `world` conditions on.
+        let early = ["prepare", "split", "fit", "generate"].contains(&stage["kind"].as_str().unwrap()) || stage["id"] == "score/live";
         assert_eq!(stage["cached"], early, "{stage}");
     }
     let recheck = &work.json("out/manifest.json")["models"][0]["recheck"];
@@ -226,7 +270,9 @@ fn a_day_of_decisions_from_request_to_verdict() {
     assert_same(&results_before, &work.results(), "a third call");
 
     // The gate is asked for real: 10 of 136 approved men would not be as women.
-    let gate = ["level=fail", "enough=20", "at_most=0.02"].map(|knob| format!("--set gates.any-group-loses.{knob}")).join(" ");
+    let gate = ["counterfactual=flip", "level=fail", "enough=20", "at_most=0.02"]
+        .map(|knob| format!("--set gates.any-group-loses.{knob}"))
+        .join(" ");
     let failed = work.run(1, JOB, &format!("{VARS} {gate}"));
     let worst = &failed.summary()["worst"];
     assert_eq!([&worst["gate"], &worst["verdict"]], ["any-group-loses", "fail"]);
@@ -350,7 +396,7 @@ fn refused(work: &Work, answer: &RecordBatch, code: &str, words: &[&str]) {
     write(&work.path(SCORES), answer);
     let before = work.results();
     let ran = work.run(3, JOB, VARS);
-    ran.says(&[&format!("error[{code}]"), &format!("`{SCORES}`"), "hint: ", "--> jobs/production.yaml:30:7"]);
+    ran.says(&[&format!("error[{code}]"), &format!("`{SCORES}`"), "hint: ", "--> jobs/production.yaml:31:7"]);
     ran.says(words);
     assert!(ran.stdout.is_empty());
     assert_same(&before, &work.results(), "the folder of the request");

@@ -1,0 +1,543 @@
+//! Sets that move features, from the job to the tables: what they promise of every row, and what they say of data that do not suit.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+
+use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
+use arrow::util::display::array_value_to_string;
+use cfaudit::table::io::read_frame;
+use cfaudit::table::{CF_DISTRIBUTIONS, CF_FEATURES, CF_QUALITY, ISSUES, METRICS, OUTCOMES};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+use crate::work::{Work, assert_same, column, results};
+
+const N: i64 = 1200;
+
+/// A number in [0, 1) that looks random and is not.
+fn draw(i: i64, k: i32) -> f64 {
+    (i as f64 * f64::from(k).sqrt()).fract()
+}
+
+fn job_of(counterfactuals: &str, models: &str) -> String {
+    format!(
+        r#"
+cfaudit: 1
+name: worlds
+data:
+  rows: {{parquet: people.parquet}}
+  row_id: id
+  label: {{column: repaid, positive: [1], favourable: positive}}
+  sensitive: {{sex: {{groups: [f, m], reference: m}}}}
+  features: {{continuous: [age, income], ordinal: {{grade: ascending}}, nominal: [job, town]}}
+  split: {{share: {{train: 0.5, audit: 0.5}}}}
+counterfactuals: {counterfactuals}
+models: {models}
+metrics: {{bootstrap: {{samples: 20}}}}
+"#
+    )
+}
+
+const LOGIT: &str = "{logit: {logistic: {l2: 1}}}";
+
+type Columns = Vec<(&'static str, ArrayRef)>;
+
+/// People whose income, grade, job and town depend on their sex; in the order of `ids`.
+fn people(ids: &[i64]) -> Columns {
+    let male = |i: i64| draw(i, 2) < 0.5;
+    let shift = |i: i64| f64::from(u8::from(male(i)));
+    let numbers = |of: &dyn Fn(i64) -> f64| column(ids.iter().map(|&i| Some(of(i))).collect::<Float64Array>());
+    let texts = |of: &dyn Fn(i64) -> &'static str| column(ids.iter().map(|&i| Some(of(i))).collect::<StringArray>());
+    let whole = |of: &dyn Fn(i64) -> i64| column(ids.iter().map(|&i| Some(of(i))).collect::<Int64Array>());
+    vec![
+        ("id", column(Int64Array::from(ids.to_vec()))),
+        ("sex", texts(&|i| if male(i) { "m" } else { "f" })),
+        ("age", whole(&|i| 18 + (50.0 * draw(i, 3)) as i64)),
+        ("income", numbers(&|i| 1000.0 * draw(i, 5) + 400.0 * shift(i) + 5.0 * draw(i, 3))),
+        ("grade", whole(&|i| (4.0 * draw(i, 6) + shift(i)) as i64)),
+        ("job", texts(&|i| if draw(i, 7) < 0.15 + 0.7 * shift(i) { "smith" } else { "nurse" })),
+        ("town", texts(&|i| ["x", "y", "z"][((draw(i, 10) + 0.3 * shift(i)) * 2.3) as usize % 3])),
+        ("repaid", whole(&|i| i64::from(draw(i, 3) + draw(i, 5) + 0.3 * shift(i) > 1.1))),
+        ("score", numbers(&|i| (0.5 * draw(i, 5) + 0.4 * draw(i, 11)).min(1.0))),
+    ]
+}
+
+fn all() -> Vec<i64> {
+    (0..N).collect()
+}
+
+fn with_people(job: &str) -> Work {
+    let work = Work::new();
+    work.write("job.yaml", job);
+    work.parquet("people.parquet", people(&all()));
+    work
+}
+
+fn replaced(columns: &mut Columns, name: &str, array: ArrayRef) {
+    columns.iter_mut().find(|(n, _)| *n == name).unwrap().1 = array;
+}
+
+/// All columns of a Parquet file as texts.
+fn table(path: &std::path::Path) -> BTreeMap<String, Vec<String>> {
+    let mut columns: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for batch in ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap().build().unwrap() {
+        let batch = batch.unwrap();
+        for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
+            let words = (0..array.len()).map(|i| array_value_to_string(array, i).unwrap());
+            columns.entry(field.name().clone()).or_default().extend(words);
+        }
+    }
+    columns
+}
+
+/// The folder in the cache of a stage of the last run.
+fn folder_of(work: &Work, stage: &str) -> std::path::PathBuf {
+    let run = work.json("out/run.json");
+    let stages = run["stages"].as_array().unwrap();
+    let key = stages.iter().find(|s| s["id"] == stage).unwrap()["key"].as_str().unwrap().to_owned();
+    work.path(&format!("cache/{}/{key}", &key[..2]))
+}
+
+/// What the counterfactuals of a set hold: by row id, target and index, the columns; with `x.` those of the row itself under `own`.
+struct Made {
+    own: BTreeMap<String, BTreeMap<String, String>>,
+    made: BTreeMap<(String, String, String), BTreeMap<String, String>>,
+}
+
+fn made(work: &Work, set: &str) -> Made {
+    let rows = table(&folder_of(work, "prepare").join("rows.parquet"));
+    let cfs = table(&folder_of(work, &format!("generate/{set}/sex")).join("counterfactuals.parquet"));
+    let ids = &rows["row_id"];
+    let at = |columns: &BTreeMap<String, Vec<String>>, i: usize| -> BTreeMap<String, String> {
+        columns.iter().map(|(name, values)| (name.clone(), values[i].clone())).collect()
+    };
+    // One row group: the position in it is that in the file.
+    let key = |k: usize| (ids[cfs["parent"][k].parse::<usize>().unwrap()].clone(), cfs["to_group"][k].clone(), cfs["cf_index"][k].clone());
+    Made {
+        own: (0..ids.len()).map(|i| (ids[i].clone(), at(&rows, i))).collect(),
+        made: (0..cfs["parent"].len()).map(|k| (key(k), at(&cfs, k))).collect(),
+    }
+}
+
+/// The features of a row or counterfactual, but for the attribute.
+fn features(of: &BTreeMap<String, String>) -> BTreeMap<&str, &str> {
+    of.iter().filter(|(name, _)| name.starts_with("x.") && *name != "x.sex").map(|(name, value)| (name.as_str(), value.as_str())).collect()
+}
+
+/// Nothing moves but what is named, and that does move.
+#[test]
+fn an_allowed_list_is_never_exceeded() {
+    let sets = "{world: {plausible: {move: [income, job], condition_on: label, threshold: 0.2}}, \
+                 typical: {greedy: {condition_on: label, keep_fixed: [grade, town]}}, \
+                 carried: {transport: {move: [age, job], condition_on: label}}}";
+    let work = with_people(&job_of(sets, LOGIT));
+    work.run(0, "job.yaml", "");
+    for (set, may) in
+        [("world", &["x.income", "x.job"][..]), ("typical", &["x.age", "x.income", "x.job"]), ("carried", &["x.age", "x.job"])]
+    {
+        let Made { own, made } = made(&work, set);
+        assert!(made.len() > 500);
+        let mut moved = BTreeSet::new();
+        for ((id, ..), cf) in &made {
+            assert_ne!(own[id]["x.sex"], cf["x.sex"]);
+            let (before, after) = (features(&own[id]), features(cf));
+            moved.extend(before.keys().filter(|name| before[*name] != after[*name]).map(|name| (*name).to_owned()));
+        }
+        assert!(moved.iter().all(|name| may.contains(&name.as_str())), "{set}: {moved:?}");
+        assert!(moved.contains("x.job") && moved.len() > 1, "{set}: {moved:?}");
+    }
+}
+
+/// The counterfactual of a row follows from the row and the reference, not from where the row stands.
+#[test]
+fn shuffled_rows_have_the_same_counterfactuals() {
+    let sets = "{world: {plausible: {move: all, condition_on: label, threshold: 0.1, cfs: multiple, keep_within: {centroid_sd: 1.3}}}, \
+                 carried: {transport: {move: all, condition_on: label, max_rows: 60}}}";
+    // Shares are drawn by row id here, so the same people train.
+    let (straight, shuffled) = (with_people(&job_of(sets, LOGIT)), with_people(&job_of(sets, LOGIT)));
+    let mut ids = all();
+    ids.sort_by(|a, b| draw(*a, 13).total_cmp(&draw(*b, 13)));
+    shuffled.parquet("people.parquet", people(&ids));
+    straight.run(0, "job.yaml", "");
+    shuffled.run(0, "job.yaml", "");
+    for set in ["world", "carried"] {
+        let without_parent = |work: &Work| -> BTreeMap<(String, String, String), BTreeMap<String, String>> {
+            let mut made = made(work, set).made;
+            made.values_mut().for_each(|cf| _ = cf.remove("parent"));
+            made
+        };
+        let (a, b) = (without_parent(&straight), without_parent(&shuffled));
+        assert!(!a.is_empty());
+        assert!(a == b, "{set}");
+    }
+}
+
+#[test]
+fn several_counterfactuals_include_the_single_one() {
+    let sets = "{one: {plausible: {move: all, condition_on: label, threshold: 0.1}}, \
+                 more: {plausible: {move: all, condition_on: label, threshold: 0.1, cfs: multiple}}}";
+    let work = with_people(&job_of(sets, LOGIT));
+    work.run(0, "job.yaml", "");
+    let (one, more) = (made(&work, "one").made, made(&work, "more").made);
+    assert!(one.keys().all(|(.., index)| index == "0"));
+    assert!(one.iter().all(|(key, cf)| features(&more[key]) == features(cf)));
+    assert!(more.len() > one.len(), "{} {}", more.len(), one.len());
+    // Every counterfactual is scored and counted, people once.
+    let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
+    let row =
+        |set: &str| metrics.records().find(|m| m.text("counterfactual") == set && m.text("metric") == "sr" && m.text("scope") == "total");
+    let counted = |set: &str| (row(set).unwrap().int("denominator"), row(set).unwrap().int("n_rows"));
+    assert_eq!(counted("one").0, Some(one.len() as i64));
+    assert_eq!(counted("more"), (Some(more.len() as i64), Some(one.len() as i64)));
+}
+
+/// A counterfactual that fails a check is in no outcome and no count, only in the tables of quality.
+#[test]
+fn what_is_not_valid_is_not_measured() {
+    let sets = "{world: {plausible: {move: all, condition_on: label, direction: {income: up}, range: {age: [20, 60]}, \
+                 keep_within: {centroid_sd: 1.4}}}}";
+    let work = with_people(&job_of(sets, LOGIT));
+    work.run(0, "job.yaml", "");
+    let Made { own, made } = made(&work, "world");
+    let number = |of: &BTreeMap<String, String>, name: &str| of[name].parse::<f64>().unwrap();
+    let mut n_valid = 0;
+    for ((id, ..), cf) in &made {
+        let fits = number(cf, "x.income") >= number(&own[id], "x.income") && (20.0..=60.0).contains(&number(cf, "x.age"));
+        let near = cf["plausibility"].parse::<f64>().map_or(true, |p| p <= 1.4);
+        assert_eq!(cf["valid"] == "true", fits && near, "{cf:?}");
+        n_valid += i64::from(fits && near);
+    }
+    assert!(n_valid > 50 && n_valid < made.len() as i64 - 50);
+    let outcomes = read_frame(&work.path("out/rows"), &OUTCOMES).unwrap();
+    assert_eq!(outcomes.rows.len() as i64, n_valid);
+    let quality = read_frame(&work.path("out/tables"), &CF_QUALITY).unwrap();
+    let value =
+        |metric: &str| quality.records().find(|r| r.text("from_group").is_empty() && r.text("metric") == metric).unwrap().real("value");
+    assert_eq!(value("n_cf"), Some(made.len() as f64));
+    assert_eq!(value("share_discarded"), Some(1.0 - n_valid as f64 / made.len() as f64));
+    let shapes = read_frame(&work.path("out/tables"), &CF_DISTRIBUTIONS).unwrap();
+    let sum = |side: &str| -> i64 {
+        let mine = shapes.records().filter(|r| r.text("feature") == "job" && r.text("side") == side);
+        mine.filter_map(|r| r.int("n")).sum()
+    };
+    assert_eq!((sum("original"), sum("counterfactual")), (n_valid, n_valid));
+}
+
+/// Counterfactuals look more like the target group than their rows do.
+#[test]
+fn moved_features_look_like_the_target() {
+    let work = with_people(&job_of("{world: {plausible: {move: [income, grade, job], condition_on: label, threshold: 0.2}}}", LOGIT));
+    work.run(0, "job.yaml", "");
+    let frame = read_frame(&work.path("out/tables"), &CF_FEATURES).unwrap();
+    for feature in ["income", "grade", "job"] {
+        let value = |metric: &str, from: &str| {
+            let is = |text: &str, word: &str| text == word;
+            let mut rows = frame
+                .records()
+                .filter(|r| is(r.text("feature"), feature) && is(r.text("metric"), metric) && is(r.text("from_group"), from));
+            rows.next().unwrap().real("value").unwrap()
+        };
+        for from in ["f", "m"] {
+            assert!(value("dist_after", from) < value("dist_before", from), "{feature} {from}");
+            assert!(value("share_changed", from) > 0.0);
+            assert_eq!(value("out_of_range", from), 0.0);
+        }
+    }
+    assert!(
+        frame.records().filter(|r| r.text("feature") == "age" && r.text("metric") == "share_changed").all(|r| r.real("value") == Some(0.0))
+    );
+}
+
+/// A changed knob runs the set that has it again, and what rests on it; nothing else.
+#[test]
+fn a_changed_knob_runs_its_set_again() {
+    let job = |depth: u32| {
+        job_of(
+            &format!(
+                "{{flip: naive, world: {{plausible: {{move: all, condition_on: label, depth: {depth}, threshold: 0.1}}}}, \
+                      typical: {{greedy: {{condition_on: label}}}}}}"
+            ),
+            LOGIT,
+        )
+    };
+    let work = with_people(&job(1));
+    work.run(0, "job.yaml", "");
+    let again = work.run(0, "job.yaml", "");
+    assert!(again.stderr.contains("nothing to do"), "{}", again.stderr);
+    work.write("job.yaml", &job(2));
+    work.run(0, "job.yaml", "");
+    let run = work.json("out/run.json");
+    let ran = |kind: &str| -> Vec<String> {
+        let stages = run["stages"].as_array().unwrap().iter();
+        let fresh = stages.filter(|s| s["kind"] == kind && s["cached"] == false);
+        fresh.map(|s| s["id"].as_str().unwrap().to_owned()).collect()
+    };
+    for kind in ["prepare", "split", "train"] {
+        assert!(ran(kind).is_empty(), "{kind}");
+    }
+    assert_eq!(ran("fit"), ["fit/world/sex"]);
+    assert_eq!(ran("generate"), ["generate/world/sex"]);
+    assert_eq!(ran("score"), ["score/logit/world/sex"]);
+}
+
+/// A placebo gives a band beside the value, the same for every run.
+#[test]
+fn a_placebo_gives_a_band() {
+    let work = with_people(&job_of(
+        "{typical: {greedy: {condition_on: label}, placebo: {repeats: 5}}}",
+        "{logit: {logistic: {l2: 1, omit: [sex]}}}",
+    ));
+    work.run(0, "job.yaml", "");
+    let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
+    let sr = metrics.records().find(|m| m.text("metric") == "sr" && m.text("scope") == "total").unwrap();
+    let (lo, hi) = (sr.real("placebo_lo").unwrap(), sr.real("placebo_hi").unwrap());
+    assert_eq!(sr.int("placebo_repeats"), Some(5));
+    // Jobs and incomes follow sex, so what the real groups give is beyond what shuffled names give.
+    let value = sr.real("value").unwrap();
+    assert!((0.0..value).contains(&lo) && hi < value && lo <= hi, "{lo} {value} {hi}");
+}
+
+/// Rows of production without labels, strata of training, classes by what the model predicted.
+#[test]
+fn a_reference_of_its_own() {
+    let models = "{live: {scores: {factual: {column: score}, counterfactual: {parquet: cf.parquet, column: score}}}}";
+    let text = job_of("{world: {plausible: {move: [income, job], condition_on: {prediction: live}, depth: 1}}}", models)
+        .replace(
+            "label: {column: repaid, positive: [1], favourable: positive}",
+            "label: none\n  reference: {parquet: training.parquet, label: repaid}",
+        )
+        .replace("  split: {share: {train: 0.5, audit: 0.5}}\n", "");
+    let work = with_people(&text);
+    let elsewhere: Vec<i64> = (5000..7000).collect();
+    // A level that no row of production has.
+    let mut training = people(&elsewhere);
+    let jobs = elsewhere.iter().map(|&i| {
+        Some(if i % 50 == 0 {
+            "baker"
+        } else if draw(i, 7) < 0.5 {
+            "smith"
+        } else {
+            "nurse"
+        })
+    });
+    replaced(&mut training, "job", column(jobs.collect::<StringArray>()));
+    work.parquet("training.parquet", training.clone());
+    let waits = work.run(4, "job.yaml", "");
+    assert_eq!(waits.summary()["verdict"], "waiting");
+    let asked = table(&work.path("out/to-score/world/part-00000.parquet"));
+    assert_eq!(asked["row_id"].len() as i64, N);
+    // Incomes come from the training rows, to the last digit.
+    let known: Vec<f64> = table(&work.path("training.parquet"))["income"].iter().map(|x| x.parse().unwrap()).collect();
+    let (least, most) = known.iter().fold((f64::MAX, f64::MIN), |(a, b), &x| (a.min(x), b.max(x)));
+    assert!(asked["income"].iter().map(|x| x.parse::<f64>().unwrap()).all(|x| (least..=most).contains(&x)));
+
+    let scores: Vec<f64> = (0..asked["row_id"].len()).map(|k| if asked["job"][k] == "smith" { 0.9 } else { 0.2 }).collect();
+    let int = |name: &str| column(asked[name].iter().map(|v| v.parse::<i64>().unwrap()).collect::<Int64Array>());
+    let word = |name: &str| column(asked[name].iter().map(|v| Some(v.as_str())).collect::<StringArray>());
+    work.parquet(
+        "cf.parquet",
+        vec![
+            ("row_id", int("row_id")),
+            ("sensitive", word("sensitive")),
+            ("to_group", word("to_group")),
+            ("cf_index", int("cf_index")),
+            ("score", column(scores.into_iter().map(Some).collect::<Float64Array>())),
+        ],
+    );
+    work.run(0, "job.yaml", "");
+    let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
+    assert!(metrics.records().any(|m| m.text("metric") == "sr" && m.text("counterfactual") == "world" && m.real("value").is_some()));
+
+    // The same columns with other types, and a label that says nothing.
+    let refused = |change: &dyn Fn(&mut Columns), words: &[&str]| {
+        let mut training = training.clone();
+        change(&mut training);
+        work.parquet("training.parquet", training);
+        work.run(3, "job.yaml", "").says(words);
+    };
+    let texts = |i: usize| column((0..i).map(|_| Some("12")).collect::<StringArray>());
+    refused(&|t| replaced(t, "income", texts(2000)), &["error[not-numeric]", "`income`", "job.yaml:8:"]);
+    let floats = column((0..2000).map(|i| Some(20.5 + f64::from(i % 40))).collect::<Float64Array>());
+    refused(&|t| replaced(t, "age", floats.clone()), &["error[reference-type]: column `age` holds", "in the reference", "job.yaml:8:"]);
+    let grades = column((0..2000).map(|i| Some(i64::from(i % 3))).collect::<Int64Array>());
+    refused(
+        &|t| replaced(t, "repaid", grades.clone()),
+        &["error[reference-label]: the label `repaid` of the reference holds `0`, `2` beside 1", "positive"],
+    );
+    refused(&|t| t.retain(|(name, _)| *name != "town"), &["error[missing-column]", "`town`", "job.yaml:8:"]);
+}
+
+/// The audited rows are their own reference where none trains; predictions then stand on both sides.
+#[test]
+fn predictions_without_any_label() {
+    let models = "{live: {scores: {factual: {column: score}, counterfactual: {parquet: cf.parquet, column: score}}}}";
+    let text = job_of("{world: {greedy: {condition_on: {prediction: live}}}}", models)
+        .replace("{column: repaid, positive: [1], favourable: positive}", "none")
+        .replace("  split: {share: {train: 0.5, audit: 0.5}}\n", "");
+    let work = with_people(&text);
+    work.run(4, "job.yaml", "");
+    let asked = table(&work.path("out/to-score/world/part-00000.parquet"));
+    assert_eq!(asked["row_id"].len() as i64, N);
+}
+
+#[test]
+fn data_that_do_not_suit_a_strategy() {
+    let refused = |set: &str, change: &dyn Fn(&mut Columns), words: &[&str]| {
+        let work = with_people(&job_of(&format!("{{world: {set}}}"), LOGIT));
+        let mut columns = people(&all());
+        change(&mut columns);
+        work.parquet("people.parquet", columns);
+        let ran = work.run(3, "job.yaml", "");
+        ran.says(words);
+        ran.says(&["hint: "]);
+        assert!(!work.path("out").exists());
+    };
+    let plausible = "{plausible: {move: [age, income, job], condition_on: label}}";
+    let texts = |of: &dyn Fn(i64) -> Option<&'static str>| column((0..N).map(of).collect::<StringArray>());
+    let gone = column((0..N).map(|_| None).collect::<Float64Array>());
+    refused(plausible, &|c| replaced(c, "income", gone.clone()), &["error[no-values]: `income` is to move", "job.yaml:11:"]);
+    refused(
+        plausible,
+        &|c| replaced(c, "sex", texts(&|_| Some("f"))),
+        &["error[no-reference-rows]: there are no rows of the group `m` of `sex`"],
+    );
+    refused(
+        plausible,
+        &|c| replaced(c, "grade", texts(&|i| Some(if i % 2 == 0 { "low" } else { "high" }))),
+        &["error[not-numeric]", "`grade`"],
+    );
+    let counterpart = "{plausible: {move: [job], condition_on: label, counterpart: {job: {smith: nurs}}}}";
+    refused(
+        counterpart,
+        &|_| (),
+        &["error[unknown-level]: `nurs` is named as a counterpart", "its levels: `nurse`, `smith`", "job.yaml:11:"],
+    );
+    // The rows that train have one class, those that are audited both.
+    let text = job_of(
+        "{world: {plausible: {move: [age], condition_on: label}}}",
+        "{live: {scores: {factual: {column: score}, counterfactual: {parquet: cf.parquet, column: score}}}}",
+    );
+    let work = with_people(&text.replace("{share: {train: 0.5, audit: 0.5}}", "{column: part, train: [fit], audit: [test]}"));
+    let mut columns = people(&all());
+    replaced(&mut columns, "repaid", column((0..N).map(|i| Some(i64::from(i == 700))).collect::<Int64Array>()));
+    columns.push(("part", texts(&|i| Some(if i < 600 { "fit" } else { "test" }))));
+    work.parquet("people.parquet", columns);
+    work.run(3, "job.yaml", "").says(&["error[unseen-class]: a row has the class `positive`", "row 700", "job.yaml:11:"]);
+}
+
+/// The columns of a one-hot group move together: a row has one level before and one after.
+#[test]
+fn one_hot_groups_stay_one_hot() {
+    let sets = "{world: {plausible: {move: [town, income], condition_on: label, threshold: 0.05, counterpart: {town: {in_x: in_z}}}}}";
+    let text = job_of(sets, LOGIT).replace("nominal: [job, town]", "nominal: [job], onehot: {town: [in_x, in_y, in_z]}");
+    let work = with_people(&text);
+    let mut columns = people(&all());
+    let towns = table(&work.path("people.parquet"))["town"].clone();
+    for (name, town) in [("in_x", "x"), ("in_y", "y"), ("in_z", "z")] {
+        columns.push((name, column(towns.iter().map(|t| Some(i64::from(t == town))).collect::<Int64Array>())));
+    }
+    work.parquet("people.parquet", columns);
+    work.run(0, "job.yaml", "");
+    let Made { own, made } = made(&work, "world");
+    let ones = |of: &BTreeMap<String, String>| -> Vec<&str> {
+        ["x.in_x", "x.in_y", "x.in_z"].into_iter().filter(|c| of[*c].parse::<f64>() == Ok(1.0)).collect()
+    };
+    let mut moved = 0;
+    for ((id, ..), cf) in &made {
+        assert_eq!((ones(&own[id]).len(), ones(cf).len()), (1, 1));
+        moved += usize::from(ones(&own[id]) != ones(cf));
+        assert_eq!(own[id]["x.age"], cf["x.age"]);
+    }
+    assert!(moved > 20, "{moved}");
+}
+
+/// What is learnt rests on the reference, the attributes, the label and the one-hot groups: with a cache of another job a run gives what it
+/// gives without.
+#[test]
+fn a_changed_job_is_not_answered_from_the_cache_of_another() {
+    let set = "{world: {plausible: {move: all, condition_on: label, keep_within: {centroid_sd: 1.5}}, sensitive: [sex]}}";
+    let job = job_of(set, "{live: {scores: {factual: {column: score}, counterfactual: {parquet: cf.parquet, column: score}}}}")
+        .replace("nominal: [job, town]", "nominal: [job], onehot: {town: [in_x, in_y], more: [in_z, in_o]}")
+        .replace("  split: {share: {train: 0.5, audit: 0.5}}\n", "  reference: {parquet: training.parquet}\n");
+    let with_towns = |ids: &[i64]| {
+        let mut columns = people(ids);
+        let towns = columns.iter().find(|(name, _)| *name == "town").unwrap().1.clone();
+        for (name, town) in [("in_x", "x"), ("in_y", "y"), ("in_z", "z"), ("in_o", "o")] {
+            let is = |i: usize| Some(i64::from(array_value_to_string(&towns, i).unwrap() == town));
+            columns.push((name, column((0..towns.len()).map(is).collect::<Int64Array>())));
+        }
+        columns
+    };
+    let work = Work::new();
+    work.parquet("people.parquet", with_towns(&all()));
+    work.parquet("training.parquet", with_towns(&(5000..7000).collect::<Vec<_>>()));
+    work.write("job.yaml", &job);
+    work.run(4, "job.yaml", "");
+    let sensitive = "sensitive: {sex: {groups: [f, m], reference: m}}";
+    let mut told_apart = false;
+    for (old, new) in [
+        ("town: [in_x, in_y], more: [in_z, in_o]", "town: [in_x, in_y, in_z, in_o]"),
+        ("positive: [1]", "positive: [0]"),
+        (sensitive, "sensitive: {job: {groups: [smith, nurse], reference: nurse}, sex: {groups: [m, f], reference: m}}"),
+        ("{parquet: training.parquet}", "{parquet: training.parquet, label: repaid, positive: [0]}"),
+    ] {
+        let changed = job.replace(old, new).replace(if new.contains("smith") { "nominal: [job], " } else { "" }, "");
+        assert_ne!(changed, job);
+        work.write("other.yaml", &changed);
+        work.cfaudit(4, "run other.yaml --out warm --cache cache --replace");
+        work.cfaudit(4, "run other.yaml --out fresh --cache fresh-cache --replace");
+        assert_same(&results(&work.path("fresh")), &results(&work.path("warm")), new);
+        let asked = |out: &str| table(&work.path(out).join("to-score/world/part-00000.parquet"));
+        assert!(asked("fresh") == asked("warm"), "{new}");
+        told_apart |= asked("warm") != asked("out");
+        std::fs::remove_dir_all(work.path("fresh-cache")).unwrap();
+    }
+    assert!(told_apart, "no change had an effect");
+}
+
+/// Where too few rows of a bin show where to move a number, it stays, and what it is set to belies it: such rows count nowhere.
+#[test]
+fn a_number_outside_the_bin_of_its_group_is_no_counterfactual() {
+    let sets = "{world: {plausible: {move: [age, income], condition_on: label}}, typical: {greedy: {condition_on: label}}, \
+                 carried: {transport: {move: [age, income], condition_on: label}}}";
+    let work = with_people(
+        &job_of(sets, LOGIT)
+            .replace("{sex: {groups: [f, m], reference: m}}", "{band: {from: age, bins: [17, 40, 70, 90], reference: \"(40, 70]\"}}"),
+    );
+    let mut columns = people(&all());
+    // Eight of 1200 are old, about half of them train.
+    let ages = (0..N).map(|i| Some(if i % 150 == 0 { 80 } else { 18 + (50.0 * draw(i, 3)) as i64 }));
+    replaced(&mut columns, "age", column(ages.collect::<Int64Array>()));
+    work.parquet("people.parquet", columns);
+    work.run(0, "job.yaml", "");
+    let limits = [(17.0, 40.0), (40.0, 70.0), (70.0, 90.0)];
+    for set in ["world", "typical", "carried"] {
+        let cfs = table(&folder_of(&work, &format!("generate/{set}/band")).join("counterfactuals.parquet"));
+        let mut valid = [0; 3];
+        for ((to, age), judged) in cfs["to_group"].iter().zip(&cfs["x.age"]).zip(&cfs["valid"]) {
+            let to: usize = to.parse().unwrap();
+            let (age, (lo, hi)) = (age.parse::<f64>().unwrap(), limits[to]);
+            let inside = lo < age && age <= hi;
+            assert_eq!(inside, judged == "true", "{set} {to} {age}");
+            valid[to] += usize::from(inside);
+        }
+        assert!(valid[0] > 100 && valid[1] > 100, "{set} {valid:?}");
+        assert_eq!(valid[2] > 100, set == "carried", "{set} {valid:?}");
+    }
+    let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
+    let told: Vec<_> = issues.records().filter(|r| r.text("code") == "outside-group").collect();
+    let (n, text) = (told[0].int("n").unwrap(), told[0].text("text"));
+    assert!(told.len() == 1 && n > 1000 && told[0].text("where") == "band", "{n}");
+    for set in ["world", "typical"] {
+        assert!(text.contains(&format!("in group `(70, 90]` (set `{set}`)")), "{text}");
+    }
+    let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
+    let sr = |set: &str| {
+        metrics.records().find(|m| {
+            m.text("metric") == "sr"
+                && m.text("counterfactual") == set
+                && m.text("from_group") == "(40, 70]"
+                && m.text("to_group") == "(70, 90]"
+        })
+    };
+    assert!(sr("world").is_none_or(|m| m.real("value").is_none()) && sr("carried").unwrap().real("value").is_some());
+}
