@@ -1,11 +1,11 @@
 //! Which interval a value gets, in numbers and in words, and which flags.
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 use super::interval::{Boundary, Interval, Method, percentile, resample, z_of};
 use super::measure::{SMALL_DENOMINATOR, SMALL_GROUP, Settings};
 use super::redraw::Found;
-use super::weights::{BLOCKS, redraw};
+use super::weights::{BLOCKS, Times, redraw};
 use super::{Family, Metric, Value, catalog};
 use crate::num::seed::Stream;
 use crate::param::Level;
@@ -13,7 +13,7 @@ use crate::param::Level;
 /// People and the worlds drawn from them, once they are asked for.
 pub(super) struct Drawn<const N: usize> {
     people: Drawing<N>,
-    worlds: OnceCell<Vec<[u64; N]>>,
+    worlds: OnceLock<Vec<[u64; N]>>,
 }
 
 /// What is drawn.
@@ -28,7 +28,7 @@ impl<const N: usize> Drawn<N> {
     /// Draws blocks of people where they have weights, else kinds of them.
     pub(super) fn new(blocks: Option<Vec<(u64, [u64; N])>>, kinds: impl FnOnce() -> Vec<([u64; N], u64)>, stream: String) -> Self {
         let people = blocks.map_or_else(|| Drawing::Kinds(kinds(), stream), Drawing::Blocks);
-        Drawn { people, worlds: OnceCell::new() }
+        Drawn { people, worlds: OnceLock::new() }
     }
 
     /// Whether the worlds are sums of weight.
@@ -38,28 +38,30 @@ impl<const N: usize> Drawn<N> {
 
     /// The percentiles of a value over the worlds.
     pub(super) fn percentile(&self, ask: &Ask<'_>, value: impl Fn([u64; N]) -> Value) -> Basis {
-        ask.percentile(self.worlds(ask).map(value), self.method())
+        ask.percentile(self.worlds(ask).iter().copied().map(value), self.method())
     }
 
     /// The same of the worlds of two, drawn together.
     pub(super) fn percentile_of_two(&self, other: &Self, ask: &Ask<'_>, value: impl Fn([u64; N], [u64; N]) -> Value) -> Basis {
-        ask.percentile(self.worlds(ask).zip(other.worlds(ask)).map(|(a, b)| value(a, b)), self.method())
+        ask.percentile(self.worlds(ask).iter().zip(other.worlds(ask)).map(|(a, b)| value(*a, *b)), self.method())
     }
 
-    fn method(&self) -> Method {
+    /// How they are drawn.
+    pub(super) fn method(&self) -> Method {
         match self.people {
             Drawing::Kinds(..) => Method::Bootstrap,
             Drawing::Blocks(_) => Method::Blocks { of: BLOCKS, centred: false },
         }
     }
 
-    fn worlds(&self, ask: &Ask<'_>) -> impl Iterator<Item = [u64; N]> {
+    /// The worlds, drawn where nobody has asked before.
+    pub(super) fn worlds(&self, ask: &Ask<'_>) -> &[[u64; N]] {
         let (seed, samples) = (ask.settings.seed, ask.settings.samples.get());
         let draw = || match &self.people {
             Drawing::Kinds(kinds, stream) => resample(kinds, samples, Stream::new(seed.0, stream)),
-            Drawing::Blocks(blocks) => redraw(blocks, samples, seed),
+            Drawing::Blocks(blocks) => redraw(blocks, ask.times()),
         };
-        self.worlds.get_or_init(draw).iter().copied()
+        self.worlds.get_or_init(draw)
     }
 }
 
@@ -77,11 +79,17 @@ pub(super) enum Basis {
 pub(super) struct Ask<'a> {
     pub(super) settings: &'a Settings,
     pub(super) z: f64,
+    times: OnceLock<Times>,
 }
 
 impl<'a> Ask<'a> {
     pub(super) fn new(settings: &'a Settings) -> Self {
-        Ask { settings, z: settings.level.map_or(0.0, |level| z_of(level.get())) }
+        Ask { settings, z: settings.level.map_or(0.0, |level| z_of(level.get())), times: OnceLock::new() }
+    }
+
+    /// How often blocks of people with weights count in each replicate, drawn where nobody has asked before.
+    pub(super) fn times(&self) -> &Times {
+        self.times.get_or_init(|| Times::new(self.settings.samples.get(), self.settings.seed))
     }
 
     pub(super) fn metrics(&self, family: Family) -> impl Iterator<Item = &'static Metric> + use<> {
@@ -89,7 +97,8 @@ impl<'a> Ask<'a> {
         catalog().filter(move |metric| asked && metric.family == family)
     }
 
-    fn percentile(&self, replicates: impl Iterator<Item = Value>, method: Method) -> Basis {
+    /// The percentiles of replicates.
+    pub(super) fn percentile(&self, replicates: impl Iterator<Item = Value>, method: Method) -> Basis {
         let level = self.settings.level.unwrap_or(Level::DEFAULT).get();
         Basis::Replicates(percentile(replicates, level, method), self.settings.samples.get())
     }

@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use super::divergence::ShiftPass;
 use super::patterns::{AnySwitch, Patterns, Spreads};
-use super::scope::Places;
+use super::scope::{Places, Who};
 use super::shift::ShiftSums;
+use super::strata::Strata;
 use super::weights::ByBlock;
 use super::{Rate, Undefined};
 use crate::param::Seed;
@@ -82,6 +83,12 @@ impl Confusion {
 
     pub(super) fn rate(&self, numerator: u64, denominator: u64, empty: Undefined) -> Rate {
         Rate { numerator, denominator, empty: self.or_empty(empty) }
+    }
+
+    /// The same people where the other class is called positive.
+    #[must_use]
+    pub(super) fn turned(&self) -> Self {
+        Confusion { tp: self.tn, fp: self.fn_, fn_: self.fp, tn: self.tp }
     }
 
     pub(super) fn to_cells(self) -> [u64; 4] {
@@ -167,12 +174,18 @@ pub struct FactualCounts {
     /// What people weigh by label and prediction, each unknown, no or yes; by group. None where nobody has a weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     weighed: Option<ByBlock<9>>,
+    /// The same people where nobody has a weight, each counting once. None where models are not to be compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    paired: Option<ByBlock<9>>,
+    /// The same people by stratum. None where no strata are asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strata: Option<Strata>,
 }
 
 impl FactualCounts {
     /// No rows yet, for this number of groups.
     pub fn new(groups: usize, has_label: bool) -> Self {
-        FactualCounts { has_label, groups: vec![GroupCounts::default(); groups], weighed: None }
+        FactualCounts { has_label, groups: vec![GroupCounts::default(); groups], weighed: None, paired: None, strata: None }
     }
 
     /// The same where people have weights; the seed cuts them into blocks.
@@ -181,10 +194,44 @@ impl FactualCounts {
         FactualCounts { weighed: Some(ByBlock::new(self.groups.len(), seed)), ..self }
     }
 
+    /// The same where people have no weights and models are to be compared; the seed cuts people into blocks.
+    #[must_use]
+    pub fn paired(self, seed: Seed) -> Self {
+        FactualCounts { paired: Some(ByBlock::new(self.groups.len(), seed)), ..self }
+    }
+
+    /// The same where people fall into strata, of which none holds anybody yet.
+    #[must_use]
+    pub fn in_strata(self, strata: Strata) -> Self {
+        FactualCounts { strata: Some(strata), ..self }
+    }
+
+    /// Adds the stratum of a row of a group, beside the row itself, with what it weighs in whole units. `key` is the person's own. Rows
+    /// that do not count for want of a label or a prediction are passed over.
+    pub fn add_stratum(
+        &mut self,
+        group: usize,
+        (key, weight): (u64, u64),
+        label: Option<bool>,
+        predicted: Option<bool>,
+        stratum: Option<u32>,
+    ) {
+        if let (Some(strata), Some(predicted)) = (&mut self.strata, predicted.filter(|_| !self.has_label || label.is_some())) {
+            strata.add(group, (key, weight), predicted, stratum);
+        }
+    }
+
     /// Adds what a row of a group weighs in whole units, beside the row itself. `key` is the person's own.
     pub fn add_weight(&mut self, group: usize, key: u64, weight: u64, label: Option<bool>, predicted: Option<bool>) {
         if let Some(weighed) = &mut self.weighed {
             weighed.at(key, group)[3 * state(label) + state(predicted)] += weight;
+        }
+    }
+
+    /// Adds a row of a group for the comparison of models, beside the row itself. `key` is the person's own.
+    pub fn add_paired(&mut self, group: usize, key: u64, label: Option<bool>, predicted: Option<bool>) {
+        if let Some(paired) = &mut self.paired {
+            paired.at(key, group)[3 * state(label) + state(predicted)] += 1;
         }
     }
 
@@ -196,26 +243,37 @@ impl FactualCounts {
         if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
             mine.merge(theirs);
         }
+        if let (Some(mine), Some(theirs)) = (&mut self.paired, &other.paired) {
+            mine.merge(theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.strata, &other.strata) {
+            mine.merge(theirs);
+        }
     }
 
-    /// Units of weight of the rows of a group, or of all; none where nobody has a weight.
-    pub fn weight(&self, group: Option<usize>) -> Option<u64> {
-        Some(self.weighed.as_ref()?.sum(self.numbers(group)).iter().sum())
+    /// Units of weight of the rows of some people; none where nobody has a weight.
+    pub fn weight(&self, of: Who) -> Option<u64> {
+        Some(self.weighed.as_ref()?.sum(of.groups(self.groups.len())).iter().sum())
     }
 
-    /// The confusion of one group, or of all, in units of weight; none where nobody has a weight.
-    pub fn weight_confusion(&self, group: Option<usize>) -> Option<Confusion> {
-        Some(Confusion::from_cells(self.in_four(self.weighed.as_ref()?.sum(self.numbers(group)))))
+    /// The confusion of some people in units of weight; none where nobody has a weight.
+    pub fn weight_confusion(&self, of: Who) -> Option<Confusion> {
+        Some(Confusion::from_cells(self.in_four(self.weighed.as_ref()?.sum(of.groups(self.groups.len())))))
     }
 
     /// The same block by block.
-    pub(super) fn blocks(&self, group: Option<usize>) -> Option<Vec<(u64, [u64; 4])>> {
-        let blocks = self.weighed.as_ref()?.blocks(self.numbers(group));
-        Some(blocks.into_iter().map(|(block, cells)| (block, self.in_four(cells))).collect())
+    pub(super) fn blocks(&self, of: Who) -> Option<Vec<(u64, [u64; 4])>> {
+        self.confusions(self.weighed.as_ref()?, of)
     }
 
-    fn numbers(&self, group: Option<usize>) -> std::ops::Range<usize> {
-        group.map_or(0..self.groups.len(), |group| group..group + 1)
+    /// The people themselves block by block; none where models are not to be compared, or people have weights.
+    pub(super) fn paired_blocks(&self, of: Who) -> Option<Vec<(u64, [u64; 4])>> {
+        self.confusions(self.paired.as_ref()?, of)
+    }
+
+    fn confusions(&self, sums: &ByBlock<9>, of: Who) -> Option<Vec<(u64, [u64; 4])>> {
+        let blocks = sums.blocks(of.groups(self.groups.len()));
+        Some(blocks.into_iter().map(|(block, cells)| (block, self.in_four(cells))).collect())
     }
 
     fn in_four(&self, cells: [u64; 9]) -> [u64; 4] {
@@ -223,18 +281,11 @@ impl FactualCounts {
         GroupCounts { cells, at_threshold: 0 }.confusion(self.has_label).to_cells()
     }
 
-    /// The confusion of one group.
-    pub fn confusion(&self, group: usize) -> Confusion {
-        self.groups[group].confusion(self.has_label)
-    }
-
-    /// The confusion of all groups together.
-    pub fn total(&self) -> Confusion {
-        let mut total = Confusion::default();
-        for group in &self.groups {
-            total.merge(&group.confusion(self.has_label));
-        }
-        total
+    /// The confusion of some people.
+    pub fn confusion(&self, of: Who) -> Confusion {
+        let mut sum = Confusion::default();
+        of.groups(self.groups.len()).for_each(|group| sum.merge(&self.groups[group].confusion(self.has_label)));
+        sum
     }
 }
 
@@ -360,6 +411,9 @@ pub struct CounterfactualCounts {
     shifts: Vec<ShiftSums>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     weighed: Option<Weighed>,
+    /// The extended matrix by direction where nobody has a weight, each person counting once. None where models are not to be compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    paired: Option<ByBlock<8>>,
 }
 
 /// The same counterfactuals, each by the weight of the person.
@@ -377,7 +431,7 @@ impl CounterfactualCounts {
     /// Nobody yet, for this number of groups.
     pub fn new(groups: usize, has_label: bool) -> Self {
         let shifts = vec![ShiftSums::default(); groups * groups];
-        CounterfactualCounts { has_label, groups, patterns: Patterns::new(groups), shifts, weighed: None }
+        CounterfactualCounts { has_label, groups, patterns: Patterns::new(groups), shifts, weighed: None, paired: None }
     }
 
     /// The same where people have weights; the seed cuts them into blocks.
@@ -386,6 +440,12 @@ impl CounterfactualCounts {
         let shifts = vec![ShiftSums::default(); self.groups * self.groups];
         let weighed = Weighed { cells: ByBlock::new(self.groups * self.groups, seed), any: ByBlock::new(self.groups, seed), shifts };
         CounterfactualCounts { weighed: Some(weighed), ..self }
+    }
+
+    /// The same where people have no weights and models are to be compared; the seed cuts people into blocks.
+    #[must_use]
+    pub fn paired(self, seed: Seed) -> Self {
+        CounterfactualCounts { paired: Some(ByBlock::new(self.groups * self.groups, seed)), ..self }
     }
 
     /// Whether people have weights.
@@ -440,10 +500,27 @@ impl CounterfactualCounts {
         }
     }
 
+    /// Adds the person for the comparison of models, beside the person. `key` is the person's own.
+    ///
+    /// # Panics
+    /// As [`CounterfactualCounts::add`].
+    pub fn add_paired(&mut self, key: u64, person: &Person, counterfactuals: &[Counterfactual]) {
+        let (Some(paired), Some(predicted)) = (&mut self.paired, person.predicted) else { return };
+        let Some(label) = (if self.has_label { person.label } else { Some(false) }) else { return };
+        for counterfactual in counterfactuals {
+            if let Some(predicted_cf) = counterfactual.predicted {
+                paired.at(key, person.group * self.groups + counterfactual.to)[cell(label, predicted, predicted_cf)] += 1;
+            }
+        }
+    }
+
     /// Adds the people of another batch of the same groups.
     pub fn merge(&mut self, other: &CounterfactualCounts) {
         self.patterns.merge(&other.patterns);
         for (mine, theirs) in self.shifts.iter_mut().zip(&other.shifts) {
+            mine.merge(theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.paired, &other.paired) {
             mine.merge(theirs);
         }
         if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
@@ -474,6 +551,11 @@ impl CounterfactualCounts {
     /// The same block by block.
     pub(super) fn blocks(&self, place: usize) -> Option<Vec<(u64, [u64; 8])>> {
         Some(self.weighed.as_ref()?.cells.blocks(self.held(place).into_iter()))
+    }
+
+    /// The people themselves block by block; none where models are not to be compared, or people have weights.
+    pub(super) fn paired_blocks(&self, place: usize) -> Option<Vec<(u64, [u64; 8])>> {
+        Some(self.paired.as_ref()?.blocks(self.held(place).into_iter()))
     }
 
     /// What the people of some groups weigh, by whether anything switches, block by block.

@@ -1,13 +1,15 @@
 //! Gaps between groups: parity, odds, opportunity, predictive parity.
 //!
-//! A is the reference group or the earlier declared one, B the other. Every performance metric has a difference A - B and a ratio A / B;
-//! the parities of the papers stand beside them under their own names. Signs are kept: the absolute value is for the reader.
+//! A is the reference group or the earlier declared one, B the other, or all others together. Every performance metric has a difference
+//! A - B and a ratio A / B; the parities of the papers stand beside them under their own names. Signs are kept: the absolute value is for
+//! the reader. How the values are made, also over more than two groups at once, stands in [`gaps`](super::gaps) and
+//! [`worst`](super::worst).
 //!
 //! Choice: a gap whose part is undefined is undefined itself, also equalized odds, where a maximum over missing parts would look fair.
 
 use super::counts::Confusion;
 use super::performance as p;
-use super::{Family, Impaired, Metric, Rate, Reads, Undefined, Value, both, difference as gap, ratio as quotient};
+use super::{Family, Impaired, Metric, Rate, Reads, Value, both};
 
 const DEFINED_HERE: &str = "the same metric of two groups, compared";
 const JOURNAL: &str = "Towards Counterfactual Group Fairness, Table 1";
@@ -69,6 +71,18 @@ const fn ratio(
     }
 }
 
+const fn to_total(id: &'static str, symbol: &'static str, name: &'static str, formula: &'static str, reads: Reads) -> Metric {
+    Metric {
+        reading: "how far the group that is furthest from everybody together is from them",
+        range: (0.0, 1.0),
+        sign: "a distance: never negative",
+        undefined_when: "the metric is undefined for all groups together, or in each of them",
+        source: "the same metric of each group and of all, compared",
+        reads,
+        ..pair(id, symbol, name, formula)
+    }
+}
+
 /// The list of this family.
 pub const METRICS: &[Metric] = &[
     Metric {
@@ -97,7 +111,7 @@ pub const METRICS: &[Metric] = &[
         undefined_when: "a group is empty, or nobody is predicted positive in either",
         source: "Uniform Guidelines on Employee Selection Procedures 1978, 29 CFR 1607.4 D; fairlearn's demographic_parity_ratio",
         needs_label: false,
-        reads: Reads::Pair(min_ratio),
+        reads: Reads::RateMinRatio(p::pprev),
         impaired: Impaired::LowerRate(p::pprev),
         ..pair(
             "demp_min_ratio",
@@ -165,14 +179,14 @@ pub const METRICS: &[Metric] = &[
         sign: "a maximum of absolute gaps: never negative",
         undefined_when: "TPR or FPR is undefined in one of the groups",
         source: JOURNAL,
-        reads: Reads::Pair(eodds),
+        reads: Reads::WidestGap([p::tpr, p::fpr]),
         ..pair("eodds", "EOdds", "equalized odds difference", "max(|TPR_A - TPR_B|, |FPR_A - FPR_B|)")
     },
     Metric {
         reading: "average of the gaps in TPR and FPR; gaps of opposite sign cancel",
         undefined_when: "TPR or FPR is undefined in one of the groups",
         source: "Bellamy et al. 2018, AI Fairness 360",
-        reads: Reads::Pair(aod),
+        reads: Reads::ScoreDifference(mean_odds),
         ..pair("aod", "AOD", "average odds difference", "((TPR_A - TPR_B) + (FPR_A - FPR_B)) / 2")
     },
     difference("prev_difference", "PREV_difference", "difference in prevalence", "PREV_A - PREV_B", p::prev, Impaired::Unstated, true),
@@ -255,7 +269,7 @@ pub const METRICS: &[Metric] = &[
     ratio("for_ratio", "FOR_ratio", "ratio of false omission rate", "FOR_A / FOR_B", p::fomr, Impaired::Unstated, true),
     Metric {
         range: (-1.0, 1.0),
-        reads: Reads::Pair(|a, b| gap(p::bacc(a), p::bacc(b))),
+        reads: Reads::ScoreDifference(p::bacc),
         ..pair("bacc_difference", "BACC_difference", "difference in balanced accuracy", "BACC_A - BACC_B")
     },
     Metric {
@@ -264,12 +278,12 @@ pub const METRICS: &[Metric] = &[
         sign: RATIO_SIGN,
         undefined_when: RATIO_UNDEFINED,
         reading: "how many times as large the value of A is",
-        reads: Reads::Pair(|a, b| quotient(p::bacc(a), p::bacc(b))),
+        reads: Reads::ScoreRatio(p::bacc),
         ..pair("bacc_ratio", "BACC_ratio", "ratio of balanced accuracy", "BACC_A / BACC_B")
     },
     Metric {
         range: (-1.0, 1.0),
-        reads: Reads::Pair(|a, b| gap(p::f1(a), p::f1(b))),
+        reads: Reads::ScoreDifference(p::f1),
         ..pair("f1_difference", "F1_difference", "difference in F1 score", "F1_A - F1_B")
     },
     Metric {
@@ -278,12 +292,12 @@ pub const METRICS: &[Metric] = &[
         sign: RATIO_SIGN,
         undefined_when: RATIO_UNDEFINED,
         reading: "how many times as large the value of A is",
-        reads: Reads::Pair(|a, b| quotient(p::f1(a), p::f1(b))),
+        reads: Reads::ScoreRatio(p::f1),
         ..pair("f1_ratio", "F1_ratio", "ratio of F1 score", "F1_A / F1_B")
     },
     Metric {
         range: (-2.0, 2.0),
-        reads: Reads::Pair(|a, b| gap(p::mcc(a), p::mcc(b))),
+        reads: Reads::ScoreDifference(p::mcc),
         ..pair("mcc_difference", "MCC_difference", "difference in Matthews correlation", "MCC_A - MCC_B")
     },
     Metric {
@@ -292,47 +306,92 @@ pub const METRICS: &[Metric] = &[
         sign: RATIO_SIGN,
         undefined_when: RATIO_UNDEFINED,
         reading: "how many times as large the value of A is",
-        reads: Reads::Pair(|a, b| quotient(p::mcc(a), p::mcc(b))),
+        reads: Reads::ScoreRatio(p::mcc),
         ..pair("mcc_ratio", "MCC_ratio", "ratio of Matthews correlation", "MCC_A / MCC_B")
+    },
+    to_total("prev_to_total", "PREV_to_total", "distance to all in prevalence", "max |PREV_group - PREV_all|", Reads::RateToTotal(p::prev)),
+    Metric {
+        needs_label: false,
+        ..to_total(
+            "pprev_to_total",
+            "PPREV_to_total",
+            "distance to all in predicted prevalence",
+            "max |PPREV_group - PPREV_all|",
+            Reads::RateToTotal(p::pprev),
+        )
+    },
+    to_total("acc_to_total", "ACC_to_total", "distance to all in accuracy", "max |ACC_group - ACC_all|", Reads::RateToTotal(p::acc)),
+    to_total(
+        "tpr_to_total",
+        "TPR_to_total",
+        "distance to all in true positive rate",
+        "max |TPR_group - TPR_all|",
+        Reads::RateToTotal(p::tpr),
+    ),
+    to_total(
+        "fnr_to_total",
+        "FNR_to_total",
+        "distance to all in false negative rate",
+        "max |FNR_group - FNR_all|",
+        Reads::RateToTotal(p::fnr),
+    ),
+    to_total(
+        "tnr_to_total",
+        "TNR_to_total",
+        "distance to all in true negative rate",
+        "max |TNR_group - TNR_all|",
+        Reads::RateToTotal(p::tnr),
+    ),
+    to_total(
+        "fpr_to_total",
+        "FPR_to_total",
+        "distance to all in false positive rate",
+        "max |FPR_group - FPR_all|",
+        Reads::RateToTotal(p::fpr),
+    ),
+    to_total("ppv_to_total", "PPV_to_total", "distance to all in precision", "max |PPV_group - PPV_all|", Reads::RateToTotal(p::ppv)),
+    to_total(
+        "fdr_to_total",
+        "FDR_to_total",
+        "distance to all in false discovery rate",
+        "max |FDR_group - FDR_all|",
+        Reads::RateToTotal(p::fdr),
+    ),
+    to_total(
+        "npv_to_total",
+        "NPV_to_total",
+        "distance to all in negative predictive value",
+        "max |NPV_group - NPV_all|",
+        Reads::RateToTotal(p::npv),
+    ),
+    to_total(
+        "for_to_total",
+        "FOR_to_total",
+        "distance to all in false omission rate",
+        "max |FOR_group - FOR_all|",
+        Reads::RateToTotal(p::fomr),
+    ),
+    to_total(
+        "bacc_to_total",
+        "BACC_to_total",
+        "distance to all in balanced accuracy",
+        "max |BACC_group - BACC_all|",
+        Reads::ScoreToTotal(p::bacc),
+    ),
+    to_total("f1_to_total", "F1_to_total", "distance to all in F1 score", "max |F1_group - F1_all|", Reads::ScoreToTotal(p::f1)),
+    Metric {
+        range: (0.0, 2.0),
+        ..to_total(
+            "mcc_to_total",
+            "MCC_to_total",
+            "distance to all in Matthews correlation",
+            "max |MCC_group - MCC_all|",
+            Reads::ScoreToTotal(p::mcc),
+        )
     },
 ];
 
-fn min_ratio(a: &Confusion, b: &Confusion) -> Value {
-    both(p::pprev(a).value(), p::pprev(b).value(), |a, b| {
-        if a.max(b) == 0.0 { Err(Undefined::ZeroReferenceRate) } else { Ok(a.min(b) / a.max(b)) }
-    })
-}
-
-fn odds(a: &Confusion, b: &Confusion) -> (Value, Value) {
-    (gap(p::tpr(a).value(), p::tpr(b).value()), gap(p::fpr(a).value(), p::fpr(b).value()))
-}
-
-fn eodds(a: &Confusion, b: &Confusion) -> Value {
-    let (tpr, fpr) = odds(a, b);
-    both(tpr, fpr, |tpr, fpr| Ok(tpr.abs().max(fpr.abs())))
-}
-
-fn aod(a: &Confusion, b: &Confusion) -> Value {
-    let (tpr, fpr) = odds(a, b);
-    both(tpr, fpr, |tpr, fpr| Ok(f64::midpoint(tpr, fpr)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{aod, eodds, min_ratio};
-    use crate::metric::Undefined;
-    use crate::metric::counts::Confusion;
-
-    #[test]
-    fn by_hand() {
-        let a = Confusion { tp: 3, fp: 1, fn_: 1, tn: 3 };
-        let b = Confusion { tp: 1, fp: 1, fn_: 1, tn: 1 };
-        assert_eq!([eodds(&a, &b), aod(&a, &b), min_ratio(&a, &b)], [Ok(0.25), Ok(0.0), Ok(1.0)]);
-        // Nobody of c is positive: one gap is undefined, and a maximum must not hide it.
-        let c = Confusion { tp: 0, fn_: 0, ..a };
-        assert_eq!([eodds(&a, &c), aod(&c, &a)], [Err(Undefined::OperandUndefined); 2]);
-        assert_eq!(eodds(&a, &Confusion::default()), Err(Undefined::EmptyGroup));
-        let none = Confusion { tn: 9, ..Confusion::default() };
-        assert_eq!(min_ratio(&none, &none), Err(Undefined::ZeroReferenceRate));
-    }
+/// The mean of TPR and FPR, of which the average odds difference is the gap.
+fn mean_odds(c: &Confusion) -> Value {
+    both(p::tpr(c).value(), p::fpr(c).value(), |tpr, fpr| Ok(f64::midpoint(tpr, fpr)))
 }

@@ -11,6 +11,17 @@
 //! Choice: groups keep their number of people; for a total all people are drawn together. Replicates without a value are left out; where
 //! they are more than 5 %, or where all replicates agree, there is no interval, because its ends would pretend a precision that the
 //! data do not have. Why not the bootstrap for rates: at n = 30 and p = 0.02 a nominal 95 % interval covers 45 %, Wilson's 98 %.
+//!
+//! Coverage of 95 % intervals, simulated with 20,000 samples of 10, 30 and 300 people a group (see the tests):
+//!
+//! - Wilson at a rate of 0.5: 98.0 %, 95.8 %, 94.3 %; of 0.1: 93.2 %, 97.3 %, 95.8 %; of 0.02: 98.4 %, 97.8 %, 94.2 %.
+//! - Newcombe, two groups of equal rates 0.5: 95.9 %, 94.8 %, 94.5 %; 0.1: 99.1 %, 97.4 %, 95.3 %; 0.02: 100 %, 100 %, 95.8 %.
+//! - Katz, the same groups, where both have a case: 98.5 %, 94.8 %, 95.4 %; 100 %, 99.7 %, 95.4 %; 100 %, 100 %, 97.4 %. Both have one in 43 %
+//!   and 3 % of samples of 10 people at 0.1 and 0.02, in 92 % and 21 % of samples of 30.
+//! - The bootstrap of counts, 4000 samples, of people of whom a fifth switches: CMCC 98.8 % with an interval in 70 % of samples, 93.2 %, 93.2 %; the
+//!   difference of two CMCC 93.3 % (in 52 %), 92.9 %, 94.4 %; P2NR 89.9 % (in 4 %), 96.2 % (in 52 %), 94.0 %. Where a fiftieth switches: CMCC
+//!   99.5 % (in 15 %), 99.5 % (in 45 %), 93.0 %; the difference 99.7 % (in 22 %), 99.5 % (in 71 %), 93.5 %; P2NR none, next to none, 96.1 % (in
+//!   46 %). In the other samples there is no interval, because replicates agree or lack a value.
 
 use serde::{Deserialize, Serialize};
 
@@ -146,13 +157,27 @@ pub fn percentile(replicates: impl Iterator<Item = Value>, level: f64, method: M
     if undefined * 20 > values.len() + undefined {
         return Err(Boundary::TooManyUndefined);
     }
-    values.sort_unstable_by(f64::total_cmp);
+    let outside = (1.0 - level) / 2.0;
+    sort_tails(&mut values, outside);
     let end = |q| quantile(&values, q).ok_or(Boundary::TooManyUndefined);
     if end(0.0)? == end(1.0)? {
         return Err(Boundary::AllAgree);
     }
-    let outside = (1.0 - level) / 2.0;
     Ok((Interval { lo: end(outside)?, hi: end(1.0 - outside)?, method }, undefined))
+}
+
+/// Brings to their places the values that quantiles up to `outside` and from 1 - `outside` on read. The others would be sorted for nothing.
+fn sort_tails(values: &mut [f64], outside: f64) {
+    // One more than the position needs, for its interpolation, and one for its rounding.
+    let tail = (values.len() as f64 * outside) as usize + 3;
+    if 2 * tail + 2 > values.len() {
+        return values.sort_unstable_by(f64::total_cmp);
+    }
+    let (low, _, rest) = values.select_nth_unstable_by(tail, f64::total_cmp);
+    low.sort_unstable_by(f64::total_cmp);
+    let from = rest.len() - tail;
+    let (_, _, high) = rest.select_nth_unstable_by(from - 1, f64::total_cmp);
+    high.sort_unstable_by(f64::total_cmp);
 }
 
 #[cfg(test)]
@@ -160,6 +185,7 @@ mod tests {
     use super::{Boundary, Interval, Method, katz, newcombe, percentile, resample, wilson, z_of};
     use crate::metric::{Rate, Undefined};
     use crate::num::seed::Stream;
+    use crate::num::summary::quantile;
 
     fn rate(numerator: u64, denominator: u64) -> Rate {
         Rate { numerator, denominator, empty: Undefined::EmptyGroup }
@@ -206,6 +232,25 @@ mod tests {
         assert!(worlds.iter().all(|[a, b]| *b == 2 * a));
         let mean = worlds.iter().map(|[a, _]| *a as f64).sum::<f64>() / 500.0;
         assert!((mean - 40.0).abs() < 5.0 * (24.0_f64 / 500.0).sqrt(), "{mean}");
+    }
+
+    #[test]
+    fn tails_are_those_of_all() {
+        let mut stream = Stream::new(3, "tails");
+        for n in [1, 2, 5, 6, 7, 8, 40, 41, 199, 200, 2000] {
+            for level in [0.5, 0.8, 0.95, 0.999] {
+                let values: Vec<f64> = (0..n).map(|_| (stream.u01() * 500.0).floor()).collect();
+                let mut sorted = values.clone();
+                sorted.sort_by(f64::total_cmp);
+                let outside = (1.0 - level) / 2.0;
+                let found = percentile(values.into_iter().map(Ok), level, Method::Bootstrap);
+                let ends = [outside, 1.0 - outside].map(|q| quantile(&sorted, q).unwrap());
+                match found {
+                    Ok((interval, 0)) => assert_eq!([interval.lo, interval.hi], ends, "{n} {level}"),
+                    found => assert!(found == Err(Boundary::AllAgree) && sorted[0] == sorted[n - 1]),
+                }
+            }
+        }
     }
 
     #[test]

@@ -1,19 +1,26 @@
 //! Turns evidence into values: every metric of the asked families in every scope, with interval, flags and impaired group.
 //!
-//! Here: groups as they are, in the scopes `group`, `total` and `pair` (A before B in reference order). The families with counterfactuals
-//! are in [`switches`](super::switches). Which interval a value gets stands in [`interval`](super::interval).
+//! Here: groups as they are, in the scopes `group`, `total`, `pair` (A before B in reference order; for [`clarify`](super::clarify) the
+//! favoured facet first), `worst_case` and, with more than two groups, `one_vs_rest`. The families with counterfactuals are in
+//! [`switches`](super::switches). Which interval a value gets stands in [`interval`](super::interval).
 //!
 //! Where people have weights, values are made of what they weigh; flags and cases are about people all the same.
 //!
-//! Streams of chance are named by scope, so that a value does not depend on which other values are asked for.
+//! Streams of chance are named by scope, so that a value does not depend on which other values are asked for, nor on the thread that makes
+//! it: work is shared among the threads of the pool that the caller stands in, and values keep their order.
+
+use rayon::prelude::*;
 
 use super::ask::{Ask, Basis, Drawn};
+use super::clarify::Favoured;
 use super::counts::{Confusion, FactualCounts};
-use super::interval::{Interval, katz, newcombe, wilson};
+use super::flips::Flips;
+use super::interval::{Interval, wilson};
 use super::placebo::Band;
-use super::scope::Scope;
+use super::scope::{Scope, Who};
 use super::weights::by_weight;
-use super::{Family, Impaired, Metric, Rate, Reads, Undefined, Value, difference, ratio};
+pub use super::worst::Furthest;
+use super::{Family, Metric, Reads, Undefined, Value};
 use crate::param::{Count, Level, Seed};
 
 /// The prediction that people want.
@@ -30,8 +37,10 @@ pub enum Favourable {
 pub struct Settings {
     /// The families asked for.
     pub families: Vec<Family>,
-    /// Which prediction people want; it decides impaired groups and `di`, no other value.
+    /// Which prediction people want; it decides impaired groups, `di` and the family clarify, no other value.
     pub favourable: Favourable,
+    /// Which groups of the attribute are favoured; only the family clarify asks.
+    pub favoured: Favoured,
     /// Level of the intervals; none: no intervals.
     pub level: Option<Level>,
     /// Bootstrap replicates.
@@ -79,50 +88,92 @@ pub struct Measured {
     pub impaired: Option<usize>,
     /// What noise alone gives; none where no placebo was asked for.
     pub placebo: Option<Band>,
+    /// Who holds a value of the scope `worst_case`; none in every other scope.
+    pub furthest: Option<Furthest>,
 }
 
-/// Values of the families performance and group: each group, all together, and every pair.
-pub fn measure_factual(counts: &FactualCounts, settings: &Settings) -> Vec<Measured> {
-    let ask = Ask::new(settings);
-    let groups: Vec<Subject> =
-        (0..counts.groups.len()).map(|group| Subject::new(counts, Some(group), format!("bootstrap/group/{group}"))).collect();
-    let all = Subject::new(counts, None, "bootstrap/total".to_owned());
-    let mut out = Vec::new();
-    for metric in ask.metrics(Family::Performance) {
+/// Values of the families performance, group and clarify: each group, all together, every comparison. `flips` is what the flip test
+/// found; without it its metrics are not measured.
+pub fn measure_factual(counts: &FactualCounts, flips: Option<&Flips>, settings: &Settings) -> Vec<Measured> {
+    let audit = Audit { ask: Ask::new(settings), has_label: counts.has_label };
+    let n_groups = counts.groups.len();
+    let groups: Vec<Subject> = (0..n_groups).map(|group| Subject::new(counts, Who::One(group))).collect();
+    // Of two groups the rest is the other.
+    let rests: Vec<Subject> = (0..n_groups).map(|group| Subject::new(counts, Who::Rest(group))).collect();
+    let all = Subject::new(counts, Who::All);
+    // Metrics are independent of each other; what they draw is drawn once, by the first that asks.
+    let performance = |metric: &'static Metric| {
+        let mut out = Vec::new();
         for (group, subject) in groups.iter().enumerate() {
-            out.push(performance(&ask, metric, Scope::Group(group), counts.has_label, subject));
+            out.push(audit.performance(metric, Scope::Group(group), subject));
         }
-        out.push(performance(&ask, metric, Scope::Total, counts.has_label, &all));
-    }
-    for metric in ask.metrics(Family::Group) {
+        out.push(audit.performance(metric, Scope::Total, &all));
+        out
+    };
+    let gaps = |metric: &'static Metric| {
+        let mut out = Vec::new();
+        if n_groups > 1 {
+            out.push(audit.worst(metric, &groups));
+        }
+        if matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_)) {
+            return out;
+        }
         for (a, of_a) in groups.iter().enumerate() {
             for (b, of_b) in groups.iter().enumerate().skip(a + 1) {
-                out.push(pair(&ask, metric, (a, b), counts.has_label, of_a, of_b));
+                out.push(audit.gap(metric, Scope::Pair(a, b), of_a, of_b));
+            }
+            if n_groups > 2 {
+                out.push(audit.gap(metric, Scope::OneVsRest(a), of_a, &rests[a]));
             }
         }
+        out
+    };
+    let of_family = |family: Family, of: &(dyn Fn(&'static Metric) -> Vec<Measured> + Sync)| {
+        let metrics: Vec<&'static Metric> = audit.ask.metrics(family).collect();
+        metrics.into_par_iter().map(of).collect::<Vec<_>>().into_iter().flatten().collect::<Vec<Measured>>()
+    };
+    let mut out = of_family(Family::Performance, &performance);
+    out.extend(of_family(Family::Group, &gaps));
+    if settings.families.contains(&Family::Clarify) {
+        out.extend(audit.clarify(counts, flips, (&groups, &rests, &all)));
     }
     out
 }
 
-/// One group, or all.
-struct Subject {
+/// What all values have in common.
+pub(super) struct Audit<'a> {
+    pub(super) ask: Ask<'a>,
+    pub(super) has_label: bool,
+}
+
+/// One group, all others, or all.
+pub(super) struct Subject {
     /// Its people.
-    people: Confusion,
+    pub(super) people: Confusion,
     /// What they weigh; none where nobody has a weight.
-    weight: Option<Confusion>,
-    drawn: Drawn<4>,
+    pub(super) weight: Option<Confusion>,
+    pub(super) drawn: Drawn<4>,
 }
 
 impl Subject {
-    fn new(counts: &FactualCounts, group: Option<usize>, stream: String) -> Self {
-        let people = group.map_or_else(|| counts.total(), |group| counts.confusion(group));
-        let drawn = Drawn::new(counts.blocks(group), || of_one(people), stream);
-        Subject { people, weight: counts.weight_confusion(group), drawn }
+    fn new(counts: &FactualCounts, who: Who) -> Self {
+        let people = counts.confusion(who);
+        let drawn = Drawn::new(counts.blocks(who), || of_one(people), stream(who));
+        Subject { people, weight: counts.weight_confusion(who), drawn }
     }
 
     /// What values are made of.
-    fn cells(&self) -> &Confusion {
+    pub(super) fn cells(&self) -> &Confusion {
         self.weight.as_ref().unwrap_or(&self.people)
+    }
+}
+
+/// The name of the chance of some people.
+pub(super) fn stream(who: Who) -> String {
+    match who {
+        Who::One(group) => format!("bootstrap/group/{group}"),
+        Who::Rest(group) => format!("bootstrap/rest/{group}"),
+        Who::All => "bootstrap/total".to_owned(),
     }
 }
 
@@ -136,111 +187,45 @@ fn of_one(confusion: Confusion) -> Vec<([u64; 4], u64)> {
     kinds.filter(|(_, people)| *people > 0).collect()
 }
 
-/// One metric of one group or of all.
-fn performance(ask: &Ask<'_>, metric: &'static Metric, scope: Scope, has_label: bool, subject: &Subject) -> Measured {
-    let of = |c: &Confusion| match metric.reads {
-        Reads::Rate(rate) => rate(c).value(),
-        Reads::Score(score) => score(c),
-        _ => unreachable!("`{}` is no metric of one group", metric.id),
-    };
-    let asked = has_label || !metric.needs_label;
-    let value = match subject.weight {
-        _ if !asked => Err(Undefined::NoLabel),
-        None => of(&subject.people),
-        Some(weight) => by_weight(of(&weight), || of(&subject.people)),
-    };
-    let rate = |c: &Confusion| match metric.reads {
-        Reads::Rate(rate) if asked => Some(rate(c)),
-        _ => None,
-    };
-    let people = rate(&subject.people);
-    let (interval, ci_method) = ask.interval(value, || match metric.reads {
-        Reads::Rate(_) if subject.weight.is_none() => Basis::Formula(people.and_then(|rate| wilson(rate, ask.z))),
-        _ => subject.drawn.percentile(ask, |cells| of(&Confusion::from_cells(cells))),
-    });
-    Measured {
-        scope,
-        metric,
-        value,
-        numerator: people.map(|rate| rate.numerator),
-        denominator: people.map(|rate| rate.denominator),
-        weights: subject.weight.as_ref().and_then(rate).map(|rate| (rate.numerator, rate.denominator)),
-        n_rows: subject.people.n(),
-        interval,
-        ci_method,
-        ideal: metric.ideal,
-        flags: ask.flags(subject.people.n(), people.map(|rate| rate.denominator)),
-        impaired: None,
-        placebo: None,
-    }
-}
-
-/// One metric of two groups.
-fn pair(ask: &Ask<'_>, metric: &'static Metric, (a, b): (usize, usize), has_label: bool, of_a: &Subject, of_b: &Subject) -> Measured {
-    let favourable = ask.settings.favourable;
-    // The rates behind the value, the one on top or in front first.
-    let rates = |ca: &Confusion, cb: &Confusion| match metric.reads {
-        Reads::RateDifference(rate) | Reads::RateRatio(rate) => Some((rate(ca), rate(cb))),
-        Reads::FavourableRatio => Some((favourable_rate(cb, favourable), favourable_rate(ca, favourable))),
-        _ => None,
-    };
-    let of = |ca: &Confusion, cb: &Confusion| match (metric.reads, rates(ca, cb)) {
-        (Reads::Pair(of), _) => of(ca, cb),
-        (Reads::RateDifference(_), Some((x, y))) => difference(x.value(), y.value()),
-        (_, Some((x, y))) => ratio(x.value(), y.value()),
-        _ => unreachable!("`{}` is no metric of two groups", metric.id),
-    };
-    let weighed = of_a.weight.is_some();
-    let of_people = || of(&of_a.people, &of_b.people);
-    let value = match weighed {
-        _ if metric.needs_label && !has_label => Err(Undefined::NoLabel),
-        false => of_people(),
-        true => by_weight(of(of_a.cells(), of_b.cells()), of_people),
-    };
-    let people = rates(&of_a.people, &of_b.people);
-    let (interval, ci_method) = ask.interval(value, || match (metric.reads, people) {
-        (Reads::RateDifference(_), Some((x, y))) if !weighed => Basis::Formula(newcombe(x, y, ask.z)),
-        (_, Some((x, y))) if !weighed => Basis::Formula(katz(x, y, ask.z)),
-        _ => of_a.drawn.percentile_of_two(&of_b.drawn, ask, |x, y| of(&Confusion::from_cells(x), &Confusion::from_cells(y))),
-    });
-    let impaired = match metric.impaired {
-        Impaired::LowerRate(rate) if value.is_ok() => {
-            lower(rate(of_a.cells()), rate(of_b.cells()), favourable).map(|first| if first { a } else { b })
+impl Audit<'_> {
+    /// One metric of one group or of all.
+    pub(super) fn performance(&self, metric: &'static Metric, scope: Scope, subject: &Subject) -> Measured {
+        let (_, seen) = self.sight(metric);
+        let of = |c: &Confusion| match metric.reads {
+            Reads::Rate(rate) => rate(&seen(c)).value(),
+            Reads::Score(score) | Reads::Benefit(score) => score(&seen(c)),
+            _ => unreachable!("`{}` is no metric of one group", metric.id),
+        };
+        let asked = self.has_label || !metric.needs_label;
+        let value = match subject.weight {
+            _ if !asked => Err(Undefined::NoLabel),
+            None => of(&subject.people),
+            Some(weight) => by_weight(of(&weight), || of(&subject.people)),
+        };
+        let rate = |c: &Confusion| match metric.reads {
+            Reads::Rate(rate) if asked => Some(rate(&seen(c))),
+            _ => None,
+        };
+        let people = rate(&subject.people);
+        let (interval, ci_method) = self.ask.interval(value, || match metric.reads {
+            Reads::Rate(_) if subject.weight.is_none() => Basis::Formula(people.and_then(|rate| wilson(rate, self.ask.z))),
+            _ => subject.drawn.percentile(&self.ask, |cells| of(&Confusion::from_cells(cells))),
+        });
+        Measured {
+            scope,
+            metric,
+            value,
+            numerator: people.map(|rate| rate.numerator),
+            denominator: people.map(|rate| rate.denominator),
+            weights: subject.weight.as_ref().and_then(rate).map(|rate| (rate.numerator, rate.denominator)),
+            n_rows: subject.people.n(),
+            interval,
+            ci_method,
+            ideal: metric.ideal,
+            flags: self.ask.flags(subject.people.n(), people.map(|rate| rate.denominator)),
+            impaired: None,
+            placebo: None,
+            furthest: None,
         }
-        _ => None,
-    };
-    let (of_a, of_b) = (of_a.people.n(), of_b.people.n());
-    Measured {
-        scope: Scope::Pair(a, b),
-        metric,
-        value,
-        numerator: None,
-        denominator: None,
-        weights: None,
-        n_rows: of_a + of_b,
-        interval,
-        ci_method,
-        ideal: metric.ideal,
-        flags: ask.flags(of_a.min(of_b), people.map(|(x, y)| x.denominator.min(y.denominator))),
-        impaired,
-        placebo: None,
     }
-}
-
-fn favourable_rate(c: &Confusion, favourable: Favourable) -> Rate {
-    let favoured = match favourable {
-        Favourable::Positive => c.predicted_positive(),
-        Favourable::Negative => c.predicted_negative(),
-    };
-    c.rate(favoured, c.n(), Undefined::EmptyGroup)
-}
-
-/// Whether the first of two rates of positive predictions means fewer favourable ones; none where they are equal or undefined.
-fn lower(first: Rate, second: Rate, favourable: Favourable) -> Option<bool> {
-    if first.denominator == 0 || second.denominator == 0 {
-        return None;
-    }
-    let cross = |x: Rate, y: Rate| u128::from(x.numerator) * u128::from(y.denominator);
-    let (a, b) = (cross(first, second), cross(second, first));
-    (a != b).then_some((a < b) == (favourable == Favourable::Positive))
 }

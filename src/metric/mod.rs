@@ -5,9 +5,11 @@
 //! switch SN, one that turns positive a positive switch SP. With the label in front (true or false, by the factual prediction) these
 //! become the eight cells TCP, FCP, TCN, FCN, TSN, FSN, TSP, FSP of the extended matrix.
 //!
-//! [`counts`] and [`patterns`] gather evidence in one mergeable pass, [`weights`] the same where people weigh differently; [`shift`] also needs a second pass for its [`divergence`] and,
-//! for its intervals, people one by one ([`redraw`]). [`measure`] turns evidence into values with [`interval`]s, and sets the noise of
-//! a [`placebo`] beside them. A value is never NaN and never a silent zero: it is a number or the reason why there is none.
+//! [`counts`] and [`patterns`] gather evidence in one mergeable pass, [`strata`] the same by stratum, [`weights`] where people weigh
+//! differently; [`shift`] also needs a second pass for its [`divergence`] and, for its intervals, people one by one ([`redraw`]); [`flips`]
+//! needs people with their features. [`measure`] turns evidence into values with [`interval`]s, and sets the noise of
+//! a [`placebo`] beside them; [`compare`] sets two models side by side; [`classes`] does the like for more than two classes. A value is
+//! never NaN and never a silent zero: it is a number or the reason why there is none.
 //!
 //! A new metric over existing evidence is one record in its family's list. Not done here: reading files, thresholds, what a
 //! counterfactual is; an engine hands over labels, predictions and scores.
@@ -15,9 +17,14 @@
 mod ask;
 pub mod ccm;
 pub mod cf_quality;
+pub mod clarify;
+pub mod classes;
+pub mod compare;
 pub mod counts;
 pub mod divergence;
 pub mod eccm;
+pub mod flips;
+mod gaps;
 pub mod group;
 pub mod interval;
 pub mod measure;
@@ -27,17 +34,20 @@ pub mod placebo;
 pub mod redraw;
 pub mod scope;
 pub mod shift;
+pub mod strata;
 pub mod switches;
 #[cfg(test)]
 mod tests;
 pub mod turn;
 pub mod weights;
+mod worst;
 
 use std::fmt;
 
 use counts::{Confusion, Eccm};
 use patterns::AnySwitch;
 use shift::Shift;
+use strata::Stratum;
 
 /// A family of metrics: what kind of evidence they rest on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,11 +62,13 @@ pub enum Family {
     Eccm,
     /// How far scores move.
     Shift,
+    /// A favoured and a disfavoured facet, as Clarify compares them.
+    Clarify,
 }
 
 impl Family {
     /// All families, in order of the documentation.
-    pub const ALL: [Family; 5] = [Family::Performance, Family::Group, Family::Ccm, Family::Eccm, Family::Shift];
+    pub const ALL: [Family; 6] = [Family::Performance, Family::Group, Family::Ccm, Family::Eccm, Family::Shift, Family::Clarify];
 
     /// The word of job files and tables.
     pub fn as_str(self) -> &'static str {
@@ -66,6 +78,7 @@ impl Family {
             Family::Ccm => "ccm",
             Family::Eccm => "eccm",
             Family::Shift => "shift",
+            Family::Clarify => "clarify",
         }
     }
 }
@@ -118,6 +131,9 @@ reasons! {
     ZeroDenominator = "zero_denominator", "There is neither a positive label nor a positive prediction.";
     ZeroScoreSum = "zero_score_sum", "All scores of one side are zero, so they have no distribution over people.";
     Infinite = "infinite", "Something that happens before has probability zero after, so the divergence is infinite.";
+    AllFalseNegative = "all_false_negative", "Everybody is denied a favourable outcome that they deserve, so there is no benefit to be spread.";
+    NoDefinedStratum = "no_defined_stratum", "In every stratum all predictions are alike.";
+    StratumIsGroup = "stratum_is_group", "The strata are the groups themselves, so none of them holds both facets.";
     ZeroWeight = "zero_weight", "Those whom the value would be divided by weigh nothing together.";
     OperandUndefined = "operand_undefined", "A value that the metric is made of is undefined itself.";
 }
@@ -157,10 +173,33 @@ pub enum Reads {
     RateDifference(fn(&Confusion) -> Rate),
     /// The rate of A divided by that of B.
     RateRatio(fn(&Confusion) -> Rate),
+    /// The smaller of two rates divided by the larger.
+    RateMinRatio(fn(&Confusion) -> Rate),
     /// The rate of favourable predictions of B divided by that of A.
     FavourableRatio,
-    /// Another value of two groups A and B.
-    Pair(fn(&Confusion, &Confusion) -> Value),
+    /// Another value of A minus that of B.
+    ScoreDifference(fn(&Confusion) -> Value),
+    /// Another value of B minus that of A.
+    ScoreRise(fn(&Confusion) -> Value),
+    /// Another value of A divided by that of B.
+    ScoreRatio(fn(&Confusion) -> Value),
+    /// The larger of two absolute differences of rates.
+    WidestGap([fn(&Confusion) -> Rate; 2]),
+    /// The largest distance between the rate of a group and that of all.
+    RateToTotal(fn(&Confusion) -> Rate),
+    /// The same of another value.
+    ScoreToTotal(fn(&Confusion) -> Value),
+    /// A value of everybody's benefit.
+    Benefit(fn(&Confusion) -> Value),
+    /// A value of two facets by stratum.
+    Strata(fn(&[Stratum]) -> Value),
+    /// A rate of the same.
+    StrataRate(fn(&[Stratum]) -> Rate),
+    /// Predictions that neighbours would turn favourable minus those that they would turn unfavourable, or the reverse.
+    Flips {
+        /// Whether it is the reverse.
+        reversed: bool,
+    },
     /// A rate of one direction.
     SwitchRate(fn(&Eccm) -> Rate),
     /// Another value of one direction.
@@ -189,6 +228,15 @@ pub enum Side {
     New,
 }
 
+/// The two groups of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Facet {
+    /// A, the favoured facet.
+    First,
+    /// B, the disfavoured facet d.
+    Second,
+}
+
 /// Which group a value away from the ideal puts at a disadvantage.
 #[derive(Debug, Clone, Copy)]
 pub enum Impaired {
@@ -197,6 +245,8 @@ pub enum Impaired {
     /// Of a pair the group with the lower rate of favourable predictions, by this rate of *positive* predictions: all people's, or
     /// those of one label (Clarify's reading of DPPL, RD and SD).
     LowerRate(fn(&Confusion) -> Rate),
+    /// Of a pair this group where the value is above 0, the other where it is below (Clarify's readings).
+    AboveZero(Facet),
     /// Of a direction (Towards Counterfactual Group Fairness, Table 7). Of the difference between two directions: what the direction
     /// with the worse value says. The parity column of that table contradicts its own impaired groups for CR, PCR and CMCC; the rule
     /// is followed instead.
@@ -245,7 +295,7 @@ pub struct Metric {
 
 /// All metrics, family by family.
 pub fn catalog() -> impl Iterator<Item = &'static Metric> {
-    performance::METRICS.iter().chain(group::METRICS).chain(ccm::METRICS).chain(eccm::METRICS).chain(shift::METRICS)
+    performance::METRICS.iter().chain(group::METRICS).chain(ccm::METRICS).chain(eccm::METRICS).chain(shift::METRICS).chain(clarify::METRICS)
 }
 
 /// The metric of an id.

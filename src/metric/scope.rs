@@ -3,6 +3,9 @@
 //! Groups are numbered in reference order. With more than two groups the people of one group as members of every other ([`Scope::OneToRest`])
 //! and the people of all others as members of one ([`Scope::RestToOne`]) stand beside the directions; with two they would be the directions.
 //! In [`Scope::OneToRest`] and [`Scope::Total`] a person counts once per counterfactual.
+//!
+//! Groups as they are, more than two of them, are also compared with all others together ([`Scope::OneVsRest`]), and the two that are
+//! furthest apart with each other ([`Scope::WorstCase`]).
 
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +26,12 @@ pub enum Scope {
     OneToRest(usize),
     /// People of all other groups, predicted as the group.
     RestToOne(usize),
+    /// A group A compared with B, all others together.
+    OneVsRest(usize),
+    /// All others together as A, compared with a group B.
+    RestVsOne(usize),
+    /// The groups that are furthest apart.
+    WorstCase,
 }
 
 impl Scope {
@@ -36,24 +45,61 @@ impl Scope {
             Scope::Difference(..) => "difference",
             Scope::OneToRest(_) => "one_to_rest",
             Scope::RestToOne(_) => "rest_to_one",
+            Scope::OneVsRest(_) | Scope::RestVsOne(_) => "one_vs_rest",
+            Scope::WorstCase => "worst_case",
         }
     }
 
     /// The first group: the group itself, A, or where people come from; none for all.
     pub fn from_group(self) -> Option<usize> {
         match self {
-            Scope::Total | Scope::RestToOne(_) => None,
-            Scope::Group(from) | Scope::Pair(from, _) | Scope::Direction(from, _) | Scope::Difference(from, _) | Scope::OneToRest(from) => {
-                Some(from)
-            }
+            Scope::Total | Scope::RestToOne(_) | Scope::RestVsOne(_) | Scope::WorstCase => None,
+            Scope::Group(from)
+            | Scope::Pair(from, _)
+            | Scope::Direction(from, _)
+            | Scope::Difference(from, _)
+            | Scope::OneToRest(from)
+            | Scope::OneVsRest(from) => Some(from),
         }
     }
 
     /// The second group: B, or where people are moved to; none for all.
     pub fn to_group(self) -> Option<usize> {
         match self {
-            Scope::Total | Scope::Group(_) | Scope::OneToRest(_) => None,
-            Scope::Pair(_, to) | Scope::Direction(_, to) | Scope::Difference(_, to) | Scope::RestToOne(to) => Some(to),
+            Scope::Total | Scope::Group(_) | Scope::OneToRest(_) | Scope::OneVsRest(_) | Scope::WorstCase => None,
+            Scope::Pair(_, to) | Scope::Direction(_, to) | Scope::Difference(_, to) | Scope::RestToOne(to) | Scope::RestVsOne(to) => {
+                Some(to)
+            }
+        }
+    }
+}
+
+/// Whose people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    /// One group's.
+    One(usize),
+    /// All others'.
+    Rest(usize),
+    /// Everybody.
+    All,
+}
+
+impl Who {
+    /// The groups among so many, ascending.
+    pub fn groups(self, groups: usize) -> impl Iterator<Item = usize> + Clone {
+        (0..groups).filter(move |&group| match self {
+            Who::One(one) => group == one,
+            Who::Rest(one) => group != one,
+            Who::All => true,
+        })
+    }
+
+    /// The group, where it is one.
+    pub fn group(self) -> Option<usize> {
+        match self {
+            Who::One(group) => Some(group),
+            Who::Rest(_) | Who::All => None,
         }
     }
 }
@@ -127,8 +173,14 @@ pub(super) const MOST_PLACES: usize = 4;
 
 #[cfg(test)]
 mod tests {
-    use super::Places;
+    use super::{Places, Who};
     use std::collections::BTreeSet;
+
+    #[test]
+    fn one_and_the_rest_are_all() {
+        let of = |who: Who| who.groups(4).collect::<Vec<_>>();
+        assert_eq!([of(Who::One(2)), of(Who::Rest(2)), of(Who::All)], [vec![2], vec![0, 1, 3], vec![0, 1, 2, 3]]);
+    }
 
     #[test]
     fn every_scope_has_a_number_of_its_own() {

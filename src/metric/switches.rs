@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use super::ask::{Ask, Basis, Drawn};
 use super::counts::{CounterfactualCounts, Eccm};
 use super::divergence::ShiftPass;
@@ -35,12 +37,12 @@ pub fn measure_counterfactual(
     let audit = Audit { ask: Ask::new(settings), has_label, places, evidence, weighed, shift, noise };
     let families = [Family::Ccm, Family::Eccm, Family::Shift].into_iter().filter(|&family| family != Family::Shift || shift.is_some());
     let metrics: Vec<&'static Metric> = families.flat_map(|family| audit.ask.metrics(family)).collect();
-    let mut out = Vec::new();
     let direction = |from, to| {
         let place = places.direction(from, to);
         People::new(counts, (place, Scope::Direction(from, to)), spreads.at(place), format!("bootstrap/direction/{from}/{to}"))
     };
-    for (a, b) in places.directions().filter(|(a, b)| a < b) {
+    let both_ways = |(a, b): (usize, usize)| {
+        let mut out = Vec::new();
         let (forth, back) = (direction(a, b), direction(b, a));
         for metric in metrics.iter().filter(|metric| !matches!(metric.reads, Reads::AnySwitch(_))) {
             let one = audit.switch(metric, Scope::Direction(a, b), places.direction(a, b), &forth);
@@ -48,8 +50,9 @@ pub fn measure_counterfactual(
             out.push(audit.gap((a, b), (&one, &forth), (&other, &back)));
             out.extend([one, other]);
         }
-    }
-    for (place, scope) in places.scopes().filter(|(_, scope)| !matches!(scope, Scope::Direction(..))) {
+        out
+    };
+    let together = |(place, scope): (usize, Scope)| {
         let stream = match scope {
             Scope::OneToRest(from) => format!("bootstrap/one-to-rest/{from}"),
             Scope::RestToOne(to) => format!("bootstrap/rest-to-one/{to}"),
@@ -58,9 +61,13 @@ pub fn measure_counterfactual(
         let people = People::new(counts, (place, scope), spreads.at(place), stream);
         let any = audit.evidence[place].any.is_some();
         let measured = metrics.iter().filter(|metric| any || !matches!(metric.reads, Reads::AnySwitch(_)));
-        out.extend(measured.map(|metric| audit.switch(metric, scope, place, &people)));
-    }
-    out
+        measured.map(|metric| audit.switch(metric, scope, place, &people)).collect()
+    };
+    let pairs: Vec<(usize, usize)> = places.directions().filter(|(a, b)| a < b).collect();
+    let others: Vec<(usize, Scope)> = places.scopes().filter(|(_, scope)| !matches!(scope, Scope::Direction(..))).collect();
+    let mut out: Vec<Vec<Measured>> = pairs.into_par_iter().map(both_ways).collect();
+    out.par_extend(others.into_par_iter().map(together));
+    out.into_iter().flatten().collect()
 }
 
 /// What the values of one scope are made of.
@@ -273,6 +280,7 @@ impl Audit<'_> {
             flags: self.ask.flags(people.n, rate.map(|rate| rate.denominator)),
             impaired,
             placebo: self.noise.band(|evidence| self.labelled(metric, || evidence[place].value(metric))),
+            furthest: None,
         }
     }
 
@@ -318,6 +326,7 @@ impl Audit<'_> {
             flags: self.ask.flags(forth.n_rows.min(back.n_rows), denominator),
             impaired,
             placebo,
+            furthest: None,
         }
     }
 }

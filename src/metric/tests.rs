@@ -1,21 +1,29 @@
 //! What no single file can show: the catalog is sound, evidence has its properties, impaired groups follow the published table.
 
+mod clarify;
+mod classes;
+mod compare;
+pub(in crate::metric) mod coverage;
 mod oracle;
 mod weights;
 
 use std::collections::BTreeSet;
 
+use super::clarify::Favoured;
 use super::counts::{Confusion, Counterfactual, CounterfactualCounts, Eccm, FactualCounts, Person};
 use super::divergence::DivergenceSums;
+use super::flips::{Crowd, FlipTest, Knobs, Looked};
 use super::measure::{Favourable, Measured, SMALL_DENOMINATOR, SMALL_GROUP, Settings, measure_factual};
 use super::patterns::AnySwitch;
 use super::placebo::{Band, Placebo, Repeat};
 use super::redraw::{Pairs, Redraw, ShiftEvidence};
 use super::scope::Scope;
 use super::shift::{Shift, ShiftSums};
+use super::strata::Strata;
 use super::switches::measure_counterfactual;
-use super::{Family, Impaired, Reads, Undefined, catalog, find, nearest};
-use crate::num::seed::Stream;
+use super::turn::Turn;
+use super::{Family, Impaired, Reads, Undefined, catalog, find, gaps, nearest};
+use crate::num::seed::{Stream, h};
 use crate::param::{Count, Level, Seed};
 
 fn settings() -> Settings {
@@ -27,7 +35,16 @@ fn settings() -> Settings {
         seed: Seed(42),
         min_group_size: Count::new(30).unwrap(),
         min_denominator: Count::new(10).unwrap(),
+        favoured: Favoured::Groups(vec![0]),
     }
+}
+
+const STRATA: usize = 4;
+
+/// The stratum of a person of [`people`]; some have none.
+fn stratum(person: &Person) -> Option<u32> {
+    let thousandths = (person.score.unwrap_or(0.0) * 1000.0) as u32;
+    (!thousandths.is_multiple_of(7)).then_some(thousandths % STRATA as u32)
 }
 
 #[track_caller]
@@ -71,18 +88,36 @@ struct Gathered {
     measured: Vec<Measured>,
 }
 
+/// The batch of a person, at random: another partition for every number of batches.
+fn part_of(i: usize, parts: usize) -> usize {
+    (h(parts as u64, i as u64, 0) % parts as u64) as usize
+}
+
 /// Gathers people in `parts` batches, merged last first, and measures.
 fn gather(people: &People, groups: usize, has_label: bool, parts: usize, settings: &Settings) -> Gathered {
-    let mut factual = vec![FactualCounts::new(groups, has_label); parts];
+    let mut factual = vec![FactualCounts::new(groups, has_label).in_strata(Strata::new(STRATA, groups, None)); parts];
     let mut counts = vec![CounterfactualCounts::new(groups, has_label); parts];
+    let knobs = Knobs { neighbours: Count::new(5).unwrap(), standard: false, most: Count::new(500).unwrap() };
+    let mut crowds = vec![Crowd::new(2, &knobs, settings.seed); parts];
     for (i, (person, cfs)) in people.iter().enumerate() {
-        factual[i * i % parts].groups[person.group].add(person.label, person.predicted, person.score == Some(0.5));
-        counts[i * i % parts].add(person, cfs);
+        factual[part_of(i, parts)].groups[person.group].add(person.label, person.predicted, person.score == Some(0.5));
+        let part = &mut factual[part_of(i, parts)];
+        part.add_stratum(person.group, (i as u64, 1), person.label, person.predicted, stratum(person));
+        if let Some(predicted) = person.predicted.filter(|_| !has_label || person.label.is_some()) {
+            let looked = Looked { row: i as u64, key: i as u64, group: person.group, predicted, weight: 1 };
+            crowds[part_of(i, parts)].add(looked, &[(i % 40) as f64, (i / 60) as f64]);
+        }
+        counts[part_of(i, parts)].add(person, cfs);
     }
+    let mut crowd = crowds.pop().unwrap();
+    crowds.into_iter().rev().for_each(|part| crowd.merge(part));
+    let test = FlipTest::new(crowd, groups, &settings.favoured.facets(groups), &knobs, None);
+    let mut flips = test.nobody();
+    (0..test.n_pieces()).for_each(|piece| flips.add(&test.piece(piece)));
     let mut all = (factual.pop().unwrap(), counts.pop().unwrap());
     factual.iter().rev().for_each(|part| all.0.merge(part));
     counts.iter().rev().for_each(|part| all.1.merge(part));
-    let mut measured = measure_factual(&all.0, settings);
+    let mut measured = measure_factual(&all.0, Some(&flips), settings);
     measured.extend(measure_counterfactual(&all.1, Some(&second(people, &all.1, parts, settings)), None, settings));
     Gathered { factual: all.0, counts: all.1, measured }
 }
@@ -92,8 +127,8 @@ fn second(people: &People, counts: &CounterfactualCounts, parts: usize, settings
     let mut passes = vec![counts.second_pass(); parts];
     let mut pairs = vec![Pairs::new(counts); parts];
     for (i, (person, cfs)) in people.iter().enumerate() {
-        passes[(i / 7) % parts].add(person, cfs);
-        pairs[i * i % parts].add(i as u64, person, cfs);
+        passes[part_of(i + 1, parts)].add(person, cfs);
+        pairs[part_of(i, parts)].add(i as u64, person, cfs);
     }
     let (mut second, mut all) = (passes.pop().unwrap(), pairs.pop().unwrap());
     passes.iter().rev().for_each(|part| second.merge(part));
@@ -120,14 +155,21 @@ fn the_catalog_is_sound() {
         assert!(lo < hi && metric.ideal.is_none_or(|ideal| (lo..=hi).contains(&ideal)), "{id}");
         let fits = match metric.reads {
             Reads::Rate(_) | Reads::Score(_) => metric.family == Family::Performance,
-            Reads::RateDifference(_) | Reads::RateRatio(_) | Reads::FavourableRatio | Reads::Pair(_) => metric.family == Family::Group,
+            Reads::RateDifference(_) | Reads::ScoreDifference(_) => matches!(metric.family, Family::Group | Family::Clarify),
+            Reads::RateRatio(_) | Reads::RateMinRatio(_) | Reads::FavourableRatio | Reads::ScoreRatio(_) => metric.family == Family::Group,
+            Reads::WidestGap(_) | Reads::RateToTotal(_) | Reads::ScoreToTotal(_) => metric.family == Family::Group,
+            Reads::ScoreRise(_) | Reads::Benefit(_) | Reads::Strata(_) | Reads::StrataRate(_) | Reads::Flips { .. } => {
+                metric.family == Family::Clarify
+            }
             Reads::SwitchRate(_) | Reads::SwitchScore(_) | Reads::AnySwitch(_) => matches!(metric.family, Family::Ccm | Family::Eccm),
             Reads::Shift(_) => metric.family == Family::Shift,
         };
         assert!(fits, "{id} reads evidence of another family");
         assert!(!matches!(metric.impaired, Impaired::Switch { .. }) || metric.ideal.is_some(), "{id}");
     }
-    assert_eq!(ids.len(), 14 + 37 + 13 + 8 + 8);
+    assert_eq!(ids.len(), 14 + (37 + 14) + 13 + 8 + 8 + 16);
+    let symbols: BTreeSet<&str> = catalog().map(|metric| metric.symbol).collect();
+    assert_eq!(symbols.len(), ids.len(), "a symbol stands twice");
     let codes: BTreeSet<&str> = Undefined::ALL.iter().map(|reason| reason.code()).collect();
     assert_eq!(codes.len(), Undefined::ALL.len());
     assert!(Undefined::ALL.iter().all(|reason| reason.meaning().ends_with('.')));
@@ -149,14 +191,16 @@ fn empty_counts_are_undefined_and_never_nan() {
     let shift_of_none = Shift::of(&ShiftSums::default(), &DivergenceSums::new(&ShiftSums::default()));
     for metric in catalog() {
         let value = match metric.reads {
-            Reads::Rate(rate) => rate(&none).value(),
-            Reads::Score(score) => score(&none),
-            Reads::Pair(of) => of(&none, &none),
+            Reads::Rate(rate) | Reads::RateToTotal(rate) => rate(&none).value(),
+            Reads::Score(score) | Reads::Benefit(score) | Reads::ScoreToTotal(score) => score(&none),
+            Reads::Strata(of) => of(&[]),
+            Reads::StrataRate(of) => of(&[]).value(),
             Reads::SwitchRate(rate) => rate(&Eccm::default()).value(),
             Reads::SwitchScore(score) => score(&Eccm::default()),
             Reads::AnySwitch(rate) => rate(&AnySwitch::default()).value(),
             Reads::Shift(value) => value(&shift_of_none),
-            Reads::RateDifference(_) | Reads::RateRatio(_) | Reads::FavourableRatio => continue,
+            Reads::Flips { .. } => continue,
+            _ => gaps::value(metric, Favourable::Positive, &none, &none),
         };
         assert_eq!(value, Err(Undefined::EmptyGroup), "{}", metric.id);
     }
@@ -220,11 +264,14 @@ fn swapping_the_groups_mirrors_every_value() {
             (Person { group: 1 - person.group, ..*person }, cfs)
         })
         .collect();
-    let (here, there) = (gather(&people, 2, true, 1, &settings()).measured, gather(&swapped, 2, true, 1, &settings()).measured);
+    let elsewhere = Settings { favoured: Favoured::Groups(vec![1]), ..settings() };
+    let (here, there) = (gather(&people, 2, true, 1, &settings()).measured, gather(&swapped, 2, true, 1, &elsewhere).measured);
     for m in &here {
         let scope = match m.scope {
             Scope::Group(g) => Scope::Group(1 - g),
             Scope::Direction(a, b) => Scope::Direction(b, a),
+            // Facets keep their roles, so nothing but their numbers changes.
+            Scope::Pair(a, b) if m.metric.family == Family::Clarify => Scope::Pair(b, a),
             same => same,
         };
         let other = one(&there, m.metric.id, scope);
@@ -233,9 +280,10 @@ fn swapping_the_groups_mirrors_every_value() {
             continue;
         };
         let expected = match (m.scope, m.metric.reads) {
-            (Scope::Difference(..), _) | (_, Reads::RateDifference(_)) => -value,
-            (_, Reads::RateRatio(_) | Reads::FavourableRatio) => 1.0 / value,
-            (_, Reads::Pair(_)) => continue,
+            (Scope::WorstCase, _) => value,
+            (Scope::Pair(..), _) if m.metric.family == Family::Clarify => value,
+            (Scope::Difference(..), _) => -value,
+            (Scope::Pair(..), _) => Turn::of(m.metric).apply(value).unwrap(),
             _ => value,
         };
         assert!(
@@ -253,11 +301,16 @@ fn any_partition_gives_the_same_evidence_and_values() {
     for (groups, per_target) in [(2, 1), (3, 2), (6, 1)] {
         let people = people(groups, per_target, 600);
         let few = Settings { samples: Count::new(50).unwrap(), ..settings() };
-        let (whole, parts) = (gather(&people, groups, true, 1, &few), gather(&people, groups, true, 7, &few));
-        assert!(whole.factual == parts.factual && whole.counts == parts.counts);
-        assert_eq!(whole.measured.len(), parts.measured.len());
-        for (a, b) in whole.measured.iter().zip(&parts.measured) {
-            assert_eq!(format!("{a:?}"), format!("{b:?}"));
+        let written = |found: &Gathered| serde_json::to_string(&found.factual).unwrap() + &serde_json::to_string(&found.counts).unwrap();
+        let whole = gather(&people, groups, true, 1, &few);
+        for n in [2, 5, 7, 64] {
+            let parts = gather(&people, groups, true, n, &few);
+            assert!(whole.factual == parts.factual && whole.counts == parts.counts);
+            assert!(written(&whole) == written(&parts), "{n} batches are written otherwise");
+            assert_eq!(whole.measured.len(), parts.measured.len());
+            for (a, b) in whole.measured.iter().zip(&parts.measured) {
+                assert_eq!(format!("{a:?}"), format!("{b:?}"));
+            }
         }
     }
 }
@@ -268,7 +321,7 @@ fn a_value_does_not_depend_on_what_else_is_asked() {
     let all = gather(&people, 2, true, 1, &settings()).measured;
     for family in Family::ALL {
         let alone = gather(&people, 2, true, 1, &Settings { families: vec![family], ..settings() }).measured;
-        assert!(alone.iter().all(|m| m.metric.family == family));
+        assert!(alone.iter().all(|m| m.metric.family == family || (family == Family::Clarify && m.metric.id == "di")));
         for m in alone {
             assert_eq!(format!("{m:?}"), format!("{:?}", one(&all, m.metric.id, m.scope)));
         }
@@ -412,7 +465,7 @@ fn small_groups_and_denominators_are_flagged() {
     for (group, label, n) in [(0, true, 40), (0, false, 40), (1, true, 3), (1, false, 20)] {
         (0..n).for_each(|i| factual.groups[group].add(Some(label), Some(i % 2 == 0), false));
     }
-    let measured = measure_factual(&factual, &settings());
+    let measured = measure_factual(&factual, None, &settings());
     assert!(one(&measured, "tpr", Scope::Group(0)).flags.is_empty());
     assert_eq!(one(&measured, "acc", Scope::Group(1)).flags, [SMALL_GROUP]);
     assert_eq!(one(&measured, "tpr", Scope::Group(1)).flags, [SMALL_GROUP, SMALL_DENOMINATOR]);
@@ -473,7 +526,7 @@ fn the_group_with_fewer_favourable_predictions_is_impaired() {
             (0..50).for_each(|i| factual.groups[group].add(Some(label), Some(i < per_label), false));
         }
     }
-    let measure = |favourable| measure_factual(&factual, &Settings { favourable, ..settings() });
+    let measure = |favourable| measure_factual(&factual, None, &Settings { favourable, ..settings() });
     let (positive, negative) = (measure(Favourable::Positive), measure(Favourable::Negative));
     for id in
         ["demp_difference", "demp_ratio", "demp_min_ratio", "di", "eopp_difference", "pred_eq_difference", "tnr_ratio", "fnr_difference"]

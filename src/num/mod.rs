@@ -11,6 +11,7 @@ pub mod fixed;
 pub mod hash;
 pub mod linalg;
 pub mod moments;
+pub mod neighbours;
 pub mod poisson;
 pub mod seed;
 pub mod summary;

@@ -1,0 +1,403 @@
+//! Labels and predictions of several classes, counted: one pass, whole numbers, mergeable across batches.
+//!
+//! Groups are numbered in reference order, classes as declared. The rules are those of two classes
+//! ([`counts`](super::super::counts)): where the job has a label, rows without one are left out of every matrix; where it has none, all
+//! people stand in the matrix of the first label.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::Matrix;
+use crate::metric::counts::{Counterfactual, CounterfactualCounts, FactualCounts, Person};
+use crate::metric::scope::{Places, Who};
+use crate::metric::weights::{block_of, cut};
+use crate::param::Seed;
+
+/// One person as scored.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClassPerson<'a> {
+    /// The group, in reference order.
+    pub group: usize,
+    /// The label, where known.
+    pub label: Option<usize>,
+    /// The predicted class, where there is one.
+    pub predicted: Option<usize>,
+    /// The score of each class in [0, 1]; empty where only predictions are known.
+    pub scores: &'a [Option<f64>],
+    /// Whole units that they weigh; 1 where nobody has a weight.
+    pub weight: u64,
+}
+
+impl ClassPerson<'_> {
+    /// The person where one class is positive and all others are negative.
+    pub fn one_vs_all(&self, class: usize) -> Person {
+        Person {
+            group: self.group,
+            label: self.label.map(|label| label == class),
+            predicted: self.predicted.map(|predicted| predicted == class),
+            score: self.scores.get(class).copied().flatten(),
+            weight: self.weight,
+        }
+    }
+}
+
+/// One counterfactual of a person as scored.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClassCounterfactual<'a> {
+    /// The group they are moved to, in reference order.
+    pub to: usize,
+    /// The predicted class, where there is one.
+    pub predicted: Option<usize>,
+    /// The score of each class in [0, 1]; empty where only predictions are known.
+    pub scores: &'a [Option<f64>],
+}
+
+impl ClassCounterfactual<'_> {
+    /// The counterfactual where one class is positive and all others are negative.
+    pub fn one_vs_all(&self, class: usize) -> Counterfactual {
+        Counterfactual {
+            to: self.to,
+            predicted: self.predicted.map(|predicted| predicted == class),
+            score: self.scores.get(class).copied().flatten(),
+        }
+    }
+}
+
+/// Labels against predictions of all groups under one model and one sensitive attribute.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FactualClasses {
+    classes: usize,
+    /// By group, the matrix row by row.
+    groups: Vec<Vec<u64>>,
+    weighed: Option<ByBlock>,
+    one_vs_all: Vec<FactualCounts>,
+}
+
+impl FactualClasses {
+    /// No rows yet, for this number of classes and of groups.
+    pub fn new(classes: usize, groups: usize, has_label: bool) -> Self {
+        FactualClasses {
+            classes,
+            groups: vec![vec![0; classes * classes]; groups],
+            weighed: None,
+            one_vs_all: vec![FactualCounts::new(groups, has_label); classes],
+        }
+    }
+
+    /// The same where people have weights; the seed cuts them into blocks.
+    #[must_use]
+    pub fn weighed(self, seed: Seed) -> Self {
+        let one_vs_all = self.one_vs_all.into_iter().map(|counts| counts.weighed(seed)).collect();
+        FactualClasses { weighed: Some(ByBlock::new(self.groups.len(), seed)), one_vs_all, ..self }
+    }
+
+    /// Adds one person. `key` is the person's own.
+    ///
+    /// # Panics
+    /// Where a group or a class is beyond its number: a bug of the caller.
+    pub fn add(&mut self, key: u64, person: &ClassPerson<'_>) {
+        let weighed = self.weighed.is_some();
+        for (class, counts) in self.one_vs_all.iter_mut().enumerate() {
+            let one = person.one_vs_all(class);
+            counts.groups[person.group].add(one.label, one.predicted, false);
+            if weighed {
+                counts.add_weight(person.group, key, person.weight, one.label, one.predicted);
+            }
+        }
+        let (Some(label), Some(predicted)) = (person.label, person.predicted) else { return };
+        assert!(label < self.classes && predicted < self.classes, "class {label} or {predicted} of {}", self.classes);
+        let cell = label * self.classes + predicted;
+        self.groups[person.group][cell] += 1;
+        if let Some(weighed) = &mut self.weighed {
+            weighed.add(key, person.group, cell, person.weight);
+        }
+    }
+
+    /// Adds the rows of another batch of the same classes and groups.
+    pub fn merge(&mut self, other: &FactualClasses) {
+        for (mine, theirs) in self.groups.iter_mut().flatten().zip(other.groups.iter().flatten()) {
+            *mine += theirs;
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
+            mine.merge(theirs);
+        }
+        self.one_vs_all.iter_mut().zip(&other.one_vs_all).for_each(|(mine, theirs)| mine.merge(theirs));
+    }
+
+    /// Whether the job has a label.
+    pub fn has_label(&self) -> bool {
+        self.one_vs_all.iter().any(|counts| counts.has_label)
+    }
+
+    /// Number of groups.
+    pub fn groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Labels (rows) against predictions (columns) of some people.
+    pub fn matrix(&self, of: Who) -> Matrix {
+        let mut all = Matrix::new(self.classes);
+        for group in of.groups(self.groups.len()) {
+            self.groups[group].iter().enumerate().for_each(|(cell, n)| all.add(cell, *n));
+        }
+        all
+    }
+
+    /// The same in units of weight; none where nobody has a weight.
+    pub fn weight_matrix(&self, of: Who) -> Option<Matrix> {
+        Some(total(self.classes, &self.blocks(of)?))
+    }
+
+    /// Block, cell and weight of some people; none where nobody has a weight.
+    pub(super) fn blocks(&self, of: Who) -> Option<Vec<(u64, usize, u64)>> {
+        Some(self.weighed.as_ref()?.of(of.groups(self.groups.len()), |cell| cell))
+    }
+
+    /// The evidence of each class against all others, in order.
+    pub fn one_vs_all(&self) -> &[FactualCounts] {
+        &self.one_vs_all
+    }
+}
+
+/// What happened to people who behave alike: their group, label and prediction, and the number of their counterfactuals by target group
+/// and prediction, ascending.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+struct Kind {
+    group: u32,
+    label: u32,
+    predicted: u32,
+    outcomes: Vec<(u32, u32, u32)>,
+}
+
+/// Counterfactuals under one model, one sensitive attribute and one counterfactual set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SwitchClasses {
+    classes: usize,
+    groups: usize,
+    has_label: bool,
+    people: Sums<Kind>,
+    /// Places are directions, cells those of the extended matrix.
+    weighed: Option<ByBlock>,
+    one_vs_all: Vec<CounterfactualCounts>,
+}
+
+impl SwitchClasses {
+    /// Nobody yet, for this number of classes and of groups.
+    pub fn new(classes: usize, groups: usize, has_label: bool) -> Self {
+        let one_vs_all = vec![CounterfactualCounts::new(groups, has_label); classes];
+        SwitchClasses { classes, groups, has_label, people: Sums::default(), weighed: None, one_vs_all }
+    }
+
+    /// The same where people have weights; the seed cuts them into blocks.
+    #[must_use]
+    pub fn weighed(self, seed: Seed) -> Self {
+        let one_vs_all = self.one_vs_all.into_iter().map(|counts| counts.weighed(seed)).collect();
+        SwitchClasses { weighed: Some(ByBlock::new(self.groups * self.groups, seed)), one_vs_all, ..self }
+    }
+
+    /// Adds one person with all their counterfactuals of this set; a person is added once. `key` is the person's own.
+    ///
+    /// # Panics
+    /// Where a group or a class is beyond its number, or a counterfactual leads to the person's own group: a bug of the caller.
+    pub fn add(&mut self, key: u64, person: &ClassPerson<'_>, counterfactuals: &[ClassCounterfactual<'_>]) {
+        for (class, counts) in self.one_vs_all.iter_mut().enumerate() {
+            let one = person.one_vs_all(class);
+            let moved: Vec<Counterfactual> = counterfactuals.iter().map(|cf| cf.one_vs_all(class)).collect();
+            counts.add(&one, &moved);
+            if self.weighed.is_some() {
+                counts.add_weight(key, &one, &moved);
+            }
+        }
+        let label = if self.has_label { person.label } else { Some(0) };
+        let (Some(label), Some(predicted)) = (label, person.predicted) else { return };
+        let mut outcomes = BTreeMap::new();
+        for (to, after) in counterfactuals.iter().filter_map(|cf| Some((cf.to, cf.predicted?))) {
+            let known = [label, predicted, after].iter().all(|class| *class < self.classes);
+            assert!(known, "class {label}, {predicted} or {after} of {}", self.classes);
+            *outcomes.entry((to as u32, after as u32)).or_default() += 1;
+            if let Some(weighed) = &mut self.weighed {
+                let cell = (label * self.classes + predicted) * self.classes + after;
+                weighed.add(key, person.group * self.groups + to, cell, person.weight);
+            }
+        }
+        if !outcomes.is_empty() {
+            let outcomes = outcomes.into_iter().map(|((to, after), times)| (to, after, times)).collect();
+            let kind = Kind { group: person.group as u32, label: label as u32, predicted: predicted as u32, outcomes };
+            self.people.add(kind, 1);
+        }
+    }
+
+    /// Adds the people of another batch of the same classes and groups.
+    pub fn merge(&mut self, other: &SwitchClasses) {
+        self.people.merge(&other.people);
+        if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
+            mine.merge(theirs);
+        }
+        self.one_vs_all.iter_mut().zip(&other.one_vs_all).for_each(|(mine, theirs)| mine.merge(theirs));
+    }
+
+    /// Number of classes.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// Predictions before (rows) and after (columns) of one direction, or of all counterfactuals.
+    pub fn matrix(&self, direction: Option<(usize, usize)>) -> Matrix {
+        self.sum(direction, |_| true)
+    }
+
+    /// The same of the people with one label: a part of the extended matrix. Without a label in the job all stand with the first.
+    pub fn matrix_of_label(&self, direction: Option<(usize, usize)>, label: usize) -> Matrix {
+        self.sum(direction, |own| own == label)
+    }
+
+    /// The matrix of all labels in units of weight; none where nobody has a weight.
+    pub fn weight_matrix(&self, direction: Option<(usize, usize)>) -> Option<Matrix> {
+        let place = self.place(direction);
+        Some(total(self.classes, &self.blocks(place)?))
+    }
+
+    /// The matrix of one label in units of weight; none where nobody has a weight.
+    pub fn weight_matrix_of_label(&self, direction: Option<(usize, usize)>, label: usize) -> Option<Matrix> {
+        let (mut all, square) = (Matrix::new(self.classes), self.classes * self.classes);
+        let sums = self.weighed.as_ref()?.of(self.held(self.place(direction)), |cell| cell);
+        sums.iter().filter(|(_, cell, _)| cell / square == label).for_each(|(_, cell, weight)| all.add(cell % square, *weight));
+        Some(all)
+    }
+
+    /// The evidence of each class against all others, in order.
+    pub fn one_vs_all(&self) -> &[CounterfactualCounts] {
+        &self.one_vs_all
+    }
+
+    pub(super) fn places(&self) -> Places {
+        Places { groups: self.groups }
+    }
+
+    fn place(&self, direction: Option<(usize, usize)>) -> usize {
+        let places = self.places();
+        direction.map_or(places.total(), |(from, to)| places.direction(from, to))
+    }
+
+    /// The directions that a scope holds, by their number.
+    fn held(&self, place: usize) -> impl Iterator<Item = usize> {
+        let places = self.places();
+        places.held(place).map(move |(from, to)| places.direction(from, to))
+    }
+
+    fn sum(&self, direction: Option<(usize, usize)>, of_label: impl Fn(usize) -> bool) -> Matrix {
+        let mut all = Matrix::new(self.classes);
+        let kinds = self.people.0.iter().filter(|(kind, _)| of_label(kind.label as usize));
+        for (kind, people) in kinds {
+            for (to, after, times) in &kind.outcomes {
+                if direction.is_none_or(|direction| direction == (kind.group as usize, *to as usize)) {
+                    all.add(kind.predicted as usize * self.classes + *after as usize, people * u64::from(*times));
+                }
+            }
+        }
+        all
+    }
+
+    /// Kinds of people by the cells of the matrix that one of them fills, and their number; by the number of the scope.
+    pub(super) fn spreads(&self) -> Vec<Vec<Filled>> {
+        let places = self.places();
+        let mut kinds = vec![BTreeMap::<Vec<(usize, u64)>, u64>::new(); places.len()];
+        for (kind, people) in &self.people.0 {
+            let mut filled: BTreeMap<usize, BTreeMap<usize, u64>> = BTreeMap::new();
+            for &(to, after, times) in &kind.outcomes {
+                let cell = kind.predicted as usize * self.classes + after as usize;
+                for place in places.holding(kind.group as usize, to as usize) {
+                    *filled.entry(place).or_default().entry(cell).or_default() += u64::from(times);
+                }
+            }
+            for (place, cells) in filled {
+                *kinds[place].entry(cells.into_iter().collect()).or_default() += people;
+            }
+        }
+        kinds.into_iter().map(|kinds| kinds.into_iter().collect()).collect()
+    }
+
+    /// Block, cell of the matrix and weight of a scope by its number; none where nobody has a weight.
+    pub(super) fn blocks(&self, place: usize) -> Option<Vec<(u64, usize, u64)>> {
+        let square = self.classes * self.classes;
+        Some(self.weighed.as_ref()?.of(self.held(place), |cell| cell % square))
+    }
+}
+
+/// Cells that one person fills, and how often; the number of such people.
+pub(super) type Filled = (Vec<(usize, u64)>, u64);
+
+/// The sum over blocks.
+pub(super) fn total(classes: usize, blocks: &[(u64, usize, u64)]) -> Matrix {
+    let mut all = Matrix::new(classes);
+    blocks.iter().for_each(|(_, cell, weight)| all.add(*cell, *weight));
+    all
+}
+
+/// What people weigh by place, and in each place by block of people and cell; cells that weigh nothing are not there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct ByBlock {
+    cut: u64,
+    places: Vec<Sums<[u32; 2]>>,
+}
+
+impl ByBlock {
+    fn new(places: usize, seed: Seed) -> Self {
+        ByBlock { cut: cut(seed), places: vec![Sums::default(); places] }
+    }
+
+    fn add(&mut self, key: u64, place: usize, cell: usize, weight: u64) {
+        if weight > 0 {
+            self.places[place].add([block_of(self.cut, key) as u32, cell as u32], weight);
+        }
+    }
+
+    fn merge(&mut self, other: &ByBlock) {
+        self.places.iter_mut().zip(&other.places).for_each(|(mine, theirs)| mine.merge(theirs));
+    }
+
+    /// Block, cell and weight of some places, each block and cell once, ascending.
+    fn of(&self, places: impl Iterator<Item = usize>, cell_of: impl Fn(usize) -> usize) -> Vec<(u64, usize, u64)> {
+        let mut all: BTreeMap<(u64, usize), u64> = BTreeMap::new();
+        for (&[block, cell], weight) in places.flat_map(|place| &self.places[place].0) {
+            *all.entry((u64::from(block), cell_of(cell as usize))).or_default() += weight;
+        }
+        all.into_iter().map(|((block, cell), weight)| (block, cell, weight)).collect()
+    }
+}
+
+/// Sums by key, written in the order of their keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Sums<K: Eq + Hash>(HashMap<K, u64>);
+
+impl<K: Eq + Hash> Default for Sums<K> {
+    fn default() -> Self {
+        Sums(HashMap::new())
+    }
+}
+
+impl<K: Eq + Hash + Clone> Sums<K> {
+    fn add(&mut self, key: K, n: u64) {
+        *self.0.entry(key).or_default() += n;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        other.0.iter().for_each(|(key, n)| self.add(key.clone(), *n));
+    }
+}
+
+impl<K: Serialize + Ord + Hash> Serialize for Sums<K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut sorted: Vec<(&K, &u64)> = self.0.iter().collect();
+        sorted.sort_unstable();
+        sorted.serialize(serializer)
+    }
+}
+
+impl<'de, K: Deserialize<'de> + Eq + Hash> Deserialize<'de> for Sums<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Sums(Vec::<(K, u64)>::deserialize(deserializer)?.into_iter().collect()))
+    }
+}

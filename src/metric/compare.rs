@@ -1,0 +1,182 @@
+//! Two models on the same people: how far apart are their values, and how sure is that?
+//!
+//! A value is that of the first model minus that of the second, in every scope of the families performance, group (pairs and each group
+//! against all others), ccm and eccm (every place where counterfactuals are counted).
+//!
+//! Choice: what one person gets from two models goes together, so intervals of the two values say little about their difference. People fall
+//! into the blocks of [`weights`](super::weights), the same for both models, and in every replicate a block counts equally often for both: the
+//! paired bootstrap. Replicates without a value of one model are left out, as everywhere. A person whom one of the models does not score
+//! counts for the other. Coverage of 95 % intervals, simulated with 600 samples (see the tests) where the models agree on nine of ten people: of
+//! 300 people a rate 96.5 %, a switch rate 93.5 %; where the rates are 0.03 and 0.02, 97.8 % and 99.5 %, with an interval in 83 % and 69 % of samples.
+//! Of 30 people 99.8 % and 99.5 % (in 75 % and 63 %), of 10 people always (in 33 % and 26 %): in the other samples the models do not differ.
+//!
+//! Not done here: score metrics and the family clarify.
+
+use rayon::prelude::*;
+
+use super::ask::{Ask, Drawn};
+use super::counts::{Confusion, CounterfactualCounts, Eccm, FactualCounts};
+use super::gaps;
+use super::interval::Interval;
+use super::measure::Settings;
+use super::scope::{Scope, Who};
+use super::weights::by_weight;
+use super::{Family, Metric, Reads, Undefined, Value, difference};
+
+/// One metric of two models.
+#[derive(Debug, Clone)]
+pub struct Compared {
+    /// Where it holds.
+    pub scope: Scope,
+    /// What it is.
+    pub metric: &'static Metric,
+    /// The value of the first model.
+    pub first: Value,
+    /// The value of the second.
+    pub second: Value,
+    /// First minus second.
+    pub difference: Value,
+    /// People behind the values, the fewer of both.
+    pub n_rows: u64,
+    /// The interval of the difference.
+    pub interval: Option<Interval>,
+    /// Its method in full, or why there is none.
+    pub ci_method: String,
+}
+
+/// The people of one scope under one model: what values are made of, and what their worlds are drawn from.
+struct Side<const N: usize> {
+    people: [u64; N],
+    /// None where nobody has a weight.
+    weights: Option<[u64; N]>,
+    n: u64,
+    drawn: Drawn<N>,
+}
+
+impl<const N: usize> Side<N> {
+    /// None where people were not cut into blocks.
+    fn new(people: [u64; N], weights: Option<[u64; N]>, n: u64, blocks: Option<Vec<(u64, [u64; N])>>) -> Option<Self> {
+        Some(Side { people, weights, n, drawn: Drawn::new(Some(blocks?), Vec::new, String::new()) })
+    }
+
+    fn value(&self, of: impl Fn([u64; N]) -> Value) -> Value {
+        self.weights.map_or_else(|| of(self.people), |weights| by_weight(of(weights), || of(self.people)))
+    }
+}
+
+/// The values of two models in groups as they are. Both count the same groups, people cut into blocks; else there is nothing to compare.
+pub fn compare_factual(first: &FactualCounts, second: &FactualCounts, settings: &Settings) -> Vec<Compared> {
+    let ask = Ask::new(settings);
+    let side = |counts: &FactualCounts, who: Who| {
+        let people = counts.confusion(who);
+        let weights = counts.weight_confusion(who).map(Confusion::to_cells);
+        Side::new(people.to_cells(), weights, people.n(), counts.blocks(who).or_else(|| counts.paired_blocks(who)))
+    };
+    let n = first.groups.len();
+    let both = |who: Who| Some([side(first, who)?, side(second, who)?]);
+    let all = |who: fn(usize) -> Who| (0..n).map(|group| both(who(group))).collect::<Option<Vec<_>>>();
+    let (Some(groups), Some(rests), Some(total)) = (all(Who::One), all(Who::Rest), both(Who::All)) else { return Vec::new() };
+    let asked = |metric: &&'static Metric| first.has_label || !metric.needs_label;
+    let performance = |metric: &'static Metric| {
+        let of = |cells: [u64; 4]| {
+            let seen = Confusion::from_cells(cells);
+            match metric.reads {
+                Reads::Rate(rate) => rate(&seen).value(),
+                Reads::Score(score) => score(&seen),
+                _ => Err(Undefined::OperandUndefined),
+            }
+        };
+        let scopes = groups.iter().enumerate().map(|(group, sides)| (Scope::Group(group), sides));
+        scopes.chain([(Scope::Total, &total)]).map(|(scope, sides)| one(&ask, metric, scope, sides, of)).collect::<Vec<_>>()
+    };
+    let gaps = |metric: &'static Metric| {
+        let of = |a: [u64; 4], b: [u64; 4]| gaps::value(metric, settings.favourable, &Confusion::from_cells(a), &Confusion::from_cells(b));
+        let gap = |scope, a: &[Side<4>; 2], b: &[Side<4>; 2]| {
+            let value = |m: usize| match (a[m].weights, b[m].weights) {
+                (Some(x), Some(y)) => by_weight(of(x, y), || of(a[m].people, b[m].people)),
+                _ => of(a[m].people, b[m].people),
+            };
+            let worlds = || [&a[0], &b[0], &a[1], &b[1]].map(|side| side.drawn.worlds(&ask));
+            let replicates = || {
+                let [a1, b1, a2, b2] = worlds();
+                (0..a1.len()).map(move |r| difference(of(a1[r], b1[r]), of(a2[r], b2[r])))
+            };
+            let n_rows = (a[0].n + b[0].n).min(a[1].n + b[1].n);
+            compared(&ask, metric, scope, [value(0), value(1)], n_rows, || ask.percentile(replicates(), a[0].drawn.method()))
+        };
+        let mut out = Vec::new();
+        for (a, of_a) in groups.iter().enumerate() {
+            out.extend(groups.iter().enumerate().skip(a + 1).map(|(b, of_b)| gap(Scope::Pair(a, b), of_a, of_b)));
+            out.extend((n > 2).then(|| gap(Scope::OneVsRest(a), of_a, &rests[a])));
+        }
+        out
+    };
+    let of_family = |family: Family, of: &(dyn Fn(&'static Metric) -> Vec<Compared> + Sync)| {
+        let far = |metric: &&'static Metric| matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_));
+        let metrics: Vec<&'static Metric> = ask.metrics(family).filter(asked).filter(|metric| !far(metric)).collect();
+        metrics.into_par_iter().map(of).collect::<Vec<_>>().into_iter().flatten().collect::<Vec<_>>()
+    };
+    let mut out = of_family(Family::Performance, &performance);
+    out.extend(of_family(Family::Group, &gaps));
+    out
+}
+
+/// The values of two models with the same counterfactuals, in every scope. People are cut into blocks; else there is nothing to compare.
+pub fn compare_counterfactual(first: &CounterfactualCounts, second: &CounterfactualCounts, settings: &Settings) -> Vec<Compared> {
+    let ask = Ask::new(settings);
+    let (places, spreads) = (first.places(), [first.spreads(), second.spreads()]);
+    let asked = |metric: &&'static Metric| {
+        (first.has_label() || !metric.needs_label) && matches!(metric.reads, Reads::SwitchRate(_) | Reads::SwitchScore(_))
+    };
+    let metrics: Vec<&'static Metric> =
+        [Family::Ccm, Family::Eccm].into_iter().flat_map(|family| ask.metrics(family)).filter(asked).collect();
+    let in_scope = |(place, scope): (usize, Scope)| {
+        let side = |counts: &CounterfactualCounts, m: usize| {
+            let spread = spreads[m].at(place);
+            let weights = counts.weight_eccm(place).map(|eccm| eccm.0);
+            Side::new(spread.eccm().0, weights, spread.people(), counts.blocks(place).or_else(|| counts.paired_blocks(place)))
+        };
+        let (Some(one_side), Some(other)) = (side(first, 0), side(second, 1)) else { return Vec::new() };
+        let sides = [one_side, other];
+        let of = |metric: &'static Metric| {
+            one(&ask, metric, scope, &sides, |cells| match metric.reads {
+                Reads::SwitchRate(rate) => rate(&Eccm(cells)).value(),
+                Reads::SwitchScore(score) => score(&Eccm(cells)),
+                _ => Err(Undefined::OperandUndefined),
+            })
+        };
+        metrics.iter().copied().map(of).collect::<Vec<_>>()
+    };
+    let scopes: Vec<(usize, Scope)> = places.scopes().collect();
+    scopes.into_par_iter().map(in_scope).collect::<Vec<_>>().into_iter().flatten().collect()
+}
+
+/// One metric of one scope.
+fn one<const N: usize>(
+    ask: &Ask<'_>,
+    metric: &'static Metric,
+    scope: Scope,
+    sides: &[Side<N>; 2],
+    of: impl Fn([u64; N]) -> Value,
+) -> Compared {
+    let [x, y] = sides;
+    let values = [x.value(&of), y.value(&of)];
+    let paired = || x.drawn.percentile_of_two(&y.drawn, ask, |a, b| difference(of(a), of(b)));
+    compared(ask, metric, scope, values, x.n.min(y.n), paired)
+}
+
+fn compared(
+    ask: &Ask<'_>,
+    metric: &'static Metric,
+    scope: Scope,
+    [first, second]: [Value; 2],
+    n_rows: u64,
+    basis: impl FnOnce() -> super::ask::Basis,
+) -> Compared {
+    let difference = difference(first, second);
+    let (interval, mut ci_method) = ask.interval(difference, basis);
+    if interval.is_some() {
+        ci_method.push_str(", the same for both models");
+    }
+    Compared { scope, metric, first, second, difference, n_rows, interval, ci_method }
+}

@@ -1,0 +1,137 @@
+//! Two subjects compared: a pair of groups, a group and all others, or the two facets of Clarify.
+//!
+//! A stands first. Clarify's metrics are about favourable labels and predictions: where the negative prediction is the favourable one
+//! they see both classes under each other's names.
+
+use super::ask::Basis;
+use super::counts::Confusion;
+use super::interval::{katz, newcombe};
+use super::measure::{Audit, Favourable, Measured, Subject};
+use super::scope::Scope;
+use super::weights::by_weight;
+use super::{Facet, Family, Impaired, Metric, Rate, Reads, Undefined, Value, both, difference, ratio};
+
+/// The value of a metric of two confusions.
+pub(super) fn value(metric: &Metric, favourable: Favourable, a: &Confusion, b: &Confusion) -> Value {
+    match (metric.reads, rates(metric, favourable, a, b)) {
+        (Reads::RateDifference(_), Some((x, y))) => difference(x.value(), y.value()),
+        (Reads::RateRatio(_) | Reads::FavourableRatio, Some((x, y))) => ratio(x.value(), y.value()),
+        (Reads::RateMinRatio(rate), _) => both(rate(a).value(), rate(b).value(), |x, y| ratio(Ok(x.min(y)), Ok(x.max(y)))),
+        (Reads::ScoreDifference(score), _) => difference(score(a), score(b)),
+        (Reads::ScoreRise(score), _) => difference(score(b), score(a)),
+        (Reads::ScoreRatio(score), _) => ratio(score(a), score(b)),
+        (Reads::WidestGap(of), _) => {
+            let [x, y] = of.map(|rate| difference(rate(a).value(), rate(b).value()));
+            both(x, y, |x, y| Ok(x.abs().max(y.abs())))
+        }
+        _ => unreachable!("`{}` is no metric of two groups", metric.id),
+    }
+}
+
+/// The two rates behind a value, the one on top or in front first.
+fn rates(metric: &Metric, favourable: Favourable, a: &Confusion, b: &Confusion) -> Option<(Rate, Rate)> {
+    match metric.reads {
+        Reads::RateDifference(rate) | Reads::RateRatio(rate) => Some((rate(a), rate(b))),
+        Reads::FavourableRatio => Some((favourable_rate(b, favourable), favourable_rate(a, favourable))),
+        _ => None,
+    }
+}
+
+/// The rate of favourable predictions.
+pub(super) fn favourable_rate(c: &Confusion, favourable: Favourable) -> Rate {
+    let favoured = match favourable {
+        Favourable::Positive => c.predicted_positive(),
+        Favourable::Negative => c.predicted_negative(),
+    };
+    c.rate(favoured, c.n(), Undefined::EmptyGroup)
+}
+
+impl Audit<'_> {
+    /// How a metric sees the classes: which prediction is favourable, and the confusion under the names it uses.
+    pub(super) fn sight(&self, metric: &Metric) -> (Favourable, impl Fn(&Confusion) -> Confusion + Copy + use<>) {
+        let favourable = self.ask.settings.favourable;
+        let turned = metric.family == Family::Clarify && favourable == Favourable::Negative;
+        let seen = move |c: &Confusion| if turned { c.turned() } else { *c };
+        (if turned { Favourable::Positive } else { favourable }, seen)
+    }
+
+    /// One metric of two subjects.
+    pub(super) fn gap(&self, metric: &'static Metric, scope: Scope, of_a: &Subject, of_b: &Subject) -> Measured {
+        let (favourable, seen) = self.sight(metric);
+        let of = |a: &Confusion, b: &Confusion| value(metric, favourable, &seen(a), &seen(b));
+        let weighed = of_a.weight.is_some();
+        let of_people = || of(&of_a.people, &of_b.people);
+        let value = match weighed {
+            _ if metric.needs_label && !self.has_label => Err(Undefined::NoLabel),
+            false => of_people(),
+            true => by_weight(of(of_a.cells(), of_b.cells()), of_people),
+        };
+        let people = rates(metric, favourable, &seen(&of_a.people), &seen(&of_b.people));
+        let (interval, ci_method) = self.ask.interval(value, || match (metric.reads, people) {
+            (Reads::RateDifference(_), Some((x, y))) if !weighed => Basis::Formula(newcombe(x, y, self.ask.z)),
+            (_, Some((x, y))) if !weighed => Basis::Formula(katz(x, y, self.ask.z)),
+            _ => of_a.drawn.percentile_of_two(&of_b.drawn, &self.ask, |x, y| of(&Confusion::from_cells(x), &Confusion::from_cells(y))),
+        });
+        let first = match metric.impaired {
+            Impaired::LowerRate(rate) if value.is_ok() => lower(rate(&seen(of_a.cells())), rate(&seen(of_b.cells())), favourable),
+            impaired => first_is_impaired(impaired, value),
+        };
+        let (n_a, n_b) = (of_a.people.n(), of_b.people.n());
+        Measured {
+            scope,
+            metric,
+            value,
+            numerator: None,
+            denominator: None,
+            weights: None,
+            n_rows: n_a + n_b,
+            interval,
+            ci_method,
+            ideal: metric.ideal,
+            flags: self.ask.flags(n_a.min(n_b), people.map(|(x, y)| x.denominator.min(y.denominator))),
+            impaired: first.and_then(|first| if first { scope.from_group() } else { scope.to_group() }),
+            placebo: None,
+            furthest: None,
+        }
+    }
+}
+
+/// Whether the sign of a value says that the first of two facets is at a disadvantage.
+pub(super) fn first_is_impaired(impaired: Impaired, value: Value) -> Option<bool> {
+    match (impaired, value) {
+        (Impaired::AboveZero(facet), Ok(value)) if value != 0.0 => Some((facet == Facet::First) == (value > 0.0)),
+        _ => None,
+    }
+}
+
+/// Whether the first of two rates of positive predictions means fewer favourable ones; none where they are equal or undefined.
+pub(super) fn lower(first: Rate, second: Rate, favourable: Favourable) -> Option<bool> {
+    if first.denominator == 0 || second.denominator == 0 {
+        return None;
+    }
+    let cross = |x: Rate, y: Rate| u128::from(x.numerator) * u128::from(y.denominator);
+    let (a, b) = (cross(first, second), cross(second, first));
+    (a != b).then_some((a < b) == (favourable == Favourable::Positive))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Favourable, value};
+    use crate::metric::counts::Confusion;
+    use crate::metric::{Undefined, find};
+
+    #[test]
+    fn by_hand() {
+        let a = Confusion { tp: 3, fp: 1, fn_: 1, tn: 3 };
+        let b = Confusion { tp: 1, fp: 1, fn_: 1, tn: 1 };
+        let of = |id: &str, a: &Confusion, b: &Confusion| value(find(id).unwrap(), Favourable::Positive, a, b);
+        assert_eq!(["eodds", "aod", "demp_min_ratio"].map(|id| of(id, &a, &b)), [Ok(0.25), Ok(0.0), Ok(1.0)]);
+        // Nobody of c is positive: one gap is undefined, and a maximum must not hide it.
+        let c = Confusion { tp: 0, fn_: 0, ..a };
+        assert_eq!([of("eodds", &a, &c), of("aod", &c, &a)], [Err(Undefined::OperandUndefined); 2]);
+        assert_eq!(of("eodds", &a, &Confusion::default()), Err(Undefined::EmptyGroup));
+        let none = Confusion { tn: 9, ..Confusion::default() };
+        assert_eq!(of("demp_min_ratio", &none, &none), Err(Undefined::ZeroReferenceRate));
+        assert_eq!(of("di", &none, &a), Err(Undefined::ZeroReferenceRate));
+    }
+}

@@ -1,0 +1,193 @@
+//! Two models compared: against the values of each alone, in both orders, in partitions, and how often the interval holds the truth.
+
+use super::coverage::{Held, Shares};
+use super::{People, measure_counterfactual, measure_factual, part_of, people, settings};
+use crate::metric::compare::{Compared, compare_counterfactual, compare_factual};
+use crate::metric::counts::{Counterfactual, CounterfactualCounts, FactualCounts, Person};
+use crate::metric::interval::newcombe;
+use crate::metric::measure::Settings;
+use crate::metric::scope::Scope;
+use crate::metric::{Family, Rate, Reads, Undefined, difference};
+use crate::num::seed::Stream;
+use crate::param::{Count, Seed};
+
+/// The same people under another model: a third of them at another score.
+fn another(people: &People, groups: usize) -> People {
+    let mut stream = Stream::new(77, &format!("another/{groups}"));
+    let mut moved = |predicted: Option<bool>| if stream.u01() < 0.3 { predicted.map(|p| !p) } else { predicted };
+    let one = |(person, cfs): &(Person, Vec<Counterfactual>)| {
+        let person = Person { predicted: moved(person.predicted), ..*person };
+        (person, cfs.iter().map(|cf| Counterfactual { predicted: moved(cf.predicted), ..*cf }).collect())
+    };
+    people.iter().map(one).collect()
+}
+
+/// Evidence gathered in `parts` batches and merged last first; by weight where people have weights.
+fn gather(people: &People, groups: usize, parts: usize, weight: Option<fn(u64) -> u64>) -> (FactualCounts, CounterfactualCounts) {
+    let seed = settings().seed;
+    let (factual, counts) = (FactualCounts::new(groups, true), CounterfactualCounts::new(groups, true));
+    let empty = if weight.is_some() { (factual.weighed(seed), counts.weighed(seed)) } else { (factual.paired(seed), counts.paired(seed)) };
+    let mut all = vec![empty; parts];
+    for (i, (person, cfs)) in people.iter().enumerate() {
+        let ((factual, counts), key) = (&mut all[part_of(i, parts)], i as u64 * 7919);
+        let person = Person { weight: weight.map_or(1, |weight| weight(i as u64)), ..*person };
+        factual.groups[person.group].add(person.label, person.predicted, false);
+        factual.add_weight(person.group, key, person.weight, person.label, person.predicted);
+        factual.add_paired(person.group, key, person.label, person.predicted);
+        counts.add(&person, cfs);
+        counts.add_weight(key, &person, cfs);
+        counts.add_paired(key, &person, cfs);
+    }
+    let mut whole = all.pop().unwrap();
+    for (factual, counts) in all.iter().rev() {
+        whole.0.merge(factual);
+        whole.1.merge(counts);
+    }
+    whole
+}
+
+fn compared(first: &(FactualCounts, CounterfactualCounts), second: &(FactualCounts, CounterfactualCounts)) -> Vec<Compared> {
+    let few = Settings { samples: Count::new(200).unwrap(), ..settings() };
+    let mut all = compare_factual(&first.0, &second.0, &few);
+    all.extend(compare_counterfactual(&first.1, &second.1, &few));
+    all
+}
+
+#[test]
+fn differences_are_those_of_the_values_of_each() {
+    for (groups, per_target, weight) in [(2, 1, None), (3, 2, None), (3, 1, Some((|i| 1 + i % 7) as fn(u64) -> u64))] {
+        let people = people(groups, per_target, 600);
+        let models = [gather(&people, groups, 1, weight), gather(&another(&people, groups), groups, 1, weight)];
+        let plain = Settings { level: None, ..settings() };
+        let measured = models.each_ref().map(|(factual, counts)| {
+            let mut all = measure_factual(factual, None, &plain);
+            all.extend(measure_counterfactual(counts, None, None, &plain));
+            all
+        });
+        let found = compared(&models[0], &models[1]);
+        let wanted = measured[0].iter().filter(|m| {
+            let family = [Family::Performance, Family::Group, Family::Ccm, Family::Eccm].contains(&m.metric.family);
+            family && !matches!(m.metric.reads, Reads::AnySwitch(_)) && !matches!(m.scope, Scope::WorstCase | Scope::Difference(..))
+        });
+        assert_eq!(found.len(), wanted.count(), "every value of each model is compared");
+        let (mut intervals, mut clear) = (0, 0);
+        for c in &found {
+            let [x, y] = measured.each_ref().map(|all| all.iter().find(|m| m.metric.id == c.metric.id && m.scope == c.scope).unwrap());
+            assert_eq!(
+                (c.first, c.second, c.difference),
+                (x.value, y.value, difference(x.value, y.value)),
+                "{} {:?}",
+                c.metric.id,
+                c.scope
+            );
+            assert_eq!(c.n_rows, x.n_rows.min(y.n_rows));
+            intervals += usize::from(c.interval.is_some());
+            clear += usize::from(c.interval.is_some_and(|interval| interval.lo > 0.0 || interval.hi < 0.0));
+        }
+        assert!(intervals * 10 > found.len() * 9 && clear > 20 && clear < intervals, "{clear} of {intervals} of {}", found.len());
+    }
+}
+
+#[test]
+fn the_other_order_is_the_mirror() {
+    let people = people(2, 1, 500);
+    let models = [gather(&people, 2, 1, None), gather(&another(&people, 2), 2, 1, None)];
+    let (there, back) = (compared(&models[0], &models[1]), compared(&models[1], &models[0]));
+    for (x, y) in there.iter().zip(&back) {
+        assert_eq!((x.first, x.second, x.difference.map(|d| 0.0 - d)), (y.second, y.first, y.difference));
+        if let (Some(x), Some(y)) = (x.interval, y.interval) {
+            assert!((x.lo + y.hi).abs() < 1e-12 && (x.hi + y.lo).abs() < 1e-12);
+        }
+    }
+    // A model does not differ from itself, and no interval pretends otherwise.
+    for same in compared(&models[0], &models[0]) {
+        assert!(same.difference.is_err() || same.difference == Ok(0.0) && same.interval.is_none(), "{same:?}");
+    }
+}
+
+#[test]
+fn any_partition_gives_the_same() {
+    let people = people(3, 2, 400);
+    let other = another(&people, 3);
+    let of = |parts: usize| {
+        let models = [gather(&people, 3, parts, None), gather(&other, 3, parts, None)];
+        let text = serde_json::to_string(&models[0].0).unwrap() + &serde_json::to_string(&models[0].1).unwrap();
+        let read: FactualCounts = serde_json::from_str(&serde_json::to_string(&models[0].0).unwrap()).unwrap();
+        assert_eq!(read, models[0].0);
+        (text, format!("{:?}", compared(&models[0], &models[1])))
+    };
+    assert!(of(1) == of(7));
+}
+
+#[test]
+fn people_who_are_not_cut_cannot_be_compared() {
+    let (factual, counts) = (FactualCounts::new(2, true), CounterfactualCounts::new(2, true));
+    assert!(compared(&(factual.clone(), counts.clone()), &(factual, counts)).is_empty());
+}
+
+/// How often a nominal 95 % interval of a difference of two models holds the true one, where the models agree on nine of ten people; and that it
+/// is narrower than the one of two samples of people. The head of `compare` states what 600 samples give
+/// (`CFAUDIT_TRIALS=600`, printed with `--nocapture`); fewer must agree.
+#[test]
+fn coverage() {
+    let trials: u64 = std::env::var("CFAUDIT_TRIALS").map_or(60, |n| n.parse().unwrap());
+    let mut wrong = Vec::new();
+    for (n, p, stated) in STATED {
+        let (held, narrower) = simulate(trials, n, p);
+        for ((held, what), stated) in held.iter().zip(["rate", "switch rate"]).zip(stated) {
+            wrong.extend(held.check(&format!("{n} people, {p} positive, {what}"), stated));
+        }
+        assert!(n < 300 || p < 0.1 || narrower * 10 > trials * 9, "{narrower} of {trials}");
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// People, and the share of them predicted positive, two thirds of which is the share that switches; of the difference of a rate and of a
+/// switch rate the share of intervals that hold, and the share of samples with one.
+const STATED: [(u64, f64, [Shares; 2]); 4] = [
+    (10, 0.3, [(1.0, 0.333), (1.0, 0.257)]),
+    (30, 0.3, [(0.998, 0.747), (0.995, 0.628)]),
+    (300, 0.03, [(0.978, 0.828), (0.995, 0.687)]),
+    (300, 0.3, [(0.965, 1.0), (0.935, 1.0)]),
+];
+
+/// How often the differences of a rate and of a switch rate are held, and how often the interval of the first is narrower than unpaired.
+fn simulate(trials: u64, n: u64, p: f64) -> ([Held; 2], u64) {
+    let (mut held, mut narrower): ([Held; 2], u64) = Default::default();
+    for trial in 0..trials {
+        let seed = Seed(trial);
+        let mut stream = Stream::new(trial, "coverage/compare");
+        let mut factual = [0; 2].map(|_| FactualCounts::new(2, true).paired(seed));
+        let mut counts = [0; 2].map(|_| CounterfactualCounts::new(2, true).paired(seed));
+        for key in 0..n {
+            let (group, u, agrees) = ((key % 2) as usize, stream.u01(), stream.u01() < 0.9);
+            let switches = stream.u01() < p / 1.5;
+            // Of either model as many are predicted positive, and as many switch.
+            let second = if agrees { u } else { stream.u01() };
+            let switches = [switches, if agrees { switches } else { stream.u01() < p / 1.5 }];
+            for (m, u) in [u, second].into_iter().enumerate() {
+                let predicted = u < p;
+                let person = Person { group, label: Some(true), predicted: Some(predicted), score: None, weight: 1 };
+                factual[m].groups[group].add(person.label, person.predicted, false);
+                factual[m].add_paired(group, key, person.label, person.predicted);
+                let cf = Counterfactual { to: 1 - group, predicted: Some(predicted != switches[m]), score: None };
+                counts[m].add(&person, &[cf]);
+                counts[m].add_paired(key, &person, &[cf]);
+            }
+        }
+        let settings =
+            Settings { samples: Count::new(1000).unwrap(), seed, families: vec![Family::Performance, Family::Ccm], ..settings() };
+        let mut all = compare_factual(&factual[0], &factual[1], &settings);
+        all.extend(compare_counterfactual(&counts[0], &counts[1], &settings));
+        for (held, id) in held.iter_mut().zip(["pprev", "sr"]) {
+            let c = all.iter().find(|c| c.metric.id == id && c.scope == Scope::Total).unwrap();
+            held.add(c.interval, 0.0);
+            if let (Some(paired), "pprev") = (c.interval, id) {
+                let rate = |value: f64| Rate { numerator: (value * n as f64).round() as u64, denominator: n, empty: Undefined::EmptyGroup };
+                let unpaired = newcombe(rate(c.first.unwrap()), rate(c.second.unwrap()), 1.96).unwrap();
+                narrower += u64::from(2.0 * (paired.hi - paired.lo) < 1.5 * (unpaired.hi - unpaired.lo));
+            }
+        }
+    }
+    (held, narrower)
+}

@@ -1,0 +1,144 @@
+//! How often nominal 95 % intervals hold the true value, simulated from a seed, where people are few and rates are rare.
+//!
+//! The head of [`interval`](crate::metric::interval) states what `CFAUDIT_TRIALS=20000` gives (4000 of
+//! them for the bootstrap), printed with `--nocapture`; fewer samples must agree. Intervals of scores, of people with weights, of two models and of several classes are simulated beside their engines.
+
+use crate::metric::counts::Eccm;
+use crate::metric::interval::{Interval, Method, katz, newcombe, percentile, resample, wilson, z_of};
+use crate::metric::{Rate, Reads, Undefined, Value, find};
+use crate::num::binomial::{binomial, multinomial};
+use crate::num::seed::Stream;
+
+/// The share of intervals that hold, and the share of samples with an interval.
+pub(in crate::metric) type Shares = (f64, f64);
+
+/// What a simulation gave: the share of samples with an interval, and the share of these in which it held the true value.
+#[derive(Default)]
+pub(in crate::metric) struct Held {
+    samples: u64,
+    given: u64,
+    held: u64,
+}
+
+impl Held {
+    pub(in crate::metric) fn add(&mut self, interval: Option<Interval>, truth: f64) {
+        self.samples += 1;
+        self.given += u64::from(interval.is_some());
+        self.held += u64::from(interval.is_some_and(|interval| (interval.lo..=interval.hi).contains(&truth)));
+    }
+
+    /// What is wrong with what is stated, within four standard errors and the half of a last digit.
+    pub(in crate::metric) fn check(&self, what: &str, stated: Shares) -> Option<String> {
+        let shares = [(self.held, self.given, stated.0), (self.given, self.samples, stated.1)];
+        let [held, given] = shares.map(|(part, whole, _)| if whole == 0 { 0.0 } else { part as f64 / whole as f64 });
+        println!("{what}: held {held:.4}, given {given:.4}");
+        // Without any interval there is nothing to be held.
+        let far = shares.iter().filter(|(_, whole, _)| *whole > 0).any(|&(part, whole, stated)| {
+            let error = (stated * (1.0 - stated) / whole as f64).sqrt();
+            (part as f64 / whole as f64 - stated).abs() > 4.0 * error + 0.005
+        });
+        far.then(|| format!("{what}: {held}, {given} instead of {stated:?}"))
+    }
+}
+
+fn trials(default: u64) -> u64 {
+    std::env::var("CFAUDIT_TRIALS").map_or(default, |n| n.parse().unwrap())
+}
+
+/// A rate of n people drawn where it is p.
+fn drawn(stream: &mut Stream, n: u64, p: f64) -> Rate {
+    Rate { numerator: binomial(stream, n, p), denominator: n, empty: Undefined::EmptyGroup }
+}
+
+/// People, the true rate of all groups; Wilson's interval of a rate, Newcombe's of a difference of two such groups, Katz's of their ratio:
+/// the share held of those given, and the share given.
+const FORMULAS: [(u64, f64, [Shares; 3]); 9] = [
+    (10, 0.5, [(0.98, 1.0), (0.959, 1.0), (0.985, 0.998)]),
+    (10, 0.1, [(0.932, 1.0), (0.991, 1.0), (1.0, 0.426)]),
+    (10, 0.02, [(0.984, 1.0), (1.0, 1.0), (1.0, 0.032)]),
+    (30, 0.5, [(0.958, 1.0), (0.948, 1.0), (0.948, 1.0)]),
+    (30, 0.1, [(0.973, 1.0), (0.974, 1.0), (0.997, 0.919)]),
+    (30, 0.02, [(0.978, 1.0), (1.0, 1.0), (1.0, 0.207)]),
+    (300, 0.5, [(0.943, 1.0), (0.945, 1.0), (0.954, 1.0)]),
+    (300, 0.1, [(0.958, 1.0), (0.953, 1.0), (0.954, 1.0)]),
+    (300, 0.02, [(0.942, 1.0), (0.958, 1.0), (0.974, 0.996)]),
+];
+
+#[test]
+fn rates_differences_and_ratios() {
+    let (z, mut wrong) = (z_of(0.95), Vec::new());
+    for (n, p, stated) in FORMULAS {
+        let mut stream = Stream::new(1, &format!("coverage/formulas/{n}/{p}"));
+        let mut held: [Held; 3] = Default::default();
+        for _ in 0..trials(4000) {
+            let (a, b) = (drawn(&mut stream, n, p), drawn(&mut stream, n, p));
+            held[0].add(wilson(a, z), p);
+            held[1].add(newcombe(a, b, z), 0.0);
+            held[2].add(katz(a, b, z), 1.0);
+        }
+        for ((held, name), stated) in held.iter().zip(["Wilson", "Newcombe", "Katz"]).zip(stated) {
+            wrong.extend(held.check(&format!("{name}, {n} people, rate {p}"), stated));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// People, the true share that switches; the percentile bootstrap of CMCC, of P2NR and of a difference of two CMCC.
+const COUNTS: [(u64, f64, [Shares; 3]); 6] = [
+    (10, 0.2, [(0.988, 0.698), (0.899, 0.037), (0.933, 0.521)]),
+    (10, 0.02, [(0.995, 0.151), (0.0, 0.0), (0.997, 0.22)]),
+    (30, 0.2, [(0.932, 0.999), (0.962, 0.52), (0.929, 1.0)]),
+    (30, 0.02, [(0.995, 0.453), (1.0, 0.001), (0.995, 0.706)]),
+    (300, 0.2, [(0.932, 1.0), (0.94, 1.0), (0.944, 1.0)]),
+    (300, 0.02, [(0.929, 0.997), (0.961, 0.465), (0.935, 1.0)]),
+];
+
+#[test]
+fn bootstrap_of_counts() {
+    let score = |id: &str| match find(id).unwrap().reads {
+        Reads::SwitchScore(score) => score,
+        _ => unreachable!(),
+    };
+    let (cmcc, p2nr) = (score("cmcc"), score("p2nr"));
+    let mut wrong = Vec::new();
+    for (n, share, stated) in COUNTS {
+        // Half of the people are predicted positive, and of both halves as many switch: cells CN, SP, SN, CP.
+        let rare = (share * 500.0) as u64;
+        let shares = [500 - rare, rare, rare, 500 - rare];
+        let people = |stream: &mut Stream| {
+            let mut cells = [0; 4];
+            multinomial(stream, n, &shares, |cell, count| cells[cell] = count);
+            cells
+        };
+        let eccm = |[cn, sp, sn, cp]: [u64; 4]| Eccm([cn, sp, sn, cp, 0, 0, 0, 0]);
+        let truth = cmcc(&eccm(shares)).unwrap();
+        let mut held: [Held; 3] = Default::default();
+        for trial in 0..trials(200).min(4000) {
+            let mut stream = Stream::new(trial, &format!("coverage/counts/{n}/{share}"));
+            let samples = [people(&mut stream), people(&mut stream)];
+            let worlds: Vec<Vec<[u64; 4]>> = samples
+                .iter()
+                .enumerate()
+                .map(|(side, cells)| {
+                    let kinds: Vec<([u64; 4], u64)> = (0..4).map(|i| (std::array::from_fn(|j| u64::from(i == j)), cells[i])).collect();
+                    resample(&kinds, 500, Stream::new(trial, &format!("coverage/worlds/{side}")))
+                })
+                .collect();
+            let interval = |value: Value, replicates: Vec<Value>| {
+                // As everywhere: a value that is undefined, or outside the percentiles, has no interval.
+                let value = value.ok()?;
+                let (interval, _) = percentile(replicates.into_iter(), 0.95, Method::Bootstrap).ok()?;
+                (interval.lo..=interval.hi).contains(&value).then_some(interval)
+            };
+            let of = |score: fn(&Eccm) -> Value| interval(score(&eccm(samples[0])), worlds[0].iter().map(|w| score(&eccm(*w))).collect());
+            held[0].add(of(cmcc), truth);
+            held[1].add(of(p2nr), 1.0);
+            let gap = |a: [u64; 4], b: [u64; 4]| crate::metric::difference(cmcc(&eccm(a)), cmcc(&eccm(b)));
+            held[2].add(interval(gap(samples[0], samples[1]), worlds[0].iter().zip(&worlds[1]).map(|(a, b)| gap(*a, *b)).collect()), 0.0);
+        }
+        for ((held, name), stated) in held.iter().zip(["CMCC", "P2NR", "difference of CMCC"]).zip(stated) {
+            wrong.extend(held.check(&format!("bootstrap, {name}, {n} people, {share} switch"), stated));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

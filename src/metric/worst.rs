@@ -1,0 +1,242 @@
+//! The groups that are furthest apart, metric by metric.
+//!
+//! A difference is that of the highest and the lowest value of all groups; a ratio the lowest over the highest; equalized odds the wider
+//! of its two spreads; a distance to all the largest |value of a group - value of all|. With two groups these are the gap of the pair
+//! without its sign.
+//!
+//! Choice: groups in which the metric is undefined are left out and counted; where fewer than two are left there is no difference and no
+//! ratio (a single group is no proof of parity). Of several groups with the same value the first holds it. Flags are those of the two
+//! groups that hold the value: a small one may hold it by chance. The interval is the percentile bootstrap of all groups, each with its
+//! number of people; the groups that hold the value may be others in every replicate, so its ends lie high where groups are small.
+
+use super::ask::Basis;
+use super::counts::Confusion;
+use super::gaps::{favourable_rate, lower};
+use super::measure::{Audit, Favourable, Measured, Subject};
+use super::scope::Scope;
+use super::weights::by_weight;
+use super::{Impaired, Metric, Rate, Reads, Undefined, Value};
+
+/// Who holds a value, and how many groups have none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Furthest {
+    /// The group with the highest value, or the one that is furthest from all.
+    pub highest: Option<usize>,
+    /// The group with the lowest value; none for a distance to all.
+    pub lowest: Option<usize>,
+    /// Groups in which the metric is undefined.
+    pub n_undefined: u64,
+}
+
+/// The values of some groups: the highest and the lowest with their groups.
+#[derive(Debug, Clone, Copy)]
+struct Spread {
+    highest: (f64, usize),
+    lowest: (f64, usize),
+}
+
+impl Spread {
+    fn gap(&self) -> f64 {
+        self.highest.0 - self.lowest.0
+    }
+}
+
+/// What the groups give.
+struct Found {
+    value: Value,
+    furthest: Furthest,
+}
+
+impl Found {
+    fn none(groups: &[Confusion]) -> Self {
+        let empty = groups.iter().all(|c| c.n() == 0);
+        let value = Err(if empty { Undefined::EmptyGroup } else { Undefined::OperandUndefined });
+        Found { value, furthest: Furthest { highest: None, lowest: None, n_undefined: groups.len() as u64 } }
+    }
+}
+
+/// The spread of a value over the groups that have one, and how many have none; none where fewer than two have one.
+fn spread(groups: &[Confusion], of: impl Fn(&Confusion) -> Value) -> (Option<Spread>, u64) {
+    let (mut found, mut defined) = (None::<Spread>, 0);
+    for (group, value) in groups.iter().enumerate().filter_map(|(group, c)| Some((group, of(c).ok()?))) {
+        defined += 1;
+        let spread = found.get_or_insert(Spread { highest: (value, group), lowest: (value, group) });
+        if value > spread.highest.0 {
+            spread.highest = (value, group);
+        }
+        if value < spread.lowest.0 {
+            spread.lowest = (value, group);
+        }
+    }
+    (found.filter(|_| defined > 1), groups.len() as u64 - defined)
+}
+
+/// A value of the spread, with the groups that hold it.
+fn held(groups: &[Confusion], of: impl Fn(&Confusion) -> Value, value: impl Fn(&Spread) -> Value) -> Found {
+    let (spread, n_undefined) = spread(groups, of);
+    let Some(spread) = spread else {
+        return Found { furthest: Furthest { n_undefined, ..Found::none(groups).furthest }, ..Found::none(groups) };
+    };
+    let furthest = Furthest { highest: Some(spread.highest.1), lowest: Some(spread.lowest.1), n_undefined };
+    Found { value: value(&spread), furthest }
+}
+
+fn difference(spread: &Spread) -> Value {
+    Ok(spread.gap())
+}
+
+fn ratio(spread: &Spread) -> Value {
+    if spread.highest.0 == 0.0 { Err(Undefined::ZeroReferenceRate) } else { Ok(spread.lowest.0 / spread.highest.0) }
+}
+
+fn widest(groups: &[Confusion], of: [fn(&Confusion) -> Rate; 2]) -> Found {
+    // A group that lacks one of the two rates has no part in either.
+    let both = |c: &Confusion| of[0](c).value().and(of[1](c).value());
+    let [x, y] = of.map(|rate| held(groups, |c| both(c).and(rate(c).value()), difference));
+    match (x.value, y.value) {
+        (Ok(a), Ok(b)) if b > a => y,
+        _ => x,
+    }
+}
+
+fn to_total(groups: &[Confusion], of: impl Fn(&Confusion) -> Value) -> Found {
+    let mut all = Confusion::default();
+    groups.iter().for_each(|c| all.merge(c));
+    let Ok(all) = of(&all) else { return Found::none(groups) };
+    let (mut found, mut defined) = (None::<(f64, usize)>, 0);
+    for (group, value) in groups.iter().enumerate().filter_map(|(group, c)| Some((group, of(c).ok()?))) {
+        defined += 1;
+        let distance = (value - all).abs();
+        if found.is_none_or(|(largest, _)| distance > largest) {
+            found = Some((distance, group));
+        }
+    }
+    let Some((distance, group)) = found else { return Found::none(groups) };
+    let furthest = Furthest { highest: Some(group), lowest: None, n_undefined: groups.len() as u64 - defined };
+    Found { value: Ok(distance), furthest }
+}
+
+fn find(metric: &Metric, favourable: Favourable, groups: &[Confusion]) -> Found {
+    match metric.reads {
+        Reads::RateDifference(rate) => held(groups, |c| rate(c).value(), difference),
+        Reads::ScoreDifference(score) | Reads::ScoreRise(score) => held(groups, score, difference),
+        Reads::RateRatio(rate) | Reads::RateMinRatio(rate) => held(groups, |c| rate(c).value(), ratio),
+        Reads::FavourableRatio => held(groups, |c| favourable_rate(c, favourable).value(), ratio),
+        Reads::ScoreRatio(score) => held(groups, score, ratio),
+        Reads::WidestGap(of) => widest(groups, of),
+        Reads::RateToTotal(rate) => to_total(groups, |c| rate(c).value()),
+        Reads::ScoreToTotal(score) => to_total(groups, score),
+        _ => unreachable!("`{}` is no metric of groups", metric.id),
+    }
+}
+
+/// The rate behind a metric that is made of one.
+fn rate(metric: &Metric, favourable: Favourable, c: &Confusion) -> Option<Rate> {
+    match metric.reads {
+        Reads::RateDifference(rate) | Reads::RateRatio(rate) | Reads::RateMinRatio(rate) | Reads::RateToTotal(rate) => Some(rate(c)),
+        Reads::FavourableRatio => Some(favourable_rate(c, favourable)),
+        _ => None,
+    }
+}
+
+impl Audit<'_> {
+    /// One metric over all groups.
+    pub(super) fn worst(&self, metric: &'static Metric, groups: &[Subject]) -> Measured {
+        let favourable = self.ask.settings.favourable;
+        let people: Vec<Confusion> = groups.iter().map(|subject| subject.people).collect();
+        let cells: Vec<Confusion> = groups.iter().map(|subject| *subject.cells()).collect();
+        let found = find(metric, favourable, &cells);
+        let weighed = groups.iter().any(|subject| subject.weight.is_some());
+        let value = match weighed {
+            _ if metric.needs_label && !self.has_label => Err(Undefined::NoLabel),
+            false => found.value,
+            true => by_weight(found.value, || find(metric, favourable, &people).value),
+        };
+        let (interval, ci_method) = self.ask.interval(value, || {
+            let worlds: Vec<&[[u64; 4]]> = groups.iter().map(|subject| subject.drawn.worlds(&self.ask)).collect();
+            let mut world = cells.clone();
+            let replicates = (0..worlds.first().map_or(0, |worlds| worlds.len())).map(|r| {
+                world.iter_mut().zip(&worlds).for_each(|(cells, worlds)| *cells = Confusion::from_cells(worlds[r]));
+                find(metric, favourable, &world).value
+            });
+            groups.first().map_or(Basis::NotDrawn, |subject| self.ask.percentile(replicates, subject.drawn.method()))
+        });
+        let furthest =
+            Furthest { n_undefined: found.furthest.n_undefined, ..if value.is_ok() { found.furthest } else { Found::none(&[]).furthest } };
+        let holders = || furthest.highest.into_iter().chain(furthest.lowest);
+        let least = |n: &dyn Fn(usize) -> Option<u64>| holders().filter_map(n).min();
+        let impaired = match (metric.impaired, furthest.highest, furthest.lowest) {
+            (Impaired::LowerRate(rate), Some(high), Some(low)) => {
+                lower(rate(&cells[high]), rate(&cells[low]), favourable).map(|first| if first { high } else { low })
+            }
+            _ => None,
+        };
+        let smallest = least(&|group| Some(people[group].n())).unwrap_or_else(|| people.iter().map(Confusion::n).min().unwrap_or(0));
+        Measured {
+            scope: Scope::WorstCase,
+            metric,
+            value,
+            numerator: None,
+            denominator: None,
+            weights: None,
+            n_rows: people.iter().map(Confusion::n).sum(),
+            interval,
+            ci_method,
+            ideal: metric.ideal,
+            flags: self.ask.flags(smallest, least(&|group| rate(metric, favourable, &people[group]).map(|rate| rate.denominator))),
+            impaired,
+            placebo: None,
+            furthest: Some(furthest),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Favourable, Found, Furthest, find};
+    use crate::metric::counts::Confusion;
+    use crate::metric::{Undefined, find as metric};
+
+    fn of(id: &str, groups: &[Confusion]) -> Found {
+        find(metric(id).unwrap(), Favourable::Positive, groups)
+    }
+
+    fn held(highest: Option<usize>, lowest: Option<usize>, n_undefined: u64) -> Furthest {
+        Furthest { highest, lowest, n_undefined }
+    }
+
+    #[test]
+    fn by_hand() {
+        let c = |tp, fp, fn_, tn| Confusion { tp, fp, fn_, tn };
+        // TPR 0.5, 0.75, none, 0.25; FPR 0.5, 0, 1, 0; predicted positive 0.5, 0.375, 1, 0.125.
+        let groups = [c(2, 2, 2, 2), c(3, 0, 1, 4), c(0, 4, 0, 0), c(1, 0, 3, 4)];
+        let check = |id: &str, value: f64, furthest: Furthest| {
+            let found = of(id, &groups);
+            assert!((found.value.unwrap() - value).abs() < 1e-15 && found.furthest == furthest, "{id}: {:?}", found.furthest);
+        };
+        check("tpr_difference", 0.5, held(Some(1), Some(3), 1));
+        check("tpr_ratio", 1.0 / 3.0, held(Some(1), Some(3), 1));
+        check("fpr_ratio", 0.0, held(Some(2), Some(1), 0));
+        check("demp_min_ratio", 0.125, held(Some(2), Some(3), 0));
+        check("di", 0.125, held(Some(2), Some(3), 0));
+        // Without the third group, which has no TPR, the FPR spreads as far as the TPR: the first of both counts.
+        check("eodds", 0.5, held(Some(1), Some(3), 1));
+        // All: TPR 6 of 12.
+        check("tpr_to_total", 0.25, held(Some(1), None, 1));
+        let negative = find(metric("di").unwrap(), Favourable::Negative, &groups);
+        assert_eq!((negative.value, negative.furthest), (Ok(0.0), held(Some(3), Some(2), 0)));
+    }
+
+    #[test]
+    fn one_group_is_no_parity() {
+        let none = Confusion::default();
+        let one = [Confusion { tp: 1, fp: 1, fn_: 1, tn: 1 }, none];
+        assert_eq!(of("tpr_difference", &one).value, Err(Undefined::OperandUndefined));
+        assert_eq!(of("tpr_difference", &one).furthest, held(None, None, 1));
+        assert_eq!(of("tpr_to_total", &one).value, Ok(0.0));
+        assert_eq!(of("tpr_to_total", &[none, none]).value, Err(Undefined::EmptyGroup));
+        assert_eq!(of("eodds", &[none, none]).value, Err(Undefined::EmptyGroup));
+        let rejected = [Confusion { tn: 5, ..none }, Confusion { tn: 7, ..none }];
+        assert_eq!(of("demp_ratio", &rejected).value, Err(Undefined::ZeroReferenceRate));
+    }
+}
