@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, Int8Array, Int64Array, RecordBatch, StringArray, UInt8Array, UInt16Array, UInt64Array};
+use arrow::array::{
+    ArrayRef, Float64Array, Int8Array, Int64Array, RecordBatch, StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+};
 use arrow::datatypes::{DataType, Field, Schema};
 
 use crate::data::derive::{DerivedFeature, Rule};
@@ -14,7 +16,7 @@ use crate::data::source::{Slice, listed, nearest};
 use crate::data::survey::{Survey, Tally, kept};
 use crate::data::values::{Class, Values, float_text};
 use crate::data::weight::Weight;
-use crate::data::{Attribute, Column, Feature, Kind, Label, Layout, MISSING, RowIdKind, row_id, split};
+use crate::data::{Attribute, Column, Feature, Kind, Label, Layout, MISSING, RowIdKind, StrataColumn, row_id, split};
 use crate::error::{Error, Fault, Result};
 use crate::table::io::{distinct, packed};
 
@@ -23,6 +25,9 @@ pub(super) const MISSING_LEVEL: &str = "missing";
 
 /// Values that a label may have beside the positive ones.
 const MAX_LABELS: usize = 1_000;
+
+/// Strata that a column may have.
+const MAX_STRATA: usize = 1_000;
 
 /// How many values a message lists.
 const SHOWN: usize = 10;
@@ -36,6 +41,8 @@ pub(super) struct Encoding {
     groups: Vec<Vec<Option<u16>>>,
     positive: Vec<String>,
     roles: Option<HashMap<String, u8>>,
+    /// The position of each stratum.
+    strata: HashMap<String, u32>,
 }
 
 impl Encoding {
@@ -99,8 +106,10 @@ impl Encoding {
         });
         let hidden = (0..plan.features.len()).filter(|&f| plan.features[f].hidden).collect();
         let derived = derived_features(plan);
-        let layout = Layout { n_rows: survey.n_rows, row_id, label, weight, attributes, features, hidden, derived, carried };
-        Ok((Encoding { layout, levels, groups, positive, roles }, issues))
+        let strata = plan.strata.as_ref().map(|strata| strata_of(plan, strata, tally(strata.column), &mut issues)).transpose()?;
+        let stratum = strata.as_ref().map_or_else(HashMap::new, |strata| numbered(&strata.levels));
+        let layout = Layout { n_rows: survey.n_rows, row_id, label, weight, attributes, features, hidden, derived, carried, strata };
+        Ok((Encoding { layout, levels, groups, positive, roles, strata: stratum }, issues))
     }
 
     /// What the columns mean.
@@ -126,6 +135,7 @@ impl Encoding {
         fields.extend(self.layout.weight.iter().map(|_| Field::new("weight", DataType::Float64, false)));
         fields.extend(self.layout.attributes.iter().map(|a| packed(Field::new(format!("group.{}", a.name), DataType::UInt16, true))));
         fields.extend(feature_fields(&self.layout));
+        fields.extend(self.layout.strata.iter().map(|_| Field::new("stratum", DataType::UInt32, true)));
         fields.extend(self.layout.carried.iter().map(|c| distinct(Field::new(format!("carry.{c}"), DataType::Float64, true))));
         Schema::new(fields)
     }
@@ -175,10 +185,12 @@ impl Encoding {
                 arrays.push(feature_array(feature_of, Column::Number(values.numbers(&rows)))?);
                 continue;
             }
-            let level = |word: &str| levels.get(word).copied();
-            let missing = (feature.rule == MissingRule::Level).then(|| level(MISSING_LEVEL)).flatten().unwrap_or(MISSING);
-            let codes = coded(values, &rows, level).into_iter().map(|code| code.unwrap_or(missing));
+            let codes = positions(feature, values, &rows, levels).map(|code| code.unwrap_or(MISSING));
             arrays.push(feature_array(feature_of, Column::Code(codes.collect()))?);
+        }
+        if let Some(strata) = &plan.strata {
+            let codes = positions(strata, &slice.columns[strata.column], &rows, &self.strata);
+            arrays.push(Arc::new(codes.collect::<UInt32Array>()));
         }
         arrays.extend(plan.carry.iter().map(|&column| number_array(slice.columns[column].numbers(&rows))));
         RecordBatch::try_new(Arc::new(self.schema()), arrays)
@@ -240,6 +252,13 @@ fn coded<T: Copy>(values: &Values, rows: &[u32], code: impl Fn(&str) -> Option<T
     distinct.ids.iter().map(|id| id.and_then(|id| codes[id as usize])).collect()
 }
 
+/// The positions of levels; none = no level, and none stands for missing values.
+fn positions(feature: &FeaturePlan, values: &Values, rows: &[u32], levels: &HashMap<String, u32>) -> impl Iterator<Item = Option<u32>> {
+    let level = |word: &str| levels.get(word).copied();
+    let missing = (feature.rule == MissingRule::Level).then(|| level(MISSING_LEVEL)).flatten();
+    coded(values, rows, level).into_iter().map(move |code| code.or(missing))
+}
+
 fn issue(code: &'static str, severity: Severity, place: &str, n: u64, text: String) -> Issue {
     Issue { code, severity, place: place.to_owned(), n, text }
 }
@@ -262,6 +281,19 @@ fn label_of(plan: &Plan<'_>, label: &LabelPlan, tally: &Tally, issues: &mut Vec<
     let words = tally.words();
     let negative: Vec<String> =
         words.into_iter().filter(|word| label.positive.iter().all(|(_, value)| value != word)).map(str::to_owned).collect();
+    if let Some(declared) = &label.negative {
+        let undeclared = negative.iter().filter(|word| declared.iter().all(|(_, value)| value != *word));
+        if let Some(first) = undeclared.min_by_key(|word| tally.seen[*word].first_row) {
+            let what = format!("`{first}` is neither among the positive nor among the negative values of the label `{name}`");
+            let written: Vec<&str> = label.positive.iter().chain(declared).map(|(written, _)| written.as_str()).collect();
+            let hint = match nearest(first, &written) {
+                Some(near) => format!("did you mean `{near}`? where `negative` is given, the two lists must name every value"),
+                None => "where `negative` is given, the two lists must name every value; name it, or leave `negative` out".to_owned(),
+            };
+            let fault = Fault::new("undeclared-label", what).in_column(name);
+            return Err(plan.view.source().at(fault, tally.seen[first].first_row).hint(hint).into());
+        }
+    }
     if negative.len() > MAX_LABELS {
         let fault =
             Fault::new("too-many-levels", format!("the label column `{name}` has {} negative values", negative.len())).in_column(name);
@@ -298,6 +330,20 @@ fn levels_of(plan: &Plan<'_>, feature: &FeaturePlan, tally: &Tally) -> Result<Ve
         others.insert(position, MISSING_LEVEL);
     }
     Ok(feature.declared.iter().map(String::as_str).chain(others).map(str::to_owned).collect())
+}
+
+fn strata_of(plan: &Plan<'_>, strata: &FeaturePlan, tally: &Tally, issues: &mut Vec<Issue>) -> Result<StrataColumn> {
+    let levels = levels_of(plan, strata, tally)?;
+    if levels.len() > MAX_STRATA {
+        let what = format!("the column of strata `{}` has {} values, {MAX_STRATA} are allowed", strata.name, levels.len());
+        let hint = "join values by `data.derive` with `map` or `bins`, and name the derived column";
+        return Err(plan.view.source().within(Fault::new("too-many-levels", what).in_column(&strata.name)).hint(hint).into());
+    }
+    if tally.nulls > 0 && strata.rule != MissingRule::Level {
+        let text = format!("{} rows have no value of `{}`: they belong to no stratum and are left out of CDDPL", tally.nulls, strata.name);
+        issues.push(issue("missing-stratum", Severity::Info, &strata.name, tally.nulls, text));
+    }
+    Ok(StrataColumn { column: strata.name.clone(), levels })
 }
 
 fn attribute_of(

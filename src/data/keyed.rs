@@ -113,6 +113,11 @@ impl KeyedScores {
         words.collect::<Option<Vec<String>>>().map(|words| words.join(", "))
     }
 
+    /// The name of a group of the attribute; empty where there is none.
+    pub fn group_name(&self, group: u16) -> &str {
+        self.attribute.as_ref().and_then(|attribute| attribute.groups.get(usize::from(group))).map_or("", String::as_str)
+    }
+
     /// The file.
     pub fn path(&self) -> &Path {
         self.file.path()

@@ -16,6 +16,7 @@
 //! | `weight` | Float64 | how many people the row stands for, 0 or more; only with a weight |
 //! | `group.<attribute>` | UInt16, null = missing or not declared | position in the attribute's groups |
 //! | `x.<feature>` | Float64 or UInt32, null = missing | a number, or the position of a level |
+//! | `stratum` | UInt32, null = missing | position of a level; only where the job names strata |
 //! | `carry.<column>` | Float64, null = missing | numbers that a model names: scores, thresholds |
 //!
 //! What is not done here: no strategy, no model, no metric.
@@ -174,6 +175,18 @@ pub struct Layout {
     pub derived: Vec<DerivedFeature>,
     /// Columns carried as numbers for models that name them, sorted.
     pub carried: Vec<String>,
+    /// The column whose values are the strata of a metric, where the job names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strata: Option<StrataColumn>,
+}
+
+/// A column whose values are strata.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StrataColumn {
+    /// The column.
+    pub column: String,
+    /// Its levels: declared ones in their order, then others in byte order.
+    pub levels: Vec<String>,
 }
 
 impl Layout {

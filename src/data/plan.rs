@@ -27,7 +27,9 @@ pub(super) struct Plan<'a> {
     pub(super) weight: Option<usize>,
     pub(super) carry: Vec<usize>,
     pub(super) split: Option<SplitPlan>,
-    /// Source columns whose values are counted: coded features, the label, the split.
+    /// The column of strata, coded as a feature is.
+    pub(super) strata: Option<FeaturePlan>,
+    /// Source columns whose values are counted: coded features, the label, the split, strata.
     pub(super) coded: Vec<usize>,
 }
 
@@ -35,6 +37,8 @@ pub(super) struct LabelPlan {
     pub(super) column: usize,
     /// As the job writes them, and as the column holds them.
     pub(super) positive: Vec<(String, String)>,
+    /// The same; none where all others are negative.
+    pub(super) negative: Option<Vec<(String, String)>>,
 }
 
 pub(super) struct AttributePlan {
@@ -93,11 +97,13 @@ impl<'a> Plan<'a> {
         carry.sort_by(|&a, &b| view.columns()[a].name.cmp(&view.columns()[b].name));
         carry.dedup();
         let split = params.split.as_ref().map(|split| SplitPlan::new(view, split)).transpose()?;
+        let strata = params.strata.as_ref().map(|(name, rule)| strata(view, name, *rule)).transpose()?;
         let mut coded: Vec<usize> = features.iter().filter(|f| f.kind.is_coded()).map(|f| f.column).collect();
         coded.extend(label.iter().map(|l| l.column).chain(split.iter().map(|s| s.column)));
+        coded.extend(strata.iter().map(|s| s.column));
         coded.sort_unstable();
         coded.dedup();
-        Ok(Plan { view, steps, repeated: None, row_id, label, attributes, features, onehot, weight, carry, split, coded })
+        Ok(Plan { view, steps, repeated: None, row_id, label, attributes, features, onehot, weight, carry, split, strata, coded })
     }
 
     /// Position among the counted columns.
@@ -118,6 +124,12 @@ impl<'a> Plan<'a> {
         numbers.dedup();
         numbers
     }
+}
+
+fn strata(view: &View<'_>, name: &ColumnName, rule: MissingRule) -> Result<FeaturePlan> {
+    let mut strata = FeaturePlan::new(view, name, Kind::Nominal, rule)?;
+    strata.declare(declared_names(view, strata.column));
+    Ok(strata)
 }
 
 /// The sensitive attributes, and the columns that they are made of as features.
@@ -217,7 +229,8 @@ fn add_parents_of_crosses(view: &View<'_>, features: &mut Vec<FeaturePlan>) {
 impl LabelPlan {
     fn new(view: &View<'_>, label: &LabelParams) -> Result<Self> {
         let column = view.position(label.column.as_str())?;
-        Ok(LabelPlan { column, positive: words(view, column, &label.positive, "positive")? })
+        let negative = label.negative.as_ref().map(|negative| words(view, column, negative, "negative")).transpose()?;
+        Ok(LabelPlan { column, positive: words(view, column, &label.positive, "positive")?, negative })
     }
 }
 

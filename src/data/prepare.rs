@@ -169,6 +169,8 @@ pub struct PrepareParams {
     pub carry: Vec<ColumnName>,
     /// The split, where a column decides it.
     pub split: Option<SplitColumn>,
+    /// The column whose values are strata, and what happens to its missing values.
+    pub strata: Option<(ColumnName, MissingRule)>,
 }
 
 /// The label column.
@@ -176,8 +178,10 @@ pub struct PrepareParams {
 pub struct LabelParams {
     /// The column.
     pub column: ColumnName,
-    /// The values that count as positive; all others are negative.
+    /// The values that count as positive.
     pub positive: Vec<Word>,
+    /// The values that count as negative, where the job lists them; else all others.
+    pub negative: Option<Vec<Word>>,
 }
 
 /// A sensitive attribute.
@@ -244,6 +248,7 @@ impl PrepareParams {
             .chain(&self.weight)
             .chain(&self.carry)
             .chain(self.split.iter().map(|s| &s.column))
+            .chain(self.strata.iter().map(|(name, _)| name))
             .chain(self.drop_duplicates.iter().flatten());
         for name in all {
             if !names.contains(&name.as_str()) {

@@ -211,6 +211,7 @@ mod tests {
             }],
             features: vec![feature("sex", Kind::Sensitive, &["f", "m", "x"]), feature("age", Kind::OrdinalNumber, &[])],
             carried: vec!["score".to_owned()],
+            strata: None,
         }
     }
 
@@ -229,6 +230,7 @@ mod tests {
                 ],
             },
             carried: vec![take(&[f64::NAN; 5])],
+            strata: Vec::new(),
             weight: Vec::new(),
         };
         (batch, Roles([0, TRAIN, 0, 0, NEITHER][range].to_vec()))

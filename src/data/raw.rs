@@ -171,6 +171,7 @@ mod tests {
                 feature("notes", Kind::Nominal, &[], Class::Empty),
             ],
             carried: Vec::new(),
+            strata: None,
         }
     }
 

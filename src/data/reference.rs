@@ -149,6 +149,7 @@ mod tests {
             hidden: Vec::new(),
             derived: Vec::new(),
             carried: Vec::new(),
+            strata: None,
         }
     }
 

@@ -236,6 +236,7 @@ mod tests {
             attributes: Vec::new(),
             features: vec![feature("a"), feature("secret"), feature("b")],
             carried: Vec::new(),
+            strata: None,
         }
     }
 

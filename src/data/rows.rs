@@ -38,6 +38,8 @@ pub struct PreparedBatch {
     pub rows: Rows,
     /// For each carried column its numbers; NaN = missing.
     pub carried: Vec<Vec<f64>>,
+    /// The position of the stratum; [`MISSING`] = none. Empty where the job names no strata.
+    pub strata: Vec<u32>,
 }
 
 /// The row ids of a row group.
@@ -118,6 +120,7 @@ impl RowsReader {
             names.extend(layout.features.iter().map(|f| format!("x.{}", f.name)));
         }
         names.extend(layout.carried.iter().map(|c| format!("carry.{c}")));
+        names.extend(layout.strata.iter().map(|_| "stratum".to_owned()));
         let batch = self.file.read_group(group, Some(&names.iter().map(String::as_str).collect::<Vec<_>>()))?;
         let n = batch.num_rows();
         let mut columns = Columns::of(batch);
@@ -136,11 +139,15 @@ impl RowsReader {
         let groups = layout.attributes.iter().map(|a| group_column(&a.name)).collect::<Result<_>>()?;
         let mut carried = |name: &str| self.column::<Float64Type>(&mut columns, &format!("carry.{name}")).map(|a| filled(a, f64::NAN));
         let carried = layout.carried.iter().map(|c| carried(c)).collect::<Result<_>>()?;
+        let strata = match layout.strata {
+            None => Vec::new(),
+            Some(_) => filled(self.column::<UInt32Type>(&mut columns, "stratum")?, MISSING),
+        };
         let rows = match features {
             true => rows_of(columns, n, layout).map_err(|name| self.unexpected(&name))?,
             false => Rows { n, columns: Vec::new() },
         };
-        Ok(PreparedBatch { row, row_key, label, weight, groups, rows, carried })
+        Ok(PreparedBatch { row, row_key, label, weight, groups, rows, carried, strata })
     }
 
     /// The row ids of a row group; row numbers without `row_id` in the job.

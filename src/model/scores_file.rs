@@ -59,7 +59,9 @@ impl<'a> ScoreJoin<'a> {
         if let (Some(stated), Some(own)) = (entry.from_group, own)
             && stated != own
         {
-            return Err(Fault::new("bad-scores", "the counterfactual names another own group than the row has")
+            let name = |group: u16| self.file.group_name(group);
+            let what = format!("the counterfactual names `{}` as the row's own group, which is `{}`", name(stated), name(own));
+            return Err(Fault::new("bad-scores", what)
                 .in_file(self.file.path())
                 .at_row(self.file.place(entry.file_row))
                 .in_column("from_group")

@@ -39,10 +39,10 @@ pub struct Bar {
 
 /// The edges of bins between two ends; of one bin where there is one value only.
 fn edges(least: f64, largest: f64, whole: bool) -> Vec<f64> {
-    // Up to here every whole number is told apart from the next.
-    const EXACT: f64 = 4e15;
+    // Up to here every whole number is told apart from the next, of ends as of what lies between them.
+    const EXACT: f64 = 9e15;
     let n = largest - least + 1.0;
-    if whole && least.abs() < EXACT && largest.abs() < EXACT {
+    if whole && n < EXACT && least.abs() < EXACT && largest.abs() < EXACT {
         let width = (n / BINS as f64).ceil();
         return (0..=(n / width).ceil() as usize).map(|k| least + width * k as f64).collect();
     }
@@ -198,7 +198,7 @@ mod tests {
         // 74 ages: nineteen bins of four.
         let ages = edges(17.0, 90.0, true);
         assert_eq!((ages.len(), ages[1], ages[19]), (20, 21.0, 93.0));
-        for (least, largest) in [(0.0, 99_999.0), (1.0, 20.0), (1.0, 21.0), (-3.9e15, 3.9e15)] {
+        for (least, largest) in [(0.0, 99_999.0), (1.0, 20.0), (1.0, 21.0), (-4e15, 4e15)] {
             let edges = edges(least, largest, true);
             assert!(edges.len() <= BINS + 1 && edges[edges.len() - 2] <= largest && largest < edges[edges.len() - 1], "{least} {largest}");
         }

@@ -41,6 +41,7 @@ fn layout_of(attributes: Vec<Attribute>, features: Vec<Feature>) -> Layout {
         hidden: Vec::new(),
         derived: Vec::new(),
         carried: Vec::new(),
+        strata: None,
     }
 }
 

@@ -58,6 +58,7 @@ fn layout() -> Layout {
             DerivedFeature { feature: 6, parents: vec![Some(7)], rule: map(&[("1", "a"), ("2", "a"), ("3", "b")], None) },
         ],
         carried: Vec::new(),
+        strata: None,
     }
 }
 
