@@ -4,7 +4,9 @@
 //! found in the first stage, which asks [`Places`] for the line. Values that the decoder already complained about are passed over,
 //! so that one mistake makes one message.
 
+mod clarify;
 mod command;
+mod compare;
 mod derive;
 mod gates;
 mod models;
@@ -18,10 +20,11 @@ use sha2::{Digest, Sha256};
 
 use crate::counterfactual::knobs::{Greedy, Plausible};
 use crate::error::{Error, Place, Problem, Result};
+use crate::spec::clarify::Clarify;
 use crate::spec::load::{self, Included, Loaded, hex};
 use crate::spec::nearest::suggest;
 use crate::spec::tree::{Node, Step, Value, dotted, join};
-use crate::spec::{Family, GateDirection, Job, Stratify, decode};
+use crate::spec::{Family, GateBetween, GateDirection, Job, Stratify, decode};
 
 /// What `check` must know of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +33,10 @@ pub struct MetricInfo {
     pub id: &'static str,
     /// Its family.
     pub family: Family,
+    /// Another family that measures it.
+    pub also: Option<Family>,
+    /// The key of `metrics.clarify` without which it is not measured.
+    pub asked_by: Option<&'static str>,
     /// Whether it needs the label.
     pub needs_label: bool,
     /// Whether it needs a counterfactual set.
@@ -47,8 +54,10 @@ pub enum Scope {
     Total,
     /// One group: `group`.
     Group,
-    /// One group against another: `between`.
+    /// One group against another, or against all others: `between`.
     Pair,
+    /// The groups that are furthest apart: `between: worst_case`.
+    WorstCase,
     /// From one group to another: `direction`.
     Direction,
 }
@@ -175,6 +184,8 @@ pub fn check(loaded: Loaded, catalog: &Catalog<'_>) -> Result<CheckedJob> {
             let mut checker = Checker { job: &job, catalog, places: &places, damaged: &damaged, problems: Vec::new() };
             checker.rows();
             checker.models();
+            checker.clarify();
+            checker.compare();
             checker.gates();
             checker.report();
             problems.append(&mut checker.problems);
@@ -242,6 +253,7 @@ fn family_word(family: Family) -> &'static str {
         Family::Ccm => "ccm",
         Family::Eccm => "eccm",
         Family::Shift => "shift",
+        Family::Clarify => "clarify",
         Family::CfQuality => "cf_quality",
     }
 }
@@ -249,6 +261,9 @@ fn family_word(family: Family) -> &'static str {
 /// The job with everything written out that it leaves to defaults. `run.keep_rows` stays open: it depends on the number of rows.
 fn resolved(mut job: Job, catalog: &Catalog<'_>) -> Job {
     job.metrics.families = Some(families(&job, catalog));
+    if job.metrics.families.iter().flatten().any(|&family| family == Family::Clarify) {
+        job.metrics.clarify.get_or_insert_with(Clarify::default).resolve(&job.data);
+    }
     job.vars.clear();
     job.include.clear();
     job.report.title.get_or_insert_with(|| job.name.to_string());
@@ -274,7 +289,11 @@ fn resolved(mut job: Job, catalog: &Catalog<'_>) -> Job {
             Some(GateDirection::Pair(map)) => map.keys().next(),
             _ => None,
         };
-        let named = direction.or_else(|| gate.between.as_ref()?.keys().next()).or_else(|| gate.group.as_ref()?.keys().next());
+        let between = match &gate.between {
+            Some(GateBetween::Pair(map)) => map.keys().next(),
+            _ => None,
+        };
+        let named = direction.or(between).or_else(|| gate.group.as_ref()?.keys().next());
         gate.sensitive = named.cloned();
     }
     job

@@ -7,6 +7,7 @@
 //! Variants are one-key maps (`plausible: {threshold: 0.5}`), closed everywhere: an unknown key is an error, never ignored.
 
 pub mod check;
+pub mod clarify;
 pub mod decode;
 pub mod load;
 pub mod nearest;
@@ -35,6 +36,7 @@ use crate::data::prepare::{Duplicates, Missing, Order};
 use crate::data::split::{Share, Stratify};
 use crate::data::synthetic::Synthetic;
 use crate::param::{Argument, ColumnName, Count, Finite, Fraction, Level, Name, Seed, TimeLimit, Word};
+use crate::spec::clarify::Clarify;
 
 /// The codes of problems in job files with their meanings, for `cfaudit explain`.
 pub const CODES: &[(&str, &str)] = &[
@@ -289,6 +291,10 @@ pub struct LabelColumn {
     pub column: ColumnName,
     /// Values that count as positive: the P of CP, SN, PSR. All other values are negative. Never guessed from the order of values.
     pub positive: Vec<Word>,
+    /// Values that count as negative. With them the list of values is closed: a row with any other value ends the run, which names it. Left
+    /// out: all values that are not positive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub negative: Option<Vec<Word>>,
     /// Which side people want; decides the words of the report.
     pub favourable: Side,
 }
@@ -707,7 +713,7 @@ pub enum ThresholdRule {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Metrics {
-    /// Families of metrics. Left out: all that the label and the sets allow.
+    /// Families of metrics. Left out: all that the label and the sets allow, but for clarify.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub families: Option<Vec<Family>>,
     /// Intervals.
@@ -722,6 +728,13 @@ pub struct Metrics {
     /// A rate with fewer cases below it is flagged `small_denominator`.
     #[serde(default = "ten")]
     pub min_denominator: Count,
+    /// How the family clarify is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clarify: Option<Clarify>,
+    /// Models compared on the same people, `{challenger: current}`: what a model's values are minus those of another, with paired intervals.
+    /// Of the families performance, group, ccm and eccm.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub compare: IndexMap<Name, Name>,
 }
 
 fn thirty() -> Count {
@@ -740,6 +753,8 @@ impl Default for Metrics {
             bootstrap: Bootstrap::default(),
             min_group_size: thirty(),
             min_denominator: ten(),
+            clarify: None,
+            compare: IndexMap::new(),
         }
     }
 }
@@ -758,6 +773,8 @@ pub enum Family {
     Eccm,
     /// How far scores move.
     Shift,
+    /// A favoured and a disfavoured facet, as SageMaker Clarify compares them.
+    Clarify,
     /// How good counterfactuals are: near to their rows, like the target group. Of sets that move features.
     CfQuality,
 }
@@ -831,9 +848,10 @@ pub struct Gate {
     /// From which group to which: `{sex: [Female, Male]}`, or `any`: each ordered pair is judged, the worst decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<GateDirection>,
-    /// Two groups, the first against the second: difference first - second, ratio first / second.
+    /// Two groups, the first against the second: difference first - second, ratio first / second; `{race: [Asian, rest]}` takes all others
+    /// together. Metrics of the family clarify take the favoured facet first. Or `worst_case`: the groups that are furthest apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub between: Option<BTreeMap<ColumnName, [Word; 2]>>,
+    pub between: Option<GateBetween>,
     /// One group, for metrics of the family performance: `{sex: Female}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<BTreeMap<ColumnName, Word>>,
@@ -846,6 +864,10 @@ pub struct Gate {
     /// `interval`: the whole interval must keep the limit (pass, fail or inconclusive); `estimate`: the value alone decides.
     #[serde(default)]
     pub decide_by: DecideBy,
+    /// `holm`: the comparisons of the gate are judged together, so that the chance to call any of them broken that is not stays that of one.
+    /// Left out: each is judged for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family_error: Option<FamilyError>,
     /// Cases needed below the rate; with fewer the gate is inconclusive.
     #[serde(default = "ten")]
     pub enough: Count,
@@ -855,6 +877,14 @@ pub struct Gate {
     /// A note for the report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+}
+
+/// What many comparisons promise together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FamilyError {
+    /// Holm's method: of m comparisons the k-th clearest is judged at the level 1 - alpha / (m - k + 1).
+    Holm,
 }
 
 /// From which group to which.
@@ -905,6 +935,57 @@ impl JsonSchema for GateDirection {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let map = generator.subschema_for::<BTreeMap<ColumnName, [Word; 2]>>();
         json_schema!({"anyOf": [{"const": "any"}, map]})
+    }
+}
+
+/// What is compared with what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GateBetween {
+    /// The groups that are furthest apart.
+    WorstCase,
+    /// Two groups of an attribute; `rest` stands for all others.
+    Pair(BTreeMap<ColumnName, [Word; 2]>),
+}
+
+impl Serialize for GateBetween {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            GateBetween::WorstCase => serializer.serialize_str("worst_case"),
+            GateBetween::Pair(map) => map.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for GateBetween {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Form;
+        impl<'de> Visitor<'de> for Form {
+            type Value = GateBetween;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`{ATTRIBUTE: [FIRST, SECOND]}`, or `worst_case`")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<GateBetween, E> {
+                if text == "worst_case" { Ok(GateBetween::WorstCase) } else { Err(E::invalid_value(de::Unexpected::Str(text), &self)) }
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<GateBetween, A::Error> {
+                Deserialize::deserialize(de::value::MapAccessDeserializer::new(map)).map(GateBetween::Pair)
+            }
+        }
+        deserializer.deserialize_any(Form)
+    }
+}
+
+impl JsonSchema for GateBetween {
+    fn schema_name() -> Cow<'static, str> {
+        "GateBetween".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let map = generator.subschema_for::<BTreeMap<ColumnName, [Word; 2]>>();
+        json_schema!({"anyOf": [{"const": "worst_case"}, map]})
     }
 }
 

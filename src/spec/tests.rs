@@ -13,7 +13,7 @@ const TOTAL_OR_DIRECTION: &[Scope] = &[Scope::Total, Scope::Direction];
 
 const fn metric(id: &'static str, family: Family, needs_label: bool, scopes: &'static [Scope], min_groups: usize) -> MetricInfo {
     let needs_counterfactual = matches!(family, Family::Ccm | Family::Eccm | Family::Shift);
-    MetricInfo { id, family, needs_label, needs_counterfactual, scopes, min_groups }
+    MetricInfo { id, family, also: None, asked_by: None, needs_label, needs_counterfactual, scopes, min_groups }
 }
 
 /// A small catalog with one metric of each behaviour.
@@ -28,6 +28,9 @@ const CATALOG: Catalog<'static> = Catalog {
         metric("fpsr", Family::Eccm, true, TOTAL_OR_DIRECTION, 2),
         metric("rmscd", Family::Shift, false, TOTAL_OR_DIRECTION, 2),
         metric("sr_any", Family::Ccm, false, &[Scope::Total], 3),
+        metric("rd", Family::Clarify, true, &[Scope::Pair], 2),
+        MetricInfo { asked_by: Some("strata"), ..metric("cddpl", Family::Clarify, false, &[Scope::Pair], 2) },
+        MetricInfo { asked_by: Some("flip_test"), ..metric("ft", Family::Clarify, false, &[Scope::Pair], 2) },
     ],
     measures: &["dist_after", "share_discarded"],
     data_sets: &["adult", "compas", "german", "heart", "law"],
@@ -307,6 +310,7 @@ fn any_text_survives_the_resolved_job() {
         job.data.label = super::LabelRole::Column(super::LabelColumn {
             column: crate::param::ColumnName::new(text).unwrap(),
             positive: vec![super::Word(text.to_owned())],
+            negative: None,
             favourable: super::Side::Negative,
         });
         job.data.features.ordinal =

@@ -337,7 +337,7 @@ impl Checker<'_> {
             return;
         }
         let named = self.job.models.values().flat_map(crate::spec::Model::columns);
-        let mut known: Vec<ColumnName> = data.compared(named);
+        let mut known: Vec<ColumnName> = data.compared(named.chain(self.job.strata()));
         let apart = data.row_id.iter().chain(data.split.iter().filter_map(|split| split.column.as_ref()));
         known.extend(apart.flat_map(|column| data.roots(column)));
         for (column, words) in &data.missing.null_values {

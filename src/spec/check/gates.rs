@@ -1,10 +1,14 @@
 //! Checks gates against the metric catalog and against what the job declares.
 
+use std::collections::BTreeMap;
+
 use crate::param::{ColumnName, Name};
+use crate::spec::clarify::Favoured;
 use crate::spec::nearest::{all, list, suggest};
 use crate::spec::tree::join;
-use crate::spec::{DecideBy, Gate, GateDirection, IntervalMethod, Word};
+use crate::spec::{DecideBy, Family, Gate, GateBetween, GateDirection, IntervalMethod, Word};
 
+use super::clarify::REST;
 use super::{Checker, MetricInfo, Scope, family_word, path};
 
 /// The most replicates of a bootstrap: all of them are held in memory at once.
@@ -58,6 +62,26 @@ impl Checker<'_> {
             let what = format!("the gate `{name}` is decided by the interval, and `metrics.interval.method` is `none`");
             self.say("no-interval", format!("{at}.decide_by"), what, "write `decide_by: estimate`");
         }
+        if gate.family_error.is_some() {
+            self.family(at, name, gate);
+        }
+    }
+
+    /// Complains about a family of one, and of values without intervals.
+    fn family(&mut self, at: &str, name: &Name, gate: &Gate) {
+        let here = format!("{at}.family_error");
+        if gate.decide_by == DecideBy::Estimate {
+            let what = format!("the gate `{name}` is decided by the estimate, which has no error to share out");
+            self.say("no-interval", here, what, "write `decide_by: interval`, or take `family_error` out");
+            return;
+        }
+        let everybody =
+            gate.direction.is_none() && gate.between.as_ref().is_none_or(|b| *b == GateBetween::WorstCase) && gate.group.is_none();
+        let attributes = if gate.sensitive.is_some() { 1 } else { self.job.data.sensitive.len() };
+        if gate.direction != Some(GateDirection::Any) && !(everybody && attributes > 1) && self.names_sound("data.sensitive") {
+            let what = format!("the gate `{name}` makes one comparison, and `family_error` is about many");
+            self.say("bad-scope", here, what, "write `direction: any`, or take `family_error` out");
+        }
     }
 
     fn limit(&mut self, at: &str, name: &Name, gate: &Gate) {
@@ -100,21 +124,36 @@ impl Checker<'_> {
         } else if let Some(named) = &self.job.metrics.families
             && !named.is_empty()
             && !named.contains(&metric.family)
+            && metric.also.is_none_or(|family| !named.contains(&family))
             && self.sound(&["metrics.families"])
         {
             let what = format!("`{id}` is of the family `{family}`, which `metrics.families` leaves out");
             self.say("not-measured", format!("{at}.metric"), what, format!("add `{family}` to `metrics.families`"));
+        } else if let Some(key) = metric.asked_by
+            && self.sound(&["metrics.clarify"])
+        {
+            let clarify = self.job.metrics.clarify.as_ref();
+            let there = clarify.is_some_and(|c| if key == "strata" { c.strata.is_some() } else { c.flip_test.is_some() });
+            if !there {
+                let form = if key == "strata" { "strata: COLUMN" } else { "flip_test: {}" };
+                let what = format!("`{id}` is measured where `metrics.clarify.{key}` stands in the job");
+                self.say("not-measured", format!("{at}.metric"), what, format!("add `clarify: {{{form}}}` to `metrics`"));
+            }
         }
     }
 
     /// The key that says of whom the metric is asked, and what it names.
     fn scope(&mut self, at: &str, gate: &Gate, metric: &MetricInfo, mut named: Vec<ColumnName>) {
-        let keys =
-            [(Scope::Direction, gate.direction.is_some()), (Scope::Pair, gate.between.is_some()), (Scope::Group, gate.group.is_some())];
+        let keys = [
+            (Scope::Direction, gate.direction.is_some()),
+            (Scope::Pair, matches!(gate.between, Some(GateBetween::Pair(_)))),
+            (Scope::WorstCase, matches!(gate.between, Some(GateBetween::WorstCase))),
+            (Scope::Group, gate.group.is_some()),
+        ];
         let mut fits = true;
         for (scope, _) in keys.iter().filter(|(scope, there)| *there && !metric.scopes.contains(scope)) {
-            let key = scope_key(*scope);
-            let what = format!("`{}` cannot be asked with `{key}`", metric.id);
+            let (key, form) = (scope_key(*scope), if *scope == Scope::WorstCase { "between: worst_case" } else { scope_key(*scope) });
+            let what = format!("`{}` cannot be asked with `{form}`", metric.id);
             let hint = match metric.scopes {
                 [Scope::Total] => "take it out: the metric is asked of everybody".to_owned(),
                 scopes => format!("use {}", scope_forms(scopes)),
@@ -148,6 +187,11 @@ impl Checker<'_> {
         }
         named.extend(gate.sensitive.clone());
         self.enough_groups(at, metric, named.first());
+        if let Some(GateBetween::Pair(map)) = &gate.between
+            && fits
+        {
+            self.compared(&format!("{at}.between"), metric, map);
+        }
         let set = gate.counterfactual.as_ref().and_then(|name| self.job.counterfactuals.get(name.as_str()).map(|set| (name, set)));
         if let (Some(attribute), Some((name, set))) = (named.first(), set)
             && metric.needs_counterfactual
@@ -159,6 +203,47 @@ impl Checker<'_> {
             let what = format!("the counterfactual set `{name}` does not change `{attribute}`");
             self.say("bad-scope", at, what, format!("it changes {}; name another set, or add the attribute to it", list(changed)));
         }
+    }
+
+    /// Complains about two groups whose comparison is not measured.
+    fn compared(&mut self, at: &str, metric: &MetricInfo, map: &BTreeMap<ColumnName, [Word; 2]>) {
+        let Some((attribute, [first, second])) = map.iter().next().filter(|_| map.len() == 1) else { return };
+        let (data, here) = (&self.job.data, join(at, attribute.as_str()));
+        let groups = data.groups_of(attribute);
+        if self.said(&[&here]) || groups.is_empty() || !self.sound(&["metrics.clarify", "data.sensitive"]) {
+            return;
+        }
+        let is_rest = |group: &Word| group.as_str() == REST && !groups.contains(group);
+        if metric.family != Family::Clarify {
+            let measured = groups.len() > 2 || self.favoured_of(attribute) == Some(Favoured::Rest) && metric.also == Some(Family::Clarify);
+            if (is_rest(first) || is_rest(second)) && !measured {
+                let what = format!("`{attribute}` has two groups, so the rest of one is the other");
+                self.say("bad-scope", here, what, "name both groups");
+            }
+            return;
+        }
+        let favoured = self.favoured_of(attribute);
+        let (fits, form) = match &favoured {
+            Some(Favoured::Rest) => (is_rest(first) && groups.contains(second), format!("[{REST}, GROUP]")),
+            Some(Favoured::Groups(favoured)) => {
+                let one = favoured.first().map_or("FAVOURED", Word::as_str);
+                (favoured.contains(first) && groups.contains(second) && !favoured.contains(second), format!("[{one}, GROUP]"))
+            }
+            None => return,
+        };
+        if !fits {
+            let what = format!("`{}` is not measured between `{first}` and `{second}`: the favoured facet stands first", metric.id);
+            let hint = format!(
+                "write `{{{attribute}: {form}}}`; `metrics.clarify.favoured` says who is favoured, the reference where it is left out"
+            );
+            self.say("bad-scope", here, what, hint);
+        }
+    }
+
+    /// Who is favoured, by the job or as the reference.
+    fn favoured_of(&self, attribute: &ColumnName) -> Option<Favoured> {
+        let named = self.job.metrics.clarify.as_ref().and_then(|c| c.favoured.get(attribute).cloned());
+        named.or_else(|| self.job.data.reference_of(attribute).map(|group| Favoured::Groups(vec![group])))
     }
 
     /// Complains where every attribute that a gate is about has too few groups for the metric.
@@ -187,7 +272,7 @@ impl Checker<'_> {
             let pairs: Vec<(&ColumnName, &[Word])> = map.iter().map(|(a, pair)| (a, pair.as_slice())).collect();
             named.extend(self.people(&format!("{at}.direction"), "[FROM, TO]", &pairs));
         }
-        if let Some(map) = &gate.between {
+        if let Some(GateBetween::Pair(map)) = &gate.between {
             let pairs: Vec<(&ColumnName, &[Word])> = map.iter().map(|(a, pair)| (a, pair.as_slice())).collect();
             named.extend(self.people(&format!("{at}.between"), "[FIRST, SECOND]", &pairs));
         }
@@ -212,7 +297,8 @@ impl Checker<'_> {
         let declared_at = path(&["data", "sensitive", attribute.as_str()]);
         let declared = self.job.data.groups_of(attribute);
         if self.sound(&[&declared_at]) && declared.len() > 1 {
-            for (i, group) in groups.iter().enumerate().filter(|(_, group)| !declared.contains(group)) {
+            let rest = |group: &Word| group.as_str() == REST && at.ends_with(".between");
+            for (i, group) in groups.iter().enumerate().filter(|(_, group)| !declared.contains(group) && !rest(group)) {
                 let place = if groups.len() > 1 { format!("{here}[{i}]") } else { here.clone() };
                 let hint = suggest(group.as_str(), "its groups", declared.iter().map(Word::as_str));
                 self.say("unknown-group", place, format!("`{attribute}` has no group `{group}`"), hint);
@@ -236,7 +322,7 @@ fn scope_key(scope: Scope) -> &'static str {
     match scope {
         Scope::Total => "",
         Scope::Group => "group",
-        Scope::Pair => "between",
+        Scope::Pair | Scope::WorstCase => "between",
         Scope::Direction => "direction",
     }
 }
@@ -249,6 +335,7 @@ fn scope_forms(scopes: &[Scope]) -> String {
             Scope::Total => None,
             Scope::Group => Some("`group: {ATTRIBUTE: GROUP}`"),
             Scope::Pair => Some("`between: {ATTRIBUTE: [FIRST, SECOND]}`"),
+            Scope::WorstCase => Some("`between: worst_case`"),
             Scope::Direction => Some("`direction: {ATTRIBUTE: [FROM, TO]}`"),
         })
         .collect();

@@ -50,6 +50,13 @@ impl Checker<'_> {
                     format!("the family `{word}` needs a label, and `data.label` is `none`"),
                     "take it out, or name the label column",
                 );
+            } else if no_label && family == Family::Clarify {
+                self.say(
+                    "needs-label",
+                    at,
+                    "the family `clarify` must know which prediction is favourable, and `data.label` is `none`",
+                    "take it out, or name the label column with its `favourable` side",
+                );
             } else if family == Family::CfQuality && !no_set && self.sound(&["counterfactuals"]) && !self.job.has_fitted_sets() {
                 self.say(
                     "needs-counterfactual",

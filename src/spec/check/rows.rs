@@ -154,6 +154,13 @@ impl Checker<'_> {
         {
             let words: Vec<&str> = label.positive.iter().map(Word::as_str).collect();
             self.distinct("data.label.positive", "value that counts as positive", &words);
+            let negative: Vec<&str> = label.negative.iter().flatten().map(Word::as_str).collect();
+            if label.negative.is_some() && self.distinct("data.label.negative", "value that counts as negative", &negative) {
+                for (i, word) in negative.iter().enumerate().filter(|(_, word)| words.contains(word)) {
+                    let (what, hint) = (format!("`{word}` counts as positive and as negative"), "keep it in one of the two lists");
+                    self.say("duplicate-value", format!("data.label.negative[{i}]"), what, hint);
+                }
+            }
         }
     }
 
@@ -460,6 +467,7 @@ impl Checker<'_> {
             named.extend(group.iter().enumerate().map(|(i, c)| (format!("{at}[{i}]"), c)));
         }
         named.extend(data.split.as_ref().and_then(|s| s.column.as_ref()).map(|c| ("data.split.column".to_owned(), c)));
+        named.extend(self.job.strata().map(|c| ("metrics.clarify.strata".to_owned(), c)));
         for (at, column) in named.into_iter().filter(|(_, column)| !data.is_derived(column)) {
             if !synthetic.columns.contains_key(column) {
                 let hint = suggest(column.as_str(), "generated columns", synthetic.columns.keys().map(ColumnName::as_str));
