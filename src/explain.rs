@@ -1,5 +1,7 @@
 //! Words that `cfaudit explain` knows: metrics, reasons, stages, tables, columns, public data sets, exit statuses and error codes, from
-//! the lists that define them.
+//! the lists that define them; and the [`numbers`] of a word in a finished run.
+
+pub mod numbers;
 
 use std::fmt::Write;
 
@@ -78,6 +80,8 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<Entry> {
 const BLOCKS: &[(&str, &str)] = &[
     ("weight", WEIGHT),
     ("gate", GATE),
+    ("clarify", CLARIFY),
+    ("flip_test", FLIP_TEST),
     (
         "placebo",
         "knob of a counterfactual set, `placebo: {repeats: 20}`: the same strategy with the names of the groups shuffled inside the label\n\
@@ -104,7 +108,12 @@ const SCOPES: &[(&str, &str)] = &[
     ("group", "the people of one group, as they are"),
     ("total", "all counterfactuals of an attribute together: every group as every other"),
     ("direction", "the people of one group (`from_group`) as members of another (`to_group`)"),
-    ("pair", "two groups compared as they are: A against B, signs are A - B and `di` is B / A"),
+    (
+        "pair",
+        "two groups compared as they are: A against B, signs are A - B and `di` is B / A; in the family clarify A is the favoured facet",
+    ),
+    ("one_vs_rest", "a group compared with all others together: the one whose name is empty, A or B, is all others"),
+    ("worst_case", "the groups that are furthest apart: highest minus lowest, lowest over highest, or the largest distance to all"),
     ("difference", "the direction from the first group to the second minus the one back"),
     ("one_to_rest", "the people of one group (`from_group`) as members of all others"),
     ("rest_to_one", "the people of all other groups as members of one (`to_group`)"),
@@ -112,6 +121,19 @@ const SCOPES: &[(&str, &str)] = &[
 
 /// Other words that messages, tables and papers use.
 const WORDS: &[(&str, &str)] = &[
+    (
+        "compare",
+        "metrics.compare: {challenger: current} sets models side by side on the same people, in the table `comparisons` and the report\n\
+         a difference is the value of the first model minus that of the second; in every replicate of its interval the same people count \
+         equally often for both models\n\
+         of the families performance, group, ccm and eccm",
+    ),
+    (
+        "holm",
+        "gates.G.family_error: holm judges the comparisons of a gate (`direction: any`) together: sorted by how clearly they break the limit, \
+         the k-th of m by its interval at the level 1 - alpha / (m - k + 1), and none after the first that does not break it\n\
+         so the chance that any comparison is called broken that is not stays that of one",
+    ),
     (
         "any_switch",
         "the rates `sr_any`, `psr_any` and `nsr_any`: a person with counterfactuals in several groups counts once, as switched where any \
@@ -149,6 +171,19 @@ const WEIGHT: &str = "data.weight: C names the column that says how many people 
     intervals: percentiles over blocks of people with Poisson weights; of score metrics as without weights\n\
     weights are added in whole multiples of their largest common measure, where the largest is at most 2^32 of it; else each is rounded by less \
     than 2^-32 of the largest";
+
+const CLARIFY: &str = "metrics.clarify: {favoured: {sex: [Male]}, strata: occupation, flip_test: {}} says how the family clarify is measured\n\
+    favoured: groups that are favoured, each against every group that is not among them; rest: every group against all others together; \
+    left out: the reference\n\
+    strata: the column by whose values CDDPL is averaged; people without a value are left out of it and counted\n\
+    labels and predictions are counted by the favourable side, which data.label names; `di` is of the family group and measured for these \
+    facets too";
+
+const FLIP_TEST: &str = "metrics.clarify.flip_test: {neighbours: 5, scale: none, max_rows: 100000} runs FT: of every person of the disfavoured facet \
+    the nearest people of the favoured one vote on the prediction\n\
+    distances are Euclidean over the numeric features, as they stand or in standard deviations; of equal distances the earlier row counts\n\
+    beyond max_rows people a sample is drawn by the seed, flagged `sampled`; ci_method says of how many\n\
+    the interval draws the people of the disfavoured facet and keeps their neighbours";
 
 const GATE: &str = "one question about one metric, with a limit\n\
     at_most L, decide_by interval: pass where the whole interval is at or below L, fail where all of it is above, else inconclusive\n\
@@ -301,6 +336,12 @@ mod tests {
             "total",
             "group",
             "any_switch",
+            "clarify",
+            "flip_test",
+            "one_vs_rest",
+            "worst_case",
+            "compare",
+            "holm",
             "noise",
             "valid",
         ] {

@@ -3,12 +3,15 @@
 //! With `decide_by: interval` and `at_most L`: *pass* where the whole interval is at or below L, *fail* where all of it is above, else
 //! *inconclusive*; mirrored for `at_least`. With `decide_by: estimate` the value alone decides. Fewer cases than `enough` below a rate,
 //! an undefined value or a missing interval are inconclusive, never a pass; so is a gap or a distance that rests on a small group or on
-//! a small denominator, as the table of metrics flags it. `run`, `gate`, `diff` and the report share this code.
+//! a small denominator, as the table of metrics flags it. With `family_error: holm` the comparisons of a gate are judged together, see
+//! [`holm`]. `run`, `gate`, `diff` and the report share this code.
+
+mod holm;
 
 use std::cmp::Ordering;
 
-use crate::metric::find;
 use crate::metric::turn::Turn;
+use crate::metric::{Family, find};
 use crate::table::manifest::{GateTally, WorstGate};
 use crate::table::{Cell, Frame, GATES, Record};
 
@@ -64,8 +67,10 @@ pub enum Scope {
     Direction(String, String),
     /// Every direction; the worst decides.
     AnyDirection,
-    /// The first group against the second: difference first - second, ratio first / second.
+    /// The first group against the second: difference first - second, ratio first / second; empty = all others.
     Pair(String, String),
+    /// The groups that are furthest apart.
+    WorstCase,
 }
 
 /// One gate.
@@ -87,6 +92,8 @@ pub struct Question {
     pub limit: Limit,
     /// What decides.
     pub decide_by: DecideBy,
+    /// Whether its comparisons are judged together by Holm's method.
+    pub holm: bool,
     /// Cases needed below a rate.
     pub enough: u64,
     /// Whether a failure is shown only.
@@ -133,12 +140,18 @@ pub struct Judged {
 /// A value with its interval, seen from the gate's side.
 #[derive(Debug, Clone)]
 struct Seen {
+    metric: String,
     sensitive: String,
     from: String,
     to: String,
     value: Option<f64>,
     lo: Option<f64>,
     hi: Option<f64>,
+    /// Level of the interval.
+    level: Option<f64>,
+    /// How it was made.
+    interval: String,
+    numerator: Option<i64>,
     denominator: Option<i64>,
     scope: String,
     n_rows: i64,
@@ -160,7 +173,9 @@ pub fn judge(questions: &[Question], metrics: &Frame) -> Judged {
     let mut verdict: Option<Verdict> = None;
     let mut worst: Option<(bool, Verdict, f64, WorstGate)> = None;
     for question in questions {
-        let mut rulings: Vec<Ruling> = seen(question, metrics).into_iter().map(|s| rule(question, s)).collect();
+        let seen = seen(question, metrics);
+        let mut rulings: Vec<Ruling> =
+            if question.holm { holm::rule(question, seen) } else { seen.into_iter().map(|s| rule(question, s)).collect() };
         if rulings.is_empty() {
             rulings.push(absent(question));
         }
@@ -218,19 +233,29 @@ fn matches(question: &Question, row: &Record<'_>) -> bool {
         Scope::Group(group) => scope == "group" && from == group,
         Scope::Direction(a, b) => scope == "direction" && from == a && to == b,
         Scope::AnyDirection => scope == "direction",
-        Scope::Pair(a, b) => matches!(scope, "pair" | "difference") && ((from == a && to == b) || (from == b && to == a)),
+        Scope::Pair(a, b) => {
+            let compared = matches!(scope, "pair" | "difference" | "one_vs_rest");
+            // Facets do not change places: other neighbours vote, other strata have no share.
+            let may_turn = row.text("family") != Family::Clarify.as_str();
+            compared && ((from == a && to == b) || (may_turn && from == b && to == a))
+        }
+        Scope::WorstCase => scope == "worst_case",
     }
 }
 
 fn oriented(question: &Question, row: &Record<'_>) -> Seen {
     let (from, to) = (row.text("from_group"), row.text("to_group"));
     let mut seen = Seen {
+        metric: question.metric.clone(),
         sensitive: row.text("sensitive").to_owned(),
         from: from.to_owned(),
         to: to.to_owned(),
         value: row.real("value"),
         lo: row.real("lo"),
         hi: row.real("hi"),
+        level: row.real("level"),
+        interval: row.text("interval").to_owned(),
+        numerator: row.int("numerator"),
         denominator: row.int("denominator"),
         scope: row.text("scope").to_owned(),
         n_rows: row.int("n_rows").unwrap_or(0),
@@ -261,38 +286,40 @@ fn oriented(question: &Question, row: &Record<'_>) -> Seen {
     seen
 }
 
-fn rule(question: &Question, seen: Seen) -> Ruling {
-    let limit = question.limit;
-    let Some(value) = seen.value else {
-        let reason = format!("the value is undefined: {}", seen.undefined);
-        return Ruling { seen, verdict: Verdict::Inconclusive, reason };
-    };
+/// Why a value cannot be judged.
+fn obstacle(question: &Question, seen: &Seen) -> Option<String> {
+    if seen.value.is_none() {
+        return Some(format!("the value is undefined: {}", seen.undefined));
+    }
     if let Some(cases) = seen.denominator
         && u64::try_from(cases).unwrap_or(0) < question.enough
     {
-        let reason = format!("{cases} cases, {} are asked for", question.enough);
-        return Ruling { seen, verdict: Verdict::Inconclusive, reason };
+        return Some(format!("{cases} cases, {} are asked for", question.enough));
     }
     // A gap or a distance has no denominator of its own: its people must be enough, and no group or rate behind it may be small.
     if seen.denominator.is_none() && u64::try_from(seen.n_rows).unwrap_or(0) < question.enough {
-        let reason = format!("{} people, {} are asked for", seen.n_rows, question.enough);
+        return Some(format!("{} people, {} are asked for", seen.n_rows, question.enough));
+    }
+    let small: Vec<&str> = seen.flags.split(',').filter(|flag| flag.starts_with("small_")).collect();
+    if seen.denominator.is_none() && !small.is_empty() {
+        return Some(format!("too few to tell: {}", small.join(",")));
+    }
+    (question.decide_by == DecideBy::Interval && (seen.lo.is_none() || seen.hi.is_none()))
+        .then(|| format!("there is no interval: {}", seen.why_no_interval))
+}
+
+fn rule(question: &Question, seen: Seen) -> Ruling {
+    let limit = question.limit;
+    if let Some(reason) = obstacle(question, &seen) {
         return Ruling { seen, verdict: Verdict::Inconclusive, reason };
     }
-    if seen.denominator.is_none() && !seen.flags.is_empty() {
-        let reason = format!("too few to tell: {}", seen.flags);
-        return Ruling { seen, verdict: Verdict::Inconclusive, reason };
-    }
-    match question.decide_by {
-        DecideBy::Estimate => {
+    match (question.decide_by, seen.value, seen.lo.zip(seen.hi)) {
+        (DecideBy::Estimate, Some(value), _) => {
             let kept = limit.kept_by(value);
             let reason = format!("the value {} the limit", if kept { "keeps" } else { "breaks" });
             Ruling { seen, verdict: if kept { Verdict::Pass } else { Verdict::Fail }, reason }
         }
-        DecideBy::Interval => {
-            let (Some(lo), Some(hi)) = (seen.lo, seen.hi) else {
-                let reason = format!("there is no interval: {}", seen.why_no_interval);
-                return Ruling { seen, verdict: Verdict::Inconclusive, reason };
-            };
+        (_, _, Some((lo, hi))) => {
             let (verdict, reason) = match (limit.kept_by(lo), limit.kept_by(hi)) {
                 (true, true) => (Verdict::Pass, "the whole interval keeps the limit"),
                 (false, false) => (Verdict::Fail, "the whole interval breaks the limit"),
@@ -300,6 +327,8 @@ fn rule(question: &Question, seen: Seen) -> Ruling {
             };
             Ruling { seen, verdict, reason: reason.to_owned() }
         }
+        // `obstacle` has said so.
+        (_, _, None) => Ruling { seen, verdict: Verdict::Inconclusive, reason: "there is no interval".to_owned() },
     }
 }
 
@@ -307,15 +336,19 @@ fn absent(question: &Question) -> Ruling {
     let (from, to) = match &question.scope {
         Scope::Group(group) => (group.clone(), String::new()),
         Scope::Direction(a, b) | Scope::Pair(a, b) => (a.clone(), b.clone()),
-        Scope::Total | Scope::AnyDirection => (String::new(), String::new()),
+        Scope::Total | Scope::AnyDirection | Scope::WorstCase => (String::new(), String::new()),
     };
     let seen = Seen {
+        metric: question.metric.clone(),
         sensitive: question.attributes.first().cloned().unwrap_or_default(),
         from,
         to,
         value: None,
         lo: None,
         hi: None,
+        level: None,
+        interval: String::new(),
+        numerator: None,
         denominator: None,
         scope: String::new(),
         n_rows: 0,
@@ -346,6 +379,7 @@ fn row(question: &Question, ruling: &Ruling, decides: bool) -> Vec<Cell> {
         Limit::AtLeast(_) => "at_least",
     };
     let by = match question.decide_by {
+        DecideBy::Interval if question.holm => "interval, holm",
         DecideBy::Interval => "interval",
         DecideBy::Estimate => "estimate",
     };

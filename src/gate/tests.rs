@@ -1,6 +1,8 @@
 //! Gates on small tables of metrics worked by hand.
 
 use super::{DecideBy, Limit, Question, Scope, Verdict, judge};
+use crate::metric::interval::{wilson, z_of};
+use crate::metric::{Rate, Undefined};
 use crate::table::{Cell, Frame, METRICS};
 
 struct Value<'a> {
@@ -66,6 +68,7 @@ fn question(scope: Scope, limit: Limit) -> Question {
         scope,
         limit,
         decide_by: DecideBy::Interval,
+        holm: false,
         enough: 10,
         warn_only: false,
         line: 7,
@@ -156,6 +159,45 @@ fn the_worst_of_all_directions_decides_and_warnings_do_not_count() {
     assert_eq!((judged.verdict, judged.tally.warn, judged.tally.fail), (None, 1, 0));
 }
 
+/// Facets do not change places; all others have no name; the groups furthest apart are one row.
+#[test]
+fn facets_rests_and_worst_cases() {
+    let of = |scope: &'static str, from: &'static str, to: &'static str, metric: &'static str, value: f64| Value {
+        scope,
+        from,
+        to,
+        metric,
+        value: Some(value),
+        lo: Some(value - 0.01),
+        hi: Some(value + 0.01),
+        denominator: None,
+    };
+    let mut table = metrics(&[
+        of("pair", "Male", "Female", "ft", 0.2),
+        of("one_vs_rest", "", "Female", "dppl", 0.3),
+        of("one_vs_rest", "Other", "", "demp_difference", 0.4),
+        of("worst_case", "", "", "eodds", 0.5),
+    ]);
+    let at = |name: &str| METRICS.column(name).expect("a column");
+    table.rows.iter_mut().for_each(|row| row[at("counterfactual")] = "".into());
+    table.rows.iter_mut().take(2).for_each(|row| row[at("family")] = "clarify".into());
+    table.rows[0][at("flags")] = "sampled".into();
+    let judged = |metric: &str, scope: Scope| {
+        let mut q = question(Scope::Pair("a".into(), "b".into()), Limit::AtMost(0.25));
+        (q.metric, q.scope) = (metric.into(), scope);
+        let judged = judge(&[q], &table);
+        let first = judged.table.records().next().map(|r| (r.real("value"), r.text("scope").to_owned()));
+        (judged.verdict.expect("it counts"), first.expect("one row"))
+    };
+    let pair = |a: &str, b: &str| Scope::Pair(a.into(), b.into());
+    assert_eq!(judged("ft", pair("Male", "Female")), (Verdict::Pass, (Some(0.2), "pair".into())), "a sample is no small group");
+    assert_eq!(judged("ft", pair("Female", "Male")), (Verdict::Inconclusive, (None, String::new())));
+    assert_eq!(judged("dppl", pair("", "Female")), (Verdict::Fail, (Some(0.3), "one_vs_rest".into())));
+    assert_eq!(judged("demp_difference", pair("Other", "")).0, Verdict::Fail);
+    assert_eq!(judged("demp_difference", pair("", "Other")), (Verdict::Pass, (Some(-0.4), "one_vs_rest".into())));
+    assert_eq!(judged("eodds", Scope::WorstCase), (Verdict::Fail, (Some(0.5), "worst_case".into())));
+}
+
 #[test]
 fn a_pair_is_turned_to_the_side_that_the_gate_asks_for() {
     // The table holds A = Male (reference), B = Female, and di = rate of B over rate of A.
@@ -176,4 +218,67 @@ fn a_pair_is_turned_to_the_side_that_the_gate_asks_for() {
     };
     assert_eq!(of("Female", "Male"), (Some(0.8), Some(0.5), Some(0.9)));
     assert_eq!(of("Male", "Female"), (Some(1.25), Some(1.0 / 0.9), Some(2.0)));
+}
+
+/// Rates of 200 cases each, with Wilson's interval at 95 %, as the table of metrics has them.
+fn rates(counts: &[i64]) -> Frame {
+    let names: Vec<String> = (0..counts.len()).map(|i| format!("g{i}")).collect();
+    let values = counts.iter().zip(&names).map(|(&n, name)| {
+        let rate = Rate { numerator: n as u64, denominator: 200, empty: Undefined::EmptyGroup };
+        let interval = wilson(rate, z_of(0.95)).unwrap();
+        Value { from: name, value: rate.value().ok(), lo: Some(interval.lo), hi: Some(interval.hi), denominator: Some(200), ..NSR }
+    });
+    let mut frame = metrics(&values.collect::<Vec<_>>());
+    let [numerator, level, interval] = ["numerator", "level", "interval"].map(|name| METRICS.column(name).unwrap());
+    for (row, &n) in frame.rows.iter_mut().zip(counts) {
+        (row[numerator], row[level], row[interval]) = (Cell::Int(n), Cell::Real(0.95), "wilson".into());
+    }
+    frame
+}
+
+/// At most 5 %. 17 of 200 breaks it at 95 % (5.37 to 13.2) and at 97.5 % (5.03 to 14.0), not at 98.33 % (4.86 to 14.5); 19 and 40 do at each
+/// of these.
+#[test]
+fn holm_judges_the_kth_clearest_at_its_level() {
+    let mut q = question(Scope::AnyDirection, Limit::AtMost(0.05));
+    q.holm = true;
+    let verdicts = |q: &Question, counts: &[i64]| {
+        let judged = judge(std::slice::from_ref(q), &rates(counts));
+        judged.table.records().map(|r| (r.text("verdict").to_owned(), r.text("reason").to_owned())).collect::<Vec<_>>()
+    };
+    let found = verdicts(&q, &[17, 40, 19]);
+    let words: Vec<&str> = found.iter().map(|f| f.0.as_str()).collect();
+    assert_eq!(words, ["fail", "fail", "fail"], "{found:?}");
+    assert_eq!(found[1].1, "the whole interval breaks the limit at 98.33 % (Holm, 1 of 3)");
+    assert_eq!(found[2].1, "the whole interval breaks the limit at 97.5 % (Holm, 2 of 3)");
+    assert_eq!(found[0].1, "the whole interval breaks the limit at 95 % (Holm, 3 of 3)");
+    // Each alone breaks the limit, together none does: the clearest does not at its level, so no other can.
+    let alike = [17, 17, 17];
+    assert!(verdicts(&q, &alike).iter().all(|f| f.0 == "inconclusive"), "{:?}", verdicts(&q, &alike));
+    assert!(verdicts(&q, &alike)[2].1.contains("but a clearer comparison does not"));
+    q.holm = false;
+    assert!(verdicts(&q, &alike).iter().all(|f| f.0 == "fail"));
+    // What cannot be judged is none of the family.
+    q.holm = true;
+    q.enough = 201;
+    assert_eq!(verdicts(&q, &alike)[0].1, "200 cases, 201 are asked for");
+}
+
+/// The interval that the table shows is the one that judged; at the level of the job it is that of the job, whatever its method.
+#[test]
+fn holm_of_one_is_no_holm() {
+    for interval in ["newcombe", "katz", "block-bootstrap"] {
+        let mut table = metrics(&[Value { scope: "direction", denominator: None, ..NSR }]);
+        let [level, method] = ["level", "interval"].map(|name| METRICS.column(name).unwrap());
+        (table.rows[0][level], table.rows[0][method]) = (Cell::Real(0.95), interval.into());
+        let mut q = question(Scope::AnyDirection, Limit::AtMost(0.10));
+        let plain = judge(std::slice::from_ref(&q), &table);
+        q.holm = true;
+        let holm = judge(std::slice::from_ref(&q), &table);
+        for (a, b) in plain.table.records().zip(holm.table.records()) {
+            assert_eq!(a.text("verdict"), b.text("verdict"));
+            assert!(["lo", "hi"].iter().all(|end| (a.real(end).unwrap() - b.real(end).unwrap()).abs() < 1e-12), "{interval}");
+            assert_eq!((a.text("rule"), b.text("rule")), ("at_most, interval", "at_most, interval, holm"));
+        }
+    }
 }

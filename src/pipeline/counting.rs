@@ -9,9 +9,11 @@ use crate::data::aligned::{CounterfactualKeys, CounterfactualReader, ScoreReader
 use crate::data::rows::PreparedBatch;
 use crate::data::split::Roles;
 use crate::data::weight::Weight;
-use crate::data::{Attribute, Layout, MISSING_GROUP};
+use crate::data::{Attribute, Layout, MISSING, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};
-use crate::metric::counts::{Counterfactual, CounterfactualCounts, FactualCounts, Person};
+use crate::metric::counts::{Counterfactual, CounterfactualCounts, FactualCounts, GroupCounts, Person};
+use crate::metric::scope::Who;
+use crate::metric::strata::Strata;
 use crate::metric::weights::MOST;
 use crate::model::Decision;
 use crate::param::Seed;
@@ -26,6 +28,15 @@ pub struct Cut {
     pub decision: Decision,
     /// The threshold.
     pub threshold: Threshold,
+}
+
+/// What cuts people into blocks.
+#[derive(Debug, Clone, Copy)]
+pub struct Blocks {
+    /// The seed of the job.
+    pub seed: Seed,
+    /// Whether people without weights are cut too, because models are to be compared.
+    pub paired: bool,
 }
 
 /// The threshold of a row.
@@ -70,7 +81,7 @@ impl Cut {
 }
 
 /// For each declared group its position in reference-first order: the order in which metrics count.
-fn ranks(attribute: &Attribute) -> Vec<usize> {
+pub(super) fn ranks(attribute: &Attribute) -> Vec<usize> {
     let mut ranks = vec![0; attribute.groups.len()];
     attribute.reference_first().iter().enumerate().for_each(|(rank, &group)| ranks[group] = rank);
     ranks
@@ -81,7 +92,7 @@ fn there(score: f64) -> Option<f64> {
 }
 
 /// Fails where the weights of so many rows or counterfactuals could outgrow the sums of the evidence.
-fn check_weight(weight: &Weight, n: u64) -> Result<()> {
+pub(super) fn check_weight(weight: &Weight, n: u64) -> Result<()> {
     if u128::from(n) * u128::from(weight.largest) <= u128::from(MOST) {
         return Ok(());
     }
@@ -95,21 +106,35 @@ fn check_weight(weight: &Weight, n: u64) -> Result<()> {
 }
 
 /// Units that a row weighs; 1 where the job has no weights.
-fn units(layout: &Layout, batch: &PreparedBatch, i: usize) -> u64 {
+pub(super) fn units(layout: &Layout, batch: &PreparedBatch, i: usize) -> u64 {
     layout.weight.as_ref().map_or(1, |weight| weight.unit.count(batch.weight[i]))
 }
 
-/// Counts the audited rows of one model by the groups of one attribute. `seed` cuts people with weights into blocks.
+/// Counts the audited rows of one model by the groups of one attribute, and by strata where the job names them. `blocks`
+/// are those of people with weights, and of all where models are to be compared.
 ///
 /// # Errors
 /// A row with a score has no threshold in [0, 1]; weights outgrow their sums; a file cannot be read; the run is to stop.
-pub fn count_rows(ground: Ground<'_>, cut: Cut, scores: &ScoreReader, attribute: usize, seed: Seed) -> Result<FactualCounts> {
+pub fn count_rows(ground: Ground<'_>, cut: Cut, scores: &ScoreReader, attribute: usize, blocks: Blocks) -> Result<FactualCounts> {
+    let Blocks { seed, paired } = blocks;
     let layout = ground.rows.layout();
     let ranks = ranks(&layout.attributes[attribute]);
     layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, layout.n_rows))?;
+    // Groups as strata of themselves hold nobody to compare.
+    let column = &layout.features[layout.attributes[attribute].feature].name;
+    let strata = layout.strata.as_ref().map(|strata| (strata.levels.len(), strata.column == *column));
     let empty = || {
         let none = FactualCounts::new(ranks.len(), layout.label.is_some());
-        if layout.weight.is_some() { none.weighed(seed) } else { none }
+        let none = match layout.weight {
+            Some(_) => none.weighed(seed),
+            None if paired => none.paired(seed),
+            None => none,
+        };
+        match strata {
+            None => none,
+            Some((_, true)) => none.in_strata(Strata::of_groups(ranks.len())),
+            Some((strata, false)) => none.in_strata(Strata::new(strata, ranks.len(), layout.weight.as_ref().map(|_| seed))),
+        }
     };
     let mut whole = empty();
     ground.workers.map(
@@ -129,8 +154,15 @@ pub fn count_rows(ground: Ground<'_>, cut: Cut, scores: &ScoreReader, attribute:
                 let predicted = cut.decision.decide(score, threshold);
                 let (group, label) = (ranks[usize::from(group)], label(layout, &batch, i));
                 part.groups[group].add(label, predicted, score == threshold);
+                let weight = (batch.row_key[i], units(layout, &batch, i));
+                if paired {
+                    part.add_paired(group, weight.0, label, predicted);
+                }
                 if layout.weight.is_some() {
-                    part.add_weight(group, batch.row_key[i], units(layout, &batch, i), label, predicted);
+                    part.add_weight(group, weight.0, weight.1, label, predicted);
+                }
+                if strata.is_some() {
+                    part.add_stratum(group, weight, label, predicted, Some(batch.strata[i]).filter(|&stratum| stratum != MISSING));
                 }
             }
             (ground.watch.progress)(batch.row.len() as u64);
@@ -141,10 +173,25 @@ pub fn count_rows(ground: Ground<'_>, cut: Cut, scores: &ScoreReader, attribute:
             Ok(())
         },
     )?;
+    if whole.confusion(Who::All).n() == 0 {
+        return Err(nobody_counts(&whole, ground.roles.n_audited(), &layout.attributes[attribute].name).into());
+    }
     Ok(whole)
 }
 
-fn label(layout: &Layout, batch: &PreparedBatch, i: usize) -> Option<bool> {
+/// All audited rows are left out.
+fn nobody_counts(counts: &FactualCounts, n_audited: u64, attribute: &str) -> Fault {
+    let sum = |of: fn(&GroupCounts) -> u64| counts.groups.iter().map(of).sum::<u64>();
+    let mut lacking = vec![(n_audited - sum(GroupCounts::n).min(n_audited), "group")];
+    lacking.extend(counts.has_label.then(|| (sum(GroupCounts::n_missing_label), "label")));
+    lacking.push((sum(GroupCounts::n_missing_score), "score"));
+    let lacking: Vec<String> = lacking.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} have no {what}")).collect();
+    let what = format!("none of the {n_audited} audited rows counts for `{attribute}`: {}", lacking.join(", "));
+    Fault::new("nobody-counts", what).hint("a row counts where it has a group, a score and, if the job names a label, a label")
+}
+
+/// The label of a row, where it has one.
+pub(super) fn label(layout: &Layout, batch: &PreparedBatch, i: usize) -> Option<bool> {
     layout.label.as_ref().and_then(|_| batch.label[i])
 }
 
@@ -163,15 +210,18 @@ pub struct Scored<'a> {
     pub scores_cf: &'a ScoreReader,
 }
 
-/// Counts the counterfactuals of one model, set and attribute. `seed` cuts people with weights into blocks.
+/// Counts the counterfactuals of one model, set and attribute. `blocks` as for rows.
 ///
 /// # Errors
 /// A file cannot be read, weights that outgrow their sums, or the run is to stop.
-pub fn count_counterfactuals(ground: Ground<'_>, scored: Scored<'_>, seed: Seed) -> Result<CounterfactualCounts> {
+pub fn count_counterfactuals(ground: Ground<'_>, scored: Scored<'_>, blocks: Blocks) -> Result<CounterfactualCounts> {
     let layout = ground.rows.layout();
     let n_groups = layout.attributes[scored.attribute].groups.len();
     layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, scored.counterfactuals.n_rows().max(layout.n_rows)))?;
-    let empty = || no_counts(layout, n_groups, seed);
+    let empty = || {
+        let none = no_counts(layout, n_groups, blocks.seed);
+        if blocks.paired && layout.weight.is_none() { none.paired(blocks.seed) } else { none }
+    };
     let mut counts = empty();
     pass(ground, scored, empty, add_person, |part| counts.merge(&part))?;
     Ok(counts)
@@ -187,6 +237,7 @@ pub(super) fn no_counts(layout: &Layout, n_groups: usize, seed: Seed) -> Counter
 pub(super) fn add_person(part: &mut CounterfactualCounts, key: u64, person: &Person, cfs: &[Counterfactual]) {
     part.add(person, cfs);
     part.add_weight(key, person, cfs);
+    part.add_paired(key, person, cfs);
 }
 
 /// A pass over the people of one model, set and attribute with their counterfactuals: `add` gets the key of the row, the person and the

@@ -37,7 +37,7 @@ use crate::table::io::{read_frame, write_frame};
 use crate::table::manifest::{
     AttributeWords, AwaitedScores, GateTally, LabelWords, Manifest, ModelWords, RowCounts, SetWords, Summary, Words, WorstGate,
 };
-use crate::table::{Cell, FILTERS, GATES, ISSUES, TABLES};
+use crate::table::{COMPARISONS, Cell, FILTERS, GATES, ISSUES, TABLES};
 
 /// What the stage `gate` writes beside its table.
 pub const GATE_OUTCOME: &str = "outcome.json";
@@ -126,7 +126,10 @@ pub fn gate_events(folder: &Path) -> Result<Vec<Event>> {
     let events = deciding.map(|row| {
         let number = |name: &str| row.real(name).map_or_else(|| "undefined".to_owned(), |v| format!("{v:.4}"));
         let between = match (row.text("from_group"), row.text("to_group")) {
+            ("", "") if row.text("scope") == "worst_case" => " of the groups furthest apart".to_owned(),
             ("", "") => String::new(),
+            (from, "") if row.text("scope") == "one_vs_rest" => format!(" {from} against all others"),
+            ("", to) => format!(" all others against {to}"),
             (from, "") => format!(" of {from}"),
             (from, to) if row.text("scope") == "difference" => format!(" {from} to {to} minus {to} to {from}"),
             (from, to) if row.text("scope") == "pair" => format!(" {from} against {to}"),
@@ -211,6 +214,9 @@ pub fn assemble(
     let wanted = spec::check::families(&origins.checked.job, &measuring::catalog());
     if wanted.contains(&spec::Family::CfQuality) {
         copy_tables(ctx.need("measure"), &measuring::QUALITY.map(|table| table.name), out)?;
+    }
+    if !origins.checked.job.metrics.compare.is_empty() {
+        copy_tables(ctx.need("measure"), &[COMPARISONS.name], out)?;
     }
     for (stage, tables) in [("measure", ["metrics", "counts", "score_shift", "groups"].as_slice()), ("gate", &["gates"])] {
         copy_tables(ctx.need(stage), tables, out)?;

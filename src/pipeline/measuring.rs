@@ -5,14 +5,18 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use crate::data::prepare::Prepared;
-use crate::data::{self, Layout};
+use crate::data::{self, Attribute, Layout};
 use crate::error::{Exit, Result};
 use crate::exec::StageContext;
 use crate::gate::{self, Limit, Question, Scope, Verdict};
+use crate::metric::clarify::Favoured;
+use crate::metric::compare::{Compared, compare_counterfactual, compare_factual};
 use crate::metric::counts::{CELLS, Confusion, CounterfactualCounts, Eccm, FactualCounts};
+use crate::metric::flips::Flips;
 use crate::metric::measure::{Favourable, Measured, Settings, measure_factual};
 use crate::metric::placebo::Placebo;
 use crate::metric::redraw::ShiftEvidence;
+use crate::metric::scope::Who;
 use crate::metric::shift::{self, ShiftSums};
 use crate::metric::switches::measure_counterfactual;
 use crate::metric::{self, Family, Reads};
@@ -20,10 +24,11 @@ use crate::param::{ColumnName, Count, Word};
 use crate::pipeline::worlds::Ground;
 use crate::pipeline::{folder, shuffling};
 use crate::spec::check::{Catalog, CheckedJob, MetricInfo};
-use crate::spec::{self, DecideBy, GateDirection, GateLevel, OnInconclusive, Side};
+use crate::spec::{self, DecideBy, GateBetween, GateDirection, GateLevel, OnInconclusive, Side};
 use crate::table::io::{read_frame, write_frame};
 use crate::table::{
-    CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, COUNTS, Cell, FILTERS, Frame, GROUPS, ISSUES, METRICS, SCORE_SHIFT, TableDef,
+    CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, COMPARISONS, COUNTS, Cell, FILTERS, Frame, GROUPS, ISSUES, METRICS,
+    SCORE_SHIFT, TableDef,
 };
 
 /// File of the stages `count` and of the second pass.
@@ -46,6 +51,8 @@ pub struct Part {
     pub placebo: Option<Count>,
     /// The stage that repeated it; none for a strategy that draws on no sample.
     pub repeated: Option<String>,
+    /// The stage of the flip test; none where it does not run.
+    pub flips: Option<String>,
 }
 
 /// Writes what preparing found as tables beside the rows.
@@ -82,11 +89,15 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
         Tables { metrics: Frame::new(&METRICS), counts: Frame::new(&COUNTS), shift: Frame::new(&SCORE_SHIFT), groups: Frame::new(&GROUPS) };
     for part in parts {
         ctx.check()?;
-        let scribe = Scribe { part, layout, settings: settings(checked) };
+        let scribe = Scribe { part, layout, settings: settings(checked, &layout.attributes[part.attribute]) };
         let text = folder::read_text(&ctx.need(&part.stage).join(EVIDENCE))?;
         if part.set.is_none() {
             let counts: FactualCounts = folder::from_json(&text, &part.stage)?;
-            tables.metrics.rows.extend(measure_factual(&counts, &scribe.settings).iter().map(|m| scribe.metric(m)));
+            let flips =
+                part.flips.as_ref().map(|stage| folder::from_json::<Flips>(&folder::read_text(&ctx.need(stage).join(EVIDENCE))?, stage));
+            let flips = flips.transpose()?;
+            let measured = ground.workers.within(|| measure_factual(&counts, flips.as_ref(), &scribe.settings));
+            tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric(m)));
             scribe.factual_counts(&counts, &mut tables);
         } else {
             let counts: CounterfactualCounts = folder::from_json(&text, &part.stage)?;
@@ -101,7 +112,9 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
                 }
                 (_, repeats) => repeats.map(Placebo::Still),
             };
-            let measured = measure_counterfactual(&counts, second.transpose()?.as_ref(), placebo.as_ref(), &scribe.settings);
+            let second = second.transpose()?;
+            let of_world = || measure_counterfactual(&counts, second.as_ref(), placebo.as_ref(), &scribe.settings);
+            let measured = ground.workers.within(of_world);
             tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric(m)));
             scribe.world_counts(&counts, &mut tables);
         }
@@ -109,7 +122,32 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
     for frame in [&tables.metrics, &tables.counts, &tables.shift, &tables.groups] {
         write_frame(ctx.out(), frame)?;
     }
-    Ok(())
+    write_frame(ctx.out(), &compare(ctx, checked, ground, parts)?)
+}
+
+/// The models that the job compares, on every set and attribute that both were counted on.
+fn compare(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>, parts: &[Part]) -> Result<Frame> {
+    let (layout, mut frame) = (ground.rows.layout(), Frame::new(&COMPARISONS));
+    for (first, second) in &checked.job.metrics.compare {
+        for part in parts.iter().filter(|part| part.model == first.as_str()) {
+            let same = |other: &&Part| other.model == second.as_str() && (&other.set, other.attribute) == (&part.set, part.attribute);
+            let Some(other) = parts.iter().find(same) else { continue };
+            ctx.check()?;
+            let scribe = Scribe { part, layout, settings: settings(checked, &layout.attributes[part.attribute]) };
+            let [text, other_text] = [part, other].map(|part| folder::read_text(&ctx.need(&part.stage).join(EVIDENCE)));
+            let (text, other_text) = (text?, other_text?);
+            let compared = if part.set.is_none() {
+                let counts: [FactualCounts; 2] = [folder::from_json(&text, &part.stage)?, folder::from_json(&other_text, &other.stage)?];
+                ground.workers.within(|| compare_factual(&counts[0], &counts[1], &scribe.settings))
+            } else {
+                let counts: [CounterfactualCounts; 2] =
+                    [folder::from_json(&text, &part.stage)?, folder::from_json(&other_text, &other.stage)?];
+                ground.workers.within(|| compare_counterfactual(&counts[0], &counts[1], &scribe.settings))
+            };
+            frame.rows.extend(compared.iter().map(|compared| scribe.compared(second.as_str(), compared)));
+        }
+    }
+    Ok(frame)
 }
 
 /// The tables of quality.
@@ -143,21 +181,31 @@ pub fn catalog() -> Catalog<'static> {
 }
 
 fn metric_info(metric: &'static metric::Metric) -> MetricInfo {
-    use spec::check::Scope::{Direction, Group, Pair, Total};
+    use spec::check::Scope::{Direction, Group, Pair, Total, WorstCase};
     let (family, mut scopes): (_, &'static [spec::check::Scope]) = match metric.family {
         Family::Performance => (spec::Family::Performance, &[Total, Group]),
-        Family::Group => (spec::Family::Group, &[Pair]),
+        Family::Group => (spec::Family::Group, &[Pair, WorstCase]),
+        Family::Clarify => (spec::Family::Clarify, &[Pair]),
         Family::Ccm => (spec::Family::Ccm, &[Total, Direction, Pair]),
         Family::Eccm => (spec::Family::Eccm, &[Total, Direction, Pair]),
         Family::Shift => (spec::Family::Shift, &[Total, Direction, Pair]),
     };
     let any = matches!(metric.reads, Reads::AnySwitch(_));
-    if any {
-        scopes = &[Total];
+    match metric.reads {
+        Reads::AnySwitch(_) | Reads::Benefit(_) => scopes = &[Total],
+        Reads::RateToTotal(_) | Reads::ScoreToTotal(_) => scopes = &[WorstCase],
+        _ => {}
     }
+    let asked_by = match metric.reads {
+        Reads::Strata(_) | Reads::StrataRate(_) => Some("strata"),
+        Reads::Flips { .. } => Some("flip_test"),
+        _ => None,
+    };
+    // Clarify's disparate impact is that of the family group.
+    let also = matches!(metric.reads, Reads::FavourableRatio).then_some(spec::Family::Clarify);
     let needs_counterfactual = matches!(metric.family, Family::Ccm | Family::Eccm | Family::Shift);
     let min_groups = if any { 3 } else { 2 };
-    MetricInfo { id: metric.id, family, needs_label: metric.needs_label, needs_counterfactual, scopes, min_groups }
+    MetricInfo { id: metric.id, family, also, asked_by, needs_label: metric.needs_label, needs_counterfactual, scopes, min_groups }
 }
 
 /// The families that a job measures.
@@ -174,6 +222,7 @@ pub fn families(checked: &CheckedJob) -> Vec<Family> {
                         spec::Family::Ccm => Family::Ccm,
                         spec::Family::Eccm => Family::Eccm,
                         spec::Family::Shift => Family::Shift,
+                        spec::Family::Clarify => Family::Clarify,
                         // Not about models: it has tables of its own.
                         spec::Family::CfQuality => return false,
                     }
@@ -182,7 +231,8 @@ pub fn families(checked: &CheckedJob) -> Vec<Family> {
         .collect()
 }
 
-fn settings(checked: &CheckedJob) -> Settings {
+/// How to measure an attribute.
+fn settings(checked: &CheckedJob, attribute: &Attribute) -> Settings {
     let metrics = &checked.job.metrics;
     let positive = checked.job.data.label.column().is_none_or(|l| l.favourable == Side::Positive);
     Settings {
@@ -193,6 +243,21 @@ fn settings(checked: &CheckedJob) -> Settings {
         seed: checked.job.run.seed,
         min_group_size: metrics.min_group_size,
         min_denominator: metrics.min_denominator,
+        favoured: favoured(checked, attribute),
+    }
+}
+
+/// Whom the job favours among the groups of an attribute; the reference where it does not say.
+pub fn favoured(checked: &CheckedJob, attribute: &Attribute) -> Favoured {
+    let named = checked.job.metrics.clarify.as_ref().and_then(|c| c.favoured.get(attribute.name.as_str()));
+    let order = attribute.reference_first();
+    match named {
+        Some(spec::clarify::Favoured::Rest) => Favoured::Rest,
+        Some(spec::clarify::Favoured::Groups(words)) => {
+            let is_named = |group: &usize| words.iter().any(|word| word.as_str() == attribute.groups[*group]);
+            Favoured::Groups(order.iter().enumerate().filter(|(_, group)| is_named(group)).map(|(rank, _)| rank).collect())
+        }
+        None => Favoured::Groups(vec![0]),
     }
 }
 
@@ -272,42 +337,77 @@ impl Scribe<'_> {
             measured.flags.join(",").into(),
             // Without a label the job names no side that people want.
             measured.impaired.filter(|_| self.layout.label.is_some()).map_or("", |g| self.group(g)).into(),
+            measured.furthest.and_then(|furthest| furthest.highest).map_or("", |g| self.group(g)).into(),
+            measured.furthest.and_then(|furthest| furthest.lowest).map_or("", |g| self.group(g)).into(),
+            measured.furthest.map(|furthest| furthest.n_undefined).into(),
         ]);
         row
     }
 
+    fn compared(&self, against: &str, compared: &Compared) -> Vec<Cell> {
+        let group = |rank: Option<usize>| rank.map_or("", |r| self.group(r));
+        let (scope, interval) = (compared.scope, compared.interval.as_ref());
+        vec![
+            self.part.model.as_str().into(),
+            against.into(),
+            self.part.set.as_deref().unwrap_or_default().into(),
+            self.layout.attributes[self.part.attribute].name.as_str().into(),
+            scope.as_str().into(),
+            group(scope.from_group()).into(),
+            group(scope.to_group()).into(),
+            compared.metric.id.into(),
+            compared.metric.family.as_str().into(),
+            compared.difference.ok().into(),
+            compared.difference.err().map_or("", metric::Undefined::code).into(),
+            compared.first.ok().into(),
+            compared.second.ok().into(),
+            interval.map(|i| i.lo).into(),
+            interval.map(|i| i.hi).into(),
+            interval.and(self.settings.level).map(|l| l.get()).into(),
+            interval.map_or("", |i| i.method.as_str()).into(),
+            compared.ci_method.as_str().into(),
+            compared.n_rows.into(),
+        ]
+    }
+
     fn factual_counts(&self, counts: &FactualCounts, tables: &mut Tables) {
-        let group_row = |name: &str, c: &metric::counts::GroupCounts, weight: Option<u64>| -> Vec<Cell> {
+        let without_stratum = |of: Who| {
+            let strata = counts.strata.as_ref()?;
+            Some(of.groups(counts.groups.len()).map(|group| strata.n_missing(group)).sum::<u64>())
+        };
+        let group_row = |name: &str, c: &metric::counts::GroupCounts, of: Who| -> Vec<Cell> {
             vec![
                 self.part.model.as_str().into(),
                 self.layout.attributes[self.part.attribute].name.as_str().into(),
                 name.into(),
                 "".into(),
                 c.n().into(),
-                self.weight(weight),
+                self.weight(counts.weight(of)),
                 self.layout.label.as_ref().map(|_| c.n_positive()).into(),
                 c.n_predicted_positive().into(),
                 (if self.layout.label.is_some() { c.n_missing_label() } else { 0 }).into(),
                 c.n_missing_score().into(),
                 Cell::Int(0),
                 c.n_at_threshold().into(),
+                without_stratum(of).into(),
             ]
         };
         let mut total = metric::counts::GroupCounts::default();
         for (rank, group) in counts.groups.iter().enumerate() {
             total.merge(group);
-            tables.groups.push(group_row(self.group(rank), group, counts.weight(Some(rank))));
-            self.confusion(counts, Some(rank), tables);
+            tables.groups.push(group_row(self.group(rank), group, Who::One(rank)));
+            self.confusion(counts, Who::One(rank), tables);
         }
-        tables.groups.push(group_row("", &total, counts.weight(None)));
-        self.confusion(counts, None, tables);
+        tables.groups.push(group_row("", &total, Who::All));
+        self.confusion(counts, Who::All, tables);
     }
 
-    fn confusion(&self, counts: &FactualCounts, group: Option<usize>, tables: &mut Tables) {
+    fn confusion(&self, counts: &FactualCounts, of_whom: Who, tables: &mut Tables) {
         if self.layout.label.is_none() {
             return;
         }
-        let (people, weights) = (group.map_or_else(|| counts.total(), |group| counts.confusion(group)), counts.weight_confusion(group));
+        let (people, weights) = (counts.confusion(of_whom), counts.weight_confusion(of_whom));
+        let group = of_whom.group();
         let scope = if group.is_some() { "group" } else { "total" };
         let of = |c: &Confusion| [c.tp, c.fp, c.fn_, c.tn];
         for (i, (label, predicted)) in [("1", "1"), ("0", "1"), ("1", "0"), ("0", "0")].into_iter().enumerate() {
@@ -408,8 +508,20 @@ pub fn questions(checked: &CheckedJob) -> Vec<Question> {
             }
             None => {}
         }
-        if let Some((a, b)) = gate.between.as_ref().and_then(&mut pair) {
-            scope = Scope::Pair(a, b);
+        match &gate.between {
+            Some(GateBetween::WorstCase) => scope = Scope::WorstCase,
+            Some(GateBetween::Pair(map)) => {
+                // All others together have no name in the tables.
+                let name = |word: String, attribute: Option<&ColumnName>| {
+                    let declared = attribute.is_some_and(|a| checked.job.data.groups_of(a).iter().any(|group| group.as_str() == word));
+                    if word == "rest" && !declared { String::new() } else { word }
+                };
+                if let Some((a, b)) = pair(map) {
+                    let attribute = map.keys().next();
+                    scope = Scope::Pair(name(a, attribute), name(b, attribute));
+                }
+            }
+            None => {}
         }
         if let Some((attribute, group)) = gate.group.as_ref().and_then(|m| m.iter().next()) {
             asked = Some(attribute.as_str().to_owned());
@@ -431,6 +543,7 @@ pub fn questions(checked: &CheckedJob) -> Vec<Question> {
                 DecideBy::Interval => gate::DecideBy::Interval,
                 DecideBy::Estimate => gate::DecideBy::Estimate,
             },
+            holm: gate.family_error == Some(spec::FamilyError::Holm),
             enough: gate.enough.get(),
             warn_only: gate.level == GateLevel::Warn,
             line: checked.places.at(&spec::check::path(&["gates", name.as_str()])).map_or(0, |p| p.line),

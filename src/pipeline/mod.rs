@@ -10,7 +10,7 @@
 //! | fit | `fit/SET/ATTRIBUTE` | what a strategy learnt, one artifact per fold |
 //! | generate | `generate/SET/ATTRIBUTE` | counterfactuals |
 //! | score | `score/MODEL`, `score/MODEL/SET/ATTRIBUTE` | one score per row and per counterfactual |
-//! | count | `placebo/SET/ATTRIBUTE`, `count/MODEL/ATTRIBUTE`, `count/MODEL/SET/ATTRIBUTE`, `count/outcomes` | evidence, outcomes |
+//! | count | `placebo/SET/ATTRIBUTE`, `count/MODEL/ATTRIBUTE`, `flips/MODEL/ATTRIBUTE`, `count/MODEL/SET/ATTRIBUTE`, `count/outcomes` | evidence, outcomes |
 //! | measure | `measure/SET/ATTRIBUTE` (quality), `measure/MODEL/SET/ATTRIBUTE` (score metrics), `measure` | distances of scores with their intervals, the tables |
 //! | gate | `gate` | verdicts |
 //! | report | `report` | the whole output folder but for what varies between runs |
@@ -24,6 +24,7 @@ pub mod basis;
 pub mod commands;
 pub mod counting;
 mod examples;
+pub mod flipping;
 pub mod folder;
 pub mod inputs;
 pub mod joining;
@@ -59,7 +60,7 @@ use crate::table::ordered::Workers;
 pub const KINDS: &[&str] = &["prepare", "split", "train", "fit", "generate", "score", "count", "measure", "gate", "report"];
 
 /// Raised whenever a stage of this program writes other bytes for the same inputs.
-const CODE: &str = concat!("cfaudit ", env!("CARGO_PKG_VERSION"), " stages 10");
+const CODE: &str = concat!("cfaudit ", env!("CARGO_PKG_VERSION"), " stages 11");
 
 /// How a job is run; nothing here changes a number.
 #[derive(Debug, Clone)]
@@ -235,6 +236,9 @@ fn asking_for(job: &Job, column: &str) -> Option<String> {
     }
     if data.split.as_ref().and_then(|s| s.column.as_ref()).is_some_and(is) {
         return path(&["data", "split", "column"]);
+    }
+    if job.strata().is_some_and(is) {
+        return path(&["metrics", "clarify", "strata"]);
     }
     job.models.iter().find_map(|(name, model)| match (&model.threshold, &model.scores) {
         (spec::Threshold::Column { column }, _) if is(column) => path(&["models", name.as_str(), "threshold"]),

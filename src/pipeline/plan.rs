@@ -173,6 +173,9 @@ impl<'a> Plan<'a> {
             for (position, attribute) in self.job.data.sensitive.keys().enumerate() {
                 stages.push(self.count_stage(name.as_str(), model, attribute.as_str(), position));
                 evidence.push(format!("count/{name}/{attribute}"));
+                let flips = self.flips_stage(name.as_str(), model, attribute.as_str(), position);
+                evidence.extend(flips.iter().map(|stage| stage.id.clone()));
+                stages.extend(flips);
             }
             for world in worlds.iter().filter(|_| Self::scores_worlds(model)) {
                 stages.push(self.count_world_stage(name.as_str(), model, world));
@@ -219,11 +222,11 @@ impl<'a> Plan<'a> {
 }
 
 /// Whether anybody reads features: a strategy that moves them, a model that is trained here, a command, a platform that is to score the
-/// rows, or an attribute whose groups are written back to columns.
+/// rows, an attribute whose groups are written back to columns, or the flip test.
 pub(super) fn reads_features(job: &Job, input: &Input) -> bool {
     let models = job.models.values().any(|m| m.logistic.is_some() || m.command.is_some());
     let written_back = job.data.sensitive.keys().any(|name| job.data.is_written_back(name));
-    models || !input.awaited.is_empty() || written_back || job.has_fitted_sets()
+    models || !input.awaited.is_empty() || written_back || job.has_fitted_sets() || job.flip_test().is_some()
 }
 
 impl World<'_> {

@@ -83,16 +83,21 @@ const MODEL: ColumnDef = text("model", "name of the model");
 const COUNTERFACTUAL: ColumnDef = text("counterfactual", "name of the counterfactual set; empty where none is involved");
 const SENSITIVE: ColumnDef = text("sensitive", "name of the sensitive attribute");
 const SCOPE: ColumnDef =
-    text("scope", "group, total, pair, direction, difference, one_to_rest, rest_to_one: what from_group and to_group mean");
+    text("scope", "group, total, pair, one_vs_rest, worst_case, direction, difference, one_to_rest, rest_to_one: what the groups mean");
 const FROM_GROUP: ColumnDef = text(
     "from_group",
-    "the group itself; of a pair the first (A); of a direction or of one_to_rest the factual group; empty = all (others)",
+    "the group itself; of a pair or of one_vs_rest the first (A); of a direction or of one_to_rest the factual group; empty = all (others)",
 );
-const TO_GROUP: ColumnDef =
-    text("to_group", "of a pair the second (B); of a direction or of rest_to_one the counterfactual group; empty = all (others)");
+const TO_GROUP: ColumnDef = text(
+    "to_group",
+    "of a pair or of one_vs_rest the second (B); of a direction or of rest_to_one the counterfactual group; empty = all (others)",
+);
 const SLICE: ColumnDef = text("slice", "value of the `by` columns; empty = all rows");
 
 /// `metrics`: one row per key and metric.
+///
+/// Version 4 added the family clarify, the scopes `one_vs_rest` and `worst_case`, and who holds the values of the latter. In a file of
+/// version 3 groups are compared in pairs only.
 ///
 /// Version 3 added the weights of rates, and intervals from blocks of people for every metric of a job with weights. In a file of version 2
 /// weights had no part in any value.
@@ -101,7 +106,7 @@ const SLICE: ColumnDef = text("slice", "value of the `by` columns; empty = all r
 /// 1 no set had a placebo, and a null interval of that family means that none was made.
 pub const METRICS: TableDef = TableDef {
     name: "metrics",
-    version: 3,
+    version: 4,
     one_row_per: "key and metric",
     n_key: 9,
     columns: &[
@@ -114,7 +119,7 @@ pub const METRICS: TableDef = TableDef {
         TO_GROUP,
         SLICE,
         text("metric", "id of the metric; `cfaudit explain ID` tells its formula"),
-        text("family", "family of the metric: performance, group, ccm, eccm, shift"),
+        text("family", "family of the metric: performance, group, ccm, eccm, shift, clarify"),
         or_null(real("value", "the metric; null = undefined, see `undefined`")),
         text("undefined", "why the value is null; empty where it is not"),
         or_null(int("numerator", "cases on top of a rate, whatever they weigh; null where the metric is no rate of counts")),
@@ -139,8 +144,14 @@ pub const METRICS: TableDef = TableDef {
         or_null(real("placebo_hi", "upper end of what sampling noise alone gives: 97.5 % quantile or largest; null as placebo_lo")),
         or_null(int("placebo_repeats", "repeats of the placebo; null = none asked for")),
         or_null(real("ideal", "the value without any disparity; null = none is stated")),
-        text("flags", "small_group, small_denominator; joined by `,`; empty = none"),
+        text("flags", "small_group, small_denominator, sampled; joined by `,`; empty = none"),
         text("impaired_group", "the group put at a disadvantage by a value away from the ideal; empty = not stated"),
+        text(
+            "highest_group",
+            "of worst_case the group with the highest value, or the one furthest from all; empty = another scope, or no value",
+        ),
+        text("lowest_group", "of worst_case the group with the lowest value; empty as highest_group, and for a distance to all"),
+        or_null(int("groups_undefined", "of worst_case the groups without a value, which are left out; null = another scope")),
     ],
     writer: "measure",
     readers: "gate, report, diff",
@@ -309,10 +320,10 @@ pub const CF_EXAMPLES: TableDef = TableDef {
 
 /// `groups`: one row per attribute, group and slice.
 ///
-/// Version 2 added `weight`. In a file of version 1 nothing tells what groups weigh.
+/// Version 3 added `n_missing_stratum`. Version 2 added `weight`. In a file of version 1 nothing tells what groups weigh.
 pub const GROUPS: TableDef = TableDef {
     name: "groups",
-    version: 2,
+    version: 3,
     one_row_per: "model, attribute, group and slice",
     n_key: 4,
     columns: &[
@@ -328,9 +339,41 @@ pub const GROUPS: TableDef = TableDef {
         int("n_missing_score", "of them without a score"),
         int("n_missing_counterfactual_score", "of their counterfactuals without a score, over all sets"),
         int("n_scores_equal_threshold", "of them with a score exactly at the threshold: the rule `threshold_rule` decides them"),
+        or_null(int("n_missing_stratum", "of those who count, without a value of the column of strata; null = the job names none")),
     ],
     writer: "measure",
     readers: "report",
+};
+
+/// `comparisons`: one row per value of two models on the same people.
+pub const COMPARISONS: TableDef = TableDef {
+    name: "comparisons",
+    version: 1,
+    one_row_per: "two models, key and metric",
+    n_key: 8,
+    columns: &[
+        text("model", "the first model"),
+        text("against", "the second model"),
+        COUNTERFACTUAL,
+        SENSITIVE,
+        SCOPE,
+        FROM_GROUP,
+        TO_GROUP,
+        text("metric", "id of the metric, of the families performance, group, ccm and eccm"),
+        text("family", "family of the metric"),
+        or_null(real("difference", "value of the first model minus value of the second; null = undefined, see `undefined`")),
+        text("undefined", "why the difference is null; empty where it is not"),
+        or_null(real("model_value", "value of the first model; null = undefined")),
+        or_null(real("against_value", "value of the second model; null = undefined")),
+        or_null(real("lo", "lower end of the interval of the difference; null = none")),
+        or_null(real("hi", "upper end of the interval of the difference; null = none")),
+        or_null(real("level", "level of the interval; null = none")),
+        text("interval", "method of the interval: block-bootstrap, drawn once for both models; empty = none"),
+        text("ci_method", "the method in full, or why there is no interval"),
+        int("n_rows", "people behind the value, the fewer of both models"),
+    ],
+    writer: "measure",
+    readers: "report, diff",
 };
 
 /// `gates`: one row per gate and direction judged.
@@ -351,10 +394,10 @@ pub const GATES: TableDef = TableDef {
         text("model", "the model judged"),
         text("counterfactual", "the set judged; empty where none is involved"),
         or_null(real("value", "the value; null = undefined")),
-        or_null(real("lo", "lower end of its interval; null = none")),
+        or_null(real("lo", "lower end of its interval, with holm at the level that judged it; null = none")),
         or_null(real("hi", "upper end of its interval; null = none")),
         real("limit", "the limit"),
-        text("rule", "at_most or at_least, with what decides: interval or estimate"),
+        text("rule", "at_most or at_least, with what decides: interval, `interval, holm` (a family of comparisons) or estimate"),
         or_null(int("denominator", "cases below the rate; null where the metric is no rate")),
         int("enough", "cases asked for before the gate decides"),
         or_null(real("baseline_value", "value of the baseline; null = none involved")),
@@ -409,6 +452,7 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ),
     ("missing-group", "rows without a value of a sensitive attribute: they take no part in what compares its groups"),
     ("missing-label", "rows without a label: they are left out of every metric"),
+    ("missing-stratum", "rows without a value of the column of strata: they are left out of the disparity by strata, CDDPL"),
     ("missing-values", "rows without a value of a feature, and what becomes of them"),
     ("null-value", "values that the job says mean missing"),
     ("one-label-value", "all labels are the same, so nothing can be learnt and half of the metrics are undefined"),
@@ -462,6 +506,7 @@ pub const TABLES: &[&TableDef] = &[
     &CF_FEATURES,
     &CF_DISTRIBUTIONS,
     &CF_EXAMPLES,
+    &COMPARISONS,
     &GATES,
     &FILTERS,
     &ISSUES,
@@ -661,7 +706,7 @@ mod tests {
     fn rows_sort_by_key() {
         let row = |group: &str| {
             let mut cells = vec![Cell::from("m"), Cell::from("sex"), Cell::from(group), Cell::from("")];
-            cells.extend((0..8).map(|_| Cell::Int(0)));
+            cells.extend((0..9).map(|_| Cell::Int(0)));
             cells
         };
         let mut frame = Frame::new(&GROUPS);

@@ -58,6 +58,11 @@ impl Workers {
         self.threads
     }
 
+    /// Runs work on the threads that shares itself out among them.
+    pub fn within<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        self.pool.install(work)
+    }
+
     /// Runs `work(0..n)` on the threads and hands each result to `sink` in order.
     ///
     /// # Errors

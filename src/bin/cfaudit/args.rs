@@ -31,6 +31,9 @@ pub(crate) enum Verb {
     Explain {
         /// The word to explain; without it, all words are listed.
         word: Option<String>,
+        /// Also print its numbers in a finished run: those of a metric, or how a gate came out.
+        #[arg(long = "in", value_name = "DIR", requires = "word")]
+        folder: Option<PathBuf>,
     },
     /// Print the JSON Schema of job files, manifest or summary, or the description of the tables
     Schema {

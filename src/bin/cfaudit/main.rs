@@ -17,6 +17,7 @@ use cfaudit::error::{Error, Exit, Place, Problem, Result, Signal};
 use cfaudit::exec::cancel::Cancel;
 use cfaudit::exec::event::{Event, Observer};
 use cfaudit::exec::folder::Published;
+use cfaudit::explain::numbers;
 use cfaudit::pipeline::{self, Record, Settings};
 use cfaudit::spec::check::{self, CheckedJob};
 use cfaudit::table::manifest::{Manifest, Summary};
@@ -36,7 +37,7 @@ fn main() -> ExitCode {
         Verb::Check(args) => check(&args),
         Verb::Plan(args) => look::plan(&args),
         Verb::Data(args) => look::data(&args),
-        Verb::Explain { word } => explain_word(word.as_deref()),
+        Verb::Explain { word, folder } => explain_word(word.as_deref(), folder.as_deref()),
         Verb::Schema { of } => schema(of),
         Verb::Report { dir, title } => pipeline::folder::render_again(&dir, title.as_deref()).map(|()| Exit::Done),
     };
@@ -265,7 +266,7 @@ fn check_job(args: &CheckArgs) -> Result<String> {
     })
 }
 
-fn explain_word(word: Option<&str>) -> Result<Exit> {
+fn explain_word(word: Option<&str>, folder: Option<&Path>) -> Result<Exit> {
     let entries = explain::entries(&explain::codes());
     let Some(word) = word else {
         let mut text = String::new();
@@ -281,7 +282,8 @@ fn explain_word(word: Option<&str>) -> Result<Exit> {
         return Ok(Exit::Done);
     };
     let found = explain::find(&entries, word);
-    if found.is_empty() {
+    let numbers = folder.map(|folder| numbers::of(word, &found, folder)).transpose()?;
+    if found.is_empty() && numbers.is_none() {
         let hint = explain::nearest(&entries, word)
             .map_or_else(|| "`cfaudit explain` lists all words".to_owned(), |near| format!("did you mean `{near}`?"));
         return Err(Error::Job(vec![Problem {
@@ -292,7 +294,8 @@ fn explain_word(word: Option<&str>) -> Result<Exit> {
             hint: Some(hint),
         }]));
     }
-    let texts: Vec<String> = found.iter().map(|e| format!("{} ({})\n{}\n", e.word, e.kind, e.text)).collect();
+    let mut texts: Vec<String> = found.iter().map(|e| format!("{} ({})\n{}\n", e.word, e.kind, e.text)).collect();
+    texts.extend(numbers);
     print(&texts.join("\n"))?;
     Ok(Exit::Done)
 }

@@ -3,11 +3,12 @@
 use crate::data::aligned::{CounterfactualReader, ScoreReader};
 use crate::exec::{Stage, StageContext};
 use crate::metric::Family;
+use crate::metric::flips::Knobs;
 use crate::model::Decision;
-use crate::pipeline::counting::{self, Cut, Scored, Threshold};
+use crate::pipeline::counting::{self, Blocks, Cut, Scored, Threshold};
 use crate::pipeline::plan::{Plan, World, text};
 use crate::pipeline::worlds::Ground;
-use crate::pipeline::{folder, measuring, redrawing};
+use crate::pipeline::{flipping, folder, measuring, redrawing};
 use crate::spec::{self, KeepRows, Model};
 
 /// From this many audited rows on, outcomes are not kept unless the job asks for them.
@@ -35,27 +36,70 @@ impl<'a> Plan<'a> {
         Cut { decision, threshold }
     }
 
-    /// What counts depend on beside the scores: the seed cuts people with weights into blocks.
-    fn count_inputs(&self, model: &Model) -> Vec<(String, String)> {
+    /// What counts depend on beside the scores: the seed cuts people with weights into blocks, and all where the model is compared.
+    fn count_inputs(&self, name: &str, model: &Model) -> Vec<(String, String)> {
         let mut inputs = Self::cut_inputs(model);
-        inputs.extend(self.job.data.weight.as_ref().map(|_| ("run.seed".to_owned(), self.job.run.seed.0.to_string())));
+        let blocks = self.blocks(name);
+        if blocks.paired || self.job.data.weight.is_some() {
+            inputs.push(("run.seed".to_owned(), blocks.seed.0.to_string()));
+        }
+        inputs.extend(blocks.paired.then(|| ("compared".to_owned(), "yes".to_owned())));
         inputs
+    }
+
+    fn blocks(&self, model: &str) -> Blocks {
+        let compare = &self.job.metrics.compare;
+        let paired = compare.iter().any(|(first, second)| [first, second].iter().any(|name| name.as_str() == model));
+        Blocks { seed: self.job.run.seed, paired }
     }
 
     pub(in crate::pipeline) fn count_stage(&'a self, name: &str, model: &'a Model, attribute: &str, position: usize) -> Stage<'a> {
         let score = format!("score/{name}");
         let mut needs = Self::ground();
         needs.push(score.clone());
-        let mut made_of = self.count_inputs(model);
+        let mut made_of = self.count_inputs(name, model);
+        let blocks = self.blocks(name);
         made_of.push(("attribute".to_owned(), attribute.to_owned()));
         let run = move |ctx: &StageContext<'_>| {
             self.on_ground(ctx, 1, |ground| {
                 let scores = ScoreReader::open(ctx.need(&score))?;
-                let counts = counting::count_rows(ground, Self::cut(model, ground), &scores, position, self.job.run.seed)?;
+                let counts = counting::count_rows(ground, Self::cut(model, ground), &scores, position, blocks)?;
                 folder::write_json(&ctx.out().join(measuring::EVIDENCE), &counts)
             })
         };
         self.stage(format!("count/{name}/{attribute}"), "count", needs, made_of, run)
+    }
+
+    /// The id of the stage that runs the flip test.
+    pub(in crate::pipeline) fn flips_id(model: &str, attribute: &str) -> String {
+        format!("flips/{model}/{attribute}")
+    }
+
+    /// The flip test of a model over the groups of an attribute; none where the job does not ask for it.
+    pub(in crate::pipeline) fn flips_stage(&'a self, name: &str, model: &'a Model, attribute: &str, position: usize) -> Option<Stage<'a>> {
+        let test = self.job.flip_test()?;
+        let favoured = self.job.metrics.clarify.as_ref()?.favoured.iter().find(|(name, _)| name.as_str() == attribute).map(|(_, f)| f);
+        let score = format!("score/{name}");
+        let mut needs = Self::ground();
+        needs.push(score.clone());
+        let mut made_of = Self::cut_inputs(model);
+        made_of.extend([
+            ("attribute".to_owned(), attribute.to_owned()),
+            ("metrics.clarify.flip_test".to_owned(), text(test)),
+            ("metrics.clarify.favoured".to_owned(), text(&favoured)),
+            ("run.seed".to_owned(), self.job.run.seed.0.to_string()),
+        ]);
+        let knobs = Knobs { neighbours: test.neighbours?, standard: test.scale == spec::clarify::Scale::Standard, most: test.max_rows };
+        let run = move |ctx: &StageContext<'_>| {
+            self.on_ground(ctx, 2, |ground| {
+                let scores = ScoreReader::open(ctx.need(&score))?;
+                let of = &ground.rows.layout().attributes[position];
+                let facets = measuring::favoured(self.checked, of).facets(of.groups.len());
+                let flips = flipping::flip_test(ground, Self::cut(model, ground), &scores, position, &facets, (&knobs, self.job.run.seed))?;
+                folder::write_json(&ctx.out().join(measuring::EVIDENCE), &flips)
+            })
+        };
+        Some(self.stage(Self::flips_id(name, attribute), "count", needs, made_of, run))
     }
 
     pub(in crate::pipeline) fn count_world_stage(&'a self, name: &str, model: &'a Model, world: &World<'a>) -> Stage<'a> {
@@ -63,7 +107,7 @@ impl<'a> Plan<'a> {
             (format!("score/{name}"), format!("score/{name}/{}/{}", world.set, world.attribute), world.id("generate"));
         let mut needs = Self::ground();
         needs.extend([generate.clone(), score.clone(), score_cf.clone()]);
-        let position = world.position;
+        let (position, blocks) = (world.position, self.blocks(name));
         let run = move |ctx: &StageContext<'_>| {
             self.on_ground(ctx, 1, |ground| {
                 let scored = Scored {
@@ -73,11 +117,11 @@ impl<'a> Plan<'a> {
                     scores: &ScoreReader::open(ctx.need(&score))?,
                     scores_cf: &ScoreReader::open(ctx.need(&score_cf))?,
                 };
-                let evidence = counting::count_counterfactuals(ground, scored, self.job.run.seed)?;
+                let evidence = counting::count_counterfactuals(ground, scored, blocks)?;
                 folder::write_json(&ctx.out().join(measuring::EVIDENCE), &evidence)
             })
         };
-        self.stage(format!("count/{name}/{}/{}", world.set, world.attribute), "count", needs, self.count_inputs(model), run)
+        self.stage(format!("count/{name}/{}/{}", world.set, world.attribute), "count", needs, self.count_inputs(name, model), run)
     }
 
     /// Whether score metrics are asked for.

@@ -85,6 +85,7 @@ impl<'a> Plan<'a> {
             made_of.extend(rows.map(|f| (format!("file {}", f.path), f.sha256.clone())));
             Vec::new()
         };
+        made_of.extend(params.strata.as_ref().map(|strata| ("metrics.clarify.strata".to_owned(), text(strata))));
         made_of.push(("label as it stands".to_owned(), params.raw_label.to_string()));
         if self.job.data.reference.is_some() {
             needs.push(REFERENCE_STAGE.to_owned());
@@ -165,16 +166,23 @@ fn reference_params(job: &Job) -> PrepareParams {
     let reference = job.data.reference.as_ref();
     let label = job.data.label.column();
     let column = reference.and_then(|r| r.label.as_ref()).or(label.map(|l| &l.column));
-    let positive = reference.and_then(|r| r.positive.clone()).or(label.map(|l| l.positive.clone()));
+    let own = reference.and_then(|r| r.positive.clone());
+    // A list of positive values of its own leaves the others open.
+    let negative = label.filter(|_| own.is_none()).and_then(|l| l.negative.clone());
+    let positive = own.or(label.map(|l| l.positive.clone()));
     PrepareParams {
         row_id: None,
         keep: Vec::new(),
-        label: column
-            .map(|column| LabelParams { column: column.clone(), positive: positive.unwrap_or_else(|| vec![Word("1".to_owned())]) }),
+        label: column.map(|column| LabelParams {
+            column: column.clone(),
+            positive: positive.unwrap_or_else(|| vec![Word("1".to_owned())]),
+            negative,
+        }),
         weight: None,
         drop_duplicates: None,
         carry: Vec::new(),
         split: None,
+        strata: None,
         ..prepare_params(job, true)
     }
 }
@@ -216,7 +224,11 @@ pub(in crate::pipeline) fn prepare_params(job: &Job, features: bool) -> PrepareP
         derive: data.derived(),
         row_id: data.row_id.clone(),
         keep: data.keep.clone(),
-        label: data.label.column().map(|l| LabelParams { column: l.column.clone(), positive: l.positive.clone() }),
+        label: data.label.column().map(|l| LabelParams {
+            column: l.column.clone(),
+            positive: l.positive.clone(),
+            negative: l.negative.clone(),
+        }),
         raw_label: job.counterfactuals.values().filter_map(CounterfactualSet::knobs).any(|knobs| Classes::is_raw(knobs.condition_on())),
         known_levels: BTreeMap::new(),
         sensitive: data
@@ -237,8 +249,12 @@ pub(in crate::pipeline) fn prepare_params(job: &Job, features: bool) -> PrepareP
         nominal: features.nominal,
         missing: data.missing.clone(),
         weight: data.weight.clone(),
-        drop_duplicates: (data.duplicates == Duplicates::DropExact).then(|| data.compared(&carry)),
+        drop_duplicates: (data.duplicates == Duplicates::DropExact).then(|| data.compared(carry.iter().chain(job.strata()))),
         carry,
+        // A column whose missing values become a level has that level for everybody.
+        strata: job
+            .strata()
+            .map(|name| (name.clone(), if data.features.nominal.contains(name) { data.missing.nominal } else { MissingRule::Keep })),
         split: data
             .split
             .as_ref()

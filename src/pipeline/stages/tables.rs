@@ -45,6 +45,7 @@ impl<'a> Plan<'a> {
                     second: None,
                     placebo: None,
                     repeated: None,
+                    flips: self.job.flip_test().map(|_| Self::flips_id(name.as_str(), attribute.as_str())),
                 });
             }
             for world in self.worlds().into_iter().filter(|_| Self::scores_worlds(model)) {
@@ -61,6 +62,7 @@ impl<'a> Plan<'a> {
                         .filter(|_| world.block.knobs().is_some() || !self.is_written_back(&world))
                         .map(|placebo| placebo.repeats),
                     repeated: world.block.placebo.and(world.block.knobs()).map(|_| world.id("placebo")),
+                    flips: None,
                 });
             }
         }

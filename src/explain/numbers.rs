@@ -1,0 +1,151 @@
+//! The numbers of a word in a finished run, for `cfaudit explain WORD --in DIR`: every value of a metric, or how a gate came out, as lines of
+//! aligned columns, from the tables of the folder alone.
+
+use std::path::Path;
+
+use super::Entry;
+use crate::error::{Error, Problem, Result};
+use crate::table::io::read_frame;
+use crate::table::{Frame, GATES, METRICS, Record};
+
+/// The numbers of a word whose explanations were found, with the line that says where they come from.
+///
+/// # Errors
+/// The folder holds no finished run, or the word has no numbers there: it is neither a metric nor one of its gates.
+pub fn of(word: &str, found: &[&Entry], folder: &Path) -> Result<String> {
+    if !folder.join("manifest.json").is_file() {
+        return Err(Error::Operator {
+            path: folder.to_path_buf(),
+            doing: "read".to_owned(),
+            cause: "it holds no `manifest.json`".to_owned(),
+            hint: Some("name an output folder of a finished run".to_owned()),
+        });
+    }
+    let tables = folder.join("tables");
+    if let Some(metric) = found.iter().find(|entry| entry.kind == "metric") {
+        let lines = values(&metric.word, &read_frame(&tables, &METRICS)?);
+        return Ok(match lines.is_empty() {
+            true => format!("`{}` was not measured in {}\n", metric.word, folder.display()),
+            false => format!("in {}:\n{}", folder.display(), aligned(&lines)),
+        });
+    }
+    let lines = judged(word, &read_frame(&tables, &GATES)?);
+    if lines.is_empty() {
+        return Err(Error::Job(vec![Problem {
+            code: "unknown-word",
+            path: String::new(),
+            place: None,
+            what: format!("`{word}` is neither a metric nor a gate of `{}`", folder.display()),
+            hint: Some("name one of these, or leave `--in` out".to_owned()),
+        }]));
+    }
+    Ok(format!("in {}:\n{}", folder.display(), aligned(&lines)))
+}
+
+/// Six decimals, without zeros at the end.
+fn number(value: f64) -> String {
+    let text = format!("{value:.6}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+fn groups(row: &Record<'_>) -> String {
+    match (row.text("scope"), row.text("from_group"), row.text("to_group")) {
+        ("direction" | "one_to_rest" | "rest_to_one", from, to) => {
+            let name = |group: &str| if group.is_empty() { "all others".to_owned() } else { group.to_owned() };
+            format!("{} -> {}", name(from), name(to))
+        }
+        ("pair" | "difference", a, b) => format!("{a}, {b}"),
+        ("one_vs_rest", "", b) => format!("all others, {b}"),
+        ("one_vs_rest", a, _) => format!("{a}, all others"),
+        ("worst_case", ..) => match (row.text("highest_group"), row.text("lowest_group")) {
+            (high, "") => high.to_owned(),
+            (high, low) => format!("{high}, {low}"),
+        },
+        (_, from, _) => from.to_owned(),
+    }
+}
+
+fn interval(row: &Record<'_>) -> String {
+    match (row.real("lo"), row.real("hi"), row.real("level")) {
+        (Some(lo), Some(hi), Some(level)) => format!("{} to {} ({} %)", number(lo), number(hi), number(level * 100.0)),
+        (Some(lo), Some(hi), None) => format!("{} to {}", number(lo), number(hi)),
+        _ => "no interval".to_owned(),
+    }
+}
+
+fn values(metric: &str, table: &Frame) -> Vec<Vec<String>> {
+    let line = |row: Record<'_>| {
+        let value = row.real("value").map_or_else(|| format!("undefined: {}", row.text("undefined")), number);
+        let cases = match (row.int("numerator"), row.int("denominator")) {
+            (Some(part), Some(whole)) => format!("{part} of {whole}"),
+            _ => format!("{} people", row.int("n_rows").unwrap_or(0)),
+        };
+        let mut remarks: Vec<String> = Vec::new();
+        if !row.text("impaired_group").is_empty() {
+            remarks.push(format!("at a disadvantage: {}", row.text("impaired_group")));
+        }
+        if !row.text("flags").is_empty() {
+            remarks.push(row.text("flags").to_owned());
+        }
+        let key = ["arm", "model", "counterfactual", "sensitive", "scope"].map(|column| row.text(column).to_owned());
+        let [arm, model, set, attribute, scope] = key;
+        vec![arm, model, set, attribute, scope, groups(&row), value, cases, interval(&row), remarks.join("; ")]
+    };
+    table.records().filter(|row| row.text("metric") == metric).map(line).collect()
+}
+
+fn judged(gate: &str, table: &Frame) -> Vec<Vec<String>> {
+    let line = |row: Record<'_>| {
+        let value = row.real("value").map_or_else(|| "undefined".to_owned(), number);
+        let limit = format!("{} {}", row.text("rule"), row.real("limit").map_or_else(String::new, number));
+        let decides = if row.int("decides") == Some(1) { "decides" } else { "" };
+        let key = ["verdict", "metric", "model", "counterfactual", "sensitive", "scope"].map(|column| row.text(column).to_owned());
+        let [verdict, metric, model, set, attribute, scope] = key;
+        vec![
+            verdict,
+            decides.to_owned(),
+            metric,
+            model,
+            set,
+            attribute,
+            scope,
+            groups(&row),
+            value,
+            interval(&row),
+            limit,
+            row.text("reason").to_owned(),
+        ]
+    };
+    table.records().filter(|row| row.text("gate") == gate).map(line).collect()
+}
+
+/// Lines of columns as wide as their widest cell; columns that are empty in every line are left out.
+fn aligned(lines: &[Vec<String>]) -> String {
+    let n = lines.first().map_or(0, Vec::len);
+    let widths: Vec<usize> = (0..n).map(|i| lines.iter().map(|line| line[i].chars().count()).max().unwrap_or(0)).collect();
+    let mut text = String::new();
+    for line in lines {
+        let cells = line.iter().zip(&widths).filter(|(_, width)| **width > 0);
+        let line = cells.fold(String::new(), |line, (cell, width)| format!("{line}  {cell:<width$}"));
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{aligned, number};
+
+    #[test]
+    fn columns_that_say_nothing_are_left_out() {
+        let lines = [["a", "", "1"], ["bcd", "", "20"]].map(|line| line.map(str::to_owned).to_vec());
+        assert_eq!(aligned(&lines), "  a    1\n  bcd  20\n");
+        assert_eq!(aligned(&[]), "");
+    }
+
+    #[test]
+    fn numbers_end_where_they_end() {
+        assert_eq!([0.5, 16.0 / 122.0, -3.0, 0.0].map(number), ["0.5", "0.131148", "-3", "0"]);
+    }
+}

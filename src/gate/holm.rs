@@ -1,0 +1,113 @@
+//! Many comparisons, one promise: Holm's method over the comparisons of one gate.
+//!
+//! Source: Holm 1979, "A simple sequentially rejective multiple test procedure". The comparisons that can be judged at all are sorted by how
+//! clearly they break the limit, by one-sided p against it. The k-th of m is judged by its interval at the level 1 - alpha / (m - k + 1),
+//! alpha being what the level of the job's intervals leaves. Once one of them does not break the limit, no later one does: it is
+//! inconclusive at worst. So of comparisons that all keep the limit any is called broken with probability alpha / 2 at most.
+//!
+//! Choice: intervals of another level follow from the table of metrics. Wilson's is made anew from its counts, and its p is that of the score
+//! test, its dual. Katz's is stretched on the logarithm, which is exact. On any other each side is stretched as that of a normal
+//! distribution: near enough for Newcombe's, a rough guide for percentiles far outside those that were drawn.
+
+use super::{Limit, Question, Ruling, Seen, Verdict, obstacle};
+use crate::metric::interval::{Method, wilson, z_of};
+use crate::metric::{Rate, Undefined, find};
+
+/// A comparison that can be judged.
+struct Test<'a> {
+    seen: &'a Seen,
+    value: f64,
+    lo: f64,
+    hi: f64,
+    /// Standard deviations on either side of its interval.
+    z: f64,
+}
+
+impl<'a> Test<'a> {
+    fn of(seen: &'a Seen) -> Option<Self> {
+        Some(Test { seen, value: seen.value?, lo: seen.lo?, hi: seen.hi?, z: z_of(seen.level?) })
+    }
+
+    /// The counts behind Wilson's interval.
+    fn rate(&self) -> Option<Rate> {
+        let counts = (u64::try_from(self.seen.numerator?).ok()?, u64::try_from(self.seen.denominator?).ok()?);
+        let rate = Rate { numerator: counts.0, denominator: counts.1, empty: Undefined::EmptyGroup };
+        (self.seen.interval == Method::Wilson.as_str()).then_some(rate)
+    }
+
+    fn is_logarithmic(&self) -> bool {
+        self.seen.interval == Method::Katz.as_str() && self.lo > 0.0
+    }
+
+    /// Standard deviations by which the value lies beyond the limit; negative where it keeps it. The larger, the smaller p.
+    fn excess(&self, limit: Limit) -> f64 {
+        let bound = limit.number();
+        let number = |x: f64| if self.is_logarithmic() { libm::log(x) } else { x };
+        let distance = match limit {
+            _ if self.is_logarithmic() && bound <= 0.0 => return limit.excess(self.value).signum() * f64::INFINITY,
+            Limit::AtMost(_) => number(self.value) - number(bound),
+            Limit::AtLeast(_) => number(bound) - number(self.value),
+        };
+        let spread = match self.rate() {
+            Some(rate) => (bound * (1.0 - bound) / rate.denominator as f64).max(0.0).sqrt(),
+            None => {
+                let facing = if bound < self.value { self.lo } else { self.hi };
+                (number(self.value) - number(facing)).abs() / self.z
+            }
+        };
+        if distance == 0.0 { 0.0 } else { distance / spread }
+    }
+
+    /// The interval at another level.
+    fn at(&self, level: f64) -> (f64, f64) {
+        let z = z_of(level);
+        if let Some(interval) = self.rate().and_then(|rate| wilson(rate, z)) {
+            return (interval.lo, interval.hi);
+        }
+        let wider = z / self.z;
+        if self.is_logarithmic() {
+            return (self.value * libm::pow(self.lo / self.value, wider), self.value * libm::pow(self.hi / self.value, wider));
+        }
+        let (lo, hi) = (self.value - (self.value - self.lo) * wider, self.value + (self.hi - self.value) * wider);
+        match find(&self.seen.metric).filter(|_| self.seen.scope != "difference") {
+            Some(metric) => (lo.max(metric.range.0), hi.min(metric.range.1)),
+            None => (lo, hi),
+        }
+    }
+}
+
+/// What becomes of a comparison: the verdict, why, and the interval that judged it.
+type Found = (Verdict, String, (f64, f64));
+
+/// Judges the comparisons of a gate together; rulings keep the order of the comparisons.
+pub(super) fn rule(question: &Question, seen: Vec<Seen>) -> Vec<Ruling> {
+    let mut tests: Vec<(usize, f64)> = Vec::new();
+    for (i, seen) in seen.iter().enumerate().filter(|(_, seen)| obstacle(question, seen).is_none()) {
+        tests.extend(Test::of(seen).map(|test| (i, test.excess(question.limit))));
+    }
+    // Stable: what breaks the limit alike keeps its order.
+    tests.sort_by(|x, y| y.1.total_cmp(&x.1));
+    let m = tests.len();
+    let mut found: Vec<Option<Found>> = vec![None; seen.len()];
+    let mut all_broken = true;
+    for (k, (i, _)) in tests.iter().enumerate() {
+        let Some(test) = Test::of(&seen[*i]) else { continue };
+        let alpha = 1.0 - test.seen.level.unwrap_or(0.0);
+        let level = 1.0 - alpha / (m - k) as f64;
+        let (lo, hi) = test.at(level);
+        let (verdict, reason) = match (question.limit.kept_by(lo), question.limit.kept_by(hi)) {
+            (true, true) => (Verdict::Pass, "the whole interval keeps the limit"),
+            (false, false) if all_broken => (Verdict::Fail, "the whole interval breaks the limit"),
+            (false, false) => (Verdict::Inconclusive, "the whole interval breaks the limit, but a clearer comparison does not"),
+            _ => (Verdict::Inconclusive, "the limit lies inside the interval"),
+        };
+        all_broken &= verdict == Verdict::Fail;
+        let reason = format!("{reason} at {} % (Holm, {} of {m})", (level * 1e4).round() / 1e2, k + 1);
+        found[*i] = Some((verdict, reason, (lo, hi)));
+    }
+    let rulings = seen.into_iter().zip(found).map(|(seen, found)| match found {
+        None => super::rule(question, seen),
+        Some((verdict, reason, (lo, hi))) => Ruling { seen: Seen { lo: Some(lo), hi: Some(hi), ..seen }, verdict, reason },
+    });
+    rulings.collect()
+}
