@@ -1,8 +1,10 @@
-//! Section "Findings in words": at most seven sentences from a closed set of templates, worst first, each with counts and a link.
+//! Section "Findings in words": at most seven sentences from a closed set of templates, each with counts and a link.
 //!
-//! The templates: decisions lost, the other way, decisions gained, nothing switches, the gap between groups, too few to tell, not
-//! defined. None of them says why, none judges; a group is called disadvantaged only where the tables name it, by the rule of the
-//! metric. A value that the tables flag as resting on few cases never makes a finding but "too few to tell".
+//! The order is the path of interpretation of Towards Counterfactual Group Fairness, Figure 5. Consistency comes first: nothing switches,
+//! decisions that would be others. Then the tendency: decisions lost, the other way, decisions gained. Then the rates that know the truth:
+//! rightful decisions lost. Behind them stand the gap between groups as they are, too few to tell, not defined; within a step the worst
+//! comes first. No sentence says why, none judges; a group is called disadvantaged only where the tables name it, by the rule of the metric
+//! (section 2.3.1 and Table 7 of the paper). A value that the tables flag as resting on few cases never makes a finding but "too few to tell".
 
 use crate::report::folder::{Audit, Key, Measure, Panel};
 use crate::report::groups;
@@ -118,7 +120,7 @@ fn candidates<'a>(audit: &'a Audit, panels: &'a [Panel], sides: &Sides) -> Vec<C
             let discards = audit.quality.discards(&pair);
             let none_valid = audit.quality.none_valid(&pair);
             let farther = audit.quality.features(&pair).iter().filter(|f| f.is_much_farther()).count();
-            for metric in [sides.loss, sides.gain] {
+            for metric in ["sr", sides.loss, sides.gain, sides.rightful] {
                 if let Some(measure) = audit.measure(&key, metric) {
                     found.push(Candidate { panel, direction, metric, measure, several, discards, none_valid, farther, world });
                 }
@@ -131,31 +133,38 @@ fn candidates<'a>(audit: &'a Audit, panels: &'a [Panel], sides: &Sides) -> Vec<C
 }
 
 fn switches(audit: &Audit, panels: &[Panel], candidates: &[Candidate<'_>], sides: &Sides, room: usize) -> Vec<Words> {
-    let mut sentences = Vec::new();
+    let mut tendency = Vec::new();
     let worth = |c: &&Candidate<'_>| !c.measure.small && c.measure.counts.is_some_and(|(part, _)| part > 0);
     let losses: Vec<&Candidate<'_>> = candidates.iter().filter(|c| c.metric == sides.loss).filter(worth).collect();
     let gain = candidates.iter().filter(|c| c.metric == sides.gain).find(worth);
+    let worst = |metric: &str| candidates.iter().filter(|c| c.metric == metric).find(worth);
     let nothing = nothing_switches(audit, panels);
     let room = room.saturating_sub(usize::from(nothing.is_some()) + usize::from(gain.is_some()));
+    // Two sentences of the tendency before one of another step.
+    let consistency = worst("sr").filter(|_| room > 2).and_then(|c| otherwise(c, sides));
+    let room = room - usize::from(consistency.is_some());
+    let truth = worst(sides.rightful).filter(|_| room > 2 && sides.positive.is_some()).and_then(|c| rightful(c, sides));
+    let room = room - usize::from(truth.is_some());
     // The worst direction of each panel and its reverse, panel after panel.
     let mut told: Vec<usize> = Vec::new();
     for loss in &losses {
-        if sentences.len() >= room || told.contains(&loss.panel.id) {
+        if tendency.len() >= room || told.contains(&loss.panel.id) {
             continue;
         }
         told.push(loss.panel.id);
-        sentences.extend(lost(loss, sides, false));
+        tendency.extend(lost(loss, sides, false));
         let groups = &loss.panel.directions[loss.direction];
         let reverse = candidates.iter().find(|c| {
             let d = &c.panel.directions[c.direction];
             c.metric == sides.loss && c.panel.id == loss.panel.id && d.from == groups.to && d.to == groups.from
         });
-        if sentences.len() < room {
-            sentences.extend(reverse.filter(|c| !c.measure.small).and_then(|c| lost(c, sides, true)));
+        if tendency.len() < room {
+            tendency.extend(reverse.filter(|c| !c.measure.small).and_then(|c| lost(c, sides, true)));
         }
     }
+    let mut sentences: Vec<Words> = nothing.into_iter().chain(consistency).chain(tendency).collect();
     sentences.extend(gain.and_then(|gain| gained(gain, sides)));
-    sentences.extend(nothing);
+    sentences.extend(truth);
     sentences
 }
 
@@ -207,15 +216,35 @@ fn sentence(c: &Candidate<'_>, start: Words, who: &str, does: &str) -> Option<Wo
 
 fn lost(c: &Candidate<'_>, sides: &Sides, other_way: bool) -> Option<Words> {
     let start = if other_way { "The other way: of " } else { "Of " };
-    let mut words = sentence(c, start.into(), sides.held, sides.loses)?;
-    if !other_way && !c.measure.impaired.is_empty() && !c.may_be_noise() {
-        words = words.text(" By this measure the group at a disadvantage is ").name(&c.measure.impaired).text(".");
-    }
-    Some(words.and(row(c)))
+    let words = sentence(c, start.into(), sides.held, sides.loses)?;
+    Some(if other_way { words } else { impaired(c, words) }.and(row(c)))
 }
 
 fn gained(c: &Candidate<'_>, sides: &Sides) -> Option<Words> {
-    Some(sentence(c, "Of ".into(), sides.lacked, sides.gains)?.and(row(c)))
+    Some(impaired(c, sentence(c, "Of ".into(), sides.lacked, sides.gains)?).and(row(c)))
+}
+
+/// Consistency: whatever the decision is, it would be another.
+fn otherwise(c: &Candidate<'_>, sides: &Sides) -> Option<Words> {
+    let (who, would) = match sides.positive {
+        Some(_) => ("whatever their decision", "would get the other one"),
+        None => ("whatever their prediction", "would get the other one"),
+    };
+    Some(impaired(c, sentence(c, "Of ".into(), who, would)?).and(row(c)))
+}
+
+/// The truth: decisions that the label confirms are lost.
+fn rightful(c: &Candidate<'_>, sides: &Sides) -> Option<Words> {
+    let words = sentence(c, "Of ".into(), "with the favourable decision and the label that confirms it", sides.loses)?;
+    Some(impaired(c, words).and(row(c)))
+}
+
+/// Adds whom the metric shows at a disadvantage, where the tables name somebody and the value is not within the band of noise.
+fn impaired(c: &Candidate<'_>, words: Words) -> Words {
+    if c.measure.impaired.is_empty() || c.may_be_noise() {
+        return words;
+    }
+    words.text(" By this measure the group at a disadvantage is ").name(&c.measure.impaired).text(".")
 }
 
 /// One sentence for all panels in which no prediction switches.
@@ -237,7 +266,7 @@ fn nothing_switches(audit: &Audit, panels: &[Panel]) -> Option<Words> {
         }
         n => Words::new().text(format!("No decision changed in {n} of the {} comparisons of set, model and attribute", panels.len())),
     };
-    Some(words.text(counts).text(" ").link("See the row", &format!("p{}", first.id), "Who switches"))
+    Some(words.text(counts).text(" ").link("See the row", &first.anchor(usize::MAX, ""), "Who switches"))
 }
 
 /// The widest gap between two groups in the share that gets the favourable decision.

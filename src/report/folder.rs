@@ -14,7 +14,8 @@ use crate::report::words::Words;
 use crate::table::io::read_frame;
 use crate::table::manifest::{Manifest, WrittenValue};
 use crate::table::{
-    CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, COUNTS, FILTERS, Frame, GATES, GROUPS, ISSUES, METRICS, Record, SCORE_SHIFT,
+    CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, COMPARISONS, COUNTS, FILTERS, Frame, GATES, GROUPS, ISSUES, METRICS, Record,
+    SCORE_SHIFT,
 };
 
 /// Up to this many groups the page shows every ordered pair; beyond, the worst.
@@ -35,7 +36,7 @@ pub(super) struct Key {
     pub(super) set: String,
     /// The sensitive attribute.
     pub(super) attribute: String,
-    /// group, total, pair, direction, difference, one_to_rest or rest_to_one.
+    /// group, total, pair, one_vs_rest, worst_case, direction, difference, one_to_rest or rest_to_one.
     pub(super) scope: String,
     /// First or factual group.
     pub(super) from: String,
@@ -64,6 +65,8 @@ pub(super) struct Measure {
     pub(super) level: Option<f64>,
     /// Its method; empty where there is none.
     pub(super) method: String,
+    /// The method in full, or why there is no interval.
+    pub(super) words: String,
     /// What noise alone gives; none where no placebo was asked for or its repeats give no value.
     pub(super) placebo: Option<(f64, f64)>,
     /// Repeats of the placebo; none where no placebo was asked for.
@@ -72,6 +75,12 @@ pub(super) struct Measure {
     pub(super) small: bool,
     /// The group at a disadvantage.
     pub(super) impaired: String,
+    /// Of the groups that are furthest apart the highest, or the one furthest from all; empty elsewhere.
+    pub(super) highest: String,
+    /// Of the groups that are furthest apart the lowest; empty elsewhere.
+    pub(super) lowest: String,
+    /// Groups that have no part in it for want of a value; none elsewhere.
+    pub(super) without: Option<i64>,
 }
 
 /// Cases, and what they weigh: their number where the job has no weights.
@@ -179,7 +188,12 @@ pub(super) struct Panel {
 impl Panel {
     /// Where its direction number `d` stands: the anchor of the value `metric` of that direction, or of the panel.
     pub(super) fn anchor(&self, d: usize, metric: &str) -> String {
-        if d < self.drawn { format!("p{}-{d}-{metric}", self.id) } else { format!("p{}", self.id) }
+        match self.drawn {
+            // The page has no room for the panel.
+            0 => "switches".to_owned(),
+            drawn if d < drawn => format!("p{}-{d}-{metric}", self.id),
+            _ => format!("p{}", self.id),
+        }
     }
 
     /// What was written in a direction, such as `race = Black, sex = Female`; of several values of a column the three most frequent, with
@@ -268,6 +282,8 @@ pub(super) struct Audit {
     pub(super) thrift: Thrift,
     /// `groups`.
     pub(super) groups: Frame,
+    /// `comparisons`.
+    pub(super) comparisons: Frame,
     /// `gates`.
     pub(super) gates: Frame,
     /// `filters`.
@@ -338,6 +354,7 @@ impl Audit {
             quality: Quality::of(&frame(&CF_QUALITY)?, &frame(&CF_FEATURES)?, &frame(&CF_DISTRIBUTIONS)?, &frame(&CF_EXAMPLES)?),
             groups: frame(&GROUPS)?,
             gates: frame(&GATES)?,
+            comparisons: frame(&COMPARISONS)?,
             filters: frame(&FILTERS)?,
             issues: frame(&ISSUES)?,
             manifest,
@@ -487,6 +504,10 @@ fn measures(frame: &Frame) -> BTreeMap<Key, BTreeMap<String, Measure>> {
             repeats: row.int("placebo_repeats"),
             small: row.text("flags").split(',').any(|flag| flag.starts_with("small_")),
             impaired: row.text("impaired_group").to_owned(),
+            words: row.text("ci_method").to_owned(),
+            highest: row.text("highest_group").to_owned(),
+            lowest: row.text("lowest_group").to_owned(),
+            without: row.int("groups_undefined"),
         };
         measures.entry(key(&row)).or_default().insert(row.text("metric").to_owned(), measure);
     }

@@ -1,8 +1,9 @@
-//! Section "Groups as they are": how the model treats the groups without any counterfactual, and the gaps between pairs of them.
+//! Section "Groups as they are": how the model treats the groups without any counterfactual, and the gaps between them.
 
 use std::collections::BTreeSet;
 
 use crate::report::chart::{self, Whisker};
+use crate::report::facets;
 use crate::report::folder::{Audit, Key, Measure};
 use crate::report::number::{self, Kind};
 use crate::report::page::{Block, Cell, Row, Section, Table};
@@ -88,6 +89,9 @@ pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Sect
             _ => blocks.extend(many_groups(audit, t, &groups, &at, glossary)),
         }
         blocks.extend(gaps(audit, &groups, &at, glossary));
+        blocks.extend(facets::worst(audit, &groups, &at, glossary));
+        blocks.extend(facets::rests(audit, &groups, &at, GAPS, glossary));
+        blocks.extend(facets::clarify(audit, &groups, &at, glossary));
     }
     if tables.len() > TABLES_AT_MOST {
         blocks.push(Block::Note(

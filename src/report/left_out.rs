@@ -108,7 +108,12 @@ fn counterfactuals(audit: &Audit) -> Option<Block> {
 }
 
 fn missing(audit: &Audit) -> Option<Block> {
-    let columns = ["n_missing_label", "n_missing_score", "n_missing_counterfactual_score", "n_scores_equal_threshold"];
+    let mut columns = vec!["n_missing_label", "n_missing_score", "n_missing_counterfactual_score", "n_scores_equal_threshold"];
+    let mut head = vec!["Group", "People", "No label", "No score", "No counterfactual score", "Score at the threshold"];
+    if audit.groups.records().any(|g| g.int("n_missing_stratum").unwrap_or(0) > 0) {
+        columns.push("n_missing_stratum");
+        head.push("No stratum");
+    }
     let rows = audit
         .groups
         .records()
@@ -122,7 +127,6 @@ fn missing(audit: &Audit) -> Option<Block> {
             Row { id: String::new(), head, cells: cells.into_iter().map(Into::into).collect() }
         })
         .collect();
-    let head = ["Group", "People", "No label", "No score", "No counterfactual score", "Score at the threshold"];
     table("Missing values by group, and scores exactly at the threshold, which its rule decides", &head, rows, false, "groups")
 }
 
@@ -202,6 +206,9 @@ fn undefined(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Block> {
 
 fn place(key: &Key) -> Words {
     let mut words = match (key.from.is_empty(), key.to.is_empty()) {
+        (true, true) if key.scope == "worst_case" => Words::from("the groups furthest apart"),
+        (true, false) if key.scope == "one_vs_rest" => Words::from("all others and ").name(&key.to),
+        (false, true) if key.scope == "one_vs_rest" => Words::new().name(&key.from).text(" and all others"),
         (true, true) => Words::from("all groups"),
         (true, false) => Words::new().text("all others \u{2192} ").name(&key.to),
         (false, true) if key.scope == "one_to_rest" => Words::new().name(&key.from).text(" \u{2192} all others"),

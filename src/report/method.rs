@@ -57,6 +57,12 @@ pub(super) fn section(audit: &Audit, glossary: &Glossary<'_>) -> Section {
              negative. CF: counterfactual. CCM: counterfactual confusion matrix; ECCM: the same split by label."
                 .into(),
         ));
+        if glossary.shown.iter().any(|entry| entry.family == "clarify") {
+            blocks.push(Block::Note(
+                "Clarify: a is the favoured facet, d the other; T, F, P and N are counted by the favourable side, whichever class that is."
+                    .into(),
+            ));
+        }
         blocks.push(Block::Glossary(glossary.shown.clone()));
     }
     Section { id: "method", title: "How it was done", blocks }

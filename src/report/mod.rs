@@ -13,11 +13,13 @@
 //! no number is computed that the tables do not hold, but for shares of counts and of histogram bins.
 
 mod chart;
+mod facets;
 mod findings;
 mod folder;
 mod groups;
 mod left_out;
 mod method;
+mod models;
 mod number;
 mod page;
 mod palette;
@@ -50,7 +52,7 @@ pub struct GlossaryEntry {
     pub symbol: String,
     /// The name in words: `negative switch rate`.
     pub name: String,
-    /// The family: performance, group, ccm, eccm, shift, cf_quality.
+    /// The family: performance, group, ccm, eccm, shift, clarify, cf_quality.
     pub family: String,
     /// The formula in plain text.
     pub formula: String,
@@ -123,6 +125,7 @@ fn measured(audit: &Audit, glossary: &mut Glossary<'_>) -> Vec<Section> {
         shift::section(audit, &panels, glossary),
         worlds::section(audit, glossary),
         groups::section(audit, glossary),
+        models::section(audit, glossary),
         Some(left_out::section(audit, glossary)),
         Some(method::section(audit, glossary)),
         Some(provenance::section(audit)),

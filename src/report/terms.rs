@@ -46,16 +46,73 @@ impl<'a> Glossary<'a> {
 
 /// Metrics that are shares of counts.
 const SHARES: &[&str] = &[
-    "prev", "pprev", "acc", "tpr", "fnr", "tnr", "fpr", "ppv", "fdr", "npv", "for", "bacc", "cr", "sr", "psr", "ncr", "nsr", "pcr", "pcp",
-    "psdr", "sr_any", "psr_any", "nsr_any", "tsnr", "fsnr", "tspr", "fspr", "tpsr", "fpsr", "tnsr", "fnsr",
+    "prev",
+    "pprev",
+    "acc",
+    "tpr",
+    "fnr",
+    "tnr",
+    "fpr",
+    "ppv",
+    "fdr",
+    "npv",
+    "for",
+    "bacc",
+    "cr",
+    "sr",
+    "psr",
+    "ncr",
+    "nsr",
+    "pcr",
+    "pcp",
+    "psdr",
+    "sr_any",
+    "psr_any",
+    "nsr_any",
+    "tsnr",
+    "fsnr",
+    "tspr",
+    "fspr",
+    "tpsr",
+    "fpsr",
+    "tnsr",
+    "fnsr",
+    "undefined_strata_share",
 ];
 
 /// Metrics of two groups that are differences of shares and carry no base metric in their id.
-const GAPS: &[&str] = &["demp_difference", "eopp_difference", "pred_eq_difference", "pred_p_difference", "aod"];
+const GAPS: &[&str] = &[
+    "demp_difference",
+    "eopp_difference",
+    "pred_eq_difference",
+    "pred_p_difference",
+    "aod",
+    "dppl",
+    "rd",
+    "sd",
+    "dar",
+    "drr",
+    "ad",
+    "cddpl",
+    "cddpl_defined_strata_only",
+    "ft",
+    "ft_library_sign",
+];
 
 /// How a metric is printed in a scope.
 pub(super) fn kind(metric: &str, scope: &str) -> Kind {
     let share = SHARES.contains(&metric);
+    if scope == "worst_case" {
+        // Highest minus lowest: a distance.
+        return match kind(metric, "pair") {
+            Kind::Points => Kind::Distance,
+            Kind::Signed => Kind::Plain,
+            other => other,
+        };
+    }
+    if let Some(base) = metric.strip_suffix("_to_total") {
+        return if SHARES.contains(&base) { Kind::Distance } else { Kind::Plain };
+    }
     match metric.strip_suffix("_difference") {
         _ if scope == "difference" => {
             if share {
@@ -69,7 +126,7 @@ pub(super) fn kind(metric: &str, scope: &str) -> Kind {
         None if metric == "eodds" => Kind::Distance,
         Some(_) => Kind::Signed,
         None if share => Kind::Share,
-        None if metric == "mcd" => Kind::Signed,
+        None if matches!(metric, "mcd" | "dcacc" | "dcr" | "te") => Kind::Signed,
         None => Kind::Plain,
     }
 }
@@ -92,7 +149,9 @@ pub(super) fn reason(code: &str) -> &str {
         "degenerate_marginal" => "all predictions on one side are the same",
         "zero_negative_switch_rate" => "no prediction switches to negative",
         "zero_reference_rate" => "the rate it is divided by is 0",
-        "all_false_negative" => "everybody is a false negative",
+        "all_false_negative" => "everybody is denied what they deserve",
+        "no_defined_stratum" => "in every stratum all predictions are alike",
+        "stratum_is_group" => "the strata are the groups themselves",
         "zero_denominator" => "it would be divided by 0",
         "zero_score_sum" => "all scores are 0",
         "infinite" => "it is infinite",
@@ -211,6 +270,8 @@ pub(super) struct Sides {
     pub(super) loss: &'static str,
     /// Metric of decisions that are gained.
     pub(super) gain: &'static str,
+    /// Metric of decisions that are lost and that the label confirms: `tpsr` or `tnsr`.
+    pub(super) rightful: &'static str,
     /// Those who have it.
     pub(super) held: &'static str,
     /// Those who have not.
@@ -227,14 +288,14 @@ impl Sides {
     /// Favourable words where the job says which side is favourable, neutral ones where it has no label.
     pub(super) fn of(audit: &Audit) -> Self {
         let positive = audit.manifest.label.as_ref().map(|l| l.favourable_is_positive);
-        let (loss, gain) = if positive == Some(false) { ("psr", "nsr") } else { ("nsr", "psr") };
+        let [loss, gain, rightful] = if positive == Some(false) { ["psr", "nsr", "tnsr"] } else { ["nsr", "psr", "tpsr"] };
         let words = if positive.is_some() {
             ["with the favourable decision", "without the favourable decision", "would lose it", "would gain it"]
         } else {
             ["predicted positive", "predicted negative", "would be predicted negative", "would be predicted positive"]
         };
         let [held, lacked, loses, gains] = words;
-        Sides { loss, gain, held, lacked, loses, gains, positive }
+        Sides { loss, gain, rightful, held, lacked, loses, gains, positive }
     }
 }
 

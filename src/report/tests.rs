@@ -34,6 +34,8 @@ struct Sample {
     left_out: bool,
     /// Whether people have weights: 2 for those on top of a rate, for those who switch and for those who fall; 1 for others.
     weighted: bool,
+    /// Whether Clarify's metrics are measured, and if so whether against the rest.
+    clarify: Option<bool>,
     /// What the tables of quality hold; none = there are none.
     worlds: Option<worlds::Worlds>,
     /// Cells of the direction between two groups in a set.
@@ -86,6 +88,7 @@ fn two_groups() -> Sample {
         ],
         left_out: true,
         weighted: false,
+        clarify: Some(false),
         worlds: None,
         cells: published,
     }
@@ -149,6 +152,7 @@ fn push(frame: &mut Frame, at: At<'_>, metric: &str, family: &str, value: &Value
         _ => [Cell::Null, Cell::Null, Cell::Null],
     });
     row.extend([Cell::Real(0.0), flags.into(), impaired.into()]);
+    row.extend(["".into(), "".into(), Cell::Null]);
     frame.push(row);
 }
 
@@ -208,6 +212,19 @@ fn count_cells(frame: &mut Frame, at: At<'_>, cells: &Eccm, labelled: bool) {
             return;
         }
     }
+}
+
+/// Clarify's metrics of one comparison.
+fn write_facets(metrics: &mut Frame, at: At<'_>) {
+    for (metric, value) in [("dppl", 0.162), ("rd", 0.081), ("cddpl", 0.07), ("ft", -0.012), ("dcacc", -0.4), ("undefined_strata", 2.0)]
+        .map(|(m, v)| (m, Value::Number(v)))
+    {
+        push(metrics, at, metric, "clarify", &value, 800, if metric == "rd" { at.to } else { "" });
+    }
+    let ci_method = METRICS.column("ci_method").unwrap();
+    let row = metrics.rows.iter_mut().rev().find(|row| row[8] == Cell::from("ft")).unwrap();
+    row[ci_method] = "percentile bootstrap of people, their neighbours as they are; 5 neighbours".into();
+    push(metrics, at, "te", "clarify", &Value::None("operand_undefined"), 800, "");
 }
 
 fn shift(frame: &mut Frame, at: At<'_>, n: i64) {
@@ -348,6 +365,7 @@ impl Sample {
             let mut row = [model, "group of people", group, ""].map(Cell::from).to_vec();
             row.extend([Cell::from(n), Cell::Null, Cell::from(tp + fn_), Cell::from(tp + fp)]);
             row.extend([0, 0, i64::from(self.left_out) * 3, 0].map(Cell::from));
+            row.push(if self.clarify.is_some() { Cell::Int(4) } else { Cell::Null });
             groups.push(row);
             for (t, to) in self.groups.iter().enumerate().skip(f + 1) {
                 let at = At { scope: "pair", to, ..at };
@@ -363,6 +381,28 @@ impl Sample {
                     push(metrics, at, metric, "group", &Value::Number(value), n, to);
                 }
             }
+            if self.groups.len() > 2 {
+                push(metrics, At { scope: "one_vs_rest", ..at }, "demp_difference", "group", &Value::Number(0.031), n, "");
+            }
+            match self.clarify {
+                Some(false) if f == 0 => {
+                    for to in &self.groups[1..] {
+                        write_facets(metrics, At { scope: "pair", to, ..at });
+                    }
+                }
+                Some(true) => write_facets(metrics, At { scope: "one_vs_rest", from: "", to: group, ..at }),
+                _ => {}
+            }
+        }
+        let all = At { model, set: "", scope: "worst_case", from: "", to: "" };
+        for (metric, value) in [("demp_difference", 0.123), ("eopp_difference", 0.2), ("pprev_to_total", 0.07)] {
+            push(metrics, all, metric, "group", &Value::Number(value), 900, "");
+            let row = metrics.rows.last_mut().unwrap();
+            let end = row.len() - 3;
+            row.splice(end.., [Cell::from(&*self.groups[1]), self.groups[0].as_str().into(), Cell::Int(1)]);
+        }
+        if self.clarify.is_some() {
+            push(metrics, At { scope: "total", ..all }, "ge", "clarify", &Value::Number(0.132), 900, "");
         }
     }
 
@@ -644,8 +684,16 @@ fn two_groups_in_words_and_numbers() {
         findings.contains("Of 122 people in group Female with the favourable decision, 16 (13.1 %; 95 % interval 8.2 to 20.2) would lose it if the record said Male (set flip (naive), model gbm). By this measure the group at a disadvantage is Male."),
         "{findings}"
     );
-    assert!(findings.contains("The other way: of 191 people in group Male with the favourable decision, 13 (6.81 %; 95 % interval 4.02 to 11.30) would lose it if the record said Female"));
+    assert!(
+        findings.contains("The other way: of 191 people in group Male with the favourable decision, 15 (7.85 %")
+            && findings.contains("would lose it had they been in group Female"),
+        "{findings}"
+    );
     assert!(findings.contains("had they been in group"), "{findings}");
+    // Consistency, then the tendency, then what the label confirms.
+    let steps = ["would get the other one", "would lose it", "would gain it", "and the label that confirms it"];
+    let places: Vec<usize> = steps.iter().map(|said| findings.find(said).unwrap_or_else(|| panic!("{said}: {findings}"))).collect();
+    assert!(places.is_sorted(), "{findings}");
     let switches = section(&html, "switches");
     assert!(switches.contains("it says what the model does with the column itself and nothing about columns that follow from it"));
     assert!(switches.contains("TSN 7 7.95 %") && switches.contains("SN 16 13.1 %"), "{switches}");
@@ -666,6 +714,19 @@ fn two_groups_in_words_and_numbers() {
             && left_out.contains("unknown-group warning sex 7"),
         "{left_out}"
     );
+    let groups = section(&html, "groups");
+    for said in [
+        "Clarify's metrics, the favoured facet first: Male and Female",
+        "metric rd RD +8.10 points +5.10 to +11.10 Female",
+        "metric ft FT −1.20 points −4.20 to +1.80 5 neighbours –",
+        "metric te TE undefined a value it is made of is undefined –",
+        "metric undefined_strata UNDEFINED_STRATA 2.00",
+        "metric ge GE, everybody 0.132",
+    ] {
+        assert!(groups.contains(said), "{said}\n{groups}");
+    }
+    assert!(!groups.contains("furthest apart"), "of two groups the pair says it");
+    assert!(section(&html, "left-out").contains("No stratum"));
     assert!(section(&html, "method").contains("negative switch rate NSR SN / (SN + CP)"));
     assert!(html.contains(r#"<span class="number">8</span> Provenance"#));
     assert!(!html.contains("tand-in data"));
@@ -686,7 +747,7 @@ fn favourable_words_turn_with_the_label() {
 
 #[test]
 fn without_labels_words_are_neutral() {
-    let html = page("no-label", &Sample { labelled: false, ..two_groups() });
+    let html = page("no-label", &Sample { labelled: false, clarify: None, ..two_groups() });
     let findings = section(&html, "findings");
     assert!(
         findings.contains("Of 122 people in group Female predicted positive, 16") && findings.contains("would be predicted negative if"),
@@ -698,7 +759,7 @@ fn without_labels_words_are_neutral() {
 
 #[test]
 fn no_gate_asked_and_nothing_left_out() {
-    let html = page("no-gates", &Sample { gates: Vec::new(), left_out: false, ..two_groups() });
+    let html = page("no-gates", &Sample { gates: Vec::new(), left_out: false, clarify: None, ..two_groups() });
     assert!(section(&html, "verdict").contains("No gate was asked The job sets no limits"));
     assert!(section(&html, "left-out").contains("Nothing: no row was lost"));
 }
@@ -759,6 +820,20 @@ fn five_groups() {
     let sample =
         Sample { groups: names(&["White", "Black", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other"]), cells: spread, ..two_groups() };
     let html = page("five-groups", &sample);
+    let groups = section(&html, "groups");
+    for said in [
+        "White and Black +16.2 points +13.2 to +19.2 0.955 0.925 to 0.985 +7.00 points",
+        "−1.20 points −4.20 to +1.80 5 neighbours",
+        "undefined a value it is made of is undefined",
+        "metric ge GE of everybody: 0.132 (0.102 to 0.162).",
+        "The groups that are furthest apart: highest minus lowest, lowest over highest",
+        "12.3 points 9.3 to 15.3 1 group without a value Black White 7.00 points 4.00 to 10.00 Black",
+        "Each group against all others together",
+    ] {
+        assert!(groups.contains(said), "{said}\n{groups}");
+    }
+    let rest = section(&page("five-groups-rest", &Sample { clarify: Some(true), ..sample }), "groups");
+    assert!(rest.contains("all others and White +16.2 points"), "{rest}");
     assert_eq!(html.matches(r#"<div class="direction""#).count(), 40, "20 directions in each of two sets");
     let switches = section(&html, "switches");
     assert!(switches.contains("from the group of the row to the group of the column's number"));
@@ -773,7 +848,7 @@ fn twenty_groups_stay_below_a_megabyte() {
     let groups = (0..20).map(|i| format!("{i:02}{}", "x".repeat(198))).collect();
     let sets = vec![("flip", "naive"), ("typical", "greedy"), ("world", "plausible")];
     let html = page("twenty-wide", &Sample { groups, sets, cells: spread, models: vec!["gbm", "logistic", "forest"], ..two_groups() });
-    assert!(section(&html, "switches").contains("Shown are the 7 of 380 ordered pairs of groups with the highest switch rates"));
+    assert!(section(&html, "switches").contains("of 380 ordered pairs of groups with the highest switch rates"));
     let few = page(
         "twenty-short",
         &Sample { groups: (1..=20).map(|i| format!("g{i}")).collect(), sets: vec![("flip", "naive")], cells: spread, ..two_groups() },

@@ -204,6 +204,7 @@ fn row(gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Row {
     let decides = match decides.trim() {
         "" => Vec::new(),
         "interval" => vec!["the interval decides".into()],
+        "interval, holm" => vec!["the interval decides, at the level that Holm's method gives each comparison".into()],
         "estimate" => vec!["the estimate decides".into()],
         other => vec![Words::from(other.replace('_', " "))],
     };
@@ -260,8 +261,11 @@ fn question(gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Words {
             words.text(", ").and(Words::direction(from, to)).text(" minus ").and(Words::direction(to, from))
         }
         (false, false) => words.text(", ").and(Words::direction(from, to)),
+        (false, true) if gate.text("scope") == "one_vs_rest" => words.text(", ").name(from).text(" and all others"),
         (false, true) => words.text(", ").name(from),
-        _ => words,
+        (true, false) => words.text(", all others and ").name(to),
+        (true, true) if gate.text("scope") == "worst_case" => words.text(", the groups furthest apart"),
+        (true, true) => words,
     };
     for (word, column) in [("attribute", "sensitive"), ("set", "counterfactual"), ("model", "model")] {
         if !gate.text(column).is_empty() {

@@ -1,0 +1,213 @@
+//! Below "Groups as they are": Clarify's metrics by comparison, the groups that are furthest apart, and each group against all others.
+
+use crate::report::folder::{Audit, Key, Measure};
+use crate::report::number;
+use crate::report::page::{Block, Cell, Row, Table};
+use crate::report::switches::{cell, level_in_words};
+use crate::report::terms::{self, Glossary};
+use crate::report::words::Words;
+
+/// Clarify's metrics of what people get.
+const OUTCOMES: &[&str] = &["dppl", "di", "cddpl", "cddpl_defined_strata_only", "ft"];
+
+/// Clarify's metrics of what people deserve.
+const DESERTS: &[&str] = &["dcacc", "dcr", "rd", "sd", "dar", "drr", "ad", "te"];
+
+/// What stands beside the metrics, where it says something.
+const BESIDE: &[&str] = &["undefined_strata", "undefined_strata_share", "ft_library_sign"];
+
+/// Named gaps whose widest is shown.
+const WIDEST: &[&str] = &[
+    "di",
+    "demp_difference",
+    "demp_min_ratio",
+    "eopp_difference",
+    "pred_eq_difference",
+    "eodds",
+    "aod",
+    "pred_p_difference",
+    "acc_difference",
+    "f1_difference",
+    "mcc_difference",
+];
+
+/// Performance metrics whose largest distance to all is shown beside.
+const TO_TOTAL: &[(&str, &str)] = &[
+    ("demp_difference", "pprev_to_total"),
+    ("eopp_difference", "tpr_to_total"),
+    ("pred_eq_difference", "fpr_to_total"),
+    ("pred_p_difference", "ppv_to_total"),
+    ("acc_difference", "acc_to_total"),
+    ("f1_difference", "f1_to_total"),
+    ("mcc_difference", "mcc_to_total"),
+];
+
+/// Comparisons beyond which the page shows the widest only.
+const COMPARISONS_AT_MOST: usize = 6;
+
+type At<'a> = dyn Fn(&str, &str, &str) -> Key + 'a;
+
+/// The two sides of a comparison; all others have no name.
+fn sides(key: &Key) -> Words {
+    let side = |words: Words, group: &str| if group.is_empty() { words.text("all others") } else { words.name(group) };
+    side(side(Words::new(), &key.from).text(" and "), &key.to)
+}
+
+fn group_of(name: &str) -> Words {
+    if name.is_empty() { "\u{2013}".into() } else { Words::new().name(name) }
+}
+
+/// The comparisons that Clarify's metrics are measured for, those with the widest gap of favourable predictions first.
+fn comparisons(audit: &Audit, groups: &[String], at: &At<'_>) -> Vec<Key> {
+    let pairs = groups.iter().flat_map(|a| groups.iter().map(move |d| at("pair", a, d)));
+    let all: Vec<Key> = pairs.chain(groups.iter().map(|d| at("one_vs_rest", "", d))).collect();
+    let gap = |key: &Key| audit.measure(key, "dppl").map(|m| m.value.map_or(-1.0, f64::abs));
+    let mut found: Vec<(f64, Key)> = all.into_iter().filter_map(|key| Some((gap(&key)?, key))).collect();
+    found.sort_by(|x, y| y.0.total_cmp(&x.0));
+    found.into_iter().map(|(_, key)| key).collect()
+}
+
+/// How a value of a comparison was found out, where that is no matter of course.
+fn with_method(mut cell: Cell, metric: &str, measure: Option<&Measure>) -> Cell {
+    if let Some(measure) = measure.filter(|m| metric == "ft" && m.value.is_some())
+        && let Some((_, how)) = measure.words.split_once("; ")
+    {
+        cell.small.push(how.to_owned().into());
+    }
+    cell
+}
+
+/// Clarify's metrics of one attribute and model.
+pub(super) fn clarify(audit: &Audit, groups: &[String], at: &At<'_>, glossary: &mut Glossary<'_>) -> Vec<Block> {
+    let mut found = comparisons(audit, groups, at);
+    let all = found.len();
+    if all > COMPARISONS_AT_MOST {
+        found.truncate(audit.rows_shown());
+    }
+    let total = at("total", "", "");
+    let benefit = audit.measure(&total, "ge");
+    let there = |metrics: &'static [&'static str]| {
+        metrics.iter().copied().filter(|m| found.iter().any(|key| audit.measure(key, m).is_some())).collect::<Vec<&str>>()
+    };
+    let levels = level_in_words(found.iter().filter_map(|key| audit.measures.get(key)).flat_map(|m| m.values()));
+    let some = if found.len() < all {
+        format!(": the {} widest of {all} comparisons, all are in tables/metrics.parquet", found.len())
+    } else {
+        String::new()
+    };
+    let mut blocks = Vec::new();
+    match found.as_slice() {
+        [] => {}
+        [key] => {
+            let beside = there(BESIDE).into_iter().filter(|m| audit.measure(key, m).and_then(|m| m.value).is_some_and(|v| v != 0.0));
+            let metrics: Vec<&str> = there(OUTCOMES).into_iter().chain(there(DESERTS)).chain(beside).collect();
+            let mut rows: Vec<Row> = metrics
+                .into_iter()
+                .map(|metric| {
+                    let measure = audit.measure(key, metric);
+                    let value = with_method(cell(measure, terms::kind(metric, &key.scope)), metric, measure);
+                    let impaired = group_of(measure.map_or("", |m| m.impaired.as_str()));
+                    Row { id: String::new(), head: glossary.title(metric), cells: vec![value, impaired.into()] }
+                })
+                .collect();
+            rows.extend(benefit.map(|ge| Row {
+                id: String::new(),
+                head: glossary.title("ge").text(", everybody"),
+                cells: vec![cell(Some(ge), terms::kind("ge", "total")), "\u{2013}".into()],
+            }));
+            let caption = Words::from("Clarify's metrics, the favoured facet first: ").and(sides(key)).text(levels);
+            let head = ["Metric", "Value", "Group at a disadvantage"].map(Words::from).to_vec();
+            blocks.push(Block::Table(Table { caption, head, rows, prose: false }));
+        }
+        _ => {
+            for (what, metrics) in
+                [("what people get", there(OUTCOMES)), ("what they get and deserve", there(DESERTS)), ("beside them", there(BESIDE))]
+            {
+                if metrics.is_empty() {
+                    continue;
+                }
+                let mut head = vec![Words::from("Favoured facet and d")];
+                head.extend(metrics.iter().map(|m| Words::new().code(glossary.show(m).symbol)));
+                let row = |key: &Key| {
+                    let value = |metric: &&str| {
+                        let measure = audit.measure(key, metric);
+                        with_method(cell(measure, terms::kind(metric, &key.scope)), metric, measure)
+                    };
+                    Row { id: String::new(), head: sides(key), cells: metrics.iter().map(value).collect() }
+                };
+                let caption = format!("Clarify's metrics, {what}{some}{levels}").into();
+                blocks.push(Block::Table(Table { caption, head, rows: found.iter().map(row).collect(), prose: false }));
+            }
+            blocks.extend(benefit.map(|ge| {
+                let Cell { main, small, .. } = cell(Some(ge), terms::kind("ge", "total"));
+                let words = glossary.title("ge").text(" of everybody: ").and(main);
+                Block::Note(small.into_iter().fold(words, |words, more| words.text(" (").and(more).text(")")).text("."))
+            }));
+        }
+    }
+    blocks
+}
+
+/// The groups that are furthest apart, where there are more than two.
+pub(super) fn worst(audit: &Audit, groups: &[String], at: &At<'_>, glossary: &mut Glossary<'_>) -> Option<Block> {
+    let key = at("worst_case", "", "");
+    let metrics: Vec<&str> = WIDEST.iter().copied().filter(|m| groups.len() > 2 && audit.measure(&key, m).is_some()).collect();
+    if metrics.is_empty() {
+        return None;
+    }
+    let rows = metrics
+        .into_iter()
+        .map(|metric| {
+            let measure = audit.measure(&key, metric);
+            let mut value = cell(measure, terms::kind(metric, "worst_case"));
+            if let Some(n) = measure.and_then(|m| m.without).filter(|n| *n > 0) {
+                value.small.push(
+                    format!("{} without a value", if n == 1 { "1 group".to_owned() } else { format!("{} groups", number::count(n)) })
+                        .into(),
+                );
+            }
+            let group = |of: fn(&Measure) -> &String| group_of(measure.map_or("", |m| of(m).as_str()));
+            let furthest = TO_TOTAL.iter().find(|(gap, _)| *gap == metric).map(|(_, distance)| *distance);
+            let distance = furthest.and_then(|metric| Some((metric, audit.measure(&key, metric)?)));
+            let distance = distance.map_or_else(
+                || "\u{2013}".into(),
+                |(metric, measure)| {
+                    let mut cell = cell(Some(measure), terms::kind(metric, "worst_case"));
+                    if !measure.highest.is_empty() {
+                        cell.small.push(Words::new().name(&measure.highest));
+                    }
+                    cell
+                },
+            );
+            let cells = vec![value, group(|m| &m.highest).into(), group(|m| &m.lowest).into(), distance];
+            Row { id: String::new(), head: glossary.title(metric), cells }
+        })
+        .collect();
+    let levels = level_in_words(audit.measures.get(&key).into_iter().flat_map(|m| m.values()));
+    let caption = format!("The groups that are furthest apart: highest minus lowest, lowest over highest{levels}").into();
+    let head = ["Metric", "Value", "Highest", "Lowest", "Furthest from all"].map(Words::from).to_vec();
+    Some(Block::Table(Table { caption, head, rows, prose: false }))
+}
+
+/// Each group against all others together.
+pub(super) fn rests(audit: &Audit, groups: &[String], at: &At<'_>, gaps: &[&str], glossary: &mut Glossary<'_>) -> Option<Block> {
+    let mut keys: Vec<Key> = groups.iter().map(|a| at("one_vs_rest", a, "")).filter(|key| audit.measures.contains_key(key)).collect();
+    let all = keys.len();
+    keys.truncate(audit.rows_shown().max(COMPARISONS_AT_MOST));
+    let metrics: Vec<&str> = gaps.iter().copied().filter(|m| keys.iter().any(|key| audit.measure(key, m).is_some())).collect();
+    if metrics.is_empty() {
+        return None;
+    }
+    let levels = level_in_words(keys.iter().filter_map(|key| audit.measures.get(key)).flat_map(|m| m.values()));
+    let some = if keys.len() < all { format!(", the first {} of {all}", keys.len()) } else { String::new() };
+    let caption = format!("Each group against all others together{some}{levels}. Differences are the group minus the others").into();
+    let mut head = vec!["Group".into()];
+    head.extend(metrics.iter().map(|m| Words::new().code(glossary.show(m).symbol)));
+    let row = |key: &Key| Row {
+        id: String::new(),
+        head: Words::new().name(&key.from),
+        cells: metrics.iter().map(|m| cell(audit.measure(key, m), terms::kind(m, "one_vs_rest"))).collect(),
+    };
+    let table = Table { caption, head, rows: keys.iter().map(row).collect(), prose: false };
+    Some(Block::Fold("Each group against all others", vec![Block::Table(table)]))
+}
