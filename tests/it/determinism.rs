@@ -129,6 +129,46 @@ fn features_moved_in_folds_by_predictions() {
     same_for_threads_and_batches(JOBS[9]);
 }
 
+/// People cut at random places into files, read in batches of random sizes: the same tables and outcomes.
+fn same_for_parts(job: &str) {
+    let work = work(job);
+    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
+    assert!(text.contains("{parquet: people.parquet}"));
+    work.write("job.yaml", &text.replace("{parquet: people.parquet}", "{parquet: \"people/*.parquet\"}"));
+    let people = crate::waiting::read(&work.path("people.parquet"));
+    let tables = |out: &str| {
+        let mut found = results(&work.path(out));
+        found.retain(|name, _| name.starts_with("tables/") || name.starts_with("rows/"));
+        found
+    };
+    let mut expected: Option<Files> = None;
+    for (trial, parts) in [1, 2, 5, 13].into_iter().enumerate() {
+        let draw = |k: usize| (((1 + k + 100 * trial) as f64).sqrt() * 97.0).fract();
+        let mut cuts: Vec<usize> = (1..parts).map(|k| (draw(k) * PEOPLE as f64) as usize).chain([0, people.num_rows()]).collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        for (k, ends) in cuts.windows(2).enumerate() {
+            crate::waiting::write(&work.path(&format!("people/part-{k:02}.parquet")), &people.slice(ends[0], ends[1] - ends[0]));
+        }
+        let flags = format!("--threads {} --batch-rows {}", 1 + trial, 1024 * (1 + (draw(0) * 8.0) as usize));
+        work.cfaudit(0, &format!("run job.yaml --out out{trial} --cache off {flags}"));
+        let found = tables(&format!("out{trial}"));
+        assert!(found.len() >= 7);
+        assert_same(expected.get_or_insert_with(|| found.clone()), &found, &format!("{job}: {parts} parts, {flags}"));
+        fs::remove_dir_all(work.path("people")).unwrap();
+    }
+}
+
+#[test]
+fn people_in_parts() {
+    same_for_parts("folds");
+}
+
+#[test]
+fn people_with_weights_in_parts() {
+    same_for_parts("weights");
+}
+
 #[test]
 fn runs_side_by_side_share_a_cache() {
     let work = work("folds");

@@ -8,7 +8,7 @@ use arrow::datatypes::Float64Type;
 use cfaudit::table::GROUPS;
 use cfaudit::table::io::read_frame;
 
-use crate::work::{Ran, Work, column};
+use crate::work::{Ran, Work, column, shared};
 
 const JOB: &str = r#"
 cfaudit: 1
@@ -156,6 +156,103 @@ fn scores_out_of_range() {
         refused(|i| i.moved[13].2 = score, "bad-scores", &["`moved.parquet`", "row 13", "column `score`"]);
     }
     refused(|i| i.moved[3].1 = "x", "bad-scores", &["`moved.parquet`", "row 3", "column `to_group`", "`x`", "f, m"]);
+}
+
+/// Without a list of negative values all that are not positive are negative; with one, the two lists are all there is.
+#[test]
+fn labels_that_are_not_declared() {
+    let closed = |i: &mut Inputs| replace(i, "positive: [\"yes\"]", "positive: [\"yes\"], negative: [\"no\"]");
+    let mut inputs = Inputs::sound();
+    closed(&mut inputs);
+    inputs.write().run(0, "job.yaml", "");
+    let place = ["`rows.parquet`", "row 7", "column `repaid`", "job.yaml:7:"];
+    let strange = |i: &mut Inputs| {
+        closed(i);
+        (i.repaid[7], i.repaid[20]) = ("never", "often");
+    };
+    refused(strange, "undeclared-label", &[["`never` is neither"].as_slice(), &place].concat());
+    let misspelt = |i: &mut Inputs| {
+        closed(i);
+        i.repaid[7] = "noo";
+    };
+    refused(misspelt, "undeclared-label", &["did you mean `no`?"]);
+    let mut inputs = Inputs::sound();
+    inputs.repaid[7] = "never";
+    inputs.write().run(0, "job.yaml", "");
+}
+
+/// All rows are audited, by the model whose scores stand in files.
+fn scored_only(i: &mut Inputs) {
+    replace(i, "  split: {share: {train: 0.5, audit: 0.5}}\n", "");
+    replace(i, "  trained: {logistic: {l2: 1.0}}\n", "");
+}
+
+/// Counterfactuals that say where their rows come from, one of them wrongly.
+fn of_another_group(work: &Work) {
+    let own = |i: usize| if i == 12 { "m" } else { ["f", "m"][i % 2] };
+    work.parquet(
+        "moved.parquet",
+        vec![
+            ("row_id", column((100..140).map(Some).collect::<Int64Array>())),
+            ("from_group", column((0..40).map(|i| Some(own(i))).collect::<StringArray>())),
+            ("to_group", column((0..40).map(|i| Some(["m", "f"][i % 2])).collect::<StringArray>())),
+            ("score", column(Float64Array::from(vec![0.5; 40]))),
+        ],
+    );
+}
+
+/// Every input of the list that lies with the expected values is refused, with file, column, row and value.
+#[test]
+fn inputs_that_must_be_refused() {
+    let Some(file) = shared("expected/metrics/edge/edge_expected.json") else { return };
+    let expected: serde_json::Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    let list = expected["must_be_errors"].as_array().unwrap();
+    assert_eq!(list.len(), 8);
+    for case in list {
+        let what = case["what"].as_str().unwrap();
+        let change = |i: &mut Inputs| {
+            scored_only(i);
+            match what {
+                "score below 0 or above 1" => i.scores[11].1 = -0.25,
+                "infinite score" => i.moved[13].2 = f64::INFINITY,
+                "the same row_id twice in the factual scores" => i.scores.push((104, 0.5)),
+                "the same (row_id, target) twice in the counterfactual scores" => i.moved.push((104, "m", 0.5)),
+                "a counterfactual row_id absent from the factual scores" => i.moved[5] = (999, "m", 0.5),
+                "a counterfactual whose source group differs from the factual group" => {}
+                "label values other than the two declared ones" => {
+                    replace(i, "positive: [\"yes\"]", "positive: [\"yes\"], negative: [\"no\"]");
+                    i.repaid[7] = "never";
+                }
+                "all rows excluded" => i.scores.iter_mut().for_each(|score| score.1 = f64::NAN),
+                other => panic!("`{other}` is not tried"),
+            }
+        };
+        let spoil = |work: &Work| {
+            if what.contains("source group") {
+                of_another_group(work);
+            }
+        };
+        let (code, words): (&str, &[&str]) = match what {
+            "score below 0 or above 1" => ("bad-scores", &["`scores.parquet`", "row 11 (row_id `111`)", "column `score`", "`-0.25`"]),
+            "infinite score" => ("bad-scores", &["`moved.parquet`", "row 13 (row_id `113`", "column `score`", "`inf`"]),
+            "the same row_id twice in the factual scores" => ("duplicate-key", &["`scores.parquet`", "row 4", "row 40 (row_id `104`)"]),
+            "the same (row_id, target) twice in the counterfactual scores" => {
+                ("duplicate-key", &["`moved.parquet`", "row 4", "row 40 (row_id `104`, to_group `m`)"])
+            }
+            "a counterfactual row_id absent from the factual scores" => {
+                ("unknown-key", &["`moved.parquet`", "row 5 (row_id `999`, to_group `m`)"])
+            }
+            "label values other than the two declared ones" => {
+                ("undeclared-label", &["`rows.parquet`", "row 7", "column `repaid`", "`never`"])
+            }
+            "all rows excluded" => ("nobody-counts", &["none of the 40 audited rows counts for `sex`: 40 have no score"]),
+            _ => {
+                let own = "names `m` as the row's own group, which is `f`";
+                ("bad-scores", &["`moved.parquet`", "row 12 (row_id `112`", "column `from_group`", own])
+            }
+        };
+        refused_files(change, spoil, code, words);
+    }
 }
 
 /// The way out where a file answers an older request.

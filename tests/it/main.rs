@@ -5,6 +5,7 @@
 
 mod adult;
 mod catalog;
+mod clarify;
 mod command;
 mod determinism;
 mod files;

@@ -6,8 +6,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use cfaudit::exec::event::EVENT_NAMES;
-use cfaudit::table::METRICS;
 use cfaudit::table::io::read_frame;
+use cfaudit::table::{COMPARISONS, METRICS};
 use serde_json::Value as Json;
 
 use crate::work::{Going, Ran, Work, assert_same, files, results, sha256};
@@ -198,6 +198,11 @@ fn a_page_can_be_rendered_again() {
     let work = Work::with_jobs();
     work.run(0, DEMO, FEW);
     let before = work.results();
+    let nsr = work.cfaudit(0, "explain NSR --in out").stdout;
+    assert!(nsr.contains("formula: ") && nsr.contains("in out:") && nsr.contains("Female -> Male") && nsr.contains(" of "), "{nsr}");
+    assert!(work.cfaudit(0, "explain few-switches --in out").stdout.contains("at_most, interval 0.02"));
+    assert!(work.cfaudit(0, "explain cddpl --in out").stdout.contains("`cddpl` was not measured in out"));
+    work.cfaudit(2, "explain prepare --in out").says(&["`prepare` is neither a metric nor a gate", "hint: "]);
     work.cfaudit(0, "report out");
     assert_same(&before, &work.results(), "the same title");
     Ran::of(work.command("report out --title").arg("Of <b>mice</b> & men"), 0);
@@ -235,6 +240,7 @@ fn words_are_explained() {
     for word in ["prepare", "metrics", "metrics.value", "3", "unknown-group", "NSR"] {
         assert!(!work.cfaudit(0, &format!("explain {word}")).stdout.is_empty());
     }
+    work.cfaudit(5, "explain nsr --in nowhere").says(&["`nowhere`", "hint: name an output folder"]);
     work.cfaudit(2, "explain nsrr").says(&["`nsrr`", "hint: did you mean `nsr`?"]);
     work.cfaudit(2, "explain xyzzyplugh").says(&["hint: `cfaudit explain` lists all words"]);
 }
@@ -341,6 +347,39 @@ fn help_and_version_go_to_stdout() {
         let ran = work.cfaudit(0, args);
         assert!(ran.stdout.contains("cfaudit") && ran.stderr.is_empty(), "{args}");
     }
+}
+
+/// Two models on the same people: differences of what each has alone, in table and report; none where nobody asks.
+#[test]
+fn models_are_compared() {
+    let work = Work::with_jobs();
+    work.run(0, DEMO, FEW);
+    let tables = work.path("out/tables");
+    assert!(read_frame(&tables, &COMPARISONS).unwrap().rows.is_empty());
+    assert!(!fs::read_to_string(work.path("out/report.html")).unwrap().contains("One model against another"));
+    work.run(0, DEMO, &format!("{FEW} --set metrics.compare.blind=scorecard"));
+    let (metrics, comparisons) = (read_frame(&tables, &METRICS).unwrap(), read_frame(&tables, &COMPARISONS).unwrap());
+    let (mut intervals, mut sets) = (0, std::collections::BTreeSet::new());
+    for c in comparisons.records() {
+        let of = |model: &str| {
+            let key = ["counterfactual", "sensitive", "scope", "from_group", "to_group", "metric"];
+            metrics
+                .records()
+                .find(|m| m.text("model") == model && key.iter().all(|column| m.text(column) == c.text(column)))
+                .unwrap()
+                .real("value")
+        };
+        assert_eq!((c.text("model"), c.text("against")), ("blind", "scorecard"));
+        assert_eq!((c.real("model_value"), c.real("against_value")), (of("blind"), of("scorecard")));
+        assert_eq!(c.real("difference"), of("blind").zip(of("scorecard")).map(|(x, y)| x - y));
+        intervals += usize::from(c.real("lo").is_some());
+        sets.insert(c.text("counterfactual").to_owned());
+    }
+    assert!(intervals > 50 && sets.len() > 1, "{intervals} intervals, sets {sets:?}");
+    assert!(fs::read_to_string(work.path("out/report.html")).unwrap().contains("One model against another"));
+    let expected = work.results();
+    work.cfaudit(0, &format!("run {DEMO} {FEW} --set metrics.compare.blind=scorecard --out other --cache other-cache --threads 3"));
+    assert_same(&expected, &results(&work.path("other")), "other threads");
 }
 
 /// Beyond 200,000 people score metrics are drawn by blocks; the switch rates of these people have a placebo band.

@@ -95,7 +95,7 @@ impl Platform {
     }
 }
 
-fn read(path: &Path) -> RecordBatch {
+pub(crate) fn read(path: &Path) -> RecordBatch {
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
     let schema = reader.schema().clone();
     concat_batches(&schema, &reader.build().unwrap().map(Result::unwrap).collect::<Vec<_>>()).unwrap()
@@ -107,7 +107,7 @@ fn read_folder(folder: &Path) -> RecordBatch {
     concat_batches(&parts[0].schema(), &parts).unwrap()
 }
 
-fn write(path: &Path, lines: &RecordBatch) {
+pub(crate) fn write(path: &Path, lines: &RecordBatch) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), lines.schema(), None).unwrap();
     writer.write(lines).unwrap();

@@ -1,0 +1,105 @@
+//! Clarify's metrics, worst cases and the rest, from the job to tables, gates and page; their values have oracles of their own.
+
+use std::fs;
+
+use cfaudit::table::io::read_frame;
+use cfaudit::table::{Frame, GATES, GROUPS, METRICS, TableDef};
+
+use crate::work::{Work, assert_same, results};
+
+const JOB: &str = "\
+cfaudit: 1
+name: facets
+data:
+  rows:
+    synthetic:
+      rows: 4000
+      columns:
+        origin: {levels: {north: 0.5, south: 0.3, west: 0.2}}
+        sex: {levels: {Male: 0.55, Female: 0.45}}
+        trade: {levels: {baker: 0.5, tailor: 0.3, smith: 0.2}}
+        income: {linear: {intercept: 22, effects: {\"sex=Female\": -4, \"origin=west\": -3}, noise: {normal: {sd: 7}}}}
+        age: {linear: {intercept: 43, noise: {normal: {sd: 12}}}}
+        repaid: {logit: {intercept: -2, effects: {income: 0.11, \"sex=Female\": -0.35}}}
+  label: {column: repaid, positive: [1], favourable: positive}
+  sensitive:
+    sex: {groups: [Male, Female], reference: Male}
+    origin: {groups: [north, south, west], reference: north}
+  features: {continuous: [income, age], nominal: [trade]}
+  split: {share: {train: 0.5, audit: 0.5}}
+models: {scorecard: {logistic: {l2: 1.0}}}
+metrics:
+  families: [performance, group, clarify]
+  bootstrap: {samples: 100}
+  clarify: {favoured: {origin: rest}, strata: trade, flip_test: {neighbours: 3, scale: standard, max_rows: 600}}
+gates:
+  strata: {metric: cddpl, model: scorecard, between: {sex: [Male, Female]}, at_most: 1}
+  rest: {metric: dppl, model: scorecard, between: {origin: [rest, west]}, at_most: 1}
+  furthest: {metric: eodds, model: scorecard, between: worst_case, sensitive: origin, at_most: 1}
+";
+
+fn frame(work: &Work, def: &'static TableDef) -> Frame {
+    read_frame(&work.path("out/tables"), def).unwrap()
+}
+
+#[test]
+fn facets_from_job_to_page() {
+    let work = Work::new();
+    work.write("job.yaml", JOB);
+    work.run(0, "job.yaml", "");
+    let metrics = frame(&work, &METRICS);
+    let of = |scope: &str, from: &str, to: &str, metric: &str| {
+        let key = ["scope", "from_group", "to_group", "metric"];
+        let mut found = metrics.records().filter(|r| key.map(|column| r.text(column)) == [scope, from, to, metric]);
+        let first = found.next().unwrap_or_else(|| panic!("{metric} in {scope} {from} {to}"));
+        assert!(found.next().is_none(), "{metric} stands twice in {scope} {from} {to}");
+        first
+    };
+    let pair = |metric: &str| of("pair", "Male", "Female", metric);
+    for metric in ["dppl", "dcacc", "dcr", "rd", "sd", "dar", "drr", "ad", "te", "cddpl", "ft"] {
+        let row = pair(metric);
+        assert!(row.real("lo").unwrap() <= row.real("value").unwrap() && row.real("value").unwrap() <= row.real("hi").unwrap(), "{metric}");
+    }
+    for (alias, metric) in
+        [("dppl", "demp_difference"), ("rd", "eopp_difference"), ("sd", "pred_eq_difference"), ("dar", "pred_p_difference")]
+    {
+        assert_eq!(pair(alias).real("value"), pair(metric).real("value"), "{alias}");
+    }
+    let (ft, reversed) = (pair("ft"), pair("ft_library_sign"));
+    assert_eq!(ft.real("value").map(|v| 0.0 - v), reversed.real("value"));
+    assert!(
+        ft.text("flags").contains("sampled") && ft.text("ci_method").contains("3 neighbours among a sample of 600 of"),
+        "{}",
+        ft.text("ci_method")
+    );
+    // Every group against all others, who are favoured; and the groups furthest apart.
+    for group in ["north", "south", "west"] {
+        assert!(
+            of("one_vs_rest", "", group, "dppl").real("value").is_some()
+                && of("one_vs_rest", group, "", "acc_difference").real("lo").is_some()
+        );
+    }
+    let highest = |a: &str, b: &str| of("pair", a, b, "demp_difference").real("value").unwrap().abs();
+    let widest = [("north", "south"), ("north", "west"), ("south", "west")].map(|(a, b)| highest(a, b)).into_iter().fold(0.0, f64::max);
+    let worst =
+        metrics.records().find(|r| [r.text("scope"), r.text("sensitive"), r.text("metric")] == ["worst_case", "origin", "demp_difference"]);
+    let worst = worst.unwrap();
+    assert!((worst.real("value").unwrap() - widest).abs() < 1e-15 && worst.text("lowest_group") == "west");
+    assert!(frame(&work, &GROUPS).records().all(|r| r.int("n_missing_stratum") == Some(0)));
+    assert_eq!(frame(&work, &GATES).records().map(|r| r.text("verdict")).collect::<Vec<_>>(), ["pass"; 3]);
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert!(
+        page.contains("metrics, the favoured facet first")
+            && page.contains("furthest apart")
+            && page.contains("conditional demographic disparity")
+    );
+
+    let expected = work.results();
+    work.cfaudit(0, "run job.yaml --out other --cache other-cache --threads 3 --batch-rows 1024");
+    assert_same(&expected, &results(&work.path("other")), "other threads and batches");
+    // Another number of neighbours runs the flip test again, and nothing before it.
+    work.run(0, "job.yaml", "--set metrics.clarify.flip_test.neighbours=5");
+    let again = frame(&work, &METRICS);
+    let ft = again.records().find(|r| r.text("metric") == "ft").unwrap();
+    assert!(ft.text("ci_method").contains("5 neighbours"), "{}", ft.text("ci_method"));
+}
