@@ -133,7 +133,7 @@ reasons! {
     Infinite = "infinite", "Something that happens before has probability zero after, so the divergence is infinite.";
     AllFalseNegative = "all_false_negative", "Everybody is denied a favourable outcome that they deserve, so there is no benefit to be spread.";
     NoDefinedStratum = "no_defined_stratum", "In every stratum all predictions are alike.";
-    StratumIsGroup = "stratum_is_group", "The strata are the groups themselves, so none of them holds both facets.";
+    StratumIsGroup = "stratum_is_group", "No stratum holds people of both facets: the strata are the groups, or made of them.";
     ZeroWeight = "zero_weight", "Those whom the value would be divided by weigh nothing together.";
     OperandUndefined = "operand_undefined", "A value that the metric is made of is undefined itself.";
 }

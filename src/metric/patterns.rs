@@ -5,8 +5,8 @@
 //! person counts once per counterfactual), the people of whom anything switches, and an exact multinomial bootstrap that resamples
 //! people, not counterfactuals.
 //!
-//! Choice: with at most five groups and one counterfactual per target a pattern is a number of two bits per target, and people are
-//! counted in an array (72 cells for two groups); anything else is counted in a map. Both give the same patterns.
+//! Choice: with at most sixty groups and one counterfactual per target a pattern is a number of two bits per target. People are counted
+//! by it, with at most five groups in an array (72 cells for two); anything else is counted by the pattern itself. All give the same patterns.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -46,19 +46,24 @@ pub struct Pattern {
 #[derive(Debug, Clone)]
 pub struct Patterns {
     groups: usize,
-    /// Empty where there are too many groups.
+    /// By code; empty where there are too many groups.
     dense: Vec<u64>,
+    /// By code, where there are too many groups for an array.
+    coded: HashMap<u128, u64>,
     general: HashMap<Pattern, u64>,
 }
 
 /// The most groups for which an array is used: 11,520 cells.
 const DENSE_GROUPS: usize = 5;
 
+/// The most groups of which a pattern has a code of 128 bits: two bits for each of 59 targets, and ten for group, label and prediction.
+const CODED_GROUPS: usize = 60;
+
 impl Patterns {
     /// Nobody yet, for this number of groups.
     pub fn new(groups: usize) -> Self {
         let cells = if groups <= DENSE_GROUPS { (groups * 9) << (2 * groups.saturating_sub(1)) } else { 0 };
-        Patterns { groups, dense: vec![0; cells], general: HashMap::new() }
+        Patterns { groups, dense: vec![0; cells], coded: HashMap::new(), general: HashMap::new() }
     }
 
     /// Adds one person with all their counterfactuals.
@@ -67,11 +72,16 @@ impl Patterns {
     /// Where a group is not below the number of groups, or a counterfactual leads to the person's own group.
     pub fn add(&mut self, group: usize, label: Option<bool>, predicted: Option<bool>, counterfactuals: &[Counterfactual]) {
         assert!(group < self.groups, "group {group} of {}", self.groups);
-        if !self.dense.is_empty()
+        if self.groups <= CODED_GROUPS
             && let Some(code) = self.targets_code(group, counterfactuals)
         {
             let factual = (group * 3 + state(label)) * 3 + state(predicted);
-            self.dense[(factual << (2 * (self.groups - 1))) + code] += 1;
+            let code = ((factual as u128) << (2 * (self.groups - 1))) + code;
+            if self.dense.is_empty() {
+                *self.coded.entry(code).or_default() += 1;
+            } else {
+                self.dense[code as usize] += 1;
+            }
             return;
         }
         for counterfactual in counterfactuals {
@@ -85,6 +95,9 @@ impl Patterns {
         for (mine, theirs) in self.dense.iter_mut().zip(&other.dense) {
             *mine += theirs;
         }
+        for (&code, people) in &other.coded {
+            *self.coded.entry(code).or_default() += people;
+        }
         for (pattern, people) in &other.general {
             *self.general.entry(pattern.clone()).or_default() += people;
         }
@@ -93,7 +106,8 @@ impl Patterns {
     /// The number of people by pattern, in order.
     pub fn people(&self) -> BTreeMap<Pattern, u64> {
         let mut all: BTreeMap<Pattern, u64> = self.general.iter().map(|(pattern, &people)| (pattern.clone(), people)).collect();
-        for (code, &people) in self.dense.iter().enumerate().filter(|(_, people)| **people > 0) {
+        let dense = (0..).zip(&self.dense).filter(|(_, people)| **people > 0);
+        for (code, people) in dense.chain(self.coded.iter().map(|(&code, people)| (code, people))) {
             *all.entry(self.decode(code)).or_default() += people;
         }
         all
@@ -140,7 +154,7 @@ impl Patterns {
     }
 
     /// Two bits per other group, 0 for none, else 1 + the state of the prediction; none where a target comes twice.
-    fn targets_code(&self, group: usize, counterfactuals: &[Counterfactual]) -> Option<usize> {
+    fn targets_code(&self, group: usize, counterfactuals: &[Counterfactual]) -> Option<u128> {
         let mut code = 0;
         for counterfactual in counterfactuals {
             check_target(group, counterfactual.to, self.groups);
@@ -148,16 +162,16 @@ impl Patterns {
             if (code >> shift) & 3 != 0 {
                 return None;
             }
-            code |= (1 + state(counterfactual.predicted)) << shift;
+            code |= (1 + state(counterfactual.predicted) as u128) << shift;
         }
         Some(code)
     }
 
-    fn decode(&self, code: usize) -> Pattern {
-        let factual = code >> (2 * (self.groups - 1));
+    fn decode(&self, code: u128) -> Pattern {
+        let factual = (code >> (2 * (self.groups - 1))) as usize;
         let group = factual / 9;
         let outcomes = (0..self.groups - 1).filter_map(|place| {
-            let prediction = ((code >> (2 * place)) & 3).checked_sub(1)?;
+            let prediction = ((code >> (2 * place)) as usize & 3).checked_sub(1)?;
             let mut outcome = Outcome { to: (place + usize::from(place >= group)) as u32, positive: 0, negative: 0, missing: 0 };
             *outcome.of(answer(prediction)) = 1;
             Some(outcome)
@@ -379,15 +393,16 @@ mod tests {
     }
 
     #[test]
-    fn dense_and_general_agree() {
-        for (groups, per_target) in [(1, 1), (2, 1), (2, 3), (3, 1), (4, 2), (5, 1), (6, 1), (7, 2)] {
+    fn arrays_codes_and_patterns_agree() {
+        for (groups, per_target) in [(1, 1), (2, 1), (2, 3), (3, 1), (4, 2), (5, 1), (6, 1), (7, 2), (60, 1), (61, 1)] {
             let (mut patterns, mut general) = (Patterns::new(groups), Patterns::new(groups));
             general.dense.clear();
             for (group, label, predicted, counterfactuals) in people(groups, per_target, 2000) {
                 patterns.add(group, label, predicted, &counterfactuals);
                 *general.general.entry(pattern(group, label, predicted, &counterfactuals)).or_default() += 1;
             }
-            assert_eq!(patterns.general.is_empty(), groups <= 5 && per_target == 1);
+            assert_eq!(patterns.general.is_empty(), groups <= 60 && per_target == 1);
+            assert_eq!(patterns.coded.is_empty(), groups <= 5 || groups > 60);
             assert_eq!(patterns.people(), general.people(), "{groups} groups");
             assert_eq!(patterns.people().values().sum::<u64>(), 2000);
         }

@@ -8,7 +8,8 @@
 //!
 //! Choice: the rows of a stratum are those of the two facets that are compared. As in the library a stratum without favourable
 //! predictions, or without unfavourable ones, takes its missing share as 0, and where all rows together lack one of the two there is no
-//! value. The variant leaves such strata out, and n is then the number of rows in the others. People without a stratum are left out and
+//! value. Where no stratum holds people of both facets there is none either: strata that are made of the groups have no disparity to tell.
+//! The variant leaves such strata out, and n is then the number of rows in the others. People without a stratum are left out and
 //! counted.
 //!
 //! Bootstrap: people of a facet are drawn with replacement among its strata and predictions, each facet for itself; where people have
@@ -213,6 +214,7 @@ fn whole(strata: &[Stratum]) -> Result<u64, Undefined> {
     let facets = [sum(|s| s.a[0] + s.a[1]), sum(|s| s.d[0] + s.d[1])];
     match [sum(|s| s.predicted()[0]), sum(|s| s.predicted()[1])] {
         _ if facets.contains(&0) => Err(Undefined::EmptyGroup),
+        _ if strata.iter().all(|s| s.a == [0; 2] || s.d == [0; 2]) => Err(Undefined::StratumIsGroup),
         [0, _] => Err(Undefined::NoPredictedNegative),
         [_, 0] => Err(Undefined::NoPredictedPositive),
         [negative, positive] => Ok(negative + positive),
@@ -317,6 +319,7 @@ mod tests {
         assert_eq!(of(&[stratum([5, 5], [0, 0])]), Undefined::EmptyGroup);
         assert_eq!(of(&[stratum([5, 0], [3, 0])]), Undefined::NoPredictedPositive);
         assert_eq!(of(&[stratum([0, 5], [0, 3])]), Undefined::NoPredictedNegative);
+        assert_eq!(of(&[stratum([5, 2], [0, 0]), stratum([0, 0], [3, 1])]), Undefined::StratumIsGroup);
         let apart = [stratum([5, 0], [3, 0]), stratum([0, 5], [0, 3])];
         assert_eq!((cddpl_defined(&apart), undefined_strata(&apart)), (Err(Undefined::NoDefinedStratum), Ok(2.0)));
         assert!(cddpl(&apart).is_ok());

@@ -4,8 +4,8 @@
 //! of its two spreads; a distance to all the largest |value of a group - value of all|. With two groups these are the gap of the pair
 //! without its sign.
 //!
-//! Choice: groups in which the metric is undefined are left out and counted; where fewer than two are left there is no difference and no
-//! ratio (a single group is no proof of parity). Of several groups with the same value the first holds it. Flags are those of the two
+//! Choice: groups in which the metric is undefined are left out and counted; where fewer than two are left there is no difference, no
+//! ratio and no distance (a single group is no proof of parity). Of several groups with the same value the first holds it; where all have the same none does. Flags are those of the two
 //! groups that hold the value: a small one may hold it by chance. The interval is the percentile bootstrap of all groups, each with its
 //! number of people; the groups that hold the value may be others in every replicate, so its ends lie high where groups are small.
 
@@ -77,7 +77,9 @@ fn held(groups: &[Confusion], of: impl Fn(&Confusion) -> Value, value: impl Fn(&
     let Some(spread) = spread else {
         return Found { furthest: Furthest { n_undefined, ..Found::none(groups).furthest }, ..Found::none(groups) };
     };
-    let furthest = Furthest { highest: Some(spread.highest.1), lowest: Some(spread.lowest.1), n_undefined };
+    let apart = spread.gap() > 0.0;
+    let holder = |group: usize| Some(group).filter(|_| apart);
+    let furthest = Furthest { highest: holder(spread.highest.1), lowest: holder(spread.lowest.1), n_undefined };
     Found { value: value(&spread), furthest }
 }
 
@@ -111,8 +113,11 @@ fn to_total(groups: &[Confusion], of: impl Fn(&Confusion) -> Value) -> Found {
             found = Some((distance, group));
         }
     }
-    let Some((distance, group)) = found else { return Found::none(groups) };
-    let furthest = Furthest { highest: Some(group), lowest: None, n_undefined: groups.len() as u64 - defined };
+    let n_undefined = groups.len() as u64 - defined;
+    let Some((distance, group)) = found.filter(|_| defined > 1) else {
+        return Found { furthest: Furthest { n_undefined, ..Found::none(groups).furthest }, ..Found::none(groups) };
+    };
+    let furthest = Furthest { highest: Some(group), lowest: None, n_undefined };
     Found { value: Ok(distance), furthest }
 }
 
@@ -233,7 +238,8 @@ mod tests {
         let one = [Confusion { tp: 1, fp: 1, fn_: 1, tn: 1 }, none];
         assert_eq!(of("tpr_difference", &one).value, Err(Undefined::OperandUndefined));
         assert_eq!(of("tpr_difference", &one).furthest, held(None, None, 1));
-        assert_eq!(of("tpr_to_total", &one).value, Ok(0.0));
+        assert_eq!(of("tpr_to_total", &one).value, Err(Undefined::OperandUndefined));
+        assert_eq!(of("tpr_to_total", &one).furthest, held(None, None, 1));
         assert_eq!(of("tpr_to_total", &[none, none]).value, Err(Undefined::EmptyGroup));
         assert_eq!(of("eodds", &[none, none]).value, Err(Undefined::EmptyGroup));
         let rejected = [Confusion { tn: 5, ..none }, Confusion { tn: 7, ..none }];

@@ -44,6 +44,16 @@ impl Poisson {
     /// Loops of known length over arrays, here and where the weights are used: the compiler makes vectors of them, also in builds that
     /// check every step of an iterator.
     pub fn fill(self, row: u64, first: usize, weights: &mut [[f64; LANES]]) {
+        self.lanes(row, first, weights, f64::from);
+    }
+
+    /// The same as whole numbers of 0 to [`MOST`].
+    pub fn counts(self, row: u64, first: usize, counts: &mut [[u8; LANES]]) {
+        self.lanes(row, first, counts, |count| count as u8);
+    }
+
+    #[inline]
+    fn lanes<T>(self, row: u64, first: usize, weights: &mut [[T; LANES]], of: impl Fn(u16) -> T) {
         debug_assert!(first.is_multiple_of(4), "a hash holds four replicates, {first} stands inside one");
         // Both steps of `h(named(seed, name), row, hash)` that do not change with the replicate.
         let row = sm(self.0 ^ row);
@@ -67,7 +77,7 @@ impl Poisson {
                     found = found.wrapping_add((draws[i] >= FROM[k]) as u16);
                     k += 1;
                 }
-                weights[i] = found as f64;
+                weights[i] = of(found);
                 i += 1;
             }
         }
@@ -112,6 +122,9 @@ mod tests {
         assert_eq!(all[52..52 + LANES], part[0]);
         assert!((0..all.len()).all(|r| poisson.weight(99, r) == all[r]));
         assert_eq!((h(named(7, "people"), 99, 5) >> 32) as u16 >= FROM[0], all[22] >= 1.0);
+        let mut counts = [[0; LANES]; 3];
+        poisson.counts(99, 0, &mut counts);
+        assert_eq!(counts.as_flattened().iter().map(|&count| f64::from(count)).collect::<Vec<_>>(), all);
         let mut other = [[0.0; LANES]; 3];
         poisson.fill(98, 0, &mut other);
         assert_ne!(all, other.as_flattened());

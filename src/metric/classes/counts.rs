@@ -31,6 +31,12 @@ pub struct ClassPerson<'a> {
 }
 
 impl ClassPerson<'_> {
+    /// Whether the highest score is that of several classes, so that their order decides.
+    pub fn is_tied(&self) -> bool {
+        let highest = self.predicted.and_then(|class| self.scores.get(class).copied().flatten());
+        highest.is_some() && self.scores.iter().filter(|score| **score == highest).count() > 1
+    }
+
     /// The person where one class is positive and all others are negative.
     pub fn one_vs_all(&self, class: usize) -> Person {
         Person {
@@ -98,10 +104,10 @@ impl FactualClasses {
     /// # Panics
     /// Where a group or a class is beyond its number: a bug of the caller.
     pub fn add(&mut self, key: u64, person: &ClassPerson<'_>) {
-        let weighed = self.weighed.is_some();
+        let (weighed, tied) = (self.weighed.is_some(), person.is_tied());
         for (class, counts) in self.one_vs_all.iter_mut().enumerate() {
             let one = person.one_vs_all(class);
-            counts.groups[person.group].add(one.label, one.predicted, false);
+            counts.groups[person.group].add(one.label, one.predicted, tied);
             if weighed {
                 counts.add_weight(person.group, key, person.weight, one.label, one.predicted);
             }

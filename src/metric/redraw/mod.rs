@@ -24,6 +24,7 @@
 //! Cost in a build with debug checks, two groups, 2000 replicates: 0.4 s of one processor for 16,281 people, 6 s for 200,000; with blocks 2 s
 //! for ten million people. Memory: 32 bytes a pair, or two kilobytes a block and direction.
 
+mod sums;
 mod tile;
 mod units;
 
@@ -117,7 +118,7 @@ impl<'a> Redraw<'a> {
 
     /// Number of tiles.
     pub fn n_tiles(&self) -> usize {
-        self.replicates.div_ceil(tile::TILE)
+        self.replicates.div_ceil(self.drawn.tile())
     }
 
     /// The intervals at a level from all tiles in order. `counts` is the first pass over the same people.

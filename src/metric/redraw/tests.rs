@@ -155,7 +155,7 @@ fn any_partition_of_people_gives_the_same_intervals() {
     }
     let (mut merged, mut merged_blocks) = (Pairs::new(&counts), Blocks::new(&counts, SEED));
     parts.into_iter().for_each(|part| merged.merge(part));
-    part_blocks.iter().for_each(|part| merged_blocks.merge(part));
+    part_blocks.into_iter().for_each(|part| merged_blocks.merge(part));
     let (second, second_merged) = (whole.second_pass(&counts), merged.second_pass(&counts));
     assert_eq!(second, second_merged);
     let found = intervals(&Redraw::of_people(&whole, &second, samples, SEED));

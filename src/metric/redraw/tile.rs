@@ -1,20 +1,18 @@
 //! A tile of replicates: all weighted sums of all scopes, and the values that follow.
 //!
-//! Replicates lie side by side in memory, one row of them per sum, so that a unit with its weights w adds w x to the row of each sum.
+//! Replicates lie side by side in memory, one row of them per sum, so that a unit with its weights w adds w x to the row of each sum. People,
+//! of whom there are many, are added by [`sums`](super::sums).
 
 use std::ops::Range;
 
 use super::super::divergence::{Balance, FAR, ORDER, REACH, ShiftPass, at};
-use super::super::scope::{MOST_PLACES, Scope};
 use super::super::shift::{METRICS, SCORE_BINS, Shift};
 use super::super::{Reads, Undefined, Value};
-use super::units::{Bins, LINEAR, Unit};
-use super::{Drawn, Redraw};
+use super::sums::{BATCH, Columns, Histogram, Weights};
+use super::units::{Block, Blocks, LINEAR, Pairs};
+use super::{BLOCKS, Drawn, Redraw};
 use crate::num::fixed::Fixed;
 use crate::num::poisson::{LANES, MOST, Poisson};
-
-/// Replicates of a tile.
-pub(super) const TILE: usize = 256;
 
 /// The values of some replicates.
 #[derive(Debug, Clone)]
@@ -27,6 +25,24 @@ impl Tile {
     }
 }
 
+impl Drawn<'_> {
+    /// Replicates of a tile. Lists of sums of people are worth their making where many replicates read them.
+    pub(super) fn tile(self) -> usize {
+        match self {
+            Drawn::People(_) => 8 * LANES,
+            Drawn::Blocks(_) => LANES,
+        }
+    }
+
+    /// Whether people have weights.
+    fn is_weighed(self) -> bool {
+        match self {
+            Drawn::People(pairs) => pairs.weighed,
+            Drawn::Blocks(blocks) => blocks.is_weighed(),
+        }
+    }
+}
+
 /// Powers of two of which everything that is summed becomes a whole multiple, by scope. A sum of so many terms, each with the largest
 /// weight, has 53 bits.
 #[derive(Debug)]
@@ -35,28 +51,38 @@ pub(super) struct Quanta {
     /// Of the histograms: 1 but for heavy people beyond number, so that counts stay counts.
     bins: Vec<f64>,
     series: Vec<[f64; ORDER]>,
+    /// Terms of each scope.
+    units: Vec<u64>,
 }
 
 impl Quanta {
     pub(super) fn of(drawn: Drawn<'_>, second: &ShiftPass) -> Self {
         let places = second.places();
-        let mut units = vec![0_u64; places.len()];
-        let mut quanta =
-            Quanta { linear: vec![[0.0; LINEAR]; places.len()], bins: vec![0.0; places.len()], series: vec![[0.0; ORDER]; places.len()] };
+        let n = places.len();
+        let mut quanta = Quanta { linear: vec![[0.0; LINEAR]; n], bins: vec![0.0; n], series: vec![[0.0; ORDER]; n], units: vec![0; n] };
         for (from, to) in places.directions() {
-            drawn.units(places, second, (from, to), |unit| {
-                let raise = |largest: &mut f64, x: f64| *largest = largest.max(x.abs());
-                let linear = &mut quanta.linear[places.direction(from, to)];
-                linear.iter_mut().zip(unit.linear).for_each(|(largest, x)| raise(largest, x));
-                // No bin holds more than all pairs weigh.
-                raise(&mut quanta.bins[places.direction(from, to)], unit.linear[1]);
-                for (place, series) in places.holding(from, to).zip(unit.series) {
-                    units[place] += 1;
-                    quanta.series[place].iter_mut().zip(series).for_each(|(largest, x)| raise(largest, x));
+            let own = places.direction(from, to);
+            match drawn {
+                Drawn::People(pairs) => pairs.terms(second, (from, to), 0..usize::MAX, |_, terms| {
+                    quanta.raise_linear(own, &terms.linear);
+                    for (place, series) in places.holding(from, to).zip(&terms.series) {
+                        quanta.raise_series(place, series);
+                    }
+                }),
+                Drawn::Blocks(blocks) => {
+                    for (_, block) in blocks.of(from, to) {
+                        quanta.raise_linear(own, &blocks.linear(block));
+                        quanta.raise_series(own, &block.series.map(Fixed::to_f64));
+                    }
                 }
-            });
+            }
         }
-        for (place, &units) in units.iter().enumerate() {
+        if let Drawn::Blocks(blocks) = drawn {
+            for place in places.wider() {
+                blocks.wider(place).iter().for_each(|series| quanta.raise_series(place, &series.map(Fixed::to_f64)));
+            }
+        }
+        for (place, &units) in quanta.units.iter().enumerate() {
             // Scores of both sides share one, so that their difference is exact.
             let linear = &mut quanta.linear[place];
             let larger = linear[3].max(linear[4]);
@@ -65,6 +91,17 @@ impl Quanta {
             linear.iter_mut().chain(&mut quanta.series[place]).for_each(|largest| *largest = quantum(*largest, units));
         }
         quanta
+    }
+
+    fn raise_linear(&mut self, place: usize, terms: &[f64; LINEAR]) {
+        self.linear[place].iter_mut().zip(terms).for_each(|(largest, x)| *largest = largest.max(x.abs()));
+        // No bin holds more than all pairs weigh.
+        self.bins[place] = self.bins[place].max(terms[1]);
+    }
+
+    fn raise_series(&mut self, place: usize, terms: &[f64; ORDER]) {
+        self.units[place] += 1;
+        self.series[place].iter_mut().zip(terms).for_each(|(largest, x)| *largest = largest.max(x.abs()));
     }
 }
 
@@ -108,6 +145,13 @@ impl<const N: usize> Rows<N> {
         }
     }
 
+    /// Adds N of the columns of a table with a row per replicate, from a column on.
+    fn put<const M: usize>(&mut self, rows: &[[f64; M]], column: usize) {
+        for n in 0..N {
+            self.row(n).as_flattened_mut().iter_mut().zip(rows).for_each(|(sum, row)| *sum += row[column + n]);
+        }
+    }
+
     fn scale(&mut self, quanta: &[f64; N]) {
         for (n, quantum) in quanta.iter().enumerate() {
             self.row(n).as_flattened_mut().iter_mut().for_each(|sum| *sum *= quantum);
@@ -142,20 +186,13 @@ impl Sums {
         Sums { linear: Rows::new(lanes), before: Rows::new(lanes), after: Rows::new(lanes), series: Rows::new(lanes) }
     }
 
-    fn add(&mut self, unit: &Unit<'_>, weights: &[[f64; LANES]], quanta: &[f64; LINEAR], quantum: f64) {
-        self.linear.add_all(weights, unit.linear, quanta);
-        let times = |weight: f64| whole(weight / quantum) * quantum;
-        match unit.bins {
-            Bins::One(before, after, weight) => {
-                self.before.add(before, weights, times(weight));
-                self.after.add(after, weights, times(weight));
-            }
-            Bins::Many(before, after) => {
-                for bin in 0..SCORE_BINS {
-                    self.before.add(bin, weights, times(before[bin] as f64));
-                    self.after.add(bin, weights, times(after[bin] as f64));
-                }
-            }
+    /// Adds a block to a direction.
+    fn add(&mut self, block: &Block, linear: [f64; LINEAR], weights: &[[f64; LANES]], quanta: &[f64; LINEAR], quantum: f64) {
+        self.linear.add_all(weights, linear, quanta);
+        let times = |weight: u64| whole(weight as f64 / quantum) * quantum;
+        for bin in 0..SCORE_BINS {
+            self.before.add(bin, weights, times(block.before[bin]));
+            self.after.add(bin, weights, times(block.after[bin]));
         }
     }
 
@@ -167,51 +204,140 @@ impl Sums {
     }
 }
 
+/// Columns of a direction: the linear terms, its own series, and that of one of the scopes that hold it.
+const COLUMNS: usize = LINEAR + 2 * ORDER;
+
+/// The series of pairs that are the same person's in every direction: in all together, and in one moved to the rest.
+const SHARED: usize = 2 * ORDER;
+
+/// The sums of one direction of people in the making.
+struct Open {
+    columns: Columns<COLUMNS>,
+    before: Histogram,
+    after: Histogram,
+}
+
+/// Writes terms as whole multiples of their quanta.
+fn put(into: &mut [f64], terms: &[f64], quanta: &[f64]) {
+    into.iter_mut().zip(terms.iter().zip(quanta)).for_each(|(into, (term, quantum))| *into += whole(term / quantum));
+}
+
 impl Redraw<'_> {
     /// The values of the replicates of one tile.
     pub fn tile(&self, number: usize) -> Tile {
-        let first = number * TILE;
-        let len = TILE.min(self.replicates - first);
-        let lanes = len.div_ceil(LANES);
-        let places = self.places;
-        let poisson = match self.drawn {
-            Drawn::People(_) => Poisson::new(self.seed.0, "bootstrap/shift"),
-            Drawn::Blocks(_) => Poisson::new(self.seed.0, "bootstrap/shift/blocks"),
-        };
-        let mut weights = vec![[0.0; LANES]; lanes];
-        let mut wider: Vec<Option<Sums>> = (0..places.len()).map(|_| None).collect();
-        for (place, _) in places.scopes().filter(|(_, scope)| !matches!(scope, Scope::Direction(..))) {
-            wider[place] = Some(Sums::new(lanes));
-        }
-        let mut tile = Tile(vec![Vec::new(); places.len() * METRICS.len()]);
-        for (from, to) in places.directions() {
-            let mut own = Sums::new(lanes);
-            let place = places.direction(from, to);
-            let holding: Vec<usize> = places.holding(from, to).skip(1).collect();
-            self.drawn.units(places, self.second, (from, to), |unit| {
-                poisson.fill(unit.key, first, &mut weights);
-                own.add(unit, &weights, &self.quanta.linear[place], self.quanta.bins[place]);
-                own.series.add_all(&weights, unit.series[0], &self.quanta.series[place]);
-                for (&wide, series) in holding.iter().zip(&unit.series[1..MOST_PLACES]) {
-                    if let Some(sums) = &mut wider[wide] {
-                        sums.series.add_all(&weights, *series, &self.quanta.series[wide]);
-                    }
-                }
-            });
-            own.linear.scale(&self.quanta.linear[place]);
-            for &wide in &holding {
-                if let Some(sums) = &mut wider[wide] {
-                    sums.merge(&own);
-                }
-            }
-            self.finish(place, first..first + len, own, &poisson, &mut tile);
-        }
-        for (place, sums) in wider.into_iter().enumerate() {
-            if let Some(sums) = sums {
-                self.finish(place, first..first + len, sums, &poisson, &mut tile);
-            }
+        let width = self.drawn.tile();
+        let first = number * width;
+        let replicates = first..self.replicates.min(first + width);
+        let mut tile = Tile(vec![Vec::new(); self.places.len() * METRICS.len()]);
+        match self.drawn {
+            Drawn::People(pairs) => self.tile_of_people(pairs, replicates, &mut tile),
+            Drawn::Blocks(blocks) => self.tile_of_blocks(blocks, replicates, &mut tile),
         }
         tile
+    }
+
+    /// The weights of a person follow for all directions from one draw, so people are taken group by group.
+    fn tile_of_people(&self, pairs: &Pairs, replicates: Range<usize>, tile: &mut Tile) {
+        let (places, quanta) = (self.places, &self.quanta);
+        let lanes = replicates.len().div_ceil(LANES);
+        let poisson = Poisson::new(self.seed.0, "bootstrap/shift");
+        let mut wider = self.wider(lanes);
+        let mut weights = Weights::new(lanes);
+        let mut terms = vec![[0.0; COLUMNS]; BATCH];
+        let mut shared_terms = vec![[0.0; SHARED]; BATCH];
+        for from in 0..places.groups {
+            let open = || Open { columns: Columns::new(lanes), before: Histogram::new(lanes), after: Histogram::new(lanes) };
+            let mut directions: Vec<(usize, Open)> = (0..places.groups).filter(|&to| to != from).map(|to| (to, open())).collect();
+            let mut shared = Columns::<SHARED>::new(lanes);
+            let people = pairs.people(from);
+            for (start, batch) in (0..).step_by(BATCH).zip(people.chunks(BATCH)) {
+                weights.draw(&poisson, batch.iter().map(|person| person.key), replicates.start);
+                shared_terms.fill([0.0; SHARED]);
+                for (to, open) in &mut directions {
+                    let own = places.direction(from, *to);
+                    let holding: Vec<usize> = places.holding(from, *to).collect();
+                    terms.fill([0.0; COLUMNS]);
+                    pairs.terms(self.second, (from, *to), start..start + batch.len(), |person, pair| {
+                        let person = person - start;
+                        let (linear, series) = terms[person].split_at_mut(LINEAR);
+                        put(linear, &pair.linear, &quanta.linear[own]);
+                        let (mine, last) = series.split_at_mut(ORDER);
+                        put(mine, &pair.series[0], &quanta.series[own]);
+                        let end = holding.len() - 1;
+                        put(last, &pair.series[end], &quanta.series[holding[end]]);
+                        for (n, into) in shared_terms[person].chunks_exact_mut(ORDER).enumerate().take(end - 1) {
+                            put(into, &pair.series[1 + n], &quanta.series[holding[1 + n]]);
+                        }
+                        let quantum = quanta.bins[own];
+                        let weight = whole(pair.weight / quantum) * quantum;
+                        open.before.add(pair.bins.0, &weights, person, weight);
+                        open.after.add(pair.bins.1, &weights, person, weight);
+                    });
+                    open.columns.add(&weights, &terms[..batch.len()]);
+                }
+                if places.rests() {
+                    shared.add(&weights, &shared_terms[..batch.len()]);
+                }
+            }
+            for (to, open) in directions {
+                let own = places.direction(from, to);
+                let mut sums = Sums::new(lanes);
+                sums.linear.put(open.columns.rows(), 0);
+                sums.series.put(open.columns.rows(), LINEAR);
+                (sums.before.sums, sums.after.sums) = (open.before.into_sums(), open.after.into_sums());
+                sums.linear.scale(&quanta.linear[own]);
+                for place in places.holding(from, to).skip(1) {
+                    wider[place - places.wider().start].merge(&sums);
+                }
+                if let Some(last) = places.holding(from, to).last() {
+                    wider[last - places.wider().start].series.put(open.columns.rows(), LINEAR + ORDER);
+                }
+                self.finish(own, replicates.clone(), sums, &poisson, tile);
+            }
+            if places.rests() {
+                wider[places.total() - places.wider().start].series.put(shared.rows(), 0);
+                wider[places.one_to_rest(from) - places.wider().start].series.put(shared.rows(), ORDER);
+            }
+        }
+        for (place, sums) in places.wider().zip(wider) {
+            self.finish(place, replicates.clone(), sums, &poisson, tile);
+        }
+    }
+
+    fn tile_of_blocks(&self, blocks: &Blocks, replicates: Range<usize>, tile: &mut Tile) {
+        let (places, quanta) = (self.places, &self.quanta);
+        let lanes = replicates.len().div_ceil(LANES);
+        let poisson = Poisson::new(self.seed.0, "bootstrap/shift/blocks");
+        let mut weights = vec![[0.0; LANES]; BLOCKS * lanes];
+        for (number, weights) in weights.chunks_exact_mut(lanes).enumerate() {
+            poisson.fill(number as u64, replicates.start, weights);
+        }
+        let weights = |number: usize| &weights[number * lanes..(number + 1) * lanes];
+        let mut wider = self.wider(lanes);
+        for (from, to) in places.directions() {
+            let own = places.direction(from, to);
+            let mut sums = Sums::new(lanes);
+            for (number, block) in blocks.of(from, to) {
+                sums.add(block, blocks.linear(block), weights(number), &quanta.linear[own], quanta.bins[own]);
+                sums.series.add_all(weights(number), block.series.map(Fixed::to_f64), &quanta.series[own]);
+            }
+            sums.linear.scale(&quanta.linear[own]);
+            for place in places.holding(from, to).skip(1) {
+                wider[place - places.wider().start].merge(&sums);
+            }
+            self.finish(own, replicates.clone(), sums, &poisson, tile);
+        }
+        for (place, mut sums) in places.wider().zip(wider) {
+            for (number, series) in blocks.wider(place).iter().enumerate() {
+                sums.series.add_all(weights(number), series.map(Fixed::to_f64), &quanta.series[place]);
+            }
+            self.finish(place, replicates.clone(), sums, &poisson, tile);
+        }
+    }
+
+    /// The sums of the scopes of several directions, empty.
+    fn wider(&self, lanes: usize) -> Vec<Sums> {
+        self.places.wider().map(|_| Sums::new(lanes)).collect()
     }
 
     /// The values of one scope from its sums.
@@ -262,8 +388,8 @@ impl Redraw<'_> {
                 let own = Balance::of(score, score_cf);
                 let mut terms = Fixed::ZERO;
                 for (from, to) in self.places.held(place) {
-                    for pair in pairs.of(from, to) {
-                        terms.add_times(poisson.weight(pair.key, replicate) * own.term(pair.score, pair.score_cf), pair.weight);
+                    for (person, pair) in pairs.of(from, to) {
+                        terms.add_times(poisson.weight(person.key, replicate) * own.term(pair.score, pair.score_cf), person.weight);
                     }
                 }
                 Ok(own.divergence(score, score_cf, terms.to_f64()))

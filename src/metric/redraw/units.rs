@@ -1,10 +1,12 @@
 //! What is drawn: pairs of scores with the person they belong to, or blocks of people with their sums.
 
+use std::ops::Range;
+
 use super::super::counts::{Counterfactual, CounterfactualCounts, Person, pair};
 use super::super::divergence::{Balance, ORDER, ShiftPass};
 use super::super::scope::{MOST_PLACES, Places};
 use super::super::shift::{SCORE_BINS, kl_term, score_bin};
-use super::{BLOCKS, Drawn};
+use super::BLOCKS;
 use crate::num::fixed::Fixed;
 use crate::num::seed::{h, named};
 use crate::param::Seed;
@@ -13,19 +15,40 @@ use crate::param::Seed;
 #[derive(Debug, Clone)]
 pub struct Pairs {
     has_label: bool,
-    weighed: bool,
+    pub(super) weighed: bool,
     places: Places,
+    /// By group: everybody who has a pair.
+    people: Vec<Vec<Drawn>>,
+    /// By direction, ascending by person.
     by_direction: Vec<Vec<Pair>>,
+}
+
+/// A person, whose pairs weigh alike.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Drawn {
+    pub(super) key: u64,
+    /// Whole units that the person weighs.
+    pub(super) weight: u64,
 }
 
 /// A pair of scores.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pair {
-    pub(super) key: u64,
+    /// Position among the people of the group.
+    pub(super) person: usize,
     pub(super) score: f64,
     pub(super) score_cf: f64,
-    /// Whole units that the person weighs.
-    pub(super) weight: u64,
+}
+
+/// What a pair adds.
+#[derive(Debug)]
+pub(super) struct Terms {
+    pub(super) linear: [f64; LINEAR],
+    /// In each scope that holds the direction.
+    pub(super) series: [[f64; ORDER]; MOST_PLACES],
+    /// The bin of each score, and what it gets.
+    pub(super) bins: (usize, usize),
+    pub(super) weight: f64,
 }
 
 impl Pairs {
@@ -36,27 +59,35 @@ impl Pairs {
             has_label: counts.has_label(),
             weighed: counts.is_weighed(),
             places,
+            people: vec![Vec::new(); places.groups],
             by_direction: vec![Vec::new(); places.groups * places.groups],
         }
     }
 
     /// Adds one person with all their counterfactuals, as in the first pass. `key` is the person's own: all pairs of a key weigh alike.
     pub fn add(&mut self, key: u64, person: &Person, counterfactuals: &[Counterfactual]) {
+        let people = &mut self.people[person.group];
+        let (number, mut has_pair) = (people.len(), false);
         for counterfactual in counterfactuals {
             if let Some((_, score, score_cf)) = pair(person, counterfactual, self.has_label) {
-                self.by_direction[self.places.direction(person.group, counterfactual.to)].push(Pair {
-                    key,
-                    score,
-                    score_cf,
-                    weight: person.weight,
-                });
+                let pair = Pair { person: number, score, score_cf };
+                self.by_direction[self.places.direction(person.group, counterfactual.to)].push(pair);
+                has_pair = true;
             }
+        }
+        if has_pair {
+            people.push(Drawn { key, weight: person.weight });
         }
     }
 
     /// Adds the people of another batch.
     pub fn merge(&mut self, other: Pairs) {
-        for (mine, mut theirs) in self.by_direction.iter_mut().zip(other.by_direction) {
+        for (from, to) in self.places.directions() {
+            let (before, direction) = (self.people[from].len(), self.places.direction(from, to));
+            let theirs = other.by_direction[direction].iter();
+            self.by_direction[direction].extend(theirs.map(|pair| Pair { person: before + pair.person, ..*pair }));
+        }
+        for (mine, mut theirs) in self.people.iter_mut().zip(other.people) {
             mine.append(&mut theirs);
         }
     }
@@ -65,21 +96,45 @@ impl Pairs {
     pub fn second_pass(&self, counts: &CounterfactualCounts) -> ShiftPass {
         let mut second = counts.second_pass();
         for (from, to) in self.places.directions() {
-            for pair in self.of(from, to) {
-                second.add_pair((from, to), (pair.score, pair.score_cf), pair.weight);
+            for (person, pair) in self.of(from, to) {
+                second.add_pair((from, to), (pair.score, pair.score_cf), person.weight);
             }
         }
         second
     }
 
-    pub(super) fn of(&self, from: usize, to: usize) -> &[Pair] {
-        &self.by_direction[self.places.direction(from, to)]
+    /// The people of a group.
+    pub(super) fn people(&self, group: usize) -> &[Drawn] {
+        &self.people[group]
+    }
+
+    /// The pairs of a direction, each with the person.
+    pub(super) fn of(&self, from: usize, to: usize) -> impl Iterator<Item = (&Drawn, &Pair)> {
+        self.by_direction[self.places.direction(from, to)].iter().map(move |pair| (&self.people[from][pair.person], pair))
+    }
+
+    /// Calls `work` with what every pair of some people of a group adds to a direction, and the position of the person.
+    pub(super) fn terms(&self, second: &ShiftPass, (from, to): (usize, usize), people: Range<usize>, mut work: impl FnMut(usize, &Terms)) {
+        let mut balances = [Balance::of(0.0, 0.0); MOST_PLACES];
+        balances.iter_mut().zip(self.places.holding(from, to)).for_each(|(balance, place)| *balance = second.at(place).balance());
+        let pairs = &self.by_direction[self.places.direction(from, to)];
+        let [first, last] = [people.start, people.end].map(|end| pairs.partition_point(|pair| pair.person < end));
+        for &Pair { person, score, score_cf } in &pairs[first..last] {
+            let mut series = balances.map(|b| if b.exists() { b.series(score, score_cf) } else { [0.0; ORDER] });
+            let mut linear = linear(score, score_cf);
+            let weight = self.people[from][person].weight as f64;
+            if self.weighed {
+                linear.iter_mut().chain(series.as_flattened_mut()).for_each(|term| *term *= weight);
+                linear[0] = 1.0;
+            }
+            work(person, &Terms { linear, series, bins: (score_bin(score), score_bin(score_cf)), weight });
+        }
     }
 }
 
 /// Sums over the pairs of a block in one direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Block {
+pub(super) struct Block {
     /// Pairs, whatever they weigh.
     pairs: u64,
     /// What they weigh, and those with s > 0 and c = 0.
@@ -87,10 +142,10 @@ struct Block {
     infinite: u64,
     /// s, c, |c - s|, (c - s)^2, s ln(s/c).
     sums: [Fixed; 5],
-    before: [u64; SCORE_BINS],
-    after: [u64; SCORE_BINS],
-    /// The coefficients of the divergence in each scope that holds the direction.
-    series: [[Fixed; ORDER]; MOST_PLACES],
+    /// The coefficients of the divergence in the direction itself.
+    pub(super) series: [Fixed; ORDER],
+    pub(super) before: [u64; SCORE_BINS],
+    pub(super) after: [u64; SCORE_BINS],
 }
 
 /// The sums of blocks of people, by direction; mergeable.
@@ -101,7 +156,10 @@ pub struct Blocks {
     places: Places,
     balances: Vec<Balance>,
     cut: u64,
-    blocks: Vec<Option<Box<Block>>>,
+    /// By group and number of the block: the directions from that group, side by side, as people fill them together.
+    blocks: Vec<Option<Box<[Block]>>>,
+    /// The coefficients of the divergence in the scopes of several directions: by scope and number of the block.
+    wider: Vec<[Fixed; ORDER]>,
 }
 
 impl Blocks {
@@ -114,19 +172,30 @@ impl Blocks {
             places,
             balances: (0..places.len()).map(|place| second.at(place).balance()).collect(),
             cut: named(seed.0, "bootstrap/shift/cut"),
-            blocks: vec![None; places.groups * places.groups * BLOCKS],
+            blocks: vec![None; places.groups * BLOCKS],
+            wider: vec![[Fixed::ZERO; ORDER]; (places.len() - places.wider().start) * BLOCKS],
         }
     }
 
     /// Adds one person with all their counterfactuals, as in the first pass. `key` is the person's own and decides the block.
     pub fn add(&mut self, key: u64, person: &Person, counterfactuals: &[Counterfactual]) {
-        let number = self.block_of(key);
+        let (number, from, places) = (self.block_of(key) as usize, person.group, self.places);
+        let blocks = &mut self.blocks[from * BLOCKS + number];
         for counterfactual in counterfactuals {
             if let Some((_, score, score_cf)) = pair(person, counterfactual, self.has_label) {
-                let (from, to) = (person.group, counterfactual.to);
-                let at = self.places.direction(from, to) * BLOCKS + number as usize;
-                let balances = self.places.holding(from, to).map(|place| self.balances[place]);
-                self.blocks[at].get_or_insert_with(Box::default).add((score, score_cf), person.weight, balances);
+                let blocks = blocks.get_or_insert_with(|| vec![Block::default(); places.groups].into_boxed_slice());
+                let block = &mut blocks[counterfactual.to];
+                block.add((score, score_cf), person.weight);
+                for place in places.holding(from, counterfactual.to) {
+                    let sums = match place.checked_sub(places.wider().start) {
+                        Some(wider) => &mut self.wider[wider * BLOCKS + number],
+                        None => &mut block.series,
+                    };
+                    let balance = self.balances[place];
+                    if balance.exists() {
+                        add_series(sums, balance.series(score, score_cf), person.weight);
+                    }
+                }
             }
         }
     }
@@ -137,12 +206,15 @@ impl Blocks {
     }
 
     /// Adds the people of another batch of the same pass.
-    pub fn merge(&mut self, other: &Blocks) {
-        for (mine, theirs) in self.blocks.iter_mut().zip(&other.blocks) {
-            if let Some(theirs) = theirs {
-                mine.get_or_insert_with(Box::default).merge(theirs);
+    pub fn merge(&mut self, other: Blocks) {
+        for (mine, theirs) in self.blocks.iter_mut().zip(other.blocks) {
+            match (mine, theirs) {
+                (_, None) => {}
+                (Some(mine), Some(theirs)) => mine.iter_mut().zip(&theirs).for_each(|(mine, theirs)| mine.merge(theirs)),
+                (mine @ None, theirs) => *mine = theirs,
             }
         }
+        self.wider.as_flattened_mut().iter_mut().zip(other.wider.as_flattened()).for_each(|(mine, theirs)| mine.merge(*theirs));
     }
 
     /// The second pass over the same people, which the blocks hold.
@@ -150,17 +222,40 @@ impl Blocks {
         let mut second = counts.second_pass();
         for (from, to) in self.places.directions() {
             for (_, block) in self.of(from, to) {
-                for (place, series) in self.places.holding(from, to).zip(block.series) {
-                    second.add_sum(place, block.pairs, series[0]);
+                for place in self.places.holding(from, to) {
+                    let own = place == self.places.direction(from, to);
+                    second.add_sum(place, block.pairs, if own { block.series[0] } else { Fixed::ZERO });
                 }
             }
+        }
+        for place in self.places.wider() {
+            self.wider(place).iter().for_each(|series| second.add_sum(place, 0, series[0]));
         }
         second
     }
 
-    fn of(&self, from: usize, to: usize) -> impl Iterator<Item = (usize, &Block)> {
-        let first = self.places.direction(from, to) * BLOCKS;
-        self.blocks[first..first + BLOCKS].iter().enumerate().filter_map(|(number, block)| Some((number, block.as_deref()?)))
+    /// The blocks of a direction in which somebody is, with their numbers.
+    pub(super) fn of(&self, from: usize, to: usize) -> impl Iterator<Item = (usize, &Block)> {
+        let blocks = self.blocks[from * BLOCKS..(from + 1) * BLOCKS].iter().enumerate();
+        blocks.filter_map(move |(number, blocks)| Some((number, &blocks.as_ref()?[to]))).filter(|(_, block)| block.pairs > 0)
+    }
+
+    /// The coefficients of a scope of several directions, block by block.
+    pub(super) fn wider(&self, place: usize) -> &[[Fixed; ORDER]] {
+        let first = (place - self.places.wider().start) * BLOCKS;
+        &self.wider[first..first + BLOCKS]
+    }
+
+    /// Whether people have weights.
+    pub(super) fn is_weighed(&self) -> bool {
+        self.weighed
+    }
+
+    /// The terms of a block.
+    pub(super) fn linear(&self, block: &Block) -> [f64; LINEAR] {
+        let [score, score_cf, absolute, squared, divergence] = block.sums.map(Fixed::to_f64);
+        let pairs = if self.weighed { block.pairs as f64 } else { 0.0 };
+        [pairs, block.n as f64, block.infinite as f64, score, score_cf, absolute, squared, divergence]
     }
 }
 
@@ -171,15 +266,16 @@ impl Default for Block {
             n: 0,
             infinite: 0,
             sums: [Fixed::ZERO; 5],
+            series: [Fixed::ZERO; ORDER],
             before: [0; SCORE_BINS],
             after: [0; SCORE_BINS],
-            series: [[Fixed::ZERO; ORDER]; MOST_PLACES],
         }
     }
 }
 
 impl Block {
-    fn add(&mut self, (score, score_cf): (f64, f64), weight: u64, balances: impl Iterator<Item = Balance>) {
+    /// Adds a pair, but for its coefficients.
+    fn add(&mut self, (score, score_cf): (f64, f64), weight: u64) {
         let [_, n, infinite, terms @ ..] = linear(score, score_cf);
         self.pairs += 1;
         self.n += n as u64 * weight;
@@ -191,26 +287,24 @@ impl Block {
         }
         self.before[score_bin(score)] += weight;
         self.after[score_bin(score_cf)] += weight;
-        for (sums, balance) in self.series.iter_mut().zip(balances) {
-            if balance.exists() {
-                let series = balance.series(score, score_cf);
-                let mut k = 0;
-                while k < ORDER {
-                    sums[k].add_times(series[k], weight);
-                    k += 1;
-                }
-            }
-        }
     }
 
     fn merge(&mut self, other: &Block) {
         self.pairs += other.pairs;
         self.n += other.n;
         self.infinite += other.infinite;
-        let mine = self.sums.iter_mut().chain(self.series.as_flattened_mut());
-        mine.zip(other.sums.iter().chain(other.series.as_flattened())).for_each(|(mine, theirs)| mine.merge(*theirs));
+        let mine = self.sums.iter_mut().chain(&mut self.series);
+        mine.zip(other.sums.iter().chain(&other.series)).for_each(|(mine, theirs)| mine.merge(*theirs));
         let mine = self.before.iter_mut().chain(&mut self.after);
         mine.zip(other.before.iter().chain(&other.after)).for_each(|(mine, theirs)| *mine += theirs);
+    }
+}
+
+fn add_series(sums: &mut [Fixed; ORDER], series: [f64; ORDER], weight: u64) {
+    let mut k = 0;
+    while k < ORDER {
+        sums[k].add_times(series[k], weight);
+        k += 1;
     }
 }
 
@@ -223,64 +317,4 @@ fn linear(score: f64, score_cf: f64) -> [f64; LINEAR] {
     let change = score_cf - score;
     let infinite = f64::from(u8::from(score > 0.0 && score_cf == 0.0));
     [0.0, 1.0, infinite, score, score_cf, change.abs(), change * change, kl_term(score, score_cf)]
-}
-
-/// What has one weight in a replicate, in one direction: a pair of a person, or a block.
-#[derive(Debug)]
-pub(super) struct Unit<'a> {
-    /// What the weight follows from.
-    pub(super) key: u64,
-    pub(super) linear: [f64; LINEAR],
-    /// In each scope that holds the direction; only its own where the expansion is not wanted.
-    pub(super) series: [[f64; ORDER]; MOST_PLACES],
-    pub(super) bins: Bins<'a>,
-}
-
-/// What a unit adds to the histograms.
-#[derive(Debug)]
-pub(super) enum Bins<'a> {
-    /// One score in each, and what it weighs.
-    One(usize, usize, f64),
-    /// Weights before and after.
-    Many(&'a [u64; SCORE_BINS], &'a [u64; SCORE_BINS]),
-}
-
-impl Drawn<'_> {
-    /// Whether people have weights.
-    pub(super) fn is_weighed(self) -> bool {
-        match self {
-            Drawn::People(pairs) => pairs.weighed,
-            Drawn::Blocks(blocks) => blocks.weighed,
-        }
-    }
-
-    /// Calls `work` with every unit of a direction.
-    pub(super) fn units(self, places: Places, second: &ShiftPass, (from, to): (usize, usize), mut work: impl FnMut(&Unit<'_>)) {
-        match self {
-            Drawn::People(pairs) => {
-                let mut balances = [Balance::of(0.0, 0.0); MOST_PLACES];
-                balances.iter_mut().zip(places.holding(from, to)).for_each(|(balance, place)| *balance = second.at(place).balance());
-                for &Pair { key, score, score_cf, weight } in pairs.of(from, to) {
-                    let mut series = balances.map(|b| if b.exists() { b.series(score, score_cf) } else { [0.0; ORDER] });
-                    let mut linear = linear(score, score_cf);
-                    let times = weight as f64;
-                    if pairs.weighed {
-                        linear.iter_mut().chain(series.as_flattened_mut()).for_each(|term| *term *= times);
-                        linear[0] = 1.0;
-                    }
-                    work(&Unit { key, linear, series, bins: Bins::One(score_bin(score), score_bin(score_cf), times) });
-                }
-            }
-            Drawn::Blocks(blocks) => {
-                for (number, block) in blocks.of(from, to) {
-                    let sums = block.sums.map(Fixed::to_f64);
-                    let pairs = if blocks.weighed { block.pairs as f64 } else { 0.0 };
-                    let mut linear = [pairs, block.n as f64, block.infinite as f64, 0.0, 0.0, 0.0, 0.0, 0.0];
-                    linear[3..].copy_from_slice(&sums);
-                    let series = block.series.map(|series| series.map(Fixed::to_f64));
-                    work(&Unit { key: number as u64, linear, series, bins: Bins::Many(&block.before, &block.after) });
-                }
-            }
-        }
-    }
 }

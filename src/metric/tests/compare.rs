@@ -89,6 +89,18 @@ fn differences_are_those_of_the_values_of_each() {
 }
 
 #[test]
+fn other_people_have_no_interval() {
+    let people = people(2, 1, 400);
+    let fewer: Vec<_> = people
+        .iter()
+        .enumerate()
+        .map(|(i, (person, cfs))| (Person { predicted: person.predicted.filter(|_| i % 9 > 0), ..*person }, cfs.clone()))
+        .collect();
+    let found = compared(&gather(&people, 2, 1, None), &gather(&fewer, 2, 1, None));
+    assert!(!found.is_empty() && found.iter().all(|c| c.interval.is_none() && c.ci_method.contains("the same people")));
+}
+
+#[test]
 fn the_other_order_is_the_mirror() {
     let people = people(2, 1, 500);
     let models = [gather(&people, 2, 1, None), gather(&another(&people, 2), 2, 1, None)];

@@ -137,7 +137,7 @@ fn any_partition_gives_the_same_values_and_intervals() {
             let mut blocks = vec![Blocks::new(&whole.counts, few.seed); parts];
             people.iter().enumerate().for_each(|(i, (key, person, cfs))| blocks[part_of(i, parts)].add(*key, person, cfs));
             let mut all = blocks.pop().unwrap();
-            blocks.iter().rev().for_each(|part| all.merge(part));
+            blocks.into_iter().rev().for_each(|part| all.merge(part));
             let second = all.second_pass(&whole.counts);
             (intervals(&Redraw::of_blocks(&all, &second, few.seed), &whole.counts, Level::DEFAULT), second)
         };
