@@ -40,9 +40,12 @@ pub(super) struct Encoding {
     /// For each attribute the group of each level of its feature.
     groups: Vec<Vec<Option<u16>>>,
     positive: Vec<String>,
+    /// The classes of a label of several, as the column holds them.
+    classes: Vec<String>,
     roles: Option<HashMap<String, u8>>,
     /// The position of each stratum.
     strata: HashMap<String, u32>,
+    slices: Vec<HashMap<String, u32>>,
 }
 
 impl Encoding {
@@ -99,17 +102,32 @@ impl Encoding {
         };
         let groups = attributes.iter().map(group_of).collect();
         let positive = plan.label.iter().flat_map(|l| l.positive.iter().map(|(_, value)| value.clone())).collect();
+        let classes = plan.label.iter().flat_map(|l| l.classes.iter().map(|(_, value)| value.clone())).collect();
         let carried = plan.carry.iter().map(|&column| plan.name(column).to_owned()).collect();
         let weight = plan.weight.map(|column| {
             let unit = survey.weights.unit();
             Weight { column: plan.name(column).to_owned(), unit, largest: unit.count(survey.weights.largest()) }
         });
+        if let (Some(column), Some((smallest, left))) = (plan.weight, survey.weights.coarse()) {
+            let text = format!(
+                "weights are counted in whole units of {}, a 2^32nd of the largest: the smallest, {smallest}, counts as {left}; \
+                 write weights whose ratios are smaller, or round them to multiples of one number",
+                survey.weights.unit().value()
+            );
+            issues.push(issue("coarse-weight", Severity::Warning, plan.name(column), 0, text));
+        }
         let hidden = (0..plan.features.len()).filter(|&f| plan.features[f].hidden).collect();
         let derived = derived_features(plan);
-        let strata = plan.strata.as_ref().map(|strata| strata_of(plan, strata, tally(strata.column), &mut issues)).transpose()?;
+        let strata = ("missing-stratum", "belong to no stratum and are left out of CDDPL");
+        let of_slice = ("missing-slice", "belong to no slice of it");
+        let mut cut = |by: &FeaturePlan, lacking| levels_that_cut(plan, by, tally(by.column), lacking, &mut issues);
+        let strata = plan.strata.as_ref().map(|by| cut(by, strata)).transpose()?;
+        let slices = plan.slices.iter().map(|by| cut(by, of_slice)).collect::<Result<Vec<_>>>()?;
         let stratum = strata.as_ref().map_or_else(HashMap::new, |strata| numbered(&strata.levels));
-        let layout = Layout { n_rows: survey.n_rows, row_id, label, weight, attributes, features, hidden, derived, carried, strata };
-        Ok((Encoding { layout, levels, groups, positive, roles, strata: stratum }, issues))
+        let slice = slices.iter().map(|slices| numbered(&slices.levels)).collect();
+        let layout =
+            Layout { n_rows: survey.n_rows, row_id, label, weight, attributes, features, hidden, derived, carried, strata, slices };
+        Ok((Encoding { layout, levels, groups, positive, classes, roles, strata: stratum, slices: slice }, issues))
     }
 
     /// What the columns mean.
@@ -132,10 +150,14 @@ impl Encoding {
         if self.layout.label.is_some() {
             fields.push(packed(Field::new("label", DataType::Int8, true)));
         }
+        if !self.classes.is_empty() {
+            fields.push(packed(Field::new("class", DataType::UInt8, true)));
+        }
         fields.extend(self.layout.weight.iter().map(|_| Field::new("weight", DataType::Float64, false)));
         fields.extend(self.layout.attributes.iter().map(|a| packed(Field::new(format!("group.{}", a.name), DataType::UInt16, true))));
         fields.extend(feature_fields(&self.layout));
         fields.extend(self.layout.strata.iter().map(|_| Field::new("stratum", DataType::UInt32, true)));
+        fields.extend(self.layout.slices.iter().map(|s| Field::new(format!("slice.{}", s.column), DataType::UInt32, true)));
         fields.extend(self.layout.carried.iter().map(|c| distinct(Field::new(format!("carry.{c}"), DataType::Float64, true))));
         Schema::new(fields)
     }
@@ -169,6 +191,10 @@ impl Encoding {
         if let Some(label) = &plan.label {
             let class = |word: &str| Some(i8::from(self.positive.iter().any(|p| p == word)));
             arrays.push(Arc::new(Int8Array::from(coded(&slice.columns[label.column], &rows, class))));
+            if !self.classes.is_empty() {
+                let class = |word: &str| self.classes.iter().position(|class| class == word).and_then(|i| u8::try_from(i).ok());
+                arrays.push(Arc::new(UInt8Array::from(coded(&slice.columns[label.column], &rows, class))));
+            }
         }
         if let Some(column) = plan.weight {
             let weights = &slice.columns[column];
@@ -188,8 +214,9 @@ impl Encoding {
             let codes = positions(feature, values, &rows, levels).map(|code| code.unwrap_or(MISSING));
             arrays.push(feature_array(feature_of, Column::Code(codes.collect()))?);
         }
-        if let Some(strata) = &plan.strata {
-            let codes = positions(strata, &slice.columns[strata.column], &rows, &self.strata);
+        let cuts = plan.strata.iter().map(|strata| (strata, &self.strata)).chain(plan.slices.iter().zip(&self.slices));
+        for (by, levels) in cuts {
+            let codes = positions(by, &slice.columns[by.column], &rows, levels);
             arrays.push(Arc::new(codes.collect::<UInt32Array>()));
         }
         arrays.extend(plan.carry.iter().map(|&column| number_array(slice.columns[column].numbers(&rows))));
@@ -284,11 +311,17 @@ fn label_of(plan: &Plan<'_>, label: &LabelPlan, tally: &Tally, issues: &mut Vec<
     if let Some(declared) = &label.negative {
         let undeclared = negative.iter().filter(|word| declared.iter().all(|(_, value)| value != *word));
         if let Some(first) = undeclared.min_by_key(|word| tally.seen[*word].first_row) {
-            let what = format!("`{first}` is neither among the positive nor among the negative values of the label `{name}`");
+            let (what, rule, mend) = if label.classes.is_empty() {
+                let what = format!("`{first}` is neither among the positive nor among the negative values of the label `{name}`");
+                (what, "where `negative` is given, the two lists must name every value", "; name it, or leave `negative` out")
+            } else {
+                let mend = "; name it, or leave such rows out by `data.keep`";
+                (format!("`{first}` is none of the classes of the label `{name}`"), "`classes` must name every value", mend)
+            };
             let written: Vec<&str> = label.positive.iter().chain(declared).map(|(written, _)| written.as_str()).collect();
             let hint = match nearest(first, &written) {
-                Some(near) => format!("did you mean `{near}`? where `negative` is given, the two lists must name every value"),
-                None => "where `negative` is given, the two lists must name every value; name it, or leave `negative` out".to_owned(),
+                Some(near) => format!("did you mean `{near}`? {rule}"),
+                None => format!("{rule}{mend}"),
             };
             let fault = Fault::new("undeclared-label", what).in_column(name);
             return Err(plan.view.source().at(fault, tally.seen[first].first_row).hint(hint).into());
@@ -307,7 +340,12 @@ fn label_of(plan: &Plan<'_>, label: &LabelPlan, tally: &Tally, issues: &mut Vec<
         let text = format!("{} rows have no label: they are left out of every metric, and counted in the table of groups", tally.nulls);
         issues.push(issue("missing-label", Severity::Warning, name, tally.nulls, text));
     }
-    Ok(Label { column: name.to_owned(), positive: label.positive.iter().map(|(written, _)| written.clone()).collect(), negative })
+    for (written, _) in label.classes.iter().filter(|(_, value)| !tally.seen.contains_key(value)) {
+        let text = format!("no row has the class `{written}` of `{name}`: rates over its labels are undefined");
+        issues.push(issue("absent-class", Severity::Warning, name, 0, text));
+    }
+    let written = |values: &[(String, String)]| values.iter().map(|(written, _)| written.clone()).collect();
+    Ok(Label { column: name.to_owned(), positive: written(&label.positive), negative, classes: written(&label.classes) })
 }
 
 fn levels_of(plan: &Plan<'_>, feature: &FeaturePlan, tally: &Tally) -> Result<Vec<String>> {
@@ -332,16 +370,23 @@ fn levels_of(plan: &Plan<'_>, feature: &FeaturePlan, tally: &Tally) -> Result<Ve
     Ok(feature.declared.iter().map(String::as_str).chain(others).map(str::to_owned).collect())
 }
 
-fn strata_of(plan: &Plan<'_>, strata: &FeaturePlan, tally: &Tally, issues: &mut Vec<Issue>) -> Result<StrataColumn> {
+/// The levels of a column that cuts the rows; `lacking` is the code of rows without one and what becomes of them.
+fn levels_that_cut(
+    plan: &Plan<'_>,
+    strata: &FeaturePlan,
+    tally: &Tally,
+    lacking: (&'static str, &str),
+    issues: &mut Vec<Issue>,
+) -> Result<StrataColumn> {
     let levels = levels_of(plan, strata, tally)?;
     if levels.len() > MAX_STRATA {
-        let what = format!("the column of strata `{}` has {} values, {MAX_STRATA} are allowed", strata.name, levels.len());
+        let what = format!("the column `{}` cuts the rows into {} parts, {MAX_STRATA} are allowed", strata.name, levels.len());
         let hint = "join values by `data.derive` with `map` or `bins`, and name the derived column";
         return Err(plan.view.source().within(Fault::new("too-many-levels", what).in_column(&strata.name)).hint(hint).into());
     }
     if tally.nulls > 0 && strata.rule != MissingRule::Level {
-        let text = format!("{} rows have no value of `{}`: they belong to no stratum and are left out of CDDPL", tally.nulls, strata.name);
-        issues.push(issue("missing-stratum", Severity::Info, &strata.name, tally.nulls, text));
+        let text = format!("{} rows have no value of `{}`: they {}", tally.nulls, strata.name, lacking.1);
+        issues.push(issue(lacking.0, Severity::Info, &strata.name, tally.nulls, text));
     }
     Ok(StrataColumn { column: strata.name.clone(), levels })
 }

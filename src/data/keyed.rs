@@ -6,15 +6,15 @@
 
 use std::path::Path;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, Float64Array, RecordBatch, StringArray};
 use arrow::compute::{CastOptions, cast, cast_with_options};
-use arrow::datatypes::{DataType, Float64Type, Int64Type};
+use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type};
 
 use crate::data::row_id::key_of_text;
 use crate::data::source::listed;
 use crate::data::values::{self, Class};
 use crate::data::{Attribute, RowIdKind};
-use crate::error::{Fault, Result};
+use crate::error::{Error, Fault, Result};
 use crate::table::io::{Owner, ParquetFile};
 
 /// What identifies an entry of a score file. `to_group` and `cf_index` are 0 for factual scores.
@@ -65,7 +65,7 @@ impl KeyedScores {
                 .hint("write the scores there, or correct the path in the job; relative paths start at the working directory")
                 .into());
         }
-        let file = ParquetFile::open(path, Owner::User)?;
+        let file = ParquetFile::open(path, Owner::User)?.with_coded_texts()?;
         let mut needed = vec!["row_id", column];
         if attribute.is_some() {
             needed.push("to_group");
@@ -141,29 +141,30 @@ impl KeyedScores {
         let batch = self.file.read_group(group, Some(&names))?;
         let ids = self.column_as(&batch, "row_id", self.id_type())?;
         let scores = self.column_as(&batch, &self.column, DataType::Float64)?;
-        let sensitive = self.optional(&batch, "sensitive", DataType::Utf8)?;
-        let from = self.optional(&batch, "from_group", DataType::Utf8)?;
-        let to = self.optional(&batch, "to_group", DataType::Utf8)?;
+        let scores = scores.as_primitive::<Float64Type>();
+        let sensitive = self.texts(&batch, "sensitive")?;
+        let groups =
+            |name| Ok::<_, Error>(self.texts(&batch, name)?.zip(self.attribute.as_ref()).map(|(texts, of)| Groups::new(texts, of)));
+        let (from, to) = (groups("from_group")?, groups("to_group")?);
         let index = self.optional(&batch, "cf_index", DataType::Int64)?;
         let mut entries = Vec::with_capacity(batch.num_rows());
         for i in 0..batch.num_rows() {
             let file_row = self.first_rows[group] + i as u64;
             let mut entry = ScoreEntry {
                 key: ScoreKey { row_key: self.row_key(&ids, i, file_row)?, to_group: 0, cf_index: 0 },
-                score: self.score(&scores, i, file_row)?,
+                score: self.score(scores, i, file_row)?,
                 from_group: None,
                 file_row,
             };
             if let Some(attribute) = &self.attribute {
-                if let Some(array) = &sensitive
-                    && self.named(text(array, i), file_row)? != attribute.name
+                if let Some(texts) = &sensitive
+                    && self.named(texts.at(i), file_row)? != attribute.name
                 {
                     continue;
                 }
-                let target = to.as_ref().and_then(|array| text(array, i));
-                entry.key.to_group = self.group(attribute, "to_group", target, file_row)?;
-                if let Some(own) = from.as_ref().and_then(|array| text(array, i)) {
-                    entry.from_group = Some(self.group(attribute, "from_group", Some(own), file_row)?);
+                entry.key.to_group = self.group(attribute, "to_group", to.as_ref(), i, file_row)?;
+                if from.as_ref().is_some_and(|from| from.texts.at(i).is_some()) {
+                    entry.from_group = Some(self.group(attribute, "from_group", from.as_ref(), i, file_row)?);
                 }
                 if let Some(array) = &index {
                     entry.key.cf_index = self.cf_index(array, i, file_row)?;
@@ -197,7 +198,7 @@ impl KeyedScores {
     fn column_as(&self, batch: &RecordBatch, name: &str, kind: DataType) -> Result<ArrayRef> {
         let (expected, mend) = match kind {
             DataType::Int64 => ("whole numbers", "write them as 64-bit integers, as the rows to score have them"),
-            DataType::Float64 => ("numbers", "write one number per row, the probability of the positive class, as Float64"),
+            DataType::Float64 => ("numbers", "write one number per row and column, a probability, as Float64"),
             _ => ("text", "write them as text, as the rows to score have them"),
         };
         let fail = |why: String| {
@@ -219,6 +220,17 @@ impl KeyedScores {
         // Strict: a value that does not fit is no missing one.
         let strict = CastOptions { safe: false, ..CastOptions::default() };
         Ok(cast_with_options(array, &kind, &strict).map_err(|e| fail(e.to_string()))?)
+    }
+
+    /// A column of texts, where there is one.
+    fn texts(&self, batch: &RecordBatch, name: &str) -> Result<Option<Texts>> {
+        let Some(array) = batch.column_by_name(name) else { return Ok(None) };
+        if let Some(listed) = array.as_dictionary_opt::<Int32Type>()
+            && let Some(list) = listed.values().as_string_opt::<i32>()
+        {
+            return Ok(Some(Texts::Listed(listed.clone(), list.clone())));
+        }
+        Ok(Some(Texts::Each(self.column_as(batch, name, DataType::Utf8)?.as_string::<i32>().clone())))
     }
 
     fn optional(&self, batch: &RecordBatch, name: &str, kind: DataType) -> Result<Option<ArrayRef>> {
@@ -243,22 +255,20 @@ impl KeyedScores {
         Ok(id.cast_unsigned())
     }
 
-    fn score(&self, scores: &ArrayRef, i: usize, file_row: u64) -> Result<f64> {
-        let array = scores.as_primitive::<Float64Type>();
+    fn score(&self, array: &Float64Array, i: usize, file_row: u64) -> Result<f64> {
         let score = if array.is_null(i) { f64::NAN } else { array.value(i) };
         if score.is_nan() || (0.0..=1.0).contains(&score) {
             return Ok(score);
         }
         Err(self
             .fault(format!("the score `{score}` is not in [0, 1]"), &self.column, file_row)
-            .hint("scores are probabilities of the positive class; rescale them where they are made")
+            .hint("scores are probabilities; rescale them where they are made")
             .into())
     }
 
-    fn group(&self, attribute: &Attribute, column: &str, value: Option<&str>, file_row: u64) -> Result<u16> {
-        let position = value.and_then(|v| attribute.groups.iter().position(|g| g == v)).and_then(|p| u16::try_from(p).ok());
-        position.ok_or_else(|| {
-            let what = match value {
+    fn group(&self, attribute: &Attribute, column: &str, groups: Option<&Groups>, i: usize, file_row: u64) -> Result<u16> {
+        groups.and_then(|groups| groups.at(attribute, i)).ok_or_else(|| {
+            let what = match groups.and_then(|groups| groups.texts.at(i)) {
                 Some(value) => format!("`{value}` is no group of `{}`", attribute.name),
                 None => format!("the group of `{}` is missing", attribute.name),
             };
@@ -273,6 +283,54 @@ impl KeyedScores {
             fault.hint("every line keeps the cf_index of the row that was to be scored").into()
         })
     }
+}
+
+/// A column of texts.
+enum Texts {
+    /// Each as it stands.
+    Each(StringArray),
+    /// Positions in a list of texts, as the file holds them.
+    Listed(DictionaryArray<Int32Type>, StringArray),
+}
+
+impl Texts {
+    /// The text of a row; none where it is null.
+    fn at(&self, i: usize) -> Option<&str> {
+        match self {
+            Texts::Each(texts) => texts.is_valid(i).then(|| texts.value(i)),
+            Texts::Listed(listed, list) => listed.key(i).filter(|&k| list.is_valid(k)).map(|k| list.value(k)),
+        }
+    }
+}
+
+/// A column of groups of an attribute; a text that stands in a list is looked up once, not in every row.
+struct Groups {
+    texts: Texts,
+    /// The group of each text of the list.
+    listed: Vec<Option<u16>>,
+}
+
+impl Groups {
+    fn new(texts: Texts, of: &Attribute) -> Self {
+        let listed = match &texts {
+            Texts::Each(_) => Vec::new(),
+            Texts::Listed(_, list) => list.iter().map(|text| position(of, text?)).collect(),
+        };
+        Groups { texts, listed }
+    }
+
+    /// The group of a row; none where it is missing or unknown.
+    fn at(&self, of: &Attribute, i: usize) -> Option<u16> {
+        match &self.texts {
+            Texts::Each(_) => position(of, self.texts.at(i)?),
+            Texts::Listed(listed, _) => self.listed.get(listed.key(i)?).copied().flatten(),
+        }
+    }
+}
+
+/// The position of a declared group.
+fn position(of: &Attribute, group: &str) -> Option<u16> {
+    of.groups.iter().position(|declared| declared == group).and_then(|position| u16::try_from(position).ok())
 }
 
 /// A text of an array of texts; none where it is null.

@@ -13,6 +13,7 @@
 //! | `row_id` | Int64 or Utf8 | only with `row_id` in the job |
 //! | `role` | UInt8 | only where a column splits the rows: see [`split`] |
 //! | `label` | Int8, null = missing | 1 = positive, 0 = negative; only with a label |
+//! | `class` | UInt8, null = missing | position in the classes; only with a label of several |
 //! | `weight` | Float64 | how many people the row stands for, 0 or more; only with a weight |
 //! | `group.<attribute>` | UInt16, null = missing or not declared | position in the attribute's groups |
 //! | `x.<feature>` | Float64 or UInt32, null = missing | a number, or the position of a level |
@@ -58,6 +59,9 @@ use crate::data::weight::Weight;
 
 /// The code of a missing level in memory; null in files.
 pub const MISSING: u32 = u32::MAX;
+
+/// The class, in memory, of a row without a label; null in files.
+pub const MISSING_CLASS: u8 = u8::MAX;
 
 /// The group, in memory, of a row whose sensitive value is missing or not declared; null in files.
 pub const MISSING_GROUP: u16 = u16::MAX;
@@ -135,6 +139,9 @@ pub struct Label {
     pub positive: Vec<String>,
     /// Values seen that count as negative, in byte order.
     pub negative: Vec<String>,
+    /// The classes of a label of several, as the job writes them; empty where it has two sides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<String>,
 }
 
 /// Which type the row ids have.
@@ -178,9 +185,12 @@ pub struct Layout {
     /// The column whose values are the strata of a metric, where the job names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strata: Option<StrataColumn>,
+    /// The columns inside whose values the metrics are measured once more, in the job's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slices: Vec<StrataColumn>,
 }
 
-/// A column whose values are strata.
+/// A column whose values cut the rows into strata or slices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StrataColumn {
     /// The column.
@@ -198,6 +208,18 @@ impl Layout {
     /// How a feature follows from others; `None` for a column of the source.
     pub fn derivation(&self, feature: usize) -> Option<&DerivedFeature> {
         self.derived.iter().find(|d| d.feature == feature)
+    }
+
+    /// A feature and everything that it follows from.
+    pub fn made_of(&self, feature: usize) -> Vec<usize> {
+        let (mut all, mut next) = (vec![feature], 0);
+        while let Some(&feature) = all.get(next) {
+            let parents = self.derivation(feature).into_iter().flat_map(|d| d.parents.iter().flatten().copied());
+            let new: Vec<usize> = parents.filter(|parent| !all.contains(parent)).collect();
+            all.extend(new);
+            next += 1;
+        }
+        all
     }
 
     /// Whether models read the feature.

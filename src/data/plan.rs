@@ -29,6 +29,7 @@ pub(super) struct Plan<'a> {
     pub(super) split: Option<SplitPlan>,
     /// The column of strata, coded as a feature is.
     pub(super) strata: Option<FeaturePlan>,
+    pub(super) slices: Vec<FeaturePlan>,
     /// Source columns whose values are counted: coded features, the label, the split, strata.
     pub(super) coded: Vec<usize>,
 }
@@ -39,6 +40,8 @@ pub(super) struct LabelPlan {
     pub(super) positive: Vec<(String, String)>,
     /// The same; none where all others are negative.
     pub(super) negative: Option<Vec<(String, String)>>,
+    /// The same; empty where the label has two sides.
+    pub(super) classes: Vec<(String, String)>,
 }
 
 pub(super) struct AttributePlan {
@@ -97,13 +100,14 @@ impl<'a> Plan<'a> {
         carry.sort_by(|&a, &b| view.columns()[a].name.cmp(&view.columns()[b].name));
         carry.dedup();
         let split = params.split.as_ref().map(|split| SplitPlan::new(view, split)).transpose()?;
+        let slices = params.slices.iter().map(|(name, rule)| strata(view, name, *rule)).collect::<Result<Vec<_>>>()?;
         let strata = params.strata.as_ref().map(|(name, rule)| strata(view, name, *rule)).transpose()?;
         let mut coded: Vec<usize> = features.iter().filter(|f| f.kind.is_coded()).map(|f| f.column).collect();
         coded.extend(label.iter().map(|l| l.column).chain(split.iter().map(|s| s.column)));
-        coded.extend(strata.iter().map(|s| s.column));
+        coded.extend(strata.iter().chain(&slices).map(|s| s.column));
         coded.sort_unstable();
         coded.dedup();
-        Ok(Plan { view, steps, repeated: None, row_id, label, attributes, features, onehot, weight, carry, split, strata, coded })
+        Ok(Plan { view, steps, repeated: None, row_id, label, attributes, features, onehot, weight, carry, split, strata, slices, coded })
     }
 
     /// Position among the counted columns.
@@ -230,7 +234,8 @@ impl LabelPlan {
     fn new(view: &View<'_>, label: &LabelParams) -> Result<Self> {
         let column = view.position(label.column.as_str())?;
         let negative = label.negative.as_ref().map(|negative| words(view, column, negative, "negative")).transpose()?;
-        Ok(LabelPlan { column, positive: words(view, column, &label.positive, "positive")?, negative })
+        let classes = words(view, column, &label.classes, "classes")?;
+        Ok(LabelPlan { column, positive: words(view, column, &label.positive, "positive")?, negative, classes })
     }
 }
 

@@ -171,6 +171,8 @@ pub struct PrepareParams {
     pub split: Option<SplitColumn>,
     /// The column whose values are strata, and what happens to its missing values.
     pub strata: Option<(ColumnName, MissingRule)>,
+    /// The columns whose values are slices, and what happens to their missing values.
+    pub slices: Vec<(ColumnName, MissingRule)>,
 }
 
 /// The label column.
@@ -182,6 +184,8 @@ pub struct LabelParams {
     pub positive: Vec<Word>,
     /// The values that count as negative, where the job lists them; else all others.
     pub negative: Option<Vec<Word>>,
+    /// The classes of a label of several, which `positive` and `negative` divide; empty where it has two sides.
+    pub classes: Vec<Word>,
 }
 
 /// A sensitive attribute.
@@ -248,7 +252,7 @@ impl PrepareParams {
             .chain(&self.weight)
             .chain(&self.carry)
             .chain(self.split.iter().map(|s| &s.column))
-            .chain(self.strata.iter().map(|(name, _)| name))
+            .chain(self.strata.iter().chain(&self.slices).map(|(name, _)| name))
             .chain(self.drop_duplicates.iter().flatten());
         for name in all {
             if !names.contains(&name.as_str()) {

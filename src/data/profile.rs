@@ -201,7 +201,12 @@ mod tests {
             derived: Vec::new(),
             n_rows: 5,
             row_id: RowIdKind::RowNumber,
-            label: Some(Label { column: "y".to_owned(), positive: vec!["1".to_owned()], negative: vec!["0".to_owned()] }),
+            label: Some(Label {
+                column: "y".to_owned(),
+                positive: vec!["1".to_owned()],
+                negative: vec!["0".to_owned()],
+                classes: Vec::new(),
+            }),
             attributes: vec![Attribute {
                 name: "sex".to_owned(),
                 groups: vec!["f".to_owned(), "m".to_owned()],
@@ -212,6 +217,7 @@ mod tests {
             features: vec![feature("sex", Kind::Sensitive, &["f", "m", "x"]), feature("age", Kind::OrdinalNumber, &[])],
             carried: vec!["score".to_owned()],
             strata: None,
+            slices: Vec::new(),
         }
     }
 
@@ -221,6 +227,7 @@ mod tests {
             row: range.clone().map(|i| i as u64).collect(),
             row_key: range.clone().map(|i| i as u64).collect(),
             label: [Some(true), None, Some(false), Some(true), Some(true)][range.clone()].to_vec(),
+            class: Vec::new(),
             groups: vec![[0, 1, 1, MISSING_GROUP, 1][range.clone()].to_vec()],
             rows: Rows {
                 n: range.len(),
@@ -231,6 +238,7 @@ mod tests {
             },
             carried: vec![take(&[f64::NAN; 5])],
             strata: Vec::new(),
+            slices: Vec::new(),
             weight: Vec::new(),
         };
         (batch, Roles([0, TRAIN, 0, 0, NEITHER][range].to_vec()))

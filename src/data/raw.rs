@@ -172,6 +172,7 @@ mod tests {
             ],
             carried: Vec::new(),
             strata: None,
+            slices: Vec::new(),
         }
     }
 

@@ -150,6 +150,7 @@ mod tests {
             derived: Vec::new(),
             carried: Vec::new(),
             strata: None,
+            slices: Vec::new(),
         }
     }
 

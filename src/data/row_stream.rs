@@ -237,6 +237,7 @@ mod tests {
             features: vec![feature("a"), feature("secret"), feature("b")],
             carried: Vec::new(),
             strata: None,
+            slices: Vec::new(),
         }
     }
 

@@ -10,7 +10,7 @@ use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, Float64Type, Int8Type, Int64Type, SchemaRef, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 
 use crate::data::values::Class;
-use crate::data::{Column, Feature, Layout, MISSING, MISSING_GROUP, RowIdKind, Rows, raw};
+use crate::data::{Column, Feature, Layout, MISSING, MISSING_CLASS, MISSING_GROUP, RowIdKind, Rows, raw};
 use crate::error::{Error, Result};
 use crate::table::io::{Owner, ParquetFile, packed, sampled};
 
@@ -30,6 +30,8 @@ pub struct PreparedBatch {
     pub row_key: Vec<u64>,
     /// The label; `None` = missing. Empty where the job has no label.
     pub label: Vec<Option<bool>>,
+    /// The class of a label of several; [`MISSING_CLASS`] = missing. Empty where the label has two sides or there is none.
+    pub class: Vec<u8>,
     /// How many people each row stands for, finite and 0 or more. Empty where the job names no weight: then each stands for one.
     pub weight: Vec<f64>,
     /// For each attribute the group; [`MISSING_GROUP`] = missing or not declared.
@@ -40,6 +42,8 @@ pub struct PreparedBatch {
     pub carried: Vec<Vec<f64>>,
     /// The position of the stratum; [`MISSING`] = none. Empty where the job names no strata.
     pub strata: Vec<u32>,
+    /// For each column of slices the position of the level; [`MISSING`] = none.
+    pub slices: Vec<Vec<u32>>,
 }
 
 /// The row ids of a row group.
@@ -114,6 +118,8 @@ impl RowsReader {
         let layout = &self.layout;
         let mut names = vec!["row".to_owned(), "row_key".to_owned()];
         names.extend(layout.label.iter().map(|_| "label".to_owned()));
+        let classes = layout.label.as_ref().is_some_and(|label| !label.classes.is_empty());
+        names.extend(classes.then(|| "class".to_owned()));
         names.extend(layout.weight.iter().map(|_| "weight".to_owned()));
         names.extend(layout.attributes.iter().map(|a| format!("group.{}", a.name)));
         if features {
@@ -121,12 +127,17 @@ impl RowsReader {
         }
         names.extend(layout.carried.iter().map(|c| format!("carry.{c}")));
         names.extend(layout.strata.iter().map(|_| "stratum".to_owned()));
+        names.extend(layout.slices.iter().map(|slices| format!("slice.{}", slices.column)));
         let batch = self.file.read_group(group, Some(&names.iter().map(String::as_str).collect::<Vec<_>>()))?;
         let n = batch.num_rows();
         let mut columns = Columns::of(batch);
         let label = match layout.label {
             None => Vec::new(),
             Some(_) => self.column::<Int8Type>(&mut columns, "label")?.iter().map(|v| v.map(|v| v == 1)).collect(),
+        };
+        let class = match classes {
+            false => Vec::new(),
+            true => filled(self.column::<UInt8Type>(&mut columns, "class")?, MISSING_CLASS),
         };
         let weight = match layout.weight {
             None => Vec::new(),
@@ -143,11 +154,13 @@ impl RowsReader {
             None => Vec::new(),
             Some(_) => filled(self.column::<UInt32Type>(&mut columns, "stratum")?, MISSING),
         };
+        let mut level = |name: &str| self.column::<UInt32Type>(&mut columns, &format!("slice.{name}")).map(|a| filled(a, MISSING));
+        let slices = layout.slices.iter().map(|slices| level(&slices.column)).collect::<Result<_>>()?;
         let rows = match features {
             true => rows_of(columns, n, layout).map_err(|name| self.unexpected(&name))?,
             false => Rows { n, columns: Vec::new() },
         };
-        Ok(PreparedBatch { row, row_key, label, weight, groups, rows, carried, strata })
+        Ok(PreparedBatch { row, row_key, label, class, weight, groups, rows, carried, strata, slices })
     }
 
     /// The row ids of a row group; row numbers without `row_id` in the job.

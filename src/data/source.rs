@@ -360,7 +360,8 @@ pub fn listed(words: impl IntoIterator<Item = String>, most: usize) -> String {
 pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let distance = |other: &str| strsim::levenshtein(&word.to_lowercase(), &other.to_lowercase());
     let near = known.iter().map(|&k| (distance(k), k)).min_by_key(|&(d, _)| d)?;
-    (near.0 <= word.chars().count().max(3) / 3).then_some(near.1)
+    // Words of one letter have nothing in common but their length.
+    (near.0 <= word.chars().count().max(3) / 3 && near.0 < word.chars().count()).then_some(near.1)
 }
 
 /// The class of a needed column over all parts.

@@ -243,6 +243,7 @@ mod tests {
             features: vec![feature("sex", &["f", "m"]), feature("area", &["town", "land"])],
             carried: Vec::new(),
             strata: None,
+            slices: Vec::new(),
         };
         let rows = |sex: Vec<u32>, area: Vec<u32>| Rows { n: sex.len(), columns: vec![Column::Code(sex), Column::Code(area)] };
         // Row 0 is f of the town, row 1 is m of the land; each in the other group, and row 1 again as it is.

@@ -46,6 +46,8 @@ impl Unit {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Weights {
     largest: f64,
+    /// The smallest above 0; 0 where there is none.
+    smallest: f64,
     /// The greatest common divisor of the weights above 0: an odd number times a power of two; 0 where there is none.
     odd: u64,
     exponent: i32,
@@ -57,6 +59,7 @@ impl Weights {
         if weight > 0.0 {
             let (odd, exponent) = parts(weight);
             self.largest = self.largest.max(weight);
+            self.smallest = if self.smallest > 0.0 { self.smallest.min(weight) } else { weight };
             self.divide(odd, exponent);
         }
     }
@@ -64,12 +67,25 @@ impl Weights {
     /// Adds other rows.
     pub(super) fn merge(&mut self, other: Weights) {
         self.largest = self.largest.max(other.largest);
+        if other.smallest > 0.0 {
+            self.smallest = if self.smallest > 0.0 { self.smallest.min(other.smallest) } else { other.smallest };
+        }
         self.divide(other.odd, other.exponent);
     }
 
     /// The largest weight; 0 where no row weighs anything.
     pub(super) fn largest(&self) -> f64 {
         self.largest
+    }
+
+    /// The smallest weight above 0 and what is left of it in whole units, where more than a millionth of it is lost.
+    pub(super) fn coarse(&self) -> Option<(f64, f64)> {
+        if self.largest == 0.0 {
+            return None;
+        }
+        let unit = self.unit();
+        let rounded = unit.count(self.smallest) as f64 * unit.value();
+        ((rounded - self.smallest).abs() > 1e-6 * self.smallest).then_some((self.smallest, rounded))
     }
 
     fn divide(&mut self, odd: u64, exponent: i32) {
@@ -150,6 +166,13 @@ mod tests {
         }
         // One above the bound, and a largest weight that is a power of two.
         assert_eq!(of(&[4_294_967_297.0, 1.0]).value(), 2.0);
+        let mut coarse = Weights::default();
+        [1.0, 1e-7, 3.0].into_iter().for_each(|w| coarse.add(w));
+        let (smallest, left) = coarse.coarse().unwrap();
+        assert!(smallest == 1e-7 && (left - 1e-7).abs() > 1e-13, "{left}");
+        let mut exact = Weights::default();
+        [0.5, 7.0].into_iter().for_each(|w| exact.add(w));
+        assert_eq!(exact.coarse(), None);
         let tiny = of(&[1.0, 1e-20]);
         assert_eq!((tiny.count(1.0), tiny.count(1e-20)), (MOST_UNITS, 0));
     }

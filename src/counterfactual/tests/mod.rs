@@ -42,6 +42,7 @@ fn layout_of(attributes: Vec<Attribute>, features: Vec<Feature>) -> Layout {
         derived: Vec::new(),
         carried: Vec::new(),
         strata: None,
+        slices: Vec::new(),
     }
 }
 

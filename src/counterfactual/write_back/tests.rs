@@ -59,6 +59,7 @@ fn layout() -> Layout {
         ],
         carried: Vec::new(),
         strata: None,
+        slices: Vec::new(),
     }
 }
 

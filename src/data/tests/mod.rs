@@ -57,7 +57,7 @@ pub(super) fn words(texts: &[&str]) -> Vec<Word> {
 }
 
 pub(super) fn label(name: &str, positive: &[&str]) -> Option<LabelParams> {
-    Some(LabelParams { column: column(name), positive: words(positive), negative: None })
+    Some(LabelParams { column: column(name), positive: words(positive), negative: None, classes: Vec::new() })
 }
 
 pub(super) fn sensitive(name: &str, groups: &[&str]) -> SensitiveParams {
