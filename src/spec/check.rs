@@ -5,6 +5,7 @@
 //! so that one mistake makes one message.
 
 mod clarify;
+mod classes;
 mod command;
 mod compare;
 mod derive;
@@ -12,6 +13,7 @@ mod gates;
 mod models;
 mod rows;
 mod sets;
+mod slices;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -185,6 +187,8 @@ pub fn check(loaded: Loaded, catalog: &Catalog<'_>) -> Result<CheckedJob> {
             checker.rows();
             checker.models();
             checker.clarify();
+            checker.slices();
+            checker.beside_classes();
             checker.compare();
             checker.gates();
             checker.report();

@@ -91,7 +91,11 @@ impl<'de> Deserialize<'de> for Favoured {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Favoured, E> {
-                if text == "rest" { Ok(Favoured::Rest) } else { Err(E::invalid_value(de::Unexpected::Str(text), &self)) }
+                if text == "rest" {
+                    Ok(Favoured::Rest)
+                } else {
+                    Err(E::custom(format_args!("`{text}` is not `rest`; one favoured group is a list of one: `[{text}]`")))
+                }
             }
 
             fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<Favoured, A::Error> {

@@ -8,6 +8,7 @@
 
 pub mod check;
 pub mod clarify;
+mod classes;
 pub mod decode;
 pub mod load;
 pub mod nearest;
@@ -289,12 +290,17 @@ pub enum LabelRole {
 pub struct LabelColumn {
     /// The column.
     pub column: ColumnName,
-    /// Values that count as positive: the P of CP, SN, PSR. All other values are negative. Never guessed from the order of values.
+    /// Values that count as positive: the P of CP, SN, PSR. All other values are negative. Never guessed from the order of values. With
+    /// `classes` they say what is favourable, and what strategies and strata of the split take for the positive label.
     pub positive: Vec<Word>,
     /// Values that count as negative. With them the list of values is closed: a row with any other value ends the run, which names it. Left
     /// out: all values that are not positive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub negative: Option<Vec<Word>>,
+    /// The values of a label of several classes, each a class of its own, as models predict them: a score per class, of which the highest
+    /// decides; of equal scores that of the class named first. The list is closed: a row with any other value ends the run, which names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<Vec<Word>>,
     /// Which side people want; decides the words of the report.
     pub favourable: Side,
 }
@@ -506,7 +512,7 @@ pub struct Model {
     /// Any program: rows in, scores out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Command>,
-    /// The score from which a prediction is positive: a number, or `{column: C}`.
+    /// The score from which a prediction is positive: a number, or `{column: C}`. Has no part where the label has `classes`.
     #[serde(default)]
     pub threshold: Threshold,
     /// `ge`: a score equal to the threshold is positive; `gt`: it is negative.
@@ -525,7 +531,7 @@ pub struct Logistic {
     pub omit: Vec<ColumnName>,
 }
 
-/// Scores made elsewhere: numbers in [0, 1], the probability of the positive class; null where a row cannot be scored. Where a file
+/// Scores made elsewhere: numbers in [0, 1], the probability of the positive class, or of each of several; null where a row cannot be scored. Where a file
 /// is not there yet the run writes the rows to score into `to-score/` of the output folder and ends with status 4.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -568,7 +574,11 @@ pub struct FactualScores {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parquet: Option<String>,
     /// The column that holds the score.
-    pub column: ColumnName,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<ColumnName>,
+    /// In the place of `column` where `data.label` has `classes`: the column with the score of each class, `{Low: p_low, High: p_high}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<IndexMap<Word, ColumnName>>,
 }
 
 /// The scores of the counterfactuals: a file keyed by `row_id`, `sensitive`, `to_group`, `cf_index`.
@@ -578,7 +588,11 @@ pub struct CounterfactualScores {
     /// The Parquet file, one line for every counterfactual; `{counterfactual}` stands for the name of the set.
     pub parquet: String,
     /// The column that holds the score.
-    pub column: ColumnName,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<ColumnName>,
+    /// In the place of `column` where `data.label` has `classes`: the column with the score of each class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<IndexMap<Word, ColumnName>>,
 }
 
 /// A program that scores rows, and may train a model first. It sees the features and the sensitive columns under their source names,
@@ -728,6 +742,13 @@ pub struct Metrics {
     /// A rate with fewer cases below it is flagged `small_denominator`.
     #[serde(default = "ten")]
     pub min_denominator: Count,
+    /// Columns inside whose values all is measured once more, and where two of them meet: slices, `region=north` and
+    /// `region=north & channel=web`. Not in slices: the flip test, the placebo and `compare`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by: Vec<ColumnName>,
+    /// A slice with fewer people who count is counted and named, and not measured.
+    #[serde(default = "thirty")]
+    pub smallest_cell: Count,
     /// How the family clarify is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clarify: Option<Clarify>,
@@ -753,6 +774,8 @@ impl Default for Metrics {
             bootstrap: Bootstrap::default(),
             min_group_size: thirty(),
             min_denominator: ten(),
+            by: Vec::new(),
+            smallest_cell: thirty(),
             clarify: None,
             compare: IndexMap::new(),
         }
@@ -852,6 +875,10 @@ pub struct Gate {
     /// together. Metrics of the family clarify take the favoured facet first. Or `worst_case`: the groups that are furthest apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<GateBetween>,
+    /// The class that is set against all others, where `data.label` has `classes`. Left out: all classes together, for `acc`, `mcc`, `cr`,
+    /// `sr`, `cmcc`, `acc_difference` and `mcc_difference`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<Word>,
     /// One group, for metrics of the family performance: `{sex: Female}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<BTreeMap<ColumnName, Word>>,

@@ -46,7 +46,9 @@ impl Model {
             Threshold::Fixed(_) => None,
         };
         let factual = self.scores.iter().map(|scores| &scores.factual).filter(|factual| factual.parquet.is_none());
-        factual.map(|factual| &factual.column).chain(threshold)
+        factual
+            .flat_map(|factual| factual.column.iter().chain(factual.columns.iter().flat_map(|columns| columns.values())))
+            .chain(threshold)
     }
 }
 

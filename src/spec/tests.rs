@@ -23,6 +23,7 @@ const CATALOG: Catalog<'static> = Catalog {
         metric("tpr", Family::Performance, true, &[Scope::Total, Scope::Group, Scope::Pair], 2),
         metric("demp_ratio", Family::Group, false, &[Scope::Pair], 2),
         metric("eopp_difference", Family::Group, true, &[Scope::Pair], 2),
+        metric("acc_difference", Family::Group, true, &[Scope::Pair, Scope::WorstCase], 2),
         metric("sr", Family::Ccm, false, TOTAL_OR_DIRECTION, 2),
         metric("nsr", Family::Ccm, false, TOTAL_OR_DIRECTION, 2),
         metric("fpsr", Family::Eccm, true, TOTAL_OR_DIRECTION, 2),
@@ -311,6 +312,7 @@ fn any_text_survives_the_resolved_job() {
             column: crate::param::ColumnName::new(text).unwrap(),
             positive: vec![super::Word(text.to_owned())],
             negative: None,
+            classes: None,
             favourable: super::Side::Negative,
         });
         job.data.features.ordinal =

@@ -97,13 +97,32 @@ impl Checker<'_> {
         if numbers.is_empty() {
             let what = "the flip test measures distances over numeric features, and the job has none";
             self.say("no-input", at, what, "declare columns under `data.features.continuous`, or take `flip_test` out");
+            return;
+        }
+        let data = &self.job.data;
+        let mut bare = Vec::new();
+        for name in data.sensitive.keys() {
+            let mut own: BTreeSet<ColumnName> = BTreeSet::from([data.column_of(name).clone()]);
+            // What is derived stands below what it is made of, so one way up meets all parents.
+            for (column, recipe) in data.derived().into_iter().rev() {
+                if own.contains(&column) {
+                    own.extend(recipe.parents().into_iter().cloned());
+                }
+            }
+            if numbers.iter().all(|number| own.contains(*number)) {
+                bare.push(name.clone());
+            }
+        }
+        for name in bare {
+            let what = format!("the flip test measures distances over numeric features, and `{name}` is made of all that the job has");
+            self.say("no-input", at, what, "declare other columns under `data.features.continuous`, or take `flip_test` out");
         }
     }
 
-    /// Complains about an even number of voters.
+    /// Complains about an even number of voters, whose votes may tie.
     fn odd(&mut self, at: &str, neighbours: Option<u64>) {
         if let Some(neighbours) = neighbours.filter(|n| n % 2 == 0) {
-            let what = format!("the votes of `{neighbours}` neighbours may be even");
+            let what = format!("the votes of `{neighbours}` neighbours may tie");
             self.say("bad-value", at, what, format!("write an odd number, such as {}", neighbours.saturating_sub(1)));
         }
     }

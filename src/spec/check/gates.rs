@@ -9,7 +9,7 @@ use crate::spec::tree::join;
 use crate::spec::{DecideBy, Family, Gate, GateBetween, GateDirection, IntervalMethod, Word};
 
 use super::clarify::REST;
-use super::{Checker, MetricInfo, Scope, family_word, path};
+use super::{Checker, MetricInfo, Scope, families, family_word, path};
 
 /// The most replicates of a bootstrap: all of them are held in memory at once.
 const MOST_SAMPLES: u64 = 1_000_000;
@@ -56,6 +56,7 @@ impl Checker<'_> {
             return;
         };
         self.evidence(at, gate, metric);
+        self.gate_class(at, gate, metric);
         self.scope(at, gate, metric, named);
         let intervals = self.job.metrics.interval.method != IntervalMethod::None;
         if gate.decide_by == DecideBy::Interval && !intervals && self.sound(&["metrics.interval"]) {
@@ -151,6 +152,14 @@ impl Checker<'_> {
             (Scope::Group, gate.group.is_some()),
         ];
         let mut fits = true;
+        if matches!(gate.between, Some(GateBetween::WorstCase))
+            && metric.also == Some(Family::Clarify)
+            && self.sound(&["metrics.families"])
+            && !families(self.job, self.catalog).contains(&metric.family)
+        {
+            let what = format!("`{}` with `between: worst_case` is of the family `group`, which is not measured", metric.id);
+            self.say("bad-scope", format!("{at}.between"), what, "add the family to `metrics.families`, or name two groups");
+        }
         for (scope, _) in keys.iter().filter(|(scope, there)| *there && !metric.scopes.contains(scope)) {
             let (key, form) = (scope_key(*scope), if *scope == Scope::WorstCase { "between: worst_case" } else { scope_key(*scope) });
             let what = format!("`{}` cannot be asked with `{form}`", metric.id);
@@ -214,7 +223,9 @@ impl Checker<'_> {
             return;
         }
         let is_rest = |group: &Word| group.as_str() == REST && !groups.contains(group);
-        if metric.family != Family::Clarify {
+        // A metric of two families, only one of which is measured.
+        let by_facets = metric.also == Some(Family::Clarify) && !families(self.job, self.catalog).contains(&metric.family);
+        if metric.family != Family::Clarify && !by_facets {
             let measured = groups.len() > 2 || self.favoured_of(attribute) == Some(Favoured::Rest) && metric.also == Some(Family::Clarify);
             if (is_rest(first) || is_rest(second)) && !measured {
                 let what = format!("`{attribute}` has two groups, so the rest of one is the other");
@@ -224,10 +235,14 @@ impl Checker<'_> {
         }
         let favoured = self.favoured_of(attribute);
         let (fits, form) = match &favoured {
-            Some(Favoured::Rest) => (is_rest(first) && groups.contains(second), format!("[{REST}, GROUP]")),
+            Some(Favoured::Rest) => {
+                let fits = |a: &Word, b: &Word| is_rest(a) && groups.contains(b);
+                (fits(first, second) || by_facets && fits(second, first), format!("[{REST}, GROUP]"))
+            }
             Some(Favoured::Groups(favoured)) => {
                 let one = favoured.first().map_or("FAVOURED", Word::as_str);
-                (favoured.contains(first) && groups.contains(second) && !favoured.contains(second), format!("[{one}, GROUP]"))
+                let fits = |a: &Word, b: &Word| favoured.contains(a) && groups.contains(b) && !favoured.contains(b);
+                (fits(first, second) || by_facets && fits(second, first), format!("[{one}, GROUP]"))
             }
             None => return,
         };

@@ -102,6 +102,7 @@ impl Checker<'_> {
             self.say("one-of", at, what, hint);
             return;
         }
+        self.model_of_classes(&at, name, model);
         if let Some(logistic) = &model.logistic {
             self.logistic(&format!("{at}.logistic"), name, logistic);
         }

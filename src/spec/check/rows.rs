@@ -154,6 +154,7 @@ impl Checker<'_> {
         {
             let words: Vec<&str> = label.positive.iter().map(Word::as_str).collect();
             self.distinct("data.label.positive", "value that counts as positive", &words);
+            self.label_classes(label);
             let negative: Vec<&str> = label.negative.iter().flatten().map(Word::as_str).collect();
             if label.negative.is_some() && self.distinct("data.label.negative", "value that counts as negative", &negative) {
                 for (i, word) in negative.iter().enumerate().filter(|(_, word)| words.contains(word)) {
