@@ -288,6 +288,7 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("too-many-folds", "there are fewer rows than folds"),
     ("too-many-levels", "a column has more levels than a nominal column may have"),
     ("too-many-rows", "more rows are asked for than can be counted"),
+    ("too-many-slices", "the columns of `metrics.by` have too many values together"),
     ("too-much-text", "a batch of rows holds more text than fits"),
     ("type-changes", "a column has one type in one file and another in the next"),
     ("undeclared-label", "the label holds a value that neither of its two lists names"),

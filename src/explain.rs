@@ -12,6 +12,9 @@ use crate::metric::{Metric, Undefined, catalog};
 use crate::spec::CODES;
 use crate::table::{ISSUE_CODES, TABLES, TableDef};
 
+/// The kind of word that a measure of counterfactuals is.
+const MEASURE: &str = "measure of counterfactuals";
+
 /// A kind of stage with what it does, in order.
 pub const STAGES: &[(&str, &str)] = &[
     ("prepare", "reads the rows (Parquet, CSV, catalog, synthetic), applies `keep` and the rules for missing values, encodes columns"),
@@ -48,7 +51,7 @@ pub fn codes() -> Vec<(&'static str, &'static str)> {
 /// Everything that can be explained. `codes` are the error codes of the job file and of data, with one line each.
 pub fn entries(codes: &[(&str, &str)]) -> Vec<Entry> {
     let mut entries: Vec<Entry> = catalog().map(|m| Entry { word: m.id.to_owned(), kind: "metric", text: metric_text(m) }).collect();
-    entries.extend(MEASURES.iter().map(|m| Entry { word: m.id.to_owned(), kind: "measure of counterfactuals", text: measure_text(m) }));
+    entries.extend(MEASURES.iter().map(|m| Entry { word: m.id.to_owned(), kind: MEASURE, text: measure_text(m) }));
     let reasons = Undefined::ALL.iter().map(|u| (u.code(), u.meaning())).chain(REASONS.iter().copied());
     entries.extend(reasons.map(|(code, meaning)| Entry {
         word: code.to_owned(),
@@ -121,6 +124,8 @@ const SCOPES: &[(&str, &str)] = &[
 
 /// Other words that messages, tables and papers use.
 const WORDS: &[(&str, &str)] = &[
+    ("classes", CLASSES),
+    ("one_vs_all", CLASSES),
     (
         "compare",
         "metrics.compare: {challenger: current} sets models side by side on the same people, in the table `comparisons` and the report\n\
@@ -184,6 +189,15 @@ const FLIP_TEST: &str = "metrics.clarify.flip_test: {neighbours: 5, scale: none,
     distances are Euclidean over the numeric features, as they stand or in standard deviations; of equal distances the earlier row counts\n\
     beyond max_rows people a sample is drawn by the seed, flagged `sampled`; ci_method says of how many\n\
     the interval draws the people of the disfavoured facet and keeps their neighbours";
+
+const CLASSES: &str = "data.label.classes: [Low, Medium, High] makes each value of the label a class of its own; models give a score per class \
+    (`columns: {Low: p_low, ...}`), and the class with the highest is predicted, of equal scores the one named first\n\
+    of all classes together (`class` empty in the tables): acc and mcc of labels and predictions, cr, sr and cmcc of counterfactuals, and their \
+    differences; the cells of the matrices are in `counts`, the rates from class to class in `transitions`\n\
+    every other metric is of one class against all others (`class` names it): the class is positive, all others are negative, and the score is \
+    that of the class; nsr is how often predictions leave the class, psr how often they join it\n\
+    a group at a disadvantage is named only for a class that has its side of `positive` and the rest for itself\n\
+    clarify, compare, placebo and outcomes are not offered";
 
 const GATE: &str = "one question about one metric, with a limit\n\
     at_most L, decide_by interval: pass where the whole interval is at or below L, fail where all of it is above, else inconclusive\n\

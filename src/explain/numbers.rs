@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use super::Entry;
+use super::{Entry, MEASURE};
 use crate::error::{Error, Problem, Result};
 use crate::table::io::read_frame;
-use crate::table::{Frame, GATES, METRICS, Record};
+use crate::table::{CF_FEATURES, CF_QUALITY, Frame, GATES, METRICS, Record};
 
 /// The numbers of a word whose explanations were found, with the line that says where they come from.
 ///
@@ -22,14 +22,19 @@ pub fn of(word: &str, found: &[&Entry], folder: &Path) -> Result<String> {
         });
     }
     let tables = folder.join("tables");
-    if let Some(metric) = found.iter().find(|entry| entry.kind == "metric") {
-        let lines = values(&metric.word, &read_frame(&tables, &METRICS)?);
+    let lines = judged(word, &read_frame(&tables, &GATES)?);
+    let judged = if lines.is_empty() { String::new() } else { format!("gate `{word}` in {}:\n{}", folder.display(), aligned(&lines)) };
+    let measured = found.iter().find(|entry| entry.kind == "metric" || entry.kind == MEASURE);
+    if let Some(entry) = measured {
+        let lines = match entry.kind {
+            "metric" => values(&entry.word, &read_frame(&tables, &METRICS)?),
+            _ => qualities(&entry.word, &tables)?,
+        };
         return Ok(match lines.is_empty() {
-            true => format!("`{}` was not measured in {}\n", metric.word, folder.display()),
-            false => format!("in {}:\n{}", folder.display(), aligned(&lines)),
+            true => format!("`{}` was not measured in {}\n{judged}", entry.word, folder.display()),
+            false => format!("in {}:\n{}{judged}", folder.display(), aligned(&lines)),
         });
     }
-    let lines = judged(word, &read_frame(&tables, &GATES)?);
     if lines.is_empty() {
         return Err(Error::Job(vec![Problem {
             code: "unknown-word",
@@ -39,7 +44,24 @@ pub fn of(word: &str, found: &[&Entry], folder: &Path) -> Result<String> {
             hint: Some("name one of these, or leave `--in` out".to_owned()),
         }]));
     }
-    Ok(format!("in {}:\n{}", folder.display(), aligned(&lines)))
+    Ok(judged)
+}
+
+/// A measure of counterfactuals: by set, attribute and direction, and feature where it is one of features.
+fn qualities(measure: &str, tables: &Path) -> Result<Vec<Vec<String>>> {
+    let mut lines = Vec::new();
+    for table in [&CF_QUALITY, &CF_FEATURES].into_iter().filter(|table| tables.join(format!("{}.parquet", table.name)).is_file()) {
+        for row in read_frame(tables, table)?.records().filter(|row| row.text("metric") == measure) {
+            let value = row.real("value").map_or_else(|| format!("undefined: {}", row.text("undefined")), number);
+            let feature = if table.name == CF_FEATURES.name { row.text("feature") } else { "" };
+            let groups = match (row.text("from_group"), row.text("to_group")) {
+                ("", "") => "total".to_owned(),
+                (from, to) => format!("{from} -> {to}"),
+            };
+            lines.push(vec![row.text("counterfactual").to_owned(), row.text("sensitive").to_owned(), groups, feature.to_owned(), value]);
+        }
+    }
+    Ok(lines)
 }
 
 /// Six decimals, without zeros at the end.
@@ -65,6 +87,14 @@ fn groups(row: &Record<'_>) -> String {
     }
 }
 
+/// The class that stands against all others; empty for all classes together, and for a label of two sides.
+fn class(row: &Record<'_>) -> String {
+    match row.text("class") {
+        "" => String::new(),
+        class => format!("class {class}"),
+    }
+}
+
 fn interval(row: &Record<'_>) -> String {
     match (row.real("lo"), row.real("hi"), row.real("level")) {
         (Some(lo), Some(hi), Some(level)) => format!("{} to {} ({} %)", number(lo), number(hi), number(level * 100.0)),
@@ -87,9 +117,9 @@ fn values(metric: &str, table: &Frame) -> Vec<Vec<String>> {
         if !row.text("flags").is_empty() {
             remarks.push(row.text("flags").to_owned());
         }
-        let key = ["arm", "model", "counterfactual", "sensitive", "scope"].map(|column| row.text(column).to_owned());
-        let [arm, model, set, attribute, scope] = key;
-        vec![arm, model, set, attribute, scope, groups(&row), value, cases, interval(&row), remarks.join("; ")]
+        let key = ["arm", "model", "counterfactual", "sensitive", "scope", "slice"].map(|column| row.text(column).to_owned());
+        let [arm, model, set, attribute, scope, slice] = key;
+        vec![arm, model, set, attribute, scope, slice, groups(&row), class(&row), value, cases, interval(&row), remarks.join("; ")]
     };
     table.records().filter(|row| row.text("metric") == metric).map(line).collect()
 }
@@ -110,6 +140,7 @@ fn judged(gate: &str, table: &Frame) -> Vec<Vec<String>> {
             attribute,
             scope,
             groups(&row),
+            class(&row),
             value,
             interval(&row),
             limit,

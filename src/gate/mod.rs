@@ -84,6 +84,8 @@ pub struct Question {
     pub model: String,
     /// The counterfactual set; empty where none is involved.
     pub counterfactual: String,
+    /// The class that stands against all others; empty for all classes together, and for a label of two sides.
+    pub class: String,
     /// The attributes it is asked about; the worst decides.
     pub attributes: Vec<String>,
     /// Which rows.
@@ -176,6 +178,9 @@ pub fn judge(questions: &[Question], metrics: &Frame) -> Judged {
         let seen = seen(question, metrics);
         let mut rulings: Vec<Ruling> =
             if question.holm { holm::rule(question, seen) } else { seen.into_iter().map(|s| rule(question, s)).collect() };
+        if question.scope == Scope::WorstCase && question.decide_by == DecideBy::Interval {
+            rulings.iter_mut().for_each(|ruling| borne_out(question, ruling, metrics));
+        }
         if rulings.is_empty() {
             rulings.push(absent(question));
         }
@@ -217,13 +222,21 @@ fn severity(question: &Question, a: &Ruling, b: &Ruling) -> Ordering {
 
 /// The rows of the table of metrics that the question is about, turned to its orientation.
 fn seen(question: &Question, metrics: &Frame) -> Vec<Seen> {
-    metrics.records().filter(|row| matches(question, row)).map(|row| oriented(question, &row)).collect()
+    let mut rows: Vec<Record<'_>> = metrics.records().filter(|row| matches(question, row)).collect();
+    // A pair that stands in both orders is one comparison, and needs no turning.
+    let is_direct =
+        |row: &Record<'_>| matches!(&question.scope, Scope::Pair(a, b) if row.text("from_group") == a && row.text("to_group") == b);
+    if rows.iter().any(is_direct) {
+        rows.retain(is_direct);
+    }
+    rows.iter().map(|row| oriented(question, row)).collect()
 }
 
 fn matches(question: &Question, row: &Record<'_>) -> bool {
     let same = row.text("metric") == question.metric
         && row.text("model") == question.model
         && row.text("counterfactual") == question.counterfactual
+        && row.text("class") == question.class
         && row.text("arm").is_empty()
         && row.text("slice").is_empty()
         && question.attributes.iter().any(|a| a == row.text("sensitive"));
@@ -332,6 +345,44 @@ fn rule(question: &Question, seen: Seen) -> Ruling {
     }
 }
 
+/// The gap of the furthest of several groups is wide by chance, and so is its interval: it breaks a limit for sure only where some pair of
+/// groups does, judged among all pairs by Holm's method. That it keeps the limit is safe to say.
+fn borne_out(question: &Question, ruling: &mut Ruling, metrics: &Frame) {
+    if ruling.verdict != Verdict::Fail {
+        return;
+    }
+    let asked = |a: &str, b: &str| Question {
+        attributes: vec![ruling.seen.sensitive.clone()],
+        scope: Scope::Pair(a.to_owned(), b.to_owned()),
+        ..question.clone()
+    };
+    let is_pair = |row: &Record<'_>| {
+        let (a, b) = (row.text("from_group"), row.text("to_group"));
+        row.text("scope") == "pair"
+            && matches(&asked(a, b), row)
+            && find(&question.metric).is_some_and(|m| m.family.as_str() == row.text("family"))
+    };
+    let further = |row: Record<'_>| {
+        let (a, b) = (row.text("from_group"), row.text("to_group"));
+        let [one, other] = [oriented(&asked(a, b), &row), oriented(&asked(b, a), &row)];
+        let excess = |seen: &Seen| seen.value.map_or(f64::NEG_INFINITY, |value| question.limit.excess(value));
+        if excess(&other) > excess(&one) { other } else { one }
+    };
+    let pairs: Vec<Seen> = metrics.records().filter(is_pair).map(further).collect();
+    let clear = holm::rule(question, pairs).into_iter().find(|pair| pair.verdict == Verdict::Fail);
+    match clear {
+        Some(pair) => {
+            ruling.reason = format!("{}, and that of {} and {} does: {}", ruling.reason, pair.seen.from, pair.seen.to, pair.reason)
+        }
+        None => {
+            ruling.verdict = Verdict::Inconclusive;
+            "the whole interval breaks the limit, but that of no pair of groups does among all pairs (Holm): of several groups some are far apart \
+             by chance"
+                .clone_into(&mut ruling.reason);
+        }
+    }
+}
+
 fn absent(question: &Question) -> Ruling {
     let (from, to) = match &question.scope {
         Scope::Group(group) => (group.clone(), String::new()),
@@ -394,6 +445,7 @@ fn row(question: &Question, ruling: &Ruling, decides: bool) -> Vec<Cell> {
         question.metric.as_str().into(),
         question.model.as_str().into(),
         question.counterfactual.as_str().into(),
+        question.class.as_str().into(),
         seen.value.into(),
         seen.lo.into(),
         seen.hi.into(),

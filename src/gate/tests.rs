@@ -64,6 +64,7 @@ fn question(scope: Scope, limit: Limit) -> Question {
         metric: if pair { "di".into() } else { "nsr".into() },
         model: "m".into(),
         counterfactual: if pair { String::new() } else { "flip".into() },
+        class: String::new(),
         attributes: vec!["sex".into()],
         scope,
         limit,
@@ -195,7 +196,23 @@ fn facets_rests_and_worst_cases() {
     assert_eq!(judged("dppl", pair("", "Female")), (Verdict::Fail, (Some(0.3), "one_vs_rest".into())));
     assert_eq!(judged("demp_difference", pair("Other", "")).0, Verdict::Fail);
     assert_eq!(judged("demp_difference", pair("", "Other")), (Verdict::Pass, (Some(-0.4), "one_vs_rest".into())));
-    assert_eq!(judged("eodds", Scope::WorstCase), (Verdict::Fail, (Some(0.5), "worst_case".into())));
+    // Of several groups some are far apart by chance: a pair must bear it out.
+    assert_eq!(judged("eodds", Scope::WorstCase), (Verdict::Inconclusive, (Some(0.5), "worst_case".into())));
+    let mut pairs = table.clone();
+    let near = of("pair", "Male", "Other", "eodds", 0.2);
+    let far = of("pair", "Other", "Female", "eodds", 0.45);
+    pairs.rows.extend(metrics(&[near, far]).rows.into_iter().map(|mut row| {
+        row[at("counterfactual")] = "".into();
+        row[at("family")] = "group".into();
+        row[at("level")] = 0.95.into();
+        row
+    }));
+    let mut q = question(Scope::WorstCase, Limit::AtMost(0.25));
+    (q.metric, q.counterfactual) = ("eodds".into(), String::new());
+    let found = judge(&[q], &pairs);
+    assert_eq!(found.verdict, Some(Verdict::Fail));
+    let reason = found.table.records().next().map(|r| r.text("reason").to_owned()).unwrap_or_default();
+    assert!(reason.contains("Other and Female") && reason.contains("Holm, 1 of 2"), "{reason}");
 }
 
 #[test]

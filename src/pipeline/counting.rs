@@ -110,68 +110,88 @@ pub(super) fn units(layout: &Layout, batch: &PreparedBatch, i: usize) -> u64 {
     layout.weight.as_ref().map_or(1, |weight| weight.unit.count(batch.weight[i]))
 }
 
-/// Counts the audited rows of one model by the groups of one attribute, and by strata where the job names them. `blocks`
-/// are those of people with weights, and of all where models are to be compared.
+/// How the rows of one model are counted by the groups of one attribute.
+pub(super) struct RowCounting<'a> {
+    layout: &'a Layout,
+    cut: Cut,
+    blocks: Blocks,
+    ranks: Vec<usize>,
+    /// The number of strata, and whether the groups are strata of themselves, which hold nobody to compare.
+    strata: Option<(usize, bool)>,
+}
+
+impl<'a> RowCounting<'a> {
+    /// `blocks` are those of people with weights, and of all where models are to be compared.
+    ///
+    /// # Errors
+    /// Weights that could outgrow their sums.
+    pub(super) fn new(layout: &'a Layout, cut: Cut, attribute: usize, blocks: Blocks) -> Result<Self> {
+        layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, layout.n_rows))?;
+        let column = &layout.features[layout.attributes[attribute].feature].name;
+        let strata = layout.strata.as_ref().map(|strata| (strata.levels.len(), strata.column == *column));
+        Ok(RowCounting { layout, cut, blocks, ranks: ranks(&layout.attributes[attribute]), strata })
+    }
+
+    /// Nobody counted yet.
+    pub(super) fn empty(&self) -> FactualCounts {
+        let (n_groups, seed) = (self.ranks.len(), self.blocks.seed);
+        let none = FactualCounts::new(n_groups, self.layout.label.is_some());
+        let none = match self.layout.weight {
+            Some(_) => none.weighed(seed),
+            None if self.blocks.paired => none.paired(seed),
+            None => none,
+        };
+        match self.strata {
+            None => none,
+            Some((_, true)) => none.in_strata(Strata::of_groups(n_groups)),
+            Some((strata, false)) => none.in_strata(Strata::new(strata, n_groups, self.layout.weight.as_ref().map(|_| seed))),
+        }
+    }
+
+    /// Counts a row of a declared group.
+    pub(super) fn add(&self, part: &mut FactualCounts, batch: &PreparedBatch, i: usize, score: f64, group: u16) {
+        let threshold = self.cut.at(batch, i);
+        let predicted = self.cut.decision.decide(score, threshold);
+        let (group, label) = (self.ranks[usize::from(group)], label(self.layout, batch, i));
+        part.groups[group].add(label, predicted, score == threshold);
+        let weight = (batch.row_key[i], units(self.layout, batch, i));
+        if self.blocks.paired {
+            part.add_paired(group, weight.0, label, predicted);
+        }
+        if self.layout.weight.is_some() {
+            part.add_weight(group, weight.0, weight.1, label, predicted);
+        }
+        if self.strata.is_some() {
+            part.add_stratum(group, weight, label, predicted, Some(batch.strata[i]).filter(|&stratum| stratum != MISSING));
+        }
+    }
+}
+
+/// Counts the audited rows of one model by the groups of one attribute, and by strata where the job names them.
 ///
 /// # Errors
 /// A row with a score has no threshold in [0, 1]; weights outgrow their sums; a file cannot be read; the run is to stop.
 pub fn count_rows(ground: Ground<'_>, cut: Cut, scores: &ScoreReader, attribute: usize, blocks: Blocks) -> Result<FactualCounts> {
-    let Blocks { seed, paired } = blocks;
     let layout = ground.rows.layout();
-    let ranks = ranks(&layout.attributes[attribute]);
-    layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, layout.n_rows))?;
-    // Groups as strata of themselves hold nobody to compare.
-    let column = &layout.features[layout.attributes[attribute].feature].name;
-    let strata = layout.strata.as_ref().map(|strata| (strata.levels.len(), strata.column == *column));
-    let empty = || {
-        let none = FactualCounts::new(ranks.len(), layout.label.is_some());
-        let none = match layout.weight {
-            Some(_) => none.weighed(seed),
-            None if paired => none.paired(seed),
-            None => none,
-        };
-        match strata {
-            None => none,
-            Some((_, true)) => none.in_strata(Strata::of_groups(ranks.len())),
-            Some((strata, false)) => none.in_strata(Strata::new(strata, ranks.len(), layout.weight.as_ref().map(|_| seed))),
-        }
-    };
-    let mut whole = empty();
-    ground.workers.map(
+    let counting = RowCounting::new(layout, cut, attribute, blocks)?;
+    let whole = ground.workers.fold(
         ground.rows.n_groups(),
-        |g| {
+        || counting.empty(),
+        |part, g| {
             (ground.watch.check)()?;
             let batch = ground.rows.read_keys(g)?;
             let scores = scores.read(g)?;
             let roles = ground.roles.read(g)?;
-            let mut part = empty();
             for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
-                if group == MISSING_GROUP || roles.audited(i).is_none() {
-                    continue;
-                }
-                cut.check(layout, &batch, i, score)?;
-                let threshold = cut.at(&batch, i);
-                let predicted = cut.decision.decide(score, threshold);
-                let (group, label) = (ranks[usize::from(group)], label(layout, &batch, i));
-                part.groups[group].add(label, predicted, score == threshold);
-                let weight = (batch.row_key[i], units(layout, &batch, i));
-                if paired {
-                    part.add_paired(group, weight.0, label, predicted);
-                }
-                if layout.weight.is_some() {
-                    part.add_weight(group, weight.0, weight.1, label, predicted);
-                }
-                if strata.is_some() {
-                    part.add_stratum(group, weight, label, predicted, Some(batch.strata[i]).filter(|&stratum| stratum != MISSING));
+                if group != MISSING_GROUP && roles.audited(i).is_some() {
+                    cut.check(layout, &batch, i, score)?;
+                    counting.add(part, &batch, i, score, group);
                 }
             }
             (ground.watch.progress)(batch.row.len() as u64);
-            Ok::<_, Error>(part)
+            Ok::<_, Error>(())
         },
-        |_, part| {
-            whole.merge(&part);
-            Ok(())
-        },
+        |whole, part| whole.merge(&part),
     )?;
     if whole.confusion(Who::All).n() == 0 {
         return Err(nobody_counts(&whole, ground.roles.n_audited(), &layout.attributes[attribute].name).into());
@@ -180,7 +200,7 @@ pub fn count_rows(ground: Ground<'_>, cut: Cut, scores: &ScoreReader, attribute:
 }
 
 /// All audited rows are left out.
-fn nobody_counts(counts: &FactualCounts, n_audited: u64, attribute: &str) -> Fault {
+pub(super) fn nobody_counts(counts: &FactualCounts, n_audited: u64, attribute: &str) -> Fault {
     let sum = |of: fn(&GroupCounts) -> u64| counts.groups.iter().map(of).sum::<u64>();
     let mut lacking = vec![(n_audited - sum(GroupCounts::n).min(n_audited), "group")];
     lacking.extend(counts.has_label.then(|| (sum(GroupCounts::n_missing_label), "label")));
@@ -222,9 +242,7 @@ pub fn count_counterfactuals(ground: Ground<'_>, scored: Scored<'_>, blocks: Blo
         let none = no_counts(layout, n_groups, blocks.seed);
         if blocks.paired && layout.weight.is_none() { none.paired(blocks.seed) } else { none }
     };
-    let mut counts = empty();
-    pass(ground, scored, empty, add_person, |part| counts.merge(&part))?;
-    Ok(counts)
+    pass(ground, scored, empty, add_person, |counts, part| counts.merge(&part))
 }
 
 /// Nobody counted yet.
@@ -241,7 +259,7 @@ pub(super) fn add_person(part: &mut CounterfactualCounts, key: u64, person: &Per
 }
 
 /// A pass over the people of one model, set and attribute with their counterfactuals: `add` gets the key of the row, the person and the
-/// counterfactuals, `merge` the parts in order.
+/// counterfactuals. The sum must be the same in any order.
 ///
 /// # Errors
 /// A file cannot be read, or the run is to stop.
@@ -250,25 +268,38 @@ pub(super) fn pass<T: Send>(
     scored: Scored<'_>,
     empty: impl Fn() -> T + Sync,
     add: impl Fn(&mut T, u64, &Person, &[Counterfactual]) + Sync,
-    mut merge: impl FnMut(T),
-) -> Result<()> {
+    merge: impl Fn(&mut T, T),
+) -> Result<T> {
+    pass_by_row(ground, scored, empty, |sum, _, key, person, cfs| add(sum, key, person, cfs), merge)
+}
+
+/// The same, for those who also ask where the person stands: in which batch, at which position.
+///
+/// # Errors
+/// A file cannot be read, or the run is to stop.
+pub(super) fn pass_by_row<T: Send>(
+    ground: Ground<'_>,
+    scored: Scored<'_>,
+    empty: impl Fn() -> T + Sync,
+    add: impl Fn(&mut T, (&PreparedBatch, usize), u64, &Person, &[Counterfactual]) + Sync,
+    merge: impl Fn(&mut T, T),
+) -> Result<T> {
     let layout = ground.rows.layout();
     let attribute = &layout.attributes[scored.attribute];
-    ground.workers.map(
+    ground.workers.fold(
         ground.rows.n_groups(),
-        |g| {
+        empty,
+        |sum, g| {
             (ground.watch.check)()?;
             let group = ScoredGroup::read(ground, scored, g)?;
-            let mut part = empty();
             let own = &group.batch.groups[scored.attribute];
-            group.people(layout, attribute, own, scored.cut, |key, person, cfs| add(&mut part, key, person, cfs));
+            group.people(layout, attribute, own, scored.cut, |i, person, cfs| {
+                add(sum, (&group.batch, i), group.batch.row_key[i], person, cfs);
+            });
             (ground.watch.progress)(group.batch.row.len() as u64);
-            Ok(part)
-        },
-        |_, part| {
-            merge(part);
             Ok(())
         },
+        merge,
     )
 }
 
@@ -282,14 +313,14 @@ pub(super) struct ScoredGroup {
 }
 
 impl ScoredGroup {
-    /// Hands on the key of every audited row of a group, the person and the counterfactuals; `own` are the groups of the rows.
+    /// Hands on the position of every audited row of a group, the person and the counterfactuals; `own` are the groups of the rows.
     pub(super) fn people(
         &self,
         layout: &Layout,
         attribute: &Attribute,
         own: &[u16],
         cut: Cut,
-        mut each: impl FnMut(u64, &Person, &[Counterfactual]),
+        mut each: impl FnMut(usize, &Person, &[Counterfactual]),
     ) {
         let ranks = ranks(attribute);
         let mut cfs = Vec::new();
@@ -315,7 +346,7 @@ impl ScoredGroup {
                 score: there(score),
                 weight: units(layout, &self.batch, i),
             };
-            each(self.batch.row_key[i], &person, &cfs);
+            each(i, &person, &cfs);
         }
     }
 

@@ -9,10 +9,11 @@ use crate::param::Seed;
 use crate::pipeline::counting::{Cut, check_weight, label, ranks, units};
 use crate::pipeline::worlds::Ground;
 
-/// Positions of the features that distances are measured over: all numbers but the attribute's own column.
+/// Positions of the features that distances are measured over: all numbers but the attribute's own column and those that it is made of.
 fn numbers(layout: &Layout, attribute: usize) -> Vec<usize> {
     let is_number = |f: &usize| matches!(layout.features[*f].kind, Kind::Continuous { .. } | Kind::OrdinalNumber);
-    layout.inputs().filter(|f| is_number(f) && *f != layout.attributes[attribute].feature).collect()
+    let own = layout.made_of(layout.attributes[attribute].feature);
+    layout.inputs().filter(|f| is_number(f) && !own.contains(f)).collect()
 }
 
 /// Runs the flip test of one model over the groups of one attribute. `facets` are the comparisons. Looked at are the audited rows of a

@@ -28,6 +28,7 @@ use crate::metric::{self, cf_quality};
 use crate::param::{Argument, ColumnName, Word};
 use crate::pipeline::inputs::Input;
 use crate::pipeline::joining::{RECHECKED, Rechecked};
+use crate::pipeline::measuring::{SMALL_SLICES, SmallSlices};
 use crate::pipeline::worlds::{FOLLOWED, Followed, Ground};
 use crate::pipeline::{Record, Settings, measuring};
 use crate::report::{self, GlossaryEntry};
@@ -37,7 +38,7 @@ use crate::table::io::{read_frame, write_frame};
 use crate::table::manifest::{
     AttributeWords, AwaitedScores, GateTally, LabelWords, Manifest, ModelWords, RowCounts, SetWords, Summary, Words, WorstGate,
 };
-use crate::table::{COMPARISONS, Cell, FILTERS, GATES, ISSUES, TABLES};
+use crate::table::{COMPARISONS, Cell, FILTERS, GATES, ISSUES, TABLES, TRANSITIONS};
 
 /// What the stage `gate` writes beside its table.
 pub const GATE_OUTCOME: &str = "outcome.json";
@@ -135,6 +136,10 @@ pub fn gate_events(folder: &Path) -> Result<Vec<Event>> {
             (from, to) if row.text("scope") == "pair" => format!(" {from} against {to}"),
             (from, to) => format!(" {from} to {to}"),
         };
+        let class = match row.text("class") {
+            "" => String::new(),
+            class => format!(" of class {class}"),
+        };
         let interval = match (row.real("lo"), row.real("hi")) {
             (Some(lo), Some(hi)) => format!(" ({lo:.4} to {hi:.4})"),
             _ => String::new(),
@@ -144,7 +149,7 @@ pub fn gate_events(folder: &Path) -> Result<Vec<Event>> {
             path: format!("gates.{}", row.text("gate")),
             line: row.int("job_line").and_then(|l| u64::try_from(l).ok()),
             text: format!(
-                "{}{between} of {} is {}{interval}, limit {}; {}{}",
+                "{}{class}{between} of {} is {}{interval}, limit {}; {}{}",
                 row.text("metric"),
                 row.text("model"),
                 number("value"),
@@ -210,13 +215,17 @@ pub fn assemble(
     for (set, attribute, stage) in worlds {
         followed.push((set, attribute, from_json(&read_text(&ctx.need(stage).join(FOLLOWED))?, stage)?));
     }
-    begin(ctx, origins, &followed)?;
+    let small = from_json(&read_text(&ctx.need("measure").join(SMALL_SLICES))?, "measure")?;
+    begin(ctx, origins, &followed, &small)?;
     let wanted = spec::check::families(&origins.checked.job, &measuring::catalog());
     if wanted.contains(&spec::Family::CfQuality) {
         copy_tables(ctx.need("measure"), &measuring::QUALITY.map(|table| table.name), out)?;
     }
     if !origins.checked.job.metrics.compare.is_empty() {
         copy_tables(ctx.need("measure"), &[COMPARISONS.name], out)?;
+    }
+    if origins.checked.job.data.label.classes().is_some() {
+        copy_tables(ctx.need("measure"), &[TRANSITIONS.name], out)?;
     }
     for (stage, tables) in [("measure", ["metrics", "counts", "score_shift", "groups"].as_slice()), ("gate", &["gates"])] {
         copy_tables(ctx.need(stage), tables, out)?;
@@ -266,7 +275,7 @@ pub fn assemble(
 /// # Errors
 /// A file cannot be read or written.
 pub fn assemble_waiting(ctx: &StageContext<'_>, origins: &Origins<'_>, awaited: Vec<AwaitedScores>) -> Result<()> {
-    begin(ctx, origins, &[])?;
+    begin(ctx, origins, &[], &SmallSlices::new())?;
     let mut manifest = Manifest { awaited, ..manifest(origins, ctx.out())? };
     let summary = Summary {
         cfaudit: FORMAT,
@@ -283,7 +292,7 @@ pub fn assemble_waiting(ctx: &StageContext<'_>, origins: &Origins<'_>, awaited: 
 }
 
 /// The tables that tell of the rows. Prepared rows may hold features that nobody reads, or not: the folder must not depend on it.
-fn begin(ctx: &StageContext<'_>, origins: &Origins<'_>, followed: &[(&str, &str, Followed)]) -> Result<()> {
+fn begin(ctx: &StageContext<'_>, origins: &Origins<'_>, followed: &[(&str, &str, Followed)], small: &SmallSlices) -> Result<()> {
     make_folder(&ctx.out().join("tables"))?;
     copy_tables(ctx.need("prepare"), &["filters"], ctx.out())?;
     let mut issues = read_frame(ctx.need("prepare"), &ISSUES)?;
@@ -322,8 +331,19 @@ fn begin(ctx: &StageContext<'_>, origins: &Origins<'_>, followed: &[(&str, &str,
             issues.push(vec!["outside-group".into(), "warning".into(), name.into(), n.into(), text.into()]);
         }
     }
+    for (attribute, slices) in small {
+        let named: Vec<String> = slices.iter().take(SLICES_NAMED).map(|(slice, n)| format!("`{slice}` ({n})")).collect();
+        let more = slices.len().saturating_sub(SLICES_NAMED);
+        let more = if more > 0 { format!(" and {more} more, all of them in `groups`") } else { String::new() };
+        let smallest = job.metrics.smallest_cell.get();
+        let text = format!("slices of fewer than {smallest} people who count are counted and not measured: {}{more}", named.join(", "));
+        issues.push(vec!["small-slice".into(), "info".into(), attribute.as_str().into(), (slices.len() as u64).into(), text.into()]);
+    }
     write_frame(&ctx.out().join("tables"), &issues)
 }
+
+/// How many small slices an issue names.
+const SLICES_NAMED: usize = 20;
 
 /// Whether a naive set changes an attribute.
 fn reached_by_naive(job: &Job, name: &ColumnName) -> bool {
@@ -499,7 +519,7 @@ fn manifest(origins: &Origins<'_>, out: &Path) -> Result<Manifest> {
             })
             .collect(),
         counterfactuals: set_words(job),
-        models: job.models.iter().map(|(name, model)| model_words(name.as_str(), model)).collect(),
+        models: job.models.iter().map(|(name, model)| model_words(name.as_str(), model, job.data.label.classes())).collect(),
         families: measuring::families(checked).iter().map(|f| f.as_str().to_owned()).collect(),
         level: (job.metrics.interval.method == spec::IntervalMethod::Auto).then(|| job.metrics.interval.level.get()),
         bootstrap_samples: job.metrics.bootstrap.samples.get(),
@@ -551,12 +571,16 @@ fn words(job: &Job) -> Words {
     }
 }
 
+/// How a class is predicted, in the place of a threshold.
+const HIGHEST: &str = "the class with the highest score; of equal scores the one named first";
+
 fn label_words(job: &Job, layout: &Layout) -> Option<LabelWords> {
     let (role, label) = (job.data.label.column()?, layout.label.as_ref()?);
     Some(LabelWords {
         column: label.column.clone(),
         positive: label.positive.clone(),
         negative: label.negative.clone(),
+        classes: label.classes.clone(),
         favourable_is_positive: role.favourable == Side::Positive,
     })
 }
@@ -585,7 +609,7 @@ fn knob_words(set: &spec::CounterfactualSet) -> Vec<String> {
     knobs.map(|(key, value)| format!("{key}: {}", word(value))).collect()
 }
 
-fn model_words(name: &str, model: &spec::Model) -> ModelWords {
+fn model_words(name: &str, model: &spec::Model, classes: Option<&[Word]>) -> ModelWords {
     let without = |omit: &[ColumnName]| match omit {
         [] => String::new(),
         omit => format!(", without {}", omit.iter().map(ColumnName::as_str).collect::<Vec<_>>().join(", ")),
@@ -596,14 +620,19 @@ fn model_words(name: &str, model: &spec::Model) -> ModelWords {
             ("logistic", format!("logistic regression trained here, L2 penalty {} on the summed loss{without}", logistic.l2.get()))
         }
         (None, Some(scores), _) => {
-            let factual = match &scores.factual.parquet {
-                None => format!("column {} of the rows", scores.factual.column),
-                Some(path) => format!("column {} of {path}", scores.factual.column),
+            let columns = |columns: Vec<&ColumnName>| match columns[..] {
+                [column] => format!("column {column}"),
+                _ => format!("columns {}", columns.into_iter().map(ColumnName::as_str).collect::<Vec<_>>().join(", ")),
             };
-            let other = scores
-                .counterfactual
-                .as_ref()
-                .map_or_else(|| "no scores of counterfactuals".to_owned(), |c| format!("column {} of {}", c.column, c.parquet));
+            let mine = columns(scores.factual.score_columns(classes));
+            let factual = match &scores.factual.parquet {
+                None => format!("{mine} of the rows"),
+                Some(path) => format!("{mine} of {path}"),
+            };
+            let other = scores.counterfactual.as_ref().map_or_else(
+                || "no scores of counterfactuals".to_owned(),
+                |c| format!("{} of {}", columns(c.score_columns(classes)), c.parquet),
+            );
             ("scores", format!("scores made elsewhere: {factual}; counterfactuals: {other}"))
         }
         (None, None, Some(command)) => {
@@ -625,6 +654,7 @@ fn model_words(name: &str, model: &spec::Model) -> ModelWords {
         spec::ThresholdRule::Ge => "ge",
         spec::ThresholdRule::Gt => "gt",
     };
+    let (threshold, rule) = if classes.is_some() { (HIGHEST.to_owned(), "") } else { (threshold, rule) };
     ModelWords { name: name.to_owned(), kind: kind.to_owned(), words, threshold, threshold_rule: rule.to_owned(), recheck: None }
 }
 

@@ -73,8 +73,8 @@ pub struct Awaited {
     pub set: Option<String>,
     /// The path, placeholders filled.
     pub path: String,
-    /// The column that is to hold the score.
-    pub column: String,
+    /// The column that is to hold the score, or those of the classes.
+    pub columns: Vec<String>,
 }
 
 /// What to do about a public data set that is not in the data folder.
@@ -304,15 +304,17 @@ fn score_files(job: &Job) -> Vec<Awaited> {
     let mut files = Vec::new();
     for (name, model) in &job.models {
         let Some(scores) = &model.scores else { continue };
-        let mut push = |set: Option<&str>, path: String, column: &ColumnName| {
-            files.push(Awaited { model: name.to_string(), set: set.map(str::to_owned), path, column: column.to_string() });
+        let mut push = |set: Option<&str>, path: String, columns: Vec<&ColumnName>| {
+            let columns = columns.into_iter().map(ToString::to_string).collect();
+            files.push(Awaited { model: name.to_string(), set: set.map(str::to_owned), path, columns });
         };
+        let classes = job.data.label.classes();
         if let Some(path) = &scores.factual.parquet {
-            push(None, path.clone(), &scores.factual.column);
+            push(None, path.clone(), scores.factual.score_columns(classes));
         }
         if let Some(file) = &scores.counterfactual {
             for set in job.counterfactuals.keys() {
-                push(Some(set.as_str()), scores_path(&file.parquet, set.as_str()), &file.column);
+                push(Some(set.as_str()), scores_path(&file.parquet, set.as_str()), file.score_columns(classes));
             }
         }
     }

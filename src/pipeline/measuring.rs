@@ -21,18 +21,25 @@ use crate::metric::shift::{self, ShiftSums};
 use crate::metric::switches::measure_counterfactual;
 use crate::metric::{self, Family, Reads};
 use crate::param::{ColumnName, Count, Word};
+use crate::pipeline::slicing::{RowSlices, Slices, WorldSlices};
 use crate::pipeline::worlds::Ground;
-use crate::pipeline::{folder, shuffling};
+use crate::pipeline::{class_tables, folder, shuffling};
 use crate::spec::check::{Catalog, CheckedJob, MetricInfo};
 use crate::spec::{self, DecideBy, GateBetween, GateDirection, GateLevel, OnInconclusive, Side};
 use crate::table::io::{read_frame, write_frame};
 use crate::table::{
     CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, COMPARISONS, COUNTS, Cell, FILTERS, Frame, GROUPS, ISSUES, METRICS,
-    SCORE_SHIFT, TableDef,
+    SCORE_SHIFT, TRANSITIONS, TableDef,
 };
 
 /// File of the stages `count` and of the second pass.
 pub const EVIDENCE: &str = "evidence.json";
+
+/// File of the slices that were not measured because too few people are in them.
+pub const SMALL_SLICES: &str = "small-slices.json";
+
+/// By attribute the slices of too few people, and how many these are in the fullest count.
+pub type SmallSlices = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// What a stage `count` counted.
 #[derive(Debug, Clone)]
@@ -51,6 +58,8 @@ pub struct Part {
     pub placebo: Option<Count>,
     /// The stage that repeated it; none for a strategy that draws on no sample.
     pub repeated: Option<String>,
+    /// The stage that counted slices; none where the job names none.
+    pub slices: Option<String>,
     /// The stage of the flip test; none where it does not run.
     pub flips: Option<String>,
 }
@@ -85,12 +94,22 @@ pub fn write_prepared(out: &Path, prepared: &Prepared, source_rows: u64) -> Resu
 /// Evidence that cannot be read, or a disk that refuses.
 pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>, parts: &[Part]) -> Result<()> {
     let layout = ground.rows.layout();
-    let mut tables =
-        Tables { metrics: Frame::new(&METRICS), counts: Frame::new(&COUNTS), shift: Frame::new(&SCORE_SHIFT), groups: Frame::new(&GROUPS) };
+    let mut tables = Tables {
+        metrics: Frame::new(&METRICS),
+        counts: Frame::new(&COUNTS),
+        shift: Frame::new(&SCORE_SHIFT),
+        groups: Frame::new(&GROUPS),
+        transitions: Frame::new(&TRANSITIONS),
+        small: BTreeMap::new(),
+    };
     for part in parts {
         ctx.check()?;
-        let scribe = Scribe { part, layout, settings: settings(checked, &layout.attributes[part.attribute]) };
+        let scribe = Scribe { part, layout, settings: settings(checked, &layout.attributes[part.attribute]), slice: "", class: "" };
         let text = folder::read_text(&ctx.need(&part.stage).join(EVIDENCE))?;
+        if let Some(label) = checked.job.data.label.column().filter(|label| label.classes.is_some()) {
+            class_tables::measure(ctx, label, ground, &scribe, &text, &mut tables)?;
+            continue;
+        }
         if part.set.is_none() {
             let counts: FactualCounts = folder::from_json(&text, &part.stage)?;
             let flips =
@@ -118,11 +137,42 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
             tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric(m)));
             scribe.world_counts(&counts, &mut tables);
         }
+        if let Some(stage) = &part.slices {
+            let text = folder::read_text(&ctx.need(stage).join(EVIDENCE))?;
+            measure_slices((stage, &text), &scribe, checked.job.metrics.smallest_cell.get(), ground, &mut tables)?;
+        }
     }
-    for frame in [&tables.metrics, &tables.counts, &tables.shift, &tables.groups] {
+    folder::write_json(&ctx.out().join(SMALL_SLICES), &tables.small)?;
+    for frame in [&tables.metrics, &tables.counts, &tables.shift, &tables.groups, &tables.transitions] {
         write_frame(ctx.out(), frame)?;
     }
     write_frame(ctx.out(), &compare(ctx, checked, ground, parts)?)
+}
+
+/// Measures one part inside every slice. A slice of fewer than `smallest` people is counted, and not measured.
+fn measure_slices((stage, text): (&str, &str), whole: &Scribe<'_>, smallest: u64, ground: Ground<'_>, tables: &mut Tables) -> Result<()> {
+    let slices = Slices::of(whole.layout, whole.part.attribute)?;
+    let scribe = |slice: usize| Scribe { slice: slices.name(slice), settings: whole.settings.clone(), ..*whole };
+    if whole.part.set.is_none() {
+        for (slice, counts) in &folder::from_json::<RowSlices>(text, stage)?.0 {
+            let scribe = scribe(*slice);
+            if scribe.is_measured(counts.confusion(Who::All).n(), smallest, tables) {
+                let measured = ground.workers.within(|| measure_factual(counts, None, &scribe.settings));
+                tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric(m)));
+            }
+            scribe.factual_counts(counts, tables);
+        }
+        return Ok(());
+    }
+    for (slice, counts, second) in &folder::from_json::<WorldSlices>(text, stage)?.0 {
+        let scribe = scribe(*slice);
+        if scribe.is_measured(counts.spreads().total().people(), smallest, tables) {
+            let measured = ground.workers.within(|| measure_counterfactual(counts, second.as_ref(), None, &scribe.settings));
+            tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric(m)));
+        }
+        scribe.world_counts(counts, tables);
+    }
+    Ok(())
 }
 
 /// The models that the job compares, on every set and attribute that both were counted on.
@@ -133,7 +183,7 @@ fn compare(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>, par
             let same = |other: &&Part| other.model == second.as_str() && (&other.set, other.attribute) == (&part.set, part.attribute);
             let Some(other) = parts.iter().find(same) else { continue };
             ctx.check()?;
-            let scribe = Scribe { part, layout, settings: settings(checked, &layout.attributes[part.attribute]) };
+            let scribe = Scribe { part, layout, settings: settings(checked, &layout.attributes[part.attribute]), slice: "", class: "" };
             let [text, other_text] = [part, other].map(|part| folder::read_text(&ctx.need(&part.stage).join(EVIDENCE)));
             let (text, other_text) = (text?, other_text?);
             let compared = if part.set.is_none() {
@@ -261,18 +311,24 @@ pub fn favoured(checked: &CheckedJob, attribute: &Attribute) -> Favoured {
     }
 }
 
-struct Tables {
-    metrics: Frame,
-    counts: Frame,
-    shift: Frame,
-    groups: Frame,
+pub(super) struct Tables {
+    pub(super) metrics: Frame,
+    pub(super) counts: Frame,
+    pub(super) shift: Frame,
+    pub(super) groups: Frame,
+    pub(super) transitions: Frame,
+    pub(super) small: SmallSlices,
 }
 
 /// Writes the numbers of one part as rows of tables.
-struct Scribe<'a> {
-    part: &'a Part,
-    layout: &'a Layout,
-    settings: Settings,
+pub(super) struct Scribe<'a> {
+    pub(super) part: &'a Part,
+    pub(super) layout: &'a Layout,
+    pub(super) settings: Settings,
+    /// The slice that the numbers are of; empty = all rows.
+    pub(super) slice: &'a str,
+    /// The class that stands against all others; empty for all classes together, and for a label of two sides.
+    pub(super) class: &'a str,
 }
 
 impl Scribe<'_> {
@@ -283,16 +339,26 @@ impl Scribe<'_> {
     }
 
     /// Units of weight in the unit of the user's column; null where there are no weights.
-    fn weight(&self, units: Option<u64>) -> Cell {
+    pub(super) fn weight(&self, units: Option<u64>) -> Cell {
         units.zip(self.layout.weight.as_ref()).map(|(units, weight)| units as f64 * weight.unit.value()).into()
     }
 
-    fn n_groups(&self) -> usize {
+    pub(super) fn n_groups(&self) -> usize {
         self.layout.attributes[self.part.attribute].groups.len()
     }
 
+    /// Whether a slice of so many people is large enough; if not, it is named.
+    fn is_measured(&self, n: u64, smallest: u64, tables: &mut Tables) -> bool {
+        if n < smallest {
+            let attribute = &self.layout.attributes[self.part.attribute].name;
+            let known = tables.small.entry(attribute.clone()).or_default().entry(self.slice.to_owned()).or_default();
+            *known = n.max(*known);
+        }
+        n >= smallest
+    }
+
     /// The cells arm to slice.
-    fn key(&self, scope: &str, from: Option<usize>, to: Option<usize>) -> Vec<Cell> {
+    pub(super) fn key(&self, scope: &str, from: Option<usize>, to: Option<usize>) -> Vec<Cell> {
         let group = |rank: Option<usize>| rank.map_or("", |r| self.group(r));
         vec![
             "".into(),
@@ -302,11 +368,11 @@ impl Scribe<'_> {
             scope.into(),
             group(from).into(),
             group(to).into(),
-            "".into(),
+            self.slice.into(),
         ]
     }
 
-    fn metric(&self, measured: &Measured) -> Vec<Cell> {
+    pub(super) fn metric(&self, measured: &Measured) -> Vec<Cell> {
         let (value, undefined) = match measured.value {
             Ok(value) => (Cell::from(value), ""),
             Err(reason) => (Cell::Null, reason.code()),
@@ -314,6 +380,7 @@ impl Scribe<'_> {
         let interval = measured.interval.as_ref();
         let mut row = self.key(measured.scope.as_str(), measured.scope.from_group(), measured.scope.to_group());
         row.extend([
+            self.class.into(),
             measured.metric.id.into(),
             measured.metric.family.as_str().into(),
             value,
@@ -371,35 +438,43 @@ impl Scribe<'_> {
     }
 
     fn factual_counts(&self, counts: &FactualCounts, tables: &mut Tables) {
+        let mut total = metric::counts::GroupCounts::default();
+        for (rank, group) in counts.groups.iter().enumerate() {
+            total.merge(group);
+            self.group_row(counts, (group, group.n_positive(), group.n_predicted_positive()), Who::One(rank), tables);
+            self.confusion(counts, Who::One(rank), tables);
+        }
+        self.group_row(counts, (&total, total.n_positive(), total.n_predicted_positive()), Who::All, tables);
+        self.confusion(counts, Who::All, tables);
+    }
+
+    /// A row of the table of groups: counts, and those of them with the positive label and with the positive prediction.
+    pub(super) fn group_row(
+        &self,
+        counts: &FactualCounts,
+        (c, positive, predicted_positive): (&metric::counts::GroupCounts, u64, u64),
+        of: Who,
+        tables: &mut Tables,
+    ) {
         let without_stratum = |of: Who| {
             let strata = counts.strata.as_ref()?;
             Some(of.groups(counts.groups.len()).map(|group| strata.n_missing(group)).sum::<u64>())
         };
-        let group_row = |name: &str, c: &metric::counts::GroupCounts, of: Who| -> Vec<Cell> {
-            vec![
-                self.part.model.as_str().into(),
-                self.layout.attributes[self.part.attribute].name.as_str().into(),
-                name.into(),
-                "".into(),
-                c.n().into(),
-                self.weight(counts.weight(of)),
-                self.layout.label.as_ref().map(|_| c.n_positive()).into(),
-                c.n_predicted_positive().into(),
-                (if self.layout.label.is_some() { c.n_missing_label() } else { 0 }).into(),
-                c.n_missing_score().into(),
-                Cell::Int(0),
-                c.n_at_threshold().into(),
-                without_stratum(of).into(),
-            ]
-        };
-        let mut total = metric::counts::GroupCounts::default();
-        for (rank, group) in counts.groups.iter().enumerate() {
-            total.merge(group);
-            tables.groups.push(group_row(self.group(rank), group, Who::One(rank)));
-            self.confusion(counts, Who::One(rank), tables);
-        }
-        tables.groups.push(group_row("", &total, Who::All));
-        self.confusion(counts, Who::All, tables);
+        tables.groups.push(vec![
+            self.part.model.as_str().into(),
+            self.layout.attributes[self.part.attribute].name.as_str().into(),
+            of.group().map_or("", |rank| self.group(rank)).into(),
+            self.slice.into(),
+            c.n().into(),
+            self.weight(counts.weight(of)),
+            self.layout.label.as_ref().map(|_| positive).into(),
+            predicted_positive.into(),
+            (if self.layout.label.is_some() { c.n_missing_label() } else { 0 }).into(),
+            c.n_missing_score().into(),
+            Cell::Int(0),
+            c.n_at_threshold().into(),
+            without_stratum(of).into(),
+        ]);
     }
 
     fn confusion(&self, counts: &FactualCounts, of_whom: Who, tables: &mut Tables) {
@@ -429,8 +504,12 @@ impl Scribe<'_> {
             self.histograms((sums, counts.weight_shift(from, to)), from, to, tables);
         }
         self.cells((spreads.total().eccm(), counts.weight_cells(None)), &counts.shift_total(), "total", (None, None), tables);
-        // The groups table names, per group, the counterfactuals without a score over all sets.
-        for from in 0..n {
+        self.missing_scores(counts, tables);
+    }
+
+    /// The groups table names, per group, the counterfactuals without a score over all sets.
+    pub(super) fn missing_scores(&self, counts: &CounterfactualCounts, tables: &mut Tables) {
+        for from in 0..self.n_groups() {
             let missing = i64::try_from(counts.n_missing_score(from)).unwrap_or(i64::MAX);
             let attribute = &self.layout.attributes[self.part.attribute].name;
             for row in &mut tables.groups.rows {
@@ -439,6 +518,7 @@ impl Scribe<'_> {
                 if is(0, &self.part.model)
                     && is(1, attribute)
                     && (is(2, self.group(from)) || is(2, ""))
+                    && is(3, self.slice)
                     && let Some(Cell::Int(n)) = place.and_then(|place| row.get_mut(place))
                 {
                     *n += missing;
@@ -473,12 +553,12 @@ impl Scribe<'_> {
         }
     }
 
-    fn histograms(&self, (people, weights): (&ShiftSums, Option<&ShiftSums>), from: usize, to: usize, tables: &mut Tables) {
+    pub(super) fn histograms(&self, (people, weights): (&ShiftSums, Option<&ShiftSums>), from: usize, to: usize, tables: &mut Tables) {
         let mut side = |name: &str, bins: fn(&ShiftSums) -> &[u64], edge: fn(usize) -> f64| {
             for (i, &n) in bins(people).iter().enumerate() {
                 let mut row = self.key("direction", Some(from), Some(to));
                 let weight = self.weight(weights.map(|sums| bins(sums)[i]));
-                row.extend([name.into(), Cell::Real(edge(i)), Cell::Real(edge(i + 1)), n.into(), weight]);
+                row.extend([self.class.into(), name.into(), Cell::Real(edge(i)), Cell::Real(edge(i + 1)), n.into(), weight]);
                 tables.shift.push(row);
             }
         };
@@ -538,6 +618,7 @@ pub fn questions(checked: &CheckedJob) -> Vec<Question> {
             counterfactual: gate.counterfactual.as_ref().map(ToString::to_string).unwrap_or_default(),
             attributes: asked.map_or_else(|| attributes.clone(), |a| vec![a]),
             scope,
+            class: gate.class.as_ref().map(ToString::to_string).unwrap_or_default(),
             limit,
             decide_by: match gate.decide_by {
                 DecideBy::Interval => gate::DecideBy::Interval,

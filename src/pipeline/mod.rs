@@ -21,6 +21,8 @@
 //! values, so that a rerun can say its reason. Nothing here computes a number: formulas live in the engines.
 
 pub mod basis;
+mod class_tables;
+pub mod classes;
 pub mod commands;
 pub mod counting;
 mod examples;
@@ -34,6 +36,7 @@ pub mod measuring;
 pub mod plan;
 pub mod redrawing;
 pub mod shuffling;
+mod slicing;
 pub mod stages;
 pub mod stamp;
 pub mod waiting;
@@ -60,7 +63,7 @@ use crate::table::ordered::Workers;
 pub const KINDS: &[&str] = &["prepare", "split", "train", "fit", "generate", "score", "count", "measure", "gate", "report"];
 
 /// Raised whenever a stage of this program writes other bytes for the same inputs.
-const CODE: &str = concat!("cfaudit ", env!("CARGO_PKG_VERSION"), " stages 11");
+const CODE: &str = concat!("cfaudit ", env!("CARGO_PKG_VERSION"), " stages 20");
 
 /// How a job is run; nothing here changes a number.
 #[derive(Debug, Clone)]
@@ -239,6 +242,9 @@ fn asking_for(job: &Job, column: &str) -> Option<String> {
     }
     if job.strata().is_some_and(is) {
         return path(&["metrics", "clarify", "strata"]);
+    }
+    if let Some(i) = job.metrics.by.iter().position(is) {
+        return Some(format!("metrics.by[{i}]"));
     }
     job.models.iter().find_map(|(name, model)| match (&model.threshold, &model.scores) {
         (spec::Threshold::Column { column }, _) if is(column) => path(&["models", name.as_str(), "threshold"]),

@@ -176,10 +176,16 @@ impl<'a> Plan<'a> {
                 let flips = self.flips_stage(name.as_str(), model, attribute.as_str(), position);
                 evidence.extend(flips.iter().map(|stage| stage.id.clone()));
                 stages.extend(flips);
+                let slices = self.slice_stage(name.as_str(), model, attribute.as_str(), position);
+                evidence.extend(slices.iter().map(|stage| stage.id.clone()));
+                stages.extend(slices);
             }
             for world in worlds.iter().filter(|_| Self::scores_worlds(model)) {
                 stages.push(self.count_world_stage(name.as_str(), model, world));
                 evidence.push(format!("count/{name}/{}/{}", world.set, world.attribute));
+                let slices = self.slice_world_stage(name.as_str(), model, world);
+                evidence.extend(slices.iter().map(|stage| stage.id.clone()));
+                stages.extend(slices);
             }
         }
         for (name, model) in self.job.models.iter().filter(|(_, m)| self.wants_shift() && Self::scores_worlds(m)) {

@@ -19,6 +19,8 @@ use crate::data::rows::PreparedBatch;
 use crate::data::split::Roles;
 use crate::data::{Column, MISSING_GROUP, Rows};
 use crate::error::{Error, Result};
+use crate::metric::counts::CounterfactualCounts;
+use crate::metric::divergence::ShiftPass;
 use crate::metric::placebo::Repeat;
 use crate::model::Scorer;
 use crate::num::seed::{Stream, h};
@@ -209,7 +211,7 @@ impl Placebo<'_> {
             let samples = Samples { keys: &batch.row_key, rows: &batch.rows, groups: &of_fold, classes: &classes };
             parts.extend((0..attribute.groups.len()).map(|to| (to, generator.generate(&samples, attribute, to))));
         }
-        let (keys, judged, rows) = in_order(batch.rows.n, &parts);
+        let (keys, judged, rows) = in_order(batch.rows.n, &parts, true);
         let valid: Vec<usize> = (0..keys.parent.len()).filter(|&k| judged.valid[k]).collect();
         let keys = CounterfactualKeys {
             parent: valid.iter().map(|&k| keys.parent[k]).collect(),
@@ -240,30 +242,22 @@ impl Placebo<'_> {
         };
         let attribute = &layout.attributes[self.position];
         let empty = || no_counts(layout, n_groups, self.seed);
-        let mut counts = empty();
-        let first = |g: usize| {
-            let mut part = empty();
-            read(g)?.people(layout, attribute, &groups[g], model.cut, |key, person, cfs| add_person(&mut part, key, person, cfs));
-            Ok::<_, Error>(part)
-        };
-        self.ground.workers.map(self.ground.rows.n_groups(), first, |_, part| {
-            counts.merge(&part);
+        let first = |part: &mut CounterfactualCounts, g: usize| {
+            let rows = read(g)?;
+            rows.people(layout, attribute, &groups[g], model.cut, |i, person, cfs| add_person(part, rows.batch.row_key[i], person, cfs));
             Ok::<_, Error>(())
-        })?;
+        };
+        let n_row_groups = self.ground.rows.n_groups();
+        let counts = self.ground.workers.fold(n_row_groups, empty, first, |counts, part| counts.merge(&part))?;
         if !self.wants_shift {
             return Ok(Repeat { counts, second: None });
         }
         let start = counts.second_pass();
-        let mut second = start.clone();
-        let again = |g: usize| {
-            let mut part = start.clone();
+        let again = |part: &mut ShiftPass, g: usize| {
             read(g)?.people(layout, attribute, &groups[g], model.cut, |_, person, cfs| part.add(person, cfs));
-            Ok::<_, Error>(part)
-        };
-        self.ground.workers.map(self.ground.rows.n_groups(), again, |_, part| {
-            second.merge(&part);
             Ok::<_, Error>(())
-        })?;
+        };
+        let second = self.ground.workers.fold(n_row_groups, || start.clone(), again, |second, part| second.merge(&part))?;
         Ok(Repeat { counts, second: Some(second) })
     }
 }

@@ -172,7 +172,7 @@ impl<'a> Plan<'a> {
             model: awaited.model.clone(),
             counterfactual: awaited.set.clone().unwrap_or_default(),
             path: awaited.path.clone(),
-            columns: key.iter().copied().chain([awaited.column.as_str()]).map(str::to_owned).collect(),
+            columns: key.iter().copied().map(str::to_owned).chain(awaited.columns.iter().cloned()).collect(),
             to_score: format!("to-score/{folder}"),
             rows: request.map_or(0, |r| r.rows),
             again: request.map_or(0, |r| r.again),

@@ -211,7 +211,7 @@ fn generate_group(
             parts.push((to, generator.generate(&samples, attribute, to)));
         }
     }
-    in_order(batch.rows.n, &parts)
+    in_order(batch.rows.n, &parts, making.judged)
 }
 
 /// The groups of the rows that are audited in a fold; the others take part as rows of no group.
@@ -221,8 +221,8 @@ pub(super) fn groups_of_fold(own: &[u16], roles: &Roles, n_folds: usize, fold: u
 }
 
 /// Counterfactuals by target group, in the order of the file: by row, target group, index. A row has counterfactuals in a group in one
-/// part at most.
-pub(super) fn in_order(n_rows: usize, parts: &[(usize, Generated)]) -> (CounterfactualKeys, Judged, Rows) {
+/// part at most. What was judged is put in order where it is asked for, and is empty else.
+pub(super) fn in_order(n_rows: usize, parts: &[(usize, Generated)], judged: bool) -> (CounterfactualKeys, Judged, Rows) {
     let mut by_group: Vec<usize> = (0..parts.len()).collect();
     by_group.sort_by_key(|&p| parts[p].0);
     // Where the next counterfactual of each row belongs.
@@ -248,6 +248,14 @@ pub(super) fn in_order(n_rows: usize, parts: &[(usize, Generated)]) -> (Counterf
             keys.cf_index[at] = index;
         }
     }
+    let judged = if judged { judged_in_order(&order, parts) } else { Judged::default() };
+    let rows =
+        Rows::gather(&parts.iter().map(|p| &p.1.rows).collect::<Vec<_>>(), order.iter().map(|&(part, k)| (part as usize, k as usize)));
+    (keys, judged, rows)
+}
+
+/// What was judged of counterfactuals, each given by its part and its position there.
+fn judged_in_order(order: &[(u32, u32)], parts: &[(usize, Generated)]) -> Judged {
     let of = |&(part, k): &(u32, u32)| (&parts[part as usize].1, k as usize);
     let mut judged = Judged {
         valid: order.iter().map(of).map(|(made, k)| made.valid[k]).collect(),
@@ -259,9 +267,7 @@ pub(super) fn in_order(n_rows: usize, parts: &[(usize, Generated)]) -> (Counterf
         let counts = [n_changed, n_impossible, n_clamped, n_fallback, n_kept];
         judged.counters.iter_mut().zip(counts).for_each(|(column, n)| column.push(n));
     }
-    let rows =
-        Rows::gather(&parts.iter().map(|p| &p.1.rows).collect::<Vec<_>>(), order.iter().map(|&(part, k)| (part as usize, k as usize)));
-    (keys, judged, rows)
+    judged
 }
 
 /// Writes one score per prepared row by models trained here (one per fold, or one for all); rows that are not audited get none.
@@ -368,9 +374,16 @@ pub(super) fn score_by_fold(scorers: &[Box<dyn Scorer>], rows: &Rows, fold: impl
 
 /// Writes the scores of a carried column, checked, for the audited rows.
 ///
+/// `place` says where a row stands in the user's files.
+///
 /// # Errors
 /// A score outside [0, 1]: names row and value; the rows cannot be read; the disk refuses; the run is to stop.
-pub fn copy_scores(ground: Ground<'_>, carried: usize, column: &str, out: &Path) -> Result<()> {
+pub fn copy_scores(
+    ground: Ground<'_>,
+    (carried, column): (usize, &str),
+    place: &(dyn Fn(Fault, u64) -> Fault + Sync),
+    out: &Path,
+) -> Result<()> {
     let (encoder, mut writer) = create_scores(out)?;
     ground.workers.map(
         ground.rows.n_groups(),
@@ -383,10 +396,10 @@ pub fn copy_scores(ground: Ground<'_>, carried: usize, column: &str, out: &Path)
                 if roles.audited(i).is_none() {
                     *score = f64::NAN;
                 } else if !score.is_nan() && !(0.0..=1.0).contains(score) {
-                    return Err(Fault::new("bad-scores", format!("the score `{score}` is not in [0, 1]"))
-                        .at_row(format!("row {}", batch.row[i]))
+                    let fault = Fault::new("bad-scores", format!("the score `{score}` is not in [0, 1]"));
+                    return Err(place(fault, batch.row[i])
                         .in_column(column)
-                        .hint("scores are probabilities of the positive class; rescale them where they are made")
+                        .hint("scores are probabilities; rescale them where they are made")
                         .into());
                 }
             }

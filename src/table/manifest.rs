@@ -97,6 +97,9 @@ pub struct LabelWords {
     pub positive: Vec<String>,
     /// Values seen that count as negative.
     pub negative: Vec<String>,
+    /// The classes of a label of several, in the order of the job; absent where it has two sides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<String>,
     /// Whether the positive prediction is the one people want.
     pub favourable_is_positive: bool,
 }
@@ -158,9 +161,9 @@ pub struct ModelWords {
     pub kind: String,
     /// One sentence on what it is: inputs, penalty, where scores come from.
     pub words: String,
-    /// The threshold: a number, or `column C`.
+    /// The threshold: a number, or `column C`; in words where the label has several classes.
     pub threshold: String,
-    /// `ge` or `gt`.
+    /// `ge` or `gt`; empty where the label has several classes.
     pub threshold_rule: String,
     /// What scoring some rows again gave; absent where the job does not ask for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -92,9 +92,16 @@ const TO_GROUP: ColumnDef = text(
     "to_group",
     "of a pair or of one_vs_rest the second (B); of a direction or of rest_to_one the counterfactual group; empty = all (others)",
 );
-const SLICE: ColumnDef = text("slice", "value of the `by` columns; empty = all rows");
+const SLICE: ColumnDef =
+    text("slice", "slice: `region=north`, or `region=north & channel=web`, of the columns of `metrics.by`; empty = all rows");
+const CLASS: ColumnDef = text(
+    "class",
+    "of a label of several classes the one that counts as positive against all others; empty = all, and a label of two sides",
+);
 
 /// `metrics`: one row per key and metric.
+///
+/// Version 5 added `class`. In a file of version 4 every label has two sides.
 ///
 /// Version 4 added the family clarify, the scopes `one_vs_rest` and `worst_case`, and who holds the values of the latter. In a file of
 /// version 3 groups are compared in pairs only.
@@ -106,9 +113,9 @@ const SLICE: ColumnDef = text("slice", "value of the `by` columns; empty = all r
 /// 1 no set had a placebo, and a null interval of that family means that none was made.
 pub const METRICS: TableDef = TableDef {
     name: "metrics",
-    version: 4,
+    version: 5,
     one_row_per: "key and metric",
-    n_key: 9,
+    n_key: 10,
     columns: &[
         ARM,
         MODEL,
@@ -118,6 +125,7 @@ pub const METRICS: TableDef = TableDef {
         FROM_GROUP,
         TO_GROUP,
         SLICE,
+        CLASS,
         text("metric", "id of the metric; `cfaudit explain ID` tells its formula"),
         text("family", "family of the metric: performance, group, ccm, eccm, shift, clarify"),
         or_null(real("value", "the metric; null = undefined, see `undefined`")),
@@ -145,7 +153,10 @@ pub const METRICS: TableDef = TableDef {
         or_null(int("placebo_repeats", "repeats of the placebo; null = none asked for")),
         or_null(real("ideal", "the value without any disparity; null = none is stated")),
         text("flags", "small_group, small_denominator, sampled; joined by `,`; empty = none"),
-        text("impaired_group", "the group put at a disadvantage by a value away from the ideal; empty = not stated"),
+        text(
+            "impaired_group",
+            "the group put at a disadvantage by a value away from the ideal; empty = not stated, or in scope `one_vs_rest` all others",
+        ),
         text(
             "highest_group",
             "of worst_case the group with the highest value, or the one furthest from all; empty = another scope, or no value",
@@ -159,10 +170,13 @@ pub const METRICS: TableDef = TableDef {
 
 /// `counts`: one row per key and cell.
 ///
+/// Version 3 names the classes of a label of several; of these only cells that hold somebody have a row. In a file of version 2 every
+/// label has two sides.
+///
 /// Version 2 added `weight`. In a file of version 1 nothing tells what cells weigh.
 pub const COUNTS: TableDef = TableDef {
     name: "counts",
-    version: 2,
+    version: 3,
     one_row_per: "key and cell",
     n_key: 11,
     columns: &[
@@ -174,15 +188,15 @@ pub const COUNTS: TableDef = TableDef {
         FROM_GROUP,
         TO_GROUP,
         SLICE,
-        text("label", "1 = positive, 0 = negative, empty = no label"),
-        text("predicted", "factual prediction: 1 or 0"),
-        text("predicted_cf", "counterfactual prediction: 1, 0; empty where no counterfactual is involved"),
+        text("label", "1 = positive, 0 = negative, empty = no label; of several classes the name of the class"),
+        text("predicted", "factual prediction: 1 or 0, or the name of the class"),
+        text("predicted_cf", "counterfactual prediction: 1, 0 or the name of the class; empty where no counterfactual is involved"),
         int("n", "factual rows or counterfactuals in the cell, whatever they weigh"),
         or_null(real("weight", "what the people of the cell weigh, once per counterfactual; null = no weights in the job")),
         ColumnDef {
             name: "shift_sq",
             kind: ColumnType::Wide,
-            meaning: "sum of squared score changes in units of 2^-52, each pair once whatever it weighs; null where no counterfactual is involved",
+            meaning: "sum of squared score changes in units of 2^-52, each pair once whatever it weighs; null where no counterfactual is involved, and of several classes",
             nullable: true,
         },
     ],
@@ -192,12 +206,14 @@ pub const COUNTS: TableDef = TableDef {
 
 /// `score_shift`: one row per key, side and bin.
 ///
+/// Version 3 added `class`. In a file of version 2 every label has two sides.
+///
 /// Version 2 added `weight`. In a file of version 1 nothing tells what bins weigh.
 pub const SCORE_SHIFT: TableDef = TableDef {
     name: "score_shift",
-    version: 2,
+    version: 3,
     one_row_per: "key, side and bin",
-    n_key: 10,
+    n_key: 11,
     columns: &[
         ARM,
         MODEL,
@@ -207,6 +223,7 @@ pub const SCORE_SHIFT: TableDef = TableDef {
         FROM_GROUP,
         TO_GROUP,
         SLICE,
+        CLASS,
         text("side", "original, counterfactual, or change (counterfactual minus original)"),
         real("bin_lo", "left edge of the bin, part of it; scores in [0, 1], changes in [-1, 1]"),
         real("bin_hi", "right edge of the bin, part of it only in the last bin"),
@@ -333,12 +350,16 @@ pub const GROUPS: TableDef = TableDef {
         SLICE,
         int("n", "audited rows of the group, whatever they weigh"),
         or_null(real("weight", "what they weigh together; null = no weights in the job")),
-        or_null(int("n_positive", "of them with the positive label; null = no label in the job")),
-        int("n_predicted_positive", "of them with a positive prediction, with or without a label"),
+        or_null(int("n_positive", "of them with the positive label, or one of the positive classes; null = no label in the job")),
+        int("n_predicted_positive", "of them with a positive prediction, or one of the positive classes, with or without a label"),
         int("n_missing_label", "of them without a label"),
         int("n_missing_score", "of them without a score"),
         int("n_missing_counterfactual_score", "of their counterfactuals without a score, over all sets"),
-        int("n_scores_equal_threshold", "of them with a score exactly at the threshold: the rule `threshold_rule` decides them"),
+        int(
+            "n_scores_equal_threshold",
+            "of them with a score exactly at the threshold: the rule `threshold_rule` decides them; of several \
+            classes those with the highest score in more than one, where the class named first is taken",
+        ),
         or_null(int("n_missing_stratum", "of those who count, without a value of the column of strata; null = the job names none")),
     ],
     writer: "measure",
@@ -376,10 +397,47 @@ pub const COMPARISONS: TableDef = TableDef {
     readers: "report, diff",
 };
 
+/// `transitions`: one row per key and two classes: how often predictions of one turn into the other. Only where the label has several
+/// classes.
+pub const TRANSITIONS: TableDef = TableDef {
+    name: "transitions",
+    version: 1,
+    one_row_per: "key, class before and class after (another one)",
+    n_key: 10,
+    columns: &[
+        ARM,
+        MODEL,
+        COUNTERFACTUAL,
+        SENSITIVE,
+        SCOPE,
+        FROM_GROUP,
+        TO_GROUP,
+        SLICE,
+        text("from_class", "the factual prediction"),
+        text("to_class", "the counterfactual prediction"),
+        or_null(real("value", "share of the counterfactuals of people predicted from_class; null = undefined, see `undefined`")),
+        text("undefined", "why the value is null; empty where it is not"),
+        int("numerator", "counterfactuals predicted to_class, whatever they weigh"),
+        int("denominator", "counterfactuals of people predicted from_class, whatever they weigh"),
+        or_null(real("weight_numerator", "what those on top weigh: over weight_denominator it is the value; null = no weights in the job")),
+        or_null(real("weight_denominator", "what those below weigh; null as weight_numerator")),
+        or_null(real("lo", "lower end of the interval; null = none")),
+        or_null(real("hi", "upper end of the interval; null = none")),
+        or_null(real("level", "level of the interval; null = none")),
+        text("interval", "method of the interval: wilson, bootstrap, block-bootstrap; empty = none"),
+        text("ci_method", "the method in full, or why there is no interval"),
+        text("flags", "small_group, small_denominator; joined by `,`; empty = none"),
+    ],
+    writer: "measure",
+    readers: "report",
+};
+
 /// `gates`: one row per gate and direction judged.
+///
+/// Version 2 added `class`. In a file of version 1 every label has two sides.
 pub const GATES: TableDef = TableDef {
     name: "gates",
-    version: 1,
+    version: 2,
     one_row_per: "gate and direction judged",
     n_key: 4,
     columns: &[
@@ -393,6 +451,7 @@ pub const GATES: TableDef = TableDef {
         text("metric", "the metric judged"),
         text("model", "the model judged"),
         text("counterfactual", "the set judged; empty where none is involved"),
+        text("class", "of several classes the one judged against all others; empty = all, and a label of two sides"),
         or_null(real("value", "the value; null = undefined")),
         or_null(real("lo", "lower end of its interval, with holm at the level that judged it; null = none")),
         or_null(real("hi", "upper end of its interval; null = none")),
@@ -444,14 +503,17 @@ pub const ISSUES: TableDef = TableDef {
 
 /// The codes of `issues`: what was met in the data and did not stop the run.
 pub const ISSUE_CODES: &[(&str, &str)] = &[
+    ("absent-class", "a class of the label that no row has"),
     ("absent-group", "a declared group that no row belongs to"),
     ("absent-split-value", "a value of the split that no row has"),
     (
         "broken-onehot",
         "rows with no 1 in a one-hot group, or with several: they count as missing there for strategies, and models read them as they stand",
     ),
+    ("coarse-weight", "weights so far apart that small ones are rounded by more than a millionth, or to nothing"),
     ("missing-group", "rows without a value of a sensitive attribute: they take no part in what compares its groups"),
     ("missing-label", "rows without a label: they are left out of every metric"),
+    ("missing-slice", "rows without a value of a column that `metrics.by` names: they belong to no slice of it"),
     ("missing-stratum", "rows without a value of the column of strata: they are left out of the disparity by strata, CDDPL"),
     ("missing-values", "rows without a value of a feature, and what becomes of them"),
     ("null-value", "values that the job says mean missing"),
@@ -459,6 +521,7 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ("outside-bins", "numbers outside the bins of a derived column: it is missing there"),
     ("outside-group", "counterfactuals that keep a number which belongs to another group of a binned attribute: they are not valid"),
     ("outside-split", "rows that neither train nor are audited, by the column that splits"),
+    ("small-slice", "slices of too few people: they are in the tables of counts and groups, and have no metrics"),
     ("undeclared-group", "rows whose sensitive value is no declared group: they take no part in what compares its groups"),
     ("unmapped-value", "values without a name in the map of a derived column: it is missing there"),
     ("unreached-group", "people without a counterfactual in a group, because no reference row shows what to write"),
@@ -507,6 +570,7 @@ pub const TABLES: &[&TableDef] = &[
     &CF_DISTRIBUTIONS,
     &CF_EXAMPLES,
     &COMPARISONS,
+    &TRANSITIONS,
     &GATES,
     &FILTERS,
     &ISSUES,

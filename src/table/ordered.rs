@@ -3,11 +3,11 @@
 //! Row groups are the pieces. At most `threads + 1` of them are in work or finished and waiting, so peak memory is
 //! (threads + 1) pieces, however many there are. Results reach `sink` on the calling thread in the order of their numbers, so what
 //! is written or summed there does not depend on the number of threads. Of several failures the one with the lowest number is
-//! returned.
+//! returned. Sums that are the same in any order need not wait for their turn: [`Workers::fold`] keeps one a thread.
 
 use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError, mpsc};
 
 use crate::error::Result as RunResult;
 
@@ -111,11 +111,47 @@ impl Workers {
             Ok(())
         })
     }
+
+    /// Adds the pieces `0..n` to sums that start `empty`, in any order, and merges these. There are never more of them than threads, so a
+    /// large sum is neither made nor merged once per piece.
+    ///
+    /// # Errors
+    /// The failure of the piece with the lowest number; pieces after it are not begun.
+    pub fn fold<T, E>(
+        &self,
+        n: usize,
+        empty: impl Fn() -> T + Sync,
+        add: impl Fn(&mut T, usize) -> Result<(), E> + Sync,
+        merge: impl Fn(&mut T, T),
+    ) -> Result<T, E>
+    where
+        T: Send,
+        E: Send,
+    {
+        let idle = Mutex::new(Vec::new());
+        // Nothing panics while it holds the lock.
+        let lock = || idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let work = |i| {
+            let taken = lock().pop();
+            let mut sum = taken.unwrap_or_else(&empty);
+            add(&mut sum, i)?;
+            lock().push(sum);
+            Ok(())
+        };
+        self.map(n, work, |_, ()| Ok(()))?;
+        let sums = std::mem::take(&mut *lock()).into_iter();
+        let whole = sums.reduce(|mut whole, sum| {
+            merge(&mut whole, sum);
+            whole
+        });
+        Ok(whole.unwrap_or_else(empty))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::Workers;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn results_arrive_in_order_on_any_number_of_threads() {
@@ -146,5 +182,29 @@ mod tests {
         let workers = Workers::new(4).expect("threads");
         let result: Result<(), usize> = workers.map(50, |i| if i >= 17 { Err(i) } else { Ok(i) }, |_, _| Ok(()));
         assert_eq!(result, Err(17));
+    }
+
+    #[test]
+    fn a_fold_adds_every_piece_once_and_keeps_a_sum_a_thread() {
+        for threads in [1, 2, 8] {
+            let workers = Workers::new(threads).expect("threads");
+            let made = AtomicUsize::new(0);
+            let empty = || {
+                made.fetch_add(1, Ordering::Relaxed);
+                0
+            };
+            let add = |sum: &mut usize, i| {
+                if i % 5 == 0 {
+                    std::thread::yield_now();
+                }
+                *sum += i;
+                Ok::<_, String>(())
+            };
+            assert_eq!(workers.fold(100, empty, add, |whole, sum| *whole += sum), Ok(4950));
+            assert!((1..=threads).contains(&made.load(Ordering::Relaxed)));
+        }
+        let workers = Workers::new(2).expect("threads");
+        assert_eq!(workers.fold(0, || 7, |_, _| Err("none"), |_, _| ()), Ok(7));
+        assert_eq!(workers.fold(50, || (), |(), i| if i >= 17 { Err(i) } else { Ok(()) }, |_, ()| ()), Err(17));
     }
 }

@@ -1,14 +1,18 @@
 //! The stages `count` and the second pass of `measure`: scored rows become evidence, and outcomes row by row.
 
 use crate::data::aligned::{CounterfactualReader, ScoreReader};
+use crate::error::Result;
 use crate::exec::{Stage, StageContext};
 use crate::metric::Family;
+use crate::metric::classes::SwitchClasses;
+use crate::metric::counts::CounterfactualCounts;
 use crate::metric::flips::Knobs;
 use crate::model::Decision;
+use crate::pipeline::classes::{self, ClassScores, ScoredClasses};
 use crate::pipeline::counting::{self, Blocks, Cut, Scored, Threshold};
 use crate::pipeline::plan::{Plan, World, text};
 use crate::pipeline::worlds::Ground;
-use crate::pipeline::{flipping, folder, measuring, redrawing};
+use crate::pipeline::{flipping, folder, measuring, redrawing, slicing};
 use crate::spec::{self, KeepRows, Model};
 
 /// From this many audited rows on, outcomes are not kept unless the job asks for them.
@@ -62,6 +66,10 @@ impl<'a> Plan<'a> {
         made_of.push(("attribute".to_owned(), attribute.to_owned()));
         let run = move |ctx: &StageContext<'_>| {
             self.on_ground(ctx, 1, |ground| {
+                if let Some(n) = self.n_classes() {
+                    let counts = classes::count_rows(ground, &ClassScores::open(ctx.need(&score), n)?, position, blocks.seed)?;
+                    return folder::write_json(&ctx.out().join(measuring::EVIDENCE), &counts);
+                }
                 let scores = ScoreReader::open(ctx.need(&score))?;
                 let counts = counting::count_rows(ground, Self::cut(model, ground), &scores, position, blocks)?;
                 folder::write_json(&ctx.out().join(measuring::EVIDENCE), &counts)
@@ -110,10 +118,17 @@ impl<'a> Plan<'a> {
         let (position, blocks) = (world.position, self.blocks(name));
         let run = move |ctx: &StageContext<'_>| {
             self.on_ground(ctx, 1, |ground| {
+                let counterfactuals = &CounterfactualReader::open(ctx.need(&generate))?;
+                if let Some(n) = self.n_classes() {
+                    let (scores, scores_cf) = (ClassScores::open(ctx.need(&score), n)?, ClassScores::open(ctx.need(&score_cf), n)?);
+                    let scored = ScoredClasses { attribute: position, counterfactuals, scores: &scores, scores_cf: &scores_cf };
+                    let evidence = classes::count_counterfactuals(ground, scored, blocks.seed)?;
+                    return folder::write_json(&ctx.out().join(measuring::EVIDENCE), &evidence);
+                }
                 let scored = Scored {
                     cut: Self::cut(model, ground),
                     attribute: position,
-                    counterfactuals: &CounterfactualReader::open(ctx.need(&generate))?,
+                    counterfactuals,
                     scores: &ScoreReader::open(ctx.need(&score))?,
                     scores_cf: &ScoreReader::open(ctx.need(&score_cf))?,
                 };
@@ -135,23 +150,108 @@ impl<'a> Plan<'a> {
         let count = format!("count/{name}/{}/{}", world.set, world.attribute);
         let mut needs = Self::ground();
         needs.extend([generate.clone(), score.clone(), score_cf.clone(), count.clone()]);
+        let (wanted, mut made_of) = (self.wanted(), Self::cut_inputs(model));
+        made_of.extend(self.interval_inputs());
+        let position = world.position;
+        let passes = self.n_classes().unwrap_or(1) as u64;
+        let run = move |ctx: &StageContext<'_>| {
+            self.on_ground(ctx, passes, |ground| {
+                let counterfactuals = &CounterfactualReader::open(ctx.need(&generate))?;
+                let text = folder::read_text(&ctx.need(&count).join(measuring::EVIDENCE))?;
+                if let Some(n) = self.n_classes() {
+                    let (scores, scores_cf) = (ClassScores::open(ctx.need(&score), n)?, ClassScores::open(ctx.need(&score_cf), n)?);
+                    let scored = ScoredClasses { attribute: position, counterfactuals, scores: &scores, scores_cf: &scores_cf };
+                    let counts: SwitchClasses = folder::from_json(&text, &count)?;
+                    let of_class = |(class, counts): (usize, &CounterfactualCounts)| {
+                        redrawing::second_pass(ground, redrawing::Of::Class(scored, class), counts, wanted)
+                    };
+                    let evidence = counts.one_vs_all().iter().enumerate().map(of_class).collect::<Result<Vec<_>>>()?;
+                    return folder::write_json(&ctx.out().join(measuring::EVIDENCE), &evidence);
+                }
+                let scored = Scored {
+                    cut: Self::cut(model, ground),
+                    attribute: position,
+                    counterfactuals,
+                    scores: &ScoreReader::open(ctx.need(&score))?,
+                    scores_cf: &ScoreReader::open(ctx.need(&score_cf))?,
+                };
+                let counts = folder::from_json(&text, &count)?;
+                let evidence = redrawing::second_pass(ground, redrawing::Of::Positive(scored), &counts, wanted)?;
+                folder::write_json(&ctx.out().join(measuring::EVIDENCE), &evidence)
+            })
+        };
+        self.stage(world.second(name), "measure", needs, made_of, run)
+    }
+
+    /// The intervals that score metrics want.
+    fn wanted(&self) -> Option<redrawing::Wanted> {
         let metrics = &self.job.metrics;
-        let wanted = (metrics.interval.method == spec::IntervalMethod::Auto).then_some(redrawing::Wanted {
+        (metrics.interval.method == spec::IntervalMethod::Auto).then_some(redrawing::Wanted {
             level: metrics.interval.level,
             samples: metrics.bootstrap.samples,
             seed: self.job.run.seed,
-        });
-        let mut made_of = Self::cut_inputs(model);
-        if wanted.is_some() {
-            made_of.extend([
+        })
+    }
+
+    fn interval_inputs(&self) -> Vec<(String, String)> {
+        let metrics = &self.job.metrics;
+        match self.wanted() {
+            None => Vec::new(),
+            Some(_) => vec![
                 ("metrics.interval".to_owned(), text(&metrics.interval)),
                 ("metrics.bootstrap".to_owned(), text(&metrics.bootstrap)),
                 ("run.seed".to_owned(), self.job.run.seed.0.to_string()),
-            ]);
+            ],
         }
-        let position = world.position;
+    }
+
+    /// The id of the stage that counts the rows of a model, or its counterfactuals, in slices.
+    pub(in crate::pipeline) fn slices_id(model: &str, set: Option<&str>, attribute: &str) -> String {
+        set.map_or_else(|| format!("slice/{model}/{attribute}"), |set| format!("slice/{model}/{set}/{attribute}"))
+    }
+
+    /// The slices of a model's rows by one attribute; none where the job names none.
+    pub(in crate::pipeline) fn slice_stage(&'a self, name: &str, model: &'a Model, attribute: &str, position: usize) -> Option<Stage<'a>> {
+        if self.job.metrics.by.is_empty() {
+            return None;
+        }
+        let score = format!("score/{name}");
+        let mut needs = Self::ground();
+        needs.push(score.clone());
+        let mut made_of = self.count_inputs(name, model);
+        made_of.push(("attribute".to_owned(), attribute.to_owned()));
+        let blocks = self.blocks(name);
         let run = move |ctx: &StageContext<'_>| {
             self.on_ground(ctx, 1, |ground| {
+                let scores = ScoreReader::open(ctx.need(&score))?;
+                let slices = slicing::slice_rows(ground, Self::cut(model, ground), &scores, position, blocks)?;
+                folder::write_json(&ctx.out().join(measuring::EVIDENCE), &slices)
+            })
+        };
+        Some(self.stage(Self::slices_id(name, None, attribute), "count", needs, made_of, run))
+    }
+
+    /// The slices of a model's counterfactuals; none where the job names none.
+    pub(in crate::pipeline) fn slice_world_stage(&'a self, name: &str, model: &'a Model, world: &World<'a>) -> Option<Stage<'a>> {
+        if self.job.metrics.by.is_empty() {
+            return None;
+        }
+        let (score, score_cf, generate) =
+            (format!("score/{name}"), format!("score/{name}/{}/{}", world.set, world.attribute), world.id("generate"));
+        let mut needs = Self::ground();
+        needs.extend([generate.clone(), score.clone(), score_cf.clone()]);
+        let smallest = self.job.metrics.smallest_cell.get();
+        let wanted = self.wants_shift().then(|| self.wanted());
+        let mut made_of = self.count_inputs(name, model);
+        if wanted.is_some() {
+            made_of.push(("metrics.smallest_cell".to_owned(), smallest.to_string()));
+            made_of.extend(
+                self.interval_inputs().into_iter().filter(|(key, _)| made_of.iter().all(|(known, _)| known != key)).collect::<Vec<_>>(),
+            );
+        }
+        let (position, blocks) = (world.position, self.blocks(name));
+        let run = move |ctx: &StageContext<'_>| {
+            self.on_ground(ctx, 1 + u64::from(wanted.is_some()), |ground| {
                 let scored = Scored {
                     cut: Self::cut(model, ground),
                     attribute: position,
@@ -159,17 +259,16 @@ impl<'a> Plan<'a> {
                     scores: &ScoreReader::open(ctx.need(&score))?,
                     scores_cf: &ScoreReader::open(ctx.need(&score_cf))?,
                 };
-                let counts = folder::from_json(&folder::read_text(&ctx.need(&count).join(measuring::EVIDENCE))?, &count)?;
-                let evidence = redrawing::second_pass(ground, scored, &counts, wanted)?;
-                folder::write_json(&ctx.out().join(measuring::EVIDENCE), &evidence)
+                let slices = slicing::slice_counterfactuals(ground, scored, blocks, wanted, smallest)?;
+                folder::write_json(&ctx.out().join(measuring::EVIDENCE), &slices)
             })
         };
-        self.stage(world.second(name), "measure", needs, made_of, run)
+        Some(self.stage(Self::slices_id(name, Some(world.set), world.attribute), "count", needs, made_of, run))
     }
 
     /// The outcomes of every model that scores counterfactuals; none where the job keeps none.
     pub(in crate::pipeline) fn outcomes_stage(&'a self, worlds: &[World<'a>]) -> Option<Stage<'a>> {
-        if self.job.run.keep_rows == Some(KeepRows::None) {
+        if self.job.run.keep_rows == Some(KeepRows::None) || self.n_classes().is_some() {
             return None;
         }
         let mut needs = Self::ground();

@@ -1,16 +1,18 @@
 //! The stages `train` and `score`: models trained here, commands, and scores made elsewhere.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::data::aligned::{CounterfactualReader, ScoreReader};
 use crate::data::keyed::KeyedScores;
+use crate::data::source::Source;
 use crate::data::training::TrainingRows;
 use crate::error::{Error, Fault, Result};
 use crate::exec::{Stage, StageContext};
 use crate::model::logistic::{LogisticModel, LogisticTrainer};
 use crate::model::{Scorer, Trainer};
+use crate::pipeline::classes;
 use crate::pipeline::commands::{self, Call};
-use crate::pipeline::joining::{self, Recheck};
+use crate::pipeline::joining::{self, Recheck, Rechecked};
 use crate::pipeline::plan::{Plan, World, text};
 use crate::pipeline::worlds::{self, Ground};
 use crate::pipeline::{folder, inputs};
@@ -96,6 +98,7 @@ impl<'a> Plan<'a> {
         }
         if let Some(scores) = &model.scores {
             made_of.push(("scores".to_owned(), text(scores)));
+            made_of.extend(self.job.data.label.classes().map(|classes| ("data.label.classes".to_owned(), text(&classes))));
             let set = world.map(|w| w.set);
             made_of.extend(self.input.scores_of(name, set).map(|f| (format!("file {}", f.path), f.sha256.clone())));
         }
@@ -109,8 +112,9 @@ impl<'a> Plan<'a> {
             needs.push(world.id("generate"));
         }
         let (name, world) = (name.to_owned(), world.cloned());
+        let passes = self.n_classes().unwrap_or(1) as u64;
         let run = move |ctx: &StageContext<'_>| {
-            self.on_ground(ctx, 1, |ground| match (&model.scores, &world) {
+            self.on_ground(ctx, passes, |ground| match (&model.scores, &world) {
                 (None, None) => worlds::score_rows(ground, &self.scorers(ctx, &name)?, ctx.out()),
                 (None, Some(world)) => {
                     let counterfactuals = CounterfactualReader::open(ctx.need(&world.id("generate")))?;
@@ -155,14 +159,45 @@ impl<'a> Plan<'a> {
             .collect()
     }
 
+    /// A fault with the file and the row of the source that it was found in.
+    fn in_source(&self, fault: Fault, row: u64) -> Fault {
+        match &self.input.import {
+            Some(import) => fault.in_file(Path::new(&import.shown_as())).at_row(format!("row {row}")),
+            // The file was read before; where it has gone since, its row is all that can be said.
+            None => match Source::parquet(&self.input.pattern, &[]) {
+                Ok(source) => source.at(fault, row),
+                Err(_) => fault.at_row(format!("row {row}")),
+            },
+        }
+    }
+
+    /// Number of classes of the label; none where it has two sides.
+    pub(in crate::pipeline) fn n_classes(&self) -> Option<usize> {
+        self.job.data.label.classes().map(<[_]>::len)
+    }
+
+    /// Scores of several classes stand in a folder each; one score a row stands in the folder of the stage.
+    fn score_folder(&self, out: &Path, class: usize) -> Result<PathBuf> {
+        let Some(_) = self.n_classes() else { return Ok(out.to_path_buf()) };
+        let folder = classes::folder_of(out, class);
+        folder::make_folder(&folder)?;
+        Ok(folder)
+    }
+
     fn factual_scores(&self, ground: Ground<'_>, scores: &spec::Scores, out: &Path) -> Result<()> {
+        for (class, column) in scores.factual.score_columns(self.job.data.label.classes()).into_iter().enumerate() {
+            self.factual_column(ground, scores, column.as_str(), &self.score_folder(out, class)?)?;
+        }
+        Ok(())
+    }
+
+    fn factual_column(&self, ground: Ground<'_>, scores: &spec::Scores, column: &str, out: &Path) -> Result<()> {
         let layout = ground.rows.layout();
-        let column = scores.factual.column.as_str();
         match &scores.factual.parquet {
             None => {
                 let carried = layout.carried.iter().position(|c| c == column);
                 let carried = carried.ok_or_else(|| Fault::new("missing-column", format!("the rows have no column `{column}`")))?;
-                worlds::copy_scores(ground, carried, column, out)
+                worlds::copy_scores(ground, (carried, column), &|fault, row| self.in_source(fault, row), out)
             }
             Some(path) => {
                 let file = KeyedScores::open(Path::new(path), column, layout.row_id, None, &layout.attributes)?;
@@ -185,16 +220,26 @@ impl<'a> Plan<'a> {
         let layout = ground.rows.layout();
         let attribute = &layout.attributes[world.position];
         let path = inputs::scores_path(&file.parquet, world.set);
-        let file = KeyedScores::open(Path::new(&path), file.column.as_str(), layout.row_id, Some(attribute), &layout.attributes)?;
         let counterfactuals = CounterfactualReader::open(ctx.need(&world.id("generate")))?;
         let again = self.again(ground, world.position)?;
-        let factual = match scores.recheck {
-            None => None,
-            Some(recheck) => Some((ScoreReader::open(ctx.need(&format!("score/{model}")))?, recheck.tolerance.get())),
-        };
-        let factual = factual.as_ref().map(|(scores, tolerance)| (scores, *tolerance));
-        let recheck = again.as_ref().map(|again| Recheck { again, factual });
-        let rechecked = joining::join_counterfactuals(ground, &file, &counterfactuals, world.position, recheck, ctx.out())?;
+        let mut rechecked = Rechecked::default();
+        for (class, column) in file.score_columns(self.job.data.label.classes()).into_iter().enumerate() {
+            let file = KeyedScores::open(Path::new(&path), column.as_str(), layout.row_id, Some(attribute), &layout.attributes)?;
+            let factual = match scores.recheck {
+                None => None,
+                Some(recheck) => {
+                    let folder = ctx.need(&format!("score/{model}"));
+                    let folder = if self.n_classes().is_some() { classes::folder_of(folder, class) } else { folder.to_path_buf() };
+                    Some((ScoreReader::open(&folder)?, recheck.tolerance.get()))
+                }
+            };
+            let factual = factual.as_ref().map(|(scores, tolerance)| (scores, *tolerance));
+            let recheck = again.as_ref().map(|again| Recheck { again, factual });
+            let out = self.score_folder(ctx.out(), class)?;
+            let one = joining::join_counterfactuals(ground, &file, &counterfactuals, world.position, recheck, &out)?;
+            // The same rows for every class.
+            rechecked = Rechecked { rows: one.rows, largest: rechecked.largest.max(one.largest) };
+        }
         if scores.recheck.is_some() {
             folder::write_json(&ctx.out().join(joining::RECHECKED), &rechecked)?;
         }

@@ -86,6 +86,7 @@ impl<'a> Plan<'a> {
             Vec::new()
         };
         made_of.extend(params.strata.as_ref().map(|strata| ("metrics.clarify.strata".to_owned(), text(strata))));
+        made_of.extend((!params.slices.is_empty()).then(|| ("metrics.by".to_owned(), text(&params.slices))));
         made_of.push(("label as it stands".to_owned(), params.raw_label.to_string()));
         if self.job.data.reference.is_some() {
             needs.push(REFERENCE_STAGE.to_owned());
@@ -168,7 +169,8 @@ fn reference_params(job: &Job) -> PrepareParams {
     let column = reference.and_then(|r| r.label.as_ref()).or(label.map(|l| &l.column));
     let own = reference.and_then(|r| r.positive.clone());
     // A list of positive values of its own leaves the others open.
-    let negative = label.filter(|_| own.is_none()).and_then(|l| l.negative.clone());
+    let same = label.filter(|_| own.is_none());
+    let (negative, classes) = (same.and_then(|l| l.closed_negative()), same.and_then(|l| l.classes.clone()).unwrap_or_default());
     let positive = own.or(label.map(|l| l.positive.clone()));
     PrepareParams {
         row_id: None,
@@ -177,12 +179,14 @@ fn reference_params(job: &Job) -> PrepareParams {
             column: column.clone(),
             positive: positive.unwrap_or_else(|| vec![Word("1".to_owned())]),
             negative,
+            classes,
         }),
         weight: None,
         drop_duplicates: None,
         carry: Vec::new(),
         split: None,
         strata: None,
+        slices: Vec::new(),
         ..prepare_params(job, true)
     }
 }
@@ -220,6 +224,8 @@ pub(in crate::pipeline) fn prepare_params(job: &Job, features: bool) -> PrepareP
     if !decides(data.missing.nominal) {
         features.nominal.clear();
     }
+    // A column whose missing values become a level has that level for everybody.
+    let missing = |name: &ColumnName| if data.features.nominal.contains(name) { data.missing.nominal } else { MissingRule::Keep };
     PrepareParams {
         derive: data.derived(),
         row_id: data.row_id.clone(),
@@ -227,7 +233,8 @@ pub(in crate::pipeline) fn prepare_params(job: &Job, features: bool) -> PrepareP
         label: data.label.column().map(|l| LabelParams {
             column: l.column.clone(),
             positive: l.positive.clone(),
-            negative: l.negative.clone(),
+            negative: l.closed_negative(),
+            classes: l.classes.clone().unwrap_or_default(),
         }),
         raw_label: job.counterfactuals.values().filter_map(CounterfactualSet::knobs).any(|knobs| Classes::is_raw(knobs.condition_on())),
         known_levels: BTreeMap::new(),
@@ -249,12 +256,11 @@ pub(in crate::pipeline) fn prepare_params(job: &Job, features: bool) -> PrepareP
         nominal: features.nominal,
         missing: data.missing.clone(),
         weight: data.weight.clone(),
-        drop_duplicates: (data.duplicates == Duplicates::DropExact).then(|| data.compared(carry.iter().chain(job.strata()))),
+        drop_duplicates: (data.duplicates == Duplicates::DropExact)
+            .then(|| data.compared(carry.iter().chain(job.strata()).chain(&job.metrics.by))),
         carry,
-        // A column whose missing values become a level has that level for everybody.
-        strata: job
-            .strata()
-            .map(|name| (name.clone(), if data.features.nominal.contains(name) { data.missing.nominal } else { MissingRule::Keep })),
+        strata: job.strata().map(|name| (name.clone(), missing(name))),
+        slices: job.metrics.by.iter().map(|name| (name.clone(), missing(name))).collect(),
         split: data
             .split
             .as_ref()

@@ -34,7 +34,7 @@ impl<'a> Plan<'a> {
 
     /// What there is to measure: model, set (none for the rows as they are), attribute, and the stage that counted it.
     pub(in crate::pipeline) fn parts(&self) -> Vec<measuring::Part> {
-        let mut parts = Vec::new();
+        let (mut parts, sliced) = (Vec::new(), !self.job.metrics.by.is_empty());
         for (name, model) in &self.job.models {
             for (position, attribute) in self.job.data.sensitive.keys().enumerate() {
                 parts.push(measuring::Part {
@@ -45,6 +45,7 @@ impl<'a> Plan<'a> {
                     second: None,
                     placebo: None,
                     repeated: None,
+                    slices: sliced.then(|| Self::slices_id(name.as_str(), None, attribute.as_str())),
                     flips: self.job.flip_test().map(|_| Self::flips_id(name.as_str(), attribute.as_str())),
                 });
             }
@@ -62,6 +63,7 @@ impl<'a> Plan<'a> {
                         .filter(|_| world.block.knobs().is_some() || !self.is_written_back(&world))
                         .map(|placebo| placebo.repeats),
                     repeated: world.block.placebo.and(world.block.knobs()).map(|_| world.id("placebo")),
+                    slices: sliced.then(|| Self::slices_id(name.as_str(), Some(world.set), world.attribute)),
                     flips: None,
                 });
             }

@@ -40,7 +40,7 @@ fn write_rows(folder: &Path) {
     let derivation: Derivation = serde_json::from_str(r#"{"from": "race", "map": {"White": ["White"]}, "else": "Other"}"#).unwrap();
     let params = PrepareParams {
         derive: vec![(column("race2"), derivation.recipe(|_| unreachable!("a map has no parts")).unwrap())],
-        label: Some(LabelParams { column: column("label"), positive: words(&["true"]), negative: None }),
+        label: Some(LabelParams { column: column("label"), positive: words(&["true"]), negative: None, classes: Vec::new() }),
         sensitive: vec![SensitiveParams {
             name: column("race2"),
             column: column("race2"),

@@ -1,0 +1,173 @@
+//! Rows of the tables where the label has several classes: the matrices of all classes, and each class against all others.
+//!
+//! Against all others a class is measured as a label of two sides, by the same engine. Its positive side is favourable where the class is
+//! on the side of the label that people want. A group at a disadvantage is named only where the class has its side of the label for
+//! itself: else a prediction that leaves it may stay on that side.
+
+use crate::data::Layout;
+use crate::error::Result;
+use crate::exec::StageContext;
+use crate::metric::classes::measure::{Transition, measure_factual_classes, measure_switch_classes};
+use crate::metric::classes::{FactualClasses, Matrix, SwitchClasses};
+use crate::metric::counts::GroupCounts;
+use crate::metric::measure::{Favourable, Measured, Settings, measure_factual};
+use crate::metric::redraw::ShiftEvidence;
+use crate::metric::scope::{Scope, Who};
+use crate::metric::switches::measure_counterfactual;
+use crate::pipeline::folder;
+use crate::pipeline::measuring::{EVIDENCE, Scribe, Tables};
+use crate::pipeline::worlds::Ground;
+use crate::spec::{LabelColumn, Side};
+use crate::table::Cell;
+
+/// Measures one part: `text` is what its stage counted.
+///
+/// # Errors
+/// Evidence that cannot be read.
+pub(super) fn measure(
+    ctx: &StageContext<'_>,
+    label: &LabelColumn,
+    ground: Ground<'_>,
+    scribe: &Scribe<'_>,
+    text: &str,
+    tables: &mut Tables,
+) -> Result<()> {
+    let part = scribe.part;
+    if part.set.is_none() {
+        let counts: FactualClasses = folder::from_json(text, &part.stage)?;
+        let of_all = ground.workers.within(|| measure_factual_classes(&counts, &scribe.settings));
+        tables.metrics.rows.extend(of_all.iter().map(|measured| scribe.metric(measured)));
+        for one in one_by_one(label, scribe) {
+            let counts = &counts.one_vs_all()[one.class];
+            one.write(ground.workers.within(|| measure_factual(counts, None, &one.scribe.settings)), tables);
+        }
+        groups(scribe, &counts, tables);
+        let matrices = (0..scribe.n_groups()).map(Who::One).chain([Who::All]);
+        for who in matrices {
+            let scope = if who.group().is_some() { "group" } else { "total" };
+            let (people, weights) = (counts.matrix(who), counts.weight_matrix(who));
+            cells(scribe, (scope, who.group(), None), None, (&people, weights.as_ref()), tables);
+        }
+        return Ok(());
+    }
+    let counts: SwitchClasses = folder::from_json(text, &part.stage)?;
+    let shift: Option<Vec<ShiftEvidence>> = match &part.second {
+        Some(stage) => Some(folder::from_json(&folder::read_text(&ctx.need(stage).join(EVIDENCE))?, stage)?),
+        None => None,
+    };
+    let (of_all, transitions) = ground.workers.within(|| measure_switch_classes(&counts, &scribe.settings));
+    tables.metrics.rows.extend(of_all.iter().map(|measured| scribe.metric(measured)));
+    tables.transitions.rows.extend(transitions.iter().map(|transition| transition_row(scribe, transition)));
+    for one in one_by_one(label, scribe) {
+        let (counts, shift) = (&counts.one_vs_all()[one.class], shift.as_ref().and_then(|shift| shift.get(one.class)));
+        let measured = ground.workers.within(|| measure_counterfactual(counts, shift, None, &one.scribe.settings));
+        one.write(measured, tables);
+        for (from, to) in directions(scribe) {
+            one.scribe.histograms((counts.shift(from, to), counts.weight_shift(from, to)), from, to, tables);
+        }
+    }
+    let total = [("total", None)].into_iter();
+    for (scope, direction) in directions(scribe).map(|direction| ("direction", Some(direction))).chain(total) {
+        let place = (scope, direction.map(|(from, _)| from), direction.map(|(_, to)| to));
+        for label in 0..counts.classes() {
+            let matrices = (counts.matrix_of_label(direction, label), counts.weight_matrix_of_label(direction, label));
+            cells(scribe, place, Some(label), (&matrices.0, matrices.1.as_ref()), tables);
+        }
+    }
+    // Whom one class leaves out, all leave out.
+    counts.one_vs_all().first().into_iter().for_each(|one| scribe.missing_scores(one, tables));
+    Ok(())
+}
+
+fn directions(scribe: &Scribe<'_>) -> impl Iterator<Item = (usize, usize)> + use<> {
+    let n = scribe.n_groups();
+    (0..n).flat_map(move |from| (0..n).filter(move |&to| to != from).map(move |to| (from, to)))
+}
+
+/// One class against all others.
+struct One<'a> {
+    class: usize,
+    /// Whether it has its side of the label for itself.
+    is_side: bool,
+    scribe: Scribe<'a>,
+}
+
+impl One<'_> {
+    fn write(&self, measured: Vec<Measured>, tables: &mut Tables) {
+        let named = |measured: Measured| if self.is_side { measured } else { Measured { impaired: None, ..measured } };
+        tables.metrics.rows.extend(measured.into_iter().map(|measured| self.scribe.metric(&named(measured))));
+    }
+}
+
+fn one_by_one<'a>(label: &'a LabelColumn, all: &Scribe<'a>) -> impl Iterator<Item = One<'a>> {
+    let (part, layout, settings): (_, &'a Layout, Settings) = (all.part, all.layout, all.settings.clone());
+    label.classes.iter().flatten().enumerate().map(move |(class, name)| {
+        let wanted = label.positive.contains(name) == (label.favourable == Side::Positive);
+        let favourable = if wanted { Favourable::Positive } else { Favourable::Negative };
+        let scribe = Scribe { part, layout, settings: Settings { favourable, ..settings.clone() }, slice: "", class: name.as_str() };
+        One { class, is_side: label.is_side(name), scribe }
+    })
+}
+
+/// The rows of the table of groups: the positive are those of the positive classes.
+fn groups(scribe: &Scribe<'_>, counts: &FactualClasses, tables: &mut Tables) {
+    let Some(label) = &scribe.layout.label else { return };
+    // Whom one class leaves out, all leave out.
+    let Some(one) = counts.one_vs_all().first() else { return };
+    let positive: Vec<usize> = (0..label.classes.len()).filter(|&class| label.positive.contains(&label.classes[class])).collect();
+    let mut total = (GroupCounts::default(), 0, 0);
+    for (rank, group) in one.groups.iter().enumerate() {
+        let sum = |of: fn(&GroupCounts) -> u64| positive.iter().map(|&class| of(&counts.one_vs_all()[class].groups[rank])).sum::<u64>();
+        let (labelled, predicted) = (sum(GroupCounts::n_positive), sum(GroupCounts::n_predicted_positive));
+        total.0.merge(group);
+        total = (total.0, total.1 + labelled, total.2 + predicted);
+        scribe.group_row(one, (group, labelled, predicted), Who::One(rank), tables);
+    }
+    scribe.group_row(one, (&total.0, total.1, total.2), Who::All, tables);
+}
+
+/// The cells of a matrix that hold somebody: labels against predictions, or of one label predictions against those of counterfactuals.
+fn cells(
+    scribe: &Scribe<'_>,
+    (scope, from, to): (&str, Option<usize>, Option<usize>),
+    label: Option<usize>,
+    (people, weights): (&Matrix, Option<&Matrix>),
+    tables: &mut Tables,
+) {
+    let classes = scribe.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
+    for (row, counts) in people.rows().enumerate() {
+        for (column, &n) in counts.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let words = match label {
+                None => [&classes[row], &classes[column], ""],
+                Some(label) => [classes[label].as_str(), &classes[row], &classes[column]],
+            };
+            let mut cells = scribe.key(scope, from, to);
+            cells.extend(words.map(Cell::from));
+            cells.extend([n.into(), scribe.weight(weights.map(|weights| weights.at(row, column))), Cell::Null]);
+            tables.counts.push(cells);
+        }
+    }
+}
+
+fn transition_row(scribe: &Scribe<'_>, transition: &Transition) -> Vec<Cell> {
+    let classes = scribe.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
+    let (scope, interval): (Scope, _) = (transition.scope, transition.interval.as_ref());
+    let mut row = scribe.key(scope.as_str(), scope.from_group(), scope.to_group());
+    row.extend([
+        classes[transition.from_class].as_str().into(),
+        classes[transition.to_class].as_str().into(),
+        transition.value.ok().into(),
+        transition.value.err().map_or("", |reason| reason.code()).into(),
+        transition.cases.numerator.into(),
+        transition.cases.denominator.into(),
+        scribe.weight(transition.weights.map(|rate| rate.numerator)),
+        scribe.weight(transition.weights.map(|rate| rate.denominator)),
+        interval.map(|i| i.lo).into(),
+        interval.map(|i| i.hi).into(),
+        interval.and(scribe.settings.level).map(|level| level.get()).into(),
+        interval.map_or("", |i| i.method.as_str()).into(),
+        transition.ci_method.as_str().into(),
+        transition.flags.join(",").into(),
+    ]);
+    row
+}

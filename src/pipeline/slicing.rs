@@ -1,0 +1,187 @@
+//! The stages `slice`: the same evidence as `count`, inside each value of the columns that `metrics.by` names, and where two of these meet.
+//!
+//! One pass counts all slices at once, a second one serves their score metrics; nothing is kept for slices that no row belongs to.
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::aligned::ScoreReader;
+use crate::data::rows::PreparedBatch;
+use crate::data::{Layout, MISSING, MISSING_GROUP};
+use crate::error::{Error, Fault, Result};
+use crate::metric::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::redraw::ShiftEvidence;
+use crate::metric::scope::Who;
+use crate::pipeline::counting::{Blocks, Cut, RowCounting, Scored, add_person, no_counts, pass_by_row};
+use crate::pipeline::redrawing::{Gathering, Wanted};
+use crate::pipeline::worlds::Ground;
+
+/// A job may have so many slices.
+const MOST: usize = 10_000;
+
+/// One or two columns whose levels make slices.
+struct Cutting {
+    /// Positions among the columns of slices.
+    columns: Vec<usize>,
+    /// Number of the first slice.
+    first: usize,
+}
+
+/// The slices of one attribute, numbered: level by level of each column, then pair by pair of levels of each two columns.
+pub(super) struct Slices {
+    cuttings: Vec<Cutting>,
+    names: Vec<String>,
+}
+
+impl Slices {
+    /// The slices of a layout. A column that the groups are made of cuts nothing for that attribute.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub(super) fn of(layout: &Layout, attribute: usize) -> Result<Self> {
+        let own = &layout.features[layout.attributes[attribute].feature].name;
+        let used: Vec<usize> = (0..layout.slices.len()).filter(|&c| layout.slices[c].column != *own).collect();
+        let pairs = used.iter().enumerate().flat_map(|(i, &a)| used[i + 1..].iter().map(move |&b| vec![a, b]));
+        let mut slices = Slices { cuttings: Vec::new(), names: Vec::new() };
+        for columns in used.iter().map(|&c| vec![c]).chain(pairs) {
+            let n: usize = columns.iter().map(|&c| layout.slices[c].levels.len()).product();
+            let first = slices.names.len();
+            if first + n > MOST {
+                let what = format!("the columns of `metrics.by` make more than {MOST} slices");
+                let hint = "name fewer columns, or join their values by `data.derive` with `map` or `bins`";
+                return Err(Fault::new("too-many-slices", what).hint(hint).into());
+            }
+            let word = |column: usize, level: usize| format!("{}={}", layout.slices[column].column, layout.slices[column].levels[level]);
+            slices.names.extend((0..n).map(|k| match *columns.as_slice() {
+                [a, b] => {
+                    let of_b = layout.slices[b].levels.len();
+                    format!("{} & {}", word(a, k / of_b), word(b, k % of_b))
+                }
+                _ => word(columns[0], k),
+            }));
+            slices.cuttings.push(Cutting { columns, first });
+        }
+        Ok(slices)
+    }
+
+    /// The name of a slice, as tables show it.
+    pub(super) fn name(&self, slice: usize) -> &str {
+        &self.names[slice]
+    }
+
+    /// Hands on the numbers of the slices that a row belongs to.
+    fn each(&self, layout: &Layout, batch: &PreparedBatch, i: usize, mut each: impl FnMut(usize)) {
+        for cutting in &self.cuttings {
+            let level = |column: usize| Some(batch.slices[column][i]).filter(|&level| level != MISSING).map(|level| level as usize);
+            let number =
+                cutting.columns.iter().try_fold(0, |number, &column| Some(number * layout.slices[column].levels.len() + level(column)?));
+            if let Some(number) = number {
+                each(cutting.first + number);
+            }
+        }
+    }
+
+    fn none<T>(&self) -> Vec<Option<T>> {
+        self.names.iter().map(|_| None).collect()
+    }
+}
+
+/// What was counted of rows inside each slice that has any, by its number.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct RowSlices(pub(super) Vec<(usize, FactualCounts)>);
+
+/// What was counted of counterfactuals inside each slice that has any, by its number.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct WorldSlices(pub(super) Vec<(usize, CounterfactualCounts, Option<ShiftEvidence>)>);
+
+/// Counts the audited rows of one model in all slices of an attribute.
+///
+/// # Errors
+/// Too many slices, and what counting all rows can fail with.
+pub(super) fn slice_rows(ground: Ground<'_>, cut: Cut, scores: &ScoreReader, attribute: usize, blocks: Blocks) -> Result<RowSlices> {
+    let layout = ground.rows.layout();
+    let slices = Slices::of(layout, attribute)?;
+    let counting = RowCounting::new(layout, cut, attribute, Blocks { paired: false, ..blocks })?;
+    let whole = ground.workers.fold(
+        ground.rows.n_groups(),
+        || slices.none::<FactualCounts>(),
+        |parts, g| {
+            (ground.watch.check)()?;
+            let batch = ground.rows.read_keys(g)?;
+            let scores = scores.read(g)?;
+            let roles = ground.roles.read(g)?;
+            for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
+                if group != MISSING_GROUP && roles.audited(i).is_some() {
+                    slices.each(layout, &batch, i, |slice| {
+                        counting.add(parts[slice].get_or_insert_with(|| counting.empty()), &batch, i, score, group);
+                    });
+                }
+            }
+            (ground.watch.progress)(batch.row.len() as u64);
+            Ok::<_, Error>(())
+        },
+        |whole, parts| merge(whole, parts, |sum, part| sum.merge(&part)),
+    )?;
+    let counted = whole.into_iter().enumerate().filter_map(|(slice, counts)| Some((slice, counts?)));
+    Ok(RowSlices(counted.filter(|(_, counts)| counts.confusion(Who::All).n() > 0).collect()))
+}
+
+/// Counts the counterfactuals of one model, set and attribute in all slices; where score metrics are `wanted`, gathers these for slices of
+/// at least `smallest` people.
+///
+/// # Errors
+/// Too many slices, and what counting all counterfactuals can fail with.
+pub(super) fn slice_counterfactuals(
+    ground: Ground<'_>,
+    scored: Scored<'_>,
+    blocks: Blocks,
+    wanted: Option<Option<Wanted>>,
+    smallest: u64,
+) -> Result<WorldSlices> {
+    let layout = ground.rows.layout();
+    let slices = Slices::of(layout, scored.attribute)?;
+    let n_groups = layout.attributes[scored.attribute].groups.len();
+    let empty = || no_counts(layout, n_groups, blocks.seed);
+    let counts = pass_by_row(
+        ground,
+        scored,
+        || slices.none::<CounterfactualCounts>(),
+        |parts, (batch, i), key, person, cfs| {
+            slices.each(layout, batch, i, |slice| add_person(parts[slice].get_or_insert_with(empty), key, person, cfs));
+        },
+        |whole, parts| merge(whole, parts, |sum, part| sum.merge(&part)),
+    )?;
+    let measured = |counts: &CounterfactualCounts| counts.spreads().total().people() >= smallest;
+    let gathered = match wanted {
+        None => slices.none::<Gathering>(),
+        Some(wanted) => pass_by_row(
+            ground,
+            scored,
+            || slices.none(),
+            |parts, (batch, i), key, person, cfs| {
+                slices.each(layout, batch, i, |slice| {
+                    if let Some(counts) = counts[slice].as_ref().filter(|counts| measured(counts)) {
+                        parts[slice].get_or_insert_with(|| Gathering::new(counts, wanted)).add(key, person, cfs);
+                    }
+                });
+            },
+            |whole, parts| merge(whole, parts, Gathering::merge),
+        )?,
+    };
+    let mut all = Vec::new();
+    for (slice, (counts, gathered)) in counts.into_iter().zip(gathered).enumerate() {
+        let Some(counts) = counts else { continue };
+        let second = gathered.map(|gathered| gathered.finish(ground, &counts)).transpose()?;
+        all.push((slice, counts, second));
+    }
+    Ok(WorldSlices(all))
+}
+
+fn merge<T>(whole: &mut [Option<T>], parts: Vec<Option<T>>, both: impl Fn(&mut T, T)) {
+    for (sum, part) in whole.iter_mut().zip(parts) {
+        match (sum, part) {
+            (Some(sum), Some(part)) => both(sum, part),
+            (sum @ None, part) => *sum = part,
+            (Some(_), None) => {}
+        }
+    }
+}
