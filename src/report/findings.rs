@@ -120,7 +120,8 @@ fn candidates<'a>(audit: &'a Audit, panels: &'a [Panel], sides: &Sides) -> Vec<C
             let discards = audit.quality.discards(&pair);
             let none_valid = audit.quality.none_valid(&pair);
             let farther = audit.quality.features(&pair).iter().filter(|f| f.is_much_farther()).count();
-            for metric in ["sr", sides.loss, sides.gain, sides.rightful] {
+            let consistency = if sides.loss == "sr" { "" } else { "sr" };
+            for metric in [consistency, sides.loss, sides.gain, sides.rightful] {
                 if let Some(measure) = audit.measure(&key, metric) {
                     found.push(Candidate { panel, direction, metric, measure, several, discards, none_valid, farther, world });
                 }
@@ -141,7 +142,7 @@ fn switches(audit: &Audit, panels: &[Panel], candidates: &[Candidate<'_>], sides
     let nothing = nothing_switches(audit, panels);
     let room = room.saturating_sub(usize::from(nothing.is_some()) + usize::from(gain.is_some()));
     // Two sentences of the tendency before one of another step.
-    let consistency = worst("sr").filter(|_| room > 2).and_then(|c| otherwise(c, sides));
+    let consistency = worst("sr").filter(|_| room > 2 && sides.loss != "sr").and_then(|c| otherwise(c, sides));
     let room = room - usize::from(consistency.is_some());
     let truth = worst(sides.rightful).filter(|_| room > 2 && sides.positive.is_some()).and_then(|c| rightful(c, sides));
     let room = room - usize::from(truth.is_some());
@@ -224,13 +225,13 @@ fn gained(c: &Candidate<'_>, sides: &Sides) -> Option<Words> {
     Some(impaired(c, sentence(c, "Of ".into(), sides.lacked, sides.gains)?).and(row(c)))
 }
 
-/// Consistency: whatever the decision is, it would be another.
+/// Consistency: whatever the decision is, it would be another. Of switches both ways none says who is at a disadvantage.
 fn otherwise(c: &Candidate<'_>, sides: &Sides) -> Option<Words> {
     let (who, would) = match sides.positive {
         Some(_) => ("whatever their decision", "would get the other one"),
         None => ("whatever their prediction", "would get the other one"),
     };
-    Some(impaired(c, sentence(c, "Of ".into(), who, would)?).and(row(c)))
+    Some(sentence(c, "Of ".into(), who, would)?.and(row(c)))
 }
 
 /// The truth: decisions that the label confirms are lost.

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::report::classes::Classes;
 use crate::report::number;
 use crate::report::quality::Quality;
 use crate::report::words::Words;
@@ -15,7 +16,7 @@ use crate::table::io::read_frame;
 use crate::table::manifest::{Manifest, WrittenValue};
 use crate::table::{
     CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, COMPARISONS, COUNTS, FILTERS, Frame, GATES, GROUPS, ISSUES, METRICS, Record,
-    SCORE_SHIFT,
+    SCORE_SHIFT, TRANSITIONS,
 };
 
 /// Up to this many groups the page shows every ordered pair; beyond, the worst.
@@ -98,7 +99,7 @@ impl Tally {
         Tally { n, weight: n as f64 }
     }
 
-    fn read(record: &Record<'_>) -> Self {
+    pub(super) fn read(record: &Record<'_>) -> Self {
         let n = record.int("n").unwrap_or(0).max(0);
         Tally { n, weight: record.real("weight").unwrap_or(n as f64).max(0.0) }
     }
@@ -183,6 +184,8 @@ pub(super) struct Panel {
     pub(super) directions: Vec<Direction>,
     /// How many of them are drawn; 0 where the page has no room for this panel.
     pub(super) drawn: usize,
+    /// Whether nothing switches in any direction.
+    pub(super) still: bool,
 }
 
 impl Panel {
@@ -274,6 +277,10 @@ pub(super) struct Audit {
     pub(super) job: String,
     /// Values by key and metric.
     pub(super) measures: BTreeMap<Key, BTreeMap<String, Measure>>,
+    /// The same of each slice.
+    pub(super) slices: BTreeMap<String, BTreeMap<Key, BTreeMap<String, Measure>>>,
+    /// What the label of several classes adds.
+    pub(super) classes: Classes,
     cells: BTreeMap<Key, Cells>,
     histograms: BTreeMap<Key, Histograms>,
     /// Quality of the counterfactuals.
@@ -296,11 +303,11 @@ pub(super) struct Audit {
 type Place<'a> = (usize, &'a str, usize, &'a str, usize, &'a str);
 
 /// The plain audit over all rows; arms and slices have pages of their own.
-fn plain(record: &Record<'_>) -> bool {
+pub(super) fn plain(record: &Record<'_>) -> bool {
     record.text("arm").is_empty() && record.text("slice").is_empty()
 }
 
-fn key(record: &Record<'_>) -> Key {
+pub(super) fn key(record: &Record<'_>) -> Key {
     Key {
         model: record.text("model").to_owned(),
         set: record.text("counterfactual").to_owned(),
@@ -346,9 +353,14 @@ impl Audit {
         // The large ones go into maps, which sort them.
         let large = |def| read_frame(&tables, def);
         let (metrics, counts, shift) = (large(&METRICS)?, large(&COUNTS)?, large(&SCORE_SHIFT)?);
+        let names = manifest.label.as_ref().map_or_else(Vec::new, |label| label.classes.clone());
+        let classes = Classes::of(names, &metrics, &counts, &large(&TRANSITIONS)?);
         Ok(Audit {
-            measures: measures(&metrics),
-            cells: cells(&counts),
+            measures: measures(metrics.records().filter(plain).filter(|row| row.text("class").is_empty())),
+            slices: slices(&metrics),
+            // Classes may be called 0 and 1 as well.
+            cells: if classes.are_there() { BTreeMap::new() } else { cells(&counts) },
+            classes,
             histograms: histograms(&shift),
             thrift: Thrift::default(),
             quality: Quality::of(&frame(&CF_QUALITY)?, &frame(&CF_FEATURES)?, &frame(&CF_DISTRIBUTIONS)?, &frame(&CF_EXAMPLES)?),
@@ -376,6 +388,11 @@ impl Audit {
     /// A value.
     pub(super) fn measure(&self, key: &Key, metric: &str) -> Option<&Measure> {
         self.measures.get(key)?.get(metric)
+    }
+
+    /// All values.
+    pub(super) fn all_measures(&self) -> impl Iterator<Item = &Measure> {
+        self.measures.values().chain(self.classes.measures().map(|(.., metrics)| metrics)).flat_map(|metrics| metrics.values())
     }
 
     /// The counts of a direction or total; none where the folder has none.
@@ -445,6 +462,7 @@ impl Audit {
                 groups: self.groups_of(attribute),
                 directions,
                 drawn: 0,
+                still: false,
             })
             .collect();
         for panel in &mut panels {
@@ -479,39 +497,56 @@ impl Audit {
         worst.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         worst.truncate(self.thrift.less(PANELS_AT_MOST));
         let each = (self.thrift.less(DIRECTIONS_AT_MOST) / worst.len().max(1)).max(2);
-        for (_, id) in worst {
+        for (rate, id) in worst {
             let panel = &mut panels[id];
-            let wanted = if panel.groups.len() > ALL_PAIRS_UP_TO { self.rows_shown() } else { usize::MAX };
+            // Where nothing switches, one matrix says what all would.
+            let wanted = match panel.groups.len() {
+                3.. if rate == 0.0 => 2,
+                n if n > ALL_PAIRS_UP_TO => self.rows_shown(),
+                _ => usize::MAX,
+            };
+            panel.still = rate == 0.0;
             panel.drawn = wanted.min(each).min(panel.directions.len());
         }
     }
 }
 
-fn measures(frame: &Frame) -> BTreeMap<Key, BTreeMap<String, Measure>> {
+fn slices(frame: &Frame) -> BTreeMap<String, BTreeMap<Key, BTreeMap<String, Measure>>> {
+    let mut rows: BTreeMap<String, Vec<Record<'_>>> = BTreeMap::new();
+    for row in frame.records().filter(|row| row.text("arm").is_empty() && !row.text("slice").is_empty()) {
+        rows.entry(row.text("slice").to_owned()).or_default().push(row);
+    }
+    rows.into_iter().map(|(slice, rows)| (slice, measures(rows.into_iter()))).collect()
+}
+
+fn measures<'a>(rows: impl Iterator<Item = Record<'a>>) -> BTreeMap<Key, BTreeMap<String, Measure>> {
     let mut measures: BTreeMap<Key, BTreeMap<String, Measure>> = BTreeMap::new();
-    for row in frame.records().filter(plain) {
-        let measure = Measure {
-            family: row.text("family").to_owned(),
-            value: row.real("value").filter(|v| v.is_finite()),
-            undefined: row.text("undefined").to_owned(),
-            counts: row.int("numerator").zip(row.int("denominator")),
-            weights: row.real("weight_numerator").zip(row.real("weight_denominator")),
-            n_rows: row.int("n_rows").unwrap_or(0),
-            interval: row.real("lo").zip(row.real("hi")),
-            level: row.real("level"),
-            method: row.text("interval").to_owned(),
-            placebo: row.real("placebo_lo").zip(row.real("placebo_hi")),
-            repeats: row.int("placebo_repeats"),
-            small: row.text("flags").split(',').any(|flag| flag.starts_with("small_")),
-            impaired: row.text("impaired_group").to_owned(),
-            words: row.text("ci_method").to_owned(),
-            highest: row.text("highest_group").to_owned(),
-            lowest: row.text("lowest_group").to_owned(),
-            without: row.int("groups_undefined"),
-        };
-        measures.entry(key(&row)).or_default().insert(row.text("metric").to_owned(), measure);
+    for row in rows {
+        measures.entry(key(&row)).or_default().insert(row.text("metric").to_owned(), measure(&row));
     }
     measures
+}
+
+pub(super) fn measure(row: &Record<'_>) -> Measure {
+    Measure {
+        family: row.text("family").to_owned(),
+        value: row.real("value").filter(|v| v.is_finite()),
+        undefined: row.text("undefined").to_owned(),
+        counts: row.int("numerator").zip(row.int("denominator")),
+        weights: row.real("weight_numerator").zip(row.real("weight_denominator")),
+        n_rows: row.int("n_rows").unwrap_or(0),
+        interval: row.real("lo").zip(row.real("hi")),
+        level: row.real("level"),
+        method: row.text("interval").to_owned(),
+        placebo: row.real("placebo_lo").zip(row.real("placebo_hi")),
+        repeats: row.int("placebo_repeats"),
+        small: row.text("flags").split(',').any(|flag| flag.starts_with("small_")),
+        impaired: row.text("impaired_group").to_owned(),
+        words: row.text("ci_method").to_owned(),
+        highest: row.text("highest_group").to_owned(),
+        lowest: row.text("lowest_group").to_owned(),
+        without: row.int("groups_undefined"),
+    }
 }
 
 fn cells(frame: &Frame) -> BTreeMap<Key, Cells> {
@@ -533,7 +568,7 @@ fn cells(frame: &Frame) -> BTreeMap<Key, Cells> {
 
 fn histograms(frame: &Frame) -> BTreeMap<Key, Histograms> {
     let mut all: BTreeMap<Key, Histograms> = BTreeMap::new();
-    for row in frame.records().filter(plain) {
+    for row in frame.records().filter(plain).filter(|row| row.text("class").is_empty()) {
         let histograms = all.entry(key(&row)).or_default();
         let side = match row.text("side") {
             "original" => &mut histograms.original,

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::report::chart::{self, Whisker};
+use crate::report::classes;
 use crate::report::facets;
 use crate::report::folder::{Audit, Key, Measure};
 use crate::report::number::{self, Kind};
@@ -88,6 +89,7 @@ pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Sect
             [a, b] => blocks.push(two_groups(audit, t, [a, b], &at, glossary)),
             _ => blocks.extend(many_groups(audit, t, &groups, &at, glossary)),
         }
+        blocks.extend(classes::of_groups(audit, &groups, &at, glossary));
         blocks.extend(gaps(audit, &groups, &at, glossary));
         blocks.extend(facets::worst(audit, &groups, &at, glossary));
         blocks.extend(facets::rests(audit, &groups, &at, GAPS, glossary));

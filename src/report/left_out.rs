@@ -127,7 +127,13 @@ fn missing(audit: &Audit) -> Option<Block> {
             Row { id: String::new(), head, cells: cells.into_iter().map(Into::into).collect() }
         })
         .collect();
-    table("Missing values by group, and scores exactly at the threshold, which its rule decides", &head, rows, false, "groups")
+    let tied = if audit.classes.are_there() {
+        head[5] = "Highest score twice";
+        "and highest scores of several classes, of which the one named first is taken"
+    } else {
+        "and scores exactly at the threshold, which its rule decides"
+    };
+    table(&format!("Missing values by group, {tied}"), &head, rows, false, "groups")
 }
 
 fn issues(audit: &Audit) -> Option<Block> {
@@ -164,9 +170,10 @@ fn none_valid(audit: &Audit, key: &Key) -> Option<i64> {
 
 /// Undefined values by metric and reason; those of a set without any valid counterfactual together.
 fn undefined(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Block> {
-    let mut found: BTreeMap<(&str, &str, &str), (usize, Words)> = BTreeMap::new();
+    let mut found: BTreeMap<(&str, &str, &str, &str), (usize, Words)> = BTreeMap::new();
     let mut gone: BTreeMap<(&str, &str, i64), (usize, Words)> = BTreeMap::new();
-    for (key, metrics) in &audit.measures {
+    let of_all = audit.measures.iter().map(|(key, metrics)| ("", key, metrics));
+    for (class, key, metrics) in of_all.chain(audit.classes.measures()) {
         if let Some(made) = none_valid(audit, key) {
             let n = metrics.values().filter(|m| m.value.is_none()).count();
             let (sum, example) = gone.entry((&key.set, &key.attribute, made)).or_default();
@@ -177,7 +184,7 @@ fn undefined(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Block> {
             continue;
         }
         for (metric, measure) in metrics.iter().filter(|(_, m)| m.value.is_none()) {
-            let (n, example) = found.entry((measure.family.as_str(), metric.as_str(), terms::why(measure))).or_default();
+            let (n, example) = found.entry((measure.family.as_str(), metric.as_str(), class, terms::why(measure))).or_default();
             *n += 1;
             if *n == 1 {
                 *example = place(key);
@@ -189,9 +196,9 @@ fn undefined(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Block> {
         head: Words::from("all metrics of set ").name(set).text(", ").name(attribute),
         cells: vec![terms::none_valid(made).into(), number::count(i64::try_from(n).unwrap_or(i64::MAX)).into(), example.into()],
     });
-    let found = found.into_iter().map(|((_, metric, reason), (n, example))| Row {
+    let found = found.into_iter().map(|((_, metric, class, reason), (n, example))| Row {
         id: String::new(),
-        head: glossary.title(metric),
+        head: if class.is_empty() { glossary.title(metric) } else { glossary.title(metric).text(", class ").name(class) },
         cells: vec![reason.into(), number::count(i64::try_from(n).unwrap_or(i64::MAX)).into(), example.into()],
     });
     let rows = of_gone.chain(found).collect();

@@ -57,6 +57,14 @@ pub(super) fn section(audit: &Audit, glossary: &Glossary<'_>) -> Section {
              negative. CF: counterfactual. CCM: counterfactual confusion matrix; ECCM: the same split by label."
                 .into(),
         ));
+        if audit.classes.are_there() {
+            blocks.push(Block::Note(
+                "Of all classes together CR is the share on the diagonal of their matrix, SR the share off it, CMCC its correlation (Gorodkin 2004); ACC \
+                 and MCC are the same of labels and predictions. Every other metric is of one class against all others: P is that class, N any \
+                 other, the score is that of the class. Then NSR is how often predictions leave the class, PSR how often they join it."
+                    .into(),
+            ));
+        }
         if glossary.shown.iter().any(|entry| entry.family == "clarify") {
             blocks.push(Block::Note(
                 "Clarify: a is the favoured facet, d the other; T, F, P and N are counted by the favourable side, whichever class that is."
@@ -148,7 +156,8 @@ fn models(audit: &Audit) -> Option<Block> {
             Row { id: String::new(), head: Words::new().name(&model.name), cells }
         })
         .collect();
-    let head = ["Model", "Kind", "What it is", "Predicts positive when the score is"].map(Words::from).to_vec();
+    let predicts = if audit.classes.are_there() { "Predicts" } else { "Predicts positive when the score is" };
+    let head = ["Model", "Kind", "What it is", predicts].map(Words::from).to_vec();
     (!rows.is_empty()).then(|| Block::Table(Table { caption: "Models".into(), head, rows, prose: true }))
 }
 
@@ -167,11 +176,15 @@ fn rechecks(audit: &Audit) -> Vec<Block> {
 
 fn intervals(audit: &Audit) -> Words {
     let Some(level) = audit.manifest.level else { return "the job asks for none".into() };
-    let all = || audit.measures.values().flat_map(|m| m.values());
+    let all = || audit.all_measures();
     let methods: BTreeSet<&str> = all().filter(|m| m.interval.is_some()).map(|m| m.method.as_str()).collect();
-    let n = all().filter(|m| m.interval.is_some()).count();
+    let n = all()
+        .chain(audit.slices.values().flat_map(|slice| slice.values().flat_map(|m| m.values())))
+        .filter(|m| m.interval.is_some())
+        .count()
+        + audit.comparisons.records().filter(|row| row.real("lo").is_some()).count();
     let mut text = format!(
-        "{} level; {} intervals in the tables, not adjusted for their number. ",
+        "{} level; {} intervals in the tables of metrics and comparisons, not adjusted for their number (but for gates that ask for it). ",
         number::level(level),
         number::count(i64::try_from(n).unwrap_or(i64::MAX))
     );

@@ -1,7 +1,7 @@
 //! Builds the page that a risk officer reads, from an output folder alone; needs no data, model or job.
 //!
 //! The question: what did the audit find, how sure is it, and how can it be checked? The order of the sections is the order of
-//! use: verdict, findings, who switches, scores, how plausible the other worlds are, groups, what was left out, method, provenance. A section that has nothing to
+//! use: verdict, findings, who switches, scores, how plausible the other worlds are, groups, slices, models, what was left out, method, provenance. A section that has nothing to
 //! show is absent, and the headings are numbered by what is there; "what was left out" is never absent. A run that waits for scores has
 //! measured nothing: its page says what is awaited.
 //!
@@ -13,6 +13,7 @@
 //! no number is computed that the tables do not hold, but for shares of counts and of histogram bins.
 
 mod chart;
+mod classes;
 mod facets;
 mod findings;
 mod folder;
@@ -27,6 +28,7 @@ mod provenance;
 mod quality;
 mod shapes;
 mod shift;
+mod slices;
 mod switches;
 mod terms;
 #[cfg(test)]
@@ -125,6 +127,7 @@ fn measured(audit: &Audit, glossary: &mut Glossary<'_>) -> Vec<Section> {
         shift::section(audit, &panels, glossary),
         worlds::section(audit, glossary),
         groups::section(audit, glossary),
+        slices::section(audit, glossary),
         models::section(audit, glossary),
         Some(left_out::section(audit, glossary)),
         Some(method::section(audit, glossary)),

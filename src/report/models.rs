@@ -23,7 +23,8 @@ pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Sect
         return None;
     }
     let intro = "Both models see the same people, and every interval is drawn with the same people for both. A difference is clear where its \
-                 interval leaves out zero; of many differences some are clear by chance.";
+                 interval leaves out zero; of many differences some are clear by chance. Where one of the models does not score everybody the people are \
+                 not the same, and there is no interval.";
     let mut blocks = vec![Block::Text(intro.into())];
     let all = tables.len();
     for ([model, against, set, attribute], rows) in tables.into_iter().take(TABLES_AT_MOST) {
@@ -42,6 +43,9 @@ pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Sect
 fn clearness(row: &Record<'_>) -> f64 {
     match (row.real("difference"), row.real("lo"), row.real("hi")) {
         (Some(difference), Some(lo), Some(hi)) => {
+            if difference == 0.0 {
+                return 0.0;
+            }
             let facing = if difference > 0.0 { difference - lo } else { hi - difference };
             if facing > 0.0 { difference.abs() / facing } else { f64::MAX }
         }

@@ -5,6 +5,7 @@
 //! The matrices are tables, so that screen readers and text browsers read the same numbers.
 
 use crate::report::chart::{self, Whisker};
+use crate::report::classes;
 use crate::report::folder::{Audit, Cells, Direction, Measure, Panel, Tally};
 use crate::report::number::{self, Kind};
 use crate::report::page::{Block, Cell, Heat, MatrixCell, MatrixRow, Row, Section, Table};
@@ -38,11 +39,13 @@ pub(super) fn section(audit: &Audit, panels: &[Panel], glossary: &mut Glossary<'
     if panels.is_empty() {
         return None;
     }
-    let mut blocks = vec![Block::Text(
+    let mut blocks = vec![Block::Text(if audit.classes.are_there() {
+        classes::introduction()
+    } else {
         "Each matrix sets the prediction as it is (rows) against the prediction of the counterfactual (columns). Outlined cells switch. \
          Every cell holds its symbol, the count and its share of the row; the stronger the blue, the larger that share."
-            .into(),
-    )];
+            .into()
+    })];
     if audit.manifest.weight.is_some() {
         blocks.push(Block::Note("The counts in the matrices are counterfactuals; their shares are weighted, and so is the blue.".into()));
     }
@@ -67,6 +70,14 @@ pub(super) fn heading(panel: &Panel) -> Words {
 /// Which directions of a panel the page draws.
 pub(super) fn drawn_in_words(panel: &Panel) -> Option<Words> {
     (panel.drawn < panel.directions.len()).then(|| {
+        if panel.still {
+            return format!(
+                "Nothing switches in any of the {} ordered pairs of groups; {} are shown.",
+                panel.directions.len(),
+                panel.drawn
+            )
+            .into();
+        }
         format!(
             "Shown are the {} of {} ordered pairs of groups with the highest switch rates; all are in the folder tables.",
             panel.drawn,
@@ -94,7 +105,9 @@ fn panel_blocks(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Ve
         let weighted = audit.manifest.weight.is_some();
         Some(heat(format!("p{}-{d}", panel.id), Words::direction(&direction.from, &direction.to), cells, weighted))
     });
-    blocks.push(Block::Heats(heats.collect()));
+    let heats: Vec<Heat> = heats.collect();
+    blocks.extend((!heats.is_empty()).then_some(Block::Heats(heats)));
+    blocks.extend(classes::of_panel(audit, panel, glossary));
     blocks.extend(written(panel));
     blocks.push(Block::Table(if panel.directions.len() <= 2 {
         by_metric(audit, panel, glossary)

@@ -286,7 +286,13 @@ pub(super) struct Sides {
 
 impl Sides {
     /// Favourable words where the job says which side is favourable, neutral ones where it has no label.
+    ///
+    /// Of several classes it is told who would get another one: each class against all others stands in tables.
     pub(super) fn of(audit: &Audit) -> Self {
+        if audit.classes.are_there() {
+            let [held, loses] = ["whatever their class", "would be predicted another class"];
+            return Sides { loss: "sr", gain: "", rightful: "", held, lacked: "", loses, gains: "", positive: None };
+        }
         let positive = audit.manifest.label.as_ref().map(|l| l.favourable_is_positive);
         let [loss, gain, rightful] = if positive == Some(false) { ["psr", "nsr", "tnsr"] } else { ["nsr", "psr", "tpsr"] };
         let words = if positive.is_some() {

@@ -126,7 +126,7 @@ enum Value {
 
 fn push(frame: &mut Frame, at: At<'_>, metric: &str, family: &str, value: &Value, n_rows: i64, impaired: &str) {
     let mut row = at.key();
-    row.extend([Cell::from(metric), Cell::from(family)]);
+    row.extend(["", metric, family].map(Cell::from));
     let method = match (value, family) {
         (Value::Rate(..), _) => "wilson",
         (_, "shift") => "poisson-bootstrap",
@@ -222,7 +222,7 @@ fn write_facets(metrics: &mut Frame, at: At<'_>) {
         push(metrics, at, metric, "clarify", &value, 800, if metric == "rd" { at.to } else { "" });
     }
     let ci_method = METRICS.column("ci_method").unwrap();
-    let row = metrics.rows.iter_mut().rev().find(|row| row[8] == Cell::from("ft")).unwrap();
+    let row = metrics.rows.iter_mut().rev().find(|row| row[METRICS.n_key - 1] == Cell::from("ft")).unwrap();
     row[ci_method] = "percentile bootstrap of people, their neighbours as they are; 5 neighbours".into();
     push(metrics, at, "te", "clarify", &Value::None("operand_undefined"), 800, "");
 }
@@ -233,7 +233,7 @@ fn shift(frame: &mut Frame, at: At<'_>, n: i64) {
             let left = lo + f64::from(i) * width;
             let n = (n as f64 * height(left + width / 2.0)) as i64;
             let mut row = at.key();
-            row.extend([Cell::from(side), Cell::Real(left), Cell::Real(left + width), Cell::Int(n), Cell::Null]);
+            row.extend(["".into(), Cell::from(side), Cell::Real(left), Cell::Real(left + width), Cell::Int(n), Cell::Null]);
             frame.push(row);
         }
     };
@@ -414,7 +414,7 @@ impl Sample {
             let skipped = *verdict == "skipped";
             let number = |x: f64| if skipped { Cell::Null } else { Cell::Real(x) };
             let scope = if *metric == "di" { "pair" } else { "direction" };
-            let mut row = [*gate, "group of people", &from, &to, scope, *verdict, *level, *metric, "gbm", set].map(Cell::from).to_vec();
+            let mut row = [*gate, "group of people", &from, &to, scope, *verdict, *level, *metric, "gbm", set, ""].map(Cell::from).to_vec();
             row.extend([number(0.131), number(0.082), number(0.202), Cell::Real(0.1), "at_most, interval".into()]);
             row.extend([if skipped { Cell::Null } else { Cell::Int(122) }, Cell::Int(50), Cell::Null]);
             row.extend([
@@ -454,6 +454,7 @@ impl Sample {
                 column: "income".to_owned(),
                 positive: vec![">50K".to_owned()],
                 negative: vec!["<=50K".to_owned()],
+                classes: Vec::new(),
                 favourable_is_positive: self.favourable_is_positive,
             }),
             attributes: vec![AttributeWords {

@@ -155,8 +155,12 @@ pub(super) fn favourable(audit: &Audit) -> Words {
     match &audit.manifest.label {
         None => "the job has no label and names no favourable side; this page says positive and negative".into(),
         Some(label) => {
-            let words =
-                Words::new().text(if label.favourable_is_positive { "predicted positive: " } else { "predicted negative, that is, not: " });
+            let words = Words::new().text(match (label.classes.is_empty(), label.favourable_is_positive) {
+                (true, true) => "predicted positive: ",
+                (true, false) => "predicted negative, that is, not: ",
+                (false, true) => "predicted one of the positive classes: ",
+                (false, false) => "predicted another class than: ",
+            });
             let words = words.code(&label.column).text(" is ");
             label.positive.iter().enumerate().fold(words, |words, (i, value)| if i > 0 { words.text(" or ") } else { words }.quote(value))
         }
@@ -254,6 +258,9 @@ fn row(gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Row {
 /// What the gate asks: its name, the metric, and where it is measured.
 fn question(gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Words {
     let mut words = Words::new().name(gate.text("gate")).text(": ").and(glossary.title(gate.text("metric")));
+    if !gate.text("class").is_empty() {
+        words = words.text(", class ").name(gate.text("class"));
+    }
     let (from, to) = (gate.text("from_group"), gate.text("to_group"));
     words = match (from.is_empty(), to.is_empty()) {
         (false, false) if gate.text("counterfactual").is_empty() => words.text(", ").name(from).text(" and ").name(to),

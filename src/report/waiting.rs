@@ -27,7 +27,7 @@ pub(super) fn section(audit: &Audit) -> Section {
                 .into(),
         ),
         Block::Code("Command", m.command.clone()),
-        Block::Findings(rules(&m.awaited)),
+        Block::Findings(rules(audit)),
     ];
     let scored: Vec<&str> =
         m.models.iter().map(|model| model.name.as_str()).filter(|name| m.awaited.iter().all(|a| a.model != *name)).collect();
@@ -67,12 +67,16 @@ fn files_table(awaited: &[AwaitedScores]) -> Table {
     Table { caption: "Files of scores that are not there yet".into(), head: head.map(Words::from).to_vec(), rows, prose: true }
 }
 
-fn rules(awaited: &[AwaitedScores]) -> Vec<Words> {
+fn rules(audit: &Audit) -> Vec<Words> {
+    let awaited = &audit.manifest.awaited;
     let mut rules: Vec<Words> = vec![
         "The file is a Parquet file. It holds one line for every row to score, with the same key and no key twice; its order is free."
             .into(),
-        "A score is the probability of the positive class, from 0 to 1. A row that cannot be scored keeps its line, with a null score."
-            .into(),
+        format!(
+            "A score is the probability of {}, from 0 to 1. A row that cannot be scored keeps its line, with a null score.",
+            if audit.classes.are_there() { "the class that its column is for" } else { "the positive class" }
+        )
+        .into(),
         "The rows to score begin with the columns of the key; the others are the sensitive columns and the features of the job, under the \
          names and with the types of the source."
             .into(),
