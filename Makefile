@@ -6,7 +6,7 @@ CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 BIN = $(TARGET)/debug/cfaudit
 
-.PHONY: build run check test lint schema golden bench bench-generation clean
+.PHONY: build run check test lint schema golden bench bench-generation bench-metrics clean
 
 # Built together with the integration tests: what these depend on switches on features of shared crates, and one set of features for
 # both means that `make test` after `make run` does not build the world a second time.
@@ -39,12 +39,15 @@ $(TARGET)/bench/venv/ready: bench/requirements.txt
 	@$(TARGET)/bench/venv/bin/pip install --quiet --requirement bench/requirements.txt
 	@touch $@
 
-bench: build $(TARGET)/bench/venv/ready  ## times cfaudit beside polars and duckdb in one run; needs Python 3, fetches both into target/bench
+bench: build $(TARGET)/bench/venv/ready  ## times cfaudit beside polars and duckdb in one run; needs Python 3, fetches all peers into target/bench
 	@$(TARGET)/bench/venv/bin/python bench/run.py --cfaudit $(BIN) --folder $(TARGET)/bench $(ARGS)
 
 bench-generation: build $(TARGET)/bench/venv/ready  ## times counterfactuals beside numpy and pandas; ARGS="--data-dir DIR" has adult/adult.parquet
 	@$(TARGET)/bench/venv/bin/python bench/generation.py --cfaudit $(BIN) --folder $(TARGET)/bench \
 		--memory "$(CARGO) bench --locked --quiet --profile dev --bench memory --" $(ARGS)
+
+bench-metrics: build $(TARGET)/bench/venv/ready  ## times metrics beside polars, duckdb, fairlearn, aif360 and smclarify; ARGS="--rows 1000000" is less
+	@$(TARGET)/bench/venv/bin/python bench/metrics.py --cfaudit $(BIN) --folder $(TARGET)/bench $(ARGS)
 
 clean:
 	rm -rf outputs/*/ outputs/.cache

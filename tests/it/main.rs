@@ -6,6 +6,7 @@
 mod adult;
 mod catalog;
 mod clarify;
+mod classes;
 mod command;
 mod determinism;
 mod files;
@@ -15,6 +16,7 @@ mod lists;
 mod oracle;
 mod roles;
 mod run;
+mod slices;
 mod waiting;
 mod weights;
 mod work;

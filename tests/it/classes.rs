@@ -1,0 +1,472 @@
+//! A label of several classes, from the columns of the user's files to tables, gates and page: against numbers counted here by hand.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
+use cfaudit::table::io::read_frame;
+use cfaudit::table::{COUNTS, Frame, GATES, GROUPS, ISSUES, METRICS, Record, SCORE_SHIFT, TRANSITIONS, TableDef};
+
+use crate::work::{Work, assert_same, column};
+
+const CLASSES: [&str; 3] = ["low", "mid", "high"];
+
+/// Points of the classes in tenths; none where the row was not scored.
+type Points = Option<[i64; 3]>;
+
+struct Person {
+    group: usize,
+    label: Option<usize>,
+    weight: i64,
+    points: Points,
+    /// By target group.
+    moved: Vec<(usize, Points)>,
+}
+
+/// A generator of its own: what is tested draws otherwise.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+
+    fn points(&mut self, near: [i64; 3]) -> Points {
+        let drawn = near.map(|base| (base + self.below(7) as i64 - 3).clamp(0, 10));
+        (self.below(25) > 0).then_some(drawn)
+    }
+}
+
+fn people(n: usize, groups: usize) -> Vec<Person> {
+    let mut draw = Draw(7);
+    let person = |_| {
+        let group = draw.below(groups as u64) as usize;
+        let near = [draw.below(11), draw.below(11), draw.below(11)].map(|base| base as i64);
+        let points = draw.points(near);
+        let moved = (0..groups).filter(|to| *to != group).map(|to| (to, draw.points(near))).collect();
+        let label = (draw.below(30) > 0).then(|| if draw.below(2) > 0 { best(near) } else { draw.below(3) as usize });
+        Person { group, label, weight: draw.below(4) as i64, points, moved }
+    };
+    (0..n).map(person).collect()
+}
+
+/// The class with the most points, the first of equals.
+fn best(points: [i64; 3]) -> usize {
+    let most = points.iter().max().unwrap();
+    points.iter().position(|points| points == most).unwrap()
+}
+
+fn name(group: usize) -> &'static str {
+    ["A", "B", "C"][group]
+}
+
+/// A class that nobody is predicted.
+fn nothing(n: usize) -> ArrayRef {
+    column((0..n).map(|_| Some(0.0)).collect::<Float64Array>())
+}
+
+/// A working folder with these people and a job; `apart` puts their scores into a file of its own, in another order.
+fn work(people: &[Person], groups: usize, apart: bool, more: &str) -> Work {
+    let work = Work::new();
+    let n = people.len() as i64;
+    let score = |points: Points, class: usize| points.map(|points| points[class] as f64 / 10.0);
+    let scores = |class: usize| column(people.iter().map(|p| score(p.points, class)).collect::<Float64Array>());
+    let mut columns = vec![
+        ("id", column((0..n).map(|i| i * 3).collect::<Int64Array>())),
+        ("g", column(people.iter().map(|p| Some(name(p.group))).collect::<StringArray>())),
+        ("risk", column(people.iter().map(|p| p.label.map(|label| CLASSES[label])).collect::<StringArray>())),
+        ("w", column(people.iter().map(|p| p.weight).collect::<Int64Array>())),
+    ];
+    if !apart {
+        columns.extend([("p_low", scores(0)), ("p_mid", scores(1)), ("p_high", scores(2)), ("p_none", nothing(people.len()))]);
+    }
+    work.parquet("people.parquet", columns);
+    if apart {
+        let reverse = |class: usize| column(people.iter().rev().map(|p| score(p.points, class)).collect::<Float64Array>());
+        let ids = column((0..n).rev().map(|i| i * 3).collect::<Int64Array>());
+        work.parquet("scores.parquet", vec![("p_high", reverse(2)), ("row_id", ids), ("p_mid", reverse(1)), ("p_low", reverse(0))]);
+    }
+    let moved: Vec<(i64, usize, Points)> =
+        people.iter().zip(0..).flat_map(|(p, i)| p.moved.iter().map(move |(to, points)| (i * 3, *to, *points))).collect();
+    let moved_scores = |class: usize| column(moved.iter().map(|m| score(m.2, class)).collect::<Float64Array>());
+    work.parquet(
+        "flip.parquet",
+        vec![
+            ("row_id", column(moved.iter().map(|m| m.0).collect::<Int64Array>())),
+            ("to_group", column(moved.iter().map(|m| Some(name(m.1))).collect::<StringArray>())),
+            ("p_high", moved_scores(2)),
+            ("p_low", moved_scores(0)),
+            ("p_mid", moved_scores(1)),
+            ("p_none", nothing(moved.len())),
+        ],
+    );
+    let factual = if apart { "parquet: scores.parquet, " } else { "" };
+    let names = (0..groups).map(name).collect::<Vec<_>>().join(", ");
+    work.write(
+        "job.yaml",
+        &format!(
+            "cfaudit: 1\nname: classes\ndata:\n  rows: {{parquet: people.parquet}}\n  row_id: id\n  label: {{column: risk, positive: [low], classes: [low, \
+             mid, high], favourable: positive}}\n  sensitive: {{g: {{groups: [{names}], reference: A}}}}\ncounterfactuals: {{flip: naive}}\nmodels:\n  risk:\n    \
+             scores:\n      factual: {{{factual}columns: {{mid: p_mid, low: p_low, high: p_high}}}}\n      counterfactual: {{parquet: flip.parquet, columns: {{low: \
+             p_low, mid: p_mid, high: p_high}}}}\nmetrics: {{bootstrap: {{samples: 200}}}}\n{more}"
+        ),
+    );
+    work
+}
+
+fn frame(work: &Work, def: &'static TableDef) -> Frame {
+    read_frame(&work.path("out/tables"), def).unwrap()
+}
+
+/// The values of `metrics` by class, scope, groups and id; counterfactual metrics are those with a set.
+struct Values<'a>(BTreeMap<[&'a str; 6], Record<'a>>);
+
+impl<'a> Values<'a> {
+    fn of(metrics: &'a Frame) -> Self {
+        let key = |r: &Record<'a>| ["class", "scope", "from_group", "to_group", "counterfactual", "metric"].map(|column| r.text(column));
+        let all: BTreeMap<_, _> = metrics.records().map(|r| (key(&r), r)).collect();
+        assert_eq!(all.len(), metrics.rows.len(), "the key is one");
+        Values(all)
+    }
+
+    #[track_caller]
+    fn check_rate(&self, [class, scope, from, to, metric]: [&str; 5], (part, whole): (u64, u64)) {
+        let set = if ["direction", "one_to_rest"].contains(&scope) { "flip" } else { "" };
+        self.check_of_set([class, scope, from, to, set, metric], (part, whole));
+    }
+
+    #[track_caller]
+    fn check_of_set(&self, key: [&str; 6], (part, whole): (u64, u64)) {
+        let record = self.0.get(&key).unwrap_or_else(|| panic!("no {key:?}"));
+        let counts = (record.int("numerator"), record.int("denominator"));
+        assert_eq!(counts, (Some(part as i64), Some(whole as i64)), "{key:?}");
+        match whole {
+            0 => assert!(record.real("value").is_none() && !record.text("undefined").is_empty(), "{key:?}"),
+            _ => assert_eq!(record.real("value"), Some(part as f64 / whole as f64), "{key:?}"),
+        }
+    }
+}
+
+/// A square of counts.
+type Square = [[u64; 3]; 3];
+
+fn total(square: &Square) -> u64 {
+    square.iter().flatten().sum()
+}
+
+fn diagonal(square: &Square) -> u64 {
+    (0..3).map(|k| square[k][k]).sum()
+}
+
+fn row(square: &Square, k: usize) -> u64 {
+    square[k].iter().sum()
+}
+
+fn column_of(square: &Square, k: usize) -> u64 {
+    square.iter().map(|row| row[k]).sum()
+}
+
+/// The correlation of rows and columns as a sum over persons' indicators: the covariance of one-hot vectors.
+fn correlation(square: &Square) -> f64 {
+    let n = total(square) as f64;
+    let (rows, columns) = ([0, 1, 2].map(|k| row(square, k) as f64 / n), [0, 1, 2].map(|k| column_of(square, k) as f64 / n));
+    let together: f64 = (0..3).map(|k| square[k][k] as f64 / n - rows[k] * columns[k]).sum();
+    let spread = |shares: [f64; 3]| shares.iter().map(|share| share * (1.0 - share)).sum::<f64>().sqrt();
+    together / (spread(rows) * spread(columns))
+}
+
+fn check(groups: usize, apart: bool) {
+    let people = people(400, groups);
+    let work = work(&people, groups, apart, "");
+    work.run(0, "job.yaml", "");
+    let metrics = frame(&work, &METRICS);
+    let values = Values::of(&metrics);
+
+    // Labels against predictions.
+    let counted = |keep: &dyn Fn(&Person) -> bool| {
+        let mut square = Square::default();
+        for person in people.iter().filter(|p| keep(p)) {
+            if let (Some(label), Some(points)) = (person.label, person.points) {
+                square[label][best(points)] += 1;
+            }
+        }
+        square
+    };
+    for group in 0..groups {
+        let square = counted(&|p| p.group == group);
+        let (n, scope) = (total(&square), ["", "group", name(group), ""]);
+        let at = |class: &'static str, metric: &'static str| [class, scope[1], scope[2], scope[3], metric];
+        values.check_rate(at("", "acc"), (diagonal(&square), n));
+        let mcc = values.0[&["", "group", name(group), "", "", "mcc"]];
+        assert!((mcc.real("value").unwrap() - correlation(&square)).abs() < 1e-12);
+        for (k, class) in CLASSES.into_iter().enumerate() {
+            let (labelled, predicted) = (row(&square, k), column_of(&square, k));
+            values.check_rate(at(class, "prev"), (labelled, n));
+            values.check_rate(at(class, "pprev"), (predicted, n));
+            values.check_rate(at(class, "tpr"), (square[k][k], labelled));
+            values.check_rate(at(class, "fpr"), (predicted - square[k][k], n - labelled));
+            values.check_rate(at(class, "ppv"), (square[k][k], predicted));
+        }
+    }
+    let counts = frame(&work, &COUNTS);
+    let cell = |r: &Record<'_>, names: [&str; 2]| names.map(|column| CLASSES.iter().position(|class| *class == r.text(column)).unwrap());
+    let mut square = Square::default();
+    for r in counts.records().filter(|r| r.text("scope") == "total" && r.text("counterfactual").is_empty()) {
+        let [label, predicted] = cell(&r, ["label", "predicted"]);
+        square[label][predicted] = r.int("n").unwrap() as u64;
+        assert_eq!((r.text("predicted_cf"), r.real("weight"), r.wide("shift_sq")), ("", None, None));
+    }
+    assert_eq!(square, counted(&|_| true));
+
+    // Predictions against those of counterfactuals, of people with a label.
+    let (mut shares, mut directions) = (0, 0);
+    let transitions = frame(&work, &TRANSITIONS);
+    for from in 0..groups {
+        for to in (0..groups).filter(|to| *to != from) {
+            let mut cube = [Square::default(); 3];
+            let mut squared = [0.0; 3];
+            let mut pairs = 0.0;
+            for person in people.iter().filter(|p| p.group == from) {
+                let moved = person.moved.iter().find(|moved| moved.0 == to).unwrap().1;
+                if let (Some(label), Some(points), Some(moved)) = (person.label, person.points, moved) {
+                    cube[label][best(points)][best(moved)] += 1;
+                    pairs += 1.0;
+                    (0..3).for_each(|k| squared[k] += ((moved[k] - points[k]) as f64 / 10.0).powi(2));
+                }
+            }
+            let mut square = Square::default();
+            for (before, after) in (0..9).map(|i| (i / 3, i % 3)) {
+                square[before][after] = cube.iter().map(|labelled| labelled[before][after]).sum();
+            }
+            let (n, place) = (total(&square), [name(from), name(to)]);
+            let at = |class: &'static str, metric: &'static str| [class, "direction", place[0], place[1], metric];
+            values.check_rate(at("", "cr"), (diagonal(&square), n));
+            values.check_rate(at("", "sr"), (n - diagonal(&square), n));
+            let cmcc = values.0[&["", "direction", place[0], place[1], "flip", "cmcc"]];
+            assert!((cmcc.real("value").unwrap() - correlation(&square)).abs() < 1e-12);
+            for (k, class) in CLASSES.into_iter().enumerate() {
+                let (before, after) = (row(&square, k), column_of(&square, k));
+                values.check_rate(at(class, "nsr"), (before - square[k][k], before));
+                values.check_rate(at(class, "psr"), (after - square[k][k], n - before));
+                // Rightful: the label is the class, as is the prediction.
+                let held = row(&cube[k], k);
+                values.check_rate(at(class, "tpsr"), (held - cube[k][k][k], held));
+                let rmscd = values.0[&[class, "direction", place[0], place[1], "flip", "rmscd"]];
+                assert!((rmscd.real("value").unwrap() - (squared[k] / pairs).sqrt()).abs() < 1e-12);
+                assert!(rmscd.real("lo").is_some());
+            }
+            let mine =
+                |r: &Record<'_>| r.text("scope") == "direction" && r.text("from_group") == place[0] && r.text("to_group") == place[1];
+            let mut found = [Square::default(); 3];
+            for r in counts.records().filter(mine) {
+                let ([before, after], [label, _]) = (cell(&r, ["predicted", "predicted_cf"]), cell(&r, ["label", "predicted"]));
+                found[label][before][after] = r.int("n").unwrap() as u64;
+            }
+            assert_eq!(found, cube);
+            for r in transitions.records().filter(mine) {
+                let [before, after] = cell(&r, ["from_class", "to_class"]);
+                assert_ne!(before, after);
+                assert_eq!(r.int("numerator"), Some(square[before][after] as i64));
+                assert_eq!(r.int("denominator"), Some(row(&square, before) as i64));
+                assert_eq!(r.real("value"), Some(square[before][after] as f64 / row(&square, before) as f64));
+                assert!(r.text("interval") == "wilson" && r.real("lo") <= r.real("value") && r.real("value") <= r.real("hi"));
+                shares += 1;
+            }
+            directions += 1;
+        }
+    }
+    assert_eq!(shares, 6 * directions);
+    // Only the class that has its side of the label for itself names a group at a disadvantage.
+    let named = |class: &str| metrics.records().any(|r| r.text("class") == class && !r.text("impaired_group").is_empty());
+    assert_eq!(["", "low", "mid", "high"].map(named), [false, true, false, false]);
+
+    // Who is left out, and whose class the order decides.
+    let groups_table = frame(&work, &GROUPS);
+    for group in 0..groups {
+        let mine = || people.iter().filter(move |p| p.group == group);
+        let count = |keep: &dyn Fn(&Person) -> bool| Some(mine().filter(|p| keep(p)).count() as i64);
+        let r = groups_table.records().find(|r| r.text("group") == name(group)).unwrap();
+        assert_eq!(r.int("n"), count(&|_| true));
+        assert_eq!(r.int("n_positive"), count(&|p| p.label == Some(0)));
+        assert_eq!(r.int("n_predicted_positive"), count(&|p| p.points.is_some_and(|points| best(points) == 0)));
+        assert_eq!(r.int("n_missing_label"), count(&|p| p.label.is_none()));
+        assert_eq!(r.int("n_missing_score"), count(&|p| p.points.is_none()));
+        let tied = |points: [i64; 3]| points.iter().filter(|p| **p == points[best(points)]).count() > 1;
+        assert_eq!(r.int("n_scores_equal_threshold"), count(&|p| p.points.is_some_and(tied)));
+        let without = mine().flat_map(|p| &p.moved).filter(|moved| moved.1.is_none()).count() as i64;
+        assert_eq!(r.int("n_missing_counterfactual_score"), Some(without));
+    }
+    // Histograms of the scores of each class.
+    let shift = frame(&work, &SCORE_SHIFT);
+    let held = |class: &str| {
+        shift.records().filter(|r| r.text("class") == class && r.text("side") == "change").map(|r| r.int("n").unwrap()).sum::<i64>()
+    };
+    assert_eq!([held("low"), held("mid"), held("")], [held("high"), held("high"), 0]);
+    assert!(held("high") > 0);
+
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert!(page.len() < 1_000_000);
+    for words in ["would be predicted another class", "each class against all others", "the class with the highest score", "Gorodkin"] {
+        assert!(page.contains(words), "the page lacks `{words}`");
+    }
+    assert!(!page.contains("NaN") && !work.path("out/rows").exists());
+    let manifest = work.json("out/manifest.json");
+    assert_eq!(manifest["label"]["classes"], serde_json::json!(CLASSES));
+    assert!(manifest["files"]["tables/transitions.parquet"].is_string());
+}
+
+#[test]
+fn three_classes_and_two_groups() {
+    check(2, false);
+}
+
+#[test]
+fn three_classes_and_three_groups_with_scores_apart() {
+    check(3, true);
+}
+
+/// Weights: shares are of what people weigh, counts of people.
+#[test]
+fn weighted() {
+    let people = people(300, 2);
+    let work = work(&people, 2, false, "");
+    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+    work.write("job.yaml", &job.replace("  row_id: id\n", "  row_id: id\n  weight: w\n"));
+    work.run(0, "job.yaml", "");
+    let metrics = frame(&work, &METRICS);
+    let values = Values::of(&metrics);
+    let (mut part, mut whole) = (0, 0);
+    for person in people.iter().filter(|p| p.group == 0 && p.label.is_some()) {
+        if let (Some(points), Some(moved)) = (person.points, person.moved[0].1) {
+            whole += person.weight;
+            part += if best(points) == best(moved) { 0 } else { person.weight };
+        }
+    }
+    let sr = values.0[&["", "direction", "A", "B", "flip", "sr"]];
+    assert_eq!((sr.real("weight_numerator"), sr.real("weight_denominator")), (Some(part as f64), Some(whole as f64)));
+    assert_eq!(sr.real("value"), Some(part as f64 / whole as f64));
+    assert_eq!(sr.text("interval"), "block-bootstrap");
+    let counts = frame(&work, &COUNTS);
+    let of_direction = counts.records().filter(|r| r.text("scope") == "direction" && r.text("from_group") == "A");
+    assert_eq!(of_direction.map(|r| r.real("weight").unwrap()).sum::<f64>(), whole as f64);
+}
+
+/// Threads, row groups and a second run change no byte; gates ask a class.
+#[test]
+fn same_bytes_gates_and_numbers_of_a_word() {
+    let gates = "gates:\n  keeps: {metric: nsr, class: low, model: risk, counterfactual: flip, direction: any, at_most: 0.9, enough: 1}\n  \
+                 all: {metric: sr, model: risk, counterfactual: flip, at_most: 0.001}\n";
+    let work = work(&people(3000, 3), 3, true, gates);
+    work.run(1, "job.yaml", "--threads 1");
+    let first = work.results();
+    work.cfaudit(1, "run job.yaml --out out --cache off --threads 3 --batch-rows 1024");
+    assert_same(&first, &work.results(), "threads and row groups");
+    let gates = frame(&work, &GATES);
+    let verdict = |gate: &str| gates.records().find(|r| r.text("gate") == gate && r.int("decides") == Some(1)).unwrap();
+    assert_eq!((verdict("keeps").text("class"), verdict("keeps").text("verdict")), ("low", "pass"));
+    assert_eq!((verdict("all").text("class"), verdict("all").text("verdict")), ("", "fail"));
+    let told = work.cfaudit(0, "explain nsr --in out").stdout;
+    assert!(told.contains("class low") && told.contains("class high"), "{told}");
+    let resolved = fs::read_to_string(work.path("out/job.resolved.yaml")).unwrap();
+    work.write("again.yaml", &resolved);
+    work.cfaudit(0, "check again.yaml --no-data");
+}
+
+/// Scores that are not there yet are asked for with the columns of all classes, and compared with those that are.
+#[test]
+fn awaited_and_scored_again() {
+    let mut people = people(200, 2);
+    // Everybody is scored again.
+    people.iter_mut().for_each(|p| p.moved.push((p.group, p.points)));
+    let job = |work: &Work| {
+        let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+        work.write("job.yaml", &(job.replace("metrics:", "      recheck: {share: 1}\nmetrics:")));
+    };
+    let work = work(&people, 2, true, "");
+    job(&work);
+    fs::rename(work.path("flip.parquet"), work.path("later.parquet")).unwrap();
+    work.run(4, "job.yaml", "");
+    let awaited = &work.json("out/manifest.json")["awaited"][0];
+    assert_eq!(awaited["columns"], serde_json::json!(["row_id", "sensitive", "to_group", "cf_index", "p_low", "p_mid", "p_high"]));
+    fs::rename(work.path("later.parquet"), work.path("flip.parquet")).unwrap();
+    work.run(0, "job.yaml", "");
+    assert_eq!(work.json("out/manifest.json")["models"][0]["recheck"], serde_json::json!({"rows": 200, "largest": 0.0}));
+    // The score of one class differs for one person.
+    let last = people.iter_mut().rev().find_map(|p| p.moved[1].1.as_mut()).unwrap();
+    last[2] = if last[2] > 4 { last[2] - 2 } else { last[2] + 2 };
+    let work = self::work(&people, 2, true, "");
+    job(&work);
+    work.run(3, "job.yaml", "").says(&["1 of 200 rows", "largest difference is 0.2"]);
+}
+
+/// A value that is no class ends the run with its row; a class that nobody has is told.
+#[test]
+fn values_that_are_no_classes() {
+    let work = work(&people(100, 2), 2, false, "");
+    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+    work.write("narrow.yaml", &job.replace("[low, mid, high]", "[low, high]").replace("mid: p_mid, ", ""));
+    work.run(3, "narrow.yaml", "").says(&["`mid` is none of the classes of the label `risk`", "narrow.yaml:6"]);
+    let wide = job.replace("[low, mid, high]", "[low, mid, high, none]").replace("high: p_high", "high: p_high, none: p_none");
+    work.write("wide.yaml", &wide);
+    work.run(0, "wide.yaml", "");
+    let issues = frame(&work, &ISSUES);
+    assert!(issues.records().any(|r| r.text("code") == "absent-class" && r.text("text").contains("`none`")));
+    let metrics = frame(&work, &METRICS);
+    let of_none = |metric: &str| {
+        metrics.records().find(|r| r.text("class") == "none" && r.text("scope") == "group" && r.text("metric") == metric).unwrap()
+    };
+    assert_eq!([of_none("tpr"), of_none("ppv")].map(|r| r.text("undefined")), ["no_actual_positive", "no_predicted_positive"]);
+    assert_eq!(of_none("pprev").real("value"), Some(0.0));
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert!(page.contains("nobody has the positive label") && page.contains("class <bdi>none</bdi>"));
+}
+
+/// Many classes of many groups: the page shows the largest, says so, and stays small.
+#[test]
+fn many_classes_keep_the_page_small() {
+    let work = Work::new();
+    let (n, classes, groups) = (2000_i64, 20, 12_i64);
+    let class = |k: usize| format!("the class with the number {k}");
+    // Class k holds about one of k + 2 rows of those that no class before it holds.
+    let of = |i: i64, by: i64| (0..classes).find(|k| (i * by + i / 7) % (*k as i64 + 2) == 0).unwrap_or(classes - 1);
+    let group = |i: i64| format!("group {}", i % groups);
+    let scores = |rows: &[(i64, i64)]| -> Vec<(String, ArrayRef)> {
+        let column = |k: usize| column(rows.iter().map(|(i, by)| Some(f64::from(u8::from(of(*i, *by) == k)))).collect::<Float64Array>());
+        (0..classes).map(|k| (format!("p{k}"), column(k))).collect()
+    };
+    let rows: Vec<(i64, i64)> = (0..n).map(|i| (i, 3)).collect();
+    let of_rows = scores(&rows);
+    let mut columns = vec![
+        ("g", column((0..n).map(|i| Some(group(i))).collect::<StringArray>())),
+        ("y", column((0..n).map(|i| Some(class(of(i, 5)))).collect::<StringArray>())),
+    ];
+    columns.extend(of_rows.iter().map(|(name, column)| (name.as_str(), column.clone())));
+    work.parquet("rows.parquet", columns);
+    let moved: Vec<(i64, i64)> = (0..n).flat_map(|i| (0..groups).filter(move |to| *to != i % groups).map(move |to| (i, to))).collect();
+    let of_moved = scores(&moved.iter().map(|(i, to)| (*i, 3 + (i * to) % 4 / 3)).collect::<Vec<_>>());
+    let mut columns = vec![
+        ("row_id", column(moved.iter().map(|m| m.0).collect::<Int64Array>())),
+        ("to_group", column(moved.iter().map(|m| Some(group(m.1))).collect::<StringArray>())),
+    ];
+    columns.extend(of_moved.iter().map(|(name, column)| (name.as_str(), column.clone())));
+    work.parquet("cf.parquet", columns);
+    let names = (0..classes).map(class).collect::<Vec<_>>().join(", ");
+    let of_classes = (0..classes).map(|k| format!("{}: p{k}", class(k))).collect::<Vec<_>>().join(", ");
+    let groups = (0..groups).map(group).collect::<Vec<_>>().join(", ");
+    work.write(
+        "job.yaml",
+        &format!(
+            "cfaudit: 1\nname: many\ndata:\n  rows: {{parquet: rows.parquet}}\n  label: {{column: y, positive: [{}], classes: [{names}], favourable: \
+             negative}}\n  sensitive: {{g: {{groups: [{groups}], reference: group 0}}}}\ncounterfactuals: {{flip: naive}}\nmodels:\n  one: {{scores: {{factual: \
+             {{columns: {{{of_classes}}}}}, counterfactual: {{parquet: cf.parquet, columns: {{{of_classes}}}}}}}}}\nmetrics: {{families: [performance, group, ccm, \
+             eccm], interval: {{method: none}}}}\n",
+            class(0)
+        ),
+    );
+    work.run(0, "job.yaml", "");
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert!(page.len() < 1_000_000, "{}", page.len());
+    assert!(page.contains("Of 20 classes the 8 largest are shown for themselves") && page.contains("12 other classes"));
+    assert!(page.contains("Classes are told of the first "));
+}
