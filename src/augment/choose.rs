@@ -1,0 +1,161 @@
+//! Which counterfactuals of the training rows are taken: all, those that switch, or a fraction of those that match rules.
+//!
+//! Source: `generation.md` 12.1. A fraction f of the m matches of a rule is its floor(f m + 0.5 + 1e-9) matches with the smallest
+//! `h(seed, row key, position of the target group)`; over rules the union is taken. So the choice depends on neither threads nor the order
+//! of the rows. Choice: ties of hashes go by row key, target group, attribute, number of the counterfactual.
+//! Cost: a rule holds 32 bytes per match.
+
+use crate::num::seed::h;
+
+/// What is known of a counterfactual of a training row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidate {
+    /// The key of its row.
+    pub row_key: u64,
+    /// Position of the attribute that was changed.
+    pub attribute: usize,
+    /// Position of the group of its row.
+    pub from: u16,
+    /// Position of its own group.
+    pub to: u16,
+    /// Number among those of the row and group.
+    pub cf_index: u16,
+    /// The label of its row.
+    pub label: bool,
+    /// What the base model predicts of its row; none where nobody asked, or without a score.
+    pub predicted: Option<bool>,
+    /// What the base model predicts of the counterfactual.
+    pub predicted_cf: Option<bool>,
+}
+
+impl Candidate {
+    /// Whether the base model decides otherwise than for its row. One that it does not score is not known to.
+    pub fn switches(&self) -> bool {
+        matches!((self.predicted, self.predicted_cf), (Some(before), Some(after)) if before != after)
+    }
+}
+
+/// What a counterfactual must be: all that is said.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rule {
+    /// Position of the attribute that is changed.
+    pub attribute: Option<usize>,
+    /// Position of the group of the row.
+    pub from: Option<u16>,
+    /// Position of the group of the counterfactual.
+    pub to: Option<u16>,
+    /// The label.
+    pub label: Option<bool>,
+    /// What the base model predicts of the row.
+    pub predicted: Option<bool>,
+    /// What the base model predicts of the counterfactual.
+    pub predicted_cf: Option<bool>,
+}
+
+impl Rule {
+    /// Whether a counterfactual is all of that.
+    pub fn matches(&self, candidate: &Candidate) -> bool {
+        fn is<T: PartialEq>(wanted: Option<T>, found: T) -> bool {
+            wanted.is_none_or(|wanted| wanted == found)
+        }
+        let predicted = |wanted: Option<bool>, found: Option<bool>| wanted.is_none() || wanted == found;
+        is(self.attribute, candidate.attribute)
+            && is(self.from, candidate.from)
+            && is(self.to, candidate.to)
+            && is(self.label, candidate.label)
+            && predicted(self.predicted, candidate.predicted)
+            && predicted(self.predicted_cf, candidate.predicted_cf)
+    }
+}
+
+/// Where a counterfactual stands among the matches of a rule.
+type Ticket = (u64, u64, u16, usize, u16);
+
+fn ticket(seed: u64, of: &Candidate) -> Ticket {
+    (h(seed, of.row_key, u64::from(of.to)), of.row_key, of.to, of.attribute, of.cf_index)
+}
+
+/// The matches of every rule; add candidates and merge in any order.
+#[derive(Debug, Clone)]
+pub struct Matches {
+    rules: Vec<Rule>,
+    seed: u64,
+    tickets: Vec<Vec<Ticket>>,
+}
+
+impl Matches {
+    /// None yet.
+    pub fn new(rules: &[Rule], seed: u64) -> Self {
+        Matches { rules: rules.to_vec(), seed, tickets: vec![Vec::new(); rules.len()] }
+    }
+
+    /// Looks at a candidate.
+    pub fn add(&mut self, candidate: &Candidate) {
+        for (rule, tickets) in self.rules.iter().zip(&mut self.tickets) {
+            if rule.matches(candidate) {
+                tickets.push(ticket(self.seed, candidate));
+            }
+        }
+    }
+
+    /// Adds the matches found elsewhere.
+    pub fn merge(&mut self, other: Matches) {
+        self.tickets.iter_mut().zip(other.tickets).for_each(|(mine, theirs)| mine.extend(theirs));
+    }
+
+    /// How many match each rule.
+    pub fn counts(&self) -> Vec<u64> {
+        self.tickets.iter().map(|tickets| tickets.len() as u64).collect()
+    }
+
+    /// Draws this fraction of each rule's matches.
+    pub fn draw(mut self, fraction: f64) -> Drawn {
+        let last = |tickets: &mut Vec<Ticket>| {
+            // Numbers of matches are far below 2^53, so they are exact as floats.
+            let wanted = (fraction * tickets.len() as f64 + 0.5 + 1e-9).floor() as usize;
+            let wanted = wanted.min(tickets.len()).checked_sub(1)?;
+            Some(*tickets.select_nth_unstable(wanted).1)
+        };
+        let last = self.tickets.iter_mut().map(last).collect();
+        Drawn { rules: self.rules, seed: self.seed, last }
+    }
+}
+
+/// What was drawn of the matches of every rule.
+#[derive(Debug, Clone)]
+pub struct Drawn {
+    rules: Vec<Rule>,
+    seed: u64,
+    /// Of each rule the last match that is taken; none where it takes none.
+    last: Vec<Option<Ticket>>,
+}
+
+impl Drawn {
+    /// Whether a candidate was drawn for any rule.
+    pub fn takes(&self, candidate: &Candidate) -> bool {
+        let mine = ticket(self.seed, candidate);
+        self.rules.iter().zip(&self.last).any(|(rule, last)| last.is_some_and(|last| mine <= last) && rule.matches(candidate))
+    }
+}
+
+/// Which counterfactuals an arm takes.
+#[derive(Debug, Clone)]
+pub enum Choice {
+    /// Every valid one.
+    All,
+    /// Those that switch.
+    Switched,
+    /// Those that were drawn.
+    Drawn(Drawn),
+}
+
+impl Choice {
+    /// Whether a candidate is taken.
+    pub fn takes(&self, candidate: &Candidate) -> bool {
+        match self {
+            Choice::All => true,
+            Choice::Switched => candidate.switches(),
+            Choice::Drawn(drawn) => drawn.takes(candidate),
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The tables of an experiment: what every arm was trained on, what it measures, and how far it is from the base.
+//!
+//! Counts of the folds are added up before anything is computed; what single folds give is said as mean and deviation beside it. Arms are
+//! compared on the same people with the same draws, as models are in `metrics.compare`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::exec::StageContext;
+use crate::metric::compare::{compare_counterfactual, compare_factual};
+use crate::metric::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::measure::{Measured, Settings, measure_factual};
+use crate::metric::redraw::ShiftEvidence;
+use crate::metric::scope::Who;
+use crate::metric::switches::measure_counterfactual;
+use crate::pipeline::augmenting::AddedRows;
+use crate::pipeline::folder;
+use crate::pipeline::measuring::{Part, Scribe, Tables, settings};
+use crate::pipeline::worlds::Ground;
+use crate::spec::check::CheckedJob;
+use crate::table::io::{read_frame, write_frame};
+use crate::table::{ARM_FOLDS, ARMS, COMPARISONS, COUNTS, Cell, Frame, METRICS, SCORE_SHIFT, TableDef};
+
+/// What the stage of an arm counted in one attribute: of everybody, and fold by fold.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RowsEvidence {
+    /// Over all folds.
+    pub whole: FactualCounts,
+    /// One per fold.
+    pub folds: Vec<FactualCounts>,
+}
+
+/// The same of counterfactuals.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct WorldEvidence {
+    /// Over all folds.
+    pub whole: CounterfactualCounts,
+    /// One per fold.
+    pub folds: Vec<CounterfactualCounts>,
+    /// What score metrics need; none where they are not asked for.
+    pub shift: Option<ShiftEvidence>,
+}
+
+/// File of the evidence on rows in the attribute at a position.
+pub fn rows_file(attribute: usize) -> String {
+    format!("rows-{attribute}.json")
+}
+
+/// File of the evidence on counterfactuals in the attribute at a position.
+pub fn world_file(attribute: usize) -> String {
+    format!("world-{attribute}.json")
+}
+
+/// One arm: its name in tables, and where its evidence lies.
+#[derive(Debug, Clone, Copy)]
+pub struct ArmFolder<'a> {
+    /// Experiment and arm.
+    pub arm: &'a str,
+    /// The folder of its evidence.
+    pub folder: &'a Path,
+}
+
+/// What an experiment is about.
+#[derive(Debug, Clone, Copy)]
+pub struct About<'a> {
+    /// The model.
+    pub model: &'a str,
+    /// The counterfactual set.
+    pub set: &'a str,
+    /// Positions of the attributes that it changes.
+    pub changed: &'a [usize],
+}
+
+/// The tables of one experiment, but for `arms`; the first of the arms is the base.
+///
+/// # Errors
+/// Evidence that cannot be read, a disk that refuses, or the run is to stop.
+pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>, about: About<'_>, arms: &[ArmFolder<'_>]) -> Result<()> {
+    let layout = ground.rows.layout();
+    let (mut tables, mut comparisons, mut spreads) = (Tables::new(), Frame::new(&COMPARISONS), Frame::new(&ARM_FOLDS));
+    for attribute in 0..layout.attributes.len() {
+        let settings = settings(checked, &layout.attributes[attribute]);
+        let mut base: Option<(&str, FactualCounts)> = None;
+        for arm in arms {
+            ctx.check()?;
+            let part = about.part(arm.arm, None, attribute);
+            let scribe = Scribe { part: &part, layout, settings: settings.clone(), slice: "", class: "" };
+            let RowsEvidence { whole, folds } = read(&arm.folder.join(rows_file(attribute)), arm.arm)?;
+            let measured = ground.workers.within(|| measure_factual(&whole, None, &settings));
+            tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric(m)));
+            scribe.factual_counts(&whole, &mut tables);
+            // Nobody of a fold may have a group.
+            let folds = folds.iter().filter(|counts| counts.confusion(Who::All).n() > 0);
+            spread(&mut spreads, &scribe, folds.map(|counts| measure_factual(counts, None, &plain(&settings))).collect());
+            match &base {
+                None => base = Some((arm.arm, whole)),
+                Some((name, base)) => {
+                    let compared = ground.workers.within(|| compare_factual(&whole, base, &settings));
+                    comparisons.rows.extend(compared.iter().map(|compared| scribe.compared((name, about.model), compared)));
+                }
+            }
+        }
+        if about.changed.contains(&attribute) {
+            measure_world(ctx, ground, about, arms, (attribute, &settings), (&mut tables, &mut comparisons, &mut spreads))?;
+        }
+    }
+    for frame in [&tables.metrics, &tables.counts, &tables.shift, &comparisons, &spreads] {
+        write_frame(ctx.out(), frame)?;
+    }
+    Ok(())
+}
+
+fn measure_world(
+    ctx: &StageContext<'_>,
+    ground: Ground<'_>,
+    about: About<'_>,
+    arms: &[ArmFolder<'_>],
+    (attribute, settings): (usize, &Settings),
+    (tables, comparisons, spreads): (&mut Tables, &mut Frame, &mut Frame),
+) -> Result<()> {
+    let layout = ground.rows.layout();
+    let mut base: Option<(&str, CounterfactualCounts)> = None;
+    for arm in arms {
+        ctx.check()?;
+        let part = about.part(arm.arm, Some(about.set), attribute);
+        let scribe = Scribe { part: &part, layout, settings: settings.clone(), slice: "", class: "" };
+        let WorldEvidence { whole, folds, shift } = read(&arm.folder.join(world_file(attribute)), arm.arm)?;
+        let measured = ground.workers.within(|| measure_counterfactual(&whole, shift.as_ref(), None, settings));
+        tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric(m)));
+        scribe.world_counts(&whole, tables);
+        let folds = folds.iter().map(|counts| measure_counterfactual(counts, None, None, &plain(settings)));
+        spread(spreads, &scribe, folds.collect());
+        match &base {
+            None => base = Some((arm.arm, whole)),
+            Some((name, base)) => {
+                let compared = ground.workers.within(|| compare_counterfactual(&whole, base, settings));
+                comparisons.rows.extend(compared.iter().map(|compared| scribe.compared((name, about.model), compared)));
+            }
+        }
+    }
+    Ok(())
+}
+
+impl About<'_> {
+    fn part(&self, arm: &str, set: Option<&str>, attribute: usize) -> Part {
+        Part {
+            arm: arm.to_owned(),
+            model: self.model.to_owned(),
+            set: set.map(str::to_owned),
+            attribute,
+            stage: String::new(),
+            second: None,
+            placebo: None,
+            repeated: None,
+            slices: None,
+            flips: None,
+        }
+    }
+}
+
+/// Without intervals.
+fn plain(settings: &Settings) -> Settings {
+    Settings { level: None, ..settings.clone() }
+}
+
+/// Mean, deviation and ends of the values of folds.
+fn spread(frame: &mut Frame, scribe: &Scribe<'_>, folds: Vec<Vec<Measured>>) {
+    let n_folds = folds.len();
+    if n_folds < 2 {
+        return;
+    }
+    let key_columns = ARM_FOLDS.columns.iter().take(ARM_FOLDS.n_key);
+    let places: Vec<usize> = key_columns.filter_map(|column| METRICS.column(column.name)).collect();
+    let mut values: BTreeMap<Vec<String>, (Vec<Cell>, Vec<f64>)> = BTreeMap::new();
+    for measured in folds.iter().flatten() {
+        let cells = scribe.metric(measured);
+        let key: Vec<Cell> = places.iter().map(|&place| cells[place].clone()).collect();
+        let text = key.iter().map(|cell| format!("{cell:?}")).collect();
+        values.entry(text).or_insert_with(|| (key, Vec::new())).1.extend(measured.value);
+    }
+    for (mut row, values) in values.into_values() {
+        let n = values.len();
+        let mean = (n > 0).then(|| values.iter().sum::<f64>() / n as f64);
+        let squares = |mean: f64| values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>();
+        let sd = mean.filter(|_| n > 1).map(|mean| (squares(mean) / (n - 1) as f64).sqrt());
+        row.extend([
+            (n as u64).into(),
+            ((n_folds - n) as u64).into(),
+            mean.into(),
+            sd.into(),
+            values.iter().copied().min_by(f64::total_cmp).into(),
+            values.iter().copied().max_by(f64::total_cmp).into(),
+        ]);
+        frame.rows.push(row);
+    }
+}
+
+/// The table `arms` of an experiment: what each arm added in each fold.
+///
+/// # Errors
+/// The disk refuses.
+pub fn write_added(out: &Path, about: About<'_>, added: &[(&str, usize, AddedRows)]) -> Result<()> {
+    let mut frame = Frame::new(&ARMS);
+    for (arm, fold, rows) in added {
+        frame.push(vec![
+            (*arm).into(),
+            about.model.into(),
+            about.set.into(),
+            (*fold as u64).into(),
+            rows.n_rows.into(),
+            rows.n_positive.into(),
+            rows.n_candidates.into(),
+            rows.n_counterfactuals.into(),
+            rows.n_synthetic.into(),
+            rows.n_added_positive.into(),
+        ]);
+    }
+    write_frame(out, &frame)
+}
+
+/// The tables of the plain audit and of all experiments in one.
+///
+/// # Errors
+/// A table cannot be read or written.
+pub fn gather(out: &Path, plain: &Path, experiments: &[&Path]) -> Result<()> {
+    let beside: [&TableDef; 2] = [&ARMS, &ARM_FOLDS];
+    for table in [&METRICS, &COUNTS, &SCORE_SHIFT, &COMPARISONS].into_iter().chain(beside) {
+        let mut frame = Frame::new(table);
+        let of_plain = (!beside.iter().any(|own| own.name == table.name)).then_some(plain);
+        for folder in of_plain.into_iter().chain(experiments.iter().copied()) {
+            frame.rows.extend(read_frame(folder, table)?.rows);
+        }
+        write_frame(out, &frame)?;
+    }
+    Ok(())
+}
+
+fn read<T: DeserializeOwned>(path: &Path, arm: &str) -> Result<T> {
+    folder::from_json(&folder::read_text(path)?, arm)
+}

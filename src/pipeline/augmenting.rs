@@ -1,0 +1,318 @@
+//! The work of an experiment's stages: roles of its folds, the rows that an arm adds, and what was added.
+//!
+//! Of every fold there are two grounds. On the *audited* one the rows of the fold are audited and all others train, as in a plain split.
+//! On the *training* one the rows that train get counterfactuals of their own: they are reference and samples at once, and nobody else
+//! takes part. So every step that makes or scores counterfactuals is that of the plain audit, with other roles.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::augment::adasyn::{Adasyn, Between, rows_between, vectors};
+use crate::augment::choose::{Candidate, Choice, Matches, Rule};
+use crate::counterfactual::variable::{Extras, variables};
+use crate::counterfactual::write_back::{Change, WriteBack, set_with};
+use crate::data::aligned::{CounterfactualKeys, CounterfactualReader, ScoreReader};
+use crate::data::rows::{PreparedBatch, RowsReader};
+use crate::data::split::{NEITHER, Roles, Stratify, TRAIN, folds_within};
+use crate::data::training::{Added, TrainingGroup, TrainingRows};
+use crate::data::{Layout, Rows};
+use crate::error::{Error, Result};
+use crate::num::neighbours::Points;
+use crate::num::seed::named;
+use crate::pipeline::counting::Cut;
+use crate::pipeline::worlds::Ground;
+use crate::table::SELECTED;
+use crate::table::io::{LongColumn, LongWriter};
+use crate::table::ordered::{Watch, Workers};
+
+/// Folds among the training rows for predictions out of fold.
+pub const INNER_FOLDS: u8 = 5;
+
+/// File of the stage that trains an arm: what was added.
+pub const ADDED: &str = "added.json";
+
+/// Which roles of a fold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// Rows of the fold are audited, those that train for it train.
+    Audited,
+    /// Rows that train get counterfactuals.
+    Training,
+    /// Rows that train, in folds of their own.
+    Inner,
+}
+
+impl Side {
+    /// File of the stage that splits.
+    pub fn file(self, fold: usize) -> String {
+        let side = match self {
+            Side::Audited => "audited",
+            Side::Training => "training",
+            Side::Inner => "inner",
+        };
+        format!("{side}-{fold}.parquet")
+    }
+}
+
+/// Writes the roles of every fold into a folder; those of inner folds where they are asked for.
+///
+/// # Errors
+/// Too few rows train for inner folds; the rows cannot be read; the disk refuses.
+pub fn write_folds(
+    rows: &RowsReader,
+    roles: &Roles,
+    n_folds: usize,
+    inner: Option<u64>,
+    workers: &Workers,
+    watch: Watch<'_>,
+    out: &Path,
+) -> Result<()> {
+    for fold in 0..n_folds {
+        let number = u8::try_from(fold).unwrap_or(u8::MAX);
+        let trains = |i: usize| roles.trains(i, number);
+        let role = |i: usize| match roles.audited(i) {
+            Some(own) if own == number => 0,
+            _ if trains(i) => TRAIN,
+            _ => NEITHER,
+        };
+        let n = roles.0.len();
+        Roles((0..n).map(role).collect()).write(&out.join(Side::Audited.file(fold)), rows)?;
+        let learns = |i: usize| if trains(i) { 0 } else { NEITHER };
+        Roles((0..n).map(learns).collect()).write(&out.join(Side::Training.file(fold)), rows)?;
+        if let Some(seed) = inner {
+            let seed = named(seed, "augment/inner folds");
+            let within = folds_within(rows, (roles, number), (u64::from(INNER_FOLDS), Stratify::LabelAndGroup), seed, workers, watch)?;
+            within.write(&out.join(Side::Inner.file(fold)), rows)?;
+        }
+    }
+    Ok(())
+}
+
+/// The counterfactuals of the training rows of a fold in one attribute, with what the base model makes of both.
+#[derive(Debug)]
+pub struct Pool {
+    /// Position of the attribute.
+    pub attribute: usize,
+    /// The counterfactuals.
+    pub counterfactuals: CounterfactualReader,
+    /// Scores of the rows and of the counterfactuals by the base model; none where no choice asks for them.
+    pub scores: Option<(ScoreReader, ScoreReader)>,
+}
+
+impl Pool {
+    /// For each counterfactual of a row group what a choice has to know; none for one of a row without a label, which cannot be learnt from.
+    fn candidates(&self, cut: Cut, g: usize, batch: &PreparedBatch, keys: &CounterfactualKeys) -> Result<Vec<Option<Candidate>>> {
+        let scores = self.scores.as_ref().map(|(rows, cfs)| Ok::<_, Error>((rows.read(g)?, cfs.read(g)?))).transpose()?;
+        let candidate = |k: usize| {
+            let parent = keys.parent[k] as usize;
+            Some(Candidate {
+                row_key: batch.row_key[parent],
+                attribute: self.attribute,
+                from: batch.groups[self.attribute][parent],
+                to: keys.to_group[k],
+                cf_index: keys.cf_index[k],
+                label: batch.label.get(parent).copied().flatten()?,
+                predicted: scores.as_ref().and_then(|(rows, _)| cut.decide(batch, parent, rows[parent])),
+                predicted_cf: scores.as_ref().and_then(|(_, cfs)| cut.decide(batch, parent, cfs[k])),
+            })
+        };
+        Ok((0..keys.parent.len()).map(candidate).collect())
+    }
+}
+
+/// The matches of rules among the counterfactuals of all attributes.
+///
+/// # Errors
+/// A file cannot be read, or the run is to stop.
+pub fn matches(ground: Ground<'_>, cut: Cut, pools: &[Pool], rules: &[Rule], seed: u64) -> Result<Matches> {
+    let mut all = Matches::new(rules, seed);
+    for pool in pools {
+        let look = |g: usize| {
+            (ground.watch.check)()?;
+            let mut part = Matches::new(rules, seed);
+            let (batch, keys) = (ground.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
+            pool.candidates(cut, g, &batch, &keys)?.iter().flatten().for_each(|candidate| part.add(candidate));
+            Ok(part)
+        };
+        ground.workers.map(ground.rows.n_groups(), look, |_, part| {
+            all.merge(part);
+            Ok::<_, Error>(())
+        })?;
+    }
+    Ok(all)
+}
+
+/// The rows that an arm adds.
+pub struct Selection {
+    /// How scores of the base model become decisions.
+    pub cut: Cut,
+    /// The counterfactuals that there are; none where the arm adds none.
+    pub pools: Vec<Pool>,
+    /// Which of them are taken.
+    pub choice: Choice,
+    /// What makes synthetic rows of all these.
+    pub adasyn: Option<Adasyn>,
+}
+
+/// What an arm added to the training rows of a fold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AddedRows {
+    /// Training rows with a label.
+    pub n_rows: u64,
+    /// Those that are positive.
+    pub n_positive: u64,
+    /// Their valid counterfactuals.
+    pub n_candidates: u64,
+    /// Counterfactuals that were added.
+    pub n_counterfactuals: u64,
+    /// Synthetic rows that were added.
+    pub n_synthetic: u64,
+    /// Added rows that are positive.
+    pub n_added_positive: u64,
+}
+
+impl Selection {
+    /// Hands the training rows of the audited ground, and what is added to them, to `work`, with their numbers.
+    ///
+    /// # Errors
+    /// A file cannot be read, or the run is to stop; what `work` errs with.
+    pub fn with_rows<T>(
+        &self,
+        ground: Ground<'_>,
+        extras: &Extras,
+        work: impl FnOnce(&TrainingRows<'_>, AddedRows) -> Result<T>,
+    ) -> Result<T> {
+        let mut numbers = self.count(ground)?;
+        let rows = |added| TrainingRows::with_added(ground.rows, ground.roles, 0, ground.workers, ground.watch, added);
+        (numbers.n_positive, numbers.n_rows) = rows(Vec::new()).count()?;
+        let Some(adasyn) = &self.adasyn else { return work(&rows(self.added(ground)), numbers) };
+        let made = synthetic(adasyn, ground, &gathered(&rows(self.added(ground)))?, extras);
+        numbers.n_synthetic = made.rows.n as u64;
+        numbers.n_added_positive += made.labels.iter().filter(|&&label| label).count() as u64;
+        let mut added = self.added(ground);
+        added.push(Added { n_groups: 1, read: Box::new(move |_| Ok(made.clone())) });
+        work(&rows(added), numbers)
+    }
+
+    fn count(&self, ground: Ground<'_>) -> Result<AddedRows> {
+        let mut numbers = AddedRows::default();
+        for pool in &self.pools {
+            let look = |g: usize| {
+                (ground.watch.check)()?;
+                let (batch, keys) = (ground.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
+                let candidates = pool.candidates(self.cut, g, &batch, &keys)?;
+                let taken = || candidates.iter().flatten().filter(|candidate| self.choice.takes(candidate));
+                let positive = taken().filter(|candidate| candidate.label).count() as u64;
+                Ok::<_, Error>((candidates.iter().flatten().count() as u64, taken().count() as u64, positive))
+            };
+            ground.workers.map(ground.rows.n_groups(), look, |_, (all, taken, positive)| {
+                numbers.n_candidates += all;
+                numbers.n_counterfactuals += taken;
+                numbers.n_added_positive += positive;
+                Ok::<_, Error>(())
+            })?;
+        }
+        Ok(numbers)
+    }
+
+    /// The counterfactuals that are added, one part per attribute.
+    fn added<'a>(&'a self, ground: Ground<'a>) -> Vec<Added<'a>> {
+        let part = |pool: &'a Pool| Added {
+            n_groups: ground.rows.n_groups(),
+            read: Box::new(move |g| {
+                let batch = ground.rows.read_keys(g)?;
+                let (keys, rows) = pool.counterfactuals.rows(g, ground.rows.layout())?;
+                let candidates = pool.candidates(self.cut, g, &batch, &keys)?;
+                let takes = |k: &usize| candidates[*k].is_some_and(|candidate| self.choice.takes(&candidate));
+                let taken: Vec<usize> = (0..candidates.len()).filter(takes).collect();
+                let origin: Vec<usize> = taken.iter().map(|&k| keys.parent[k] as usize).collect();
+                let labels = origin.iter().map(|&i| batch.label.get(i) == Some(&Some(true))).collect();
+                // The weight of the row is that of its counterfactual.
+                let weights = if batch.weight.is_empty() { Vec::new() } else { origin.iter().map(|&i| batch.weight[i]).collect() };
+                Ok(TrainingGroup::made_of(rows.take(&taken), labels, weights, &origin))
+            }),
+        };
+        self.pools.iter().map(part).collect()
+    }
+
+    /// Appends the counterfactuals that were added to the table `selected`.
+    ///
+    /// # Errors
+    /// A file cannot be read, the disk refuses, or the run is to stop.
+    pub fn write(&self, ground: Ground<'_>, arm: &str, (model, set, fold): (&str, &str, usize), writer: &mut LongWriter) -> Result<()> {
+        let layout = ground.rows.layout();
+        for pool in &self.pools {
+            let attribute = &layout.attributes[pool.attribute];
+            let look = |g: usize| {
+                (ground.watch.check)()?;
+                let (batch, keys) = (ground.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
+                let candidates = pool.candidates(self.cut, g, &batch, &keys)?;
+                Ok(candidates.into_iter().flatten().filter(|candidate| self.choice.takes(candidate)).collect::<Vec<_>>())
+            };
+            ground.workers.map(ground.rows.n_groups(), look, |_, taken| {
+                let bit = |of: fn(&Candidate) -> Option<bool>| LongColumn::Int(taken.iter().map(|c| of(c).map(i64::from)).collect());
+                let columns = vec![
+                    LongColumn::Same(arm.to_owned()),
+                    LongColumn::Same(model.to_owned()),
+                    LongColumn::Same(set.to_owned()),
+                    LongColumn::Int(vec![i64::try_from(fold).ok(); taken.len()]),
+                    LongColumn::Same(attribute.name.clone()),
+                    LongColumn::Key(taken.iter().map(|c| c.row_key).collect()),
+                    LongColumn::Text(attribute.groups.clone(), taken.iter().map(|c| c.to).collect()),
+                    LongColumn::Int(taken.iter().map(|c| Some(i64::from(c.cf_index))).collect()),
+                    LongColumn::Text(attribute.groups.clone(), taken.iter().map(|c| c.from).collect()),
+                    bit(|c| Some(c.label)),
+                    bit(|c| c.predicted),
+                    bit(|c| c.predicted_cf),
+                ];
+                writer.push(taken.len(), columns)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Creates the table of selected rows in a folder.
+///
+/// # Errors
+/// The disk refuses.
+pub fn create_selected(folder: &Path) -> Result<LongWriter> {
+    LongWriter::create(folder, &SELECTED)
+}
+
+/// All training rows in memory, in order.
+fn gathered(rows: &TrainingRows<'_>) -> Result<TrainingGroup> {
+    let mut parts = Vec::new();
+    rows.fold(Clone::clone, |group: TrainingGroup| parts.push(group))?;
+    let order = parts.iter().enumerate().flat_map(|(part, group)| (0..group.rows.n).map(move |i| (part, i)));
+    let all = Rows::gather(&parts.iter().map(|group| &group.rows).collect::<Vec<_>>(), order);
+    let labels = parts.iter().flat_map(|group| group.labels.iter().copied()).collect();
+    let weights = parts.iter().flat_map(|group| group.weights.iter().copied()).collect();
+    Ok(TrainingGroup::at_hand(all, labels, weights))
+}
+
+/// The synthetic rows of ADASYN: what is derived follows from the numbers that lie between those of their parents.
+fn synthetic(adasyn: &Adasyn, ground: Ground<'_>, of: &TrainingGroup, extras: &Extras) -> TrainingGroup {
+    let layout = ground.rows.layout();
+    let variables = variables(&layout.features, &layout.attributes[0], &without_sensitive(layout, extras));
+    let (coordinates, width) = vectors(&variables, &of.rows);
+    let plan = ground.workers.within(|| adasyn.plan(Points { coordinates: &coordinates, width }, &of.labels));
+    let mut made = rows_between(&variables, &of.rows, &plan.made);
+    let back = WriteBack::of_derived(layout);
+    if !back.is_empty() {
+        let change = |(row, between): (usize, &Between)| Change { row, parent: between.nearer() as usize, from: 0, to: 0 };
+        let changes: Vec<Change> = plan.made.iter().enumerate().map(change).collect();
+        back.apply(&mut made, &changes, &of.rows, &[]);
+    }
+    let base = |of: &[f64]| plan.made.iter().filter_map(|between| of.get(between.base as usize).copied()).collect();
+    TrainingGroup::at_hand(made, vec![plan.class; plan.made.len()], base(&of.weights))
+}
+
+/// Sensitive columns, what is set with them, and what is derived have no place in distances.
+fn without_sensitive(layout: &Layout, extras: &Extras) -> Extras {
+    let mut extras = extras.clone();
+    extras.left_out.extend((0..layout.attributes.len()).flat_map(|attribute| set_with(layout, attribute)));
+    extras.left_out.extend(layout.hidden.iter().chain(layout.derived.iter().map(|derived| &derived.feature)));
+    extras
+}
