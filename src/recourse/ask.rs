@@ -1,0 +1,273 @@
+//! Asks the model about changed rows: each row once per set of changes that some subgroup of it needs.
+//!
+//! Thousands of pairs of subgroup and action share few sets of changes (on Adult 104,232 pairs have 1,327), and whether a change helps
+//! depends on the row and the changes only. So 48 million pairs of row and action come down to 2.5 million questions, and to a million
+//! where equal changed rows are asked about once ([`Distinct`]): worth its while for trees and models elsewhere, not for linear ones.
+
+use rayon::prelude::*;
+
+use crate::error::Result;
+use crate::num::hash::FastMap;
+use crate::num::seed::{h, sm};
+use crate::recourse::actions::Plan;
+use crate::recourse::{Feature, bits};
+
+/// Rows of one question to a model.
+const BATCH: usize = 65_536;
+
+/// One column that gets another level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// Position in [`Audited::features`](crate::recourse::Audited::features).
+    pub feature: usize,
+    /// The new level. A model that reads numbers gets [`Behind::targets`](crate::recourse::Behind::targets) of it.
+    pub level: u32,
+}
+
+/// A model with its threshold.
+pub trait Decide: Sync {
+    /// Appends, for each of these audited rows, whether its decision is favourable once the changes are made.
+    ///
+    /// # Errors
+    /// The rows cannot be scored, or the run is to stop.
+    fn decide(&self, rows: &[u32], changes: &[Change], favourable: &mut Vec<bool>) -> Result<()>;
+}
+
+/// Sets of affected rows, one per set of changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowSets {
+    words: usize,
+    bits: Vec<u64>,
+}
+
+impl RowSets {
+    fn none(plan: &Plan<'_>) -> RowSets {
+        let words = plan.population.words();
+        RowSets { words, bits: vec![0; words * plan.n_changes()] }
+    }
+
+    /// The rows of a set of changes.
+    pub(super) fn of(&self, change: usize) -> &[u64] {
+        &self.bits[change * self.words..(change + 1) * self.words]
+    }
+
+    /// How many pairs of row and set of changes there are.
+    pub fn len(&self) -> usize {
+        bits::count(&self.bits) as usize
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.bits.iter().all(|&word| word == 0)
+    }
+}
+
+impl Plan<'_> {
+    /// The changes of a set of changes.
+    pub fn change_set(&self, change: usize) -> Vec<Change> {
+        let change_of =
+            |&item: &u32| Change { feature: self.items.given[self.items.feature(item) as usize], level: self.items.level(item) };
+        self.changes[change].iter().map(change_of).collect()
+    }
+
+    /// The affected rows for which each set of changes has to be tried: those of all subgroups that have an action with it.
+    pub fn needed(&self) -> RowSets {
+        let mut needed = RowSets::none(self);
+        let words = needed.words;
+        let mut own = Vec::new();
+        for subgroup in 0..self.n_subgroups() {
+            let actions = self.actions(subgroup);
+            if !actions.is_empty() {
+                self.rows.of_all(self.sets.of(subgroup), &mut own);
+                for &change in &self.change_of[actions] {
+                    let start = change as usize * words;
+                    bits::or(&mut needed.bits[start..start + words], &own);
+                }
+            }
+        }
+        needed
+    }
+
+    /// The audited rows for which a set of changes has to be tried.
+    pub fn rows_needed(&self, needed: &RowSets, change: usize) -> Vec<u32> {
+        bits::ones(needed.of(change)).filter_map(|bit| self.population.affected[bit]).collect()
+    }
+
+    /// Asks about every needed pair of row and set of changes.
+    ///
+    /// # Errors
+    /// What the model says.
+    pub fn ask(&self, needed: &RowSets, model: &impl Decide) -> Result<RowSets> {
+        let answers = |change: usize| -> Result<Vec<u64>> {
+            let mut favourable = Vec::new();
+            let rows = self.rows_needed(needed, change);
+            let changes = self.change_set(change);
+            for batch in rows.chunks(BATCH) {
+                model.decide(batch, &changes, &mut favourable)?;
+            }
+            debug_assert_eq!(favourable.len(), rows.len(), "one answer per row");
+            let mut helped = vec![0; needed.words];
+            for (bit, helps) in bits::ones(needed.of(change)).zip(favourable) {
+                if helps {
+                    bits::set(&mut helped, bit);
+                }
+            }
+            Ok(helped)
+        };
+        let answers: Vec<Vec<u64>> = (0..self.n_changes()).into_par_iter().map(answers).collect::<Result<_>>()?;
+        Ok(RowSets { words: needed.words, bits: answers.concat() })
+    }
+}
+
+/// The changed rows that differ in something that the model reads, each with one way to make it.
+#[derive(Debug)]
+pub struct Distinct {
+    /// Audited row and set of changes; by set of changes, then by row as they were first needed.
+    pub rows: Vec<(u32, u32)>,
+    /// Which of `rows` each needed pair is, in order of sets of changes.
+    of_pair: Vec<u32>,
+}
+
+impl Distinct {
+    /// Finds the distinct changed rows among the needed ones.
+    pub fn new(plan: &Plan<'_>, needed: &RowSets) -> Distinct {
+        let known = Known::new(plan);
+        let mut made: FastMap<u64, u32> = FastMap::default();
+        let mut distinct = Distinct { rows: Vec::new(), of_pair: Vec::with_capacity(needed.len()) };
+        for change in 0..plan.n_changes() as u32 {
+            for row in plan.rows_needed(needed, change as usize) {
+                let mut key = known.hash(row, change);
+                let id = loop {
+                    match made.get(&key) {
+                        None => {
+                            let id = distinct.rows.len() as u32;
+                            distinct.rows.push((row, change));
+                            made.insert(key, id);
+                            break id;
+                        }
+                        Some(&id) if known.same(distinct.rows[id as usize], (row, change)) => break id,
+                        // Another row with the same hash: look in the next place.
+                        Some(_) => key = sm(key),
+                    }
+                };
+                distinct.of_pair.push(id);
+            }
+        }
+        distinct
+    }
+
+    /// The decisions about the distinct rows, one each in their order, as answers to all needed pairs.
+    pub fn answers(&self, plan: &Plan<'_>, needed: &RowSets, favourable: &[bool]) -> RowSets {
+        let mut helped = RowSets::none(plan);
+        let mut pairs = self.of_pair.iter();
+        for change in 0..plan.n_changes() {
+            let own = &mut helped.bits[change * needed.words..(change + 1) * needed.words];
+            for (bit, &id) in bits::ones(needed.of(change)).zip(&mut pairs) {
+                if favourable[id as usize] {
+                    bits::set(own, bit);
+                }
+            }
+        }
+        helped
+    }
+
+    /// Asks the model about the distinct rows only.
+    ///
+    /// # Errors
+    /// What the model says.
+    pub fn ask(&self, plan: &Plan<'_>, needed: &RowSets, model: &impl Decide) -> Result<RowSets> {
+        let of_change: Vec<&[(u32, u32)]> = self.rows.chunk_by(|a, b| a.1 == b.1).collect();
+        let decide = |rows: &&[(u32, u32)]| -> Result<Vec<bool>> {
+            let changes = plan.change_set(rows[0].1 as usize);
+            let mut favourable = Vec::with_capacity(rows.len());
+            for batch in rows.chunks(BATCH) {
+                let batch: Vec<u32> = batch.iter().map(|(row, _)| *row).collect();
+                model.decide(&batch, &changes, &mut favourable)?;
+            }
+            Ok(favourable)
+        };
+        let favourable: Vec<Vec<bool>> = of_change.par_iter().map(decide).collect::<Result<_>>()?;
+        Ok(self.answers(plan, needed, &favourable.concat()))
+    }
+}
+
+/// What the model reads of every row and what it would read of changed ones, as numbers that are equal where the values are.
+struct Known {
+    width: usize,
+    /// Row by row: one number per column, then that of everything else.
+    values: Vec<u32>,
+    /// What each of these adds to the hash of its row.
+    marks: Vec<u64>,
+    hashes: Vec<u64>,
+    /// For each set of changes the new value of each column, or [`STAYS`].
+    new: Vec<u32>,
+    /// For each set of changes its columns, and what their new values add to a hash together.
+    changes: Vec<(Vec<usize>, u64)>,
+}
+
+/// A column that does not change; values are numbered from 0 and never get so far.
+const STAYS: u32 = u32::MAX;
+
+impl Known {
+    fn new(plan: &Plan<'_>) -> Self {
+        let n = plan.audited.favourable.len();
+        let width = plan.items.features.len() + 1;
+        let mut values = vec![0; n * width];
+        let mut targets = Vec::new();
+        for (f, feature) in plan.items.features.iter().enumerate() {
+            let (own, target) = numbered(feature);
+            own.iter().enumerate().for_each(|(row, &value)| values[row * width + f] = value);
+            targets.push(target);
+        }
+        plan.audited.others.iter().enumerate().for_each(|(row, &other)| values[row * width + width - 1] = other);
+        let marks: Vec<u64> = values.iter().enumerate().map(|(i, &value)| mark(i % width, value)).collect();
+        let hashes = marks.chunks(width).map(|marks| marks.iter().fold(0, |hash, mark| hash ^ mark)).collect();
+        let mut new = vec![STAYS; plan.n_changes() * width];
+        let mut changes = Vec::new();
+        for (items, new) in plan.changes.iter().zip(new.chunks_mut(width)) {
+            let (mut columns, mut come) = (Vec::new(), 0);
+            for &item in items {
+                let (f, level) = (plan.items.feature(item) as usize, plan.items.level(item));
+                new[f] = targets[f].as_ref().map_or(level, |targets| targets[level as usize]);
+                columns.push(f);
+                come ^= mark(f, new[f]);
+            }
+            changes.push((columns, come));
+        }
+        Known { width, values, marks, hashes, new, changes }
+    }
+
+    /// A hash of the changed row, from that of the row: the marks of old values go, those of new ones come.
+    fn hash(&self, row: u32, change: u32) -> u64 {
+        let (columns, come) = &self.changes[change as usize];
+        let start = row as usize * self.width;
+        columns.iter().fold(self.hashes[row as usize] ^ come, |hash, f| hash ^ self.marks[start + f])
+    }
+
+    /// Whether two changed rows agree in everything.
+    fn same(&self, a: (u32, u32), b: (u32, u32)) -> bool {
+        let own = |(row, change): (u32, u32)| {
+            let old = &self.values[row as usize * self.width..][..self.width];
+            let new = &self.new[change as usize * self.width..][..self.width];
+            old.iter().zip(new).map(|(&old, &new)| if new == STAYS { old } else { new })
+        };
+        own(a).eq(own(b))
+    }
+}
+
+/// What a value of a column adds to the hash of its row.
+fn mark(feature: usize, value: u32) -> u64 {
+    h(0, feature as u64, u64::from(value))
+}
+
+/// Numbers for the values of a column that the model reads, and for the targets of its levels where these are not the levels themselves.
+fn numbered(feature: &Feature) -> (Vec<u32>, Option<Vec<u32>>) {
+    let Some(behind) = &feature.behind else { return (feature.codes.clone(), None) };
+    let mut known: FastMap<u64, u32> = FastMap::default();
+    let mut number = |x: f64| {
+        let next = known.len() as u32;
+        *known.entry(if x.is_nan() { f64::NAN.to_bits() } else { x.to_bits() }).or_insert(next)
+    };
+    let own = behind.numbers.iter().map(|&x| number(x)).collect();
+    (own, Some(behind.targets.iter().map(|&x| number(x)).collect()))
+}

@@ -1,0 +1,63 @@
+//! Numbers cut into bins, and the number that stands for a bin when a row is moved there.
+//!
+//! Bins are `(lo, hi]`, the lowest also holds its left edge. Published results cut so; the paper's text on COMPAS writes `[1, 5)`, its
+//! figures and code `(1.0, 5.0]`.
+//!
+//! Choice: a model that reads the number gets the lower median of the audited rows of the target bin, so an action's success depends
+//! on row and changes only. In the published results models were trained on bins, and the question does not arise.
+
+use crate::data::derive::Bin;
+use crate::recourse::Behind;
+
+/// A column of numbers in levels.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cut {
+    /// The bins in declared order, then `missing` where a number is missing or outside of all bins.
+    pub levels: Vec<String>,
+    /// The level of each row.
+    pub codes: Vec<u32>,
+    /// The level of rows that are in no bin.
+    pub missing: Option<u32>,
+    /// Rows whose number is outside of all bins.
+    pub outside: u64,
+    /// What the model reads.
+    pub behind: Behind,
+}
+
+/// Cuts numbers (NaN is missing) into bins.
+pub fn cut(numbers: &[f64], bins: &[Bin]) -> Cut {
+    let nowhere = bins.len() as u32;
+    let level = |x: f64| bins.iter().position(|bin| bin.holds(x)).map_or(nowhere, |bin| bin as u32);
+    let codes: Vec<u32> = numbers.iter().map(|&x| level(x)).collect();
+    let missing = codes.contains(&nowhere).then_some(nowhere);
+    let outside = numbers.iter().zip(&codes).filter(|(x, code)| **code == nowhere && !x.is_nan()).count() as u64;
+    let mut levels: Vec<String> = bins.iter().map(|bin| bin.name.clone()).collect();
+    levels.extend(missing.map(|_| "missing".to_owned()));
+    let mut of_level = vec![Vec::new(); levels.len()];
+    codes.iter().zip(numbers).filter(|(code, _)| **code != nowhere).for_each(|(&code, &x)| of_level[code as usize].push(x));
+    let targets = of_level.into_iter().map(lower_median).collect();
+    Cut { levels, codes, missing, outside, behind: Behind { numbers: numbers.to_vec(), targets } }
+}
+
+/// The value in the middle, the lower one of two; NaN of none.
+fn lower_median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+    use crate::data::derive::Bin;
+
+    #[test]
+    fn edges_belong_to_the_left_bin() {
+        let bin = |name: &str, lo, hi, closed| Bin { name: name.to_owned(), lo, hi, closed };
+        let bins = [bin("[0, 5]", 0.0, 5.0, true), bin("(5, 9]", 5.0, 9.0, false), bin("(9, 10]", 9.0, 10.0, false)];
+        let cut = cut(&[0.0, 5.0, 5.1, 9.0, 8.0, 7.0, 11.0, f64::NAN], &bins);
+        assert_eq!(cut.codes, [0, 0, 1, 1, 1, 1, 3, 3]);
+        assert_eq!((cut.missing, cut.outside, cut.levels[3].as_str()), (Some(3), 1, "missing"));
+        assert_eq!(cut.behind.targets[..2], [0.0, 7.0], "the lower of two in the middle");
+        assert!(cut.behind.targets[2].is_nan() && cut.behind.targets[3].is_nan());
+    }
+}

@@ -1,0 +1,55 @@
+//! Sets of rows as bits, 64 to a word.
+
+/// Sets bit `i`.
+pub(super) fn set(bits: &mut [u64], i: usize) {
+    bits[i / 64] |= 1 << (i % 64);
+}
+
+/// The positions of the set bits, ascending.
+pub(super) fn ones(bits: &[u64]) -> impl Iterator<Item = usize> + '_ {
+    bits.iter().enumerate().flat_map(|(w, &word)| {
+        let mut rest = word;
+        std::iter::from_fn(move || {
+            let bit = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
+            rest &= rest - 1;
+            Some(w * 64 + bit)
+        })
+    })
+}
+
+/// How many bits are set.
+#[inline]
+pub(super) fn count(bits: &[u64]) -> u32 {
+    bits.iter().map(|word| word.count_ones()).sum()
+}
+
+/// How many bits are set in both.
+#[inline]
+pub(super) fn count_both(a: &[u64], b: &[u64]) -> u32 {
+    a.iter().zip(b).map(|(a, b)| (a & b).count_ones()).sum()
+}
+
+/// Keeps in `a` the bits of `b` only.
+#[inline]
+pub(super) fn and(a: &mut [u64], b: &[u64]) {
+    a.iter_mut().zip(b).for_each(|(a, b)| *a &= b);
+}
+
+/// Adds the bits of `b` to `a`.
+#[inline]
+pub(super) fn or(a: &mut [u64], b: &[u64]) {
+    a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{count, ones, set};
+
+    #[test]
+    fn bits_are_found_where_they_were_set() {
+        let mut bits = [0; 3];
+        [0, 63, 64, 130, 191].into_iter().for_each(|i| set(&mut bits, i));
+        assert_eq!(ones(&bits).collect::<Vec<_>>(), [0, 63, 64, 130, 191]);
+        assert_eq!(count(&bits), 5);
+    }
+}

@@ -1,0 +1,140 @@
+//! Two groups at a time: which pairs are compared, and the affected and unaffected rows of a pair.
+//!
+//! More than two declared groups make one comparison per pair, each with a search of its own. AIF360 intersects the itemsets of all
+//! groups at once and takes the largest minus the smallest value; it then refuses the Kolmogorov-Smirnov definition.
+
+use crate::error::{Fault, Result};
+use crate::recourse::Audited;
+
+/// Position of the group that is compared with the reference: group 0 of all tables.
+pub const OTHER: usize = 0;
+
+/// Position of the reference: group 1 of all tables.
+pub const REFERENCE: usize = 1;
+
+/// A pair of groups; each may be several declared groups taken together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// What the two are called.
+    pub names: [String; 2],
+    /// The declared groups that each is made of.
+    pub members: [Vec<u16>; 2],
+}
+
+/// What the groups are compared with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Against {
+    /// Every other group with the reference.
+    #[default]
+    Reference,
+    /// Every group with all others together, the reference included.
+    Rest,
+}
+
+/// The pairs to compare, in declared order; with two groups one pair, whatever is asked for.
+pub fn pairs(names: &[String], reference: u16, against: Against) -> Vec<Pair> {
+    let all = || (0..).zip(names);
+    let with = |other: u16, name: &str, reference: Vec<u16>, called: &str| Pair {
+        names: [name.to_owned(), called.to_owned()],
+        members: [vec![other], reference],
+    };
+    if against == Against::Reference || names.len() <= 2 {
+        let Some((_, called)) = all().find(|(group, _)| *group == reference) else { return Vec::new() };
+        return all().filter(|(group, _)| *group != reference).map(|(group, name)| with(group, name, vec![reference], called)).collect();
+    }
+    let rest = |group: u16| all().map(|(other, _)| other).filter(|other| *other != group).collect();
+    all().map(|(group, name)| with(group, name, rest(group), &format!("not {name}"))).collect()
+}
+
+/// The rows that a comparison looks at. Bit `i` of a set of affected rows is `affected[i]`; those of group 1 start at a new word.
+#[derive(Debug, Clone)]
+pub struct Population {
+    /// What the two groups are called.
+    pub names: [String; 2],
+    /// Affected people of each group, the paper's N of D_g.
+    pub n: [u32; 2],
+    /// Audited row of each bit; bits between the groups have none.
+    pub(super) affected: Vec<Option<u32>>,
+    /// Words before group 1.
+    pub(super) border: usize,
+    /// Audited rows with the favourable decision and any declared group.
+    pub(super) unaffected: Vec<u32>,
+}
+
+impl Population {
+    /// Sorts the rows out.
+    ///
+    /// # Errors
+    /// A group has no affected row.
+    pub fn new(audited: &Audited, pair: &Pair) -> Result<Population> {
+        let of_group = |g: usize| -> Vec<Option<u32>> {
+            let rows = audited.groups.iter().zip(&audited.favourable).zip(0_u32..);
+            rows.filter(|((group, favourable), _)| !**favourable && group.is_some_and(|group| pair.members[g].contains(&group)))
+                .map(|(_, row)| Some(row))
+                .collect()
+        };
+        let (mut affected, reference) = (of_group(OTHER), of_group(REFERENCE));
+        let n = [affected.len() as u32, reference.len() as u32];
+        for (n, name) in n.iter().zip(&pair.names) {
+            if *n == 0 {
+                let what = format!("nobody of the group `{name}` has the unfavourable decision, so there is nothing to get out of");
+                return Err(Fault::new("no-affected-rows", what)
+                    .hint("compare another pair of groups, or look whether the threshold of the model is right")
+                    .into());
+            }
+        }
+        let border = affected.len().div_ceil(64);
+        affected.resize(border * 64, None);
+        affected.extend(reference);
+        let rows = audited.groups.iter().zip(&audited.favourable).zip(0_u32..);
+        let unaffected = rows.filter(|((group, favourable), _)| **favourable && group.is_some()).map(|(_, row)| row).collect();
+        Ok(Population { names: pair.names.clone(), n, affected, border, unaffected })
+    }
+
+    /// Words of a set of affected rows.
+    pub(super) fn words(&self) -> usize {
+        self.affected.len().div_ceil(64)
+    }
+
+    /// People without and with the unfavourable decision.
+    pub fn unaffected(&self) -> usize {
+        self.unaffected.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Against, Population, pairs};
+    use crate::recourse::Audited;
+
+    fn names() -> Vec<String> {
+        ["a", "b", "c"].map(str::to_owned).to_vec()
+    }
+
+    #[test]
+    fn pairs_take_the_reference_or_the_rest() {
+        let made = pairs(&names(), 1, Against::Reference);
+        assert_eq!(made.iter().map(|p| p.names.join(" ")).collect::<Vec<_>>(), ["a b", "c b"]);
+        let made = pairs(&names(), 1, Against::Rest);
+        assert_eq!(made.iter().map(|p| p.names.join(" ")).collect::<Vec<_>>(), ["a not a", "b not b", "c not c"]);
+        assert_eq!(made[1].members, [vec![1], vec![0, 2]]);
+        assert_eq!(pairs(&names()[..2], 0, Against::Rest), pairs(&names()[..2], 0, Against::Reference));
+    }
+
+    #[test]
+    fn rows_are_sorted_out_by_decision_and_group() {
+        let audited = Audited {
+            features: Vec::new(),
+            groups: vec![Some(0), Some(1), None, Some(2), Some(1), Some(0)],
+            favourable: vec![false, false, false, true, true, false],
+            others: vec![0; 6],
+        };
+        let pair = &pairs(&names(), 1, Against::Reference)[0];
+        let rows = Population::new(&audited, pair).unwrap();
+        assert_eq!((rows.n, rows.border, rows.words()), ([2, 1], 1, 2));
+        assert_eq!((rows.affected[1], rows.affected[2], rows.affected[64]), (Some(5), None, Some(1)));
+        assert_eq!(rows.unaffected, [3, 4], "of any declared group");
+        let nobody = &pairs(&names(), 1, Against::Reference)[1];
+        assert!(Population::new(&audited, nobody).unwrap_err().to_string().contains("`c`"));
+    }
+}

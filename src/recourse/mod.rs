@@ -1,0 +1,164 @@
+//! Inside one subgroup of people with the same traits: is it harder for one group than for another to get out of the unfavourable
+//! decision?
+//!
+//! Source: "Fairness Aware Counterfactuals for Subgroups" (FACTS). Where its text, its authors' code and AIF360's port of it differ, the
+//! choice stands where it is made. The chain, a file each:
+//!
+//! | file | from | to |
+//! | --- | --- | --- |
+//! | `knobs` | the block `recourse` of a job | what the engine is asked |
+//! | `bins` | numbers of a column | its levels, and the number that stands for a bin |
+//! | `groups` | declared groups | which pair of groups is compared, and the affected and unaffected rows of it |
+//! | `itemsets` | affected rows | frequent sets of items: the subgroups |
+//! | `candidates` | unaffected rows | frequent sets of items: what actions may lead to |
+//! | `steps` | rules and costs of columns | cost of the change of one level to another, if it may be made |
+//! | `actions` | subgroups, candidates | the valid actions of each subgroup, and the distinct sets of changes behind them |
+//! | `ask` | rows, sets of changes | decisions of the model about changed rows, each asked once |
+//! | `effect` | decisions | how many people each action helps; effectiveness by cost |
+//! | `definition`, `budget` | effectiveness by cost | value of each group under each definition of fairness |
+//! | `rank` | values | scores, direction, ranks |
+//! | `chance` | rows that actions help | how often chance alone gives such a score, with control of false discoveries |
+//! | `overlap` | ranks | which of two subgroups that say the same is shown |
+//! | `sentence`, `overview` | all of it | the text of a subgroup; the tables over all definitions |
+//!
+//! Words: an *item* is a column with a level, a *subgroup* `p` a set of items, `G(p, g)` the affected people of group `g` in it and
+//! `n(p, g)` their number. An *action* `a` names levels for columns of `p`; those that differ are its *changes*. `k(p, a, g)` people
+//! of `G(p, g)` get the favourable decision once the changes are made; *effectiveness* is `k / n`, kept as the pair.
+//! *Macro*: one action for all people of the subgroup. *Micro*: each person takes the action that helps.
+//!
+//! Labels are never used, the sensitive attribute is in no subgroup and no action. Everything that decides is a whole number: the same
+//! bytes for any order of rows, columns and threads. Work is spread over the thread pool of the caller. What is not done here:
+//! reading rows, models, files.
+
+pub mod actions;
+pub mod ask;
+pub mod bins;
+mod bits;
+pub mod budget;
+mod candidates;
+pub mod chance;
+pub mod definition;
+pub mod effect;
+pub mod exact;
+pub mod groups;
+mod itemsets;
+pub mod knobs;
+pub mod overlap;
+pub mod overview;
+pub mod rank;
+pub mod sentence;
+pub mod steps;
+
+#[cfg(test)]
+mod tests;
+
+use crate::num::decimal::Decimal;
+use crate::recourse::steps::{Cost, MayChange};
+
+/// What the levels of a column are.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Scale {
+    /// Words without order.
+    Nominal,
+    /// Words in the order of their positions: ordinal columns, and bins.
+    Ordered,
+    /// Numbers, one per level.
+    Numbers(Vec<f64>),
+}
+
+/// What a model reads where the audit speaks of bins.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Behind {
+    /// The number of each audited row; NaN is missing.
+    pub numbers: Vec<f64>,
+    /// The number that a row gets when it is moved to each level; NaN where no row has the level.
+    pub targets: Vec<f64>,
+}
+
+/// A column as the audit speaks of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Feature {
+    /// Its name.
+    pub name: String,
+    /// The texts of its levels.
+    pub levels: Vec<String>,
+    /// What the levels are.
+    pub scale: Scale,
+    /// The level that stands for a missing value: it may stand in a subgroup, and is never a target.
+    pub missing: Option<u32>,
+    /// The level of each audited row.
+    pub codes: Vec<u32>,
+    /// The numbers that the model reads; `None` where it reads the level.
+    pub behind: Option<Behind>,
+    /// Which changes are allowed.
+    pub may_change: MayChange,
+    /// What a change costs.
+    pub cost: Cost,
+}
+
+/// The rows under audit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Audited {
+    /// The columns that may stand in subgroups: neither the sensitive attribute nor anything made from it. Any order.
+    pub features: Vec<Feature>,
+    /// The group of each row; `None` where it is missing or not declared.
+    pub groups: Vec<Option<u16>>,
+    /// Whether each row has the favourable decision.
+    pub favourable: Vec<bool>,
+    /// Rows with the same number agree in everything that the model reads besides `features`, such as sensitive columns.
+    pub others: Vec<u32>,
+}
+
+/// A share above 0, up to 1, as it was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Share(Decimal);
+
+impl Share {
+    /// The share, if it lies in (0, 1].
+    pub fn new(share: Decimal) -> Option<Share> {
+        (share.ceil_of(1) == 1).then_some(Share(share))
+    }
+
+    /// The number.
+    pub fn get(self) -> Decimal {
+        self.0
+    }
+
+    /// The least number of `n` that is at least this share of them, and at least 1. The paper's s * N.
+    pub(crate) fn of(self, n: u64) -> u64 {
+        // A share of at most 1 is at most n.
+        u64::try_from(self.0.ceil_of(n)).unwrap_or(n).max(1)
+    }
+}
+
+/// Which columns an action may name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Match {
+    /// Exactly the columns of the subgroup, some of them perhaps with the level they have. What all published numbers rest on.
+    #[default]
+    SameFeatures,
+    /// Some columns of the subgroup, all of them changed: the literal sentence of the paper.
+    SubFeatures,
+}
+
+/// How subgroups and actions are searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Search {
+    /// Share of the affected people of each group that a subgroup has at least.
+    pub subgroups: Share,
+    /// Share of the unaffected that have the levels of an action at least.
+    pub actions: Share,
+    /// Most items of a subgroup.
+    pub longest: Option<usize>,
+    /// Which columns an action may name.
+    pub matching: Match,
+    /// Most subgroups, candidates for actions, and actions of all subgroups; more is an error, so that memory stays bounded.
+    pub at_most: usize,
+}
+
+impl Search {
+    /// A search without limit of length, with the usual limit of results.
+    pub fn new(subgroups: Share, actions: Share) -> Search {
+        Search { subgroups, actions, longest: None, matching: Match::SameFeatures, at_most: 5_000_000 }
+    }
+}
