@@ -19,6 +19,8 @@ pub(crate) struct Cli {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
+    /// Write a commented job from the columns of a data file; asks nothing
+    New(NewArgs),
     /// Run a job: prepare, generate, score, measure, judge, report
     Run(RunArgs),
     /// Find all problems of a job at once, each with file, line, column and a hint
@@ -27,6 +29,12 @@ pub(crate) enum Verb {
     Plan(PlanArgs),
     /// Look at the data that the audit rests on: columns, levels, missing values, groups by label
     Data(DataArgs),
+    /// Judge the gates of a finished folder again, against a baseline if one is named; reads tables only
+    Gate(GateArgs),
+    /// Compare two finished folders: what has changed, by how much, and is it more than chance
+    Diff(DiffArgs),
+    /// Write a finished folder in the form of another tool: JUnit, Prometheus, CSV, MLflow
+    Export(ExportArgs),
     /// Explain a metric, stage, table, column, exit status or error code
     Explain {
         /// The word to explain; without it, all words are listed.
@@ -72,6 +80,9 @@ pub(crate) struct RunArgs {
     /// The output folder; `outputs/<name of the job>` where left out.
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
+    /// Output folder of an earlier run: changes from it are shown, and gates `against: baseline` are judged.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) baseline: Option<PathBuf>,
     /// Stop after this stage: prepare, split, train, generate, score, count, measure, gate, report.
     #[arg(long, value_name = "STAGE")]
     pub(crate) until: Option<String>,
@@ -138,6 +149,123 @@ pub(crate) struct DataArgs {
     /// Flags shared by the verbs that read a job.
     #[command(flatten)]
     pub(crate) job_flags: JobFlags,
+}
+
+/// `cfaudit new`.
+#[derive(Debug, Args)]
+pub(crate) struct NewArgs {
+    /// The data: a Parquet file, folder or glob, or a text file (.csv, .tsv, .txt).
+    pub(crate) data: String,
+    /// The column of the label; left out: `label_value` of an Aequitas-style table.
+    #[arg(long, value_name = "COL")]
+    pub(crate) label: Option<String>,
+    /// A sensitive column; may stand several times. Left out: all attributes of an Aequitas-style table.
+    #[arg(long, value_name = "COL")]
+    pub(crate) sensitive: Vec<String>,
+    /// The column of scores to audit; left out: `score` of an Aequitas-style table, else a model is trained.
+    #[arg(long, value_name = "COL")]
+    pub(crate) score: Option<String>,
+    /// The value of the label that is positive; left out: a guess, marked in the job.
+    #[arg(long, value_name = "VALUE")]
+    pub(crate) positive: Option<String>,
+    /// Which prediction people want; left out: a guess, marked in the job.
+    #[arg(long, value_enum)]
+    pub(crate) favourable: Option<Favourable>,
+    /// The reference group; left out: the largest, marked in the job.
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) reference: Option<String>,
+    /// Write the job to this new file instead of standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// Which prediction people want.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Favourable {
+    /// The positive one.
+    Positive,
+    /// The negative one.
+    Negative,
+}
+
+/// `cfaudit export`.
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The output folder.
+    pub(crate) dir: PathBuf,
+    /// The form.
+    #[arg(long, value_enum)]
+    pub(crate) to: ExportForm,
+    /// Write to this file, as a whole, instead of standard output.
+    #[arg(long, value_name = "F")]
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// Forms of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportForm {
+    /// JUnit XML, one test case per gate.
+    Junit,
+    /// Prometheus text format, for the textfile collector.
+    Prometheus,
+    /// The table of metrics as CSV.
+    Csv,
+    /// A JSON object of values for `mlflow.log_metrics`.
+    Mlflow,
+}
+
+/// `cfaudit gate`.
+#[derive(Debug, Args)]
+pub(crate) struct GateArgs {
+    /// The output folder; its verdicts, summary and page are renewed.
+    pub(crate) dir: PathBuf,
+    /// Output folder of an earlier run, for gates `against: baseline`; left out: the one that the folder was compared with before.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Judge changes even where a definition differs between the two runs.
+    #[arg(long, requires = "baseline")]
+    pub(crate) force: bool,
+    /// Write the summary line to this file as well.
+    #[arg(long, value_name = "F")]
+    pub(crate) summary_file: Option<PathBuf>,
+    /// How to log.
+    #[command(flatten)]
+    pub(crate) log: LogFlags,
+}
+
+/// `cfaudit diff`.
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The old output folder.
+    #[arg(value_name = "A")]
+    pub(crate) old: PathBuf,
+    /// The new one.
+    #[arg(value_name = "B")]
+    pub(crate) new: PathBuf,
+    /// Judge the gates of this job: values by the new folder, changes against the old one. A gate that is crossed ends with status 1.
+    #[arg(long)]
+    pub(crate) job: Option<PathBuf>,
+    /// With `--job`: set a declared variable or any value by its full path.
+    #[arg(long, value_name = "PATH=VALUE", requires = "job")]
+    pub(crate) set: Vec<String>,
+    /// Print JSON.
+    #[arg(long, conflicts_with = "md")]
+    pub(crate) json: bool,
+    /// Print Markdown.
+    #[arg(long)]
+    pub(crate) md: bool,
+    /// Print also changes that are not clear.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// End with status 1 where anything differs, be it within chance.
+    #[arg(long)]
+    pub(crate) exit_code: bool,
+    /// Compare values even where a definition differs between the two runs.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Write a page, `diff.html`, and the table `changes.parquet` into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// Flags of every verb that reads a job.

@@ -13,7 +13,7 @@ use crate::{print, read_job, settings, surroundings};
 
 /// `cfaudit plan`.
 pub(crate) fn plan(args: &PlanArgs) -> Result<Exit> {
-    let (_, record, cancel) = surroundings(&args.job_flags)?;
+    let (_, record, cancel) = surroundings(&args.job_flags.log)?;
     let checked = read_job(&args.job, &args.job_flags)?;
     record.identify(checked.job.name.as_str(), "");
     let forecast = look::forecast(&checked, &settings(&args.job, &args.job_flags), &cancel)?;
@@ -23,7 +23,7 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Exit> {
 
 /// `cfaudit data`.
 pub(crate) fn data(args: &DataArgs) -> Result<Exit> {
-    let (console, record, cancel) = surroundings(&args.job_flags)?;
+    let (console, record, cancel) = surroundings(&args.job_flags.log)?;
     let checked = read_job(&args.job, &args.job_flags)?;
     record.identify(checked.job.name.as_str(), "");
     let data = look::data(&checked, &settings(&args.job, &args.job_flags), console.as_ref(), &cancel)?;

@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
 
+mod after;
 mod args;
 mod log;
 mod look;
@@ -25,7 +26,7 @@ use cfaudit::{explain, spec};
 use clap::Parser;
 use serde_json::json;
 
-use crate::args::{CheckArgs, Cli, Color, Gates, JobFlags, RunArgs, SchemaOf, Verb};
+use crate::args::{CheckArgs, Cli, Color, Gates, JobFlags, LogFlags, RunArgs, SchemaOf, Verb};
 use crate::log::Journal;
 use crate::progress::Console;
 
@@ -35,6 +36,10 @@ fn main() -> ExitCode {
     let result = match cli.verb {
         Verb::Run(args) => run(&args),
         Verb::Check(args) => check(&args),
+        Verb::Gate(args) => after::gate(&args),
+        Verb::Diff(args) => after::diff(&args),
+        Verb::New(args) => after::new(&args),
+        Verb::Export(args) => after::export(&args),
         Verb::Plan(args) => look::plan(&args),
         Verb::Data(args) => look::data(&args),
         Verb::Explain { word, folder } => explain_word(word.as_deref(), folder.as_deref()),
@@ -82,6 +87,7 @@ fn settings(job: &Path, flags: &JobFlags) -> Settings {
         batch_rows: flags.batch_rows,
         until: None,
         force: None,
+        baseline: None,
         gates_report_only: false,
         replace: false,
     }
@@ -101,17 +107,17 @@ impl Record for Kept {
 }
 
 /// A listener on the terminal, the log of the process, and the flag that signals raise.
-fn surroundings(flags: &JobFlags) -> Result<(Arc<Console>, Kept, Cancel)> {
+fn surroundings(flags: &LogFlags) -> Result<(Arc<Console>, Kept, Cancel)> {
     let on_terminal = io::stderr().is_terminal();
-    let bars = on_terminal && !flags.log.quiet && flags.log.log == args::LogForm::Text;
-    let colors = match flags.log.color {
+    let bars = on_terminal && !flags.quiet && flags.log == args::LogForm::Text;
+    let colors = match flags.color {
         Color::Auto => on_terminal,
         Color::Always => true,
         Color::Never => false,
     };
     let console = Arc::new(Console::new(bars, colors));
     let journal = Journal::default();
-    log::start(&flags.log, console.clone(), &journal, on_terminal)?;
+    log::start(flags, console.clone(), &journal, on_terminal)?;
     let cancel = Cancel::default();
     listen(&cancel)?;
     Ok((console, Kept(journal), cancel))
@@ -137,7 +143,7 @@ fn listen(cancel: &Cancel) -> Result<()> {
 
 fn run(args: &RunArgs) -> Result<Exit> {
     let started = Instant::now();
-    let (console, record, cancel) = surroundings(&args.job_flags)?;
+    let (console, record, cancel) = surroundings(&args.job_flags.log)?;
     let result = run_job(args, &console, &record, &cancel);
     let result = result.and_then(|(summary, words)| {
         let line = serde_json::to_string(&summary).unwrap_or_default() + "\n";
@@ -152,17 +158,7 @@ fn run(args: &RunArgs) -> Result<Exit> {
         Err(error) => (error.exit(), format!("the run failed: {}", first_line(error))),
     };
     if let Err(error) = &result {
-        console.finish();
-        let file = args.job.to_string_lossy().into_owned();
-        let event = |code: &str, line: Option<u64>, text: String| Event::Problem { code: code.to_owned(), path: file.clone(), line, text };
-        let line = |place: &Option<Place>| place.as_ref().filter(|p| p.file == file && p.line > 0).map(|p| p.line);
-        match error {
-            // One event each: in a log every problem has a line, and a time, of its own.
-            Error::Job(problems) => problems.iter().for_each(|p| console.on(&event(p.code, line(&p.place), p.to_string()))),
-            Error::Data(fault) => console.on(&event(fault.code, line(&fault.place), error.to_string())),
-            Error::Operator { .. } => console.on(&event("operator", None, error.to_string())),
-            Error::Interrupted(_) => console.on(&event("interrupted", None, error.to_string())),
-        }
+        log_error(&console, error, &args.job.to_string_lossy());
     }
     console.on(&Event::RunEnd { code: exit.code().to_string(), ms, text });
     // The summary is the last thing on either stream: schedulers merge both and take the last line.
@@ -172,6 +168,20 @@ fn run(args: &RunArgs) -> Result<Exit> {
         print(line)?;
     }
     Ok(exit)
+}
+
+/// Tells listeners what is wrong with a file or folder.
+fn log_error(console: &Console, error: &Error, file: &str) {
+    console.finish();
+    let event = |code: &str, line: Option<u64>, text: String| Event::Problem { code: code.to_owned(), path: file.to_owned(), line, text };
+    let line = |place: &Option<Place>| place.as_ref().filter(|p| p.file == file && p.line > 0).map(|p| p.line);
+    match error {
+        // One event each: in a log every problem has a line, and a time, of its own.
+        Error::Job(problems) => problems.iter().for_each(|p| console.on(&event(p.code, line(&p.place), p.to_string()))),
+        Error::Data(fault) => console.on(&event(fault.code, line(&fault.place), error.to_string())),
+        Error::Operator { .. } => console.on(&event("operator", None, error.to_string())),
+        Error::Interrupted(_) => console.on(&event("interrupted", None, error.to_string())),
+    }
 }
 
 fn exit_of(summary: &Summary) -> Exit {
@@ -186,6 +196,7 @@ fn run_job(args: &RunArgs, console: &Arc<Console>, record: &Kept, cancel: &Cance
     let checked = read_job(&args.job, &args.job_flags)?;
     let settings = Settings {
         out: args.out.clone(),
+        baseline: args.baseline.clone(),
         until: args.until.clone(),
         force: args.force.clone(),
         gates_report_only: args.gates == Gates::Report,
@@ -250,7 +261,7 @@ fn check(args: &CheckArgs) -> Result<Exit> {
 }
 
 fn check_job(args: &CheckArgs) -> Result<String> {
-    let (console, record, cancel) = surroundings(&args.job_flags)?;
+    let (console, record, cancel) = surroundings(&args.job_flags.log)?;
     let checked = read_job(&args.job, &args.job_flags)?;
     record.identify(checked.job.name.as_str(), "");
     let mut awaited = Vec::new();

@@ -45,9 +45,10 @@ impl Console {
         });
     }
 
-    fn advance(&self, rows: u64, total: Option<u64>) {
+    fn advance(&self, stage: &str, rows: u64, total: Option<u64>) {
         self.with_bar(|bar| {
-            if let Some(bar) = bar {
+            // Of stages that run side by side the one that began last has the bar.
+            if let Some(bar) = bar.as_ref().filter(|bar| bar.message() == stage) {
                 if let Some(total) = total
                     && bar.length() != Some(total)
                 {
@@ -120,8 +121,8 @@ impl Observer for Console {
                 tracing::info!(event = name, data, text);
                 self.begin(stage);
             }
-            Event::StageProgress { rows, total, .. } => {
-                self.advance(*rows, *total);
+            Event::StageProgress { stage, rows, total, .. } => {
+                self.advance(stage, *rows, *total);
                 if !self.bars && self.heartbeat_due() {
                     tracing::info!(event = name, data, text);
                 }

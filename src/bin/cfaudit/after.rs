@@ -1,0 +1,136 @@
+//! `cfaudit gate`, `diff` and `export`: what is asked of finished folders; `cfaudit new`: what comes before the first.
+
+#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
+
+use cfaudit::error::{Error, Exit, Result};
+use cfaudit::exec::event::Observer;
+use cfaudit::pipeline::again::{self, Compared};
+use cfaudit::pipeline::fresh;
+use cfaudit::spec::{Export, Side};
+use cfaudit::table::{Cell, Record};
+use serde_json::{Map, Value, json};
+
+use crate::args::{DiffArgs, ExportArgs, ExportForm, Favourable, GateArgs, NewArgs};
+
+/// Judges a finished folder again.
+pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
+    let (console, record, cancel) = crate::surroundings(&args.log)?;
+    let judged = again::judge(&args.dir, args.baseline.as_deref(), args.force, &cancel);
+    if let Err(error) = &judged {
+        crate::log_error(&console, error, &args.dir.to_string_lossy());
+    }
+    let judged = judged?;
+    cfaudit::pipeline::Record::identify(&record, &judged.summary.job, &judged.summary.run);
+    for event in &judged.events {
+        console.on(event);
+    }
+    let line = serde_json::to_string(&judged.summary).unwrap_or_default() + "\n";
+    if let Some(path) = &args.summary_file {
+        std::fs::write(path, &line).map_err(|e| Error::io("write", path, &e))?;
+    }
+    let exit = crate::exit_of(&judged.summary);
+    if !(args.log.quiet && exit == Exit::Done) {
+        crate::print(&line)?;
+    }
+    Ok(exit)
+}
+
+/// Compares two finished folders.
+pub(crate) fn diff(args: &DiffArgs) -> Result<Exit> {
+    let job = args.job.as_ref().map(|job| cfaudit::spec::check::read(job, &args.set, &cfaudit::pipeline::measuring::catalog()));
+    let compared = again::compare(&args.old, &args.new, job.transpose()?.as_ref(), args.force)?;
+    if let Some(out) = &args.out {
+        compared.write(out)?;
+    }
+    let diff = compared.as_diff();
+    crate::print(&if args.json {
+        format!("{}\n", as_json(&compared, args.all))
+    } else if args.md {
+        diff.markdown(args.all)
+    } else {
+        diff.text(args.all)
+    })?;
+    let differs = args.exit_code && compared.differs();
+    Ok(if differs { Exit::GateCrossed } else { Exit::from_code(compared.exit).unwrap_or(Exit::Bug) })
+}
+
+/// Writes a finished folder in the form of another tool.
+pub(crate) fn export(args: &ExportArgs) -> Result<Exit> {
+    let form = match args.to {
+        ExportForm::Junit => Export::Junit,
+        ExportForm::Prometheus => Export::Prometheus,
+        ExportForm::Csv => Export::Csv,
+        ExportForm::Mlflow => Export::Mlflow,
+    };
+    let text = again::export(&args.dir, form)?;
+    match &args.file {
+        // Collectors read at any time: a file appears whole or not at all.
+        Some(file) => cfaudit::pipeline::folder::replace(file, text.as_bytes())?,
+        None => crate::print(&text)?,
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes a first job from a data file.
+pub(crate) fn new(args: &NewArgs) -> Result<Exit> {
+    let wishes = fresh::Wishes {
+        data: args.data.clone(),
+        label: args.label.clone(),
+        sensitive: args.sensitive.clone(),
+        score: args.score.clone(),
+        positive: args.positive.clone(),
+        favourable: args.favourable.map(|side| match side {
+            Favourable::Positive => Side::Positive,
+            Favourable::Negative => Side::Negative,
+        }),
+        reference: args.reference.clone(),
+    };
+    let text = fresh::job(&cfaudit::data::glance::glance(&args.data)?, &wishes)?;
+    let Some(out) = &args.out else {
+        crate::print(&text)?;
+        return Ok(Exit::Done);
+    };
+    let written = std::fs::File::create_new(out).and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
+    written.map_err(|e| match e.kind() {
+        std::io::ErrorKind::AlreadyExists => Error::Operator {
+            path: out.clone(),
+            doing: "write".to_owned(),
+            cause: "the file is there already".to_owned(),
+            hint: Some("name a new file; a job is never overwritten".to_owned()),
+        },
+        _ => Error::io("write", out, &e),
+    })?;
+    Ok(Exit::Done)
+}
+
+/// Clear changes, with `all` every row, and how the runs were compared.
+fn as_json(compared: &Compared, all: bool) -> Value {
+    let diff = compared.as_diff();
+    let side = |(path, manifest): (&str, &cfaudit::table::manifest::Manifest)| {
+        json!({"folder": path, "job": manifest.job, "run": manifest.run, "version": manifest.words.version, "rows": manifest.rows.audited,
+            "stand_in": manifest.stand_in})
+    };
+    let rows: Vec<Value> =
+        diff.ordered().iter().filter(|row| all || row.int("clear") == Some(1)).map(|row| object(row, cfaudit::table::CHANGES)).collect();
+    let gates: Vec<Value> = compared.gates.records().map(|row| object(&row, cfaudit::table::GATES)).collect();
+    let n = |clear: bool| diff.changes.records().filter(|row| row.is_some("difference") && (!clear || row.int("clear") == Some(1))).count();
+    json!({"cfaudit": 1, "old": side(diff.old), "new": side(diff.new), "comparable": diff.compared.comparable, "forced": diff.compared.forced,
+        "pairing": diff.compared.pairing, "people_in_both": diff.compared.people_in_both, "differs": diff.compared.differs,
+        "n_changes": n(false), "n_clear": n(true), "changes": rows, "gates": gates, "exit": compared.exit})
+}
+
+/// A row as an object by column.
+fn object(row: &Record<'_>, table: cfaudit::table::TableDef) -> Value {
+    let cells = table.columns.iter().map(|column| {
+        let value = match row.cell(column.name) {
+            Cell::Text(text) => Value::from(text.as_str()),
+            Cell::Int(n) => Value::from(*n),
+            Cell::Real(x) => Value::from(*x),
+            Cell::Key(key) => Value::from(*key),
+            Cell::Wide(n) => Value::from(n.to_string()),
+            Cell::Null => Value::Null,
+        };
+        (column.name.to_owned(), value)
+    });
+    Value::Object(cells.collect::<Map<String, Value>>())
+}

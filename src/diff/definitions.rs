@@ -1,0 +1,214 @@
+//! Which parts of a job define what a value means, and which values mean something else once one of them differs.
+//!
+//! | Part of the job | Defines |
+//! | --- | --- |
+//! | `data.label`: column, positive and negative values | everything; where one run has no label, what needs one |
+//! | `data.label.favourable` | `di` and the family clarify |
+//! | `data.weight` | everything |
+//! | `data.sensitive.A`: groups and what they are made of | everything about A |
+//! | `data.sensitive.A.reference` | about A, which group is subtracted from which: pairs, differences, the family clarify |
+//! | `data.derive.C` | attributes made of C; sets that move features |
+//! | `data.features`, `data.missing` | sets that move features |
+//! | `counterfactuals.S`, but for its placebo and its attributes | everything that rests on S |
+//! | `models.M.threshold`, `threshold_rule` | predictions of M: all but the family shift |
+//! | `metrics.clarify` | the family clarify |
+//!
+//! All else (the rows, filters, splits, models themselves, gates, words, the seed) may change what a value is, never what it means.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::metric::{Family, Reads, find};
+use crate::table::Record;
+use crate::table::manifest::JobChange;
+
+/// The values of a resolved job by their path.
+pub type Values = BTreeMap<Vec<String>, String>;
+
+/// What a difference between two jobs means for values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Breaks {
+    Nothing,
+    Everything,
+    Labelled,
+    Favourable,
+    Attribute(String),
+    Orientation(String),
+    Derived(Vec<String>),
+    Fitted,
+    Set(String),
+    Threshold(String),
+    Clarify,
+}
+
+impl Breaks {
+    fn words(&self) -> String {
+        match self {
+            Breaks::Nothing => String::new(),
+            Breaks::Everything => "everything".to_owned(),
+            Breaks::Labelled => "values that need a label".to_owned(),
+            Breaks::Favourable => "di and the family clarify".to_owned(),
+            Breaks::Attribute(name) => format!("everything about {name}"),
+            Breaks::Orientation(name) => format!("comparisons of two groups of {name}"),
+            Breaks::Derived(names) if names.is_empty() => "sets that move features".to_owned(),
+            Breaks::Derived(names) => format!("everything about {}, and sets that move features", names.join(", ")),
+            Breaks::Fitted => "sets that move features".to_owned(),
+            Breaks::Set(name) => format!("everything that rests on the set {name}"),
+            Breaks::Threshold(name) => format!("predictions of the model {name}"),
+            Breaks::Clarify => "the family clarify".to_owned(),
+        }
+    }
+
+    fn hits(&self, row: &Record<'_>, fitted: &BTreeSet<String>) -> bool {
+        let clarify = row.text("family") == Family::Clarify.as_str();
+        let moves = fitted.contains(row.text("counterfactual"));
+        let metric = || find(row.text("metric"));
+        match self {
+            Breaks::Nothing => false,
+            Breaks::Everything => true,
+            Breaks::Labelled => metric().is_none_or(|m| m.needs_label),
+            Breaks::Favourable => clarify || metric().is_some_and(|m| matches!(m.reads, Reads::FavourableRatio)),
+            Breaks::Attribute(name) => row.text("sensitive") == name,
+            Breaks::Orientation(name) => {
+                row.text("sensitive") == name && (clarify || matches!(row.text("scope"), "pair" | "difference" | "one_vs_rest"))
+            }
+            Breaks::Derived(names) => moves || names.iter().any(|name| name == row.text("sensitive")),
+            Breaks::Fitted => moves,
+            Breaks::Set(name) => row.text("counterfactual") == name,
+            Breaks::Threshold(name) => row.text("model") == name && row.text("family") != Family::Shift.as_str(),
+            Breaks::Clarify => clarify,
+        }
+    }
+}
+
+/// What differs between two jobs.
+#[derive(Debug, Clone)]
+pub struct Definitions {
+    differs: Vec<(JobChange, Breaks)>,
+    /// Sets that move features, in either job.
+    fitted: BTreeSet<String>,
+}
+
+impl Definitions {
+    /// The differences between two resolved jobs, definitions first.
+    pub fn between(old: &Values, new: &Values) -> Self {
+        let paths: BTreeSet<&Vec<String>> = old.keys().chain(new.keys()).collect();
+        let mut differs = Vec::new();
+        let mut told: BTreeSet<&[String]> = BTreeSet::new();
+        for path in paths {
+            // A block by name that one job lacks is one difference.
+            if let Some(block) = block_of_one(path, old, new) {
+                if told.insert(block) {
+                    let text = |values: &Values| in_one(block, values);
+                    let change = JobChange { path: dotted(block), old: text(old), new: text(new), breaks: String::new() };
+                    differs.push((change, Breaks::Nothing));
+                }
+                continue;
+            }
+            let (before, after) = (old.get(path), new.get(path));
+            if before == after {
+                continue;
+            }
+            let breaks = if is_reordered(path, before, after) { Breaks::Nothing } else { breaks(path, old, new) };
+            let change = JobChange { path: dotted(path), old: before.cloned(), new: after.cloned(), breaks: breaks.words() };
+            differs.push((change, breaks));
+        }
+        differs.sort_by_key(|(_, breaks)| *breaks == Breaks::Nothing);
+        let fitted = old.keys().chain(new.keys()).filter_map(|path| match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            ["counterfactuals", set, "greedy" | "plausible" | "transport", ..] => Some(set.to_owned()),
+            _ => None,
+        });
+        Definitions { fitted: fitted.collect(), differs }
+    }
+
+    /// Whether every definition is the same.
+    pub fn agree(&self) -> bool {
+        self.differs.iter().all(|(_, breaks)| *breaks == Breaks::Nothing)
+    }
+
+    /// Whether a value of the table `metrics` means something else in the other job.
+    pub fn break_value(&self, row: &Record<'_>) -> bool {
+        self.differs.iter().any(|(_, breaks)| breaks.hits(row, &self.fitted))
+    }
+
+    /// What differs, definitions first.
+    pub fn changes(&self) -> Vec<JobChange> {
+        self.differs.iter().map(|(change, _)| change.clone()).collect()
+    }
+}
+
+/// The path of the block by name (a gate, a model, a set, an attribute) that holds this value, where one of the jobs has no such block.
+fn block_of_one<'a>(path: &'a [String], old: &Values, new: &Values) -> Option<&'a [String]> {
+    let depth = match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["gates" | "models" | "counterfactuals", _, ..] => 2,
+        ["data", "sensitive" | "derive", _, ..] => 3,
+        _ => return None,
+    };
+    let block = &path[..depth];
+    let there = |values: &Values| values.keys().any(|other| other.starts_with(block));
+    (there(old) != there(new)).then_some(block)
+}
+
+/// All values of a block as one text; none where there are none.
+fn in_one(block: &[String], values: &Values) -> Option<String> {
+    let parts = values.iter().filter(|(path, _)| path.starts_with(block));
+    let parts: Vec<String> = parts.map(|(path, value)| format!("{}: {value}", dotted(&path[block.len()..]))).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// The groups of an attribute may be listed in another order.
+fn is_reordered(path: &[String], before: Option<&String>, after: Option<&String>) -> bool {
+    let is_groups = matches!(path, [data, sensitive, _, groups] if data == "data" && sensitive == "sensitive" && groups == "groups");
+    let set = |list: Option<&String>| -> Option<BTreeSet<String>> {
+        Some(serde_json::from_str::<Vec<serde_json::Value>>(list?).ok()?.iter().map(ToString::to_string).collect())
+    };
+    is_groups && set(before).is_some() && set(before) == set(after)
+}
+
+fn breaks(path: &[String], old: &Values, new: &Values) -> Breaks {
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    // What stands in one job only has no value in the other to be confused with.
+    let in_both = |keys: &[&str]| [old, new].iter().all(|values| values.keys().any(|other| starts(other, keys)));
+    match path[..] {
+        ["data", "label", "favourable"] if in_both(&["data", "label", "favourable"]) => Breaks::Favourable,
+        ["data", "label", ..] if in_both(&["data", "label", "column"]) => Breaks::Everything,
+        ["data", "label", ..] => Breaks::Labelled,
+        ["data", "weight"] => Breaks::Everything,
+        ["data", "sensitive", name, "reference"] => Breaks::Orientation(name.to_owned()),
+        ["data", "sensitive", name, ..] => Breaks::Attribute(name.to_owned()),
+        ["data", "derive", column, ..] => Breaks::Derived(attributes_of(column, [old, new])),
+        ["data", "features" | "missing", ..] => Breaks::Fitted,
+        ["counterfactuals", _, "placebo" | "sensitive", ..] => Breaks::Nothing,
+        ["counterfactuals", set, ..] => Breaks::Set(set.to_owned()),
+        ["models", model, "threshold" | "threshold_rule", ..] => Breaks::Threshold(model.to_owned()),
+        ["metrics", "clarify", ..] => Breaks::Clarify,
+        _ => Breaks::Nothing,
+    }
+}
+
+fn starts(path: &[String], keys: &[&str]) -> bool {
+    path.len() >= keys.len() && path.iter().zip(keys).all(|(part, key)| part == key)
+}
+
+/// The attributes that are, or are made of, a derived column.
+fn attributes_of(column: &str, jobs: [&Values; 2]) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    for values in jobs {
+        for (path, value) in values {
+            let parts: Vec<&str> = path.iter().map(String::as_str).collect();
+            if let ["data", "sensitive", name, rest @ ..] = &parts[..] {
+                let crossed = || serde_json::from_str::<Vec<String>>(value).is_ok_and(|parts| parts.iter().any(|part| part == column));
+                if *name == column || (rest == ["from"] && value == column) || (rest == ["cross"] && crossed()) {
+                    found.insert((*name).to_owned());
+                }
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// A path as messages write it.
+fn dotted(path: &[String]) -> String {
+    let plain = |key: &str| !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "-_/".contains(c));
+    let key = |key: &String| if plain(key) { key.clone() } else { format!("{key:?}") };
+    path.iter().map(key).collect::<Vec<_>>().join(".")
+}

@@ -1,0 +1,123 @@
+//! What has changed between two runs, by how much, and is it more than chance? Reads what two output folders hold, nothing else.
+//!
+//! Words: the *old* run is the baseline, the *new* one is compared with it; a *change* is new minus old. A change is *clear* where its
+//! interval leaves out 0. Two runs are *comparable* where every definition is the same ([`definitions`]): groups, label, strategies,
+//! thresholds, settings of metrics. Where one differs, only those values are compared that still mean the same.
+//!
+//! The interval of a change, in this order:
+//!
+//! 1. *Paired* ([`paired`]): both runs hold outcomes of the same people. People fall into blocks, and in every replicate a block counts
+//!    equally often in both runs: the paired bootstrap of [`compare`](crate::metric::compare), with its stream. Of the families
+//!    performance, group, ccm and eccm. Where no outcome of anybody behind the value differs, the change is 0 and so is its interval.
+//! 2. *Newcombe* (1998, method 10): both values are shares of independent cases.
+//! 3. *MOVER*: any two values with intervals of one level. Zou and Donner 2008, "Construction of confidence limits about effect measures: a
+//!    general approach", equation 3, which is Newcombe's method with other intervals than Wilson's. Of people who are in both runs, such
+//!    as score metrics of a paired comparison, it takes no account and is then too wide.
+//!
+//! Choice: whether a clear change is for the worse is told by the distance from the ideal, of ratios on the logarithm, and only where
+//! both values lie on the same side of it; else it is called higher or lower.
+//!
+//! Not done here: reading folders and jobs ([`pipeline::comparing`](crate::pipeline)), judging limits ([`gate`](crate::gate)).
+
+mod change;
+pub mod definitions;
+mod paired;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::diff::definitions::{Definitions, Values};
+use crate::error::Result;
+use crate::param::{Count, Level, Seed};
+use crate::table::manifest::Compared;
+use crate::table::{CHANGES, Frame, Record};
+
+/// One of two runs: what its folder says.
+#[derive(Debug, Clone)]
+pub struct Side {
+    /// Name of the job.
+    pub job: String,
+    /// Id of the run.
+    pub run: String,
+    /// Version of the model in the job's words.
+    pub version: Option<String>,
+    /// SHA-256 of `manifest.json`; empty for a run that is not finished.
+    pub fingerprint: String,
+    /// People audited.
+    pub rows: u64,
+    /// The resolved job.
+    pub values: Values,
+    /// The groups of each attribute, reference first.
+    pub groups: BTreeMap<String, Vec<String>>,
+    /// What tells rows apart: `row number`, or a column.
+    pub row_id: String,
+    /// What the rows were read from, so that equal texts mean equal rows with equal numbers.
+    pub source: String,
+    /// Whether people have weights.
+    pub weighted: bool,
+    /// Whether there is a label.
+    pub has_label: bool,
+    /// Whether the positive prediction is the one people want.
+    pub favourable_is_positive: bool,
+    /// Level of the intervals; none where the job asks for none.
+    pub level: Option<Level>,
+    /// Replicates of the bootstrap.
+    pub samples: Count,
+    /// The seed.
+    pub seed: Seed,
+    /// The table `metrics`.
+    pub metrics: Frame,
+    /// The file of outcomes, where they are kept.
+    pub outcomes: Option<PathBuf>,
+}
+
+/// Two runs compared.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// What was compared with what, and how.
+    pub compared: Compared,
+    /// The table `changes`.
+    pub changes: Frame,
+}
+
+/// Compares two runs. With `force` also values that mean something else are compared.
+///
+/// # Errors
+/// Outcomes cannot be read.
+pub fn compare(old: &Side, new: &Side, force: bool) -> Result<Comparison> {
+    let definitions = Definitions::between(&old.values, &new.values);
+    let pairs = paired::pairs(old, new)?;
+    let mut rows: BTreeMap<[&str; 10], [Option<Record<'_>>; 2]> = BTreeMap::new();
+    for (at, side) in [old, new].into_iter().enumerate() {
+        for row in side.metrics.records() {
+            rows.entry(key(&row)).or_default()[at] = Some(row);
+        }
+    }
+    let mut changes = Frame::new(&CHANGES);
+    for (key, [old_row, new_row]) in rows {
+        let broken = old_row.or(new_row).is_some_and(|row| !force && definitions.break_value(&row));
+        let change = change::Change::of(old_row, new_row, broken, new.level, pairs.of(&key));
+        changes.push(change.row(&key));
+    }
+    changes.sort();
+    let compared = Compared {
+        job: old.job.clone(),
+        run: old.run.clone(),
+        version: old.version.clone(),
+        fingerprint: old.fingerprint.clone(),
+        rows: old.rows,
+        comparable: definitions.agree(),
+        forced: force && !definitions.agree(),
+        pairing: pairs.words.clone(),
+        people_in_both: pairs.people_in_both,
+        differs: definitions.changes(),
+    };
+    Ok(Comparison { compared, changes })
+}
+
+fn key<'a>(row: &Record<'a>) -> [&'a str; 10] {
+    ["arm", "model", "counterfactual", "sensitive", "scope", "from_group", "to_group", "slice", "class", "metric"]
+        .map(|column| row.text(column))
+}

@@ -1,0 +1,236 @@
+//! What is compared with what, and how sure a change is; whole folders are compared in `tests/it/diff.rs`.
+
+use std::collections::BTreeMap;
+
+use super::definitions::{Definitions, Values};
+use super::{Side, compare};
+use crate::param::{Count, Level, Seed};
+use crate::table::{Cell, Frame, METRICS, Record};
+
+/// One value: model, set, scope, groups, metric, family, cases on top and below.
+type Value<'a> = (&'a str, &'a str, &'a str, [&'a str; 2], &'a str, &'a str, Option<(i64, i64)>);
+
+fn metrics(values: &[Value<'_>]) -> Frame {
+    let mut frame = Frame::new(&METRICS);
+    for (model, set, scope, [from, to], metric, family, counts) in values {
+        let mut row: Vec<Cell> = METRICS
+            .columns
+            .iter()
+            .map(|column| match column.kind {
+                _ if column.nullable => Cell::Null,
+                crate::table::ColumnType::Int => Cell::Int(0),
+                _ => "".into(),
+            })
+            .collect();
+        let mut set_cell = |name: &str, cell: Cell| row[METRICS.column(name).unwrap()] = cell;
+        for (name, text) in [
+            ("model", model),
+            ("counterfactual", set),
+            ("scope", scope),
+            ("from_group", from),
+            ("to_group", to),
+            ("metric", metric),
+            ("family", family),
+        ] {
+            set_cell(name, (*text).into());
+        }
+        set_cell("sensitive", "sex".into());
+        match counts {
+            Some((part, whole)) => {
+                set_cell("numerator", Cell::Int(*part));
+                set_cell("denominator", Cell::Int(*whole));
+                set_cell("value", Cell::Real(*part as f64 / *whole as f64));
+                set_cell("n_rows", Cell::Int(*whole));
+                set_cell("interval", "wilson".into());
+                set_cell("ideal", Cell::Real(0.0));
+            }
+            None => set_cell("undefined", "empty_group".into()),
+        }
+        frame.push(row);
+    }
+    frame
+}
+
+fn values(yaml: &str) -> Values {
+    crate::spec::flat::values(yaml).unwrap()
+}
+
+fn side(job: &str, frame: Frame) -> Side {
+    Side {
+        job: "test".to_owned(),
+        run: "000000".to_owned(),
+        version: None,
+        fingerprint: String::new(),
+        rows: 100,
+        values: values(job),
+        groups: BTreeMap::new(),
+        row_id: "row number".to_owned(),
+        source: String::new(),
+        weighted: false,
+        has_label: true,
+        favourable_is_positive: true,
+        level: Level::new(0.95),
+        samples: Count::new(100).unwrap(),
+        seed: Seed(1),
+        metrics: frame,
+        outcomes: None,
+    }
+}
+
+/// The published matrices: 16 of 122 and 35 of 137 approvals of women are lost. Newcombe 1998, method 10, from the two Wilson intervals by hand.
+#[test]
+fn shares_of_independent_people() {
+    let value = |part, whole| -> Value<'_> { ("m", "flip", "direction", ["Female", "Male"], "nsr", "ccm", Some((part, whole))) };
+    let found = compare(&side("a: 1", metrics(&[value(16, 122)])), &side("a: 1", metrics(&[value(35, 137)])), false).unwrap();
+    let row = found.changes.records().next().unwrap();
+    let near =
+        |column: &str, expected: f64| assert!((row.real(column).unwrap() - expected).abs() < 5e-4, "{column}: {:?}", row.real(column));
+    near("difference", 0.1243);
+    near("lo", 0.0274);
+    near("hi", 0.2172);
+    assert_eq!([row.text("interval"), row.text("reading"), row.text("status")], ["newcombe", "worse", "compared"]);
+    assert_eq!((row.int("clear"), row.int("paired")), (Some(1), Some(0)));
+    let back = compare(&side("a: 1", metrics(&[value(35, 137)])), &side("a: 1", metrics(&[value(16, 122)])), false).unwrap();
+    let back = back.changes.records().next().unwrap();
+    assert_eq!(back.text("reading"), "better");
+    assert!((back.real("lo").unwrap() + row.real("hi").unwrap()).abs() < 1e-12);
+}
+
+/// The interval of a rate is Wilson's, so the general method gives Newcombe's.
+#[test]
+fn two_intervals_give_the_interval_of_the_change() {
+    let frame = |part: i64, whole: i64, interval: Option<(f64, f64, f64)>| {
+        let mut frame = metrics(&[("m", "flip", "total", ["", ""], "cmcc", "ccm", Some((part, whole)))]);
+        let mut set_cell = |name: &str, cell: Cell| frame.rows[0][METRICS.column(name).unwrap()] = cell;
+        set_cell("interval", "bootstrap".into());
+        set_cell("ci_method", "none: not drawn".into());
+        for (name, at) in [("lo", interval.map(|i| i.0)), ("hi", interval.map(|i| i.1)), ("level", interval.map(|i| i.2))] {
+            set_cell(name, at.into());
+        }
+        frame
+    };
+    let (old, new) = (frame(16, 122, Some((0.082_364, 0.202_450, 0.95))), frame(35, 137, Some((0.189_809, 0.334_479, 0.95))));
+    let found = compare(&side("a: 1", old.clone()), &side("a: 1", new.clone()), false).unwrap();
+    let row = found.changes.records().next().unwrap();
+    assert!((row.real("lo").unwrap() - 0.02739).abs() < 1e-5 && (row.real("hi").unwrap() - 0.21718).abs() < 1e-5);
+    assert_eq!(row.text("interval"), "mover");
+    for (old, why) in [
+        (frame(16, 122, None), "the old value has no interval: none: not drawn"),
+        (frame(16, 122, Some((0.1, 0.2, 0.9))), "different levels"),
+    ] {
+        let found = compare(&side("a: 1", old), &side("a: 1", new.clone()), false).unwrap();
+        let row = found.changes.records().next().unwrap();
+        assert!(row.real("lo").is_none() && row.text("ci_method").contains(why), "{}", row.text("ci_method"));
+        assert_eq!((row.int("clear"), row.text("reading")), (Some(0), ""));
+    }
+}
+
+#[test]
+fn what_stands_in_one_run_or_has_no_value_is_no_change() {
+    let one: Value<'_> = ("m", "flip", "direction", ["a", "b"], "nsr", "ccm", Some((1, 20)));
+    let other: Value<'_> = ("m", "flip", "direction", ["b", "a"], "nsr", "ccm", Some((1, 20)));
+    let none: Value<'_> = ("m", "flip", "total", ["", ""], "nsr", "ccm", None);
+    let some: Value<'_> = ("m", "flip", "total", ["", ""], "nsr", "ccm", Some((3, 20)));
+    let found = compare(&side("a: 1", metrics(&[one, none])), &side("a: 1", metrics(&[other, some])), false).unwrap();
+    let told: Vec<[&str; 2]> = found.changes.records().map(|row| [row.text("status"), row.text("undefined")]).collect();
+    assert_eq!(told, [["only_old", "not_compared"], ["only_new", "not_compared"], ["compared", "old: empty_group"]]);
+    assert!(found.changes.records().all(|row| !row.is_some("difference") && !row.is_some("lo")));
+    let rows: Vec<_> = found.changes.records().map(|row| (row.int("old_rows"), row.int("new_rows"))).collect();
+    assert_eq!(rows, [(Some(20), Some(0)), (Some(0), Some(20)), (Some(0), Some(20))]);
+}
+
+const JOB: &str = "data:
+  label: {column: y, positive: ['1'], favourable: positive}
+  rows: {parquet: a.parquet}
+  derive: {age2: {from: age, bins: [1, 2]}}
+  sensitive: {sex: {from: sex, groups: [Male, Female], reference: Male}, old: {from: age2, groups: [x, y], reference: x}}
+  features: {continuous: [age]}
+counterfactuals: {flip: {naive: {}, placebo: {repeats: 5}}, world: {greedy: {condition_on: label}}}
+models: {m: {logistic: {l2: 1.0}, threshold: 0.5, threshold_rule: ge}}
+metrics: {clarify: {neighbours: 5}, interval: {level: 0.95}}
+gates: {g: {metric: sr, at_most: 0.1}}
+run: {seed: 1}
+";
+
+/// Which of these values still mean the same: a switch rate, one after moved features, a score metric, a rate that needs the label, a gap, `di`,
+/// one of Clarify's.
+fn kept(old: &str, new: &str) -> String {
+    let definitions = Definitions::between(&values(old), &values(new));
+    let all: [(&str, Value<'_>); 7] = [
+        ("switch", ("m", "flip", "direction", ["Female", "Male"], "sr", "ccm", None)),
+        ("moved", ("m", "world", "direction", ["Female", "Male"], "sr", "ccm", None)),
+        ("score", ("m", "flip", "direction", ["Female", "Male"], "rmscd", "shift", None)),
+        ("label", ("m", "", "group", ["Female", ""], "tpr", "performance", None)),
+        ("gap", ("m", "", "pair", ["Male", "Female"], "pprev_difference", "group", None)),
+        ("di", ("m", "", "worst_case", ["", ""], "di", "group", None)),
+        ("clarify", ("m", "", "pair", ["Male", "Female"], "dar", "clarify", None)),
+    ];
+    let frame = metrics(&all.map(|(_, value)| value));
+    let keeps = |row: &Record<'_>| !definitions.break_value(row);
+    let kept: Vec<&str> = all.iter().zip(frame.records()).filter(|(_, row)| keeps(row)).map(|((name, _), _)| *name).collect();
+    assert_eq!(definitions.agree(), definitions.changes().iter().all(|change| change.breaks.is_empty()));
+    kept.join(" ")
+}
+
+#[test]
+fn only_values_that_mean_the_same_are_compared() {
+    const ALL: &str = "switch moved score label gap di clarify";
+    let change = |from: &str, to: &str| {
+        assert!(JOB.contains(from), "{from}");
+        kept(JOB, &JOB.replace(from, to))
+    };
+    assert_eq!(kept(JOB, JOB), ALL);
+    for (from, to) in [
+        ("a.parquet", "b.parquet"),
+        ("l2: 1.0", "l2: 2.0"),
+        ("seed: 1", "seed: 2"),
+        ("repeats: 5", "repeats: 9"),
+        ("at_most: 0.1", "at_most: 0.2"),
+        ("level: 0.95", "level: 0.9"),
+        ("[Male, Female]", "[Female, Male]"),
+        ("gates: {g:", "gates: {h:"),
+        // Another attribute's own affair.
+        ("groups: [x, y]", "groups: [x, z]"),
+    ] {
+        assert_eq!(change(from, to), ALL, "{to}");
+    }
+    assert_eq!(change("column: y", "column: z"), "");
+    assert_eq!(kept(JOB, &JOB.replace("{column: y, positive: ['1'], favourable: positive}", "none")), "switch moved score gap di");
+    assert_eq!(change("favourable: positive", "favourable: negative"), "switch moved score label gap");
+    assert_eq!(change("rows:", "weight: w\n  rows:"), "");
+    assert_eq!(change("[Male, Female]", "[Male, Female, Other]"), "");
+    assert_eq!(change("reference: Male", "reference: Female"), "switch moved score label di");
+    assert_eq!(change("bins: [1, 2]", "bins: [1, 3]"), "switch score label gap di clarify");
+    assert_eq!(change("continuous: [age]", "continuous: [age, pay]"), "switch score label gap di clarify");
+    assert_eq!(change("condition_on: label", "condition_on: none"), "switch score label gap di clarify");
+    assert_eq!(change("threshold: 0.5", "threshold: 0.6"), "score");
+    assert_eq!(change("neighbours: 5", "neighbours: 6"), "switch moved score label gap di");
+}
+
+#[test]
+fn differences_are_told_once_and_definitions_first() {
+    let new = JOB.replace("seed: 1", "seed: 2").replace("threshold: 0.5", "threshold: 0.6").replace("gates: {g:", "gates: {h.i:");
+    let told = Definitions::between(&values(JOB), &values(&new)).changes();
+    let told: Vec<(&str, Option<&str>, Option<&str>, &str)> =
+        told.iter().map(|c| (c.path.as_str(), c.old.as_deref(), c.new.as_deref(), c.breaks.as_str())).collect();
+    assert_eq!(
+        told,
+        [
+            ("models.m.threshold", Some("0.5"), Some("0.6"), "predictions of the model m"),
+            ("gates.g", Some("at_most: 0.1, metric: sr"), None, ""),
+            ("gates.\"h.i\"", None, Some("at_most: 0.1, metric: sr"), ""),
+            ("run.seed", Some("1"), Some("2"), ""),
+        ]
+    );
+}
+
+/// With `force` what means something else is compared all the same, and said to be.
+#[test]
+fn force_compares_what_means_something_else() {
+    let value: Value<'_> = ("m", "flip", "direction", ["Female", "Male"], "nsr", "ccm", Some((16, 122)));
+    let (old, new) = (side(JOB, metrics(&[value])), side(&JOB.replace("threshold: 0.5", "threshold: 0.6"), metrics(&[value])));
+    let (refused, forced) = (compare(&old, &new, false).unwrap(), compare(&old, &new, true).unwrap());
+    assert_eq!([refused.compared.comparable, refused.compared.forced, forced.compared.forced], [false, false, true]);
+    assert_eq!(refused.changes.records().next().unwrap().text("status"), "not_comparable");
+    assert_eq!(forced.changes.records().next().unwrap().real("difference"), Some(0.0));
+}

@@ -1,0 +1,242 @@
+//! Judges a finished folder again, and compares two: the verbs `gate`, `diff` and `export`. Reads folders alone, never data, models or caches.
+//!
+//! `gate` puts its verdicts into the folder, as if the run had been given the baseline: tables, summary, page and manifest. Where nothing
+//! changes nothing is written, so a folder that may not be written can be judged again as it was.
+
+#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
+
+use std::fs;
+use std::path::Path;
+
+use crate::diff::{self, Comparison};
+use crate::error::{Error, Result};
+use crate::exec::cancel::Cancel;
+use crate::exec::event::Event;
+use crate::exec::folder::OutputFolder;
+use crate::gate::Question;
+use crate::gate::recourse::RecourseQuestion;
+use crate::pipeline::{comparing, folder, measuring};
+use crate::report::compared::Diff;
+use crate::report::export;
+use crate::spec::check;
+use crate::spec::check::CheckedJob;
+use crate::spec::{Export, Job, OnInconclusive};
+use crate::table::io::{read_frame, write_frame};
+use crate::table::manifest::{Manifest, Summary};
+use crate::table::{CHANGES, Frame, GATES, METRICS};
+
+/// Files of an output folder that differ between runs.
+const EXTRAS: [&str; 2] = ["run.json", "logs/run.jsonl"];
+
+/// A folder judged again.
+#[derive(Debug, Clone)]
+pub struct Rejudged {
+    /// Its summary, with `out`.
+    pub summary: Summary,
+    /// One event per gate.
+    pub events: Vec<Event>,
+    /// Whether the folder was changed.
+    pub written: bool,
+}
+
+/// Judges the gates of a finished folder, against a baseline where one is named; else against the one that the folder was compared with
+/// before. With `force` also changes of values that mean something else are judged.
+///
+/// # Errors
+/// A folder cannot be read, is damaged or holds no numbers, or the new verdicts cannot be written.
+pub fn judge(folder: &Path, baseline: Option<&Path>, force: bool, cancel: &Cancel) -> Result<Rejudged> {
+    let (mut manifest, new) = comparing::finished(folder)?;
+    let comparison = match (baseline, &manifest.baseline) {
+        (Some(baseline), _) => Some(diff::compare(&comparing::finished(baseline)?.1, &new, force)?),
+        (None, Some(compared)) => Some(Comparison { compared: compared.clone(), changes: read_frame(&folder.join("tables"), &CHANGES)? }),
+        (None, None) => None,
+    };
+    let checked = check::read(&folder.join("job.resolved.yaml"), &[], &measuring::catalog())?;
+    let old_gates = read_frame(&folder.join("tables"), &GATES)?;
+    let questions = with_lines(measuring::questions(&checked), &old_gates);
+    let recourse = measuring::recourse_of(&checked, recourse_with_lines(measuring::recourse_questions(&checked), &old_gates), folder)?;
+    let (gates, outcome) = measuring::verdicts(&checked, &questions, &new.metrics, comparison.as_ref(), &recourse);
+    let old_summary = folder::read_summary(folder)?;
+    let mut summary =
+        Summary { verdict: outcome.verdict, exit: outcome.exit, gates: outcome.tally, worst: outcome.worst, ..old_summary.clone() };
+    let compared = comparison.as_ref().map(|c| c.compared.clone());
+    let same_changes = match &comparison {
+        Some(comparison) => read_frame(&folder.join("tables"), &CHANGES)?.rows == comparison.changes.rows,
+        None => true,
+    };
+    let written = summary != old_summary || gates.rows != old_gates.rows || manifest.baseline != compared || !same_changes;
+    if written {
+        manifest.baseline = compared;
+        let claimed = OutputFolder::claim(folder, &manifest.job, false)?;
+        let scratch = claimed.scratch()?;
+        let changes = comparison.as_ref().map(|c| &c.changes);
+        renew(folder, scratch.path(), &mut manifest, &checked.job, (&summary, &gates, changes))?;
+        claimed.publish(scratch.path(), &extras(folder)?, cancel)?;
+    }
+    summary.out = Some(folder.to_string_lossy().into_owned());
+    Ok(Rejudged { summary, events: folder::gate_events(folder)?, written })
+}
+
+/// A resolved job does not tell the lines of the job file; the folder's own table does.
+fn line_of(gates: &Frame, name: &str) -> u64 {
+    let line = gates.records().find(|row| row.text("gate") == name).and_then(|row| row.int("job_line"));
+    line.and_then(|line| u64::try_from(line).ok()).unwrap_or(0)
+}
+
+fn with_lines(mut questions: Vec<Question>, gates: &Frame) -> Vec<Question> {
+    questions.iter_mut().for_each(|question| question.line = line_of(gates, &question.name));
+    questions
+}
+
+fn recourse_with_lines(mut questions: Vec<RecourseQuestion>, gates: &Frame) -> Vec<RecourseQuestion> {
+    questions.iter_mut().for_each(|question| question.line = line_of(gates, &question.name));
+    questions
+}
+
+/// Makes the folder with its new verdicts in `scratch`.
+fn renew(
+    folder: &Path,
+    scratch: &Path,
+    manifest: &mut Manifest,
+    job: &Job,
+    (summary, gates, changes): (&Summary, &Frame, Option<&Frame>),
+) -> Result<()> {
+    let renewed = ["tables/gates.parquet", "tables/changes.parquet", "summary.json", "report.html"];
+    for name in manifest.files.keys().filter(|name| !renewed.contains(&name.as_str()) && !name.starts_with("exports/")) {
+        let (from, to) = (folder.join(name), scratch.join(name));
+        // Rows may have been deleted.
+        if from.is_file() {
+            folder::make_folder(to.parent().unwrap_or(scratch))?;
+            folder::link(&from, &to)?;
+        }
+    }
+    let tables = scratch.join("tables");
+    folder::make_folder(&tables)?;
+    write_frame(&tables, gates)?;
+    changes.map(|changes| write_frame(&tables, changes)).transpose()?;
+    folder::write_json(&scratch.join("summary.json"), summary)?;
+    write_exports(scratch, job, manifest)?;
+    folder::seal(scratch, manifest, None)
+}
+
+fn extras(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
+    let mut extras = Vec::new();
+    for name in EXTRAS {
+        let path = folder.join(name);
+        if path.is_file() {
+            extras.push((name.to_owned(), fs::read(&path).map_err(|e| Error::io("read", &path, &e))?));
+        }
+    }
+    Ok(extras)
+}
+
+/// A finished folder in the form of another tool.
+///
+/// # Errors
+/// The folder cannot be read, is damaged or holds no numbers.
+pub fn export(folder: &Path, form: Export) -> Result<String> {
+    let (manifest, side) = comparing::finished(folder)?;
+    let on_inconclusive = side.values.get(&vec!["on_inconclusive".to_owned()]);
+    exported(folder, form, &manifest, on_inconclusive.is_none_or(|word| word == "fail"))
+}
+
+/// A folder whose manifest may not be written yet in the form of another tool.
+///
+/// # Errors
+/// A table cannot be read.
+pub fn exported(folder: &Path, form: Export, manifest: &Manifest, inconclusive_fails: bool) -> Result<String> {
+    let tables = folder.join("tables");
+    let (metrics, gates) = (read_frame(&tables, &METRICS)?, read_frame(&tables, &GATES)?);
+    let summary = &folder::read_summary(folder)?;
+    let audit = export::Audit { manifest, summary, metrics: &metrics, gates: &gates, inconclusive_fails };
+    Ok(match form {
+        Export::Junit => export::junit(&audit),
+        Export::Prometheus => export::prometheus(&audit),
+        Export::Csv => export::csv(&audit),
+        Export::Mlflow => export::mlflow(&audit),
+    })
+}
+
+/// Writes the forms that a job asks for into `exports/` of a folder whose tables and summary are there.
+///
+/// # Errors
+/// A table cannot be read, or the disk refuses.
+pub fn write_exports(folder: &Path, job: &Job, manifest: &Manifest) -> Result<()> {
+    for form in &job.exports {
+        let name = match form {
+            Export::Junit => "junit.xml",
+            Export::Prometheus => "cfaudit.prom",
+            Export::Csv => "metrics.csv",
+            Export::Mlflow => "mlflow.json",
+        };
+        folder::make_folder(&folder.join("exports"))?;
+        let text = exported(folder, *form, manifest, job.on_inconclusive == OnInconclusive::Fail)?;
+        folder::write_text(&folder.join("exports").join(name), &text)?;
+    }
+    Ok(())
+}
+
+/// Two folders compared.
+#[derive(Debug, Clone)]
+pub struct Compared {
+    /// The old folder as the user named it, and its manifest.
+    pub old: (String, Manifest),
+    /// The new one.
+    pub new: (String, Manifest),
+    /// What has changed.
+    pub comparison: Comparison,
+    /// The gates of the job that was asked about; empty where none was.
+    pub gates: Frame,
+    /// The exit status that they ask for.
+    pub exit: u8,
+}
+
+impl Compared {
+    /// As pages and texts are made of it.
+    pub fn as_diff(&self) -> Diff<'_> {
+        Diff {
+            old: (&self.old.0, &self.old.1),
+            new: (&self.new.0, &self.new.1),
+            compared: &self.comparison.compared,
+            changes: &self.comparison.changes,
+            gates: &self.gates,
+        }
+    }
+
+    /// Whether anything differs: a value, a definition, or what is measured at all.
+    pub fn differs(&self) -> bool {
+        !self.comparison.compared.differs.is_empty()
+            || self.comparison.changes.records().any(|row| {
+                row.text("status") != "compared" || row.real("old_value").map(f64::to_bits) != row.real("new_value").map(f64::to_bits)
+            })
+    }
+
+    /// Writes the page and the table of changes into a folder, which it makes.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn write(&self, out: &Path) -> Result<()> {
+        folder::make_folder(out)?;
+        folder::replace(&out.join("diff.html"), self.as_diff().html(&folder::glossary).as_bytes())?;
+        write_frame(out, &self.comparison.changes)
+    }
+}
+
+/// Compares two finished folders; with a job, judges its gates by the new one, and those against a baseline by the change from the old one.
+///
+/// # Errors
+/// A folder cannot be read, is damaged or holds no numbers.
+pub fn compare(old: &Path, new: &Path, job: Option<&CheckedJob>, force: bool) -> Result<Compared> {
+    let (old_manifest, old_side) = comparing::finished(old)?;
+    let (new_manifest, new_side) = comparing::finished(new)?;
+    let comparison = diff::compare(&old_side, &new_side, force)?;
+    let (mut gates, mut exit) = (Frame::new(&GATES), 0);
+    if let Some(checked) = job {
+        let metrics = read_frame(&new.join("tables"), &METRICS)?;
+        let recourse = measuring::recourse_of(checked, measuring::recourse_questions(checked), new)?;
+        let (table, outcome) = measuring::verdicts(checked, &measuring::questions(checked), &metrics, Some(&comparison), &recourse);
+        (gates, exit) = (table, outcome.exit);
+    }
+    let named = |folder: &Path| folder.to_string_lossy().into_owned();
+    Ok(Compared { old: (named(old), old_manifest), new: (named(new), new_manifest), comparison, gates, exit })
+}

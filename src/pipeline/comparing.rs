@@ -1,0 +1,215 @@
+//! The stage `gate/baseline`, and the verbs `gate` and `diff`: reads output folders into what [`diff`] compares.
+//!
+//! A folder from another machine is enough: `manifest.json`, `job.resolved.yaml` and `tables/`; `rows/outcomes.parquet` where it is kept.
+//! What is read must be what the manifest lists: a table that is gone would read as an empty one, and no change would be found.
+
+#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
+
+use std::fs;
+use std::path::Path;
+
+use crate::diff::definitions::Values;
+use crate::diff::{self, Comparison, Side};
+use crate::error::{Error, Result};
+use crate::exec::StageContext;
+use crate::gate::Baseline;
+use crate::param::{Count, Level, Seed};
+use crate::pipeline::folder::{self, MANIFEST};
+use crate::pipeline::inputs::{DATA, Input};
+use crate::pipeline::worlds::Ground;
+use crate::spec::check::{CheckedJob, to_yaml};
+use crate::spec::{self, IntervalMethod, flat};
+use crate::table::io::{read_frame, write_frame};
+use crate::table::manifest::{Compared, InputFile, Manifest};
+use crate::table::{CHANGES, METRICS};
+
+/// What the stage writes beside its table.
+pub const COMPARED: &str = "compared.json";
+
+/// The file of outcomes below an output folder.
+const OUTCOMES_FILE: &str = "rows/outcomes.parquet";
+
+fn damaged(path: &Path, cause: impl Into<String>) -> Error {
+    Error::Operator {
+        path: path.to_path_buf(),
+        doing: "read".to_owned(),
+        cause: cause.into(),
+        hint: Some(
+            "the folder was changed after it was written; run the job again, or copy the whole folder from where it is sound".to_owned(),
+        ),
+    }
+}
+
+fn manifest(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
+    let path = folder.join(MANIFEST);
+    let bytes = fs::read(&path).map_err(|e| Error::Operator {
+        path: folder.to_path_buf(),
+        doing: "read".to_owned(),
+        cause: format!("it has no readable manifest.json ({e})"),
+        hint: Some("name an output folder of `cfaudit run`, such as outputs/demo".to_owned()),
+    })?;
+    let manifest = serde_json::from_slice(&bytes).map_err(|e| damaged(&path, e.to_string()))?;
+    Ok((manifest, bytes))
+}
+
+/// The manifest of a finished folder, and its bytes.
+///
+/// # Errors
+/// The folder is none of cfaudit's, or holds something else than its manifest lists.
+pub fn verified(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
+    let (manifest, bytes) = manifest(folder)?;
+    for (name, sha256) in &manifest.files {
+        let file = folder.join(name);
+        // Rows are large, and may be deleted; a page says nothing that the tables do not.
+        let may_miss = name == OUTCOMES_FILE;
+        if !(name.starts_with("tables/") || name == "job.resolved.yaml" || may_miss && file.is_file()) {
+            continue;
+        }
+        if !file.is_file() {
+            return Err(damaged(&file, "it is not there, and manifest.json lists it"));
+        }
+        if folder::hash_file(&file)?.0 != *sha256 {
+            return Err(damaged(&file, "its content is not what manifest.json lists"));
+        }
+    }
+    Ok((manifest, bytes))
+}
+
+/// SHA-256 of the manifest of a folder that a run is to be compared with.
+///
+/// # Errors
+/// The folder is none of cfaudit's, or holds no numbers.
+pub fn fingerprint(folder: &Path) -> Result<String> {
+    let (manifest, bytes) = manifest(folder)?;
+    measured(folder, &manifest)?;
+    Ok(folder::sha256(&bytes))
+}
+
+/// Refuses a folder whose run waits for scores.
+fn measured(folder: &Path, manifest: &Manifest) -> Result<()> {
+    if manifest.awaited.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Operator {
+        path: folder.to_path_buf(),
+        doing: "compare with".to_owned(),
+        cause: "its run waits for scores, so it holds no numbers".to_owned(),
+        hint: Some("run its job again once the scores are there, or name the folder of a finished run".to_owned()),
+    })
+}
+
+/// A finished run as one side of a comparison.
+///
+/// # Errors
+/// The folder is none of cfaudit's, is damaged, was written by another version, or holds no numbers because the run waits for scores.
+pub fn finished(folder: &Path) -> Result<(Manifest, Side)> {
+    let (manifest, bytes) = verified(folder)?;
+    measured(folder, &manifest)?;
+    let job = folder.join("job.resolved.yaml");
+    let values = flat::values(&folder::read_text(&job)?).map_err(|cause| damaged(&job, cause))?;
+    let outcomes = folder.join(OUTCOMES_FILE);
+    let reference_first = |groups: &[String], reference: &str| {
+        let mut groups = groups.to_vec();
+        groups.sort_by_key(|group| group != reference);
+        groups
+    };
+    let side = Side {
+        job: manifest.job.clone(),
+        run: manifest.run.clone(),
+        version: manifest.words.version.clone(),
+        fingerprint: folder::sha256(&bytes),
+        rows: manifest.rows.audited,
+        groups: manifest.attributes.iter().map(|a| (a.name.clone(), reference_first(&a.groups, &a.reference))).collect(),
+        row_id: manifest.row_id.clone(),
+        source: source(&values, &manifest.inputs, manifest.stand_in.as_deref()),
+        values,
+        weighted: manifest.weight.is_some(),
+        has_label: manifest.label.is_some(),
+        favourable_is_positive: manifest.label.as_ref().is_none_or(|label| label.favourable_is_positive),
+        level: manifest.level.and_then(Level::new),
+        samples: Count::new(manifest.bootstrap_samples).unwrap_or(Count::ONE),
+        seed: Seed(manifest.seed),
+        metrics: read_frame(&folder.join("tables"), &METRICS)?,
+        outcomes: outcomes.is_file().then_some(outcomes),
+    };
+    Ok((manifest, side))
+}
+
+/// What the rows were read from: files by their bytes, generated rows by their recipe.
+fn source(values: &Values, inputs: &[InputFile], stand_in: Option<&str>) -> String {
+    let mut parts: Vec<String> = inputs.iter().filter(|input| input.what == DATA).map(|input| input.sha256.clone()).collect();
+    if parts.is_empty() {
+        let rows = values.iter().filter(|(path, _)| path.starts_with(&["data".to_owned(), "rows".to_owned()]));
+        parts.extend(rows.map(|(path, value)| format!("{}={value}", path.join("."))));
+        parts.extend(stand_in.map(|set| format!("stand-in {set}")));
+        parts.extend(values.get(&vec!["run".to_owned(), "seed".to_owned()]).map(|seed| format!("seed {seed}")));
+    }
+    parts.join("\n")
+}
+
+/// The run that is going on as one side of a comparison: its tables are in `metrics`, its outcomes, where kept, in `outcomes`.
+///
+/// # Errors
+/// The table of metrics cannot be read.
+pub fn running(
+    checked: &CheckedJob,
+    input: &Input,
+    ground: Ground<'_>,
+    run: &str,
+    metrics: &Path,
+    outcomes: Option<&Path>,
+) -> Result<Side> {
+    let (job, layout) = (&checked.job, ground.rows.layout());
+    let values = flat::values(&to_yaml(job)).map_err(|cause| damaged(Path::new("job.resolved.yaml"), cause))?;
+    let groups = layout.attributes.iter().map(|a| {
+        let order = a.reference_first().into_iter().map(|g| a.groups[g].clone());
+        (a.name.clone(), order.collect())
+    });
+    Ok(Side {
+        job: job.name.to_string(),
+        run: run.to_owned(),
+        version: job.about.as_ref().and_then(|about| about.version.clone()),
+        fingerprint: String::new(),
+        rows: ground.roles.n_audited(),
+        groups: groups.collect(),
+        row_id: folder::row_id(job, layout),
+        source: source(&values, &input.files, input.stand_in.as_deref()),
+        values,
+        weighted: layout.weight.is_some(),
+        has_label: job.data.label.column().is_some(),
+        favourable_is_positive: job.data.label.column().is_none_or(|label| label.favourable == spec::Side::Positive),
+        level: (job.metrics.interval.method == IntervalMethod::Auto).then_some(job.metrics.interval.level),
+        samples: job.metrics.bootstrap.samples,
+        seed: job.run.seed,
+        metrics: read_frame(metrics, &METRICS)?,
+        outcomes: outcomes.map(|folder| folder.join("outcomes.parquet")).filter(|file| file.is_file()),
+    })
+}
+
+/// Writes the table `changes` and what was compared with what.
+///
+/// # Errors
+/// The baseline cannot be read, or the disk refuses.
+pub fn compare(ctx: &StageContext<'_>, ground: Ground<'_>, baseline: &Path, new: &Side) -> Result<()> {
+    ctx.check()?;
+    let old = finished(baseline)?.1;
+    let Comparison { compared, changes } = ground.workers.within(|| diff::compare(&old, new, false))?;
+    write_frame(ctx.out(), &changes)?;
+    folder::write_json(&ctx.out().join(COMPARED), &compared)
+}
+
+/// What a stage, or a folder, says of a comparison; none where there was no baseline.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn read_comparison(stage: &Path) -> Result<Comparison> {
+    let compared: Compared = folder::from_json(&folder::read_text(&stage.join(COMPARED))?, "gate/baseline")?;
+    Ok(Comparison { compared, changes: read_frame(stage, &CHANGES)? })
+}
+
+/// A comparison as gates ask it.
+pub fn as_baseline(comparison: &Comparison) -> Baseline<'_> {
+    let broken = comparison.compared.differs.iter().filter(|change| !change.breaks.is_empty());
+    let differs: Vec<&str> = broken.map(|change| change.path.as_str()).collect();
+    Baseline { changes: &comparison.changes, differs: differs.join(", ") }
+}

@@ -1,0 +1,252 @@
+//! Section "Against the last version": what has changed from an earlier run, clear changes first, and what in the job differs.
+//!
+//! Also what `cfaudit diff` prints: its page is this section for two folders, its text the same rows.
+
+use std::collections::BTreeMap;
+
+use crate::report::chart;
+use crate::report::models::{clearness, place};
+use crate::report::number::{self, Kind};
+use crate::report::page::{Block, Cell, Row, Section, Table};
+use crate::report::terms::{self, Glossary};
+use crate::report::words::Words;
+use crate::table::manifest::{Compared, JobChange};
+use crate::table::{Frame, Record};
+
+/// The metrics that are drawn for each direction.
+const DRAWN: [&str; 3] = ["nsr", "psr", "sr"];
+
+/// Drawings on one page.
+const DRAWN_AT_MOST: usize = 60;
+
+/// Values of the job listed.
+const JOB_AT_MOST: usize = 60;
+
+/// The section.
+pub(super) fn section(compared: &Compared, changes: &Frame, rows_shown: usize, glossary: &mut Glossary<'_>) -> Section {
+    let mut blocks = vec![Block::Facts(facts(compared))];
+    blocks.extend(job(compared));
+    let rows = ordered(changes);
+    blocks.push(Block::Text(sentence(&rows).into()));
+    blocks.extend(drawn(changes, glossary));
+    blocks.extend(table(&rows, rows_shown, glossary));
+    blocks.extend(left_out(&rows));
+    blocks.extend(methods(&rows));
+    Section { id: "against", title: "Against the last version", blocks }
+}
+
+/// Changes as they are shown: clear ones first, of these the clearest; what could not be compared last.
+pub(super) fn ordered(changes: &Frame) -> Vec<Record<'_>> {
+    let mut rows: Vec<Record<'_>> = changes.records().collect();
+    let rank = |row: &Record<'_>| if row.text("status") == "compared" { clearness(row) } else { -2.0 };
+    // The sort is stable, so what is equally clear keeps the order of the table.
+    rows.sort_by(|x, y| rank(y).total_cmp(&rank(x)));
+    rows
+}
+
+/// Whether a change is clear.
+pub(super) fn is_clear(row: &Record<'_>) -> bool {
+    row.int("clear") == Some(1)
+}
+
+/// How many changes are clear, in one sentence.
+pub(super) fn sentence(rows: &[Record<'_>]) -> String {
+    let all = rows.iter().filter(|row| row.is_some("difference")).count();
+    let clear = rows.iter().filter(|row| is_clear(row)).count();
+    let level = rows.iter().find_map(|row| row.real("level"));
+    let level = level.map_or_else(String::new, |level| format!(" at {}", number::level(level)));
+    format!(
+        "{clear} of {all} changes are clear: their interval{level} leaves out no change. Of many changes some are clear by chance; a gate \
+         `against: baseline` with `family_error: holm` minds that."
+    )
+}
+
+fn facts(compared: &Compared) -> Vec<(Words, Words)> {
+    let mut old = Words::new().text("job ").name(&compared.job).text(", run ").code(&compared.run);
+    if let Some(version) = &compared.version {
+        old = old.text(", version ").quote(version);
+    }
+    old = old.text(format!(", {} people", number::count(i64::try_from(compared.rows).unwrap_or(i64::MAX))));
+    vec![
+        ("Last version".into(), old),
+        ("Comparable".into(), comparable(compared).into()),
+        ("Same people".into(), compared.pairing.as_str().into()),
+    ]
+}
+
+/// Whether equal names mean equal things, in words.
+pub(super) fn comparable(compared: &Compared) -> &'static str {
+    match (compared.comparable, compared.forced) {
+        (true, _) => "yes: groups, label, strategies, thresholds and settings of metrics are defined alike",
+        (false, false) => "in part: a definition differs, and only values that mean the same are compared",
+        (false, true) => "no: a definition differs, and values are compared all the same, as asked",
+    }
+}
+
+fn job(compared: &Compared) -> Option<Block> {
+    let value = |value: &Option<String>| value.as_ref().map_or_else(|| Words::from("\u{2013}"), |v| Words::new().quote(v));
+    let row = |change: &JobChange| Row {
+        id: String::new(),
+        head: Words::new().code(&change.path),
+        cells: vec![
+            value(&change.old).into(),
+            value(&change.new).into(),
+            if change.breaks.is_empty() { "nothing".into() } else { change.breaks.as_str().into() },
+        ],
+    };
+    let all = compared.differs.len();
+    let shown = all.min(JOB_AT_MOST);
+    let caption = match all {
+        _ if shown < all => format!("What in the job differs: {shown} of {all} values, definitions first; all are in manifest.json"),
+        _ => "What in the job differs, definitions first".to_owned(),
+    };
+    let head = ["Value of the job", "Last version", "This version", "Gives another meaning to"].map(Words::from).to_vec();
+    Some(match all {
+        0 => Block::Text("In the job nothing differs.".into()),
+        _ => {
+            Block::Table(Table { caption: caption.into(), head, rows: compared.differs.iter().take(shown).map(row).collect(), prose: true })
+        }
+    })
+}
+
+/// Every direction with its old and new rates side by side.
+fn drawn(changes: &Frame, glossary: &mut Glossary<'_>) -> Vec<Block> {
+    let mut panels: BTreeMap<[&str; 3], Vec<Record<'_>>> = BTreeMap::new();
+    for row in changes.records().filter(|row| row.text("scope") == "direction" && row.is_some("difference")) {
+        if DRAWN.contains(&row.text("metric")) && row.text("slice").is_empty() && row.text("arm").is_empty() {
+            panels.entry(["counterfactual", "sensitive", "model"].map(|column| row.text(column))).or_default().push(row);
+        }
+    }
+    let (mut blocks, mut left) = (Vec::new(), DRAWN_AT_MOST);
+    for ([set, attribute, model], mut rows) in panels {
+        rows.sort_by(|x, y| clearness(y).total_cmp(&clearness(x)));
+        rows.truncate(left);
+        left -= rows.len();
+        if rows.is_empty() {
+            break;
+        }
+        let most = rows.iter().flat_map(|row| [row.real("old_value"), row.real("new_value")]).flatten().fold(0.0, f64::max);
+        let end = chart::round_up(most);
+        let caption = Words::new().name(attribute).text(": set ").name(set).text(", model ").name(model);
+        let caption = caption.text(format!("; ring: last version, dot: this version, axis from 0 to {} %", chart::tick(end * 100.0)));
+        let head = ["Direction", "Rate", "Drawn", "Last version", "This version", "Change"].map(Words::from).to_vec();
+        let rows = rows.iter().map(|row| {
+            let drawing = match (row.real("old_value"), row.real("new_value")) {
+                (Some(old), Some(new)) => chart::dumbbell(old, new, end),
+                _ => String::new(),
+            };
+            let mut cells = vec![glossary.title(row.text("metric")).into(), Words::new().drawing(drawing).into()];
+            cells.extend(values(row));
+            Row { id: String::new(), head: place(row), cells }
+        });
+        blocks.push(Block::Table(Table { caption, head, rows: rows.collect(), prose: false }));
+    }
+    blocks
+}
+
+/// Old value, new value and change.
+fn values(row: &Record<'_>) -> Vec<Cell> {
+    let kind = terms::kind(row.text("metric"), row.text("scope"));
+    let side = |which: &str| {
+        let main = row.real(&format!("{which}_value")).map_or_else(|| "undefined".to_owned(), |value| kind.value(value));
+        let counts = row.int(&format!("{which}_numerator")).zip(row.int(&format!("{which}_denominator")));
+        let small = counts.map(|(part, whole)| Words::from(format!("{} of {}", number::count(part), number::count(whole))));
+        Cell { main: main.into(), small: small.into_iter().collect(), ..Cell::default() }
+    };
+    vec![side("old"), side("new"), change(row)]
+}
+
+fn change(row: &Record<'_>) -> Cell {
+    let kind = apart(row);
+    let Some(value) = row.real("difference") else { return "undefined".into() };
+    let mut small: Vec<Words> = match (row.real("lo"), row.real("hi")) {
+        (Some(lo), Some(hi)) => vec![kind.interval(value, lo, hi).into()],
+        _ => Vec::new(),
+    };
+    small.push(reading(row).into());
+    Cell { main: kind.value(value).into(), small, ..Cell::default() }
+}
+
+/// How the change of a metric is printed: shares and gaps of shares in points.
+pub(super) fn apart(row: &Record<'_>) -> Kind {
+    of_change(terms::kind(row.text("metric"), row.text("scope")))
+}
+
+/// How the change of a value of this kind is printed.
+pub(super) fn of_change(kind: Kind) -> Kind {
+    match kind {
+        Kind::Share | Kind::Points | Kind::Distance => Kind::Points,
+        Kind::Plain | Kind::Signed => Kind::Signed,
+    }
+}
+
+/// `worse, clear`.
+pub(super) fn reading(row: &Record<'_>) -> String {
+    let paired = if row.int("paired") == Some(1) { "paired" } else { "unpaired" };
+    match (row.text("reading"), row.is_some("lo")) {
+        _ if !row.is_some("difference") => "undefined".to_owned(),
+        (_, false) => "no interval".to_owned(),
+        ("", true) if row.text("interval") == "identical" => "nothing differs".to_owned(),
+        ("", true) => format!("not clear, {paired}"),
+        (reading, true) => format!("{reading}, clear, {paired}"),
+    }
+}
+
+fn table(rows: &[Record<'_>], rows_shown: usize, glossary: &mut Glossary<'_>) -> Option<Block> {
+    let clear: Vec<&Record<'_>> = rows.iter().filter(|row| is_clear(row)).collect();
+    let shown = clear.len().min(rows_shown);
+    let caption = match clear.len() {
+        all if shown < all => format!("The clearest {shown} of {all} clear changes; all are in the table `changes`"),
+        _ => "All clear changes, the clearest first".to_owned(),
+    };
+    let head = ["Metric", "Where", "Last version", "This version", "Change"].map(Words::from).to_vec();
+    let rows = clear.iter().take(shown).map(|row| {
+        let mut place = place(row);
+        for (word, column) in [("", "sensitive"), ("set ", "counterfactual"), ("model ", "model")] {
+            if !row.text(column).is_empty() {
+                place = place.text(format!(", {word}")).name(row.text(column));
+            }
+        }
+        let mut cells = vec![Cell::from(place)];
+        cells.extend(values(row));
+        Row { id: String::new(), head: glossary.title(row.text("metric")), cells }
+    });
+    let rows: Vec<Row> = rows.collect();
+    (shown > 0).then(|| Block::Table(Table { caption: caption.into(), head, rows, prose: false }))
+}
+
+/// What was not compared, in one sentence.
+fn left_out(rows: &[Record<'_>]) -> Option<Block> {
+    let words = left_out_in_words(rows);
+    (!words.is_empty()).then(|| Block::Note(format!("Not compared: {words}.").into()))
+}
+
+/// How the intervals of changes are made.
+fn methods(rows: &[Record<'_>]) -> Option<Block> {
+    let n = |methods: &[&str]| rows.iter().filter(|row| methods.contains(&row.text("interval"))).count();
+    let parts = [
+        (n(&["block-bootstrap"]), "from the same people in both runs, drawn together (paired bootstrap of blocks of people)"),
+        (n(&["identical"]), "exactly no change, because no outcome of anybody behind them differs"),
+        (n(&["newcombe"]), "by Newcombe's method from two shares of independent people"),
+        (
+            n(&["mover"]),
+            "from the intervals of both values as if their people were independent (MOVER), which is too wide where they are the same",
+        ),
+    ];
+    let parts: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    (!parts.is_empty()).then(|| Block::Note(format!("Intervals of changes: {}.", parts.join("; ")).into()))
+}
+
+/// How many values were not compared, and why; empty where all were.
+pub(super) fn left_out_in_words(rows: &[Record<'_>]) -> String {
+    let n = |status: &str| rows.iter().filter(|row| row.text("status") == status).count();
+    let undefined = rows.iter().filter(|row| row.text("status") == "compared" && !row.is_some("difference")).count();
+    let parts = [
+        (n("not_comparable"), "mean something else now"),
+        (n("only_old"), "stand in the last version only"),
+        (n("only_new"), "stand in this version only"),
+        (undefined, "are undefined in one of the two"),
+    ];
+    let parts: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} values {what}")).collect();
+    parts.join("; ")
+}

@@ -1,0 +1,247 @@
+//! What `cfaudit diff` says of two folders: a page, text for a terminal, Markdown for a pull request.
+
+use crate::report::against::{self, apart, comparable, is_clear, left_out_in_words, ordered, reading, sentence};
+use crate::report::models::place;
+use crate::report::page::{Block, Page, Row, Section, Table};
+use crate::report::terms::{self, Glossary};
+use crate::report::words::Words;
+use crate::report::{GlossaryEntry, number};
+use crate::table::manifest::{Compared, Manifest};
+use crate::table::{Frame, Record};
+
+/// Changes on a page.
+const ROWS_SHOWN: usize = 100;
+
+/// Two folders compared: what the forms below are made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Diff<'a> {
+    /// The old folder as the user named it, and its manifest.
+    pub old: (&'a str, &'a Manifest),
+    /// The new one.
+    pub new: (&'a str, &'a Manifest),
+    /// How they were compared.
+    pub compared: &'a Compared,
+    /// The table `changes`.
+    pub changes: &'a Frame,
+    /// The table `gates` of a job that was asked about them; empty where none was.
+    pub gates: &'a Frame,
+}
+
+impl Diff<'_> {
+    /// The page.
+    pub fn html(&self, glossary: &dyn Fn(&str) -> Option<GlossaryEntry>) -> String {
+        let mut glossary = Glossary::new(glossary);
+        let against = against::section(self.compared, self.changes, ROWS_SHOWN, &mut glossary);
+        let metrics = Section { id: "metrics", title: "Metrics on this page", blocks: vec![Block::Glossary(glossary.shown)] };
+        let manifest = self.new.1;
+        let page = Page {
+            title: format!("{} against its last version", manifest.job),
+            job: manifest.job.clone(),
+            run: manifest.run.clone(),
+            program: manifest.program.clone(),
+            stand_in: self.stand_in().map(str::to_owned),
+            has_rows: false,
+            thrifty: false,
+            too_large: false,
+            sections: vec![against, metrics, self.folders()],
+        };
+        page.html()
+    }
+
+    fn stand_in(&self) -> Option<&str> {
+        self.new.1.stand_in.as_deref().or(self.old.1.stand_in.as_deref())
+    }
+
+    fn folders(&self) -> Section {
+        let row = |(path, manifest): (&str, &Manifest)| Row {
+            id: String::new(),
+            head: Words::new().quote(path),
+            cells: vec![
+                Words::new().name(&manifest.job).into(),
+                Words::new().code(&manifest.run).into(),
+                manifest.program.as_str().into(),
+                number::count(i64::try_from(manifest.rows.audited).unwrap_or(i64::MAX)).into(),
+                Words::new().code(&manifest.job_hash).into(),
+            ],
+        };
+        let head = ["Folder", "Job", "Run", "Program", "People", "SHA-256 of the resolved job"].map(Words::from).to_vec();
+        let table =
+            Table { caption: "The two runs, the old one first".into(), head, rows: vec![row(self.old), row(self.new)], prose: true };
+        Section { id: "folders", title: "Where it comes from", blocks: vec![Block::Table(table)] }
+    }
+
+    /// The changes to print: all, or the clear ones.
+    fn rows(&self, all: bool) -> Vec<Record<'_>> {
+        let mut rows = ordered(self.changes);
+        rows.retain(|row| is_clear(row) || all && row.text("status") == "compared");
+        rows
+    }
+
+    /// Text for a terminal; with `all` also the changes that are not clear.
+    pub fn text(&self, all: bool) -> String {
+        let mut text = self.head().join("\n") + "\n";
+        for change in &self.compared.differs {
+            let value = |value: &Option<String>| value.as_deref().unwrap_or("(nothing)").to_owned();
+            let breaks = if change.breaks.is_empty() { String::new() } else { format!("; another meaning: {}", change.breaks) };
+            text.push_str(&format!("  {}: {} -> {}{breaks}\n", change.path, value(&change.old), value(&change.new)));
+        }
+        text.push_str(&format!("\n{}\n", self.sentence()));
+        let mut lines = vec![HEAD.map(str::to_owned)];
+        lines.extend(self.rows(all).iter().map(line));
+        if lines.len() > 1 {
+            text.push_str(&aligned(&lines));
+        }
+        text.push_str(&self.rest(all));
+        for gate in self.verdicts() {
+            text.push_str(&format!("{gate}\n"));
+        }
+        text
+    }
+
+    /// Markdown; with `all` also the changes that are not clear.
+    pub fn markdown(&self, all: bool) -> String {
+        let mut text: String = self.head().iter().map(|line| format!("- {}\n", escaped(line))).collect();
+        if !self.compared.differs.is_empty() {
+            text.push_str("\n| Value of the job | Old | New | Another meaning |\n| --- | --- | --- | --- |\n");
+        }
+        for change in &self.compared.differs {
+            let value = |value: &Option<String>| value.as_deref().map_or_else(String::new, escaped);
+            text.push_str(&format!(
+                "| {} | {} | {} | {} |\n",
+                escaped(&change.path),
+                value(&change.old),
+                value(&change.new),
+                escaped(&change.breaks)
+            ));
+        }
+        text.push_str(&format!("\n{}\n", escaped(&self.sentence())));
+        let rows = self.rows(all);
+        if !rows.is_empty() {
+            text.push_str(&format!("\n| {} |\n|{}\n", HEAD.join(" | "), " --- |".repeat(HEAD.len())));
+        }
+        for row in &rows {
+            text.push_str(&format!("| {} |\n", line(row).map(|cell| escaped(&cell)).join(" | ")));
+        }
+        let rest = self.rest(all);
+        if !rest.is_empty() {
+            text.push_str(&format!("\n{}", escaped(&rest)));
+        }
+        for gate in self.verdicts() {
+            text.push_str(&format!("\n- {}", escaped(&gate)));
+        }
+        text.trim_end().to_owned() + "\n"
+    }
+
+    /// Who is compared, and how.
+    fn head(&self) -> Vec<String> {
+        let side = |word: &str, (path, manifest): (&str, &Manifest)| {
+            let version = manifest.words.version.as_ref().map_or_else(String::new, |v| format!(", version {v}"));
+            format!("{word}: {path} (job {}, run {}{version}, {} people)", manifest.job, manifest.run, manifest.rows.audited)
+        };
+        let mut head = vec![
+            side("old", self.old),
+            side("new", self.new),
+            format!("comparable: {}", comparable(self.compared)),
+            format!("same people: {}", self.compared.pairing),
+        ];
+        head.extend(self.stand_in().map(|set| format!("stand-in data for {set}: no number is about real people")));
+        head.push(match self.compared.differs.len() {
+            0 => "in the job nothing differs".to_owned(),
+            1 => "in the job one value differs".to_owned(),
+            n => format!("in the job {n} values differ"),
+        });
+        head
+    }
+
+    fn sentence(&self) -> String {
+        plain(&sentence(&ordered(self.changes)))
+    }
+
+    fn rest(&self, all: bool) -> String {
+        let rows = ordered(self.changes);
+        let mut rest = String::new();
+        let hidden = rows.iter().filter(|row| row.is_some("difference") && !is_clear(row)).count();
+        if hidden > 0 && !all {
+            rest.push_str(&format!("not clear: {hidden} changes; `--all` shows them\n"));
+        }
+        let left_out = left_out_in_words(&rows);
+        if !left_out.is_empty() {
+            rest.push_str(&format!("not compared: {left_out}\n"));
+        }
+        rest
+    }
+
+    fn verdicts(&self) -> Vec<String> {
+        let deciding = self.gates.records().filter(|gate| gate.int("decides") == Some(1));
+        let line = |gate: Record<'_>| format!("gate {}: {} ({})", gate.text("gate"), gate.text("verdict"), gate.text("reason"));
+        deciding.map(line).collect()
+    }
+
+    /// Changes as the JSON form lists them: every row of the table, clear changes first.
+    pub fn ordered(&self) -> Vec<Record<'_>> {
+        ordered(self.changes)
+    }
+}
+
+const HEAD: [&str; 9] = ["metric", "model", "set", "attribute", "where", "old", "new", "change", "reading"];
+
+/// Narrow blanks are for pages.
+fn plain(text: &str) -> String {
+    text.replace('\u{202f}', " ")
+}
+
+fn line(row: &Record<'_>) -> [String; 9] {
+    let metric = row.text("metric");
+    let (kind, apart) = (terms::kind(metric, row.text("scope")), apart(row));
+    let side = |which: &str| {
+        let value = row.real(&format!("{which}_value")).map_or_else(|| "undefined".to_owned(), |value| plain(&kind.value(value)));
+        match row.int(&format!("{which}_numerator")).zip(row.int(&format!("{which}_denominator"))) {
+            Some((part, whole)) => format!("{value} ({part} of {whole})"),
+            None => value,
+        }
+    };
+    let change = match (row.real("difference"), row.real("lo"), row.real("hi")) {
+        (Some(value), Some(lo), Some(hi)) => format!("{} ({})", plain(&apart.value(value)), plain(&apart.interval(value, lo, hi))),
+        (Some(value), ..) => plain(&apart.value(value)),
+        (None, ..) => format!("undefined: {}", row.text("undefined")),
+    };
+    let name = |column: &str| row.text(column).to_owned();
+    let slice = if row.text("slice").is_empty() { String::new() } else { format!(", {}", row.text("slice")) };
+    let class = if row.text("class").is_empty() { String::new() } else { format!(", class {}", row.text("class")) };
+    [
+        metric.to_owned(),
+        name("model"),
+        name("counterfactual"),
+        name("sensitive"),
+        place(row).plain() + &slice + &class,
+        side("old"),
+        side("new"),
+        change,
+        reading(row),
+    ]
+}
+
+fn aligned(lines: &[[String; 9]]) -> String {
+    let width = |i: usize| lines.iter().map(|line| line[i].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
+    let mut text = String::new();
+    for line in lines {
+        let cells = line.iter().zip(&widths).fold(String::new(), |row, (cell, width)| format!("{row}  {cell:<width$}"));
+        text.push_str(cells.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// Text that Markdown leaves as it is.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\r' => escaped.push(' '),
+            '|' | '*' | '_' | '<' | '>' | '[' | ']' | '`' | '\\' | '#' | '~' => escaped.extend(['\\', c]),
+            _ => escaped.push(c),
+        }
+    }
+    escaped.trim_end().to_owned()
+}

@@ -1,0 +1,284 @@
+//! An output folder in the forms of other tools: JUnit, a Prometheus text file, CSV, metrics for MLflow. No form carries a time.
+//!
+//! | Form | What it holds | Read by |
+//! | --- | --- | --- |
+//! | JUnit | one test case per gate; skipped gates are skipped, gates of level `warn` never fail | CI servers |
+//! | Prometheus | every defined value with its interval, and every gate, as gauges | node exporter's textfile collector |
+//! | CSV | the table `metrics`, RFC 4180 | anything |
+//! | MLflow | a JSON object of every defined value by a name that MLflow allows | `mlflow.log_metrics(json.load(file))` |
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::table::manifest::{Manifest, Summary};
+use crate::table::{Cell, Frame, Record};
+
+/// What is exported.
+#[derive(Debug, Clone, Copy)]
+pub struct Audit<'a> {
+    /// `manifest.json`.
+    pub manifest: &'a Manifest,
+    /// `summary.json`.
+    pub summary: &'a Summary,
+    /// The table `metrics`.
+    pub metrics: &'a Frame,
+    /// The table `gates`.
+    pub gates: &'a Frame,
+    /// Whether an inconclusive gate of level `fail` ends a run with status 1.
+    pub inconclusive_fails: bool,
+}
+
+/// Columns that tell values apart, in the order of the table.
+const KEY: [&str; 9] = ["arm", "model", "counterfactual", "sensitive", "scope", "from_group", "to_group", "slice", "class"];
+
+fn deciding(gates: &Frame) -> impl Iterator<Item = Record<'_>> {
+    gates.records().filter(|gate| gate.int("decides") == Some(1))
+}
+
+/// Text for an attribute or element of XML 1.0, which has no form for most control characters.
+fn xml(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' | '\r' | '\t' => escaped.push(' '),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// JUnit XML, a test case per gate.
+pub fn junit(audit: &Audit<'_>) -> String {
+    let mut cases = String::new();
+    let (mut failures, mut skipped, mut tests) = (0, 0, 0);
+    for gate in deciding(audit.gates) {
+        tests += 1;
+        let (verdict, warns) = (gate.text("verdict"), gate.text("level") == "warn");
+        let number = |column: &str| gate.real(column).map_or_else(|| "undefined".to_owned(), |x| x.to_string());
+        let mut what = format!("{} of {} is {}", gate.text("metric"), gate.text("model"), number("value"));
+        if gate.is_some("lo") {
+            let _ = write!(what, " ({} to {})", number("lo"), number("hi"));
+        }
+        let _ = write!(what, ", {} {}: {}", gate.text("rule"), number("limit"), gate.text("reason"));
+        let what = xml(&what);
+        let body = match verdict {
+            "skipped" => {
+                skipped += 1;
+                format!("<skipped message=\"{what}\"/>")
+            }
+            "pass" => format!("<system-out>{what}</system-out>"),
+            verdict if !warns && (verdict == "fail" || audit.inconclusive_fails) => {
+                failures += 1;
+                format!("<failure type=\"{}\" message=\"{what}\"/>", xml(verdict))
+            }
+            verdict => format!("<system-out>{}, which only warns: {what}</system-out>", xml(verdict)),
+        };
+        let (job, name) = (xml(&audit.manifest.job), xml(gate.text("gate")));
+        let _ = writeln!(cases, "    <testcase classname=\"cfaudit.{job}\" name=\"{name}\">{body}</testcase>");
+    }
+    let job = xml(&audit.manifest.job);
+    let counts = format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\"");
+    let run = xml(&audit.manifest.run);
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n  <testsuite name=\"cfaudit.{job}\" {counts}>\n    <properties>\
+         <property name=\"run\" value=\"{run}\"/></properties>\n{cases}  </testsuite>\n</testsuites>\n"
+    )
+}
+
+/// A label value of the Prometheus text format.
+fn label(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+/// The Prometheus text format, version 0.0.4.
+pub fn prometheus(audit: &Audit<'_>) -> String {
+    let mut text = String::new();
+    let job = label(&audit.manifest.job);
+    // The scraper has a label `job` of its own.
+    let audited = format!("audit=\"{job}\"");
+    let mut family = |name: &str, help: &str, lines: Vec<(String, f64)>| {
+        if lines.is_empty() {
+            return;
+        }
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
+        for (labels, value) in lines {
+            let comma = if labels.is_empty() { "" } else { "," };
+            let _ = writeln!(text, "{name}{{{audited}{comma}{labels}}} {value}");
+        }
+    };
+    let labels = |row: &Record<'_>| {
+        let key = KEY.iter().chain(&["metric"]).filter(|column| !row.text(column).is_empty());
+        key.map(|column| format!("{column}=\"{}\"", label(row.text(column)))).collect::<Vec<_>>().join(",")
+    };
+    for (name, column, help) in [
+        ("cfaudit_metric", "value", "Value of a metric."),
+        ("cfaudit_metric_lo", "lo", "Lower end of the interval of a metric."),
+        ("cfaudit_metric_hi", "hi", "Upper end of the interval of a metric."),
+    ] {
+        family(name, help, audit.metrics.records().filter_map(|row| Some((labels(&row), row.real(column)?))).collect());
+    }
+    let verdicts = ["pass", "inconclusive", "fail", "skipped"];
+    let gates = deciding(audit.gates).flat_map(|gate| {
+        let of = |verdict: &str| {
+            let labels = format!("gate=\"{}\",level=\"{}\",verdict=\"{verdict}\"", label(gate.text("gate")), gate.text("level"));
+            (labels, f64::from(u8::from(gate.text("verdict") == verdict)))
+        };
+        verdicts.map(of)
+    });
+    family("cfaudit_gate", "1 for the verdict of a gate, 0 for the others.", gates.collect());
+    family("cfaudit_exit_status", "Exit status that the gates ask for.", vec![(String::new(), f64::from(audit.summary.exit))]);
+    family("cfaudit_people", "People audited.", vec![(String::new(), audit.manifest.rows.audited as f64)]);
+    let stand_in = f64::from(u8::from(audit.manifest.stand_in.is_some()));
+    family("cfaudit_stand_in_data", "1 where generated rows took the place of a public data set.", vec![(String::new(), stand_in)]);
+    text
+}
+
+/// The table `metrics` as CSV (RFC 4180, lines end with LF).
+pub fn csv(audit: &Audit<'_>) -> String {
+    let field = |text: &str| {
+        let quoted = text.contains([',', '"', '\n', '\r']);
+        if quoted { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+    };
+    let columns = audit.metrics.def.columns;
+    let mut text = columns.iter().map(|column| column.name).collect::<Vec<_>>().join(",") + "\n";
+    for row in audit.metrics.records() {
+        let cells = columns.iter().map(|column| match row.cell(column.name) {
+            Cell::Null => String::new(),
+            Cell::Text(text) => field(text),
+            Cell::Int(n) => n.to_string(),
+            Cell::Real(x) => x.to_string(),
+            Cell::Wide(n) => n.to_string(),
+            Cell::Key(n) => n.to_string(),
+        });
+        text.push_str(&cells.collect::<Vec<_>>().join(","));
+        text.push('\n');
+    }
+    text
+}
+
+/// Every defined value by a name of letters, digits and `_-. /`, which is all that MLflow allows.
+pub fn mlflow(audit: &Audit<'_>) -> String {
+    let allowed =
+        |text: &str| -> String { text.chars().map(|c| if c.is_ascii_alphanumeric() || "_-. ".contains(c) { c } else { '_' }).collect() };
+    let mut values: BTreeMap<String, f64> = BTreeMap::new();
+    for row in audit.metrics.records() {
+        let Some(value) = row.real("value") else { continue };
+        let mut parts: Vec<String> =
+            ["arm", "model", "counterfactual", "sensitive", "slice", "class"].iter().map(|column| allowed(row.text(column))).collect();
+        let groups = [row.text("from_group"), row.text("to_group")].map(allowed);
+        parts.push(match row.text("scope") {
+            "total" => "total".to_owned(),
+            scope => [scope, &groups[0], &groups[1]].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(" "),
+        });
+        parts.push(row.text("metric").to_owned());
+        parts.retain(|part| !part.is_empty());
+        // Names that differ in letters which MLflow does not allow get a number.
+        let name = parts.join("/");
+        let free = (2..).map(|n| format!("{name}.{n}"));
+        let name = std::iter::once(name.clone()).chain(free).find(|name| !values.contains_key(name)).unwrap_or(name);
+        values.insert(name, value);
+    }
+    serde_json::to_string_pretty(&values).unwrap_or_default() + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Audit, csv, junit, mlflow, prometheus};
+    use crate::table::manifest::{Manifest, Summary};
+    use crate::table::{Cell, Frame, GATES, METRICS, TableDef};
+
+    fn frame(def: &'static TableDef, rows: &[&[(&str, Cell)]]) -> Frame {
+        let mut frame = Frame::new(def);
+        for row in rows {
+            let cell = |column: &crate::table::ColumnDef| match row.iter().find(|(name, _)| *name == column.name) {
+                Some((_, cell)) => cell.clone(),
+                None if column.nullable => Cell::Null,
+                None if column.kind == crate::table::ColumnType::Int => Cell::Int(0),
+                None if column.kind == crate::table::ColumnType::Real => Cell::Real(0.1),
+                None => "".into(),
+            };
+            frame.push(def.columns.iter().map(cell).collect());
+        }
+        frame
+    }
+
+    /// Two values whose groups differ in one letter that few formats allow, and gates of every kind.
+    fn check(see: impl Fn(&Audit<'_>)) {
+        let value = |to: &'static str| {
+            [
+                ("model", Cell::from("m\"x")),
+                ("counterfactual", "flip".into()),
+                ("sensitive", "sex".into()),
+                ("scope", "direction".into()),
+                ("from_group", "a,b".into()),
+                ("to_group", to.into()),
+                ("metric", "nsr".into()),
+                ("value", Cell::Real(0.25)),
+            ]
+        };
+        let metrics = frame(
+            &METRICS,
+            &[&value("c<d"), &value("c>d"), &[("metric", "psr".into()), ("scope", "total".into()), ("undefined", "x".into())]],
+        );
+        let gate = |name: &'static str, verdict: &'static str, level: &'static str| {
+            [
+                ("gate", Cell::from(name)),
+                ("verdict", verdict.into()),
+                ("level", level.into()),
+                ("decides", Cell::Int(1)),
+                ("reason", "a < b & c".into()),
+            ]
+        };
+        let gates = frame(
+            &GATES,
+            &[
+                &gate("a", "pass", "fail"),
+                &gate("b", "fail", "fail"),
+                &gate("c", "fail", "warn"),
+                &gate("d", "inconclusive", "fail"),
+                &gate("e", "skipped", "fail"),
+                &[("gate", "b".into()), ("verdict", "fail".into())],
+            ],
+        );
+        let manifest = Manifest { job: "j".to_owned(), run: "0a1b2c".to_owned(), ..Manifest::default() };
+        let summary = Summary { exit: 1, ..Summary::default() };
+        see(&Audit { manifest: &manifest, summary: &summary, metrics: &metrics, gates: &gates, inconclusive_fails: true });
+    }
+
+    #[test]
+    fn a_test_case_per_gate() {
+        check(|audit| {
+            let text = junit(audit);
+            assert!(text.contains("<testsuites tests=\"5\" failures=\"2\" errors=\"0\" skipped=\"1\">"), "{text}");
+            assert!(text.contains("<failure type=\"inconclusive\" message=\""), "{text}");
+            assert!(text.contains("a &lt; b &amp; c") && !text.contains("a < b"), "{text}");
+            let lenient = junit(&Audit { inconclusive_fails: false, ..*audit });
+            assert!(lenient.contains("failures=\"1\"") && !lenient.contains("type=\"inconclusive\""), "{lenient}");
+        });
+    }
+
+    #[test]
+    fn names_are_escaped_and_undefined_values_are_left_out() {
+        check(|audit| {
+            let text = prometheus(audit);
+            let line = r#"cfaudit_metric{audit="j",model="m\"x",counterfactual="flip",sensitive="sex",scope="direction",from_group="a,b",to_group="c<d",metric="nsr"} 0.25"#;
+            assert!(text.lines().any(|l| l == line), "{text}");
+            assert!(!text.contains("psr") && !text.contains("cfaudit_metric_lo"), "{text}");
+            assert!(text.contains("cfaudit_gate{audit=\"j\",gate=\"b\",level=\"fail\",verdict=\"fail\"} 1\n"), "{text}");
+            assert_eq!(text.matches("# TYPE cfaudit_gate gauge").count(), 1);
+
+            let table = csv(audit);
+            assert_eq!(table.lines().count(), 4);
+            assert!(table.contains(",flip,sex,direction,\"a,b\",c<d,") && table.contains("\"m\"\"x\""), "{table}");
+
+            let values: serde_json::Value = serde_json::from_str(&mlflow(audit)).unwrap();
+            let names: Vec<&String> = values.as_object().unwrap().keys().collect();
+            assert_eq!(names, ["m_x/flip/sex/direction a_b c_d/nsr", "m_x/flip/sex/direction a_b c_d/nsr.2"]);
+        });
+    }
+}
