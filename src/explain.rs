@@ -28,7 +28,12 @@ pub const STAGES: &[(&str, &str)] = &[
     ),
     ("count", "folds scored rows into counts and sums; writes the outcomes"),
     ("measure", "turns counts and scores into metrics with intervals"),
-    ("gate", "judges the gates by the table of metrics"),
+    ("augment", "trains models of experiments again with rows added, and measures every arm beside the model as it was"),
+    (
+        "recourse",
+        "asks a model about people as they could be, and tells for which subgroups a way out is harder for one group than another",
+    ),
+    ("gate", "judges the gates by the tables of metrics and of recourse"),
     ("report", "renders the page and puts the output folder together"),
 ];
 
@@ -83,6 +88,9 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<Entry> {
 const BLOCKS: &[(&str, &str)] = &[
     ("weight", WEIGHT),
     ("gate", GATE),
+    ("recourse", RECOURSE),
+    ("may_change", MAY_CHANGE),
+    ("unfair_subgroups", UNFAIR),
     ("clarify", CLARIFY),
     ("flip_test", FLIP_TEST),
     (
@@ -183,6 +191,28 @@ const CLARIFY: &str = "metrics.clarify: {favoured: {sex: [Male]}, strata: occupa
     strata: the column by whose values CDDPL is averaged; people without a value are left out of it and counted\n\
     labels and predictions are counted by the favourable side, which data.label names; `di` is of the family group and measured for these \
     facets too";
+
+const RECOURSE: &str = "block of the job, recourse: {ATTRIBUTE: {model, subgroups, actions, may_change, ...}}: what would refused people have to change, \
+    and is that harder for one group than for another?\n\
+    a subgroup is all affected people who share some traits, an action the levels it leads to; an action counts where enough people with the \
+    favourable decision have these levels\n\
+    definitions: equal-effectiveness (the same share can be helped), equal-choice (as many actions that help a share phi), \
+    equal-effectiveness-within-budget (the same share within a budget), equal-cost-of-effectiveness (a share phi at the same cost), \
+    fair-trade-off (the same share at every cost), equal-conditional-mean-recourse (the same mean cost of those who can be helped), \
+    mean-recourse (of all, where people without a way out count with no_way_costs)\n\
+    views: macro, one action for all people of a subgroup; micro, each person the action that helps\n\
+    tables: recourse, recourse_columns, subgroups, actions, ecd, comparatives, ranking_analysis, aggregated_rankings\n\
+    every person counts once, whatever a row weighs; after Fairness Aware Counterfactuals for Subgroups (FACTS)";
+
+const MAY_CHANGE: &str = "key of a block of recourse: what people may change, by column; a column that is not named may not change\n\
+    any: freely; up, down: to no lower or higher position of the declared order, or number; never: not at all\n\
+    {up: {steps: 2}}: at most two positions (of numbers without bins: at most so much); {any: {not_to: [LEVEL]}}: not to these levels\n\
+    nothing becomes missing, and what is missing moves neither up nor down";
+
+const UNFAIR: &str = "what gates on recourse count: subgroups that are unfair by one definition and view\n\
+    gates: {NAME: {recourse: ATTRIBUTE, definition: {equal-cost-of-effectiveness: {phi: 0.7}}, unfair_subgroups_at_most: 0, smallest: 100}}\n\
+    view: macro unless named; score_at_least: any score above 0 unless named; smallest: affected people in the smaller group of a subgroup\n\
+    each pair of groups is judged and the worst decides; inconclusive where no subgroup has actions and so many people";
 
 const FLIP_TEST: &str = "metrics.clarify.flip_test: {neighbours: 5, scale: none, max_rows: 100000} runs FT: of every person of the disfavoured facet \
     the nearest people of the favoured one vote on the prediction\n\

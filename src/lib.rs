@@ -2,7 +2,8 @@
 //!
 //! The map of this crate, in reading order. A job file ([`spec`]) is read and checked; [`pipeline`] turns it into stages; [`exec`]
 //! runs those that are stale. Stages meet only in Parquet files ([`table`]): [`data`] prepares rows, [`counterfactual`] writes the
-//! rows of the other worlds, [`model`] scores both, [`metric`] counts and measures, [`gate`] judges, [`report`] writes the page.
+//! rows of the other worlds, [`model`] scores both, [`metric`] counts and measures, [`augment`] chooses rows to train on again, [`recourse`]
+//! looks for what people would have to change, [`gate`] judges, [`diff`] sets two runs side by side, [`report`] writes the page.
 //!
 //! A module imports only what its row in `tests/it/layers.rs` allows.
 
@@ -18,12 +19,15 @@ pub mod pipeline;
 pub mod exec;
 pub mod table;
 
+pub mod augment;
 pub mod counterfactual;
 pub mod data;
 pub mod model;
 
+pub mod diff;
 pub mod gate;
 pub mod metric;
+pub mod recourse;
 pub mod report;
 
 pub mod explain;

@@ -66,6 +66,9 @@ impl Finite {
 pub struct Count(u64);
 
 impl Count {
+    /// The smallest.
+    pub const ONE: Count = Count(1);
+
     /// The count, if it is at least 1.
     pub fn new(value: u64) -> Option<Self> {
         (value > 0).then_some(Count(value))

@@ -151,4 +151,4 @@ fn set_group(rows: &mut Rows, attribute: &Attribute, to: usize) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -229,10 +229,10 @@ impl ScoreEncoder {
     }
 }
 
-/// Reads a file of scores.
+/// Reads a file of scores, or several of which each holds those of other rows.
 #[derive(Debug)]
 pub struct ScoreReader {
-    file: ParquetFile,
+    files: Vec<ParquetFile>,
 }
 
 impl ScoreReader {
@@ -241,16 +241,30 @@ impl ScoreReader {
     /// # Errors
     /// The file is damaged.
     pub fn open(folder: &Path) -> Result<Self> {
-        ParquetFile::open(&folder.join(SCORES), Owner::Ours).map(|file| ScoreReader { file })
+        ScoreReader::pooled(&[folder])
+    }
+
+    /// Opens the files of several folders, such as those of folds: the score of a row is that of the file that has one.
+    ///
+    /// # Errors
+    /// A file is damaged.
+    pub fn pooled(folders: &[&Path]) -> Result<Self> {
+        let files = folders.iter().map(|folder| ParquetFile::open(&folder.join(SCORES), Owner::Ours)).collect::<Result<_>>()?;
+        Ok(ScoreReader { files })
     }
 
     /// The scores of one row group; NaN where there is none.
     ///
     /// # Errors
-    /// The file is damaged.
+    /// A file is damaged.
     pub fn read(&self, group: usize) -> Result<Vec<f64>> {
-        let batch = self.file.read_group(group, None)?;
-        let array = batch.column(0).as_primitive::<Float64Type>();
-        Ok((0..array.len()).map(|i| if array.is_null(i) { f64::NAN } else { array.value(i) }).collect())
+        let mut scores = Vec::new();
+        for file in &self.files {
+            let batch = file.read_group(group, None)?;
+            let array = batch.column(0).as_primitive::<Float64Type>();
+            scores.resize(array.len(), f64::NAN);
+            scores.iter_mut().enumerate().filter(|(i, _)| !array.is_null(*i)).for_each(|(i, score)| *score = array.value(i));
+        }
+        Ok(scores)
     }
 }

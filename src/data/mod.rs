@@ -28,6 +28,7 @@ mod csv;
 pub mod derive;
 mod duplicates;
 mod encode;
+pub mod glance;
 pub mod import;
 pub mod keep;
 pub mod keyed;
@@ -253,7 +254,7 @@ pub enum Column {
 }
 
 /// A batch of rows as the engines see it: one column per feature of a [`Layout`], all of the same length.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rows {
     /// Number of rows.
     pub n: usize,

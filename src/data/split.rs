@@ -162,6 +162,18 @@ impl RolesReader {
         Ok(Roles(batch.column(0).as_primitive::<UInt8Type>().values().to_vec()))
     }
 
+    /// The roles of all rows.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub fn all(&self) -> Result<Roles> {
+        let mut all = Vec::new();
+        for group in 0..self.file.n_groups() {
+            all.extend(self.read(group)?.0);
+        }
+        Ok(Roles(all))
+    }
+
     /// Number of audited rows.
     pub fn n_audited(&self) -> u64 {
         self.n_audited
@@ -191,14 +203,14 @@ pub fn roles(rows: &RowsReader, rule: Rule, seed: u64, workers: &Workers, watch:
             let share = audit.get();
             // Counts of rows are far below 2^53, so they are exact as floats.
             let whole = |c: u64| (c as f64 * share).floor();
-            ranked(rows, by, seed, ROWS_AT_ONCE, workers, watch, |c| if whole(c + 1) > whole(c) { 0 } else { TRAIN })?
+            ranked(rows, (by, None), seed, ROWS_AT_ONCE, workers, watch, |c| if whole(c + 1) > whole(c) { 0 } else { TRAIN })?
         }
         Rule::Folds(k, by) => {
             if k > u64::from(TRAIN) || k > n {
                 let what = format!("{n} rows cannot be split into {k} folds");
                 return Err(Fault::new("too-many-folds", what).hint("every fold needs a row, and there can be 254 folds at most").into());
             }
-            ranked(rows, by, seed, ROWS_AT_ONCE, workers, watch, |c| u8::try_from(c % k.max(1)).unwrap_or(NEITHER))?
+            ranked(rows, (by, None), seed, ROWS_AT_ONCE, workers, watch, |c| u8::try_from(c % k.max(1)).unwrap_or(NEITHER))?
         }
     };
     if roles.0.iter().all(|&role| audited(role).is_none()) {
@@ -207,6 +219,26 @@ pub fn roles(rows: &RowsReader, rule: Rule, seed: u64, workers: &Workers, watch:
             .into());
     }
     Ok(roles)
+}
+
+/// Folds among the rows that train for a fold of other roles; all others get [`NEITHER`].
+///
+/// # Errors
+/// Fewer rows train than there are folds; the rows cannot be read.
+pub fn folds_within(
+    rows: &RowsReader,
+    of: (&Roles, u8),
+    (k, by): (u64, Stratify),
+    seed: u64,
+    workers: &Workers,
+    watch: Watch<'_>,
+) -> Result<Roles> {
+    let n = (0..of.0.0.len()).filter(|&i| of.0.trains(i, of.1)).count() as u64;
+    if k > n {
+        let what = format!("{n} training rows cannot be split into {k} folds");
+        return Err(Fault::new("too-many-folds", what).hint("train on more rows").into());
+    }
+    ranked(rows, (by, Some(of)), seed, ROWS_AT_ONCE, workers, watch, |c| u8::try_from(c % k.max(1)).unwrap_or(NEITHER))
 }
 
 fn from_column(rows: &RowsReader, workers: &Workers, watch: Watch<'_>) -> Result<Roles> {
@@ -246,10 +278,10 @@ fn strata(batch: &PreparedBatch, by: Stratify) -> impl Iterator<Item = Stratum> 
     (0..batch.rows.n).map(move |i| (label(i), group(i)))
 }
 
-/// Gives every row `role(c)`, where `c` is its rank over all strata.
+/// Gives every row `role(c)`, where `c` is its rank over all strata; with roles and a fold only those that train for it.
 pub(super) fn ranked(
     rows: &RowsReader,
-    by: Stratify,
+    (by, among): (Stratify, Option<(&Roles, u8)>),
     seed: u64,
     at_once: u64,
     workers: &Workers,
@@ -257,18 +289,20 @@ pub(super) fn ranked(
     role: impl Fn(u64) -> u8,
 ) -> Result<Roles> {
     let range = |hash: u64| (hash >> 52) as usize;
-    // Stratum and hash of every row of a row group; computed on the threads.
-    let read = |group: usize| -> Result<(Vec<(Stratum, u64)>, usize)> {
+    // Stratum, hash and position of every row of a row group; computed on the threads.
+    let read = |group: usize| -> Result<Vec<(Stratum, u64, usize)>> {
         (watch.check)()?;
         let batch = rows.read_keys(group)?;
-        let keys = strata(&batch, by).zip(&batch.row_key).map(|(stratum, &key)| (stratum, h(seed, key, 0))).collect();
-        Ok((keys, rows.first_row(group)))
+        let first = rows.first_row(group);
+        let ranks = |(i, _): &(usize, _)| among.is_none_or(|(roles, fold)| roles.trains(first + i, fold));
+        let keys = strata(&batch, by).zip(&batch.row_key).enumerate().filter(ranks);
+        Ok(keys.map(|(i, (stratum, &key))| (stratum, h(seed, key, 0), first + i)).collect())
     };
 
     let mut counts: BTreeMap<Stratum, Vec<u64>> = BTreeMap::new();
-    workers.map(rows.n_groups(), read, |_, (keys, _)| {
+    workers.map(rows.n_groups(), read, |_, keys| {
         (watch.progress)(keys.len() as u64);
-        for (stratum, hash) in keys {
+        for (stratum, hash, _) in keys {
             counts.entry(stratum).or_insert_with(|| vec![0; RANGES])[range(hash)] += 1;
         }
         Ok::<_, Error>(())
@@ -281,13 +315,12 @@ pub(super) fn ranked(
     }
     let sizes: Vec<u64> = (0..RANGES).map(|r| counts.values().map(|c| c[r]).sum()).collect();
 
-    let mut roles = vec![NEITHER; usize::try_from(next).unwrap_or(0)];
+    let mut roles = vec![NEITHER; usize::try_from(rows.layout().n_rows).unwrap_or(0)];
     for (lo, hi) in runs(&sizes, at_once) {
         let mut held: BTreeMap<Stratum, Vec<(u64, usize)>> = BTreeMap::new();
         let in_range = |group: usize| {
-            let (keys, first) = read(group)?;
-            let wanted = keys.into_iter().zip(first..).filter(|((_, hash), _)| (lo..hi).contains(&range(*hash)));
-            Ok(wanted.map(|((stratum, hash), position)| (stratum, hash, position)).collect::<Vec<_>>())
+            let keys = read(group)?;
+            Ok(keys.into_iter().filter(|(_, hash, _)| (lo..hi).contains(&range(*hash))).collect::<Vec<_>>())
         };
         workers.map(rows.n_groups(), in_range, |_, wanted| {
             for (stratum, hash, position) in wanted {

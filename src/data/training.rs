@@ -2,19 +2,20 @@
 //!
 //! Rows come in the order of the prepared file. Within a row group they are cut into blocks: the training rows among 1,024 consecutive
 //! prepared rows. Blocks do not depend on the size of row groups, so a sum that runs in f64 inside a block and in fixed point over
-//! blocks is the same for any threads and any batch size.
+//! blocks is the same for any threads and any batch size. Rows that an experiment adds come after them, in blocks by the rows that they
+//! are made of.
 
 use std::ops::Range;
 
 use crate::data::Rows;
 use crate::data::rows::RowsReader;
 use crate::data::split::RolesReader;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::table::io::BLOCK_ROWS;
 use crate::table::ordered::{Watch, Workers};
 
 /// The training rows of one row group.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct TrainingGroup {
     /// Their features.
     pub rows: Rows,
@@ -27,6 +28,26 @@ pub struct TrainingGroup {
 }
 
 impl TrainingGroup {
+    /// Rows at hand, in blocks of their own.
+    pub fn at_hand(rows: Rows, labels: Vec<bool>, weights: Vec<f64>) -> Self {
+        let blocks = (0..rows.n).step_by(BLOCK_ROWS).map(|start| start..(start + BLOCK_ROWS).min(rows.n)).collect();
+        TrainingGroup { rows, labels, weights, blocks }
+    }
+
+    /// Some rows of a row group of prepared rows, or made of them: `origin` says for each the position there, ascending, which decides on
+    /// its block.
+    pub fn made_of(rows: Rows, labels: Vec<bool>, weights: Vec<f64>, origin: &[usize]) -> Self {
+        let mut blocks = Vec::new();
+        let mut start = 0;
+        while start < origin.len() {
+            let block = origin[start] / BLOCK_ROWS;
+            let end = start + origin[start..].iter().take_while(|&&i| i / BLOCK_ROWS == block).count();
+            blocks.push(start..end);
+            start = end;
+        }
+        TrainingGroup { rows, labels, weights, blocks }
+    }
+
     /// How many people row `i` stands for.
     pub fn weight(&self, i: usize) -> f64 {
         self.weights.get(i).copied().unwrap_or(1.0)
@@ -38,15 +59,35 @@ pub struct TrainingRows<'a> {
     source: Source<'a>,
 }
 
+/// Rows that are added to the training rows: read by row group, as often as a model passes over them.
+pub struct Added<'a> {
+    /// Number of row groups.
+    pub n_groups: usize,
+    /// Reads one; on any thread.
+    pub read: Box<dyn Fn(usize) -> Result<TrainingGroup> + Sync + 'a>,
+}
+
 enum Source<'a> {
     Memory(Box<TrainingGroup>),
-    Files { reader: &'a RowsReader, roles: &'a RolesReader, fold: u8, workers: &'a Workers, watch: Watch<'a> },
+    Files { reader: &'a RowsReader, roles: &'a RolesReader, fold: u8, workers: &'a Workers, watch: Watch<'a>, added: Vec<Added<'a>> },
 }
 
 impl<'a> TrainingRows<'a> {
     /// The rows of a prepared file that train for a fold and have a label.
     pub fn of_fold(reader: &'a RowsReader, roles: &'a RolesReader, fold: u8, workers: &'a Workers, watch: Watch<'a>) -> Self {
-        TrainingRows { source: Source::Files { reader, roles, fold, workers, watch } }
+        TrainingRows::with_added(reader, roles, fold, workers, watch, Vec::new())
+    }
+
+    /// The rows of [`TrainingRows::of_fold`], then those that are added, in this order.
+    pub fn with_added(
+        reader: &'a RowsReader,
+        roles: &'a RolesReader,
+        fold: u8,
+        workers: &'a Workers,
+        watch: Watch<'a>,
+        added: Vec<Added<'a>>,
+    ) -> Self {
+        TrainingRows { source: Source::Files { reader, roles, fold, workers, watch, added } }
     }
 
     /// Rows at hand, each standing for one person.
@@ -56,8 +97,7 @@ impl<'a> TrainingRows<'a> {
 
     /// Rows at hand with the number of people that each stands for; no weights: one each.
     pub fn weighted(rows: Rows, labels: Vec<bool>, weights: Vec<f64>) -> Self {
-        let blocks = (0..rows.n).step_by(BLOCK_ROWS).map(|start| start..(start + BLOCK_ROWS).min(rows.n)).collect();
-        TrainingRows { source: Source::Memory(Box::new(TrainingGroup { rows, labels, weights, blocks })) }
+        TrainingRows { source: Source::Memory(Box::new(TrainingGroup::at_hand(rows, labels, weights))) }
     }
 
     /// One pass: `visit` sees every row group, on several threads; `merge` gets the results in order.
@@ -65,23 +105,54 @@ impl<'a> TrainingRows<'a> {
     /// # Errors
     /// The rows cannot be read, or the run is to stop.
     pub fn fold<T: Send>(&self, visit: impl Fn(&TrainingGroup) -> T + Sync, mut merge: impl FnMut(T)) -> Result<()> {
+        self.try_fold(
+            |group| Ok(visit(group)),
+            |part| {
+                merge(part);
+                Ok(())
+            },
+        )
+    }
+
+    /// As [`TrainingRows::fold`], where looking at a group or what becomes of it may fail.
+    ///
+    /// # Errors
+    /// As [`TrainingRows::fold`], and what `visit` and `merge` err with.
+    pub fn try_fold<T: Send>(
+        &self,
+        visit: impl Fn(&TrainingGroup) -> Result<T> + Sync,
+        mut merge: impl FnMut(T) -> Result<()>,
+    ) -> Result<()> {
         match &self.source {
-            Source::Memory(group) => merge(visit(group)),
-            Source::Files { reader, roles, fold, workers, watch } => workers.map(
-                reader.n_groups(),
-                |g| {
-                    (watch.check)()?;
-                    let group = read_group(reader, roles, *fold, g)?;
-                    (watch.progress)(group.rows.n as u64);
-                    Ok::<_, Error>(visit(&group))
-                },
-                |_, part| {
-                    merge(part);
-                    Ok(())
-                },
-            )?,
+            Source::Memory(group) => merge(visit(group)?),
+            Source::Files { reader, roles, fold, workers, watch, added } => {
+                // Row groups of all parts are numbered through.
+                let n_groups = reader.n_groups() + added.iter().map(|part| part.n_groups).sum::<usize>();
+                let read = |mut g: usize| {
+                    if g < reader.n_groups() {
+                        return read_group(reader, roles, *fold, g);
+                    }
+                    g -= reader.n_groups();
+                    for part in added {
+                        match g.checked_sub(part.n_groups) {
+                            None => return (part.read)(g),
+                            Some(later) => g = later,
+                        }
+                    }
+                    Ok(TrainingGroup::default())
+                };
+                workers.map(
+                    n_groups,
+                    |g| {
+                        (watch.check)()?;
+                        let group = read(g)?;
+                        (watch.progress)(group.rows.n as u64);
+                        visit(&group)
+                    },
+                    |_, part| merge(part),
+                )
+            }
         }
-        Ok(())
     }
 
     /// The largest weight; 1 where the rows have none.
@@ -99,6 +170,16 @@ impl<'a> TrainingRows<'a> {
         let mut largest = 0.0;
         self.fold(|group| group.weights.iter().copied().fold(0.0, f64::max), |part| largest = f64::max(largest, part))?;
         Ok(largest)
+    }
+
+    /// Whether there is no row, of whatever weight.
+    ///
+    /// # Errors
+    /// As [`TrainingRows::fold`].
+    pub fn is_empty(&self) -> Result<bool> {
+        let mut empty = true;
+        self.fold(|group| group.rows.n == 0, |none| empty &= none)?;
+        Ok(empty)
     }
 
     /// Number of positive rows, and of all rows. A row of weight 0 stands for nobody and is not counted.
@@ -129,13 +210,5 @@ fn read_group(reader: &RowsReader, roles: &RolesReader, fold: u8, g: usize) -> R
         (0..batch.rows.n).filter(|&i| roles.trains(i, fold) && batch.label.get(i).is_some_and(Option::is_some)).collect();
     let labels = trains.iter().map(|&i| batch.label[i] == Some(true)).collect();
     let weights = if batch.weight.is_empty() { Vec::new() } else { trains.iter().map(|&i| batch.weight[i]).collect() };
-    let mut blocks = Vec::new();
-    let mut start = 0;
-    while start < trains.len() {
-        let block = trains[start] / BLOCK_ROWS;
-        let end = start + trains[start..].iter().take_while(|&&i| i / BLOCK_ROWS == block).count();
-        blocks.push(start..end);
-        start = end;
-    }
-    Ok(TrainingGroup { rows: batch.rows.take(&trains), labels, weights, blocks })
+    Ok(TrainingGroup::made_of(batch.rows.take(&trains), labels, weights, &trains))
 }

@@ -45,6 +45,26 @@ pub struct OutputFolder {
     _lock: Lock,
 }
 
+/// A folder to make new content in.
+#[derive(Debug)]
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Should this fail, or the process be killed before, the next claim removes it.
+        if let Err(e) = disk::remove_folder(&self.0) {
+            tracing::warn!("{e}");
+        }
+    }
+}
+
 /// What publishing did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Published {
@@ -93,6 +113,17 @@ impl OutputFolder {
         claimed.mend()?;
         claimed.standing()?;
         Ok(claimed)
+    }
+
+    /// A new empty folder beside this one, on the same disk, which goes when it is dropped.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn scratch(&self) -> Result<Scratch> {
+        let scratch = self.beside("scratch");
+        disk::remove_folder(&scratch)?;
+        disk::make_folder(&scratch)?;
+        Ok(Scratch(scratch))
     }
 
     /// Where the folder is, with links resolved.
@@ -166,7 +197,7 @@ impl OutputFolder {
         if !old.is_empty() && !self.folder.try_exists().map_err(|e| Error::io("read", &self.named, &e))? {
             disk::rename(&old.remove(0), &self.folder)?;
         }
-        for leftover in old.into_iter().chain(self.leftovers("new")?) {
+        for leftover in old.into_iter().chain(self.leftovers("new")?).chain(self.leftovers("scratch")?) {
             disk::remove_folder(&leftover)?;
         }
         Ok(())

@@ -2,7 +2,8 @@
 //!
 //! - A [`Stage`] is a value: an id, what it needs, what else makes it stale, and a function that writes files into a folder.
 //! - Its key is a hash of all that ([`fingerprint`]). If the [`store::Store`] holds the key, the stage is not run.
-//! - Stages run one after the other, in the order given; each may use all threads. [`plan`] says what [`run`] would do and why.
+//! - Stages run one after the other, in the order given; each may use all threads. Stages of one kind ([`Options::beside`]) that follow
+//!   each other and do not need each other run side by side. [`plan`] says what [`run`] would do and why.
 //! - A stage that fails, or is interrupted, leaves nothing; those before it stay in the store, so the next run goes on there.
 //! - A stage may start a program of the user's: [`child::run`] feeds it, reads it and ends it.
 //! - [`folder::OutputFolder`] is the last step of a run, outside of the stages: it puts finished files where the user wants them.
@@ -12,7 +13,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use indexmap::IndexMap;
@@ -51,7 +53,7 @@ pub struct Stage<'a> {
 }
 
 /// The work of a stage.
-pub type Work<'a> = dyn Fn(&StageContext<'_>) -> Result<()> + 'a;
+pub type Work<'a> = dyn Fn(&StageContext<'_>) -> Result<()> + Sync + 'a;
 
 impl fmt::Debug for Stage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,6 +75,10 @@ pub struct Options<'a> {
     pub force: Option<&'a str>,
     /// Kind of the stages whose files leave the store.
     pub published: Option<&'a str>,
+    /// Kind of the stages that may run side by side.
+    pub beside: Option<&'a str>,
+    /// How many of them at once, at least 1.
+    pub at_once: usize,
 }
 
 /// What a stage sees of its run. All methods may be called from several threads.
@@ -240,35 +246,85 @@ pub fn run(
     let mut records = Vec::new();
     let steps = steps(stages, options)?;
     let damaged = damaged(&steps, &there, options, &mut || cancel.check())?;
-    for step in steps {
-        cancel.check()?;
-        let (started, clock) = (SystemTime::now(), Instant::now());
-        let (entry, reason) = match find(&step, &there, &memory, &entries, &damaged)? {
-            Ok(entry) => {
-                observer.on(&Event::StageCached { stage: step.stage.id.clone(), rows: entry.rows(), bytes: entry.bytes() });
-                (entry, None)
-            }
-            Err(reason) => (run_stage(&step, store, &entries, &reason, observer, cancel)?, Some(reason)),
+    let mut rest = steps.as_slice();
+    while !rest.is_empty() {
+        let (wave, later) = rest.split_at(side_by_side(rest, options));
+        rest = later;
+        let one = |step: &Step<'_, '_>| {
+            cancel.check()?;
+            let (started, clock) = (SystemTime::now(), Instant::now());
+            let (entry, reason) = match find(step, &there, &memory, &entries, &damaged)? {
+                Ok(entry) => {
+                    observer.on(&Event::StageCached { stage: step.stage.id.clone(), rows: entry.rows(), bytes: entry.bytes() });
+                    (entry, None)
+                }
+                Err(reason) => (run_stage(step, store, &entries, &reason, observer, cancel)?, Some(reason)),
+            };
+            let record = StageRecord {
+                id: step.stage.id.clone(),
+                kind: step.stage.kind,
+                key: step.key.clone(),
+                cached: reason.is_none(),
+                reason: reason.map(|reason| reason.to_string()),
+                started: utc_text(started),
+                ms: millis(clock.elapsed()),
+                rows: entry.rows(),
+                bytes: entry.bytes(),
+                folder: entry.folder.clone(),
+            };
+            Ok((entry, record))
         };
-        records.push(StageRecord {
-            id: step.stage.id.clone(),
-            kind: step.stage.kind,
-            key: step.key,
-            cached: reason.is_none(),
-            reason: reason.map(|reason| reason.to_string()),
-            started: utc_text(started),
-            ms: millis(clock.elapsed()),
-            rows: entry.rows(),
-            bytes: entry.bytes(),
-            folder: entry.folder.clone(),
-        });
-        entries.insert(step.stage.id.as_str(), entry);
-        if memory.0.get(&step.stage.id) != Some(&step.fingerprint) {
-            memory.0.insert(step.stage.id.clone(), step.fingerprint);
-            store.remember(options.job, &memory)?;
+        let done = all(wave, options.at_once, &one);
+        for (step, done) in wave.iter().zip(done) {
+            let (entry, record) = done?;
+            records.push(record);
+            entries.insert(step.stage.id.as_str(), entry);
+            if memory.0.get(&step.stage.id) != Some(&step.fingerprint) {
+                memory.0.insert(step.stage.id.clone(), step.fingerprint.clone());
+                store.remember(options.job, &memory)?;
+            }
         }
     }
     Ok(records)
+}
+
+/// How many of the next stages may be run side by side: those of the kind that may, up to the first that needs one of them.
+fn side_by_side(steps: &[Step<'_, '_>], options: &Options<'_>) -> usize {
+    let may = |step: &Step<'_, '_>| options.at_once > 1 && options.beside == Some(step.stage.kind);
+    let free =
+        |(n, step): &(usize, &Step<'_, '_>)| may(step) && steps[..*n].iter().all(|earlier| !step.stage.needs.contains(&earlier.stage.id));
+    steps.iter().enumerate().take_while(free).count().max(1)
+}
+
+/// The results of a piece of work on each step, in order, up to and with the first error; of several errors the first in order.
+fn all<'s, 'a, T: Send>(steps: &[Step<'s, 'a>], at_once: usize, one: &(dyn Fn(&Step<'s, 'a>) -> Result<T> + Sync)) -> Vec<Result<T>> {
+    if steps.len() == 1 {
+        return steps.iter().map(one).collect();
+    }
+    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let done: Vec<Mutex<Option<Result<T>>>> = steps.iter().map(|_| Mutex::new(None)).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..at_once.min(steps.len()) {
+            scope.spawn(|| {
+                // Steps are begun in order, so those before one that failed are done or under way.
+                while !failed.load(Ordering::SeqCst) {
+                    let Some(k) = Some(next.fetch_add(1, Ordering::SeqCst)).filter(|k| *k < steps.len()) else { break };
+                    let result = one(&steps[k]);
+                    failed.fetch_or(result.is_err(), Ordering::SeqCst);
+                    *done[k].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+                }
+            });
+        }
+    });
+    let mut results = Vec::new();
+    for result in done.into_iter().map_while(|done| done.into_inner().unwrap_or_else(PoisonError::into_inner)) {
+        let failed = result.is_err();
+        results.push(result);
+        if failed {
+            break;
+        }
+    }
+    results
 }
 
 /// Runs one stage and keeps its result.

@@ -1,4 +1,3 @@
-use std::cell::RefCell;
 use std::sync::Mutex;
 
 use super::{Options, Planned, Stage, StageContext, StageRecord, State, plan, run};
@@ -9,7 +8,8 @@ use crate::exec::fingerprint::Reason;
 use crate::exec::store::{Entries, Store};
 
 const KINDS: &[&str] = &["prepare", "split", "train", "measure", "report"];
-const OPTIONS: Options<'static> = Options { job: "demo", kinds: KINDS, until: None, force: None, published: None };
+const OPTIONS: Options<'static> =
+    Options { job: "demo", kinds: KINDS, until: None, force: None, published: None, beside: None, at_once: 2 };
 
 #[derive(Default)]
 struct Heard(Mutex<Vec<Event>>);
@@ -33,7 +33,7 @@ struct Job {
 
 const JOB: Job = Job { rows: "r1", l2: "1", noise: "", fails: "" };
 
-type Ran = RefCell<Vec<String>>;
+type Ran = Mutex<Vec<String>>;
 
 fn stages<'a>(job: &'a Job, ran: &'a Ran) -> Vec<Stage<'a>> {
     let stage = |id: &str, kind, needs: &[&str], inputs: &[(&str, &str)], noise: &'a str| {
@@ -42,7 +42,7 @@ fn stages<'a>(job: &'a Job, ran: &'a Ran) -> Vec<Stage<'a>> {
         let (read, settings) = (needs.clone(), format!("{id} {inputs:?} {noise}\n"));
         let name = id.to_owned();
         let work = move |context: &StageContext<'_>| -> Result<()> {
-            ran.borrow_mut().push(name.clone());
+            ran.lock().unwrap().push(name.clone());
             let mut text = settings.clone();
             for id in &read {
                 text.push_str(&std::fs::read_to_string(context.need(id).join("out.txt")).unwrap());
@@ -72,7 +72,7 @@ fn stages<'a>(job: &'a Job, ran: &'a Ran) -> Vec<Stage<'a>> {
 fn go(job: &Job, store: &Store, options: &Options<'_>) -> (Vec<String>, Result<Vec<StageRecord>>) {
     let ran = Ran::default();
     let result = run(&stages(job, &ran), store, options, &Heard::default(), &Cancel::default());
-    (ran.into_inner(), result)
+    (ran.into_inner().unwrap(), result)
 }
 
 fn ran(job: &Job, store: &Store, options: &Options<'_>) -> Vec<String> {
@@ -84,7 +84,7 @@ fn ran(job: &Job, store: &Store, options: &Options<'_>) -> Vec<String> {
 fn planned(job: &Job, store: &Store, options: &Options<'_>) -> Vec<String> {
     let ran = Ran::default();
     let plan = plan(&stages(job, &ran), &store.entries(), options).unwrap();
-    assert!(ran.into_inner().is_empty());
+    assert!(ran.into_inner().unwrap().is_empty());
     let words = |Planned { id, state, .. }| match state {
         State::Cached { .. } => None,
         State::Stale(reason) => Some(format!("{id}: {reason}")),
@@ -329,4 +329,58 @@ fn equal_entries_have_equal_bytes_in_two_stores() {
         records.iter().map(|record| std::fs::read_to_string(record.folder.join("stage.json")).unwrap()).collect::<Vec<_>>()
     };
     assert_eq!(read(), read());
+}
+
+/// Stages of a kind, each without needs but the last, which needs the first.
+fn beside<'a>(n: usize, work: &'a (dyn Fn(usize) -> Result<()> + Sync)) -> Vec<Stage<'a>> {
+    let stage = |k: usize| {
+        let needs = if k + 1 == n { vec!["train/0".to_owned()] } else { Vec::new() };
+        let run = Box::new(move |_: &StageContext<'_>| work(k));
+        Stage { id: format!("train/{k}"), kind: "train", code: String::new(), needs, inputs: vec![], run }
+    };
+    (0..n).map(stage).collect()
+}
+
+#[test]
+fn stages_that_do_not_need_each_other_run_side_by_side() {
+    let root = tempfile::tempdir().unwrap();
+    let store = Store::open(root.path()).unwrap();
+    let options = Options { beside: Some("train"), ..OPTIONS };
+    // Each of the first two ends only once the other has begun.
+    let begun = [Mutex::new(false), Mutex::new(false)];
+    let meet = |k: usize| {
+        if k < 2 {
+            *begun[k].lock().unwrap() = true;
+            let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+            while !*begun[1 - k].lock().unwrap() {
+                assert!(std::time::Instant::now() < until, "stage {k} runs alone");
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        }
+        Ok(())
+    };
+    let records = run(&beside(4, &meet), &store, &options, &Heard::default(), &Cancel::default()).unwrap();
+    assert_eq!(records.iter().map(|record| record.id.as_str()).collect::<Vec<_>>(), ["train/0", "train/1", "train/2", "train/3"]);
+}
+
+#[test]
+fn of_stages_side_by_side_those_that_are_done_stay_and_the_first_error_counts() {
+    let root = tempfile::tempdir().unwrap();
+    let store = Store::open(root.path()).unwrap();
+    let options = Options { beside: Some("train"), ..OPTIONS };
+    let ran = Mutex::new(Vec::new());
+    let mut broken = true;
+    for _ in 0..2 {
+        let work = |k: usize| {
+            ran.lock().unwrap().push(k);
+            if broken && k == 1 { Err(crate::error::Fault::new("bad-row", format!("row {k}")).into()) } else { Ok(()) }
+        };
+        let result = run(&beside(4, &work), &store, &options, &Heard::default(), &Cancel::default());
+        assert_eq!(result.is_err(), broken);
+        broken = false;
+    }
+    let ran = ran.into_inner().unwrap();
+    let times = |k: usize| ran.iter().filter(|other| **other == k).count();
+    assert_eq!((times(0), times(1), times(3)), (1, 2, 1), "{ran:?}");
+    assert!(times(2) <= 2, "{ran:?}");
 }

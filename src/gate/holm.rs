@@ -69,7 +69,7 @@ impl<'a> Test<'a> {
             return (self.value * libm::pow(self.lo / self.value, wider), self.value * libm::pow(self.hi / self.value, wider));
         }
         let (lo, hi) = (self.value - (self.value - self.lo) * wider, self.value + (self.hi - self.value) * wider);
-        match find(&self.seen.metric).filter(|_| self.seen.scope != "difference") {
+        match find(&self.seen.metric).filter(|_| self.seen.scope != "difference" && !self.seen.is_change) {
             Some(metric) => (lo.max(metric.range.0), hi.min(metric.range.1)),
             None => (lo, hi),
         }

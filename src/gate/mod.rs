@@ -4,9 +4,13 @@
 //! *inconclusive*; mirrored for `at_least`. With `decide_by: estimate` the value alone decides. Fewer cases than `enough` below a rate,
 //! an undefined value or a missing interval are inconclusive, never a pass; so is a gap or a distance that rests on a small group or on
 //! a small denominator, as the table of metrics flags it. With `family_error: holm` the comparisons of a gate are judged together, see
-//! [`holm`]. `run`, `gate`, `diff` and the report share this code.
+//! [`holm`]. Gates on recourse are counted in [`recourse`]. `run`, `gate`, `diff` and the report share this code.
+//!
+//! A gate against a baseline judges the change of a value by the interval of the change, from the table of changes. Without a baseline it
+//! is skipped, which is neither a pass nor a failure; where the two runs define the value differently it is inconclusive.
 
 mod holm;
+pub mod recourse;
 
 use std::cmp::Ordering;
 
@@ -73,6 +77,24 @@ pub enum Scope {
     WorstCase,
 }
 
+/// What a gate asks of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asks {
+    /// Its value.
+    Value,
+    /// Its change from the baseline, new minus old.
+    Change,
+}
+
+/// An earlier run to judge against.
+#[derive(Debug, Clone)]
+pub struct Baseline<'a> {
+    /// The table of changes.
+    pub changes: &'a Frame,
+    /// The definitions that differ, in words; empty where none does.
+    pub differs: String,
+}
+
 /// One gate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
@@ -80,6 +102,8 @@ pub struct Question {
     pub name: String,
     /// The metric's id.
     pub metric: String,
+    /// Experiment and arm; empty for the plain audit.
+    pub arm: String,
     /// The model.
     pub model: String,
     /// The counterfactual set; empty where none is involved.
@@ -90,7 +114,9 @@ pub struct Question {
     pub attributes: Vec<String>,
     /// Which rows.
     pub scope: Scope,
-    /// The limit.
+    /// What is asked.
+    pub asks: Asks,
+    /// The limit. Of a change, [`Limit::AtMost`] bounds its rise, and [`Limit::AtLeast`] of a negated number its fall.
     pub limit: Limit,
     /// What decides.
     pub decide_by: DecideBy,
@@ -104,9 +130,22 @@ pub struct Question {
     pub line: u64,
 }
 
+impl Question {
+    /// The number of the limit as the job states it.
+    fn stated(&self) -> f64 {
+        match (self.asks, self.limit) {
+            // Not `-fall`: that would make a zero negative.
+            (Asks::Change, Limit::AtLeast(fall)) => 0.0 - fall,
+            (_, limit) => limit.number(),
+        }
+    }
+}
+
 /// How a gate, or all of them, came out; ordered from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
+    /// It was not asked, for want of a baseline.
+    Skipped,
     /// The limit is kept.
     Pass,
     /// It cannot be told.
@@ -119,6 +158,7 @@ impl Verdict {
     /// The word in tables and summaries.
     pub fn word(self) -> &'static str {
         match self {
+            Verdict::Skipped => "skipped",
             Verdict::Pass => "pass",
             Verdict::Inconclusive => "inconclusive",
             Verdict::Fail => "fail",
@@ -160,6 +200,11 @@ struct Seen {
     flags: String,
     undefined: String,
     why_no_interval: String,
+    is_change: bool,
+    /// Value of the baseline, of a change.
+    baseline: Option<f64>,
+    /// Why it cannot be judged whatever its value is; empty where it can.
+    refused: String,
 }
 
 struct Ruling {
@@ -168,21 +213,31 @@ struct Ruling {
     reason: String,
 }
 
-/// Judges every gate by the table of metrics.
-pub fn judge(questions: &[Question], metrics: &Frame) -> Judged {
+/// Judges every gate: those on metrics by their table, those against a baseline by the table of changes, those on recourse by what was counted
+/// for them.
+pub fn judge(questions: &[Question], metrics: &Frame, baseline: Option<&Baseline<'_>>, recourse: &[recourse::Counted]) -> Judged {
     let mut table = Frame::new(&GATES);
     let mut tally = GateTally::default();
     let mut verdict: Option<Verdict> = None;
     let mut worst: Option<(bool, Verdict, f64, WorstGate)> = None;
-    for question in questions {
-        let seen = seen(question, metrics);
+    let looked_up = |question: &Question| match (question.asks, baseline) {
+        (Asks::Value, _) => seen(question, metrics),
+        (Asks::Change, Some(baseline)) => changes(question, baseline),
+        (Asks::Change, None) => Vec::new(),
+    };
+    let of_metrics = questions.iter().map(|question| (question, looked_up(question), ""));
+    let of_recourse = recourse.iter().map(|counted| (&counted.question, counted.seen.clone(), counted.about.as_str()));
+    for (question, seen, about) in of_metrics.chain(of_recourse) {
         let mut rulings: Vec<Ruling> =
             if question.holm { holm::rule(question, seen) } else { seen.into_iter().map(|s| rule(question, s)).collect() };
-        if question.scope == Scope::WorstCase && question.decide_by == DecideBy::Interval {
+        if question.asks == Asks::Value && question.scope == Scope::WorstCase && question.decide_by == DecideBy::Interval {
             rulings.iter_mut().for_each(|ruling| borne_out(question, ruling, metrics));
         }
         if rulings.is_empty() {
-            rulings.push(absent(question));
+            rulings.push(absent(question, baseline));
+        }
+        if !about.is_empty() {
+            rulings.iter_mut().for_each(|ruling| ruling.reason = format!("{about}: {}", ruling.reason));
         }
         // The first of the worst decides; rows come in the order of the table of metrics.
         let mut decider = 0;
@@ -193,18 +248,21 @@ pub fn judge(questions: &[Question], metrics: &Frame) -> Judged {
         }
         let decided = rulings[decider].verdict;
         match (question.warn_only, decided) {
+            (_, Verdict::Skipped) => tally.skipped += 1,
             (_, Verdict::Pass) => tally.pass += 1,
             (true, _) => tally.warn += 1,
             (false, Verdict::Fail) => tally.fail += 1,
             (false, Verdict::Inconclusive) => tally.inconclusive += 1,
         }
-        if !question.warn_only {
+        if !question.warn_only && decided != Verdict::Skipped {
             verdict = Some(verdict.map_or(decided, |v| v.max(decided)));
         }
         let ruling = &rulings[decider];
         let excess = ruling.seen.value.map_or(f64::NEG_INFINITY, |v| question.limit.excess(v));
         let rank = (!question.warn_only, decided, excess);
-        if worst.as_ref().is_none_or(|w| (rank.0, rank.1).cmp(&(w.0, w.1)).then(rank.2.total_cmp(&w.2)).is_gt()) {
+        if decided != Verdict::Skipped
+            && worst.as_ref().is_none_or(|w| (rank.0, rank.1).cmp(&(w.0, w.1)).then(rank.2.total_cmp(&w.2)).is_gt())
+        {
             worst = Some((rank.0, rank.1, rank.2, worst_gate(question, ruling)));
         }
         for (i, ruling) in rulings.iter().enumerate() {
@@ -232,12 +290,49 @@ fn seen(question: &Question, metrics: &Frame) -> Vec<Seen> {
     rows.iter().map(|row| oriented(question, row)).collect()
 }
 
+/// The rows of the table of changes that the question is about, turned to its orientation.
+fn changes(question: &Question, baseline: &Baseline<'_>) -> Vec<Seen> {
+    let rows = baseline.changes.records().filter(|row| matches(question, row));
+    let seen = rows.map(|row| {
+        let refused = match row.text("status") {
+            "only_new" => "the baseline has no such value".to_owned(),
+            "only_old" => "the run has no such value, the baseline has one".to_owned(),
+            "not_comparable" => format!("not comparable with the baseline: another {}", baseline.differs),
+            _ => String::new(),
+        };
+        let fewer = |of: &str| row.int(&format!("old_{of}")).zip(row.int(&format!("new_{of}"))).map(|(old, new)| old.min(new));
+        let change = Seen {
+            metric: question.metric.clone(),
+            sensitive: row.text("sensitive").to_owned(),
+            from: row.text("from_group").to_owned(),
+            to: row.text("to_group").to_owned(),
+            value: row.real("difference"),
+            lo: row.real("lo"),
+            hi: row.real("hi"),
+            level: row.real("level"),
+            interval: row.text("interval").to_owned(),
+            numerator: None,
+            denominator: fewer("denominator"),
+            scope: row.text("scope").to_owned(),
+            n_rows: fewer("rows").unwrap_or(0),
+            flags: row.text("flags").to_owned(),
+            undefined: row.text("undefined").to_owned(),
+            why_no_interval: row.text("ci_method").to_owned(),
+            is_change: true,
+            baseline: row.real("old_value"),
+            refused,
+        };
+        turned(question, &row, change)
+    });
+    seen.collect()
+}
+
 fn matches(question: &Question, row: &Record<'_>) -> bool {
     let same = row.text("metric") == question.metric
         && row.text("model") == question.model
         && row.text("counterfactual") == question.counterfactual
         && row.text("class") == question.class
-        && row.text("arm").is_empty()
+        && row.text("arm") == question.arm
         && row.text("slice").is_empty()
         && question.attributes.iter().any(|a| a == row.text("sensitive"));
     let (scope, from, to) = (row.text("scope"), row.text("from_group"), row.text("to_group"));
@@ -257,12 +352,11 @@ fn matches(question: &Question, row: &Record<'_>) -> bool {
 }
 
 fn oriented(question: &Question, row: &Record<'_>) -> Seen {
-    let (from, to) = (row.text("from_group"), row.text("to_group"));
-    let mut seen = Seen {
+    let seen = Seen {
         metric: question.metric.clone(),
         sensitive: row.text("sensitive").to_owned(),
-        from: from.to_owned(),
-        to: to.to_owned(),
+        from: row.text("from_group").to_owned(),
+        to: row.text("to_group").to_owned(),
         value: row.real("value"),
         lo: row.real("lo"),
         hi: row.real("hi"),
@@ -275,34 +369,51 @@ fn oriented(question: &Question, row: &Record<'_>) -> Seen {
         flags: row.text("flags").to_owned(),
         undefined: row.text("undefined").to_owned(),
         why_no_interval: row.text("ci_method").to_owned(),
+        is_change: false,
+        baseline: None,
+        refused: String::new(),
     };
-    if let Scope::Pair(first, second) = &question.scope {
-        let scope_difference = row.text("scope") == "difference";
-        // The difference between two directions changes its sign whatever the metric is.
-        let (turn, second_over_first) = match find(question.metric.as_str()) {
-            Some(metric) if !scope_difference => (Turn::of(metric), Turn::second_over_first(metric)),
-            _ => (Turn::Negated, false),
-        };
-        let listed_first = if second_over_first { to } else { from };
-        if listed_first != first {
-            let value = seen.value;
-            seen.value = value.and_then(|v| turn.apply(v));
-            if value.is_some() && seen.value.is_none() {
-                "zero_reference_rate".clone_into(&mut seen.undefined);
-            }
-            let (lo, hi) = (seen.lo.and_then(|v| turn.apply(v)), seen.hi.and_then(|v| turn.apply(v)));
-            (seen.lo, seen.hi) = if turn == Turn::Same { (lo, hi) } else { (hi, lo) };
+    turned(question, row, seen)
+}
+
+/// The same with the groups in the order of the question.
+fn turned(question: &Question, row: &Record<'_>, mut seen: Seen) -> Seen {
+    let Scope::Pair(first, second) = &question.scope else { return seen };
+    let scope_difference = row.text("scope") == "difference";
+    // The difference between two directions changes its sign whatever the metric is.
+    let (turn, second_over_first) = match find(question.metric.as_str()) {
+        Some(metric) if !scope_difference => (Turn::of(metric), Turn::second_over_first(metric)),
+        _ => (Turn::Negated, false),
+    };
+    let listed_first = if second_over_first { row.text("to_group") } else { row.text("from_group") };
+    if listed_first != first {
+        if seen.is_change && turn == Turn::Reciprocal && seen.refused.is_empty() {
+            // The change of a reciprocal does not follow from the change of a ratio.
+            let name = |group: &str| if group.is_empty() { "rest".to_owned() } else { group.to_owned() };
+            let (first, second) = (name(first), name(second));
+            seen.refused = format!("the change of a ratio is judged as it is measured: write `between` with {second} before {first}");
         }
-        seen.from.clone_from(first);
-        seen.to.clone_from(second);
+        let value = seen.value;
+        seen.value = value.and_then(|v| turn.apply(v));
+        seen.baseline = seen.baseline.and_then(|v| turn.apply(v));
+        if value.is_some() && seen.value.is_none() {
+            "zero_reference_rate".clone_into(&mut seen.undefined);
+        }
+        let (lo, hi) = (seen.lo.and_then(|v| turn.apply(v)), seen.hi.and_then(|v| turn.apply(v)));
+        (seen.lo, seen.hi) = if turn == Turn::Same { (lo, hi) } else { (hi, lo) };
     }
+    seen.from.clone_from(first);
+    seen.to.clone_from(second);
     seen
 }
 
 /// Why a value cannot be judged.
 fn obstacle(question: &Question, seen: &Seen) -> Option<String> {
+    if !seen.refused.is_empty() {
+        return Some(seen.refused.clone());
+    }
     if seen.value.is_none() {
-        return Some(format!("the value is undefined: {}", seen.undefined));
+        return Some(format!("the {} is undefined: {}", if seen.is_change { "change" } else { "value" }, seen.undefined));
     }
     if let Some(cases) = seen.denominator
         && u64::try_from(cases).unwrap_or(0) < question.enough
@@ -329,7 +440,8 @@ fn rule(question: &Question, seen: Seen) -> Ruling {
     match (question.decide_by, seen.value, seen.lo.zip(seen.hi)) {
         (DecideBy::Estimate, Some(value), _) => {
             let kept = limit.kept_by(value);
-            let reason = format!("the value {} the limit", if kept { "keeps" } else { "breaks" });
+            let what = if seen.is_change { "change" } else { "value" };
+            let reason = format!("the {what} {} the limit", if kept { "keeps" } else { "breaks" });
             Ruling { seen, verdict: if kept { Verdict::Pass } else { Verdict::Fail }, reason }
         }
         (_, _, Some((lo, hi))) => {
@@ -383,7 +495,7 @@ fn borne_out(question: &Question, ruling: &mut Ruling, metrics: &Frame) {
     }
 }
 
-fn absent(question: &Question) -> Ruling {
+fn absent(question: &Question, baseline: Option<&Baseline<'_>>) -> Ruling {
     let (from, to) = match &question.scope {
         Scope::Group(group) => (group.clone(), String::new()),
         Scope::Direction(a, b) | Scope::Pair(a, b) => (a.clone(), b.clone()),
@@ -406,8 +518,16 @@ fn absent(question: &Question) -> Ruling {
         flags: String::new(),
         undefined: "not measured".to_owned(),
         why_no_interval: String::new(),
+        is_change: question.asks == Asks::Change,
+        baseline: None,
+        refused: String::new(),
     };
-    Ruling { seen, verdict: Verdict::Inconclusive, reason: "the table of metrics has no such row".to_owned() }
+    let (verdict, reason) = match (question.asks, baseline) {
+        (Asks::Value, _) => (Verdict::Inconclusive, "the table of metrics has no such row"),
+        (Asks::Change, Some(_)) => (Verdict::Inconclusive, "neither this run nor the baseline has such a row"),
+        (Asks::Change, None) => (Verdict::Skipped, "no baseline was given"),
+    };
+    Ruling { seen, verdict, reason: reason.to_owned() }
 }
 
 fn worst_gate(question: &Question, ruling: &Ruling) -> WorstGate {
@@ -418,16 +538,18 @@ fn worst_gate(question: &Question, ruling: &Ruling) -> WorstGate {
         lo: ruling.seen.lo,
         hi: ruling.seen.hi,
         n: ruling.seen.denominator,
-        limit: question.limit.number(),
+        limit: question.stated(),
         verdict: ruling.verdict.word().to_owned(),
     }
 }
 
 fn row(question: &Question, ruling: &Ruling, decides: bool) -> Vec<Cell> {
     let seen = &ruling.seen;
-    let rule = match question.limit {
-        Limit::AtMost(_) => "at_most",
-        Limit::AtLeast(_) => "at_least",
+    let rule = match (question.asks, question.limit) {
+        (Asks::Value, Limit::AtMost(_)) => "at_most",
+        (Asks::Value, Limit::AtLeast(_)) => "at_least",
+        (Asks::Change, Limit::AtMost(_)) => "rise_at_most",
+        (Asks::Change, Limit::AtLeast(_)) => "fall_at_most",
     };
     let by = match question.decide_by {
         DecideBy::Interval if question.holm => "interval, holm",
@@ -443,17 +565,18 @@ fn row(question: &Question, ruling: &Ruling, decides: bool) -> Vec<Cell> {
         ruling.verdict.word().into(),
         (if question.warn_only { "warn" } else { "fail" }).into(),
         question.metric.as_str().into(),
+        question.arm.as_str().into(),
         question.model.as_str().into(),
         question.counterfactual.as_str().into(),
         question.class.as_str().into(),
         seen.value.into(),
         seen.lo.into(),
         seen.hi.into(),
-        question.limit.number().into(),
+        question.stated().into(),
         format!("{rule}, {by}").into(),
         seen.denominator.into(),
         question.enough.into(),
-        Cell::Null,
+        seen.baseline.into(),
         ruling.reason.as_str().into(),
         question.line.into(),
         Cell::Int(i64::from(decides)),

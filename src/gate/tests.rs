@@ -1,9 +1,13 @@
 //! Gates on small tables of metrics worked by hand.
 
-use super::{DecideBy, Limit, Question, Scope, Verdict, judge};
+use super::{Asks, Baseline, DecideBy, Judged, Limit, Question, Scope, Verdict};
 use crate::metric::interval::{wilson, z_of};
 use crate::metric::{Rate, Undefined};
-use crate::table::{Cell, Frame, METRICS};
+use crate::table::{CHANGES, Cell, Frame, METRICS};
+
+fn judge(questions: &[Question], metrics: &Frame, baseline: Option<&Baseline<'_>>) -> Judged {
+    super::judge(questions, metrics, baseline, &[])
+}
 
 struct Value<'a> {
     scope: &'a str,
@@ -62,11 +66,13 @@ fn question(scope: Scope, limit: Limit) -> Question {
     Question {
         name: "g".into(),
         metric: if pair { "di".into() } else { "nsr".into() },
+        arm: String::new(),
         model: "m".into(),
         counterfactual: if pair { String::new() } else { "flip".into() },
         class: String::new(),
         attributes: vec!["sex".into()],
         scope,
+        asks: Asks::Value,
         limit,
         decide_by: DecideBy::Interval,
         holm: false,
@@ -83,7 +89,7 @@ fn direction() -> Scope {
 #[test]
 fn the_published_counts_are_inconclusive_at_a_tenth() {
     // 16 of 122, 13.1 % (8.2 to 20.2): above the limit, but 122 cases cannot show it.
-    let judged = judge(&[question(direction(), Limit::AtMost(0.10))], &metrics(&[NSR]));
+    let judged = judge(&[question(direction(), Limit::AtMost(0.10))], &metrics(&[NSR]), None);
     assert_eq!(judged.verdict, Some(Verdict::Inconclusive));
     assert_eq!(judged.tally.inconclusive, 1);
     let worst = judged.worst.expect("there is one gate");
@@ -92,7 +98,7 @@ fn the_published_counts_are_inconclusive_at_a_tenth() {
 
 #[test]
 fn the_interval_decides() {
-    let verdict = |limit| judge(&[question(direction(), limit)], &metrics(&[NSR])).verdict;
+    let verdict = |limit| judge(&[question(direction(), limit)], &metrics(&[NSR]), None).verdict;
     assert_eq!(verdict(Limit::AtMost(0.202)), Some(Verdict::Pass));
     assert_eq!(verdict(Limit::AtMost(0.08)), Some(Verdict::Fail));
     assert_eq!(verdict(Limit::AtLeast(0.082)), Some(Verdict::Pass));
@@ -104,21 +110,21 @@ fn the_interval_decides() {
 fn the_estimate_decides_where_asked() {
     let mut q = question(direction(), Limit::AtMost(0.131));
     q.decide_by = DecideBy::Estimate;
-    assert_eq!(judge(std::slice::from_ref(&q), &metrics(&[NSR])).verdict, Some(Verdict::Pass));
+    assert_eq!(judge(std::slice::from_ref(&q), &metrics(&[NSR]), None).verdict, Some(Verdict::Pass));
     q.limit = Limit::AtMost(0.13);
-    assert_eq!(judge(&[q], &metrics(&[NSR])).verdict, Some(Verdict::Fail));
+    assert_eq!(judge(&[q], &metrics(&[NSR]), None).verdict, Some(Verdict::Fail));
 }
 
 #[test]
 fn too_few_cases_undefined_values_and_absent_rows_are_never_a_pass() {
     let mut q = question(direction(), Limit::AtMost(0.9));
     q.enough = 123;
-    assert_eq!(judge(std::slice::from_ref(&q), &metrics(&[NSR])).verdict, Some(Verdict::Inconclusive));
+    assert_eq!(judge(std::slice::from_ref(&q), &metrics(&[NSR]), None).verdict, Some(Verdict::Inconclusive));
     q.enough = 122;
-    assert_eq!(judge(std::slice::from_ref(&q), &metrics(&[NSR])).verdict, Some(Verdict::Pass));
+    assert_eq!(judge(std::slice::from_ref(&q), &metrics(&[NSR]), None).verdict, Some(Verdict::Pass));
     let undefined = Value { value: None, lo: None, hi: None, ..NSR };
-    assert_eq!(judge(std::slice::from_ref(&q), &metrics(&[undefined])).verdict, Some(Verdict::Inconclusive));
-    assert_eq!(judge(&[q], &metrics(&[])).verdict, Some(Verdict::Inconclusive));
+    assert_eq!(judge(std::slice::from_ref(&q), &metrics(&[undefined]), None).verdict, Some(Verdict::Inconclusive));
+    assert_eq!(judge(&[q], &metrics(&[]), None).verdict, Some(Verdict::Inconclusive));
 }
 
 #[test]
@@ -136,7 +142,7 @@ fn a_gap_that_rests_on_a_small_group_is_never_a_pass() {
     let mut q = question(Scope::Pair("Female".into(), "Male".into()), Limit::AtLeast(0.8));
     q.decide_by = DecideBy::Estimate;
     let mut table = metrics(&[di]);
-    let verdict = |q: &Question, table: &Frame| judge(std::slice::from_ref(q), table).verdict;
+    let verdict = |q: &Question, table: &Frame| judge(std::slice::from_ref(q), table, None).verdict;
     assert_eq!(verdict(&q, &table), Some(Verdict::Pass));
     q.enough = 201;
     assert_eq!(verdict(&q, &table), Some(Verdict::Inconclusive), "200 people are behind the value");
@@ -150,13 +156,13 @@ fn a_gap_that_rests_on_a_small_group_is_never_a_pass() {
 fn the_worst_of_all_directions_decides_and_warnings_do_not_count() {
     let back = Value { from: "Male", to: "Female", value: Some(0.02), lo: Some(0.01), hi: Some(0.03), ..NSR };
     let mut q = question(Scope::AnyDirection, Limit::AtMost(0.05));
-    let judged = judge(std::slice::from_ref(&q), &metrics(&[NSR, back]));
+    let judged = judge(std::slice::from_ref(&q), &metrics(&[NSR, back]), None);
     assert_eq!(judged.verdict, Some(Verdict::Fail));
     assert_eq!(judged.table.rows.len(), 2);
     let deciding: Vec<&str> = judged.table.records().filter(|r| r.int("decides") == Some(1)).map(|r| r.text("from_group")).collect();
     assert_eq!(deciding, ["Female"]);
     q.warn_only = true;
-    let judged = judge(&[q], &metrics(&[NSR]));
+    let judged = judge(&[q], &metrics(&[NSR]), None);
     assert_eq!((judged.verdict, judged.tally.warn, judged.tally.fail), (None, 1, 0));
 }
 
@@ -186,7 +192,7 @@ fn facets_rests_and_worst_cases() {
     let judged = |metric: &str, scope: Scope| {
         let mut q = question(Scope::Pair("a".into(), "b".into()), Limit::AtMost(0.25));
         (q.metric, q.scope) = (metric.into(), scope);
-        let judged = judge(&[q], &table);
+        let judged = judge(&[q], &table, None);
         let first = judged.table.records().next().map(|r| (r.real("value"), r.text("scope").to_owned()));
         (judged.verdict.expect("it counts"), first.expect("one row"))
     };
@@ -209,7 +215,7 @@ fn facets_rests_and_worst_cases() {
     }));
     let mut q = question(Scope::WorstCase, Limit::AtMost(0.25));
     (q.metric, q.counterfactual) = ("eodds".into(), String::new());
-    let found = judge(&[q], &pairs);
+    let found = judge(&[q], &pairs, None);
     assert_eq!(found.verdict, Some(Verdict::Fail));
     let reason = found.table.records().next().map(|r| r.text("reason").to_owned()).unwrap_or_default();
     assert!(reason.contains("Other and Female") && reason.contains("Holm, 1 of 2"), "{reason}");
@@ -229,7 +235,7 @@ fn a_pair_is_turned_to_the_side_that_the_gate_asks_for() {
         denominator: None,
     };
     let of = |a: &str, b: &str| {
-        let judged = judge(&[question(Scope::Pair(a.into(), b.into()), Limit::AtLeast(0.85))], &metrics(&[Value { ..di }]));
+        let judged = judge(&[question(Scope::Pair(a.into(), b.into()), Limit::AtLeast(0.85))], &metrics(&[Value { ..di }]), None);
         let row = judged.table.records().next().map(|r| (r.real("value"), r.real("lo"), r.real("hi")));
         row.expect("one row")
     };
@@ -260,7 +266,7 @@ fn holm_judges_the_kth_clearest_at_its_level() {
     let mut q = question(Scope::AnyDirection, Limit::AtMost(0.05));
     q.holm = true;
     let verdicts = |q: &Question, counts: &[i64]| {
-        let judged = judge(std::slice::from_ref(q), &rates(counts));
+        let judged = judge(std::slice::from_ref(q), &rates(counts), None);
         judged.table.records().map(|r| (r.text("verdict").to_owned(), r.text("reason").to_owned())).collect::<Vec<_>>()
     };
     let found = verdicts(&q, &[17, 40, 19]);
@@ -289,13 +295,131 @@ fn holm_of_one_is_no_holm() {
         let [level, method] = ["level", "interval"].map(|name| METRICS.column(name).unwrap());
         (table.rows[0][level], table.rows[0][method]) = (Cell::Real(0.95), interval.into());
         let mut q = question(Scope::AnyDirection, Limit::AtMost(0.10));
-        let plain = judge(std::slice::from_ref(&q), &table);
+        let plain = judge(std::slice::from_ref(&q), &table, None);
         q.holm = true;
-        let holm = judge(std::slice::from_ref(&q), &table);
+        let holm = judge(std::slice::from_ref(&q), &table, None);
         for (a, b) in plain.table.records().zip(holm.table.records()) {
             assert_eq!(a.text("verdict"), b.text("verdict"));
             assert!(["lo", "hi"].iter().all(|end| (a.real(end).unwrap() - b.real(end).unwrap()).abs() < 1e-12), "{interval}");
             assert_eq!((a.text("rule"), b.text("rule")), ("at_most, interval", "at_most, interval, holm"));
         }
     }
+}
+
+/// A change of the rate: status, old value, change, its interval, cases in the old run and in the new.
+type Change<'a> = (&'a str, f64, Option<f64>, Option<(f64, f64)>, [i64; 2]);
+
+fn changes(scope: &str, [from, to]: [&str; 2], metric: &str, (status, old, change, interval, cases): Change<'_>) -> Frame {
+    let mut frame = Frame::new(&CHANGES);
+    let cell = |column: &str| match column {
+        "model" => "m".into(),
+        "counterfactual" => (if scope == "pair" { "" } else { "flip" }).into(),
+        "sensitive" => "sex".into(),
+        "scope" => scope.into(),
+        "from_group" => from.into(),
+        "to_group" => to.into(),
+        "metric" => metric.into(),
+        "status" => status.into(),
+        "old_value" => old.into(),
+        "difference" => change.into(),
+        "lo" => interval.map(|i| i.0).into(),
+        "hi" => interval.map(|i| i.1).into(),
+        "level" => interval.map(|_| 0.95).into(),
+        "ci_method" => "none: not drawn".into(),
+        "undefined" => (if change.is_none() { "old: empty_group" } else { "" }).into(),
+        "old_denominator" | "old_rows" => Cell::Int(cases[0]),
+        "new_denominator" | "new_rows" => Cell::Int(cases[1]),
+        other if CHANGES.columns[CHANGES.column(other).unwrap()].nullable => Cell::Null,
+        "paired" | "clear" => Cell::Int(0),
+        _ => "".into(),
+    };
+    frame.push(CHANGES.columns.iter().map(|column| cell(column.name)).collect());
+    frame
+}
+
+fn against(scope: Scope, limit: Limit) -> Question {
+    Question { asks: Asks::Change, ..question(scope, limit) }
+}
+
+/// The verdict, the reason and the row of a gate about a change from the baseline.
+#[track_caller]
+fn check_change(question: &Question, frame: &Frame, expected: Verdict, reason: &str) -> Vec<Cell> {
+    let baseline = Baseline { changes: frame, differs: "models.m.threshold".to_owned() };
+    let judged = judge(std::slice::from_ref(question), &metrics(&[NSR]), Some(&baseline));
+    assert_eq!(judged.verdict, Some(expected));
+    let row = judged.table.records().next().unwrap();
+    assert!(row.text("reason").contains(reason), "{}", row.text("reason"));
+    judged.table.rows[0].clone()
+}
+
+#[test]
+fn a_change_is_judged_by_its_own_interval() {
+    let women = ["Female", "Male"];
+    // 16 of 122, then 35 of 137.
+    let published: Change<'_> = ("compared", 0.131, Some(0.124), Some((0.027, 0.217)), [122, 137]);
+    let frame = changes("direction", women, "nsr", published);
+    let rise = |limit| against(direction(), Limit::AtMost(limit));
+    let fall = |limit: f64| against(direction(), Limit::AtLeast(-limit));
+    let row = check_change(&rise(0.01), &frame, Verdict::Fail, "the whole interval breaks");
+    let at = |name: &str| row[crate::table::GATES.column(name).unwrap()].clone();
+    assert_eq!((at("value"), at("baseline_value"), at("limit")), (Cell::Real(0.124), Cell::Real(0.131), Cell::Real(0.01)));
+    assert_eq!((at("rule"), at("denominator")), ("rise_at_most, interval".into(), Cell::Int(122)));
+    check_change(&rise(0.1), &frame, Verdict::Inconclusive, "inside the interval");
+    check_change(&rise(0.25), &frame, Verdict::Pass, "keeps");
+    let row = check_change(&fall(0.01), &frame, Verdict::Pass, "keeps");
+    assert_eq!(row[crate::table::GATES.column("limit").unwrap()], Cell::Real(0.01));
+    assert_eq!(row[crate::table::GATES.column("rule").unwrap()], "fall_at_most, interval".into());
+    let estimate = Question { decide_by: DecideBy::Estimate, ..rise(0.12) };
+    check_change(&estimate, &frame, Verdict::Fail, "the change breaks");
+    // The fewer cases of both count.
+    check_change(&Question { enough: 130, ..rise(0.25) }, &frame, Verdict::Inconclusive, "122 cases, 130 are asked for");
+    check_change(&Question { holm: true, ..rise(0.01) }, &frame, Verdict::Fail, "Holm, 1 of 1");
+}
+
+#[test]
+fn what_cannot_be_compared_is_never_a_pass() {
+    let rise = against(direction(), Limit::AtMost(1.0));
+    let women = ["Female", "Male"];
+    for (change, reason) in [
+        (("not_comparable", 0.1, None, None, [122, 137]), "another models.m.threshold"),
+        (("only_new", 0.1, None, None, [0, 137]), "the baseline has no such value"),
+        (("only_old", 0.1, None, None, [122, 0]), "the run has no such value"),
+        (("compared", 0.1, None, None, [122, 137]), "the change is undefined: old: empty_group"),
+        (("compared", 0.1, Some(0.0), None, [122, 137]), "there is no interval"),
+    ] {
+        check_change(&rise, &changes("direction", women, "nsr", change), Verdict::Inconclusive, reason);
+    }
+    let other = changes("direction", ["Male", "Female"], "nsr", ("compared", 0.1, Some(0.0), Some((0.0, 0.0)), [122, 137]));
+    check_change(&rise, &other, Verdict::Inconclusive, "neither this run nor the baseline");
+}
+
+#[test]
+fn without_a_baseline_a_gate_is_skipped() {
+    let gates = [against(direction(), Limit::AtMost(0.0)), question(direction(), Limit::AtMost(0.5))];
+    let judged = judge(&gates, &metrics(&[NSR]), None);
+    assert_eq!((judged.tally.skipped, judged.tally.pass, judged.verdict), (1, 1, Some(Verdict::Pass)));
+    assert_eq!(judged.worst.unwrap().limit, 0.5);
+    let judged = judge(&gates[..1], &metrics(&[NSR]), None);
+    assert_eq!((judged.tally.skipped, judged.verdict, judged.worst), (1, None, None));
+    assert_eq!(judged.table.records().next().unwrap().text("verdict"), "skipped");
+}
+
+/// Groups in the other order: a difference changes its sign; the change of a reciprocal does not follow from that of a ratio.
+#[test]
+fn changes_of_pairs_turn_with_the_question() {
+    let pair = |first: &str, second: &str| Scope::Pair(first.into(), second.into());
+    let change: Change<'_> = ("compared", 0.2, Some(0.1), Some((0.05, 0.15)), [100, 100]);
+    let gap = |scope, limit| Question { metric: "demp_difference".into(), counterfactual: String::new(), ..against(scope, limit) };
+    let frame = changes("pair", ["Male", "Female"], "demp_difference", change);
+    check_change(&gap(pair("Male", "Female"), Limit::AtMost(0.04)), &frame, Verdict::Fail, "breaks");
+    let row = check_change(&gap(pair("Female", "Male"), Limit::AtMost(0.04)), &frame, Verdict::Pass, "keeps");
+    let at = |name: &str| row[crate::table::GATES.column(name).unwrap()].clone();
+    assert_eq!(
+        (at("value"), at("lo"), at("hi"), at("baseline_value")),
+        (Cell::Real(-0.1), Cell::Real(-0.15), Cell::Real(-0.05), Cell::Real(-0.2))
+    );
+    // `di` is the second over the first.
+    let frame = changes("pair", ["Male", "Female"], "di", change);
+    check_change(&against(pair("Female", "Male"), Limit::AtMost(0.2)), &frame, Verdict::Pass, "keeps");
+    check_change(&against(pair("Male", "Female"), Limit::AtMost(0.2)), &frame, Verdict::Inconclusive, "`between` with Female before Male");
 }

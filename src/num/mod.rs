@@ -5,6 +5,7 @@
 //! are whole numbers. What is not done here: anything that reads a file or knows what a group is.
 
 pub mod binomial;
+pub mod decimal;
 pub mod ecdf;
 pub mod eigen;
 pub mod fixed;

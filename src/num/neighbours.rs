@@ -9,6 +9,7 @@
 //! does not depend on how the tree was built.
 //!
 //! Choice: points with equal coordinates share one place, which keeps the k lowest numbers: further ones are never among the k nearest.
+//! Where a method asks for it, squared distances are compared in whole units ([`Tree::in_units`]); rounding is monotone too.
 //!
 //! Cost: n log n to build; a search visits a few leaves where coordinates are few, and all of them where they are many (from about 20 on)
 //! and fill their space evenly. Memory: 8 bytes a coordinate and about 40 a distinct point.
@@ -93,6 +94,8 @@ impl Nearest {
 #[derive(Debug, Clone)]
 pub struct Tree {
     width: usize,
+    /// Units in a squared distance of 1, where these are compared as whole numbers.
+    per_one: Option<f64>,
     /// The coordinates of the distinct points, leaf by leaf.
     places: Vec<f64>,
     /// For each of them where its numbers begin; one more for the end.
@@ -121,8 +124,15 @@ impl Tree {
         let begin = |i: usize| if i == 0 { 0 } else { ends[i - 1] };
         let mut runs: Vec<usize> = (0..ends.len()).collect();
         let first = |run: usize| points.at(numbers[begin(run)]);
-        let mut tree =
-            Tree { width: points.width, places: Vec::new(), begins: vec![0], numbers: Vec::new(), nodes: Vec::new(), boxes: Vec::new() };
+        let mut tree = Tree {
+            width: points.width,
+            per_one: None,
+            places: Vec::new(),
+            begins: vec![0],
+            numbers: Vec::new(),
+            nodes: Vec::new(),
+            boxes: Vec::new(),
+        };
         let lowest = |run: usize| numbers[begin(run)];
         if !runs.is_empty() {
             tree.build(&mut runs, 0, &first, &lowest);
@@ -133,6 +143,17 @@ impl Tree {
             tree.begins.push(tree.numbers.len());
         }
         tree
+    }
+
+    /// Compares squared distances rounded to whole numbers of these units, of which a distance of 1 has `per_one`: noise of floating point
+    /// then decides on no tie.
+    #[must_use]
+    pub fn in_units(self, per_one: f64) -> Self {
+        Tree { per_one: Some(per_one), ..self }
+    }
+
+    fn rounded(&self, squared: f64) -> f64 {
+        self.per_one.map_or(squared, |per_one| (squared * per_one).round())
     }
 
     /// Builds the node of some runs, the first of which comes to the place `from`, and those below it.
@@ -181,7 +202,7 @@ impl Tree {
             };
             gap * gap
         };
-        query.iter().zip(low).zip(high).map(gap).sum()
+        self.rounded(query.iter().zip(low).zip(high).map(gap).sum())
     }
 
     fn visit(&self, node: usize, bound: f64, query: &[f64], nearest: &mut Nearest) {
@@ -197,7 +218,7 @@ impl Tree {
             return;
         }
         for place in from..to {
-            let distance = distance(query, &self.places[place * self.width..][..self.width]);
+            let distance = self.rounded(distance(query, &self.places[place * self.width..][..self.width]));
             for &number in &self.numbers[self.begins[place]..self.begins[place + 1]] {
                 if !nearest.wants(distance, number) {
                     break;
@@ -257,6 +278,20 @@ mod tests {
         Tree::new(points, vec![0, 1, 2, 3, 4, 5], 4).search(&[0.0], &mut nearest);
         // Beyond 1e154 every square is infinite: such points are equally far.
         assert_eq!(nearest.numbers().collect::<Vec<_>>(), [3, 4, 5, 0]);
+    }
+
+    #[test]
+    fn in_units_what_noise_tells_apart_is_equally_far() {
+        let coordinates = [1.0 + 1e-13, 1.0, 1.1, -1.0, 0.0];
+        let points = Points { coordinates: &coordinates, width: 1 };
+        let found = |tree: Tree| {
+            let mut nearest = Nearest::new(3);
+            tree.search(&[0.0], &mut nearest);
+            nearest.numbers().collect::<Vec<_>>()
+        };
+        let tree = Tree::new(points, vec![0, 1, 2, 3], 3);
+        assert_eq!(found(tree.clone()), [1, 3, 0]);
+        assert_eq!(found(tree.in_units(1e9)), [0, 1, 3]);
     }
 
     #[test]

@@ -14,13 +14,15 @@ use std::path::{Path, PathBuf};
 use crate::data::aligned::{CounterfactualReader, create_scores};
 use crate::data::row_stream::{RawColumns, RowFile, RowSink, RowStream};
 use crate::data::score_stream::{read_file, read_stream};
-use crate::data::{Attribute, RowIdKind, Rows};
+use crate::data::training::TrainingRows;
+use crate::data::{Attribute, Layout, RowIdKind, Rows};
 use crate::error::{Error, Fault, Place, Result};
 use crate::exec::StageContext;
 use crate::exec::child::{self, Ended, Program, Variable};
 use crate::model::command::{ScoreSpool, SpooledScores, complaint};
 use crate::param::Argument;
 use crate::pipeline::plan::text;
+use crate::pipeline::recourse::asking::ChangedRows;
 use crate::pipeline::worlds::Ground;
 use crate::spec::check::{CheckedJob, path};
 use crate::spec::{Command, Stream};
@@ -42,19 +44,25 @@ pub struct Call<'a> {
     pub command: &'a Command,
     /// The job, for places in messages.
     pub checked: &'a CheckedJob,
-    /// Number of folds; 1 without.
+    /// Number of folds that are trained and scored; 1 without.
     pub n_folds: usize,
+    /// The number of the first of them; 0 but where an experiment takes one at a time.
+    pub first_fold: usize,
+    /// The arm of an experiment that is worked on, for messages; none in the plain audit.
+    pub arm: Option<&'a str>,
     /// What `{threads}` stands for.
     pub threads: usize,
 }
 
 /// The rows that a program scores.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub enum Scored<'a> {
     /// The audited rows.
     Rows,
     /// The counterfactuals of one set and attribute.
     Counterfactuals(&'a CounterfactualReader, &'a Attribute),
+    /// Audited people as they could be.
+    Changed(&'a ChangedRows<'a>),
 }
 
 /// What a program wrote for one fold.
@@ -124,12 +132,14 @@ impl<'a> Call<'a> {
         let fill = |word: &str| match word {
             "seed" => Some(self.checked.job.run.seed.0.to_string()),
             "threads" => Some(self.threads.to_string()),
-            "fold" => Some(fold.to_string()),
+            "fold" => Some((self.first_fold + fold).to_string()),
             _ => files.iter().find(|(name, _)| *name == word).map(|(_, path)| path.to_string_lossy().into_owned()),
         };
-        let of_fold = if self.n_folds > 1 && self.scores_by_fold() { format!(", fold {fold}") } else { String::new() };
+        let arm = self.arm.map_or_else(String::new, |arm| format!(", arm {arm}"));
+        let by_fold = self.arm.is_some() || self.n_folds > 1 && self.scores_by_fold();
+        let of_fold = if by_fold { format!(", fold {}", self.first_fold + fold) } else { String::new() };
         Ok(Program {
-            name: format!("the command of model `{}`{of_fold}", self.model),
+            name: format!("the command of model `{}`{arm}{of_fold}", self.model),
             argv: arguments.iter().map(|a| a.fill(fill)).collect(),
             env: self.environment()?,
             time_limit: self.command.time_limit.get(),
@@ -153,37 +163,36 @@ impl<'a> Call<'a> {
         Ok(env)
     }
 
-    /// Trains the model of every fold into `out`.
+    /// Trains the model of every fold into [`StageContext::out`].
     ///
     /// # Errors
     /// A fold has no training rows with a label; the program fails or writes no model; the rows cannot be read; the run is to stop.
     pub fn train(&self, ctx: &StageContext<'_>, ground: Ground<'_>) -> Result<()> {
-        (0..self.n_folds).try_for_each(|fold| self.train_fold(ctx, ground, fold)).map_err(|e| self.placed(e, "train"))
+        (0..self.n_folds).try_for_each(|fold| {
+            let role = u8::try_from(fold).unwrap_or(u8::MAX);
+            let rows = TrainingRows::of_fold(ground.rows, ground.roles, role, ground.workers, ground.watch);
+            self.train_on(ctx, ground.rows.layout(), &rows, fold)
+        })
     }
 
-    fn train_fold(&self, ctx: &StageContext<'_>, ground: Ground<'_>, fold: usize) -> Result<()> {
+    /// Trains the model of a fold, counted from the first one, on these rows into [`StageContext::out`].
+    ///
+    /// # Errors
+    /// As [`Call::train`].
+    pub fn train_on(&self, ctx: &StageContext<'_>, layout: &Layout, rows: &TrainingRows<'_>, fold: usize) -> Result<()> {
+        self.train_fold(ctx, layout, rows, fold).map_err(|e| self.placed(e, "train"))
+    }
+
+    fn train_fold(&self, ctx: &StageContext<'_>, layout: &Layout, training: &TrainingRows<'_>, fold: usize) -> Result<()> {
         let (model, rows) = (trained_model(ctx.out(), fold), ctx.out().join(SCRATCH).join("rows.parquet"));
-        let columns = RawColumns::new(ground.rows.layout(), &self.command.omit, true);
-        let role = u8::try_from(fold).unwrap_or(u8::MAX);
-        if !any_trains(ground, role)? {
+        let columns = RawColumns::new(layout, &self.command.omit, true);
+        if training.is_empty()? {
             return Err(Fault::new("one-class", format!("model `{}` has no training rows with a label", self.model))
                 .hint("check `data.split`, `data.keep` and `data.label`")
                 .into());
         }
-        let mut feed = |sink: &mut dyn RowSink| {
-            let part = |g: usize| {
-                (ground.watch.check)()?;
-                let (batch, roles) = (ground.rows.read(g)?, ground.roles.read(g)?);
-                let learns =
-                    |i: usize| roles.trains(i, role).then(|| batch.label.get(i).copied().flatten()).flatten().map(|label| (i, label));
-                let (mine, labels): (Vec<usize>, Vec<bool>) = (0..batch.rows.n).filter_map(learns).unzip();
-                Ok::<_, Error>((mine.len() as u64, columns.batch(&batch.rows.take(&mine), &labels)?))
-            };
-            ground.workers.map(ground.rows.n_groups(), part, |_, (n, batch)| {
-                (ground.watch.progress)(n);
-                sink.push(batch)
-            })
-        };
+        let mut feed =
+            |sink: &mut dyn RowSink| training.try_fold(|group| columns.batch(&group.rows, &group.labels), |batch| sink.push(batch));
         let program = self.program(self.command.train.as_deref().unwrap_or_default(), fold, &[("model", &model), ("rows", &rows)])?;
         let unread = |_: &mut dyn Read| Ok(());
         let ended = match self.command.stream {
@@ -209,15 +218,39 @@ impl<'a> Call<'a> {
     /// # Errors
     /// The program fails, or gives other scores than one in [0, 1] per row; the rows cannot be read; the run is to stop.
     pub fn score(&self, ctx: &StageContext<'_>, ground: Ground<'_>, scored: Scored<'_>, trained: Option<&Path>) -> Result<()> {
-        self.score_folds(ctx, ground, scored, trained).map_err(|e| self.placed(e, "score"))
+        let (encoder, mut writer) = create_scores(ctx.out())?;
+        self.score_into(ctx, ground, scored, trained, &mut |scores| writer.append(encoder.encode(&scores)?))?;
+        writer.finish()
     }
 
-    fn score_folds(&self, ctx: &StageContext<'_>, ground: Ground<'_>, scored: Scored<'_>, trained: Option<&Path>) -> Result<()> {
+    /// As [`Call::score`], but hands the scores to `take`, block by block.
+    ///
+    /// # Errors
+    /// As [`Call::score`].
+    pub fn score_into(
+        &self,
+        ctx: &StageContext<'_>,
+        ground: Ground<'_>,
+        scored: Scored<'_>,
+        trained: Option<&Path>,
+        take: &mut dyn FnMut(Vec<f64>) -> Result<()>,
+    ) -> Result<()> {
+        self.score_folds(ctx, ground, scored, trained, take).map_err(|e| self.placed(e, "score"))
+    }
+
+    fn score_folds(
+        &self,
+        ctx: &StageContext<'_>,
+        ground: Ground<'_>,
+        scored: Scored<'_>,
+        trained: Option<&Path>,
+        take: &mut dyn FnMut(Vec<f64>) -> Result<()>,
+    ) -> Result<()> {
         let n_folds = if self.scores_by_fold() { self.n_folds } else { 1 };
         // Without folds of its own one process scores the rows of all.
         let process = |fold: Option<u8>| fold.map(|f| if n_folds == 1 { 0 } else { usize::from(f) });
         let mut n_rows = vec![0; n_folds];
-        for g in 0..ground.rows.n_groups() {
+        for g in 0..scored.n_blocks(ground) {
             (ground.watch.check)()?;
             scored.folds(ground, g)?.into_iter().filter_map(process).for_each(|p| n_rows[p] += 1);
         }
@@ -234,7 +267,7 @@ impl<'a> Call<'a> {
                     let rows = rows.map(|rows| if mine.len() == rows.n { rows } else { rows.take(&mine) });
                     rows.map(|rows| columns.batch(&rows, &[]).map(|batch| (rows.n as u64, batch))).transpose()
                 };
-                ground.workers.map(ground.rows.n_groups(), part, |_, batch| match batch {
+                ground.workers.map(scored.n_blocks(ground), part, |_, batch| match batch {
                     None => Ok(()),
                     Some((n, batch)) => {
                         (ground.watch.progress)(n);
@@ -248,8 +281,7 @@ impl<'a> Call<'a> {
             };
             answers.push(if n == 0 { None } else { Some(self.ask(ctx, ground, p, n, &model, feed)?) });
         }
-        let (encoder, mut writer) = create_scores(ctx.out())?;
-        for g in 0..ground.rows.n_groups() {
+        for g in 0..scored.n_blocks(ground) {
             (ground.watch.check)()?;
             let mut scores = Vec::new();
             for (i, p) in scored.folds(ground, g)?.into_iter().map(process).enumerate() {
@@ -267,9 +299,8 @@ impl<'a> Call<'a> {
                     }
                 });
             }
-            writer.append(encoder.encode(&scores)?)?;
+            take(scores)?;
         }
-        writer.finish()?;
         remove_folder(&scratch)
     }
 
@@ -311,18 +342,6 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Whether any row with a label trains for a fold.
-fn any_trains(ground: Ground<'_>, fold: u8) -> Result<bool> {
-    for g in 0..ground.rows.n_groups() {
-        (ground.watch.check)()?;
-        let (labels, roles) = (ground.rows.read_keys(g)?.label, ground.roles.read(g)?);
-        if labels.iter().enumerate().any(|(i, label)| label.is_some() && roles.trains(i, fold)) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
 /// Sends all rows and the end.
 fn send(sink: impl RowSink, feed: &mut dyn FnMut(&mut dyn RowSink) -> Result<()>) -> Result<()> {
     let mut sink = Box::new(sink);
@@ -331,10 +350,22 @@ fn send(sink: impl RowSink, feed: &mut dyn FnMut(&mut dyn RowSink) -> Result<()>
 }
 
 impl Scored<'_> {
+    /// Number of blocks in which the rows come: row groups of the prepared rows, or blocks of their own.
+    fn n_blocks(self, ground: Ground<'_>) -> usize {
+        match self {
+            Scored::Rows | Scored::Counterfactuals(..) => ground.rows.n_groups(),
+            Scored::Changed(rows) => rows.n_blocks(),
+        }
+    }
+
     /// For each row or counterfactual of a row group the fold in which it is audited; none where it is not.
     fn folds(self, ground: Ground<'_>, group: usize) -> Result<Vec<Option<u8>>> {
+        if let Scored::Changed(rows) = self {
+            return Ok(rows.folds(group));
+        }
         let roles = ground.roles.read(group)?;
         Ok(match self {
+            Scored::Changed(_) => Vec::new(),
             Scored::Rows => (0..roles.0.len()).map(|i| roles.audited(i)).collect(),
             Scored::Counterfactuals(reader, _) => reader.keys(group)?.parent.iter().map(|&parent| roles.audited(parent as usize)).collect(),
         })
@@ -344,18 +375,22 @@ impl Scored<'_> {
         match self {
             Scored::Rows => ground.rows.read(group).map(|batch| batch.rows),
             Scored::Counterfactuals(reader, _) => reader.rows(group, ground.rows.layout()).map(|(_, rows)| rows),
+            Scored::Changed(rows) => Ok(rows.rows(group)),
         }
     }
 
     /// What messages call a row or counterfactual: by its id, where the job names one, else by its number in the source.
     fn name(self, ground: Ground<'_>, group: usize, i: usize) -> Result<String> {
+        if let Scored::Changed(rows) = self {
+            return Ok(rows.name(group, i));
+        }
         let ids = ground.rows.read_ids(group)?;
         let row = |i: usize| match ground.rows.layout().row_id {
             RowIdKind::RowNumber => format!("row {} of the data", ids.text(i)),
             RowIdKind::Integer | RowIdKind::Text => format!("row_id `{}`", ids.text(i)),
         };
         Ok(match self {
-            Scored::Rows => row(i),
+            Scored::Rows | Scored::Changed(_) => row(i),
             Scored::Counterfactuals(reader, attribute) => {
                 let keys = reader.keys(group)?;
                 let to = &attribute.groups[usize::from(keys.to_group[i])];

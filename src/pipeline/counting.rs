@@ -55,7 +55,7 @@ impl Cut {
     }
 
     /// Fails where a row has a score and no threshold in [0, 1] to compare it with.
-    fn check(&self, layout: &Layout, batch: &PreparedBatch, i: usize, score: f64) -> Result<()> {
+    pub(super) fn check(&self, layout: &Layout, batch: &PreparedBatch, i: usize, score: f64) -> Result<()> {
         let Threshold::Carried(column) = self.threshold else { return Ok(()) };
         let threshold = batch.carried[column][i];
         if (0.0..=1.0).contains(&threshold) || score.is_nan() {
@@ -72,7 +72,8 @@ impl Cut {
         Err(Fault::new(code, what).at_row(format!("row {}", batch.row[i])).in_column(name).hint(hint).into())
     }
 
-    fn at(&self, batch: &PreparedBatch, i: usize) -> f64 {
+    /// The threshold of a row.
+    pub(super) fn at(&self, batch: &PreparedBatch, i: usize) -> f64 {
         match self.threshold {
             Threshold::Fixed(threshold) => threshold,
             Threshold::Carried(column) => batch.carried[column][i],
@@ -172,6 +173,19 @@ impl<'a> RowCounting<'a> {
 /// # Errors
 /// A row with a score has no threshold in [0, 1]; weights outgrow their sums; a file cannot be read; the run is to stop.
 pub fn count_rows(ground: Ground<'_>, cut: Cut, scores: &ScoreReader, attribute: usize, blocks: Blocks) -> Result<FactualCounts> {
+    let whole = count_anybody(ground, cut, scores, attribute, blocks)?;
+    if whole.confusion(Who::All).n() == 0 {
+        let of = &ground.rows.layout().attributes[attribute];
+        return Err(nobody_counts(&whole, ground.roles.n_audited(), &of.name).into());
+    }
+    Ok(whole)
+}
+
+/// As [`count_rows`], where nobody may count.
+///
+/// # Errors
+/// As [`count_rows`].
+pub fn count_anybody(ground: Ground<'_>, cut: Cut, scores: &ScoreReader, attribute: usize, blocks: Blocks) -> Result<FactualCounts> {
     let layout = ground.rows.layout();
     let counting = RowCounting::new(layout, cut, attribute, blocks)?;
     let whole = ground.workers.fold(
@@ -193,9 +207,6 @@ pub fn count_rows(ground: Ground<'_>, cut: Cut, scores: &ScoreReader, attribute:
         },
         |whole, part| whole.merge(&part),
     )?;
-    if whole.confusion(Who::All).n() == 0 {
-        return Err(nobody_counts(&whole, ground.roles.n_audited(), &layout.attributes[attribute].name).into());
-    }
     Ok(whole)
 }
 
@@ -332,6 +343,10 @@ impl ScoredGroup {
             let threshold = cut.at(&self.batch, i);
             let decide = |score| cut.decision.decide(score, threshold);
             cfs.clear();
+            // Counterfactuals of rows that are left out here.
+            while self.keys.parent.get(next).is_some_and(|&parent| (parent as usize) < i) {
+                next += 1;
+            }
             while self.keys.parent.get(next).is_some_and(|&parent| parent as usize == i) {
                 let score = self.scores_cf[next];
                 let to = ranks[usize::from(self.keys.to_group[next])];

@@ -25,20 +25,23 @@ use crate::exec::event::Event;
 use crate::exec::{StageContext, StageRecord};
 use crate::explain;
 use crate::metric::{self, cf_quality};
-use crate::param::{Argument, ColumnName, Word};
+use crate::param::{Argument, ColumnName, Name, Word};
 use crate::pipeline::inputs::Input;
 use crate::pipeline::joining::{RECHECKED, Rechecked};
 use crate::pipeline::measuring::{SMALL_SLICES, SmallSlices};
 use crate::pipeline::worlds::{FOLLOWED, Followed, Ground};
-use crate::pipeline::{Record, Settings, measuring};
+use crate::pipeline::{Record, Settings, again, comparing, measuring};
 use crate::report::{self, GlossaryEntry};
 use crate::spec::check::{CheckedJob, to_yaml};
+use crate::spec::experiments::Experiment;
 use crate::spec::{self, Job, Side};
 use crate::table::io::{read_frame, write_frame};
 use crate::table::manifest::{
-    AttributeWords, AwaitedScores, GateTally, LabelWords, Manifest, ModelWords, RowCounts, SetWords, Summary, Words, WorstGate,
+    ArmWords, AttributeWords, AwaitedScores, ExperimentWords, GateTally, LabelWords, Manifest, ModelWords, RowCounts, SetWords, Summary,
+    Words, WorstGate,
 };
-use crate::table::{COMPARISONS, Cell, FILTERS, GATES, ISSUES, TABLES, TRANSITIONS};
+use crate::table::picked::join_tables;
+use crate::table::{self, ARM_FOLDS, ARMS, CHANGES, COMPARISONS, Cell, FILTERS, Frame, GATES, ISSUES, METRICS, TABLES, TRANSITIONS};
 
 /// What the stage `gate` writes beside its table.
 pub const GATE_OUTCOME: &str = "outcome.json";
@@ -48,7 +51,7 @@ const FORMAT: u32 = 1;
 /// How the gates came out.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct GateOutcome {
-    /// pass, fail, inconclusive, or done where there are no gates.
+    /// pass, warn, fail, inconclusive, or done where no gate was judged.
     pub verdict: String,
     /// The exit status.
     pub exit: u8,
@@ -149,9 +152,14 @@ pub fn gate_events(folder: &Path) -> Result<Vec<Event>> {
             path: format!("gates.{}", row.text("gate")),
             line: row.int("job_line").and_then(|l| u64::try_from(l).ok()),
             text: format!(
-                "{}{class}{between} of {} is {}{interval}, limit {}; {}{}",
+                "{}{class}{between} of {} {} {}{interval}, limit {}; {}{}",
                 row.text("metric"),
                 row.text("model"),
+                if row.text("rule").contains("_at_most,") {
+                    format!("changes from {} by", number("baseline_value"))
+                } else {
+                    "is".to_owned()
+                },
                 number("value"),
                 number("limit"),
                 row.text("reason"),
@@ -198,18 +206,29 @@ pub struct Origins<'a> {
     pub params: &'a PrepareParams,
 }
 
-/// Puts the folder together. `rechecks` names the model of each stage that scored rows again, `worlds` set, attribute and stage of all
-/// counterfactuals.
+/// The stages that a folder is put together from.
+#[derive(Debug, Clone, Copy)]
+pub struct Made<'a> {
+    /// The stage with the tables of metrics.
+    pub measured: &'a str,
+    /// Folders of rows with the names of their tables.
+    pub kept: &'a [(&'a Path, &'a str)],
+    /// The model of each stage that scored rows again, and the stage.
+    pub rechecks: &'a [(String, String)],
+    /// Set, attribute and stage of all counterfactuals.
+    pub worlds: &'a [(String, String, String)],
+    /// The stage that compared the run with an earlier one.
+    pub baseline: Option<&'a str>,
+    /// The stages of the blocks of recourse in the order of their keys.
+    pub recourse: &'a [String],
+}
+
+/// Puts the folder together.
 ///
 /// # Errors
 /// A file cannot be read or written.
-pub fn assemble(
-    ctx: &StageContext<'_>,
-    origins: &Origins<'_>,
-    outcomes: Option<&Path>,
-    rechecks: &[(String, String)],
-    worlds: &[(String, String, String)],
-) -> Result<()> {
+pub fn assemble(ctx: &StageContext<'_>, origins: &Origins<'_>, made: Made<'_>) -> Result<()> {
+    let Made { measured, kept, rechecks, worlds, baseline, recourse } = made;
     let out = ctx.out();
     let mut followed: Vec<(&str, &str, Followed)> = Vec::new();
     for (set, attribute, stage) in worlds {
@@ -221,17 +240,27 @@ pub fn assemble(
     if wanted.contains(&spec::Family::CfQuality) {
         copy_tables(ctx.need("measure"), &measuring::QUALITY.map(|table| table.name), out)?;
     }
-    if !origins.checked.job.metrics.compare.is_empty() {
-        copy_tables(ctx.need("measure"), &[COMPARISONS.name], out)?;
+    let experiments = !origins.checked.job.experiments.is_empty();
+    if !origins.checked.job.metrics.compare.is_empty() || experiments {
+        copy_tables(ctx.need(measured), &[COMPARISONS.name], out)?;
     }
     if origins.checked.job.data.label.classes().is_some() {
         copy_tables(ctx.need("measure"), &[TRANSITIONS.name], out)?;
     }
-    for (stage, tables) in [("measure", ["metrics", "counts", "score_shift", "groups"].as_slice()), ("gate", &["gates"])] {
+    if experiments {
+        copy_tables(ctx.need(measured), &[ARMS.name, ARM_FOLDS.name], out)?;
+    }
+    for (stage, tables) in [(measured, ["metrics", "counts", "score_shift"].as_slice()), ("measure", &["groups"]), ("gate", &["gates"])] {
         copy_tables(ctx.need(stage), tables, out)?;
     }
-    if let Some(folder) = outcomes {
-        let name = "outcomes.parquet";
+    if !recourse.is_empty() {
+        let folders: Vec<&Path> = recourse.iter().map(|stage| ctx.need(stage)).collect();
+        for table in table::recourse::ALL {
+            join_tables(&folders, table, &out.join("tables"))?;
+        }
+    }
+    for (folder, name) in kept {
+        let name = &format!("{name}.parquet");
         // Not kept by default from ten million rows on: then the stage wrote nothing.
         if folder.join(name).exists() {
             make_folder(&out.join("rows"))?;
@@ -240,6 +269,10 @@ pub fn assemble(
     }
     let outcome: GateOutcome = from_json(&read_text(&ctx.need("gate").join(GATE_OUTCOME))?, "gate")?;
     let mut manifest = manifest(origins, out)?;
+    if let Some(stage) = baseline {
+        copy_tables(ctx.need(stage), &[CHANGES.name], out)?;
+        manifest.baseline = Some(comparing::read_comparison(ctx.need(stage))?.compared);
+    }
     for (set, attribute, followed) in followed {
         let words = manifest.counterfactuals.iter_mut().find(|words| words.name == set);
         if let Some(words) = words.filter(|_| !followed.written.is_empty()) {
@@ -264,10 +297,40 @@ pub fn assemble(
         data: manifest.stand_in.as_ref().map(|_| "stand-in".to_owned()),
         gates: outcome.tally,
         worst: outcome.worst,
+        headline: headline(&read_frame(&out.join("tables"), &METRICS)?),
         rows: manifest.rows.audited,
         report: "report.html".to_owned(),
     };
     finish(ctx, origins, &mut manifest, &summary)
+}
+
+/// Letters of the headline numbers: the summary line stays below 4 kB.
+const HEADLINE_AT_MOST: usize = 1000;
+
+/// The headline numbers of a run.
+fn headline(metrics: &Frame) -> BTreeMap<String, f64> {
+    let mut headline = BTreeMap::new();
+    let mut letters = 0;
+    for wanted in [("sr", "total"), ("demp_difference", "worst_case"), ("demp_difference", "pair"), ("acc", "total")] {
+        for row in metrics.records().filter(|row| (row.text("metric"), row.text("scope")) == wanted) {
+            let Some(value) = row.real("value").filter(|_| row.text("arm").is_empty() && row.text("slice").is_empty()) else { continue };
+            // Everybody together is the same for every attribute, and a pair is named where there are two groups only.
+            let parts = match wanted {
+                ("acc", _) => vec![row.text("model"), "acc"],
+                (metric, _) => vec![row.text("model"), row.text("counterfactual"), row.text("sensitive"), metric],
+            };
+            let name = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(".");
+            if headline.contains_key(&name) {
+                continue;
+            }
+            letters += name.len() + 26;
+            if letters > HEADLINE_AT_MOST {
+                return headline;
+            }
+            headline.insert(name, value);
+        }
+    }
+    headline
 }
 
 /// Puts the folder of a run together that waits for scores: what it asks for, and no number but those of rows.
@@ -354,6 +417,9 @@ fn reached_by_naive(job: &Job, name: &ColumnName) -> bool {
 fn finish(ctx: &StageContext<'_>, origins: &Origins<'_>, manifest: &mut Manifest, summary: &Summary) -> Result<()> {
     write_text(&ctx.out().join("job.resolved.yaml"), &to_yaml(&origins.checked.job))?;
     write_json(&ctx.out().join("summary.json"), summary)?;
+    if manifest.awaited.is_empty() {
+        again::write_exports(ctx.out(), &origins.checked.job, manifest)?;
+    }
     seal(ctx.out(), manifest, None)
 }
 
@@ -365,7 +431,10 @@ fn copy_tables(from: &Path, tables: &[&str], out: &Path) -> Result<()> {
 }
 
 /// Renders the page and writes it and the manifest with the hash of every file.
-fn seal(out: &Path, manifest: &mut Manifest, title: Option<&str>) -> Result<()> {
+///
+/// # Errors
+/// A file cannot be read or written.
+pub fn seal(out: &Path, manifest: &mut Manifest, title: Option<&str>) -> Result<()> {
     manifest.files = hashes(out)?;
     manifest.files.remove("report.html");
     write_json(&out.join(MANIFEST), manifest)?;
@@ -375,7 +444,8 @@ fn seal(out: &Path, manifest: &mut Manifest, title: Option<&str>) -> Result<()> 
     write_json(&out.join(MANIFEST), manifest)
 }
 
-const MANIFEST: &str = "manifest.json";
+/// What a folder says of itself.
+pub const MANIFEST: &str = "manifest.json";
 
 /// Renders the page of a finished folder again; the manifest gets its new hash.
 ///
@@ -383,31 +453,7 @@ const MANIFEST: &str = "manifest.json";
 /// The folder is none of cfaudit's, its tables are of another version, or it cannot be written.
 pub fn render_again(folder: &Path, title: Option<&str>) -> Result<()> {
     let path = folder.join(MANIFEST);
-    let text = fs::read_to_string(&path).map_err(|e| Error::Operator {
-        path: folder.to_path_buf(),
-        doing: "read".to_owned(),
-        cause: format!("it has no readable manifest.json ({e})"),
-        hint: Some("name an output folder of `cfaudit run`, such as outputs/demo".to_owned()),
-    })?;
-    let damaged = |path: &Path, cause: String| Error::Operator {
-        path: path.to_path_buf(),
-        doing: "read".to_owned(),
-        cause,
-        hint: Some(
-            "the folder was changed after it was written; run the job again, or copy the whole folder from where it is sound".to_owned(),
-        ),
-    };
-    let mut manifest: Manifest = serde_json::from_str(&text).map_err(|e| damaged(&path, e.to_string()))?;
-    // A table that is not there would read as an empty one, and the page would lack a section without a word.
-    for (name, sha256) in manifest.files.iter().filter(|(name, _)| name.starts_with("tables/") || *name == "job.resolved.yaml") {
-        let file = folder.join(name);
-        if !file.is_file() {
-            return Err(damaged(&file, "it is not there, and manifest.json lists it".to_owned()));
-        }
-        if hash_file(&file)?.0 != *sha256 {
-            return Err(damaged(&file, "its content is not what manifest.json lists".to_owned()));
-        }
-    }
+    let mut manifest = comparing::verified(folder)?.0;
     if let Some(title) = title {
         title.clone_into(&mut manifest.words.title);
     }
@@ -420,7 +466,10 @@ pub fn render_again(folder: &Path, title: Option<&str>) -> Result<()> {
 }
 
 /// Writes a file beside and renames it, so that a reader never sees half of it.
-fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+///
+/// # Errors
+/// The disk refuses.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let new = path.with_extension("new");
     fs::write(&new, bytes).map_err(|e| Error::io("write", &new, &e))?;
     fs::rename(&new, path).map_err(|e| Error::io("replace", path, &e))
@@ -446,11 +495,16 @@ pub fn link(from: &Path, to: &Path) -> Result<()> {
     fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(|_| ())).map_err(|e| Error::io("copy", from, &e))
 }
 
-fn write_text(path: &Path, text: &str) -> Result<()> {
+/// Writes a text file.
+///
+/// # Errors
+/// The disk refuses.
+pub fn write_text(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).map_err(|e| Error::io("write", path, &e))
 }
 
-fn sha256(bytes: &[u8]) -> String {
+/// SHA-256 in hexadecimal.
+pub fn sha256(bytes: &[u8]) -> String {
     spec::load::hex(&Sha256::digest(bytes))
 }
 
@@ -520,24 +574,31 @@ fn manifest(origins: &Origins<'_>, out: &Path) -> Result<Manifest> {
             .collect(),
         counterfactuals: set_words(job),
         models: job.models.iter().map(|(name, model)| model_words(name.as_str(), model, job.data.label.classes())).collect(),
+        experiments: experiment_words(job),
         families: measuring::families(checked).iter().map(|f| f.as_str().to_owned()).collect(),
         level: (job.metrics.interval.method == spec::IntervalMethod::Auto).then(|| job.metrics.interval.level.get()),
         bootstrap_samples: job.metrics.bootstrap.samples.get(),
         seed: job.run.seed.0,
         rows: RowCounts { source: source_rows, kept: layout.n_rows, trained: ground.roles.n_trained(), audited: ground.roles.n_audited() },
-        row_id: match (layout.row_id, &job.data.row_id) {
-            (RowIdKind::RowNumber, _) | (_, None) => "row number".to_owned(),
-            (_, Some(column)) => format!("column {column}"),
-        },
+        row_id: row_id(job, layout),
         weight: layout.weight.as_ref().map(|weight| weight.column.clone()),
         split: split_words(job),
         inputs: input.files.clone(),
         sets: checked.sets.clone(),
         command: command(checked, settings),
         tables: TABLES.iter().map(|t| (t.name.to_owned(), t.version)).collect(),
+        baseline: None,
         awaited: Vec::new(),
         files: BTreeMap::new(),
     })
+}
+
+/// What identifies a row.
+pub fn row_id(job: &Job, layout: &Layout) -> String {
+    match (layout.row_id, &job.data.row_id) {
+        (RowIdKind::RowNumber, _) | (_, None) => "row number".to_owned(),
+        (_, Some(column)) => format!("column {column}"),
+    }
 }
 
 /// How the groups of an attribute are derived.
@@ -658,6 +719,20 @@ fn model_words(name: &str, model: &spec::Model, classes: Option<&[Word]>) -> Mod
     ModelWords { name: name.to_owned(), kind: kind.to_owned(), words, threshold, threshold_rule: rule.to_owned(), recheck: None }
 }
 
+fn experiment_words(job: &Job) -> Vec<ExperimentWords> {
+    let words = |(name, experiment): (&Name, &Experiment)| {
+        let arm = |(name, words): (&'static str, String)| ArmWords { name: name.to_owned(), words };
+        ExperimentWords {
+            name: name.to_string(),
+            model: experiment.model.to_string(),
+            counterfactual: experiment.from.to_string(),
+            folds: experiment.folds.map(|folds| folds.get()),
+            arms: experiment.arms.in_words().into_iter().map(arm).collect(),
+        }
+    };
+    job.experiments.iter().map(words).collect()
+}
+
 fn split_words(job: &Job) -> String {
     let Some(split) = &job.data.split else { return "every row is audited".to_owned() };
     let by = match split.stratify {
@@ -683,10 +758,12 @@ fn command(checked: &CheckedJob, settings: &Settings) -> String {
         if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
     };
     let sets = checked.sets.iter().map(|s| format!(" --set {}", quote(s)));
-    format!("cfaudit run {}{}", quote(&settings.job_file), sets.collect::<String>())
+    let baseline = settings.baseline.iter().map(|folder| format!(" --baseline {}", quote(&folder.to_string_lossy())));
+    format!("cfaudit run {}{}{}", quote(&settings.job_file), sets.collect::<String>(), baseline.collect::<String>())
 }
 
-fn glossary(id: &str) -> Option<GlossaryEntry> {
+/// What pages say of a metric or of a measure of counterfactuals.
+pub fn glossary(id: &str) -> Option<GlossaryEntry> {
     if let Some(measure) = cf_quality::find(id) {
         return Some(GlossaryEntry {
             id: measure.id.to_owned(),

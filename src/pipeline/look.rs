@@ -126,7 +126,15 @@ fn prepared<T>(
         let input = inputs::locate(checked, settings, Absent::Get, cancel)?;
         let mut plan = Plan::new(checked, settings, &input, &workers, "", &store.entries())?;
         plan.features = features.unwrap_or(plan.features);
-        let options = Options { job: checked.job.name.as_str(), kinds: KINDS, until: Some("split"), force: None, published: None };
+        let options = Options {
+            job: checked.job.name.as_str(),
+            kinds: KINDS,
+            until: Some("split"),
+            force: None,
+            published: None,
+            beside: None,
+            at_once: 1,
+        };
         let records = crate::exec::run(&plan.stages(), &store, &options, observer, cancel)?;
         see(&plan, &input, &records)
     };

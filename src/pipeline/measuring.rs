@@ -6,9 +6,11 @@ use std::sync::OnceLock;
 
 use crate::data::prepare::Prepared;
 use crate::data::{self, Attribute, Layout};
+use crate::diff::Comparison;
 use crate::error::{Exit, Result};
 use crate::exec::StageContext;
-use crate::gate::{self, Limit, Question, Scope, Verdict};
+use crate::gate::recourse::{Counted, RecourseQuestion};
+use crate::gate::{self, Asks, Limit, Question, Scope, Verdict};
 use crate::metric::clarify::Favoured;
 use crate::metric::compare::{Compared, compare_counterfactual, compare_factual};
 use crate::metric::counts::{CELLS, Confusion, CounterfactualCounts, Eccm, FactualCounts};
@@ -20,10 +22,11 @@ use crate::metric::scope::Who;
 use crate::metric::shift::{self, ShiftSums};
 use crate::metric::switches::measure_counterfactual;
 use crate::metric::{self, Family, Reads};
-use crate::param::{ColumnName, Count, Word};
+use crate::param::{ColumnName, Count, Name, Word};
+use crate::pipeline::plan::Plan;
 use crate::pipeline::slicing::{RowSlices, Slices, WorldSlices};
 use crate::pipeline::worlds::Ground;
-use crate::pipeline::{class_tables, folder, shuffling};
+use crate::pipeline::{class_tables, comparing, folder, shuffling};
 use crate::spec::check::{Catalog, CheckedJob, MetricInfo};
 use crate::spec::{self, DecideBy, GateBetween, GateDirection, GateLevel, OnInconclusive, Side};
 use crate::table::io::{read_frame, write_frame};
@@ -44,6 +47,8 @@ pub type SmallSlices = BTreeMap<String, BTreeMap<String, u64>>;
 /// What a stage `count` counted.
 #[derive(Debug, Clone)]
 pub struct Part {
+    /// Experiment and arm; empty for the plain audit.
+    pub arm: String,
     /// The model.
     pub model: String,
     /// The counterfactual set; none for the rows as they are.
@@ -94,14 +99,7 @@ pub fn write_prepared(out: &Path, prepared: &Prepared, source_rows: u64) -> Resu
 /// Evidence that cannot be read, or a disk that refuses.
 pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>, parts: &[Part]) -> Result<()> {
     let layout = ground.rows.layout();
-    let mut tables = Tables {
-        metrics: Frame::new(&METRICS),
-        counts: Frame::new(&COUNTS),
-        shift: Frame::new(&SCORE_SHIFT),
-        groups: Frame::new(&GROUPS),
-        transitions: Frame::new(&TRANSITIONS),
-        small: BTreeMap::new(),
-    };
+    let mut tables = Tables::new();
     for part in parts {
         ctx.check()?;
         let scribe = Scribe { part, layout, settings: settings(checked, &layout.attributes[part.attribute]), slice: "", class: "" };
@@ -194,7 +192,7 @@ fn compare(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>, par
                     [folder::from_json(&text, &part.stage)?, folder::from_json(&other_text, &other.stage)?];
                 ground.workers.within(|| compare_counterfactual(&counts[0], &counts[1], &scribe.settings))
             };
-            frame.rows.extend(compared.iter().map(|compared| scribe.compared(second.as_str(), compared)));
+            frame.rows.extend(compared.iter().map(|compared| scribe.compared(("", second.as_str()), compared)));
         }
     }
     Ok(frame)
@@ -282,7 +280,7 @@ pub fn families(checked: &CheckedJob) -> Vec<Family> {
 }
 
 /// How to measure an attribute.
-fn settings(checked: &CheckedJob, attribute: &Attribute) -> Settings {
+pub(super) fn settings(checked: &CheckedJob, attribute: &Attribute) -> Settings {
     let metrics = &checked.job.metrics;
     let positive = checked.job.data.label.column().is_none_or(|l| l.favourable == Side::Positive);
     Settings {
@@ -311,19 +309,43 @@ pub fn favoured(checked: &CheckedJob, attribute: &Attribute) -> Favoured {
     }
 }
 
+/// Tables that are being written.
 pub(super) struct Tables {
+    /// `metrics`.
     pub(super) metrics: Frame,
+    /// `counts`.
     pub(super) counts: Frame,
+    /// `score_shift`.
     pub(super) shift: Frame,
+    /// `groups`.
     pub(super) groups: Frame,
+    /// `transitions`.
     pub(super) transitions: Frame,
+    /// Slices of too few people.
     pub(super) small: SmallSlices,
+}
+
+impl Tables {
+    /// Without rows.
+    pub(super) fn new() -> Self {
+        Tables {
+            metrics: Frame::new(&METRICS),
+            counts: Frame::new(&COUNTS),
+            shift: Frame::new(&SCORE_SHIFT),
+            groups: Frame::new(&GROUPS),
+            transitions: Frame::new(&TRANSITIONS),
+            small: SmallSlices::new(),
+        }
+    }
 }
 
 /// Writes the numbers of one part as rows of tables.
 pub(super) struct Scribe<'a> {
+    /// Whose numbers.
     pub(super) part: &'a Part,
+    /// What names groups.
     pub(super) layout: &'a Layout,
+    /// How they are measured.
     pub(super) settings: Settings,
     /// The slice that the numbers are of; empty = all rows.
     pub(super) slice: &'a str,
@@ -333,7 +355,7 @@ pub(super) struct Scribe<'a> {
 
 impl Scribe<'_> {
     /// Name of a group by its position in reference-first order.
-    fn group(&self, rank: usize) -> &str {
+    pub(super) fn group(&self, rank: usize) -> &str {
         let attribute = &self.layout.attributes[self.part.attribute];
         &attribute.groups[attribute.reference_first()[rank]]
     }
@@ -361,7 +383,7 @@ impl Scribe<'_> {
     pub(super) fn key(&self, scope: &str, from: Option<usize>, to: Option<usize>) -> Vec<Cell> {
         let group = |rank: Option<usize>| rank.map_or("", |r| self.group(r));
         vec![
-            "".into(),
+            self.part.arm.as_str().into(),
             self.part.model.as_str().into(),
             self.part.set.as_deref().unwrap_or_default().into(),
             self.layout.attributes[self.part.attribute].name.as_str().into(),
@@ -372,6 +394,7 @@ impl Scribe<'_> {
         ]
     }
 
+    /// A row of `metrics`.
     pub(super) fn metric(&self, measured: &Measured) -> Vec<Cell> {
         let (value, undefined) = match measured.value {
             Ok(value) => (Cell::from(value), ""),
@@ -411,11 +434,14 @@ impl Scribe<'_> {
         row
     }
 
-    fn compared(&self, against: &str, compared: &Compared) -> Vec<Cell> {
+    /// Compared with another arm and model.
+    pub(super) fn compared(&self, (arm, against): (&str, &str), compared: &Compared) -> Vec<Cell> {
         let group = |rank: Option<usize>| rank.map_or("", |r| self.group(r));
         let (scope, interval) = (compared.scope, compared.interval.as_ref());
         vec![
+            self.part.arm.as_str().into(),
             self.part.model.as_str().into(),
+            arm.into(),
             against.into(),
             self.part.set.as_deref().unwrap_or_default().into(),
             self.layout.attributes[self.part.attribute].name.as_str().into(),
@@ -437,7 +463,8 @@ impl Scribe<'_> {
         ]
     }
 
-    fn factual_counts(&self, counts: &FactualCounts, tables: &mut Tables) {
+    /// Counts of the rows as they are.
+    pub(super) fn factual_counts(&self, counts: &FactualCounts, tables: &mut Tables) {
         let mut total = metric::counts::GroupCounts::default();
         for (rank, group) in counts.groups.iter().enumerate() {
             total.merge(group);
@@ -493,7 +520,8 @@ impl Scribe<'_> {
         }
     }
 
-    fn world_counts(&self, counts: &CounterfactualCounts, tables: &mut Tables) {
+    /// Counts of counterfactuals.
+    pub(super) fn world_counts(&self, counts: &CounterfactualCounts, tables: &mut Tables) {
         let n = self.n_groups();
         let spreads = counts.spreads();
         let directions = (0..n).flat_map(|from| (0..n).filter(move |&to| to != from).map(move |to| (from, to)));
@@ -571,7 +599,7 @@ impl Scribe<'_> {
 /// The gates of a job as questions.
 pub fn questions(checked: &CheckedJob) -> Vec<Question> {
     let attributes: Vec<String> = checked.job.data.sensitive.keys().map(|a| a.as_str().to_owned()).collect();
-    let questions = checked.job.gates.iter().map(|(name, gate)| {
+    let questions = checked.job.gates.iter().filter(|(_, gate)| gate.recourse.is_none()).map(|(name, gate)| {
         let mut asked: Option<String> = gate.sensitive.as_ref().map(|s| s.as_str().to_owned());
         let mut pair = |map: &BTreeMap<ColumnName, [Word; 2]>| {
             let (attribute, [a, b]) = map.iter().next()?;
@@ -607,18 +635,23 @@ pub fn questions(checked: &CheckedJob) -> Vec<Question> {
             asked = Some(attribute.as_str().to_owned());
             scope = Scope::Group(group.as_str().to_owned());
         }
-        let limit = match (gate.at_most, gate.at_least) {
-            (_, Some(limit)) => Limit::AtLeast(limit.get()),
-            (limit, None) => Limit::AtMost(limit.map_or(f64::INFINITY, |l| l.get())),
+        // Checked: the gate has one limit, of a change where it asks about one.
+        let asks = if gate.against.is_some() { Asks::Change } else { Asks::Value };
+        let limit = match (gate.at_least, gate.fall_at_most, gate.at_most.or(gate.rise_at_most)) {
+            (Some(limit), ..) => Limit::AtLeast(limit.get()),
+            (None, Some(fall), _) => Limit::AtLeast(0.0 - fall.get()),
+            (None, None, limit) => Limit::AtMost(limit.map_or(f64::INFINITY, |l| l.get())),
         };
         Question {
             name: name.to_string(),
-            metric: gate.metric.clone(),
-            model: gate.model.to_string(),
+            metric: gate.metric.clone().unwrap_or_default(),
+            arm: gate.arm.clone().unwrap_or_default(),
+            model: gate.model.as_ref().map(ToString::to_string).unwrap_or_default(),
             counterfactual: gate.counterfactual.as_ref().map(ToString::to_string).unwrap_or_default(),
             attributes: asked.map_or_else(|| attributes.clone(), |a| vec![a]),
             scope,
             class: gate.class.as_ref().map(ToString::to_string).unwrap_or_default(),
+            asks,
             limit,
             decide_by: match gate.decide_by {
                 DecideBy::Interval => gate::DecideBy::Interval,
@@ -633,24 +666,74 @@ pub fn questions(checked: &CheckedJob) -> Vec<Question> {
     questions.collect()
 }
 
-/// Judges the gates; writes their table and what the summary says of them.
+/// The gates on recourse of a job as questions.
+pub fn recourse_questions(checked: &CheckedJob) -> Vec<RecourseQuestion> {
+    let question = |(name, gate): (&Name, &spec::Gate)| {
+        let attribute = gate.recourse.as_ref()?;
+        let block = checked.job.recourse.get(attribute)?;
+        let definition = gate.definition?.definition(block.no_way_costs)?;
+        Some(RecourseQuestion {
+            name: name.to_string(),
+            recourse: attribute.to_string(),
+            model: block.model.to_string(),
+            definition: [definition.id().to_owned(), definition.parameter(), gate.view?.view().id().to_owned()],
+            score_at_least: gate.score_at_least.map(|score| score.get()),
+            smallest: gate.smallest.map_or(1, |n| n.get()),
+            at_most: gate.unfair_subgroups_at_most?,
+            warn_only: gate.level == GateLevel::Warn,
+            line: checked.places.at(&spec::check::path(&["gates", name.as_str()])).map_or(0, |p| p.line),
+        })
+    };
+    checked.job.gates.iter().filter_map(question).collect()
+}
+
+/// Judges the gates by the tables of a stage; writes their table and what the summary says of them. `baseline` is the stage that compared the run with an earlier one.
 ///
 /// # Errors
-/// The table of metrics cannot be read, or the disk refuses.
-pub fn judge(ctx: &StageContext<'_>, checked: &CheckedJob) -> Result<()> {
-    let metrics = read_frame(ctx.need("measure"), &METRICS)?;
-    let judged = gate::judge(&questions(checked), &metrics);
-    write_frame(ctx.out(), &judged.table)?;
+/// A table cannot be read, or the disk refuses.
+pub fn judge(ctx: &StageContext<'_>, checked: &CheckedJob, measured: &str, baseline: Option<&str>) -> Result<()> {
+    let metrics = read_frame(ctx.need(measured), &METRICS)?;
+    let comparison = baseline.map(|stage| comparing::read_comparison(ctx.need(stage))).transpose()?;
+    let mut counted = Vec::new();
+    for question in recourse_questions(checked) {
+        counted.push(gate::recourse::count(&question, ctx.need(&Plan::recourse_id(&question.recourse)))?);
+    }
+    let (table, outcome) = verdicts(checked, &questions(checked), &metrics, comparison.as_ref(), &counted);
+    write_frame(ctx.out(), &table)?;
+    folder::write_json(&ctx.out().join(folder::GATE_OUTCOME), &outcome)
+}
+
+/// The gates on recourse of a finished folder.
+///
+/// # Errors
+/// A table cannot be read.
+pub fn recourse_of(checked: &CheckedJob, questions: Vec<RecourseQuestion>, folder: &Path) -> Result<Vec<Counted>> {
+    if checked.job.recourse.is_empty() {
+        return Ok(Vec::new());
+    }
+    questions.iter().map(|question| gate::recourse::count(question, &folder.join("tables"))).collect()
+}
+
+/// The table of gates, and what the summary says of them: the one judge of `run`, `gate` and `diff`.
+pub fn verdicts(
+    checked: &CheckedJob,
+    questions: &[Question],
+    metrics: &Frame,
+    comparison: Option<&Comparison>,
+    recourse: &[Counted],
+) -> (Frame, folder::GateOutcome) {
+    let baseline = comparison.map(comparing::as_baseline);
+    let judged = gate::judge(questions, metrics, baseline.as_ref(), recourse);
     let crossed = match judged.verdict {
         Some(Verdict::Fail) => true,
         Some(Verdict::Inconclusive) => checked.job.on_inconclusive == OnInconclusive::Fail,
-        Some(Verdict::Pass) | None => false,
+        Some(Verdict::Pass | Verdict::Skipped) | None => false,
     };
     let word = match judged.verdict {
         Some(verdict @ (Verdict::Fail | Verdict::Inconclusive)) => verdict.word(),
-        _ if checked.job.gates.is_empty() => "done",
         _ if judged.tally.warn > 0 => "warn",
-        _ => Verdict::Pass.word(),
+        _ if judged.tally.pass > 0 => Verdict::Pass.word(),
+        _ => "done",
     };
     let outcome = folder::GateOutcome {
         verdict: word.to_owned(),
@@ -658,5 +741,5 @@ pub fn judge(ctx: &StageContext<'_>, checked: &CheckedJob) -> Result<()> {
         tally: judged.tally,
         worst: judged.worst,
     };
-    folder::write_json(&ctx.out().join(folder::GATE_OUTCOME), &outcome)
+    (judged.table, outcome)
 }

@@ -12,7 +12,13 @@
 //! | score | `score/MODEL`, `score/MODEL/SET/ATTRIBUTE` | one score per row and per counterfactual |
 //! | count | `placebo/SET/ATTRIBUTE`, `count/MODEL/ATTRIBUTE`, `flips/MODEL/ATTRIBUTE`, `count/MODEL/SET/ATTRIBUTE`, `count/outcomes` | evidence, outcomes |
 //! | measure | `measure/SET/ATTRIBUTE` (quality), `measure/MODEL/SET/ATTRIBUTE` (score metrics), `measure` | distances of scores with their intervals, the tables |
-//! | gate | `gate` | verdicts |
+//! | augment | `augment/NAME/split`, `augment/NAME/fit/ATTRIBUTE`, `augment/NAME/generate/ATTRIBUTE` | roles and counterfactuals of an experiment |
+//! | augment | `augment/NAME/fold-K/worlds/ATTRIBUTE` | counterfactuals of the rows that train for a fold |
+//! | augment | `augment/NAME/fold-K/ARM/train`, `.../score`, `.../score/ATTRIBUTE` | a model and its scores |
+//! | augment | `augment/NAME/fold-K/predict`, `.../inner`, `.../inner/predict` | what the base model says of the rows that train |
+//! | augment | `augment/NAME/ARM`, `augment/NAME`, `augment/selected`, `augment` | evidence of an arm, tables of an experiment, rows that were chosen, all tables |
+//! | recourse | `recourse/ATTRIBUTE` | subgroups and what they would have to change, with the tables of it |
+//! | gate | `gate/baseline` (with a baseline), `gate` | changes, verdicts |
 //! | report | `report` | the whole output folder but for what varies between runs |
 //!
 //! A run that waits for scores has other stages after `generate`: see [`waiting`].
@@ -20,20 +26,26 @@
 //! [`plan`] lists the stages of a job, [`stages`] builds each of them; what makes one stale is listed where it is built, as names and
 //! values, so that a rerun can say its reason. Nothing here computes a number: formulas live in the engines.
 
+pub mod again;
+pub mod arms;
+pub mod augmenting;
 pub mod basis;
 mod class_tables;
 pub mod classes;
 pub mod commands;
+pub mod comparing;
 pub mod counting;
 mod examples;
 pub mod flipping;
 pub mod folder;
+pub mod fresh;
 pub mod inputs;
 pub mod joining;
 pub mod judging;
 pub mod look;
 pub mod measuring;
 pub mod plan;
+pub mod recourse;
 pub mod redrawing;
 pub mod shuffling;
 mod slicing;
@@ -60,10 +72,11 @@ use crate::table::manifest::Summary;
 use crate::table::ordered::Workers;
 
 /// All kinds of stages, in order; engines that come later keep their place in it.
-pub const KINDS: &[&str] = &["prepare", "split", "train", "fit", "generate", "score", "count", "measure", "gate", "report"];
+pub const KINDS: &[&str] =
+    &["prepare", "split", "train", "fit", "generate", "score", "count", "measure", "augment", "recourse", "gate", "report"];
 
 /// Raised whenever a stage of this program writes other bytes for the same inputs.
-const CODE: &str = concat!("cfaudit ", env!("CARGO_PKG_VERSION"), " stages 20");
+const CODE: &str = concat!("cfaudit ", env!("CARGO_PKG_VERSION"), " stages 21");
 
 /// How a job is run; nothing here changes a number.
 #[derive(Debug, Clone)]
@@ -86,6 +99,8 @@ pub struct Settings {
     pub until: Option<String>,
     /// Run this stage again.
     pub force: Option<String>,
+    /// The output folder of an earlier run that this one is compared with.
+    pub baseline: Option<PathBuf>,
     /// Whether the exit status is 0 whatever the gates say.
     pub gates_report_only: bool,
     /// Whether a folder of another job may be replaced.

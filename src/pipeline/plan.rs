@@ -1,5 +1,7 @@
 //! The list of stages of one job, in order, and what they share.
 
+use std::path::Path;
+
 use crate::data::prepare::PrepareParams;
 use crate::data::rows::RowsReader;
 use crate::data::split::RolesReader;
@@ -10,7 +12,7 @@ use crate::param::ColumnName;
 use crate::pipeline::inputs::Input;
 use crate::pipeline::stages::rows::{ROLES, prepare_params};
 use crate::pipeline::worlds::Ground;
-use crate::pipeline::{CODE, KINDS, Settings};
+use crate::pipeline::{CODE, KINDS, Settings, comparing};
 use crate::spec::check::CheckedJob;
 use crate::spec::{CounterfactualSet, Job, Model};
 use crate::table::io::{BATCH_ROWS, BLOCK_ROWS};
@@ -26,6 +28,8 @@ pub(super) struct Plan<'a> {
     pub(super) workers: &'a Workers,
     pub(super) run_id: &'a str,
     pub(super) batch_rows: usize,
+    /// SHA-256 of the manifest of the baseline, where one is named.
+    pub(super) baseline: Option<String>,
     /// Whether features travel with the rows and their counterfactuals.
     pub(super) features: bool,
 }
@@ -37,6 +41,8 @@ pub(super) struct World<'a> {
     pub(super) block: &'a CounterfactualSet,
     pub(super) attribute: &'a str,
     pub(super) position: usize,
+    /// The experiment whose folds decide which rows are reference and which get counterfactuals; none: the split of the job.
+    pub(super) experiment: Option<&'a str>,
 }
 
 /// The canonical text of a part of the job, for fingerprints.
@@ -55,7 +61,8 @@ impl<'a> Plan<'a> {
     ) -> Result<Self> {
         let job = &checked.job;
         let batch_rows = settings.batch_rows.unwrap_or_else(|| default_batch_rows(job, settings));
-        let mut plan = Plan { checked, job, settings, input, workers, run_id, batch_rows, features: true };
+        let baseline = settings.baseline.as_deref().map(comparing::fingerprint).transpose()?;
+        let mut plan = Plan { checked, job, settings, input, workers, run_id, batch_rows, baseline, features: true };
         plan.features = reads_features(job, input) || plan.has_features(entries)?;
         Ok(plan)
     }
@@ -68,7 +75,15 @@ impl<'a> Plan<'a> {
     }
 
     pub(super) fn options(&self) -> Options<'a> {
-        Options { job: self.job.name.as_str(), kinds: KINDS, until: self.settings.until.as_deref(), force: None, published: Some("report") }
+        Options {
+            job: self.job.name.as_str(),
+            kinds: KINDS,
+            until: self.settings.until.as_deref(),
+            force: None,
+            published: Some("report"),
+            beside: Some("augment"),
+            at_once: arms_at_once(self.job, self.settings, self.batch_rows),
+        }
     }
 
     /// What preparing needs to know of the job.
@@ -82,7 +97,7 @@ impl<'a> Plan<'a> {
         kind: &'static str,
         needs: Vec<String>,
         inputs: Vec<(String, String)>,
-        run: impl Fn(&StageContext<'_>) -> Result<()> + 'a,
+        run: impl Fn(&StageContext<'_>) -> Result<()> + Sync + 'a,
     ) -> Stage<'a> {
         let input = self.input;
         let run = move |ctx: &StageContext<'_>| {
@@ -97,15 +112,16 @@ impl<'a> Plan<'a> {
     }
 
     pub(super) fn worlds(&self) -> Vec<World<'a>> {
-        let mut worlds = Vec::new();
-        for (name, block) in &self.job.counterfactuals {
-            for (position, attribute) in self.job.data.sensitive.keys().enumerate() {
-                if block.sensitive.as_ref().is_none_or(|only| only.contains(attribute)) {
-                    worlds.push(World { set: name.as_str(), block, attribute: attribute.as_str(), position });
-                }
-            }
-        }
-        worlds
+        self.job.counterfactuals.iter().flat_map(|(name, block)| self.worlds_of(name.as_str(), block, None)).collect()
+    }
+
+    /// A set on every attribute that it changes.
+    pub(super) fn worlds_of(&self, set: &'a str, block: &'a CounterfactualSet, experiment: Option<&'a str>) -> Vec<World<'a>> {
+        let attributes = self.job.data.sensitive.keys().enumerate();
+        let changed = attributes.filter(|(_, attribute)| block.sensitive.as_ref().is_none_or(|only| only.contains(*attribute)));
+        let world =
+            |(position, attribute): (usize, &'a ColumnName)| World { set, block, attribute: attribute.as_str(), position, experiment };
+        changed.map(world).collect()
     }
 
     /// Whether a model can score counterfactuals at all: trained ones can, scores made elsewhere where their file is named.
@@ -208,6 +224,9 @@ impl<'a> Plan<'a> {
         let ids = quality.iter().map(|stage| stage.id.clone()).collect();
         stages.extend(quality);
         stages.push(self.measure_stage(&evidence, ids));
+        stages.extend(self.augment_stages());
+        stages.extend(self.recourse_stages());
+        stages.extend(self.baseline_stage(keeps_outcomes));
         stages.push(self.gate_stage());
         stages.push(self.report_stage(keeps_outcomes));
         stages
@@ -215,8 +234,19 @@ impl<'a> Plan<'a> {
 
     /// Opens what nearly every stage after the split reads, and hands it to `work`.
     pub(super) fn on_ground<T>(&self, ctx: &StageContext<'_>, passes: u64, work: impl FnOnce(Ground<'_>) -> Result<T>) -> Result<T> {
+        self.on_roles(ctx, &ctx.need("split").join(ROLES), passes, work)
+    }
+
+    /// The same with other roles.
+    pub(super) fn on_roles<T>(
+        &self,
+        ctx: &StageContext<'_>,
+        roles: &Path,
+        passes: u64,
+        work: impl FnOnce(Ground<'_>) -> Result<T>,
+    ) -> Result<T> {
         let rows = RowsReader::open(ctx.need("prepare"))?;
-        let roles = RolesReader::open(&ctx.need("split").join(ROLES))?;
+        let roles = RolesReader::open(roles)?;
         ctx.set_total(passes * rows.layout().n_rows);
         let (check, progress) = (|| ctx.check(), |rows| ctx.progress(rows));
         work(Ground { rows: &rows, roles: &roles, workers: self.workers, watch: Watch { check: &check, progress: &progress } })
@@ -232,7 +262,7 @@ impl<'a> Plan<'a> {
 pub(super) fn reads_features(job: &Job, input: &Input) -> bool {
     let models = job.models.values().any(|m| m.logistic.is_some() || m.command.is_some());
     let written_back = job.data.sensitive.keys().any(|name| job.data.is_written_back(name));
-    models || !input.awaited.is_empty() || written_back || job.has_fitted_sets() || job.flip_test().is_some()
+    models || !input.awaited.is_empty() || written_back || !job.recourse.is_empty() || job.has_fitted_sets() || job.flip_test().is_some()
 }
 
 impl World<'_> {
@@ -242,22 +272,52 @@ impl World<'_> {
     }
 
     pub(super) fn id(&self, kind: &str) -> String {
-        format!("{kind}/{}/{}", self.set, self.attribute)
+        match self.experiment {
+            None => format!("{kind}/{}/{}", self.set, self.attribute),
+            Some(experiment) => format!("augment/{experiment}/{kind}/{}", self.attribute),
+        }
+    }
+
+    /// The kind of its stages that are of this kind in the plain audit.
+    pub(super) fn kind(&self, kind: &'static str) -> &'static str {
+        if self.experiment.is_some() { "augment" } else { kind }
+    }
+
+    /// The stage that says which rows are reference and which get counterfactuals.
+    pub(super) fn split(&self) -> String {
+        self.experiment.map_or_else(|| "split".to_owned(), |experiment| format!("augment/{experiment}/split"))
     }
 }
 
 /// Row groups are cut smaller where a row has many counterfactuals, and where `--memory` asks for less.
 fn default_batch_rows(job: &Job, settings: &Settings) -> usize {
-    let groups = job.data.sensitive.values().map(|s| s.groups.len()).max().unwrap_or(2);
-    let several = job.counterfactuals.values().filter_map(|set| Some(set.knobs()?.most())).max().unwrap_or(1);
-    let per_row = groups.saturating_sub(1).max(1) * several;
-    let mut rows = BATCH_ROWS / per_row;
-    if let Some(memory) = settings.memory {
-        let columns = 8 + job.data.listed().count() + job.data.sensitive.len();
-        // Rows in flight are held about four times: read, decoded, worked on, encoded. A fifth of the memory is left for the rest.
-        let bytes_per_row = columns * 8 * 4 * per_row;
-        let budget = usize::try_from(memory / 5 * 4).unwrap_or(usize::MAX).saturating_sub(48 << 20);
-        rows = rows.min(budget / (bytes_per_row * (settings.threads + 1)));
+    let mut rows = BATCH_ROWS / counterfactuals_of_a_row(job);
+    if let Some(budget) = budget(settings) {
+        rows = rows.min(budget / (bytes_of_a_row(job) * (settings.threads + 1)));
     }
     (rows / BLOCK_ROWS).max(1) * BLOCK_ROWS
+}
+
+/// How many stages of experiments run side by side: as many as there are threads, with `--memory` as many as it holds row groups for.
+fn arms_at_once(job: &Job, settings: &Settings, batch_rows: usize) -> usize {
+    let threads = settings.threads.max(1);
+    let room = |budget: usize| budget / (bytes_of_a_row(job) * (settings.threads + 1) * batch_rows).max(1);
+    budget(settings).map_or(threads, |budget| room(budget).clamp(1, threads))
+}
+
+fn counterfactuals_of_a_row(job: &Job) -> usize {
+    let groups = job.data.sensitive.values().map(|s| s.groups.len()).max().unwrap_or(2);
+    let several = job.counterfactuals.values().filter_map(|set| Some(set.knobs()?.most())).max().unwrap_or(1);
+    groups.saturating_sub(1).max(1) * several
+}
+
+/// Rows in flight are held about four times: read, decoded, worked on, encoded.
+fn bytes_of_a_row(job: &Job) -> usize {
+    let columns = 8 + job.data.listed().count() + job.data.sensitive.len();
+    columns * 8 * 4 * counterfactuals_of_a_row(job)
+}
+
+/// What rows may take; a fifth of the memory is left for the rest.
+fn budget(settings: &Settings) -> Option<usize> {
+    settings.memory.map(|memory| usize::try_from(memory / 5 * 4).unwrap_or(usize::MAX).saturating_sub(48 << 20))
 }

@@ -293,7 +293,8 @@ pub fn score_rows(ground: Ground<'_>, scorers: &[Box<dyn Scorer>], out: &Path) -
 }
 
 /// Writes one score per counterfactual by models trained here; the row's own fold decides which model. A model that was trained without
-/// anybody of a group knows nothing of it: there its counterfactuals get no score, rather than one that looks as if nothing changed.
+/// anybody of a group knows nothing of it (`known`, see [`trained_groups`]): there its counterfactuals get no score, rather than one that
+/// looks as if nothing changed.
 ///
 /// # Errors
 /// As [`score_rows`].
@@ -301,11 +302,10 @@ pub fn score_counterfactuals(
     ground: Ground<'_>,
     scorers: &[Box<dyn Scorer>],
     counterfactuals: &CounterfactualReader,
-    attribute: usize,
+    known: &[Vec<bool>],
     out: &Path,
 ) -> Result<()> {
     let (encoder, mut writer) = create_scores(out)?;
-    let known = trained_groups(ground, attribute, scorers.len())?;
     ground.workers.map(
         ground.rows.n_groups(),
         |g| {
@@ -330,7 +330,10 @@ pub fn score_counterfactuals(
 
 /// For each fold whether a model trained in it can know each group: somebody of it is among the rows that train. What a derived attribute is
 /// made of is known by its own.
-fn trained_groups(ground: Ground<'_>, attribute: usize, n_folds: usize) -> Result<Vec<Vec<bool>>> {
+///
+/// # Errors
+/// The rows cannot be read, or the run is to stop.
+pub fn trained_groups(ground: Ground<'_>, attribute: usize, n_folds: usize) -> Result<Vec<Vec<bool>>> {
     let layout = ground.rows.layout();
     let of = &layout.attributes[attribute];
     let derived = layout.derivation(of.feature).is_some();

@@ -231,6 +231,19 @@ pub(super) fn whiskers(values: &[Whisker], end: f64) -> String {
     svg
 }
 
+/// An old value as a ring and a new one as a dot, joined, on an axis from 0 to `end`. The numbers stand beside it, so it is hidden from screen
+/// readers.
+pub(super) fn dumbbell(old: f64, new: f64, end: f64) -> String {
+    let x = |value: f64| at(4.0 + (value / end).clamp(0.0, 1.0) * 152.0);
+    format!(
+        r#"<svg class="whisker" viewBox="0 0 160 28" aria-hidden="true"><path class="hair" d="M4 2v24M80 2v24M156 2v24"/><path class="axis" d="M{} 14H{}"/><circle class="ring" cx="{}" cy="14" r="4.5"/><circle class="dot" cx="{}" cy="14" r="3.5"/></svg>"#,
+        x(old.min(new)),
+        x(old.max(new)),
+        x(old),
+        x(new)
+    )
+}
+
 /// What a histogram of changes shows, in words: shares (by weight where cases are `weighted`) that fall, stay within one bin of zero, and
 /// rise.
 pub(super) fn change_in_words(bins: &[Bin], weighted: bool) -> String {

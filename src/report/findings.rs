@@ -11,6 +11,7 @@ use crate::report::groups;
 use crate::report::number::{self, Kind};
 use crate::report::page::{Block, Section};
 use crate::report::quality::Pair;
+use crate::report::recourse;
 use crate::report::terms::{self, Sides};
 use crate::report::verdict;
 use crate::report::words::Words;
@@ -71,6 +72,7 @@ pub(super) fn section(audit: &Audit, panels: &[Panel]) -> Section {
     let candidates = candidates(audit, panels, &sides);
     tail.extend(too_few(&candidates, &sides));
     tail.extend(not_defined(&candidates, &sides));
+    tail.extend(recourse::finding(audit));
     let mut sentences = switches(audit, panels, &candidates, &sides, AT_MOST - tail.len());
     sentences.extend(tail);
     let mut blocks = Vec::new();

@@ -11,12 +11,13 @@ use crate::error::{Error, Result};
 use crate::report::classes::Classes;
 use crate::report::number;
 use crate::report::quality::Quality;
+use crate::report::recourse;
 use crate::report::words::Words;
 use crate::table::io::read_frame;
 use crate::table::manifest::{Manifest, WrittenValue};
 use crate::table::{
-    CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, COMPARISONS, COUNTS, FILTERS, Frame, GATES, GROUPS, ISSUES, METRICS, Record,
-    SCORE_SHIFT, TRANSITIONS,
+    ARM_FOLDS, ARMS, CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, CHANGES, COMPARISONS, COUNTS, FILTERS, Frame, GATES, GROUPS,
+    ISSUES, METRICS, Record, SCORE_SHIFT, TRANSITIONS,
 };
 
 /// Up to this many groups the page shows every ordered pair; beyond, the worst.
@@ -285,12 +286,22 @@ pub(super) struct Audit {
     histograms: BTreeMap<Key, Histograms>,
     /// Quality of the counterfactuals.
     pub(super) quality: Quality,
+    /// Recourse.
+    pub(super) recourse: recourse::Tables,
     /// How much less than usual the page shows.
     pub(super) thrift: Thrift,
     /// `groups`.
     pub(super) groups: Frame,
     /// `comparisons`.
     pub(super) comparisons: Frame,
+    /// Numbers of the arms of experiments, by experiment and arm.
+    pub(super) arms: BTreeMap<String, ArmNumbers>,
+    /// `arms`.
+    pub(super) added: Frame,
+    /// `arm_folds`.
+    pub(super) spreads: Frame,
+    /// `changes`.
+    pub(super) changes: Frame,
     /// `gates`.
     pub(super) gates: Frame,
     /// `filters`.
@@ -299,14 +310,36 @@ pub(super) struct Audit {
     pub(super) issues: Frame,
 }
 
+/// The numbers of one arm of an experiment.
+#[derive(Default)]
+pub(super) struct ArmNumbers {
+    /// Values by key and metric.
+    pub(super) measures: BTreeMap<Key, BTreeMap<String, Measure>>,
+    /// Counts of counterfactuals.
+    pub(super) cells: BTreeMap<Key, Cells>,
+}
+
+impl ArmNumbers {
+    /// A value.
+    pub(super) fn measure(&self, key: &Key, metric: &str) -> Option<&Measure> {
+        self.measures.get(key)?.get(metric)
+    }
+}
+
 /// Place of a panel on the page: position and name of attribute, set and model.
 type Place<'a> = (usize, &'a str, usize, &'a str, usize, &'a str);
 
-/// The plain audit over all rows; arms and slices have pages of their own.
+/// The plain audit over all rows; slices have pages of their own.
 pub(super) fn plain(record: &Record<'_>) -> bool {
-    record.text("arm").is_empty() && record.text("slice").is_empty()
+    of_arm(record, "")
 }
 
+/// All rows of an arm, or of the plain audit; slices have pages of their own.
+fn of_arm(record: &Record<'_>, arm: &str) -> bool {
+    record.text("arm") == arm && record.text("slice").is_empty()
+}
+
+/// What a record belongs to.
 pub(super) fn key(record: &Record<'_>) -> Key {
     Key {
         model: record.text("model").to_owned(),
@@ -355,16 +388,27 @@ impl Audit {
         let (metrics, counts, shift) = (large(&METRICS)?, large(&COUNTS)?, large(&SCORE_SHIFT)?);
         let names = manifest.label.as_ref().map_or_else(Vec::new, |label| label.classes.clone());
         let classes = Classes::of(names, &metrics, &counts, &large(&TRANSITIONS)?);
+        let arms = manifest.experiments.iter().flat_map(|of| of.arms.iter().map(move |arm| format!("{}/{}", of.name, arm.name)));
+        let whole = |arm: &str| measures(metrics.records().filter(|row| of_arm(row, arm) && row.text("class").is_empty()));
+        let of_arm = |arm: String| {
+            let numbers = ArmNumbers { measures: whole(&arm), cells: cells(&counts, &arm) };
+            (arm, numbers)
+        };
         Ok(Audit {
-            measures: measures(metrics.records().filter(plain).filter(|row| row.text("class").is_empty())),
+            measures: whole(""),
             slices: slices(&metrics),
             // Classes may be called 0 and 1 as well.
-            cells: if classes.are_there() { BTreeMap::new() } else { cells(&counts) },
+            cells: if classes.are_there() { BTreeMap::new() } else { cells(&counts, "") },
             classes,
+            arms: arms.map(of_arm).collect(),
+            added: frame(&ARMS)?,
+            spreads: frame(&ARM_FOLDS)?,
             histograms: histograms(&shift),
             thrift: Thrift::default(),
+            recourse: recourse::Tables::read(&tables)?,
             quality: Quality::of(&frame(&CF_QUALITY)?, &frame(&CF_FEATURES)?, &frame(&CF_DISTRIBUTIONS)?, &frame(&CF_EXAMPLES)?),
             groups: frame(&GROUPS)?,
+            changes: frame(&CHANGES)?,
             gates: frame(&GATES)?,
             comparisons: frame(&COMPARISONS)?,
             filters: frame(&FILTERS)?,
@@ -549,14 +593,14 @@ pub(super) fn measure(row: &Record<'_>) -> Measure {
     }
 }
 
-fn cells(frame: &Frame) -> BTreeMap<Key, Cells> {
+fn cells(frame: &Frame, arm: &str) -> BTreeMap<Key, Cells> {
     let mut cells: BTreeMap<Key, Cells> = BTreeMap::new();
     let side = |text: &str| match text {
         "0" => Some(0),
         "1" => Some(1),
         _ => None,
     };
-    for row in frame.records().filter(plain).filter(|r| !r.text("counterfactual").is_empty()) {
+    for row in frame.records().filter(|row| of_arm(row, arm)).filter(|r| !r.text("counterfactual").is_empty()) {
         let label = side(row.text("label")).map_or(0, |l: usize| l + 1);
         if let (Some(f), Some(c)) = (side(row.text("predicted")), side(row.text("predicted_cf"))) {
             let cell = &mut cells.entry(key(&row)).or_default().0[label][f][c];

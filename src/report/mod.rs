@@ -1,7 +1,7 @@
 //! Builds the page that a risk officer reads, from an output folder alone; needs no data, model or job.
 //!
 //! The question: what did the audit find, how sure is it, and how can it be checked? The order of the sections is the order of
-//! use: verdict, findings, who switches, scores, how plausible the other worlds are, groups, slices, models, what was left out, method, provenance. A section that has nothing to
+//! use: verdict, findings, against the last version, who switches, scores, how plausible the other worlds are, groups, slices, models, augmentation, recourse, what was left out, method, provenance. A section that has nothing to
 //! show is absent, and the headings are numbered by what is there; "what was left out" is never absent. A run that waits for scores has
 //! measured nothing: its page says what is awaited.
 //!
@@ -12,8 +12,12 @@
 //! templates that escape everything but the drawings of [`chart`], whose words [`chart`] escapes itself. What is not done here:
 //! no number is computed that the tables do not hold, but for shares of counts and of histogram bins.
 
+mod against;
+mod augment;
 mod chart;
 mod classes;
+pub mod compared;
+pub mod export;
 mod facets;
 mod findings;
 mod folder;
@@ -26,6 +30,7 @@ mod page;
 mod palette;
 mod provenance;
 mod quality;
+mod recourse;
 mod shapes;
 mod shift;
 mod slices;
@@ -123,12 +128,15 @@ fn measured(audit: &Audit, glossary: &mut Glossary<'_>) -> Vec<Section> {
     let sections = [
         Some(verdict::section(audit, glossary)),
         Some(findings::section(audit, &panels)),
+        audit.manifest.baseline.as_ref().map(|baseline| against::section(baseline, &audit.changes, audit.rows_shown(), glossary)),
         switches::section(audit, &panels, glossary),
         shift::section(audit, &panels, glossary),
         worlds::section(audit, glossary),
         groups::section(audit, glossary),
         slices::section(audit, glossary),
         models::section(audit, glossary),
+        recourse::section(audit),
+        augment::section(audit, glossary),
         Some(left_out::section(audit, glossary)),
         Some(method::section(audit, glossary)),
         Some(provenance::section(audit)),

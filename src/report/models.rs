@@ -15,7 +15,8 @@ const TABLES_AT_MOST: usize = 12;
 /// The section; none where the job compares no models.
 pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Section> {
     let mut tables: BTreeMap<[&str; 4], Vec<Record<'_>>> = BTreeMap::new();
-    for row in audit.comparisons.records() {
+    // Arms of experiments have a section of their own.
+    for row in audit.comparisons.records().filter(|row| row.text("arm").is_empty()) {
         let key = ["model", "against", "counterfactual", "sensitive"].map(|column| row.text(column));
         tables.entry(key).or_default().push(row);
     }
@@ -40,14 +41,18 @@ pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Sect
 }
 
 /// How far zero lies outside the interval, in halves of its width; below 1 where it lies inside.
-fn clearness(row: &Record<'_>) -> f64 {
+pub(super) fn clearness(row: &Record<'_>) -> f64 {
     match (row.real("difference"), row.real("lo"), row.real("hi")) {
         (Some(difference), Some(lo), Some(hi)) => {
             if difference == 0.0 {
                 return 0.0;
             }
             let facing = if difference > 0.0 { difference - lo } else { hi - difference };
-            if facing > 0.0 { difference.abs() / facing } else { f64::MAX }
+            match facing > 0.0 {
+                _ if difference == 0.0 => 0.0,
+                true => difference.abs() / facing,
+                false => f64::MAX,
+            }
         }
         _ => -1.0,
     }
@@ -94,15 +99,18 @@ fn row(row: &Record<'_>, glossary: &mut Glossary<'_>) -> Row {
 }
 
 /// Where a value holds.
-fn place(row: &Record<'_>) -> Words {
+pub(super) fn place(row: &Record<'_>) -> Words {
     let (from, to) = (row.text("from_group"), row.text("to_group"));
     match row.text("scope") {
         "total" => "everybody".into(),
         "direction" => Words::direction(from, to),
         "one_to_rest" => Words::new().name(from).text(" as each of the others"),
         "rest_to_one" => Words::new().text("all others as ").name(to),
+        "one_vs_rest" if from.is_empty() => Words::new().text("all others and ").name(to),
         "one_vs_rest" => Words::new().name(from).text(" and all others"),
         "pair" => Words::new().name(from).text(" and ").name(to),
+        "difference" => Words::direction(from, to).text(" minus ").and(Words::direction(to, from)),
+        "worst_case" => "the groups furthest apart".into(),
         _ => Words::new().name(from),
     }
 }

@@ -414,7 +414,8 @@ impl Sample {
             let skipped = *verdict == "skipped";
             let number = |x: f64| if skipped { Cell::Null } else { Cell::Real(x) };
             let scope = if *metric == "di" { "pair" } else { "direction" };
-            let mut row = [*gate, "group of people", &from, &to, scope, *verdict, *level, *metric, "gbm", set, ""].map(Cell::from).to_vec();
+            let mut row =
+                [*gate, "group of people", &from, &to, scope, *verdict, *level, *metric, "", "gbm", set, ""].map(Cell::from).to_vec();
             row.extend([number(0.131), number(0.082), number(0.202), Cell::Real(0.1), "at_most, interval".into()]);
             row.extend([if skipped { Cell::Null } else { Cell::Int(122) }, Cell::Int(50), Cell::Null]);
             row.extend([
@@ -437,6 +438,7 @@ impl Sample {
             placebo: Some(20),
         };
         Manifest {
+            baseline: None,
             cfaudit: 1,
             program: "0.1.0".to_owned(),
             job: "adult-sex".to_owned(),
@@ -464,6 +466,7 @@ impl Sample {
                 made_of: None,
             }],
             counterfactuals: self.sets.iter().map(set).collect(),
+            experiments: Vec::new(),
             models: self
                 .models
                 .iter()

@@ -1,12 +1,14 @@
 //! Section "Verdict": one word and one shape, what was audited, and every gate with its limit and value, worst first.
 
+use crate::report::against;
 use crate::report::chart;
 use crate::report::folder::Audit;
-use crate::report::number;
+use crate::report::number::{self, Kind};
 use crate::report::page::{Block, Cell, Row, Section, Table};
 use crate::report::terms::{self, Glossary};
 use crate::report::words::Words;
 use crate::table::Record;
+use crate::table::recourse::UNFAIR_SUBGROUPS;
 
 /// What the gates of a folder add up to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -201,14 +203,24 @@ fn table(caption: Words, gates: &[Record<'_>], shown: usize, glossary: &mut Glos
 
 fn row(gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Row {
     let metric = gate.text("metric");
-    let kind = terms::kind(metric, gate.text("scope"));
+    let of_value = terms::kind(metric, gate.text("scope"));
+    let is_change = ["rise_", "fall_"].iter().any(|word| gate.text("rule").starts_with(word));
+    let (kind, of_limit) = match (is_change, against::of_change(of_value)) {
+        (false, _) => (of_value, of_value),
+        (true, Kind::Points) => (Kind::Points, Kind::Distance),
+        (true, other) => (other, Kind::Plain),
+    };
     let (bound, decides) = gate.text("rule").split_once([',', ' ']).unwrap_or((gate.text("rule"), ""));
     let bound = bound.replace('_', " ");
-    let limit = gate.real("limit").map_or_else(|| "\u{2013}".to_owned(), |limit| kind.value(limit));
+    let is_count = metric == UNFAIR_SUBGROUPS;
+    let shown = |value: f64| if is_count { number::count(value as i64) } else { kind.value(value) };
+    let of_limit = |value: f64| if is_count { shown(value) } else { of_limit.value(value) };
+    let limit = gate.real("limit").map_or_else(|| "\u{2013}".to_owned(), of_limit);
     let decides = match decides.trim() {
         "" => Vec::new(),
         "interval" => vec!["the interval decides".into()],
         "interval, holm" => vec!["the interval decides, at the level that Holm's method gives each comparison".into()],
+        "estimate" if is_count => vec!["the number decides".into()],
         "estimate" => vec!["the estimate decides".into()],
         other => vec![Words::from(other.replace('_', " "))],
     };
@@ -232,9 +244,9 @@ fn row(gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Row {
                 small.push(kind.interval(value, lo, hi).into());
             }
             if let Some(baseline) = gate.real("baseline_value") {
-                small.push(format!("baseline {}", kind.value(baseline)).into());
+                small.push(format!("from {}", of_value.value(baseline)).into());
             }
-            Cell { main: kind.value(value).into(), small, ..Cell::default() }
+            Cell { main: shown(value).into(), small, ..Cell::default() }
         }
     };
     let cases = Cell {
@@ -257,7 +269,11 @@ fn row(gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Row {
 
 /// What the gate asks: its name, the metric, and where it is measured.
 fn question(gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Words {
-    let mut words = Words::new().name(gate.text("gate")).text(": ").and(glossary.title(gate.text("metric")));
+    let mut words = Words::new().name(gate.text("gate")).text(": ");
+    words = match gate.text("metric") {
+        UNFAIR_SUBGROUPS => words.link("number of subgroups with unfair recourse", "recourse", "Recourse"),
+        metric => words.and(glossary.title(metric)),
+    };
     if !gate.text("class").is_empty() {
         words = words.text(", class ").name(gate.text("class"));
     }
@@ -274,7 +290,7 @@ fn question(gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Words {
         (true, true) if gate.text("scope") == "worst_case" => words.text(", the groups furthest apart"),
         (true, true) => words,
     };
-    for (word, column) in [("attribute", "sensitive"), ("set", "counterfactual"), ("model", "model")] {
+    for (word, column) in [("attribute", "sensitive"), ("set", "counterfactual"), ("model", "model"), ("arm", "arm")] {
         if !gate.text(column).is_empty() {
             words = words.text(format!(", {word} ")).name(gate.text(column));
         }

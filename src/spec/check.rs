@@ -9,8 +9,10 @@ mod classes;
 mod command;
 mod compare;
 mod derive;
+mod experiments;
 mod gates;
 mod models;
+mod recourse;
 mod rows;
 mod sets;
 mod slices;
@@ -22,6 +24,7 @@ use sha2::{Digest, Sha256};
 
 use crate::counterfactual::knobs::{Greedy, Plausible};
 use crate::error::{Error, Place, Problem, Result};
+use crate::recourse::knobs::ViewWord;
 use crate::spec::clarify::Clarify;
 use crate::spec::load::{self, Included, Loaded, hex};
 use crate::spec::nearest::suggest;
@@ -190,6 +193,8 @@ pub fn check(loaded: Loaded, catalog: &Catalog<'_>) -> Result<CheckedJob> {
             checker.slices();
             checker.beside_classes();
             checker.compare();
+            checker.experiments();
+            checker.recourse();
             checker.gates();
             checker.report();
             problems.append(&mut checker.problems);
@@ -288,7 +293,13 @@ fn resolved(mut job: Job, catalog: &Catalog<'_>) -> Job {
         set.greedy.as_mut().map(Greedy::resolve);
         set.plausible.as_mut().map(Plausible::resolve);
     }
-    for gate in job.gates.values_mut().filter(|g| g.sensitive.is_none()) {
+    for gate in job.gates.values_mut().filter(|g| g.recourse.is_some() && g.view.is_none()) {
+        let block = gate.recourse.as_ref().and_then(|attribute| job.recourse.get(attribute));
+        let definition = gate.definition.and_then(|d| d.definition(block?.no_way_costs));
+        let has = |view: &ViewWord| definition.is_some_and(|d| d.views().contains(&view.view()));
+        gate.view = [ViewWord::Macro, ViewWord::Micro].into_iter().find(|view| has(view) && block.is_some_and(|b| b.views.contains(view)));
+    }
+    for gate in job.gates.values_mut().filter(|g| g.sensitive.is_none() && g.recourse.is_none()) {
         let direction = match &gate.direction {
             Some(GateDirection::Pair(map)) => map.keys().next(),
             _ => None,

@@ -37,8 +37,8 @@ const BY_NAME: &[(&[&str], &str)] = &[
     (&["data", "rows", "synthetic", "columns"], "generated column"),
 ];
 
-/// Keys of the job itself that hold one word, so that `--set KEY=VALUE` can only mean them where no variable has the name.
-const PLAIN_KEYS: &[&str] = &["name", "on_inconclusive"];
+/// Keys of the job itself that hold a word or a list of words, so that `--set KEY=VALUE` can only mean them where no variable has the name.
+const PLAIN_KEYS: &[&str] = &["name", "on_inconclusive", "exports"];
 
 /// A file that was merged into the job.
 #[derive(Debug, Clone, PartialEq, Eq)]

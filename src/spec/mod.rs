@@ -10,6 +10,8 @@ pub mod check;
 pub mod clarify;
 mod classes;
 pub mod decode;
+pub mod experiments;
+pub mod flat;
 pub mod load;
 pub mod nearest;
 mod reader;
@@ -37,13 +39,18 @@ use crate::data::prepare::{Duplicates, Missing, Order};
 use crate::data::split::{Share, Stratify};
 use crate::data::synthetic::Synthetic;
 use crate::param::{Argument, ColumnName, Count, Finite, Fraction, Level, Name, Seed, TimeLimit, Word};
+use crate::recourse::knobs::{Bins, OneDefinition, Recourse, ViewWord};
 use crate::spec::clarify::Clarify;
+use crate::spec::experiments::Experiment;
 
 /// The codes of problems in job files with their meanings, for `cfaudit explain`.
 pub const CODES: &[(&str, &str)] = &[
     ("bad-format", "`cfaudit` must be the number of a format of job files"),
     ("bad-include", "a file under `include` cannot be merged"),
-    ("bad-limit", "a gate needs exactly one of `at_most` and `at_least`"),
+    (
+        "bad-limit",
+        "a gate needs exactly one limit: `at_most` or `at_least`, with `against: baseline` one of `rise_at_most` and `fall_at_most`",
+    ),
     ("bad-order", "a generated or derived column depends on itself or on one that comes after it"),
     ("bad-placeholder", "a path or command lacks a placeholder that it needs, or holds one that nothing fills"),
     ("bad-scope", "a gate asks its metric of the wrong people, or of nobody"),
@@ -54,6 +61,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("bad-variable", "`${...}` does not name a declared variable, or stands where none is filled"),
     ("cannot-move", "a strategy does not move the column that a knob names"),
     ("cannot-set", "a strategy cannot set the column that a sensitive attribute is derived from"),
+    ("cannot-train", "an experiment names a model that is not trained in the run"),
     ("column-twice", "a column has two roles"),
     ("derived-column", "a derived column follows from others and is not moved on its own"),
     ("duplicate-key", "a map holds the same key twice"),
@@ -125,6 +133,12 @@ pub struct Job {
     /// What is measured.
     #[serde(default)]
     pub metrics: Metrics,
+    /// Models that are trained again with rows added, by name, each compared with the model as it was.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub experiments: BTreeMap<Name, Experiment>,
+    /// Fairness of recourse for subgroups, by sensitive attribute.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub recourse: IndexMap<ColumnName, Recourse>,
     /// Questions with a limit; any `fail` makes the run end with exit status 1.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub gates: BTreeMap<Name, Gate>,
@@ -134,6 +148,9 @@ pub struct Job {
     /// The HTML summary.
     #[serde(default)]
     pub report: Report,
+    /// Forms of other tools that every run writes into `exports/` of its folder, as `cfaudit export` does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exports: Vec<Export>,
     /// Seed and what is kept.
     #[serde(default)]
     pub run: Run,
@@ -181,7 +198,7 @@ pub struct Data {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
     /// Column that says how many people a row stands for: finite, 0 or above, not 0 everywhere. Left out: one each. Training, metrics,
-    /// intervals and gates take every person so often; numbers of people, `min_group_size`, `min_denominator` and `enough` do not.
+    /// intervals and gates take every person so often; numbers of people, `min_group_size`, `min_denominator`, `enough` and recourse do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<ColumnName>,
     /// Sensitive attributes by name.
@@ -192,6 +209,10 @@ pub struct Data {
     /// What happens to missing values, per kind of column.
     #[serde(default)]
     pub missing: Missing,
+    /// Bins of columns of numbers, in which recourse speaks of subgroups and actions: `{age: [17, 26, 34]}`, or named ones. Nothing else
+    /// reads them.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub bins: IndexMap<ColumnName, Bins>,
     /// Which rows train and which are audited. Left out: every row is audited, and no model can be trained here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
@@ -743,7 +764,7 @@ pub struct Metrics {
     #[serde(default = "ten")]
     pub min_denominator: Count,
     /// Columns inside whose values all is measured once more, and where two of them meet: slices, `region=north` and
-    /// `region=north & channel=web`. Not in slices: the flip test, the placebo and `compare`.
+    /// `region=north & channel=web`. Not in slices: the flip test, the placebo, `compare` and experiments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by: Vec<ColumnName>,
     /// A slice with fewer people who count is counted and named, and not measured.
@@ -854,14 +875,38 @@ impl Default for Bootstrap {
     }
 }
 
-/// One question with a limit.
+/// One question with a limit: about a `metric` of a `model`, or about `recourse`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = [{"required": ["metric", "model"]}, {"required": ["recourse", "definition", "unfair_subgroups_at_most"]}]))]
 pub struct Gate {
     /// Id of the metric, such as `nsr` or `demp_ratio`.
-    pub metric: String,
-    /// The model.
-    pub model: Name,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+    /// The arm of an experiment, `EXPERIMENT/ARM`, such as `augment/all` or `augment/base`. Left out: the plain audit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<String>,
+    /// The model; with `recourse` it is that of the block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Name>,
+    /// In the place of a metric: the attribute whose block under `recourse` is judged, by the number of subgroups in which it is unfair.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recourse: Option<ColumnName>,
+    /// With `recourse`: what is unfair, such as `{equal-cost-of-effectiveness: {phi: 0.7}}`; one that the block judges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<OneDefinition>,
+    /// With `recourse`: who acts. Left out: `macro`, or `micro` where the definition has no other view.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<ViewWord>,
+    /// With `recourse`: no more subgroups may be unfair.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfair_subgroups_at_most: Option<u64>,
+    /// With `recourse`: a subgroup counts from this score on, 0 or above. Left out: any above 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score_at_least: Option<Finite>,
+    /// With `recourse`: a subgroup counts where the smaller of its two groups has so many affected people. Left out: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smallest: Option<Count>,
     /// The counterfactual set; needed by metrics of the families ccm, eccm and shift.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterfactual: Option<Name>,
@@ -888,6 +933,15 @@ pub struct Gate {
     /// The value must not be below this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<Finite>,
+    /// `baseline`: not the value is judged but its change from the run that `--baseline` names; without one the gate is skipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<Against>,
+    /// With `against`: the value must not rise by more than this; a negative number asks for a fall.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rise_at_most: Option<Finite>,
+    /// With `against`: the value must not fall by more than this; a negative number asks for a rise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fall_at_most: Option<Finite>,
     /// `interval`: the whole interval must keep the limit (pass, fail or inconclusive); `estimate`: the value alone decides.
     #[serde(default)]
     pub decide_by: DecideBy,
@@ -904,6 +958,14 @@ pub struct Gate {
     /// A note for the report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+}
+
+/// What a change is taken from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Against {
+    /// The run that `--baseline` names.
+    Baseline,
 }
 
 /// What many comparisons promise together.
@@ -1047,6 +1109,20 @@ pub enum OnInconclusive {
     Fail,
     /// It is shown only.
     Warn,
+}
+
+/// A form of another tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Export {
+    /// `exports/junit.xml`: one test case per gate.
+    Junit,
+    /// `exports/cfaudit.prom`: values and gates for the textfile collector of Prometheus.
+    Prometheus,
+    /// `exports/metrics.csv`: the table of metrics.
+    Csv,
+    /// `exports/mlflow.json`: values for `mlflow.log_metrics`.
+    Mlflow,
 }
 
 /// The HTML summary.

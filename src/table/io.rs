@@ -511,8 +511,17 @@ impl LongWriter {
     /// # Errors
     /// The disk refuses, or a column does not fit the table.
     pub fn push(&mut self, n: usize, columns: Vec<LongColumn>) -> Result<()> {
-        self.waiting.push(long_batch(self.def, n, columns, &self.path)?);
-        self.n_waiting += n;
+        let batch = long_batch(self.def, n, columns, &self.path)?;
+        self.push_batch(batch)
+    }
+
+    /// Appends rows of the same table.
+    ///
+    /// # Errors
+    /// The disk refuses, or the rows are of another table.
+    pub(super) fn push_batch(&mut self, batch: RecordBatch) -> Result<()> {
+        self.n_waiting += batch.num_rows();
+        self.waiting.push(batch);
         while self.n_waiting >= LONG_CHUNK_ROWS {
             self.write(LONG_CHUNK_ROWS)?;
         }
@@ -595,20 +604,7 @@ pub fn read_frame(folder: &Path, def: &'static TableDef) -> Result<Frame> {
         return Ok(frame);
     }
     let file = ParquetFile::open(&path, Owner::Ours)?;
-    let version = table_version(&file);
-    if version != Some(def.version) {
-        return Err(Error::Operator {
-            path,
-            doing: "read".to_owned(),
-            cause: format!(
-                "it is version {} of table `{}`, this program reads version {}",
-                version.map_or("?".to_owned(), |v| v.to_string()),
-                def.name,
-                def.version
-            ),
-            hint: Some("run the job again with this program, or read the folder with the one that wrote it".to_owned()),
-        });
-    }
+    check_version(&file, def)?;
     for group in 0..file.n_groups() {
         let batch = file.read_group(group, None)?;
         let columns: Vec<ArrayRef> = def
@@ -622,11 +618,34 @@ pub fn read_frame(folder: &Path, def: &'static TableDef) -> Result<Frame> {
             })
             .collect::<Result<_>>()?;
         for row in 0..batch.num_rows() {
-            let cells = def.columns.iter().zip(&columns).map(|(c, array)| cell(array, c.kind, row)).collect();
-            frame.push(cells);
+            frame.push(frame_row(def, &columns, row));
         }
     }
     Ok(frame)
+}
+
+/// A row of a table whose columns stand in the order of `def`.
+pub(super) fn frame_row(def: &TableDef, columns: &[ArrayRef], row: usize) -> Vec<Cell> {
+    def.columns.iter().zip(columns).map(|(c, array)| cell(array, c.kind, row)).collect()
+}
+
+/// Refuses a file of another version of a table.
+pub(super) fn check_version(file: &ParquetFile, def: &TableDef) -> Result<()> {
+    let version = table_version(file);
+    if version == Some(def.version) {
+        return Ok(());
+    }
+    Err(Error::Operator {
+        path: file.path().to_path_buf(),
+        doing: "read".to_owned(),
+        cause: format!(
+            "it is version {} of table `{}`, this program reads version {}",
+            version.map_or("?".to_owned(), |v| v.to_string()),
+            def.name,
+            def.version
+        ),
+        hint: Some("run the job again with this program, or read the folder with the one that wrote it".to_owned()),
+    })
 }
 
 fn table_version(file: &ParquetFile) -> Option<u32> {

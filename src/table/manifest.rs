@@ -36,6 +36,9 @@ pub struct Manifest {
     pub counterfactuals: Vec<SetWords>,
     /// The models.
     pub models: Vec<ModelWords>,
+    /// The experiments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub experiments: Vec<ExperimentWords>,
     /// Families of metrics measured.
     pub families: Vec<String>,
     /// Level of the intervals; absent where the job asks for none.
@@ -63,6 +66,9 @@ pub struct Manifest {
     pub command: String,
     /// Version of every table.
     pub tables: BTreeMap<String, u32>,
+    /// The earlier run that this one was compared with; absent where none was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Compared>,
     /// Files of scores that were not there; where there is one, nothing was measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub awaited: Vec<AwaitedScores>,
@@ -170,6 +176,31 @@ pub struct ModelWords {
     pub recheck: Option<RecheckWords>,
 }
 
+/// An experiment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ExperimentWords {
+    /// Its name.
+    pub name: String,
+    /// The model that is trained again.
+    pub model: String,
+    /// The counterfactual set.
+    pub counterfactual: String,
+    /// Number of folds; absent where the split of the job decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folds: Option<u64>,
+    /// The arms, the base first.
+    pub arms: Vec<ArmWords>,
+}
+
+/// An arm of an experiment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ArmWords {
+    /// Its name, such as `all`.
+    pub name: String,
+    /// What is added to the training rows, in words.
+    pub words: String,
+}
+
 /// Rows that were scored again with the counterfactuals.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecheckWords {
@@ -196,6 +227,48 @@ pub struct AwaitedScores {
     pub rows: u64,
     /// How many of them are rows as they are, asked for again by `recheck`.
     pub again: u64,
+}
+
+/// How a run was compared with an earlier one, the old of the two.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Compared {
+    /// Name of the old job.
+    pub job: String,
+    /// Id of the old run.
+    pub run: String,
+    /// Version of the model in the words of the old job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// SHA-256 of its `manifest.json`.
+    pub fingerprint: String,
+    /// People audited there.
+    pub rows: u64,
+    /// Whether every definition is the same, so that equal names mean equal things.
+    pub comparable: bool,
+    /// Whether values were compared although a definition differs, because the caller asked for it.
+    #[serde(default)]
+    pub forced: bool,
+    /// Whether intervals rest on the same people in both runs, and why or why not.
+    pub pairing: String,
+    /// People whose outcomes both runs hold; 0 where intervals are not paired.
+    pub people_in_both: u64,
+    /// What in the job differs, definitions first.
+    pub differs: Vec<JobChange>,
+}
+
+/// One value of the job that differs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobChange {
+    /// Its dotted path.
+    pub path: String,
+    /// What it was; absent where it did not stand there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old: Option<String>,
+    /// What it is; absent where it stands there no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new: Option<String>,
+    /// Which values mean something else for it, in words; empty where all mean the same.
+    pub breaks: String,
 }
 
 /// Numbers of rows.
@@ -236,7 +309,7 @@ pub struct Summary {
     /// The output folder; not in `summary.json`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out: Option<String>,
-    /// fail, inconclusive, warn (a gate of level `warn` did not pass), pass, `done` where the job has no gates, or `waiting`
+    /// fail, inconclusive, warn (a gate of level `warn` did not pass), pass, `done` where no gate was judged, or `waiting`
     /// for scores: then nothing was measured.
     pub verdict: String,
     /// Exit status; in `summary.json` the one that the gates ask for, whatever `--gates` says, because no flag changes its bytes.
@@ -249,6 +322,10 @@ pub struct Summary {
     /// The worst gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worst: Option<WorstGate>,
+    /// A few values by `model.set.attribute.metric` for tools that follow numbers, such as `dvc metrics diff`: total switch rates, accuracy,
+    /// the widest gaps of positive predictions. As many as fit a thousand letters.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headline: BTreeMap<String, f64>,
     /// People audited.
     pub rows: u64,
     /// The page.

@@ -4,9 +4,15 @@
 //! (the empty text means "all"), a value column is null only with a reason in `undefined`, rows are sorted by key, and the version
 //! of a table stands in its file's metadata. What is not known here: how a number was computed.
 
+mod changes;
 pub mod io;
 pub mod manifest;
 pub mod ordered;
+pub mod outcomes;
+pub mod picked;
+pub mod recourse;
+
+pub use changes::CHANGES;
 
 /// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -369,12 +375,14 @@ pub const GROUPS: TableDef = TableDef {
 /// `comparisons`: one row per value of two models on the same people.
 pub const COMPARISONS: TableDef = TableDef {
     name: "comparisons",
-    version: 1,
-    one_row_per: "two models, key and metric",
-    n_key: 8,
+    version: 2,
+    one_row_per: "two models or arms, key and metric",
+    n_key: 10,
     columns: &[
+        ARM,
         text("model", "the first model"),
-        text("against", "the second model"),
+        text("against_arm", "experiment and arm that the first is compared with; empty for the plain audit"),
+        text("against", "the second model; that of both where arms are compared"),
         COUNTERFACTUAL,
         SENSITIVE,
         SCOPE,
@@ -382,7 +390,7 @@ pub const COMPARISONS: TableDef = TableDef {
         TO_GROUP,
         text("metric", "id of the metric, of the families performance, group, ccm and eccm"),
         text("family", "family of the metric"),
-        or_null(real("difference", "value of the first model minus value of the second; null = undefined, see `undefined`")),
+        or_null(real("difference", "value of the first model or arm minus value of the second; null = undefined, see `undefined`")),
         text("undefined", "why the difference is null; empty where it is not"),
         or_null(real("model_value", "value of the first model; null = undefined")),
         or_null(real("against_value", "value of the second model; null = undefined")),
@@ -434,7 +442,8 @@ pub const TRANSITIONS: TableDef = TableDef {
 
 /// `gates`: one row per gate and direction judged.
 ///
-/// Version 2 added `class`. In a file of version 1 every label has two sides.
+/// Version 2 added `class` and gates against a baseline, whose value is a change. In a file of version 1 every label has two sides, and every
+/// value is one of `metrics`.
 pub const GATES: TableDef = TableDef {
     name: "gates",
     version: 2,
@@ -449,17 +458,22 @@ pub const GATES: TableDef = TableDef {
         text("verdict", "pass, fail, inconclusive, skipped"),
         text("level", "fail = counts for the exit status, warn = shown only"),
         text("metric", "the metric judged"),
+        text("arm", "experiment and arm judged; empty for the plain audit"),
         text("model", "the model judged"),
         text("counterfactual", "the set judged; empty where none is involved"),
         text("class", "of several classes the one judged against all others; empty = all, and a label of two sides"),
-        or_null(real("value", "the value; null = undefined")),
+        or_null(real("value", "the value, of a gate against the baseline the change from it; null = undefined")),
         or_null(real("lo", "lower end of its interval, with holm at the level that judged it; null = none")),
         or_null(real("hi", "upper end of its interval; null = none")),
         real("limit", "the limit"),
-        text("rule", "at_most or at_least, with what decides: interval, `interval, holm` (a family of comparisons) or estimate"),
+        text(
+            "rule",
+            "at_most or at_least, against the baseline rise_at_most or fall_at_most, with what decides: interval, `interval, holm` (a family \
+             of comparisons) or estimate",
+        ),
         or_null(int("denominator", "cases below the rate; null where the metric is no rate")),
         int("enough", "cases asked for before the gate decides"),
-        or_null(real("baseline_value", "value of the baseline; null = none involved")),
+        or_null(real("baseline_value", "value of the baseline, to which `value` is to be added; null = none involved, or undefined there")),
         text("reason", "why, in words"),
         int("job_line", "line of the gate in the job file; 0 = not known"),
         int("decides", "1 for the row that decides the gate, 0 for others"),
@@ -559,6 +573,84 @@ pub const OUTCOMES: TableDef = TableDef {
     readers: "diff",
 };
 
+/// What the arms of experiments were trained on.
+pub const ARMS: TableDef = TableDef {
+    name: "arms",
+    version: 1,
+    one_row_per: "arm of an experiment and fold",
+    n_key: 4,
+    columns: &[
+        ARM,
+        MODEL,
+        COUNTERFACTUAL,
+        int("fold", "fold whose rows are audited by this model; 0 without folds"),
+        int("n_rows", "training rows with a label, before any is added; rows of weight 0 are not counted"),
+        int("n_positive", "those that are positive"),
+        int("n_candidates", "their valid counterfactuals; 0 where the arm adds none"),
+        int("n_counterfactuals", "counterfactuals that were added"),
+        int("n_synthetic", "synthetic rows that were added"),
+        int("n_added_positive", "added rows that are positive"),
+    ],
+    writer: "augment",
+    readers: "report, diff",
+};
+
+/// How the values of arms vary over folds.
+pub const ARM_FOLDS: TableDef = TableDef {
+    name: "arm_folds",
+    version: 1,
+    one_row_per: "arm, key and metric",
+    n_key: 9,
+    columns: &[
+        ARM,
+        MODEL,
+        COUNTERFACTUAL,
+        SENSITIVE,
+        SCOPE,
+        FROM_GROUP,
+        TO_GROUP,
+        SLICE,
+        text("metric", "id of the metric"),
+        int("folds", "folds in which it has a value"),
+        int("folds_undefined", "folds in which it has none"),
+        or_null(real("mean", "mean over the folds in which it has a value, each counted once; null = none")),
+        or_null(real("sd", "standard deviation over these folds, n - 1 below; null = fewer than two")),
+        or_null(real("lowest", "lowest value of a fold; null = none")),
+        or_null(real("highest", "highest value of a fold; null = none")),
+    ],
+    writer: "augment",
+    readers: "report",
+};
+
+/// The counterfactuals that arms added to their training rows.
+pub const SELECTED: TableDef = TableDef {
+    name: "selected",
+    version: 1,
+    one_row_per: "counterfactual of a training row that an arm added in a fold",
+    n_key: 8,
+    columns: &[
+        ARM,
+        MODEL,
+        COUNTERFACTUAL,
+        int("fold", "fold for whose model it was added; 0 without folds"),
+        SENSITIVE,
+        ColumnDef {
+            name: "row_key",
+            kind: ColumnType::Key,
+            meaning: "the row number, or the integer row id, or the xxh3-64 of its text",
+            nullable: false,
+        },
+        TO_GROUP,
+        int("cf_index", "number of the counterfactual among those of the row and group"),
+        text("from_group", "the factual group"),
+        int("label", "label of the row and of the counterfactual: 1 = positive, 0 = negative"),
+        or_null(int("predicted", "what the base model predicts of the row; null = nobody asked, or no score")),
+        or_null(int("predicted_cf", "what the base model predicts of the counterfactual; null as predicted")),
+    ],
+    writer: "augment",
+    readers: "diff",
+};
+
 /// All tables, in the order of the documentation.
 pub const TABLES: &[&TableDef] = &[
     &METRICS,
@@ -571,10 +663,22 @@ pub const TABLES: &[&TableDef] = &[
     &CF_EXAMPLES,
     &COMPARISONS,
     &TRANSITIONS,
+    &ARMS,
+    &ARM_FOLDS,
+    &CHANGES,
+    &recourse::RECOURSE,
+    &recourse::RECOURSE_COLUMNS,
+    &recourse::SUBGROUPS,
+    &recourse::ACTIONS,
+    &recourse::ECD,
+    &recourse::COMPARATIVES,
+    &recourse::RANKING_ANALYSIS,
+    &recourse::AGGREGATED_RANKINGS,
     &GATES,
     &FILTERS,
     &ISSUES,
     &OUTCOMES,
+    &SELECTED,
 ];
 
 /// One value of a small table.
@@ -703,7 +807,8 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    fn cell(&self, column: &str) -> &'a Cell {
+    /// The cell of a column.
+    pub fn cell(&self, column: &str) -> &'a Cell {
         self.def.column(column).map_or(&Cell::Null, |i| &self.cells[i])
     }
 

@@ -10,9 +10,9 @@ use arrow::datatypes::{DataType, Float64Type, Int64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value as Json, json};
 
-pub(super) type Frame = BTreeMap<String, Vec<Json>>;
+pub(crate) type Frame = BTreeMap<String, Vec<Json>>;
 
-pub(super) fn read(path: &Path) -> Frame {
+pub(crate) fn read(path: &Path) -> Frame {
     let mut frame = Frame::new();
     for batch in ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap().build().unwrap() {
         let batch = batch.unwrap();

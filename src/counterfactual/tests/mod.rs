@@ -1,7 +1,7 @@
 //! The strategies as a whole: against what other programs computed, and against what they promise.
 
 mod adult;
-mod frame;
+pub(crate) mod frame;
 mod oracle;
 mod promises;
 mod worked;

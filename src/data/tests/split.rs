@@ -61,7 +61,8 @@ fn folds_of_compas() {
     // Many passes over few rows each give the same ranks.
     let reader = RowsReader::open(out.path()).unwrap();
     let by_hundreds =
-        crate::data::split::ranked(&reader, Stratify::LabelAndGroup, 42, 100, &workers(3), Watch::SILENT, |c| (c % 5) as u8).unwrap();
+        crate::data::split::ranked(&reader, (Stratify::LabelAndGroup, None), 42, 100, &workers(3), Watch::SILENT, |c| (c % 5) as u8)
+            .unwrap();
     assert_eq!(by_hundreds.0, expected);
 }
 

@@ -16,7 +16,7 @@ use crate::pipeline::{flipping, folder, measuring, redrawing, slicing};
 use crate::spec::{self, KeepRows, Model};
 
 /// From this many audited rows on, outcomes are not kept unless the job asks for them.
-const KEEP_ROWS_BELOW: u64 = 10_000_000;
+pub(in crate::pipeline) const KEEP_ROWS_BELOW: u64 = 10_000_000;
 
 pub(in crate::pipeline) const OUTCOMES_STAGE: &str = "count/outcomes";
 
@@ -144,13 +144,28 @@ impl<'a> Plan<'a> {
         measuring::families(self.checked).contains(&Family::Shift)
     }
 
+    /// The intervals of score metrics; none where the job makes none.
+    pub(in crate::pipeline) fn wanted_shift(&self) -> Option<redrawing::Wanted> {
+        let metrics = &self.job.metrics;
+        (metrics.interval.method == spec::IntervalMethod::Auto).then_some(redrawing::Wanted {
+            level: metrics.interval.level,
+            samples: metrics.bootstrap.samples,
+            seed: self.job.run.seed,
+        })
+    }
+
+    /// Whether rows may be kept in the output folder.
+    pub(in crate::pipeline) fn keeps_rows(&self) -> bool {
+        self.job.run.keep_rows != Some(KeepRows::None)
+    }
+
     pub(in crate::pipeline) fn second_stage(&'a self, name: &str, model: &'a Model, world: &World<'a>) -> Stage<'a> {
         let (score, score_cf, generate) =
             (format!("score/{name}"), format!("score/{name}/{}/{}", world.set, world.attribute), world.id("generate"));
         let count = format!("count/{name}/{}/{}", world.set, world.attribute);
         let mut needs = Self::ground();
         needs.extend([generate.clone(), score.clone(), score_cf.clone(), count.clone()]);
-        let (wanted, mut made_of) = (self.wanted(), Self::cut_inputs(model));
+        let (wanted, mut made_of) = (self.wanted_shift(), Self::cut_inputs(model));
         made_of.extend(self.interval_inputs());
         let position = world.position;
         let passes = self.n_classes().unwrap_or(1) as u64;
@@ -183,19 +198,9 @@ impl<'a> Plan<'a> {
         self.stage(world.second(name), "measure", needs, made_of, run)
     }
 
-    /// The intervals that score metrics want.
-    fn wanted(&self) -> Option<redrawing::Wanted> {
-        let metrics = &self.job.metrics;
-        (metrics.interval.method == spec::IntervalMethod::Auto).then_some(redrawing::Wanted {
-            level: metrics.interval.level,
-            samples: metrics.bootstrap.samples,
-            seed: self.job.run.seed,
-        })
-    }
-
     fn interval_inputs(&self) -> Vec<(String, String)> {
         let metrics = &self.job.metrics;
-        match self.wanted() {
+        match self.wanted_shift() {
             None => Vec::new(),
             Some(_) => vec![
                 ("metrics.interval".to_owned(), text(&metrics.interval)),
@@ -241,7 +246,7 @@ impl<'a> Plan<'a> {
         let mut needs = Self::ground();
         needs.extend([generate.clone(), score.clone(), score_cf.clone()]);
         let smallest = self.job.metrics.smallest_cell.get();
-        let wanted = self.wants_shift().then(|| self.wanted());
+        let wanted = self.wants_shift().then(|| self.wanted_shift());
         let mut made_of = self.count_inputs(name, model);
         if wanted.is_some() {
             made_of.push(("metrics.smallest_cell".to_owned(), smallest.to_string()));

@@ -2,8 +2,10 @@
 //!
 //! A stage is a value that [`super::plan`] lists; its builder is a method of the plan here. Nothing here computes a number.
 
+pub mod augment;
 pub mod counts;
 pub mod models;
+pub mod recourse;
 pub mod rows;
 pub mod tables;
 pub mod worlds;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::data::Layout;
 use crate::data::aligned::{CounterfactualReader, ScoreReader};
 use crate::data::keyed::KeyedScores;
 use crate::data::source::Source;
@@ -10,6 +11,7 @@ use crate::error::{Error, Fault, Result};
 use crate::exec::{Stage, StageContext};
 use crate::model::logistic::{LogisticModel, LogisticTrainer};
 use crate::model::{Scorer, Trainer};
+use crate::param::ColumnName;
 use crate::pipeline::classes;
 use crate::pipeline::commands::{self, Call};
 use crate::pipeline::joining::{self, Recheck, Rechecked};
@@ -20,25 +22,14 @@ use crate::spec::{self, Model};
 
 impl<'a> Plan<'a> {
     pub(in crate::pipeline) fn train_stage(&'a self, name: &str, model: &'a Model) -> Stage<'a> {
-        let made_of = vec![("logistic".to_owned(), text(&model.logistic)), ("folds".to_owned(), self.n_folds().to_string())];
+        let mut made_of = Self::made_of_trained(model);
+        made_of.push(("folds".to_owned(), self.n_folds().to_string()));
         let run = move |ctx: &StageContext<'_>| {
             self.on_ground(ctx, 0, |ground| {
                 for fold in 0..self.n_folds() {
                     let fold_number = u8::try_from(fold).unwrap_or(u8::MAX);
                     let rows = TrainingRows::of_fold(ground.rows, ground.roles, fold_number, ground.workers, ground.watch);
-                    let layout = ground.rows.layout();
-                    let trainer = LogisticTrainer {
-                        features: layout.features.clone(),
-                        omit: model
-                            .omitted()
-                            .into_iter()
-                            .flatten()
-                            .map(|c| c.as_str())
-                            .chain(layout.hidden_names())
-                            .map(str::to_owned)
-                            .collect(),
-                        l2: model.logistic.as_ref().map_or(0.0, |l| l.l2.get()),
-                    };
+                    let Some(trainer) = Self::trainer(model, ground.rows.layout()) else { continue };
                     let fitted = trainer.fit(&rows)?;
                     folder::write_json(&ctx.out().join(artifact(fold)), &fitted.to_json())?;
                 }
@@ -48,10 +39,23 @@ impl<'a> Plan<'a> {
         self.stage(format!("train/{name}"), "train", Self::ground(), made_of, run)
     }
 
+    /// What trains a model here; none for one that is not.
+    pub(in crate::pipeline) fn trainer(model: &Model, layout: &Layout) -> Option<Box<dyn Trainer>> {
+        let logistic = model.logistic.as_ref()?;
+        let omitted = model.omitted().into_iter().flatten().map(ColumnName::as_str);
+        let omit = omitted.chain(layout.hidden_names()).map(str::to_owned).collect();
+        Some(Box::new(LogisticTrainer { features: layout.features.clone(), omit, l2: logistic.l2.get() }))
+    }
+
+    /// What makes a model stale that is trained here, beside the rows.
+    pub(in crate::pipeline) fn made_of_trained(model: &Model) -> Vec<(String, String)> {
+        vec![("logistic".to_owned(), text(&model.logistic))]
+    }
+
     /// The model as a command, if it is one.
     pub(in crate::pipeline) fn call(&'a self, name: &'a str, model: &'a Model) -> Option<Call<'a>> {
-        let command = model.command.as_ref()?;
-        Some(Call { model: name, command, checked: self.checked, n_folds: self.n_folds(), threads: self.settings.threads })
+        let (n_folds, threads) = (self.n_folds(), self.settings.threads);
+        Some(Call { model: name, command: model.command.as_ref()?, checked: self.checked, n_folds, first_fold: 0, arm: None, threads })
     }
 
     pub(in crate::pipeline) fn train_command_stage(&'a self, call: Call<'a>) -> Stage<'a> {
@@ -118,7 +122,9 @@ impl<'a> Plan<'a> {
                 (None, None) => worlds::score_rows(ground, &self.scorers(ctx, &name)?, ctx.out()),
                 (None, Some(world)) => {
                     let counterfactuals = CounterfactualReader::open(ctx.need(&world.id("generate")))?;
-                    worlds::score_counterfactuals(ground, &self.scorers(ctx, &name)?, &counterfactuals, world.position, ctx.out())
+                    let scorers = self.scorers(ctx, &name)?;
+                    let known = worlds::trained_groups(ground, world.position, scorers.len())?;
+                    worlds::score_counterfactuals(ground, &scorers, &counterfactuals, &known, ctx.out())
                 }
                 (Some(scores), None) => {
                     self.factual_scores(ground, scores, ctx.out()).map_err(|e| self.asked_by(e, &["models", &name, "scores", "factual"]))
@@ -143,20 +149,23 @@ impl<'a> Plan<'a> {
     }
 
     pub(in crate::pipeline) fn scorers(&self, ctx: &StageContext<'_>, model: &str) -> Result<Vec<Box<dyn Scorer>>> {
-        let folder = ctx.need(&format!("train/{model}"));
-        (0..self.n_folds())
-            .map(|fold| {
-                let path = folder.join(artifact(fold));
-                let json = folder::read_text(&path)?;
-                let fail = |cause| Error::Operator {
-                    path: path.clone(),
-                    doing: "read".to_owned(),
-                    cause,
-                    hint: Some("delete the cache and run again".to_owned()),
-                };
-                LogisticModel::from_json(&json).map(|m| Box::new(m) as Box<dyn Scorer>).map_err(fail)
-            })
-            .collect()
+        Self::scorers_in(ctx.need(&format!("train/{model}")), self.n_folds())
+    }
+
+    /// The models of so many folds that a stage trained here.
+    pub(in crate::pipeline) fn scorers_in(folder: &Path, n_folds: usize) -> Result<Vec<Box<dyn Scorer>>> {
+        let read = |fold: usize| {
+            let path = folder.join(artifact(fold));
+            let json = folder::read_text(&path)?;
+            let fail = |cause| Error::Operator {
+                path: path.clone(),
+                doing: "read".to_owned(),
+                cause,
+                hint: Some("delete the cache and run again".to_owned()),
+            };
+            LogisticModel::from_json(&json).map(|m| Box::new(m) as Box<dyn Scorer>).map_err(fail)
+        };
+        (0..n_folds).map(read).collect()
     }
 
     /// A fault with the file and the row of the source that it was found in.

@@ -1,11 +1,18 @@
 //! The stages `measure`, `gate` and `report`: evidence becomes tables, verdicts and the output folder.
 
+use std::path::Path;
+
 use crate::exec::{Stage, StageContext};
 use crate::pipeline::plan::{Plan, reads_features, text};
+use crate::pipeline::stages::augment::{AUGMENT, SELECTED_STAGE};
 use crate::pipeline::stages::counts::OUTCOMES_STAGE;
 use crate::pipeline::stages::rows::prepare_params;
 use crate::pipeline::worlds::Ground;
-use crate::pipeline::{folder, measuring};
+use crate::pipeline::{comparing, folder, measuring};
+use crate::table::{OUTCOMES, SELECTED};
+
+/// The stage that compares a run with its baseline.
+pub(in crate::pipeline) const BASELINE_STAGE: &str = "gate/baseline";
 
 impl<'a> Plan<'a> {
     pub(in crate::pipeline) fn measure_stage(&'a self, evidence: &[String], quality: Vec<String>) -> Stage<'a> {
@@ -38,6 +45,7 @@ impl<'a> Plan<'a> {
         for (name, model) in &self.job.models {
             for (position, attribute) in self.job.data.sensitive.keys().enumerate() {
                 parts.push(measuring::Part {
+                    arm: String::new(),
                     model: name.to_string(),
                     set: None,
                     attribute: position,
@@ -51,6 +59,7 @@ impl<'a> Plan<'a> {
             }
             for world in self.worlds().into_iter().filter(|_| Self::scores_worlds(model)) {
                 parts.push(measuring::Part {
+                    arm: String::new(),
                     model: name.to_string(),
                     set: Some(world.set.to_owned()),
                     attribute: world.position,
@@ -71,31 +80,80 @@ impl<'a> Plan<'a> {
         parts
     }
 
+    /// The stage that holds the tables of everything that is measured.
+    pub(in crate::pipeline) fn measured(&self) -> &'static str {
+        if self.job.experiments.is_empty() { "measure" } else { AUGMENT }
+    }
+
+    /// Compares the run with the baseline; none where none is named.
+    pub(in crate::pipeline) fn baseline_stage(&'a self, keeps_outcomes: bool) -> Option<Stage<'a>> {
+        let fingerprint = self.baseline.clone()?;
+        let folder = self.settings.baseline.as_deref()?;
+        let mut needs = Self::ground();
+        needs.push(self.measured().to_owned());
+        needs.extend(keeps_outcomes.then(|| OUTCOMES_STAGE.to_owned()));
+        let mut made_of = vec![("baseline".to_owned(), fingerprint)];
+        // The job says what differs; what varies besides does not.
+        made_of.extend(self.folder_inputs().into_iter().filter(|(what, _)| ["job", "run", "inputs"].contains(&what.as_str())));
+        let run = move |ctx: &StageContext<'_>| {
+            self.on_ground(ctx, 0, |ground| {
+                let outcomes = keeps_outcomes.then(|| ctx.need(OUTCOMES_STAGE));
+                let new = comparing::running(self.checked, self.input, ground, self.run_id, ctx.need(self.measured()), outcomes)?;
+                comparing::compare(ctx, ground, folder, &new)
+            })
+        };
+        Some(self.stage(BASELINE_STAGE.to_owned(), "gate", needs, made_of, run))
+    }
+
     pub(in crate::pipeline) fn gate_stage(&'a self) -> Stage<'a> {
         let made_of = vec![
             ("gates".to_owned(), text(&self.job.gates)),
             ("on_inconclusive".to_owned(), text(&self.job.on_inconclusive)),
-            ("lines of the gates".to_owned(), text(&measuring::questions(self.checked).iter().map(|q| q.line).collect::<Vec<_>>())),
+            ("lines of the gates".to_owned(), text(&self.lines_of_gates())),
         ];
-        let run = move |ctx: &StageContext<'_>| measuring::judge(ctx, self.checked);
-        self.stage("gate".to_owned(), "gate", vec!["measure".to_owned()], made_of, run)
+        let baseline = self.baseline.is_some().then_some(BASELINE_STAGE);
+        let mut needs = vec![self.measured().to_owned()];
+        needs.extend(baseline.map(str::to_owned));
+        needs.extend(self.recourse_ids());
+        let run = move |ctx: &StageContext<'_>| measuring::judge(ctx, self.checked, self.measured(), baseline);
+        self.stage("gate".to_owned(), "gate", needs, made_of, run)
+    }
+
+    fn lines_of_gates(&self) -> Vec<u64> {
+        let of_metrics = measuring::questions(self.checked).into_iter().map(|question| question.line);
+        of_metrics.chain(measuring::recourse_questions(self.checked).into_iter().map(|question| question.line)).collect()
     }
 
     pub(in crate::pipeline) fn report_stage(&'a self, keeps_outcomes: bool) -> Stage<'a> {
         let mut needs = Self::ground();
         needs.extend(["measure".to_owned(), "gate".to_owned()]);
+        if !self.job.experiments.is_empty() {
+            needs.push(AUGMENT.to_owned());
+        }
+        let selected = self.keeps_rows() && !self.job.experiments.is_empty();
+        needs.extend(selected.then(|| SELECTED_STAGE.to_owned()));
         if keeps_outcomes {
             needs.push(OUTCOMES_STAGE.to_owned());
         }
+        let baseline = self.baseline.is_some().then_some(BASELINE_STAGE);
+        needs.extend(baseline.map(str::to_owned));
+        let recourse = self.recourse_ids();
+        needs.extend(recourse.iter().cloned());
         let rechecks = self.rechecks();
         needs.extend(rechecks.iter().map(|(_, stage)| stage.clone()));
         let worlds: Vec<(String, String, String)> =
             self.worlds().iter().map(|w| (w.set.to_owned(), w.attribute.to_owned(), w.id("generate"))).collect();
         needs.extend(worlds.iter().map(|(.., stage)| stage.clone()));
         let run = move |ctx: &StageContext<'_>| {
-            let outcomes = keeps_outcomes.then(|| ctx.need(OUTCOMES_STAGE));
+            let kept = [(keeps_outcomes, OUTCOMES_STAGE, OUTCOMES.name), (selected, SELECTED_STAGE, SELECTED.name)];
+            let kept: Vec<(&Path, &str)> =
+                kept.iter().filter(|(kept, ..)| *kept).map(|(_, stage, name)| (ctx.need(stage), *name)).collect();
             self.on_ground(ctx, 0, |ground| {
-                self.with_origins(ground, |origins| folder::assemble(ctx, origins, outcomes, &rechecks, &worlds))
+                self.with_origins(ground, |origins| {
+                    let (rechecks, worlds, recourse) = (&rechecks, &worlds, &recourse);
+                    let made = folder::Made { measured: self.measured(), kept: &kept, rechecks, worlds, baseline, recourse };
+                    folder::assemble(ctx, origins, made)
+                })
             })
         };
         self.stage("report".to_owned(), "report", needs, self.folder_inputs(), run)

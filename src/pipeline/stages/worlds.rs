@@ -25,7 +25,7 @@ use crate::pipeline::examples;
 use crate::pipeline::judging::{self, Judging, Tallies};
 use crate::pipeline::plan::{Plan, World, text};
 use crate::pipeline::shuffling::{Asked, Groups, Placebo};
-use crate::pipeline::stages::rows::REFERENCE_STAGE;
+use crate::pipeline::stages::rows::{REFERENCE_STAGE, ROLES};
 use crate::pipeline::worlds::{self, Ground, Making};
 use crate::pipeline::{folder, measuring};
 use crate::spec::{self, CounterfactualSet};
@@ -34,7 +34,7 @@ use crate::spec::{self, CounterfactualSet};
 const MISSING_LEVEL: &str = "missing";
 
 /// File of the stage `fit` for a fold.
-fn artifact(fold: usize) -> String {
+pub(in crate::pipeline) fn artifact(fold: usize) -> String {
     format!("learnt-{fold}.json")
 }
 
@@ -57,15 +57,15 @@ impl<'a> Plan<'a> {
     }
 
     /// What the stages of a world read beside the rows.
-    fn needs_of(&self, world: &World<'a>) -> Vec<String> {
-        let mut needs = Self::ground();
+    pub(in crate::pipeline) fn needs_of(&self, world: &World<'a>) -> Vec<String> {
+        let mut needs = vec!["prepare".to_owned(), world.split()];
         needs.extend(self.job.data.reference.as_ref().map(|_| REFERENCE_STAGE.to_owned()));
         needs.extend(Self::prediction_of(world));
         needs
     }
 
     /// What the stages of a world depend on beside what they read.
-    fn made_of(&self, world: &World<'a>) -> Vec<(String, String)> {
+    pub(in crate::pipeline) fn made_of(&self, world: &World<'a>) -> Vec<(String, String)> {
         // A placebo changes what is measured, not what is generated; other attributes have stages of their own.
         let strategy_only = CounterfactualSet { placebo: None, sensitive: None, ..world.block.clone() };
         let mut made_of = vec![
@@ -118,10 +118,10 @@ impl<'a> Plan<'a> {
     pub(in crate::pipeline) fn fit_stage(&'a self, world: &World<'a>) -> Option<Stage<'a>> {
         let knobs = world.block.knobs()?;
         let (needs, made_of) = (self.needs_of(world), self.made_of(world));
-        let id = world.id("fit");
+        let (id, kind) = (world.id("fit"), world.kind("fit"));
         let world = world.clone();
         let run = move |ctx: &StageContext<'_>| {
-            self.on_ground(ctx, 0, |ground| {
+            self.on_roles(ctx, &ctx.need(&world.split()).join(ROLES), 0, |ground| {
                 let (basis, classes) = (self.basis(ctx, ground)?, self.classes(ctx, ground, &world)?);
                 for fold in 0..basis.n_folds() {
                     let reference = basis.rows(fold, &classes, None);
@@ -132,11 +132,11 @@ impl<'a> Plan<'a> {
                 Ok(())
             })
         };
-        Some(self.stage(id, "fit", needs, made_of, run))
+        Some(self.stage(id, kind, needs, made_of, run))
     }
 
     /// A fault with the line of the set, or of the counterparts, that asks for what is faulty.
-    fn asked_by_set(&self, error: Error, world: &World<'a>) -> Error {
+    pub(in crate::pipeline) fn asked_by_set(&self, error: Error, world: &World<'a>) -> Error {
         let (word, Error::Data(fault)) = (world.block.knobs().map_or("naive", Knobs::word), &error) else { return error };
         let column = fault.column.clone().unwrap_or_default();
         let keys = match fault.code {
@@ -153,54 +153,65 @@ impl<'a> Plan<'a> {
     }
 
     pub(in crate::pipeline) fn generate_stage(&'a self, world: &World<'a>) -> Stage<'a> {
-        let with_features = self.features;
         let knobs = world.block.knobs();
         let mut needs = self.needs_of(world);
         needs.extend(knobs.map(|_| world.id("fit")));
         let mut made_of = self.made_of(world);
-        made_of.push(("features".to_owned(), with_features.to_string()));
+        made_of.push(("features".to_owned(), self.features.to_string()));
         if let Some(Knobs::Transport(_)) = knobs {
             made_of.push(("run.seed".to_owned(), self.job.run.seed.0.to_string()));
         }
-        let id = world.id("generate");
+        let (id, kind) = (world.id("generate"), world.kind("generate"));
         let world = world.clone();
         let run = move |ctx: &StageContext<'_>| {
-            self.on_ground(ctx, 1, |ground| {
-                let (basis, classes) = (self.basis(ctx, ground)?, self.classes(ctx, ground, &world)?);
-                let generators = match knobs {
-                    None => vec![Box::new(Naive) as Box<dyn Generator>],
-                    Some(knobs) => {
-                        let learnt = self.learnt(ctx, &world, basis.n_folds())?;
-                        check_classes(ground, &classes, &learnt, world.position).map_err(|e| self.asked_by_set(e, &world))?;
-                        let made = Drafting {
-                            ground,
-                            basis: &basis,
-                            classes: &classes,
-                            position: world.position,
-                            seed: self.job.run.seed,
-                            edit: None,
-                            groups: None,
-                        };
-                        let Drafted { generators, tallies } = made.generators(knobs, learnt).map_err(|e| self.asked_by_set(e, &world))?;
-                        if let Some(tallies) = tallies {
-                            folder::write_json(&ctx.out().join(TALLIES), &tallies)?;
-                        }
-                        generators
-                    }
-                };
-                let write_backs = if with_features { worlds::write_backs(ground, &basis, world.position)? } else { Vec::new() };
-                let making = Making {
-                    generators: &generators,
-                    attribute: world.position,
-                    classes: &classes,
-                    write_backs: &write_backs,
-                    with_features,
-                    judged: knobs.is_some(),
-                };
-                worlds::generate(ground, &making, ctx.out())
+            self.on_roles(ctx, &ctx.need(&world.split()).join(ROLES), 1, |ground| {
+                self.generate_world(ctx, ground, &world, |n_folds| self.learnt(ctx, &world, n_folds))
             })
         };
-        self.stage(id, "generate", needs, made_of, run)
+        self.stage(id, kind, needs, made_of, run)
+    }
+
+    /// Writes the counterfactuals of the audited rows of a ground; `learnt` gets the number of references.
+    pub(in crate::pipeline) fn generate_world(
+        &self,
+        ctx: &StageContext<'_>,
+        ground: Ground<'_>,
+        world: &World<'a>,
+        learnt: impl FnOnce(usize) -> Result<Vec<Learnt>>,
+    ) -> Result<()> {
+        let (with_features, knobs) = (self.features, world.block.knobs());
+        let (basis, classes) = (self.basis(ctx, ground)?, self.classes(ctx, ground, world)?);
+        let generators = match knobs {
+            None => vec![Box::new(Naive) as Box<dyn Generator>],
+            Some(knobs) => {
+                let learnt = learnt(basis.n_folds())?;
+                check_classes(ground, &classes, &learnt, world.position).map_err(|e| self.asked_by_set(e, world))?;
+                let made = Drafting {
+                    ground,
+                    basis: &basis,
+                    classes: &classes,
+                    position: world.position,
+                    seed: self.job.run.seed,
+                    edit: None,
+                    groups: None,
+                };
+                let Drafted { generators, tallies } = made.generators(knobs, learnt).map_err(|e| self.asked_by_set(e, world))?;
+                if let Some(tallies) = tallies {
+                    folder::write_json(&ctx.out().join(TALLIES), &tallies)?;
+                }
+                generators
+            }
+        };
+        let write_backs = if with_features { worlds::write_backs(ground, &basis, world.position)? } else { Vec::new() };
+        let making = Making {
+            generators: &generators,
+            attribute: world.position,
+            classes: &classes,
+            write_backs: &write_backs,
+            with_features,
+            judged: knobs.is_some(),
+        };
+        worlds::generate(ground, &making, ctx.out())
     }
 }
 

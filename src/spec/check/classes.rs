@@ -66,6 +66,10 @@ impl Checker<'_> {
             let what = "models are compared on a label of two sides, and `data.label` has `classes`";
             self.say("not-offered", "metrics.compare", what, "take `compare` out; the values of both models stand in the tables");
         }
+        if !self.job.experiments.is_empty() && self.sound(&["experiments"]) {
+            let what = "experiments train models on a label of two sides, and `data.label` has `classes`";
+            self.say("not-offered", "experiments", what, "take them out");
+        }
         if !self.job.metrics.by.is_empty() && self.sound(&["metrics.by"]) {
             let what = "slices are measured for a label of two sides, and `data.label` has `classes`";
             self.say("not-offered", "metrics.by", what, "take `by` out, or keep the rows of one slice by `data.keep`");

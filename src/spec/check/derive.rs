@@ -1,8 +1,10 @@
 //! Checks derived columns, sensitive attributes that are derived, values that mean missing, and the weight.
 
+use indexmap::IndexMap;
+
 use crate::data::derive::{Derivation, Recipe};
 use crate::data::prepare::Order;
-use crate::param::{ColumnName, Word};
+use crate::param::{ColumnName, Finite, Word};
 use crate::spec::nearest::{all, list, suggest};
 use crate::spec::roles::MAX_GROUPS;
 use crate::spec::tree::join;
@@ -147,8 +149,13 @@ impl Checker<'_> {
     }
 
     fn bins(&mut self, at: &str, derivation: &Derivation) {
-        let Some(edges) = &derivation.bins else { return };
-        let here = format!("{at}.bins");
+        if let Some(edges) = &derivation.bins {
+            self.edges(&format!("{at}.bins"), edges);
+        }
+    }
+
+    /// Edges of bins.
+    pub(super) fn edges(&mut self, here: &str, edges: &[Finite]) {
         if edges.len() < 2 {
             self.say("bad-value", here, "fewer than two edges make no bin", "name at least two, such as `[17, 30, 45, 62]`");
             return;
@@ -160,10 +167,15 @@ impl Checker<'_> {
     }
 
     fn levels_with_names(&mut self, at: &str, derivation: &Derivation) {
-        let Some(levels) = &derivation.levels else { return };
-        let here = format!("{at}.levels");
+        if let Some(levels) = &derivation.levels {
+            self.named_bins(&format!("{at}.levels"), levels);
+        }
+    }
+
+    /// Bins with names of their own.
+    pub(super) fn named_bins(&mut self, here: &str, levels: &IndexMap<Word, [Finite; 2]>) {
         if levels.is_empty() {
-            self.say("empty-list", here, format!("`{at}.levels` is empty"), "name bins, such as `{PartTime: [0, 25], FullTime: [25, 60]}`");
+            self.say("empty-list", here, format!("`{here}` is empty"), "name bins, such as `{PartTime: [0, 25], FullTime: [25, 60]}`");
             return;
         }
         let mut sorted: Vec<(f64, f64, &Word)> = levels.iter().map(|(name, [lo, hi])| (lo.get(), hi.get(), name)).collect();
@@ -171,13 +183,13 @@ impl Checker<'_> {
         for (lo, hi, name) in &sorted {
             if lo >= hi {
                 let what = format!("no number lies above `{lo}` and up to `{hi}`");
-                self.say("bad-value", join(&here, name.as_str()), what, "write the lower edge first");
+                self.say("bad-value", join(here, name.as_str()), what, "write the lower edge first");
                 return;
             }
         }
         if let Some(pair) = sorted.windows(2).find(|pair| pair[1].0 < pair[0].1) {
             let what = format!("`{}` and `{}` overlap between `{}` and `{}`", pair[0].2, pair[1].2, pair[1].0, pair[0].1.min(pair[1].1));
-            self.say("bad-value", join(&here, pair[1].2.as_str()), what, "let each begin where the one before ends");
+            self.say("bad-value", join(here, pair[1].2.as_str()), what, "let each begin where the one before ends");
         }
     }
 

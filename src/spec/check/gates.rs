@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::param::{ColumnName, Name};
 use crate::spec::clarify::Favoured;
+use crate::spec::experiments::Experiment;
 use crate::spec::nearest::{all, list, suggest};
 use crate::spec::tree::join;
 use crate::spec::{DecideBy, Family, Gate, GateBetween, GateDirection, IntervalMethod, Word};
@@ -22,6 +23,10 @@ impl Checker<'_> {
             let what = format!("`{samples}` replicates are too many");
             self.say("bad-value", "metrics.bootstrap.samples", what, format!("at most {MOST_SAMPLES}; 2000 are usual"));
         }
+        let words: Vec<String> = self.job.exports.iter().map(|form| format!("{form:?}").to_lowercase()).collect();
+        if self.sound(&["exports"]) && !words.is_empty() {
+            self.distinct("exports", "form", &words);
+        }
         for (name, gate) in &self.job.gates {
             let at = path(&["gates", name.as_str()]);
             if self.sound(&[&at]) {
@@ -31,15 +36,30 @@ impl Checker<'_> {
     }
 
     fn gate(&mut self, at: &str, name: &Name, gate: &Gate) {
+        if !self.keys_of_gate(at, gate) {
+            return;
+        }
+        if let Some(attribute) = &gate.recourse {
+            self.recourse_gate(at, attribute, gate);
+            return;
+        }
+        let (Some(metric), Some(model)) = (&gate.metric, &gate.model) else {
+            for (key, there, form) in [("metric", gate.metric.is_some(), "metric: ID"), ("model", gate.model.is_some(), "model: NAME")] {
+                if !there {
+                    self.say("missing-key", at, format!("`{at}` has no `{key}`"), format!("add `{form}`"));
+                }
+            }
+            return;
+        };
         self.limit(at, name, gate);
         if self.names_sound("models") && !self.job.models.is_empty() {
-            self.known("model", format!("{at}.model"), gate.model.as_str(), self.job.models.keys().map(Name::as_str), "unknown-name");
+            self.known("model", format!("{at}.model"), model.as_str(), self.job.models.keys().map(Name::as_str), "unknown-name");
         }
+        self.arm(at, gate);
         let named = self.named(at, gate);
-        let Some(metric) = self.catalog.metrics.iter().find(|m| m.id == gate.metric) else {
-            if self.catalog.measures.contains(&gate.metric.as_str()) {
-                let what =
-                    format!("`{}` is a measure of counterfactuals, of the family `cf_quality`, and gates cannot ask it", gate.metric);
+        let Some(metric) = self.catalog.metrics.iter().find(|m| m.id == metric.as_str()) else {
+            if self.catalog.measures.contains(&metric.as_str()) {
+                let what = format!("`{}` is a measure of counterfactuals, of the family `cf_quality`, and gates cannot ask it", metric);
                 let hint =
                     "choose a metric of predictions; `cf_quality` stands on the page and in the tables `cf_quality` and `cf_features`";
                 self.say("unknown-metric", format!("{at}.metric"), what, hint);
@@ -50,8 +70,8 @@ impl Checker<'_> {
             self.say(
                 "unknown-metric",
                 format!("{at}.metric"),
-                format!("no metric is called `{}`", gate.metric),
-                suggest(&gate.metric, "known metrics", ids),
+                format!("no metric is called `{metric}`"),
+                suggest(metric, "known metrics", ids),
             );
             return;
         };
@@ -65,6 +85,34 @@ impl Checker<'_> {
         }
         if gate.family_error.is_some() {
             self.family(at, name, gate);
+        }
+    }
+
+    /// Complains about an arm that there is not, and about one of another model or set.
+    fn arm(&mut self, at: &str, gate: &Gate) {
+        let Some(arm) = &gate.arm else { return };
+        if !self.sound(&["experiments"]) {
+            return;
+        }
+        let here = format!("{at}.arm");
+        let of = |(name, experiment): (&Name, &Experiment)| {
+            let arms = std::iter::once("base").chain(experiment.arms.names());
+            arms.map(|arm| format!("{name}/{arm}")).collect::<Vec<_>>()
+        };
+        let arms: Vec<String> = self.job.experiments.iter().flat_map(of).collect();
+        if !self.known("arm", here.clone(), arm, arms.iter().map(String::as_str), "unknown-name") {
+            return;
+        }
+        let Some((name, experiment)) = self.job.experiments.iter().find(|(name, _)| arm.split('/').next() == Some(name.as_str())) else {
+            return;
+        };
+        if let Some(model) = gate.model.as_ref().filter(|model| **model != experiment.model) {
+            let what = format!("the experiment `{name}` is about the model `{}`, and the gate asks `{model}`", experiment.model);
+            self.say("bad-scope", here.clone(), what, format!("write `model: {}`", experiment.model));
+        }
+        if let Some(set) = gate.counterfactual.as_ref().filter(|set| **set != experiment.from) {
+            let what = format!("the arms of `{name}` are measured with the set `{}`, and the gate asks for `{set}`", experiment.from);
+            self.say("bad-scope", here, what, format!("write `counterfactual: {}`", experiment.from));
         }
     }
 
@@ -85,12 +133,28 @@ impl Checker<'_> {
         }
     }
 
+    /// Exactly one limit, of the kind that the gate asks about.
     fn limit(&mut self, at: &str, name: &Name, gate: &Gate) {
-        match (gate.at_most, gate.at_least) {
-            (None, None) => self.say("bad-limit", at, format!("the gate `{name}` has no limit"), "add `at_most: X` or `at_least: X`"),
+        let values = [("at_most", gate.at_most), ("at_least", gate.at_least)];
+        let changes = [("rise_at_most", gate.rise_at_most), ("fall_at_most", gate.fall_at_most)];
+        let (asked, others) = if gate.against.is_some() { (changes, values) } else { (values, changes) };
+        if let Some((key, _)) = others.iter().find(|(_, limit)| limit.is_some()) {
+            let (what, hint) = match gate.against {
+                Some(_) => (
+                    format!("the gate `{name}` judges a change, and `{key}` limits a value"),
+                    "write `rise_at_most: X` or `fall_at_most: X`, or take `against` out",
+                ),
+                None => (format!("`{key}` limits a change, and the gate `{name}` does not say from what"), "add `against: baseline`"),
+            };
+            self.say("bad-limit", format!("{at}.{key}"), what, hint);
+            return;
+        }
+        let [(one, first), (other, second)] = asked;
+        match (first, second) {
+            (None, None) => self.say("bad-limit", at, format!("the gate `{name}` has no limit"), format!("add `{one}: X` or `{other}: X`")),
             (Some(_), Some(_)) => {
                 let hint = "keep one; a band is two gates";
-                self.say("bad-limit", format!("{at}.at_least"), format!("the gate `{name}` has both `at_most` and `at_least`"), hint);
+                self.say("bad-limit", format!("{at}.{other}"), format!("the gate `{name}` has both `{one}` and `{other}`"), hint);
             }
             _ => {}
         }

@@ -1,0 +1,385 @@
+//! Writes a first job from a data file, for `cfaudit new`: every choice that was made is told beside it.
+//!
+//! A job must say which label is positive, which side people want and which group is the reference; a file does not tell. Where the caller
+//! does not say either, the job gets a value all the same, so that it runs, with the word DECIDE beside it and what else could stand there.
+//!
+//! An Aequitas-style table has the columns `score` and `label_value`, optionally `entity_id`, and attributes: its scores are audited as
+//! they stand, without counterfactuals.
+
+use std::fmt::Write as _;
+
+use crate::data::glance::{Glance, Look};
+use crate::data::source::{listed, missing_column};
+use crate::data::values::Class;
+use crate::error::{Fault, Result};
+use crate::param::{ColumnName, Name};
+use crate::spec::Side;
+
+/// What the caller says.
+#[derive(Debug, Clone, Default)]
+pub struct Wishes {
+    /// The file, as a job is to name it.
+    pub data: String,
+    /// The label; none: `label_value` of an Aequitas-style table.
+    pub label: Option<String>,
+    /// The sensitive attributes; none: all that a table of this style has.
+    pub sensitive: Vec<String>,
+    /// The column of scores; none: `score` of such a table, else a model is trained.
+    pub score: Option<String>,
+    /// The positive value of the label.
+    pub positive: Option<String>,
+    /// Which side people want.
+    pub favourable: Option<Side>,
+    /// The reference group.
+    pub reference: Option<String>,
+}
+
+/// Values of a label or groups of an attribute that a job lists.
+const LISTED: usize = 50;
+
+/// Levels that a nominal feature may have before it is left out.
+const NOMINAL: usize = 100;
+
+/// A role that was found for a column that is neither label nor attribute.
+enum Role {
+    Continuous,
+    Nominal,
+    Ignored(&'static str),
+}
+
+/// A job as text.
+///
+/// # Errors
+/// A column that the caller names is not there, the label is none, an attribute has no groups, or scores are not within 0 and 1.
+pub fn job(glance: &Glance, wishes: &Wishes) -> Result<String> {
+    let is_there = |name: &str| glance.columns.iter().any(|look| look.name == name);
+    let aequitas = wishes.label.is_none() && is_there("score") && is_there("label_value");
+    let label = match (&wishes.label, aequitas) {
+        (Some(label), _) => column(glance, wishes, label)?,
+        (None, true) => column(glance, wishes, "label_value")?,
+        (None, false) => {
+            let fault = Fault::new("missing-column", "no column is named as the label").in_file(&wishes.data);
+            return Err(fault.hint(format!("write `--label COLUMN`; {}", columns_in_words(glance))).into());
+        }
+    };
+    let score = match &wishes.score {
+        Some(score) => Some(column(glance, wishes, score)?),
+        None if aequitas => Some(column(glance, wishes, "score")?),
+        None => None,
+    };
+    score.map(|score| check_scores(score, wishes)).transpose()?;
+    let row_id = id(glance, [Some(label), score]);
+    let taken =
+        |look: &Look| look.name == label.name || score.is_some_and(|s| s.name == look.name) || row_id.is_some_and(|i| i.name == look.name);
+    let mut sensitive: Vec<&Look> = Vec::new();
+    for name in &wishes.sensitive {
+        sensitive.push(column(glance, wishes, name)?);
+    }
+    if sensitive.is_empty() && aequitas {
+        sensitive = glance.columns.iter().filter(|look| !taken(look) && has_groups(look) && usable(&look.name)).collect();
+    }
+    if sensitive.is_empty() {
+        let candidates = glance.columns.iter().filter(|look| !taken(look) && has_groups(look)).map(|look| format!("`{}`", look.name));
+        let candidates: Vec<String> = candidates.collect();
+        let fault = Fault::new("missing-column", "no column is named as a sensitive attribute").in_file(&wishes.data);
+        let like = if candidates.is_empty() { columns_in_words(glance) } else { format!("with few values are {}", listed(candidates, 10)) };
+        return Err(fault.hint(format!("write `--sensitive COLUMN`; {like}")).into());
+    }
+    let mut text = String::new();
+    head(&mut text, glance, wishes, score.is_some());
+    data(&mut text, glance, wishes, (label, row_id, &sensitive))?;
+    let roles: Vec<(&Look, Role)> = glance
+        .columns
+        .iter()
+        .filter(|look| !taken(look) && !sensitive.iter().any(|s| s.name == look.name))
+        .map(|look| (look, role(look)))
+        .collect();
+    match score {
+        None => trained(&mut text, &roles, &sensitive),
+        Some(score) => scored(&mut text, score, label, row_id.is_some()),
+    }
+    Ok(text)
+}
+
+/// A column that was asked for.
+fn column<'a>(glance: &'a Glance, wishes: &Wishes, name: &str) -> Result<&'a Look> {
+    let known: Vec<&str> = glance.columns.iter().map(|look| look.name.as_str()).collect();
+    let found = glance.columns.iter().find(|look| look.name == name);
+    found.ok_or_else(|| missing_column(wishes.data.as_ref(), name, &known).into())
+}
+
+fn columns_in_words(glance: &Glance) -> String {
+    format!("its columns are {}", listed(glance.columns.iter().map(|look| format!("`{}`", look.name)), 20))
+}
+
+fn usable(name: &str) -> bool {
+    ColumnName::new(name).is_some() && !name.contains("${")
+}
+
+fn has_groups(look: &Look) -> bool {
+    !look.many && (2..=20).contains(&look.levels.len()) && (!look.class.is_number() || look.levels.len() == 2)
+}
+
+/// The column that tells rows apart, where its name says that this is what it is for.
+fn id<'a>(glance: &'a Glance, roles: [Option<&Look>; 2]) -> Option<&'a Look> {
+    let is_role = |look: &Look| roles.iter().flatten().any(|role| role.name == look.name);
+    let is_named = |look: &Look| look.name.to_lowercase().split(['_', '-', '.', ' ']).any(|part| part == "id" || part == "key");
+    let kind = |look: &Look| matches!(look.class, Class::Int | Class::Text);
+    glance.columns.iter().find(|look| look.unique && kind(look) && is_named(look) && usable(&look.name) && !is_role(look))
+}
+
+fn check_scores(score: &Look, wishes: &Wishes) -> Result<()> {
+    if score.class.is_number() && score.range.is_some_and(|(lo, hi)| lo >= 0.0 && hi <= 1.0) {
+        return Ok(());
+    }
+    let what = match score.range {
+        Some((lo, hi)) if score.class.is_number() => format!("the scores go from {lo} to {hi}"),
+        _ => "the column of scores holds no numbers".to_owned(),
+    };
+    let fault = Fault::new("bad-scores", what).in_file(&wishes.data).in_column(&score.name);
+    Err(fault.hint("a score is a number from 0 to 1, or 0 and 1 for decisions; bring the column there").into())
+}
+
+/// A word as YAML writes it.
+fn word(text: &str) -> String {
+    let reserved = ["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none"].contains(&text.to_ascii_lowercase().as_str());
+    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "_-. ".contains(c))
+        && text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && !text.ends_with(' ');
+    if plain && !reserved { text.to_owned() } else { serde_json::Value::from(text).to_string() }
+}
+
+fn words<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+    texts.into_iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
+/// The name of a job from that of its file.
+fn name(data: &str) -> String {
+    let stem = data.trim_end_matches(['/', '*']).rsplit('/').next().unwrap_or_default().split('.').next().unwrap_or_default();
+    let mut name: String = stem.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    name = name.trim_matches('-').chars().take(60).collect();
+    if Name::new(&name).is_some() { name } else { "audit".to_owned() }
+}
+
+// Writing to a string cannot fail.
+macro_rules! line {
+    ($text:expr, $($format:tt)*) => { let _ = writeln!($text, $($format)*); };
+}
+
+fn head(text: &mut String, glance: &Glance, wishes: &Wishes, scored: bool) {
+    let what = if scored { "Audits the scores that the table holds" } else { "Trains a model and audits it" };
+    line!(text, "# {what}. Written by `cfaudit new` from {} rows of {};", glance.rows, wishes.data.replace('\n', " "));
+    line!(
+        text,
+        "# the lines marked DECIDE hold a guess: nobody but you knows. `cfaudit check JOB` finds what is wrong, `cfaudit explain` what a word means."
+    );
+    line!(text, "cfaudit: 1");
+    line!(text, "name: {}", name(&wishes.data));
+    line!(text, "about:");
+    line!(text, "  decision: What the model decides, in a sentence   # DECIDE: words for the report");
+    line!(text, "");
+}
+
+fn data(text: &mut String, glance: &Glance, wishes: &Wishes, (label, row_id, sensitive): (&Look, Option<&Look>, &[&Look])) -> Result<()> {
+    line!(text, "data:");
+    let path = word(&wishes.data);
+    match glance.delimiter {
+        None => {
+            line!(text, "  rows: {{parquet: {path}}}");
+        }
+        Some(',') => {
+            line!(text, "  rows: {{csv: {{path: {path}}}}}");
+        }
+        Some(delimiter) => {
+            line!(text, "  rows: {{csv: {{path: {path}, delimiter: {}}}}}", serde_json::Value::from(delimiter.to_string()));
+        }
+    }
+    match row_id {
+        Some(id) => {
+            line!(text, "  row_id: {}   # so that people can be followed from one version to the next", word(&id.name));
+        }
+        None => {
+            line!(
+                text,
+                "  # row_id: COLUMN   # a column that tells people apart, so that they can be followed from one version to the next"
+            );
+        }
+    }
+    let levels = levels(label, wishes, 2)?;
+    let positive = positive(label, wishes, &levels)?;
+    let counts = levels.iter().map(|(level, n)| format!("{} ({n})", word(level)));
+    line!(text, "  label:");
+    line!(text, "    column: {}", word(&label.name));
+    let decide = if wishes.positive.is_some() { "" } else { "DECIDE: " };
+    line!(
+        text,
+        "    positive: [{}]   # {decide}the class that the model predicts; values: {}",
+        word(&positive),
+        listed(counts, 10).replace('\n', " ")
+    );
+    let (side, decide) = match wishes.favourable {
+        Some(Side::Negative) => ("negative", ""),
+        Some(Side::Positive) => ("positive", ""),
+        None => ("positive", "DECIDE: "),
+    };
+    line!(text, "    favourable: {side}   # {decide}positive | negative: which prediction people want");
+    line!(text, "  sensitive:");
+    for look in sensitive {
+        let groups = groups(look, wishes)?;
+        let largest = groups.iter().max_by_key(|(_, n)| *n).map_or("", |(group, _)| group.as_str());
+        let wished = wishes.reference.as_deref().filter(|wished| groups.iter().any(|(group, _)| group == wished));
+        let decide = if wished.is_some() {
+            "the group that others are compared with"
+        } else {
+            "DECIDE: the group that others are compared with; here the largest"
+        };
+        line!(text, "    {}:", word(&look.name));
+        line!(text, "      groups: [{}]", words(groups.iter().map(|(group, _)| group.as_str())));
+        line!(text, "      reference: {}   # {decide}", word(wished.unwrap_or(largest)));
+        let small: Vec<String> = groups.iter().filter(|(_, n)| *n < 30).map(|(group, n)| format!("{} ({n})", word(group))).collect();
+        if !small.is_empty() {
+            line!(text, "      # few people: {}", listed(small, 10).replace('\n', " "));
+        }
+    }
+    if let Some(wished) = &wishes.reference
+        && !sensitive.iter().any(|look| look.levels.contains_key(wished))
+    {
+        let fault = Fault::new("unknown-group", format!("no sensitive attribute has a group `{wished}`")).in_file(&wishes.data);
+        return Err(fault.hint("give one of the groups with `--reference`").into());
+    }
+    Ok(())
+}
+
+/// The values of a column that is to have few.
+fn levels<'a>(look: &'a Look, wishes: &Wishes, at_least: usize) -> Result<Vec<(&'a String, u64)>> {
+    let fault = |code, what: String| Fault::new(code, what).in_file(&wishes.data).in_column(&look.name);
+    if look.many || look.levels.len() > LISTED {
+        let n = if look.many { format!("more than {}", crate::data::glance::MOST) } else { look.levels.len().to_string() };
+        let fault = fault("too-many-levels", format!("the column has {n} different values, and is to have few"));
+        return Err(fault.hint("derive classes from it first: in a job, `bins` and `map` do that").into());
+    }
+    if look.levels.len() < at_least {
+        let fault = fault("one-class", format!("the column has {} different values, and needs {at_least}", look.levels.len()));
+        return Err(fault.hint("name another column").into());
+    }
+    Ok(look.levels.iter().map(|(level, n)| (level, *n)).collect())
+}
+
+fn positive(label: &Look, wishes: &Wishes, levels: &[(&String, u64)]) -> Result<String> {
+    if let Some(wished) = &wishes.positive {
+        let wished = label.class.canonical(wished).unwrap_or_else(|| wished.clone());
+        if levels.iter().any(|(level, _)| **level == wished) {
+            return Ok(wished);
+        }
+        let known = listed(levels.iter().map(|(level, _)| format!("`{level}`")), 10);
+        let fault = Fault::new("unknown-label-value", format!("the label has no value `{wished}`")).in_file(&wishes.data);
+        return Err(fault.in_column(&label.name).hint(format!("its values are {known}")).into());
+    }
+    let usual = ["1", "1.0", "true", "yes", "y", "positive"];
+    let found = levels.iter().find(|(level, _)| usual.contains(&level.to_lowercase().as_str()));
+    // The rarer class is what models are mostly made to find.
+    let rarest = levels.iter().min_by_key(|(_, n)| *n);
+    Ok(found.or(rarest).map_or_else(String::new, |(level, _)| (*level).clone()))
+}
+
+fn groups(look: &Look, wishes: &Wishes) -> Result<Vec<(String, u64)>> {
+    let mut groups: Vec<(String, u64)> = levels(look, wishes, 2)?.into_iter().map(|(level, n)| (level.clone(), n)).collect();
+    // The largest first; of equals in order of their names.
+    groups.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    Ok(groups)
+}
+
+fn role(look: &Look) -> Role {
+    match look.class {
+        _ if !usable(&look.name) => Role::Ignored("its name cannot stand in a job"),
+        Class::Empty => Role::Ignored("it holds no value"),
+        _ if !look.many && look.levels.len() < 2 => Role::Ignored("it holds one value only"),
+        Class::Text if look.unique => Role::Ignored("it tells rows apart"),
+        Class::Int if look.unique => Role::Ignored("it tells rows apart; move it to continuous if it is a number"),
+        Class::Int | Class::Float if look.many || look.levels.len() > 2 => Role::Continuous,
+        _ if look.many || look.levels.len() > NOMINAL => Role::Ignored("it has very many levels"),
+        _ => Role::Nominal,
+    }
+}
+
+fn trained(text: &mut String, roles: &[(&Look, Role)], sensitive: &[&Look]) {
+    let of = |wanted: fn(&Role) -> bool| roles.iter().filter(move |(_, role)| wanted(role)).map(|(look, _)| look.name.as_str());
+    let is_continuous: fn(&Role) -> bool = |role| matches!(role, Role::Continuous);
+    let is_nominal: fn(&Role) -> bool = |role| matches!(role, Role::Nominal);
+    line!(
+        text,
+        "  features:          # what the model reads beside the sensitive columns; ordinal: {{COLUMN: ascending}} for ordered numbers"
+    );
+    if of(is_continuous).next().is_some() {
+        line!(text, "    continuous: [{}]", words(of(is_continuous)));
+    }
+    if of(is_nominal).next().is_some() {
+        line!(text, "    nominal: [{}]", words(of(is_nominal)));
+    }
+    if of(is_continuous).chain(of(is_nominal)).next().is_none() {
+        line!(text, "    continuous: []   # no column was found that could be one");
+    }
+    for (look, role) in roles {
+        if let Role::Ignored(why) = role {
+            line!(text, "    # left out: {} ({why})", look.name.replace(['\n', '\r'], " "));
+        }
+    }
+    if roles.iter().any(|(look, _)| look.missing > 0) {
+        line!(text, "  missing: {{nominal: level, continuous: keep}}   # keep | level | drop-row | error, by kind");
+    }
+    line!(text, "  split: {{share: {{train: 0.7, audit: 0.3}}}}");
+    line!(text, "");
+    line!(text, "counterfactuals:       # the same people, had they belonged to another group");
+    line!(text, "  flip: naive          # only the sensitive column changes");
+    line!(text, "  # typical: {{greedy: {{condition_on: label}}}}   # every feature takes the value that is as typical in the other group");
+    line!(text, "");
+    line!(text, "models:");
+    line!(text, "  trained:");
+    line!(text, "    logistic: {{l2: 1.0}}");
+    line!(text, "    threshold: 0.5     # the score from which a prediction is positive");
+    line!(text, "  blind:               # the same model without the sensitive columns");
+    line!(text, "    logistic: {{l2: 1.0, omit: [{}]}}", words(sensitive.iter().map(|look| look.name.as_str())));
+    line!(text, "  # yours: {{command: {{score: [python3, score.py], watch: [score.py]}}}}   # a model of your own");
+    line!(text, "");
+    line!(text, "gates:");
+    line!(text, "  few-switches:        # the share of people whose prediction hangs on their group");
+    line!(text, "    metric: sr");
+    line!(text, "    model: trained");
+    line!(text, "    counterfactual: flip");
+    line!(text, "    direction: any");
+    line!(text, "    at_most: 0.05      # DECIDE: the limit; `fail` instead of `warn` stops a pipeline");
+    line!(text, "    level: warn");
+}
+
+fn scored(text: &mut String, score: &Look, label: &Look, has_id: bool) {
+    line!(text, "");
+    line!(text, "models:");
+    line!(text, "  scored:");
+    line!(text, "    scores:");
+    line!(text, "      factual: {{column: {}}}", word(&score.name));
+    if has_id {
+        line!(
+            text,
+            "      # counterfactual: {{parquet: \"scores/{{counterfactual}}.parquet\", column: score}}   # with it, sets under `counterfactuals` are audited too"
+        );
+    }
+    line!(text, "    threshold: 0.5     # DECIDE: the score from which a prediction is positive");
+    line!(text, "");
+    line!(text, "gates:");
+    line!(text, "  gap:                 # shares of positive predictions, the groups furthest apart");
+    line!(text, "    metric: demp_difference");
+    line!(text, "    model: scored");
+    line!(text, "    between: worst_case");
+    line!(text, "    at_most: 0.10      # DECIDE: the limit; `fail` instead of `warn` stops a pipeline");
+    line!(text, "    level: warn");
+    line!(
+        text,
+        "  missed:              # people with {} whom the model misses, the groups furthest apart",
+        label.name.replace(['\n', '\r'], " ")
+    );
+    line!(text, "    metric: fnr_difference");
+    line!(text, "    model: scored");
+    line!(text, "    between: worst_case");
+    line!(text, "    at_most: 0.10");
+    line!(text, "    level: warn");
+}

@@ -1,0 +1,110 @@
+//! The stage `recourse`: audited people, a model that is asked about them as they could be, and the tables of what came out.
+//!
+//! [`people`] holds the audited rows in memory, as the engine sees columns and as models read them; [`asking`] puts questions to a model;
+//! [`writing`] writes the tables. Each pair of groups is searched on its own. Memory: the audited rows once, and what the search of one pair
+//! finds, which the job bounds by `at_most`. Weights of rows have no part in it: people are counted.
+
+pub mod asking;
+pub mod people;
+pub mod writing;
+
+use std::path::Path;
+
+use crate::data::Attribute;
+use crate::error::{Error, Result};
+use crate::exec::StageContext;
+use crate::num::decimal::Decimal;
+use crate::pipeline::recourse::asking::{Asked, Asking};
+use crate::pipeline::recourse::people::People;
+use crate::pipeline::recourse::writing::{Found, Writer};
+use crate::pipeline::worlds::Ground;
+use crate::recourse::Share;
+use crate::recourse::actions::Plan;
+use crate::recourse::budget::budgets;
+use crate::recourse::chance::{Deals, p_values};
+use crate::recourse::definition::Question;
+use crate::recourse::effect::Effects;
+use crate::recourse::groups::{Pair, pairs};
+use crate::recourse::knobs::Recourse;
+use crate::recourse::rank::Judged;
+
+/// Subgroups whose p-values are drawn between two looks at whether the run is to stop.
+const DEALT: usize = 256;
+
+/// What a run of the stage works with.
+pub struct Block<'a> {
+    /// The attribute.
+    pub attribute: &'a Attribute,
+    /// The block of the job.
+    pub recourse: &'a Recourse,
+    /// The audited people.
+    pub people: &'a People,
+    /// The model.
+    pub model: &'a Asked<'a>,
+    /// The seed of the job.
+    pub seed: u64,
+}
+
+/// Compares every pair of groups and writes the tables.
+///
+/// # Errors
+/// Nobody of the only other group has the unfavourable decision; the search finds more than it may; the model fails; the disk refuses; the
+/// run is to stop.
+pub fn run(ctx: &StageContext<'_>, ground: Ground<'_>, block: &Block<'_>, out: &Path) -> Result<()> {
+    let mut writer = Writer::create(out, block)?;
+    let reference = u16::try_from(block.attribute.reference).unwrap_or(u16::MAX);
+    let mut all = pairs(&block.attribute.groups, reference, block.recourse.against.against());
+    // Rows of the tables are sorted by key.
+    all.sort_by(|a, b| a.names.cmp(&b.names));
+    let only = all.len() == 1;
+    for pair in &all {
+        ctx.check()?;
+        if let Err(missing) = compare(ctx, ground, block, pair, &mut writer) {
+            match missing {
+                // Of several pairs the others can be compared all the same.
+                Error::Data(fault) if fault.code == "no-affected-rows" && !only => writer.nobody(pair, &block.people.audited)?,
+                other => return Err(other),
+            }
+        }
+    }
+    writer.finish()
+}
+
+fn compare(ctx: &StageContext<'_>, ground: Ground<'_>, block: &Block<'_>, pair: &Pair, writer: &mut Writer<'_>) -> Result<()> {
+    let recourse = block.recourse;
+    let search = recourse.search().expect("the check refuses supports that are no shares");
+    let plan = ground.workers.within(|| Plan::new(&block.people.audited, pair, &search))?;
+    ctx.check()?;
+    let needed = plan.needed();
+    let chance = recourse.chance.map(|chance| Deals { most: clamped(chance.deals.get()), enough: clamped(chance.enough.get()) });
+    let n_scored = (0..plan.n_subgroups()).filter(|&s| !plan.actions(s).is_empty()).count();
+    let asking = Asking { ctx, ground, people: block.people, model: block.model };
+    let helped = asking.helped(&plan, &needed, chance.map_or(0, |_| n_scored as u64))?;
+    let effects = ground.workers.within(|| Effects::new(&plan, &helped));
+    ctx.check()?;
+
+    let half = Share::new(Decimal::of(0.5).expect("0.5 is a decimal")).expect("a half is a share");
+    let definitions = recourse.definitions(|percentiles| budgets(&plan, &effects, percentiles, half));
+    let views = || recourse.views.iter().map(|view| view.view());
+    let questions: Vec<Question> = definitions.iter().flat_map(|&d| views().filter_map(move |view| Question::new(d, view))).collect();
+    let mut judged = Vec::with_capacity(questions.len());
+    for &question in &questions {
+        ctx.check()?;
+        judged.push(ground.workers.within(|| Judged::new(&plan, &effects, question, recourse.rank_by())));
+    }
+    let mut p = chance.map(|_| Vec::with_capacity(n_scored));
+    if let (Some(deals), Some(p)) = (chance, &mut p) {
+        for start in (0..plan.n_subgroups()).step_by(DEALT) {
+            ctx.check()?;
+            let range = start..plan.n_subgroups().min(start + DEALT);
+            let part = ground.workers.within(|| p_values(&plan, &effects, &helped, &questions, deals, block.seed, range));
+            ctx.progress(part.len() as u64);
+            p.extend(part);
+        }
+    }
+    writer.write(&Found { plan: &plan, effects: &effects, judged: &judged, asked: needed.len(), p: p.as_deref() }, ctx)
+}
+
+fn clamped(n: u64) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

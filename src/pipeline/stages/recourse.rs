@@ -1,0 +1,72 @@
+//! The stage `recourse`: for each block of the job, the audited people, their scores and the model go to the engine.
+
+use crate::data::aligned::ScoreReader;
+use crate::exec::{Stage, StageContext};
+use crate::param::ColumnName;
+use crate::pipeline::plan::{Plan, text};
+use crate::pipeline::recourse::asking::Asked;
+use crate::pipeline::recourse::people::{People, Scored};
+use crate::pipeline::recourse::{self, Block};
+use crate::recourse::knobs::Recourse;
+
+impl<'a> Plan<'a> {
+    /// The id of the stage of a block.
+    pub(in crate::pipeline) fn recourse_id(attribute: &str) -> String {
+        format!("recourse/{attribute}")
+    }
+
+    /// The ids of the stages of all blocks, in the order of the tables: by attribute.
+    pub(in crate::pipeline) fn recourse_ids(&self) -> Vec<String> {
+        let mut ids: Vec<String> = self.job.recourse.keys().map(|attribute| Self::recourse_id(attribute.as_str())).collect();
+        ids.sort();
+        ids
+    }
+
+    /// The stages of all blocks.
+    pub(in crate::pipeline) fn recourse_stages(&'a self) -> Vec<Stage<'a>> {
+        let stage = |(attribute, block): (&'a ColumnName, &'a Recourse)| self.recourse_stage(attribute.as_str(), block);
+        self.job.recourse.iter().filter_map(stage).collect()
+    }
+
+    fn recourse_stage(&'a self, attribute: &'a str, block: &'a Recourse) -> Option<Stage<'a>> {
+        let name = block.model.as_str();
+        let model = self.job.models.get(name)?;
+        let position = self.job.data.sensitive.keys().position(|other| other.as_str() == attribute)?;
+        let call = self.call(name, model);
+        let trains = call.as_ref().is_none_or(|call| call.command.train.is_some());
+        let score = format!("score/{name}");
+        let mut needs = Self::ground();
+        needs.push(score.clone());
+        needs.extend(trains.then(|| format!("train/{name}")));
+        let mut made_of = Self::cut_inputs(model);
+        let data = &self.job.data;
+        made_of.extend([
+            (format!("recourse.{attribute}"), text(block)),
+            ("data.bins".to_owned(), text(&data.bins)),
+            ("data.features.onehot".to_owned(), text(&data.features.onehot)),
+            ("data.missing".to_owned(), text(&data.missing)),
+            ("favourable".to_owned(), text(&data.label.column().map(|label| label.favourable))),
+        ]);
+        made_of.extend(block.chance.map(|_| ("run.seed".to_owned(), self.job.run.seed.0.to_string())));
+        if let Some(call) = &call {
+            made_of.extend(call.made_of_scores());
+            made_of.extend(self.input.files_of_command(name));
+        }
+        let run = move |ctx: &StageContext<'_>| {
+            self.on_ground(ctx, 0, |ground| {
+                let scores = ScoreReader::open(ctx.need(&score))?;
+                let scored = Scored { scores: &scores, cut: Self::cut(model, ground) };
+                let people = People::read(ground, self.job, position, block, &scored)?;
+                let model = match call {
+                    Some(call) => Asked::Command { call, trained: trains.then(|| ctx.need(&format!("train/{name}"))) },
+                    None => Asked::Trained { scorers: self.scorers(ctx, name)?, linear: model.logistic.is_some() },
+                };
+                let layout = ground.rows.layout();
+                let seed = self.job.run.seed.0;
+                let of = Block { attribute: &layout.attributes[position], recourse: block, people: &people, model: &model, seed };
+                recourse::run(ctx, ground, &of, ctx.out())
+            })
+        };
+        Some(self.stage(Self::recourse_id(attribute), "recourse", needs, made_of, run))
+    }
+}
