@@ -1,12 +1,13 @@
 # cfaudit: the targets are a line or two each; `make run` and `make test` work on a fresh machine with Rust and a C compiler.
 
 JOB ?= demo.yaml
+PEER ?= --peer
 ARGS ?=
 CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 BIN = $(TARGET)/debug/cfaudit
 
-.PHONY: build run check test lint schema golden bench bench-generation bench-metrics clean
+.PHONY: build run check diff test airflow dvc kills lint schema golden bench bench-generation bench-metrics bench-recourse clean
 
 # Built together with the integration tests: what these depend on switches on features of shared crates, and one set of features for
 # both means that `make test` after `make run` does not build the world a second time.
@@ -19,8 +20,25 @@ run: build        ## make run JOB=adult.yaml: runs jobs/adult.yaml into outputs/
 check: build      ## all problems of a job, each with file, line and hint
 	@$(BIN) check $(if $(wildcard $(JOB)),$(JOB),jobs/$(JOB)) $(ARGS)
 
+diff: build       ## make diff A=outputs/old B=outputs/new: what has changed, and is it more than chance; ARGS="--out DIR" writes a page
+	@$(BIN) diff $(A) $(B) $(ARGS)
+
 test:             ## unit and integration tests; tests that need absent data say so
 	$(CARGO) test --locked
+
+$(TARGET)/%/ready: tests/requirements/%.txt
+	@test -x $(TARGET)/$*/venv/bin/python || python3 -m venv $(TARGET)/$*/venv
+	@$(TARGET)/$*/venv/bin/pip install --quiet --requirement $<
+	@touch $@
+
+airflow: $(TARGET)/airflow/ready  ## the recipe of jobs/recipes/ under the real Airflow, fetched into target/airflow (300 MB)
+	CFAUDIT_AIRFLOW=$(abspath $(TARGET))/airflow/venv/bin/airflow $(CARGO) test --locked --test it -- --nocapture schedule::
+
+dvc: $(TARGET)/dvc/ready          ## summary.json under the real dvc, fetched into target/dvc
+	CFAUDIT_DVC=$(abspath $(TARGET))/dvc/venv/bin/dvc $(CARGO) test --locked --test it -- --nocapture dvc
+
+kills:            ## kills runs of every shape at 200 random moments: the same bytes in the end
+	CFAUDIT_KILLS=200 $(CARGO) test --locked --test it -- --nocapture killed_at_any_moment
 
 lint:             ## formatting and clippy, warnings are errors
 	$(CARGO) fmt --check
@@ -48,6 +66,10 @@ bench-generation: build $(TARGET)/bench/venv/ready  ## times counterfactuals bes
 
 bench-metrics: build $(TARGET)/bench/venv/ready  ## times metrics beside polars, duckdb, fairlearn, aif360 and smclarify; ARGS="--rows 1000000" is less
 	@$(TARGET)/bench/venv/bin/python bench/metrics.py --cfaudit $(BIN) --folder $(TARGET)/bench $(ARGS)
+
+bench-recourse: $(TARGET)/bench/venv/ready  ## times recourse beside AIF360's detector (minutes; without it: PEER=) and over several supports; DATA=data
+	@$(TARGET)/bench/venv/bin/python bench/recourse.py --folder $(TARGET)/bench/recourse --data-dir $(or $(DATA),data) $(PEER) \
+		--program "$(CARGO) bench --locked --quiet --profile dev --bench recourse --" $(ARGS)
 
 clean:
 	rm -rf outputs/*/ outputs/.cache

@@ -42,7 +42,7 @@ run: {seed: 77}
 ";
 
 /// A folder with rows and a job whose model is this command.
-fn with_command(command: &str, split: &str) -> Work {
+pub(crate) fn with_command(command: &str, split: &str) -> Work {
     let work = Work::new();
     write_job(&work, command, split);
     let rows = 0..N as i64;
@@ -75,7 +75,7 @@ fn scores(range: std::ops::Range<usize>) -> RecordBatch {
 }
 
 /// Writes a stream of scores in batches that end at these rows.
-fn canned(work: &Work, below: &str, ends: &[usize]) {
+pub(crate) fn canned(work: &Work, below: &str, ends: &[usize]) {
     let mut writer = StreamWriter::try_new(File::create(work.path(below)).unwrap(), &scores(0..0).schema()).unwrap();
     let mut from = 0;
     for &end in ends {

@@ -8,14 +8,15 @@ use arrow::array::{Float64Array, Int64Array, StringArray};
 use crate::work::{Files, Going, Work, assert_same, column, files, results, root, sha256};
 
 /// The jobs of `tests/jobs`, each another way through the stages.
-const JOBS: [&str; 10] = ["share", "folds", "scores", "keep", "no-label", "roles", "duplicates", "weights", "worlds", "worlds-folds"];
+const JOBS: [&str; 11] =
+    ["share", "folds", "scores", "keep", "no-label", "roles", "duplicates", "weights", "worlds", "worlds-folds", "augment"];
 
 const PEOPLE: i64 = 3500;
 const REGIONS: [&str; 3] = ["north", "south", "east"];
 
 /// A working folder with a job of `tests/jobs` and the files that it names: people with missing values everywhere, and the scores
 /// of their counterfactuals in an order of their own.
-fn work(job: &str) -> Work {
+pub(crate) fn work(job: &str) -> Work {
     let work = Work::new();
     fs::copy(root().join(format!("tests/jobs/{job}.yaml")), work.path("job.yaml")).unwrap();
     // Numbers in [0, 1) that look random and are not: fractions of multiples of irrational numbers.
@@ -120,6 +121,11 @@ fn people_with_weights() {
 }
 
 #[test]
+fn models_trained_again() {
+    same_for_threads_and_batches(JOBS[10]);
+}
+
+#[test]
 fn features_moved() {
     same_for_threads_and_batches(JOBS[8]);
 }
@@ -219,7 +225,7 @@ fn a_killed_run_leaves_the_old_folder_and_whole_results() {
 }
 
 /// Every entry of the cache holds the files that its `stage.json` names, with their hashes.
-fn assert_entries_are_whole(cache: &Path) {
+pub(crate) fn assert_entries_are_whole(cache: &Path) {
     for shelf in fs::read_dir(cache).unwrap().map(|entry| entry.unwrap()).filter(|entry| entry.file_name().len() == 2) {
         for entry in fs::read_dir(shelf.path()).unwrap() {
             let mut found: Files = files(&entry.unwrap().path());

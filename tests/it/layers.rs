@@ -14,13 +14,35 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("counterfactual", &["param", "num", "data"]),
     ("model", &["param", "num", "data"]),
     ("metric", &["param", "num"]),
+    ("augment", &["num", "data", "counterfactual"]),
+    ("recourse", &["param", "num", "data", "model"]),
     ("gate", &["param", "num", "table", "metric"]),
-    // Only parameter types of the engines: `data` offers those of rows, `counterfactual` the knobs of strategies.
-    ("spec", &["param", "data", "counterfactual"]),
+    ("diff", &["param", "num", "table", "metric"]),
+    // Only parameter types of the engines: `data` offers those of rows, `counterfactual` the knobs of strategies, `recourse` its own.
+    ("spec", &["param", "data", "counterfactual", "recourse"]),
     ("exec", &[]),
     ("report", &["num", "table", "metric"]),
     ("explain", &["table", "metric", "spec", "data"]),
-    ("pipeline", &["param", "num", "table", "data", "counterfactual", "model", "metric", "gate", "spec", "exec", "report", "explain"]),
+    (
+        "pipeline",
+        &[
+            "param",
+            "num",
+            "table",
+            "data",
+            "counterfactual",
+            "model",
+            "augment",
+            "metric",
+            "recourse",
+            "gate",
+            "diff",
+            "spec",
+            "exec",
+            "report",
+            "explain",
+        ],
+    ),
 ];
 
 /// Crate, and the modules that may name it.

@@ -4,18 +4,24 @@
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on panics, one that is skipped says so")]
 
 mod adult;
+mod augment;
 mod catalog;
 mod clarify;
 mod classes;
 mod command;
 mod determinism;
+mod diff;
+mod faults;
 mod files;
 mod hostile;
 mod layers;
 mod lists;
+mod new;
 mod oracle;
+mod recourse;
 mod roles;
 mod run;
+mod schedule;
 mod slices;
 mod waiting;
 mod weights;

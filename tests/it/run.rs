@@ -29,7 +29,7 @@ fn a_run_publishes_a_whole_folder_and_ends_with_its_summary() {
     assert!(line.len() < 4096 && merged.lines().count() > 20, "{merged}");
     let mut summary: Json = serde_json::from_str(line).unwrap();
     let keys: Vec<&String> = summary.as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["cfaudit", "job", "run", "out", "verdict", "exit", "gates", "worst", "rows", "report"]);
+    assert_eq!(keys, ["cfaudit", "job", "run", "out", "verdict", "exit", "gates", "worst", "headline", "rows", "report"]);
     let keys: Vec<&String> = summary["worst"].as_object().unwrap().keys().collect();
     assert_eq!(keys, ["gate", "metric", "value", "lo", "hi", "n", "limit", "verdict"]);
     let keys: Vec<&String> = summary["gates"].as_object().unwrap().keys().collect();

@@ -1,0 +1,199 @@
+//! `cfaudit new` and `cfaudit export`: from a file to a first job, and from a folder to other tools.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+
+use arrow::array::{BooleanArray, Float64Array, Int64Array, StringArray};
+use cfaudit::table::METRICS;
+use cfaudit::table::io::read_frame;
+use serde_json::Value as Json;
+
+use crate::work::{Ran, Work, column};
+
+const N: i64 = 600;
+
+fn draw(i: i64, k: i32) -> f64 {
+    (i as f64 * f64::from(k).sqrt()).fract()
+}
+
+/// Applicants with a column of every kind that a file may have.
+fn applicants(work: &Work, file: &str) {
+    let ids = 0..N;
+    let columns = vec![
+        ("application_id", column(Int64Array::from_iter_values(ids.clone().map(|i| 10_000 + 3 * i)))),
+        ("sex", column(StringArray::from_iter_values(ids.clone().map(|i| if draw(i, 2) < 0.45 { "no, f" } else { "m" })))),
+        ("age", column(Int64Array::from_iter_values(ids.clone().map(|i| 18 + (draw(i, 3) * 60.0) as i64)))),
+        ("income", column(Float64Array::from_iter(ids.clone().map(|i| (i % 17 != 0).then(|| (draw(i, 5) * 6000.0).round() / 2.0))))),
+        (
+            "region",
+            column(StringArray::from_iter(ids.clone().map(|i| (i % 23 != 0).then(|| ["North", "South: East", "yes"][(i % 3) as usize])))),
+        ),
+        ("owns", column(StringArray::from_iter_values(ids.clone().map(|i| if draw(i, 7) < 0.5 { "true" } else { "false" })))),
+        ("note", column(StringArray::from_iter_values(ids.clone().map(|i| format!("text {i}"))))),
+        ("country", column(StringArray::from_iter_values(ids.clone().map(|_| "XX")))),
+        ("repaid", column(StringArray::from_iter_values(ids.map(|i| if draw(i, 5) + draw(i, 11) < 0.9 { "no" } else { "yes" })))),
+    ];
+    if file.ends_with(".csv") { work.csv_of(file, columns) } else { work.parquet(file, columns) }
+}
+
+impl Work {
+    /// Writes a text file with quotes where a value needs them.
+    fn csv_of(&self, below: &str, columns: Vec<(&str, arrow::array::ArrayRef)>) {
+        self.csv(below, columns);
+        let text = fs::read_to_string(self.path(below)).unwrap();
+        self.write(below, &text.replace("no, f", "\"no, f\""));
+    }
+}
+
+#[test]
+fn a_new_job_checks_and_runs() {
+    for file in ["people.parquet", "people.csv"] {
+        let work = Work::new();
+        applicants(&work, file);
+        let text = work.cfaudit(0, &format!("new {file} --label repaid --sensitive sex")).stdout;
+        for words in [
+            "row_id: application_id",
+            "positive: [\"yes\"]   # DECIDE: ",
+            "favourable: positive   # DECIDE: ",
+            "groups: [m, \"no, f\"]",
+            "reference: m   # DECIDE: ",
+            "continuous: [age, income]",
+            "nominal: [region, owns]",
+            "# left out: note (it tells rows apart)",
+            "# left out: country (it holds one value only)",
+            "missing: {nominal: level, continuous: keep}",
+        ] {
+            assert!(text.contains(words), "`{words}` is not in\n{text}");
+        }
+        work.write("job.yaml", &text);
+        work.cfaudit(0, "check job.yaml");
+        let summary = work.run(0, "job.yaml", "").summary();
+        assert_eq!((&summary["job"], &summary["rows"]), (&"people".into(), &180.into()));
+        assert!(summary["headline"]["trained.flip.sex.sr"].is_f64() && summary["headline"]["blind.flip.sex.sr"] == 0.0, "{summary}");
+        assert_eq!(work.json("out/manifest.json")["row_id"], "column application_id");
+
+        // What the caller says is no guess.
+        let said = work.command(&format!("new {file} --label repaid --sensitive sex --positive no --favourable negative --out said.yaml"));
+        let mut said = said;
+        Ran::of(said.arg("--reference").arg("no, f"), 0);
+        let text = fs::read_to_string(work.path("said.yaml")).unwrap();
+        assert_eq!(text.matches("DECIDE: ").count(), 2, "{text}");
+        work.cfaudit(0, "check said.yaml");
+        work.cfaudit(5, &format!("new {file} --label repaid --sensitive sex --out said.yaml")).says(&["the file is there already"]);
+        assert_eq!(fs::read_to_string(work.path("said.yaml")).unwrap(), text);
+    }
+}
+
+/// The table that Aequitas reads: `entity_id`, `score`, `label_value` and attributes.
+#[test]
+fn an_aequitas_table_is_audited_as_it_stands() {
+    let work = Work::new();
+    let ids = 1..=N;
+    work.csv(
+        "compas_for_aequitas.csv",
+        vec![
+            ("entity_id", column(Int64Array::from_iter_values(ids.clone()))),
+            ("score", column(Float64Array::from_iter_values(ids.clone().map(|i| f64::from(u8::from(draw(i, 2) > 0.6)))))),
+            ("label_value", column(Int64Array::from_iter_values(ids.clone().map(|i| i64::from(draw(i, 3) > 0.5))))),
+            ("race", column(StringArray::from_iter_values(ids.clone().map(|i| ["A", "B", "C"][(i % 3) as usize])))),
+            ("sex", column(StringArray::from_iter_values(ids.map(|i| ["f", "m"][(i % 2) as usize])))),
+        ],
+    );
+    let text = work.cfaudit(0, "new compas_for_aequitas.csv").stdout;
+    assert!(
+        text.contains("row_id: entity_id") && text.contains("column: label_value") && text.contains("factual: {column: score}"),
+        "{text}"
+    );
+    work.write("job.yaml", &text);
+    work.cfaudit(0, "check job.yaml");
+    let summary = work.run(0, "job.yaml", "").summary();
+    assert_eq!((&summary["job"], &summary["rows"]), (&"compas-for-aequitas".into(), &N.into()));
+    let attributes = work.json("out/manifest.json")["attributes"].clone();
+    let names: Vec<&str> = attributes.as_array().unwrap().iter().filter_map(|a| a["name"].as_str()).collect();
+    assert_eq!(names, ["race", "sex"]);
+    assert!(work.cfaudit(0, "new compas_for_aequitas.csv --sensitive race").stdout.matches("reference:").count() == 1);
+}
+
+#[test]
+fn what_no_job_can_be_made_of_is_told() {
+    let work = Work::new();
+    applicants(&work, "people.parquet");
+    work.parquet(
+        "flags.parquet",
+        vec![("y", column(BooleanArray::from(vec![true, true]))), ("g", column(StringArray::from(vec!["a", "b"])))],
+    );
+    for (args, words) in [
+        ("people.parquet", "hint: write `--label COLUMN`"),
+        ("people.parquet --label repaid", "hint: write `--sensitive COLUMN`; with few values are `sex`, `region`, `owns`"),
+        ("people.parquet --label repayed --sensitive sex", "repayed"),
+        ("people.parquet --label note --sensitive sex", "too-many-levels"),
+        ("people.parquet --label repaid --sensitive age --reference 7", "too-many-levels"),
+        ("people.parquet --label repaid --sensitive country", "one-class"),
+        ("people.parquet --label repaid --sensitive sex --positive maybe", "hint: its values are `no`, `yes`"),
+        ("people.parquet --label repaid --sensitive sex --reference x", "unknown-group"),
+        ("people.parquet --label repaid --sensitive sex --score income", "bad-scores"),
+        ("flags.parquet --label y --sensitive g", "one-class"),
+        ("nowhere.csv --label y --sensitive g", "nowhere.csv"),
+    ] {
+        work.cfaudit(3, &format!("new {args}")).says(&[words]);
+    }
+}
+
+#[test]
+fn folders_become_files_of_other_tools() {
+    let work = Work::with_jobs();
+    work.run(1, "jobs/gate-demo.yaml", "--set data.rows.synthetic.rows=2000 --set exports=[junit,prometheus,csv,mlflow]");
+    let before = work.results();
+    let exported = |to: &str| work.cfaudit(0, &format!("export out --to {to}")).stdout;
+    let junit = exported("junit");
+    assert!(junit.contains("failures=\"1\"") && junit.contains("<failure type=\"fail\""), "{junit}");
+    let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
+    let defined = metrics.records().filter(|row| row.is_some("value")).count();
+    let prometheus = exported("prometheus");
+    assert_eq!(prometheus.lines().filter(|line| line.starts_with("cfaudit_metric{")).count(), defined);
+    let names: BTreeSet<&str> = prometheus.lines().filter_map(|line| line.strip_prefix("cfaudit_metric{")?.split("} ").next()).collect();
+    assert_eq!(names.len(), defined, "two values have the same labels");
+    assert_eq!(exported("csv").lines().count(), metrics.rows.len() + 1);
+    let mlflow: Json = serde_json::from_str(&exported("mlflow")).unwrap();
+    let allowed = |name: &String| name.len() <= 250 && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-./ ".contains(c));
+    assert!(mlflow.as_object().unwrap().len() == defined && mlflow.as_object().unwrap().keys().all(allowed));
+    work.cfaudit(0, "export out --to prometheus --file cfaudit.prom");
+    assert_eq!(fs::read_to_string(work.path("cfaudit.prom")).unwrap(), prometheus);
+    for (file, text) in
+        [("junit.xml", &junit), ("cfaudit.prom", &prometheus), ("metrics.csv", &exported("csv")), ("mlflow.json", &exported("mlflow"))]
+    {
+        assert!(before[&format!("exports/{file}")] == text.as_bytes(), "{file} is not what `export` prints");
+    }
+    assert!(before == work.results(), "an export changes the folder");
+    work.cfaudit(5, "export nowhere --to csv").says(&["`nowhere`"]);
+    work.cfaudit(5, "export out --to csv --file nowhere/x.csv").says(&["nowhere/x"]);
+    work.cfaudit(2, "export out --to paper");
+}
+
+/// With the real dvc, where `CFAUDIT_DVC` names it (`make dvc`).
+#[test]
+fn dvc_reads_the_summary() {
+    let Some(dvc) = std::env::var_os("CFAUDIT_DVC") else {
+        eprintln!("skipped: CFAUDIT_DVC names no dvc; `make dvc` does");
+        return;
+    };
+    let work = Work::with_jobs();
+    let few = "--set data.rows.synthetic.rows=2000";
+    work.run(0, "jobs/demo.yaml", few);
+    fs::write(work.path("dvc.yaml"), "metrics: [out/summary.json]\n").unwrap();
+    let call = |program: &std::ffi::OsStr, args: &str| {
+        let mut command = Command::new(program);
+        command.current_dir(work.path("")).args(args.split_whitespace()).env("HOME", work.path("")).env("DVC_NO_ANALYTICS", "1");
+        Ran::of(&mut command, 0)
+    };
+    let git = |args: &str| call("git".as_ref(), &format!("-c user.name=x -c user.email=x@example.org {args}"));
+    git("init -q");
+    call(&dvc, "init -q");
+    git("add -A");
+    git("commit -q -m first");
+    work.run(0, "jobs/demo.yaml", &format!("{few} --set models.scorecard.logistic.omit=[sex]"));
+    let told: Json = serde_json::from_str(&call(&dvc, "metrics diff --json").stdout).unwrap();
+    let sr = &told["out/summary.json"]["headline.scorecard.flip.sex.sr"];
+    assert!(sr["new"] == 0.0 && sr["old"].as_f64().unwrap() > 0.05 && sr["diff"].as_f64().unwrap() < -0.05, "{told}");
+}

@@ -1,0 +1,353 @@
+//! Recourse from the job to the tables and the page: against looking at each row, with any model, threads and batches.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Command, Stdio};
+
+use arrow::array::{Int64Array, StringArray};
+use cfaudit::table::io::read_frame;
+use cfaudit::table::recourse::{ACTIONS, AGGREGATED_RANKINGS, COMPARATIVES, ECD, RANKING_ANALYSIS, RECOURSE, RECOURSE_COLUMNS, SUBGROUPS};
+use cfaudit::table::{Frame, GATES, Record, TableDef};
+
+use crate::work::{Work, assert_same, column, root};
+
+const N: i64 = 1200;
+
+const JOB: &str = r#"
+cfaudit: 1
+name: recourse
+data:
+  rows: {parquet: rows.parquet}
+  label: {column: repaid, positive: [1], favourable: positive}
+  sensitive:
+    sex: {groups: [m, f], reference: m}
+  features:
+    continuous: [age]
+    ordinal: {grade: [low, mid, high]}
+    nominal: [job]
+    onehot: {home: [own, rent]}
+  missing: {nominal: level}
+  bins: {age: [18, 30, 50, 80]}
+  split: {column: part, train: [a], audit: [b]}
+models:
+  logistic: {logistic: {l2: 1.0}}
+MODEL
+recourse:
+  sex:
+    model: NAME
+    subgroups: {support: 0.02}
+    actions: {support: 0.05}
+    may_change: {age: {up: {steps: 1}}, job: {any: {not_to: [none]}}, home: any, grade: up}
+    cost: {weights: {age: 2, home: 0.5}}
+    definitions:
+      equal-effectiveness: {}
+      equal-choice: {phi: [0.3]}
+      equal-effectiveness-within-budget: {budgets: [1], budget_percentiles: [50]}
+      equal-cost-of-effectiveness: {phi: [0.3, 0.7]}
+      fair-trade-off: {}
+      equal-conditional-mean-recourse: {}
+      mean-recourse: {}
+    no_way_costs: 20
+    keep: {per_definition: 5}
+gates:
+  any: {recourse: sex, definition: {equal-cost-of-effectiveness: {phi: 0.7}}, unfair_subgroups_at_most: 100000, smallest: 5}
+  none: {recourse: sex, definition: equal-effectiveness, view: micro, unfair_subgroups_at_most: 0, level: warn}
+metrics: {bootstrap: {samples: 20}}
+run: {seed: 77}
+"#;
+
+const JOBS: [&str; 4] = ["cook", "clerk", "none", "boss"];
+const GRADES: [&str; 3] = ["low", "mid", "high"];
+
+/// One person.
+#[derive(Clone, Debug)]
+struct Person {
+    sex: &'static str,
+    age: i64,
+    grade: &'static str,
+    job: Option<&'static str>,
+    own: bool,
+}
+
+fn person(i: i64) -> Person {
+    let h = |k: i64, n: i64| (i * 7919 + k * 104_729 + i * i % 97 * 31) % n;
+    let sex = if h(1, 10) < 6 { "m" } else { "f" };
+    let job = (h(2, 23) > 0).then(|| JOBS[h(3, 4) as usize]);
+    Person { sex, age: 18 + h(4, 63), grade: GRADES[h(5, 3) as usize], job, own: h(6, 7) < 3 }
+}
+
+/// The scorecard that `score.py` reads: odds above 0 are favourable.
+fn odds(p: &Person) -> f64 {
+    let age = if p.age < 31 { -0.5 } else { 0.75 };
+    let grade = match p.grade {
+        "low" => -1.0,
+        "mid" => -0.25,
+        _ => 1.0,
+    };
+    let job = match p.job {
+        Some("boss") => 0.75,
+        Some("clerk") => 0.25,
+        Some("none") => -0.5,
+        _ => 0.0,
+    };
+    let own = if p.own { 0.5 } else { -0.125 };
+    let sex = if p.sex == "f" { -0.375 } else { 0.0 };
+    -0.25 + age + grade + job + own + sex
+}
+
+const CARD: &str = r#"{"intercept": -0.25, "columns": {
+    "age": {"edges": [31], "points": [-0.5, 0.75], "missing": 0},
+    "grade": {"levels": {"low": -1.0, "mid": -0.25, "high": 1.0}, "missing": 0},
+    "job": {"levels": {"boss": 0.75, "clerk": 0.25, "none": -0.5}, "missing": 0},
+    "own": {"edges": [1], "points": [-0.125, 0.5], "missing": 0},
+    "sex": {"levels": {"f": -0.375, "m": 0.0}, "missing": 0}}}"#;
+
+fn is_audited(i: i64) -> bool {
+    i % 3 != 0
+}
+
+fn work(model: &str, name: &str) -> Work {
+    let work = Work::new();
+    work.write("job.yaml", &JOB.replace("MODEL", model).replace("NAME", name));
+    let all = || (0..N).map(person);
+    let repaid = (0..N).map(|i| Some(i64::from(odds(&person(i)) + ((i * 31) % 17) as f64 / 8.0 - 1.0 > 0.0)));
+    work.parquet(
+        "rows.parquet",
+        vec![
+            ("sex", column(all().map(|p| Some(p.sex)).collect::<StringArray>())),
+            ("age", column(all().map(|p| Some(p.age)).collect::<Int64Array>())),
+            ("grade", column(all().map(|p| Some(p.grade)).collect::<StringArray>())),
+            ("job", column(all().map(|p| p.job).collect::<StringArray>())),
+            ("own", column(all().map(|p| Some(i64::from(p.own))).collect::<Int64Array>())),
+            ("rent", column(all().map(|p| Some(i64::from(!p.own))).collect::<Int64Array>())),
+            ("part", column((0..N).map(|i| Some(if is_audited(i) { "b" } else { "a" })).collect::<StringArray>())),
+            ("repaid", column(repaid.collect::<Int64Array>())),
+        ],
+    );
+    work
+}
+
+fn trained() -> Work {
+    work("", "logistic")
+}
+
+fn frame(work: &Work, def: &'static TableDef) -> Frame {
+    read_frame(&work.path("out/tables"), def).unwrap()
+}
+
+fn int(row: &Record<'_>, name: &str) -> i64 {
+    row.int(name).unwrap_or_else(|| panic!("{name}"))
+}
+
+/// Items such as `age = (30, 50]` of a text.
+fn items(text: &str) -> BTreeMap<&str, &str> {
+    let mut items = BTreeMap::new();
+    // Bins hold a comma themselves.
+    let mut rest = text;
+    while let Some((column, after)) = rest.split_once(" = ") {
+        let end = ["age = ", "grade = ", "home = ", "job = "].iter().filter_map(|next| after.find(&format!(", {next}"))).min();
+        items.insert(column.trim_start_matches(", "), &after[..end.unwrap_or(after.len())]);
+        rest = end.map_or("", |end| &after[end..]);
+    }
+    items
+}
+
+fn bin(age: i64) -> &'static str {
+    match age {
+        18..=30 => "[18, 30]",
+        31..=50 => "(30, 50]",
+        _ => "(50, 80]",
+    }
+}
+
+fn level<'a>(p: &'a Person, column: &str) -> &'a str {
+    match column {
+        "age" => bin(p.age),
+        "grade" => p.grade,
+        "job" => p.job.unwrap_or("missing"),
+        _ => {
+            if p.own {
+                "own"
+            } else {
+                "rent"
+            }
+        }
+    }
+}
+
+/// Looks at every row: who is in a subgroup, and whom an action helps.
+#[test]
+fn a_program_is_asked_about_each_person_as_they_could_be() {
+    let loads = Command::new("python3").args(["-c", "import pyarrow"]).stderr(Stdio::null()).status().is_ok_and(|s| s.success());
+    if !loads {
+        eprintln!("skipped: python3 with pyarrow is not there");
+        return;
+    }
+    let work = work("  card: {command: {score: [python3, score.py, card.json], watch: [score.py, card.json]}}", "card");
+    fs::copy(root().join("jobs/models/score.py"), work.path("score.py")).unwrap();
+    work.write("card.json", CARD);
+    work.run(0, "job.yaml", "");
+
+    let audited: Vec<Person> = (0..N).filter(|&i| is_audited(i)).map(person).collect();
+    let affected: Vec<&Person> = audited.iter().filter(|p| odds(p) < 0.0).collect();
+    let comparison = frame(&work, &RECOURSE);
+    let of = comparison.records().next().unwrap();
+    assert_eq!((of.text("group_0"), of.text("group_1"), of.text("model"), comparison.rows.len()), ("f", "m", "card", 1));
+    let n = |sex: &str| affected.iter().filter(|p| p.sex == sex).count() as i64;
+    assert_eq!([int(&of, "affected_0"), int(&of, "affected_1")], [n("f"), n("m")]);
+    assert_eq!(int(&of, "unaffected"), (audited.len() - affected.len()) as i64);
+
+    // The number that stands for a bin: the lower median of the audited people in it.
+    let median = |name: &str| {
+        let mut ages: Vec<i64> = audited.iter().map(|p| p.age).filter(|&age| bin(age) == name).collect();
+        ages.sort_unstable();
+        ages[(ages.len() - 1) / 2]
+    };
+    let subgroups = frame(&work, &SUBGROUPS);
+    let traits: BTreeMap<i64, String> = subgroups.records().map(|r| (int(&r, "subgroup"), r.text("traits").to_owned())).collect();
+    let members = |traits: &str, sex: &str| -> Vec<&Person> {
+        let of = items(traits);
+        affected.iter().filter(|p| p.sex == sex && of.iter().all(|(column, wanted)| level(p, column) == *wanted)).copied().collect()
+    };
+    for row in subgroups.records() {
+        let sizes = ["f", "m"].map(|sex| members(row.text("traits"), sex).len() as i64);
+        assert_eq!([int(&row, "n_0"), int(&row, "n_1")], sizes, "{}", row.text("traits"));
+    }
+    let actions = frame(&work, &ACTIONS);
+    assert!(actions.rows.len() > 300, "{}", actions.rows.len());
+    for row in actions.records() {
+        let changes = items(row.text("changes"));
+        let helped = |sex: &str| {
+            let changed = |p: &&&Person| {
+                let mut p = (**p).clone();
+                for (column, to) in &changes {
+                    match *column {
+                        "age" => p.age = median(to),
+                        "grade" => p.grade = GRADES.into_iter().find(|grade| grade == to).unwrap(),
+                        "job" => p.job = JOBS.into_iter().find(|job| job == to),
+                        _ => p.own = *to == "own",
+                    }
+                }
+                odds(&p) >= 0.0
+            };
+            members(&traits[&int(&row, "subgroup")], sex).iter().filter(changed).count() as i64
+        };
+        assert_eq!([int(&row, "worked_0"), int(&row, "worked_1")], ["f", "m"].map(helped), "{}", row.text("changes"));
+        assert!(changes.get("job") != Some(&"none") && changes.get("job") != Some(&"missing"), "{changes:?}");
+    }
+}
+
+/// What the tables say of each other.
+#[test]
+fn the_tables_fit_together() {
+    let work = trained();
+    let ran = work.run(0, "job.yaml", "");
+    assert_eq!(ran.summary()["gates"], serde_json::json!({"pass": 1, "fail": 0, "inconclusive": 0, "warn": 1, "skipped": 0}));
+    let (subgroups, actions, ecd) = (frame(&work, &SUBGROUPS), frame(&work, &ACTIONS), frame(&work, &ECD));
+    let mut best: BTreeMap<i64, [i64; 4]> = BTreeMap::new();
+    for row in actions.records() {
+        let own = best.entry(int(&row, "subgroup")).or_default();
+        for (i, name) in ["worked_0", "worked_1", "cumulative_0", "cumulative_1"].into_iter().enumerate() {
+            own[i] = own[i].max(int(&row, name));
+        }
+        assert!(int(&row, "worked_0") <= int(&row, "cumulative_0") && int(&row, "worked_1") <= int(&row, "cumulative_1"));
+    }
+    let mut last: BTreeMap<i64, [i64; 4]> = BTreeMap::new();
+    for row in ecd.records() {
+        last.insert(int(&row, "subgroup"), ["macro_0", "macro_1", "micro_0", "micro_1"].map(|name| int(&row, name)));
+    }
+    assert_eq!(best, last, "the last cost reaches whom any action reaches");
+    let mut judged = 0;
+    for row in subgroups.records().filter(|r| r.text("definition") == "equal-effectiveness") {
+        let (subgroup, at) = (int(&row, "subgroup"), if row.text("view") == "macro" { 0 } else { 2 });
+        let Some(k) = best.get(&subgroup) else {
+            assert_eq!((row.real("score"), row.text("undefined"), int(&row, "n_actions")), (None, "no_actions", 0));
+            continue;
+        };
+        let share = |g: usize| k[at + g] as f64 / int(&row, ["n_0", "n_1"][g]) as f64;
+        assert!((row.real("value_0").unwrap() - share(0)).abs() < 1e-12 && (row.real("value_1").unwrap() - share(1)).abs() < 1e-12);
+        assert!((row.real("score").unwrap() - (share(0) - share(1)).abs()).abs() < 1e-12);
+        assert_eq!(
+            row.text("against"),
+            if share(0) == share(1) {
+                ""
+            } else if share(0) < share(1) {
+                "f"
+            } else {
+                "m"
+            }
+        );
+        judged += 1;
+    }
+    assert!(judged > 50, "{judged}");
+    // The gates counted what the table says.
+    let gates = frame(&work, &GATES);
+    let gate = gates.records().find(|r| r.text("gate") == "none").unwrap();
+    let unfair = subgroups
+        .records()
+        .filter(|r| (r.text("definition"), r.text("view")) == ("equal-effectiveness", "micro") && r.int("rank").is_some());
+    assert_eq!((gate.text("verdict"), gate.real("value"), gate.text("metric")), ("fail", Some(unfair.count() as f64), "unfair_subgroups"));
+    // Overviews: one row per definition and view, and per pair of them.
+    let analysis = frame(&work, &RANKING_ANALYSIS);
+    let questions = analysis.rows.len();
+    assert_eq!(frame(&work, &AGGREGATED_RANKINGS).rows.len(), questions * (questions - 1));
+    for row in analysis.records() {
+        let mine: Vec<Record<'_>> =
+            subgroups.records().filter(|r| ["definition", "parameter", "view"].iter().all(|name| r.text(name) == row.text(name))).collect();
+        let n = |test: &dyn Fn(&Record<'_>) -> bool| mine.iter().filter(|r| test(r)).count() as i64;
+        assert_eq!([int(&row, "unfair"), int(&row, "judged")], [n(&|r| r.int("rank").is_some()), n(&|r| r.real("score").is_some())]);
+        assert_eq!([int(&row, "unfair_0"), int(&row, "unfair_1")], ["f", "m"].map(|g| n(&|r| r.text("against") == g)));
+        assert!(n(&|r| r.int("place").is_some()) <= 5);
+    }
+    // What the job forbids is not there, and what it names is told.
+    let columns = frame(&work, &RECOURSE_COLUMNS);
+    let told: Vec<(&str, i64, &str)> = columns.records().map(|r| (r.text("column"), int(&r, "levels"), r.text("may_change"))).collect();
+    let expected = [("age", 3, "upwards, by at most 1"), ("grade", 3, "upwards"), ("home", 2, "freely"), ("job", 4, "freely, not to none")];
+    assert_eq!(told, expected);
+    assert!(frame(&work, &COMPARATIVES).records().all(|r| r.int("action").is_some() != r.text("changes").is_empty()));
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    for words in [
+        "Recourse: who has a way out",
+        "the way to the favourable decision is harder for group",
+        "May not change, and so is never advised",
+        "[18, 30]",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn threads_and_batches_change_no_byte_and_nothing_runs_twice() {
+    let work = trained();
+    let chance = "--set recourse.sex.chance.deals=50";
+    work.run(0, "job.yaml", &format!("{chance} --threads 1"));
+    let first = work.results();
+    work.run(0, "job.yaml", chance).says(&["nothing to do"]);
+    work.cfaudit(0, &format!("run job.yaml --out out --cache other --replace --threads 4 --batch-rows 1024 {chance}"));
+    assert_same(&first, &work.results(), "other threads and batches");
+    let p = frame(&work, &SUBGROUPS).records().filter(|r| r.real("p_value").is_some_and(|p| (0.0..=1.0).contains(&p))).count();
+    assert!(p > 50, "{p}");
+    // Another cost runs recourse again and leaves the model.
+    let ran = work.run(0, "job.yaml", &format!("{chance} --set recourse.sex.cost.nominal=2"));
+    ran.says(&["recourse/sex: runs"]);
+    assert!(!ran.stderr.contains("train/logistic: runs"), "{}", ran.stderr);
+}
+
+#[test]
+fn several_groups_are_compared_by_pairs_and_one_without_affected_people_is_told() {
+    let work = trained();
+    let job = JOB.replace("MODEL", "").replace("NAME", "logistic").replace("model: logistic", "model: logistic\n    against: reference");
+    // Nobody belongs to the group x.
+    let job = job.replace("groups: [m, f]", "groups: [m, f, x]");
+    work.write("job.yaml", &job);
+    work.run(1, "job.yaml", "");
+    let comparison = frame(&work, &RECOURSE);
+    let told: Vec<(&str, &str)> = comparison.records().map(|r| (r.text("group_0"), r.text("undefined"))).collect();
+    assert_eq!(told, [("f", ""), ("x", "nobody_affected")]);
+    let gates = frame(&work, &GATES);
+    let verdicts: Vec<(&str, &str)> =
+        gates.records().filter(|r| r.text("gate") == "any").map(|r| (r.text("from_group"), r.text("verdict"))).collect();
+    assert_eq!(verdicts, [("f", "pass"), ("x", "inconclusive")]);
+    work.write("job.yaml", &job.replace("groups: [m, f, x]", "groups: [m, x]"));
+    work.run(3, "job.yaml", "--replace").says(&["error[no-affected-rows]: nobody of the group `x`"]);
+}
