@@ -26,6 +26,7 @@ pub mod fit;
 pub mod flip;
 pub mod forms;
 pub mod generate;
+pub mod graph_uncertain;
 pub mod greedy;
 pub mod joint;
 pub mod knobs;

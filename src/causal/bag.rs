@@ -1,0 +1,277 @@
+//! The bag of DAGs: what the search found in every bootstrap replicate, and how far the replicates agree.
+//!
+//! Source: CF-GU specification sections 7 to 9. A replicate gives one class of DAGs; the bag holds the DAGs of all classes, so a DAG that
+//! two replicates know is two members (their equations differ). [`Discovery::of_replicate`] works on one replicate and knows no
+//! other; [`Bag::of`]
+//! puts them together in order, so neither threads nor their number matter.
+//! Choice: in a sampled class each drawn DAG is one member: a class too large to list weighs as much as its sample.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::causal::bes::bes;
+use crate::causal::boss::{Knobs, boss};
+use crate::causal::class::{Beyond, Drawn, Listed, TooMany, dags};
+use crate::causal::entropy::{EdgeShares, below, edge_shares};
+use crate::causal::graph::{Dag, Pdag};
+use crate::causal::knowledge::Knowledge;
+use crate::causal::score::Score;
+use crate::error::{Fault, Result};
+use crate::num::seed::Stream;
+
+/// The format of a stored bag; a file of another version is made again.
+pub const BAG_VERSION: u32 = 1;
+
+/// Limits on the number of DAGs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// DAGs of one class that are listed, at least 1.
+    pub per_class: usize,
+    /// What to do with a larger class.
+    pub beyond: Beyond,
+    /// Members of the bag; more are an error.
+    pub total: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { per_class: 10_000, beyond: Beyond::Fail, total: 200_000 }
+    }
+}
+
+/// What to do with a variable that its parents determine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Singular {
+    /// Score it as `score` says, and name it.
+    #[default]
+    Clamp,
+    /// Stop.
+    Error,
+}
+
+/// What one replicate says of the graph.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Replicate {
+    /// Score of its DAGs.
+    pub score: f64,
+    /// The variables in the order that the search ended with (before any backward search).
+    pub order: Vec<usize>,
+    /// The DAG that the search ended with.
+    pub dag: Dag,
+    /// Its class under knowledge.
+    pub class: Pdag,
+    /// The DAGs of the class.
+    pub listed: Listed,
+    /// Variables that their parents determine, ascending: their scores are a matter of convention.
+    pub determined: Vec<usize>,
+}
+
+/// What every replicate is searched with.
+#[derive(Debug, Clone, Copy)]
+pub struct Discovery<'a> {
+    /// Names of the variables.
+    pub variables: &'a [String],
+    /// What is known of them.
+    pub knowledge: &'a Knowledge,
+    /// Knobs of the search.
+    pub knobs: &'a Knobs,
+    /// What to do with a variable that its parents determine.
+    pub singular: Singular,
+    /// Limits on the number of DAGs.
+    pub limits: &'a Limits,
+    /// The seed of the job.
+    pub seed: u64,
+}
+
+impl Discovery<'_> {
+    /// Searches replicate `b` with its scores and lists the DAGs of the class found.
+    ///
+    /// # Errors
+    /// The class has more DAGs than allowed; a variable is determined by its parents where that is an error.
+    pub fn of_replicate(&self, b: usize, score: &Score) -> Result<Replicate> {
+        let found = boss(score, self.knowledge, self.knobs.starts, &mut Stream::new(self.seed, &format!("boss/{b}")));
+        let dag = if self.knobs.bes { bes(score, self.knowledge, found.dag).0 } else { found.dag };
+        let locals: Vec<_> = (0..self.variables.len()).map(|x| score.local(x, dag.parents[x])).collect();
+        let determined: Vec<usize> = (0..locals.len()).filter(|&x| locals[x].determined > 0).collect();
+        if let (Singular::Error, Some(&x)) = (self.singular, determined.first()) {
+            let parents: Vec<String> = dag.parents[x].into_iter().map(|v| format!("`{}`", self.variables[v])).collect();
+            let what = format!("in bootstrap {b} the column is an exact linear function of {}", parents.join(", "));
+            return Err(Fault::new("collinear-columns", what)
+                .in_column(&self.variables[x])
+                .hint("leave one of them out of the graph's variables, or accept the convention `singular: clamp`")
+                .into());
+        }
+        let class = Pdag::of_dag(&dag, self.knowledge);
+        let listed = list(&format!("bootstrap {b}"), &class, self.limits, &mut Stream::new(self.seed, &format!("class/{b}")))?;
+        let score = locals.iter().map(|local| local.score).sum();
+        Ok(Replicate { score, order: found.order, dag, class, listed, determined })
+    }
+}
+
+/// The DAGs of a class; `whose` names it in messages.
+///
+/// # Errors
+/// There are more than allowed.
+pub fn list(whose: &str, class: &Pdag, limits: &Limits, stream: &mut Stream) -> Result<Listed> {
+    dags(class, limits.per_class, limits.beyond, stream).map_err(|TooMany(size)| {
+        let size = size.map_or_else(|| "too many to count".to_owned(), |size| size.to_string());
+        let what = format!("the graphs that {whose} allows are {size}; at most {} are listed", limits.per_class);
+        Fault::new("too-many-graphs", what)
+            .hint("add knowledge (tiers, forbidden edges), raise the limit, or let large classes be sampled")
+            .into()
+    })
+}
+
+/// How much a member counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Weighting {
+    /// Each member the same: a replicate counts by the size of its class. The published definition.
+    #[default]
+    Dag,
+    /// Each replicate the same, its members shares of it.
+    Replicate,
+}
+
+/// One replicate in a bag.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// Score of its DAGs; `None` where the graph was given.
+    pub score: Option<f64>,
+    /// Positions of its members in [`Bag::dags`], in order; in a sample one may come twice.
+    pub members: Vec<usize>,
+    /// Position of its class among the different ones.
+    pub class: usize,
+    /// How many DAGs the class has, where known.
+    pub size: Option<u64>,
+    /// How its members were chosen.
+    pub drawn: Drawn,
+    /// Variables that their parents determine.
+    pub determined: Vec<usize>,
+}
+
+/// The graphs of all replicates.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bag {
+    /// [`BAG_VERSION`].
+    pub version: u32,
+    /// Names of the variables.
+    pub variables: Vec<String>,
+    /// Position of the sensitive attribute.
+    pub sensitive: usize,
+    /// The different DAGs, sorted by their edges.
+    pub dags: Vec<Dag>,
+    /// Number of different classes.
+    pub n_classes: usize,
+    /// The replicates in order.
+    pub replicates: Vec<Entry>,
+}
+
+impl Bag {
+    /// Puts replicates together.
+    ///
+    /// # Errors
+    /// There are more members than allowed.
+    pub fn of(variables: Vec<String>, sensitive: usize, replicates: &[Replicate], limits: &Limits) -> Result<Bag> {
+        let parts: Vec<_> = replicates.iter().map(|r| (Some(r.score), &r.class, &r.listed, r.determined.clone())).collect();
+        Bag::of_parts(variables, sensitive, &parts, limits)
+    }
+
+    /// The bag in which `replicates` replicates all have the class that was given: only their equations differ.
+    ///
+    /// # Errors
+    /// There are more members than allowed.
+    pub fn given(
+        variables: Vec<String>,
+        sensitive: usize,
+        class: &Pdag,
+        listed: &Listed,
+        replicates: usize,
+        limits: &Limits,
+    ) -> Result<Bag> {
+        Bag::of_parts(variables, sensitive, &vec![(None, class, listed, Vec::new()); replicates], limits)
+    }
+
+    fn of_parts(
+        variables: Vec<String>,
+        sensitive: usize,
+        parts: &[(Option<f64>, &Pdag, &Listed, Vec<usize>)],
+        limits: &Limits,
+    ) -> Result<Bag> {
+        let total: usize = parts.iter().map(|(_, _, listed, _)| listed.dags.len()).sum();
+        if total > limits.total {
+            let what = format!("the bootstraps allow {total} graphs together; at most {} are taken", limits.total);
+            return Err(Fault::new("too-many-graphs", what).hint("add knowledge, raise the limit, or take fewer bootstraps").into());
+        }
+        let mut positions: BTreeMap<Vec<(usize, usize)>, (usize, &Dag)> = BTreeMap::new();
+        for dag in parts.iter().flat_map(|(_, _, listed, _)| &listed.dags) {
+            positions.entry(dag.edges()).or_insert((0, dag));
+        }
+        positions.values_mut().enumerate().for_each(|(i, (position, _))| *position = i);
+        let classes: BTreeSet<&Pdag> = parts.iter().map(|(_, class, ..)| *class).collect();
+        let class_at: BTreeMap<&Pdag, usize> = classes.iter().enumerate().map(|(i, class)| (*class, i)).collect();
+        let entry = |(score, class, listed, determined): &(Option<f64>, &Pdag, &Listed, Vec<usize>)| Entry {
+            score: *score,
+            members: listed.dags.iter().map(|dag| positions[&dag.edges()].0).collect(),
+            class: class_at[class],
+            size: listed.size,
+            drawn: listed.drawn,
+            determined: determined.clone(),
+        };
+        let replicates = parts.iter().map(entry).collect();
+        let dags = positions.values().map(|(_, dag)| (*dag).clone()).collect();
+        Ok(Bag { version: BAG_VERSION, variables, sensitive, dags, n_classes: classes.len(), replicates })
+    }
+
+    /// Number of members: DAGs of all replicates, each as often as it occurs.
+    pub fn len(&self) -> usize {
+        self.replicates.iter().map(|r| r.members.len()).sum()
+    }
+
+    /// Whether there is no member.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The weight of one member of a replicate.
+    pub fn weight(&self, replicate: usize, weighting: Weighting) -> f64 {
+        match weighting {
+            Weighting::Dag => 1.0,
+            Weighting::Replicate => 1.0 / self.replicates[replicate].members.len() as f64,
+        }
+    }
+
+    /// Shares of edges over the bag and H_G.
+    pub fn edges(&self, weighting: Weighting) -> EdgeShares {
+        self.shares(&self.dags, weighting)
+    }
+
+    /// Shares of edges among the sensitive attribute and what follows from it, and H_GA.
+    pub fn edges_below(&self, weighting: Weighting) -> EdgeShares {
+        let cut: Vec<Dag> = self.dags.iter().map(|dag| below(dag, self.sensitive)).collect();
+        self.shares(&cut, weighting)
+    }
+
+    /// The different graphs below the sensitive attribute, sorted by their edges, with the number of members that have each.
+    pub fn graphs_below(&self) -> Vec<(Dag, u64)> {
+        let mut copies: BTreeMap<Vec<(usize, usize)>, (Dag, u64)> = BTreeMap::new();
+        for &member in self.replicates.iter().flat_map(|r| &r.members) {
+            let cut = below(&self.dags[member], self.sensitive);
+            copies.entry(cut.edges()).or_insert((cut, 0)).1 += 1;
+        }
+        copies.into_values().collect()
+    }
+
+    fn shares(&self, graphs: &[Dag], weighting: Weighting) -> EdgeShares {
+        let members = self.replicates.iter().enumerate().flat_map(|(b, replicate)| {
+            let weight = self.weight(b, weighting);
+            replicate.members.iter().map(move |&member| (&graphs[member], 1, weight))
+        });
+        edge_shares(members)
+    }
+}

@@ -1,0 +1,236 @@
+//! The DAGs of an equivalence class: how many, all of them, or a sample.
+//!
+//! Source: CF-GU specification section 8. Definition: all directions of the undirected edges that make no cycle and no new unshielded
+//! collider; knowledge is in the directed edges already. The graph is closed under Meek's rules, so either direction of any undirected
+//! edge leads to at least one DAG: take the first such edge, for each direction orient it, close again and go on. Each DAG comes up
+//! once. The list is sorted by edge lists.
+//!
+//! Counting uses the same steps, but the parts that undirected edges hold together are counted apart and multiplied, and what was
+//! counted once is remembered. That counts classes far too large to list: a path of 50 nodes, five complete graphs of 4.
+//! Choice: counting gives up after [`MOST_STEPS`] steps, or where a thousand undirected edges hang together (counting under knowledge is
+//! hard in general); a list then stops at the limit.
+//! Choice: a sample is drawn with replacement, each direction in proportion to the number of DAGs behind it, hence every DAG equally
+//! likely; where the class could not be counted each direction is as likely as the other, and [`Listed::drawn`] says so.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::causal::graph::{Dag, Pdag};
+use crate::causal::nodes::Nodes;
+use crate::num::seed::Stream;
+
+/// Steps of counting after which the number of DAGs stays unknown: a tenth of a second, and up to 40 MB.
+pub const MOST_STEPS: usize = 20_000;
+
+/// Undirected edges of one part beyond which it is not counted: each may be a call within a call.
+const MOST_EDGES: usize = 1_000;
+
+/// What to do with a class of more DAGs than the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Beyond {
+    /// Stop.
+    Fail,
+    /// Draw so many of them.
+    Sample(usize),
+}
+
+/// How the DAGs of a class came to be in a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Drawn {
+    /// All of them.
+    All,
+    /// A sample in which each DAG is equally likely.
+    Evenly,
+    /// A sample in which DAGs are not equally likely, because the class has too many to count.
+    ByDirections,
+}
+
+/// DAGs of a class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// How many the class has; `None` where that is not known or above 2^64.
+    pub size: Option<u64>,
+    /// The DAGs, sorted by their edges; a sample may hold one more than once.
+    pub dags: Vec<Dag>,
+    /// Whether these are all.
+    pub drawn: Drawn,
+}
+
+/// A class has more DAGs than allowed: how many, where that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooMany(pub Option<u64>);
+
+/// The DAGs of a closed graph (one of [`Pdag::of_dag`], or given and closed), all if there are at most `limit`.
+///
+/// # Errors
+/// There are more and `beyond` says to stop.
+pub fn dags(class: &Pdag, limit: usize, beyond: Beyond, stream: &mut Stream) -> Result<Listed, TooMany> {
+    let mut counter = Counter::default();
+    let size = counter.count(class);
+    if size.is_none_or(|size| size <= limit as u64) {
+        let mut dags = Vec::new();
+        if list(class.clone(), limit, &mut dags) {
+            dags.sort_by_cached_key(Dag::edges);
+            return Ok(Listed { size: Some(dags.len() as u64), dags, drawn: Drawn::All });
+        }
+    }
+    let Beyond::Sample(n) = beyond else { return Err(TooMany(size)) };
+    let mut dags: Vec<Dag> = (0..n).map(|_| counter.draw(class.clone(), size.is_some(), stream)).collect();
+    dags.sort_by_cached_key(Dag::edges);
+    Ok(Listed { size, dags, drawn: if size.is_some() { Drawn::Evenly } else { Drawn::ByDirections } })
+}
+
+/// How many DAGs the class of a closed graph has; `None` where counting would take too long or the number is above 2^64.
+pub fn count(class: &Pdag) -> Option<u64> {
+    Counter::default().count(class)
+}
+
+/// Adds the DAGs of a closed graph; false where there would be more than `limit`.
+fn list(class: Pdag, limit: usize, found: &mut Vec<Dag>) -> bool {
+    let mut left = vec![class];
+    while let Some(graph) = left.pop() {
+        match both_ways(&graph) {
+            Some(directions) => left.extend(directions),
+            None if found.len() == limit => return false,
+            None => found.push(graph.to_dag()),
+        }
+    }
+    true
+}
+
+/// The graph with its first undirected edge in either direction, closed; `None` where it has none.
+fn both_ways(graph: &Pdag) -> Option<[Pdag; 2]> {
+    let u = (0..graph.neighbours.len()).find(|&u| !graph.neighbours[u].is_empty())?;
+    let v = graph.neighbours[u].lowest()?;
+    Some([(u, v), (v, u)].map(|(from, to)| {
+        let mut next = graph.clone();
+        next.orient(from, to);
+        next.close();
+        next
+    }))
+}
+
+/// A part that undirected edges hold together: its nodes, and for each its parents and neighbours within the part. What lies outside
+/// cannot matter: the graph is closed, and every rule that a new arrow sets off needs that arrow.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Part(Vec<(usize, Nodes, Nodes)>);
+
+impl Part {
+    fn graph(&self, n: usize) -> Pdag {
+        let mut graph = Pdag::empty(n);
+        for &(v, parents, neighbours) in &self.0 {
+            graph.parents[v] = parents;
+            graph.neighbours[v] = neighbours;
+            for u in parents {
+                graph.children[u].insert(v);
+            }
+        }
+        graph
+    }
+}
+
+/// The parts of a graph, by their lowest node.
+fn parts(graph: &Pdag) -> Vec<Part> {
+    let n = graph.neighbours.len();
+    let mut left: Nodes = (0..n).filter(|&v| !graph.neighbours[v].is_empty()).collect();
+    let mut parts = Vec::new();
+    while let Some(first) = left.lowest() {
+        let mut part = Nodes::one(first);
+        let mut edge = part;
+        while !edge.is_empty() {
+            let reached = edge.into_iter().fold(Nodes::NONE, |all, v| all | graph.neighbours[v]);
+            edge = reached - part;
+            part = part | edge;
+        }
+        left = left - part;
+        parts.push(Part(part.into_iter().map(|v| (v, graph.parents[v] & part, graph.neighbours[v])).collect()));
+    }
+    parts
+}
+
+#[derive(Default)]
+struct Counter {
+    known: HashMap<Part, Option<u64>>,
+    steps: usize,
+}
+
+impl Counter {
+    fn count(&mut self, graph: &Pdag) -> Option<u64> {
+        parts(graph).into_iter().try_fold(1_u64, |product, part| product.checked_mul(self.of_part(part, graph.parents.len())?))
+    }
+
+    fn of_part(&mut self, part: Part, n: usize) -> Option<u64> {
+        if let Some(&known) = self.known.get(&part) {
+            return known;
+        }
+        self.steps += 1;
+        let ends: usize = part.0.iter().map(|(_, _, neighbours)| neighbours.len()).sum();
+        if self.steps > MOST_STEPS || ends > 2 * MOST_EDGES {
+            return None;
+        }
+        let sum = match both_ways(&part.graph(n)) {
+            None => Some(1),
+            Some([one, other]) => self.count(&one).and_then(|a| a.checked_add(self.count(&other)?)),
+        };
+        self.known.insert(part, sum);
+        sum
+    }
+
+    /// One DAG of the class.
+    fn draw(&mut self, mut graph: Pdag, evenly: bool, stream: &mut Stream) -> Dag {
+        while let Some([one, other]) = both_ways(&graph) {
+            let share = match (evenly, self.count(&one), self.count(&other)) {
+                (true, Some(a), Some(b)) => a as f64 / (a as f64 + b as f64),
+                _ => 0.5,
+            };
+            graph = if stream.u01() < share { one } else { other };
+        }
+        graph.to_dag()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::{Beyond, Drawn, TooMany, count, dags};
+    use crate::causal::graph::Pdag;
+    use crate::num::seed::Stream;
+
+    fn complete(n: usize) -> Pdag {
+        let mut graph = Pdag::empty(n);
+        (0..n).for_each(|v| (0..v).for_each(|u| graph.link(u, v)));
+        graph
+    }
+
+    #[test]
+    fn classes_are_counted_without_being_listed() {
+        // K_n has one DAG per order of its nodes; a path one per root.
+        assert_eq!((0..9).map(|n| count(&complete(n))).collect::<Vec<_>>(), [1, 1, 2, 6, 24, 120, 720, 5040, 40320].map(Some));
+        let mut path = Pdag::empty(50);
+        (1..50).for_each(|v| path.link(v - 1, v));
+        assert_eq!(count(&path), Some(50));
+        assert_eq!(count(&complete(40)), None);
+    }
+
+    #[test]
+    fn a_class_beyond_the_limit_stops_or_is_sampled() {
+        let stream = || Stream::new(1, "sample");
+        assert_eq!(dags(&complete(4), 23, Beyond::Fail, &mut stream()), Err(TooMany(Some(24))));
+        let all = dags(&complete(4), 24, Beyond::Fail, &mut stream()).expect("at the limit");
+        assert_eq!((all.dags.len(), all.size, all.drawn), (24, Some(24), Drawn::All));
+        let some = dags(&complete(4), 23, Beyond::Sample(24_000), &mut stream()).expect("a sample");
+        assert_eq!((some.size, some.drawn), (Some(24), Drawn::Evenly));
+        let mut copies = BTreeMap::new();
+        some.dags.iter().for_each(|dag| *copies.entry(dag).or_insert(0_i64) += 1);
+        // 1,000 each on average, standard deviation 31.
+        assert!(copies.len() == 24 && copies.values().all(|n| (n - 1000).abs() < 150), "{copies:?}");
+        let huge = dags(&complete(40), 10, Beyond::Sample(3), &mut stream()).expect("a sample");
+        assert_eq!((huge.size, huge.drawn, huge.dags.len()), (None, Drawn::ByDirections, 3));
+        assert!(huge.dags.iter().all(|dag| dag.edges().len() == 780 && dag.topological_order().len() == 40));
+        assert_eq!(dags(&complete(40), 10, Beyond::Fail, &mut stream()), Err(TooMany(None)));
+    }
+}

@@ -1,0 +1,428 @@
+//! Training rows as numbers: z-scored columns and indicators of levels, and what is not fit to be used.
+//!
+//! Source: CF-GU specification sections 1 and 10. A number becomes (x - mean) / sd with mean and population standard deviation of the
+//! training rows; a variable with two levels one indicator of the second; one with K > 2 levels K indicators, none dropped. Levels
+//! that no training row has get no column; a row of such a level has all indicators 0. This is the encoding of the models trained
+//! here (`model::encode`), so a shift of an encoded column means the same on both sides; levels with an order are numbers, too.
+//! Choice: rows in which a variable of the graph is missing are an error or are left out, never filled. Other values of the sensitive
+//! column than its two groups count as missing.
+//! Cost: three passes over the rows.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::causal::nodes::MOST_NODES;
+use crate::data::training::{TrainingGroup, TrainingRows};
+use crate::data::{Column, MISSING, Rows};
+use crate::error::{Fault, Result};
+use crate::num::fixed::Fixed;
+
+/// A variable of the graph.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// Position of its column among those of the rows.
+    pub feature: usize,
+    /// Its levels, as codes of the column, in their order; `None` where the column is a number, or codes count as numbers.
+    pub levels: Option<Vec<u32>>,
+}
+
+/// What to do with a training row that lacks a value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Missing {
+    /// Stop.
+    #[default]
+    Error,
+    /// Leave the row out.
+    Drop,
+}
+
+/// How one variable becomes encoded columns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Form {
+    /// (x - mean) / sd.
+    Number {
+        /// Mean of the training rows.
+        mean: f64,
+        /// Their population standard deviation, above 0.
+        sd: f64,
+        /// The smallest training value.
+        smallest: f64,
+        /// The largest.
+        largest: f64,
+    },
+    /// Indicators of levels.
+    Levels {
+        /// Codes that are values; others are missing.
+        known: Vec<u32>,
+        /// Codes that training rows have, in the order of the levels: at least two.
+        seen: Vec<u32>,
+    },
+}
+
+/// One variable with its columns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Encoded {
+    /// Name of the variable.
+    pub name: String,
+    /// Position of its column among those of the rows.
+    pub feature: usize,
+    /// Its encoded columns.
+    pub columns: Range<usize>,
+    /// What they hold.
+    pub form: Form,
+}
+
+/// How rows become vectors of numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Encoding {
+    /// The variables of the graph, in its order.
+    pub variables: Vec<Encoded>,
+}
+
+/// Which training rows count, block by block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blocks {
+    /// For each block its rows of each stratum (of one stratum where rows are not drawn by strata).
+    pub sizes: Vec<Vec<u64>>,
+    /// For each row group the number of blocks before it.
+    first: Vec<usize>,
+    /// The variable whose levels are the strata.
+    strata: Option<usize>,
+    /// Rows left out because a variable is missing.
+    pub dropped: u64,
+}
+
+/// Counts of one variable; merged over row groups.
+#[derive(Debug, Clone)]
+struct Tally {
+    missing: u64,
+    smallest: f64,
+    largest: f64,
+    levels: Vec<u64>,
+}
+
+impl Encoding {
+    /// Learns means, deviations and levels from the training rows, and which rows count. `strata` names a variable with levels whose
+    /// shares every bootstrap is to keep.
+    ///
+    /// # Errors
+    /// The rows cannot be read; more than [`MOST_NODES`] variables; a value is missing where none may be; no row is left; a variable
+    /// has one value only.
+    pub fn fit(variables: &[Variable], rows: &TrainingRows<'_>, missing: Missing, strata: Option<usize>) -> Result<(Encoding, Blocks)> {
+        if variables.len() > MOST_NODES {
+            let what = format!("a graph of {} variables; at most {MOST_NODES} are possible", variables.len());
+            return Err(Fault::new("too-many-variables", what).hint("leave out what is not needed").into());
+        }
+        let n_strata = strata.and_then(|v| variables[v].levels.as_ref()).map_or(1, Vec::len);
+        let mut blocks = Blocks { sizes: Vec::new(), first: Vec::new(), strata, dropped: 0 };
+        let mut tallies: Vec<Tally> = variables.iter().map(Tally::new).collect();
+        rows.fold(
+            |group| survey(variables, group, strata, n_strata),
+            |(part, sizes, dropped)| {
+                blocks.first.push(blocks.sizes.len());
+                blocks.sizes.extend(sizes);
+                blocks.dropped += dropped;
+                tallies.iter_mut().zip(&part).for_each(|(whole, part)| whole.merge(part));
+            },
+        )?;
+        if let (Missing::Error, Some(v)) = (missing, tallies.iter().position(|t| t.missing > 0)) {
+            let what = format!("{} training rows lack a value that the graph needs", tallies[v].missing);
+            return Err(Fault::new("missing-value", what)
+                .in_column(&variables[v].name)
+                .hint("write `missing: drop` in the set, keep such rows out by `data.keep`, or leave the column out of the graph")
+                .into());
+        }
+        let n: u64 = blocks.sizes.iter().flatten().sum();
+        if n == 0 {
+            return Err(Fault::new("no-rows", "no training row has a value for every variable of the graph").into());
+        }
+        let means = means_of(variables, rows, &tallies, n, None)?;
+        let variances = means_of(variables, rows, &tallies, n, Some(&means))?;
+        let mut encoding = Encoding { variables: Vec::new() };
+        for (v, variable) in variables.iter().enumerate() {
+            let tally = &tallies[v];
+            let form = match &variable.levels {
+                None => {
+                    let scale = tally.scale();
+                    let (mean, sd) = (scale * means[v], scale * variances[v].sqrt());
+                    (sd > 0.0).then_some(Form::Number { mean, sd, smallest: tally.smallest, largest: tally.largest })
+                }
+                Some(known) => {
+                    let seen: Vec<u32> = (0..known.len()).filter(|&l| tally.levels[l] > 0).map(|l| known[l]).collect();
+                    (seen.len() > 1).then(|| Form::Levels { known: known.clone(), seen })
+                }
+            };
+            let Some(form) = form else {
+                return Err(Fault::new("constant-column", "all training rows have the same value, so no graph can say anything of it")
+                    .in_column(&variable.name)
+                    .hint("leave the column out of the graph's variables")
+                    .into());
+            };
+            let start = encoding.width();
+            let width = match &form {
+                Form::Levels { seen, .. } if seen.len() > 2 => seen.len(),
+                _ => 1,
+            };
+            encoding.variables.push(Encoded {
+                name: variable.name.clone(),
+                feature: variable.feature,
+                columns: start..start + width,
+                form,
+            });
+        }
+        Ok((encoding, blocks))
+    }
+
+    /// Number of encoded columns.
+    pub fn width(&self) -> usize {
+        self.variables.last().map_or(0, |last| last.columns.end)
+    }
+
+    /// Writes the non-zero entries of row `i` as (column, value), columns ascending. A missing value and a level that training rows do
+    /// not have leave their columns at 0: for a number that is the mean.
+    pub fn encode(&self, rows: &Rows, i: usize, entries: &mut Vec<(usize, f64)>) {
+        entries.clear();
+        for variable in &self.variables {
+            variable.encode(rows, i, entries);
+        }
+    }
+
+    /// Whether row `i` has a value for every variable.
+    pub fn is_complete(&self, rows: &Rows, i: usize) -> bool {
+        self.variables.iter().all(|v| v.is_known(rows, i))
+    }
+
+    /// The value of an encoded column in the unit of its source: mean + sd z for a number, z itself for an indicator.
+    pub fn original(&self, column: usize, z: f64) -> f64 {
+        match self.variables.iter().find(|v| v.columns.contains(&column)).map(|v| &v.form) {
+            Some(Form::Number { mean, sd, .. }) => z * sd + mean,
+            _ => z,
+        }
+    }
+}
+
+impl Encoded {
+    /// For each encoded column the level whose indicator it is; `None` for a number.
+    pub fn shown(&self) -> Option<&[u32]> {
+        match &self.form {
+            Form::Number { .. } => None,
+            Form::Levels { seen, .. } if seen.len() > 2 => Some(seen),
+            Form::Levels { seen, .. } => Some(&seen[1..]),
+        }
+    }
+
+    /// Adds the non-zero entries of row `i`.
+    fn encode(&self, rows: &Rows, i: usize, entries: &mut Vec<(usize, f64)>) {
+        match &self.form {
+            Form::Number { mean, sd, .. } => {
+                let x = number_at(&rows.columns[self.feature], i);
+                if !x.is_nan() {
+                    entries.push((self.columns.start, (x - mean) / sd));
+                }
+            }
+            Form::Levels { .. } => {
+                let code = rows.codes(self.feature).get(i).copied().unwrap_or(MISSING);
+                if let Some(at) = self.shown().unwrap_or_default().iter().position(|&level| level == code) {
+                    entries.push((self.columns.start + at, 1.0));
+                }
+            }
+        }
+    }
+
+    /// Whether row `i` has a value.
+    fn is_known(&self, rows: &Rows, i: usize) -> bool {
+        match &self.form {
+            Form::Number { .. } => !number_at(&rows.columns[self.feature], i).is_nan(),
+            Form::Levels { known, .. } => rows.codes(self.feature).get(i).is_some_and(|code| known.contains(code)),
+        }
+    }
+}
+
+impl Blocks {
+    /// The blocks of a row group in order: number of the block, its rows that count as positions in the group, and their strata.
+    pub(super) fn of_group(&self, encoding: &Encoding, group: &TrainingGroup) -> Vec<(usize, Vec<usize>, Vec<usize>)> {
+        let known = |&i: &usize| encoding.is_complete(&group.rows, i);
+        let stratum = |i: usize| match self.strata.map(|v| &encoding.variables[v]) {
+            Some(Encoded { feature, form: Form::Levels { known, .. }, .. }) => {
+                known.iter().position(|&l| l == group.rows.codes(*feature)[i]).unwrap_or(0)
+            }
+            _ => 0,
+        };
+        let first = self.first[group.number];
+        let block = |(k, range): (usize, &Range<usize>)| {
+            let members: Vec<usize> = range.clone().filter(known).collect();
+            let strata = members.iter().map(|&i| stratum(i)).collect();
+            (first + k, members, strata)
+        };
+        group.blocks.iter().enumerate().map(block).collect()
+    }
+}
+
+/// The number in a row; codes count by their position; NaN where missing.
+fn number_at(column: &Column, i: usize) -> f64 {
+    match column {
+        Column::Number(values) => values[i],
+        Column::Code(codes) if codes[i] == MISSING => f64::NAN,
+        Column::Code(codes) => f64::from(codes[i]),
+    }
+}
+
+impl Variable {
+    /// Whether row `i` has a value.
+    fn is_known(&self, rows: &Rows, i: usize) -> bool {
+        match &self.levels {
+            None => !number_at(&rows.columns[self.feature], i).is_nan(),
+            Some(_) => self.level(rows, i).is_some(),
+        }
+    }
+
+    /// The position among the levels.
+    fn level(&self, rows: &Rows, i: usize) -> Option<usize> {
+        let code = rows.codes(self.feature).get(i)?;
+        self.levels.as_ref()?.iter().position(|level| level == code)
+    }
+}
+
+/// Counts of a row group: the variables, the rows of each block and stratum, and the rows left out.
+fn survey(variables: &[Variable], group: &TrainingGroup, strata: Option<usize>, n_strata: usize) -> (Vec<Tally>, Vec<Vec<u64>>, u64) {
+    let mut tallies: Vec<Tally> = variables.iter().map(Tally::new).collect();
+    let mut sizes = vec![vec![0; n_strata]; group.blocks.len()];
+    let mut dropped = 0;
+    for (block, size) in group.blocks.iter().zip(&mut sizes) {
+        for i in block.clone() {
+            let mut complete = true;
+            for (variable, tally) in variables.iter().zip(&mut tallies) {
+                if !variable.is_known(&group.rows, i) {
+                    tally.missing += 1;
+                    complete = false;
+                }
+            }
+            if !complete {
+                dropped += 1;
+                continue;
+            }
+            variables.iter().zip(&mut tallies).for_each(|(variable, tally)| tally.add(variable, &group.rows, i));
+            size[strata.and_then(|v| variables[v].level(&group.rows, i)).unwrap_or(0)] += 1;
+        }
+    }
+    (tallies, sizes, dropped)
+}
+
+/// For each number the mean over the rows that count of x / scale, or of its squared distance from `about`; 0 for others.
+fn means_of(variables: &[Variable], rows: &TrainingRows<'_>, tallies: &[Tally], n: u64, about: Option<&[f64]>) -> Result<Vec<f64>> {
+    // Powers of two above all |x|: dividing by them is exact, and sums keep their digits whatever the unit of x.
+    let scales: Vec<f64> = tallies.iter().map(Tally::scale).collect();
+    let mut sums = vec![Fixed::ZERO; variables.len()];
+    rows.fold(
+        |group| {
+            let mut part = vec![Fixed::ZERO; variables.len()];
+            for i in group.blocks.iter().flat_map(Range::clone) {
+                if !variables.iter().all(|v| v.is_known(&group.rows, i)) {
+                    continue;
+                }
+                for (v, variable) in variables.iter().enumerate().filter(|(_, variable)| variable.levels.is_none()) {
+                    let x = number_at(&group.rows.columns[variable.feature], i) / scales[v];
+                    part[v].add(about.map_or(x, |mean| (x - mean[v]) * (x - mean[v])));
+                }
+            }
+            part
+        },
+        |part| sums.iter_mut().zip(part).for_each(|(whole, part)| whole.merge(part)),
+    )?;
+    Ok(sums.iter().map(|sum| sum.to_f64() / n as f64).collect())
+}
+
+impl Tally {
+    fn new(variable: &Variable) -> Self {
+        let levels = vec![0; variable.levels.as_ref().map_or(0, Vec::len)];
+        Tally { missing: 0, smallest: f64::INFINITY, largest: f64::NEG_INFINITY, levels }
+    }
+
+    fn add(&mut self, variable: &Variable, rows: &Rows, i: usize) {
+        match variable.level(rows, i) {
+            Some(level) => self.levels[level] += 1,
+            None => {
+                let x = number_at(&rows.columns[variable.feature], i);
+                self.smallest = self.smallest.min(x);
+                self.largest = self.largest.max(x);
+            }
+        }
+    }
+
+    fn merge(&mut self, other: &Tally) {
+        self.missing += other.missing;
+        self.smallest = self.smallest.min(other.smallest);
+        self.largest = self.largest.max(other.largest);
+        self.levels.iter_mut().zip(&other.levels).for_each(|(a, b)| *a += b);
+    }
+
+    /// A power of two above all |x|; 1 where all are 0.
+    fn scale(&self) -> f64 {
+        let size = self.largest.abs().max(self.smallest.abs());
+        if size == 0.0 || size.is_infinite() { 1.0 } else { libm::exp2(libm::floor(libm::log2(size)).clamp(-1022.0, 1022.0) + 1.0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Encoding, Form, Missing, Variable};
+    use crate::data::training::TrainingRows;
+    use crate::data::{Column, MISSING, Rows};
+
+    fn variables() -> Vec<Variable> {
+        let variable =
+            |name: &str, feature, levels: Option<&[u32]>| Variable { name: name.to_owned(), feature, levels: levels.map(<[u32]>::to_vec) };
+        // The groups of `sex` are declared as code 1, then code 0; code 2 is no group.
+        vec![variable("sex", 0, Some(&[1, 0])), variable("age", 1, None), variable("job", 2, Some(&[0, 1, 2, 3]))]
+    }
+
+    fn rows() -> Rows {
+        Rows {
+            n: 6,
+            columns: vec![
+                Column::Code(vec![0, 1, 1, 0, 2, 0]),
+                Column::Number(vec![10.0, 30.0, 20.0, 40.0, 99.0, f64::NAN]),
+                Column::Code(vec![0, 1, 3, 0, 0, MISSING]),
+            ],
+        }
+    }
+
+    fn fit(rows: Rows, missing: Missing) -> Result<(Encoding, super::Blocks), String> {
+        let n = rows.n;
+        Encoding::fit(&variables(), &TrainingRows::in_memory(rows, vec![true; n]), missing, Some(0)).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn columns_follow_the_rules() {
+        let (encoding, blocks) = fit(rows(), Missing::Drop).expect("fits");
+        assert_eq!((encoding.width(), blocks.dropped, blocks.sizes), (5, 2, vec![vec![2, 2]]));
+        let sd = 125.0_f64.sqrt();
+        assert_eq!(encoding.variables[1].form, Form::Number { mean: 25.0, sd, smallest: 10.0, largest: 40.0 });
+        assert_eq!(encoding.variables[0].shown(), Some(&[0][..]));
+        assert_eq!(encoding.variables[2].shown(), Some(&[0, 1, 3][..]));
+        let mut entries = Vec::new();
+        encoding.encode(&rows(), 0, &mut entries);
+        assert_eq!(entries, [(0, 1.0), (1, -15.0 / sd), (2, 1.0)]);
+        encoding.encode(&rows(), 2, &mut entries);
+        assert_eq!(entries, [(1, -5.0 / sd), (4, 1.0)]);
+        assert!((encoding.original(1, -5.0 / sd) - 20.0).abs() < 1e-14);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named() {
+        let error = fit(rows(), Missing::Error).expect_err("missing");
+        assert!(error.contains("missing-value") && error.contains("`sex`"), "{error}");
+        let mut same = rows().take(&[0, 3]);
+        same.columns[0] = Column::Code(vec![0, 1]);
+        let error = fit(same, Missing::Drop).expect_err("one job");
+        assert!(error.contains("constant-column") && error.contains("`job`"), "{error}");
+        assert!(fit(rows().take(&[4, 5]), Missing::Drop).expect_err("none").contains("no-rows"));
+    }
+}

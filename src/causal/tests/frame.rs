@@ -1,0 +1,193 @@
+//! Reads the fixed inputs and expected values, and turns them into what the engine takes.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value as Json;
+
+use crate::causal::bag::{Discovery, Limits, Replicate, Singular};
+use crate::causal::boss::Knobs;
+use crate::causal::draw::Draws;
+use crate::causal::encoding::{Blocks, Encoding, Missing, Variable};
+use crate::causal::knowledge::{Knowledge, Stated};
+use crate::causal::moments::Moments;
+use crate::causal::nodes::Nodes;
+use crate::causal::score::Score;
+use crate::data::training::TrainingRows;
+use crate::data::{Column, MISSING, Rows};
+
+/// A file of the expected values, or `None`, said aloud, where they are not there.
+pub(crate) fn expected(path: &str) -> Option<PathBuf> {
+    shared(&format!("expected/cf-gu/{path}"))
+}
+
+pub(crate) fn shared(path: &str) -> Option<PathBuf> {
+    let shared = std::env::var_os("CFAUDIT_SHARED").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
+    let path = shared.join(path);
+    if !path.exists() {
+        eprintln!("skipped: {} is not there", path.display());
+        return None;
+    }
+    Some(path)
+}
+
+pub(crate) fn json(path: &Path) -> Json {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// The text of a file, unpacked by gzip where it is packed.
+pub(crate) fn text(path: &Path) -> String {
+    if path.extension().is_some_and(|e| e == "gz") {
+        let unpacked = Command::new("gzip").arg("-dc").arg(path).output().expect("gzip must be there to read the expected values");
+        assert!(unpacked.status.success(), "gzip on {}", path.display());
+        return String::from_utf8(unpacked.stdout).unwrap();
+    }
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// Whole numbers, a list per line.
+pub(crate) fn numbers(path: &Path) -> Vec<Vec<usize>> {
+    text(path).lines().map(|line| line.split_whitespace().map(|word| word.parse().unwrap()).collect()).collect()
+}
+
+/// A small table: names of the columns and the fields of every row.
+pub(crate) struct Csv {
+    pub(crate) header: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+impl Csv {
+    pub(crate) fn read(path: &Path) -> Csv {
+        let mut records = text(path).lines().map(fields).collect::<Vec<_>>().into_iter();
+        Csv { header: records.next().unwrap(), rows: records.collect() }
+    }
+
+    pub(crate) fn take(&self, positions: &[usize]) -> Csv {
+        Csv { header: self.header.clone(), rows: positions.iter().map(|&i| self.rows[i].clone()).collect() }
+    }
+}
+
+fn fields(line: &str) -> Vec<String> {
+    let (mut fields, mut quoted) = (vec![String::new()], false);
+    for c in line.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            ',' if !quoted => fields.push(String::new()),
+            _ => fields.last_mut().unwrap().push(c),
+        }
+    }
+    fields
+}
+
+/// The variables of a case, in its order.
+#[derive(Clone)]
+pub(crate) struct Variables {
+    pub(crate) names: Vec<String>,
+    /// Levels of those that have any.
+    pub(crate) levels: Vec<Option<Vec<String>>>,
+}
+
+impl Variables {
+    pub(crate) fn of(list: &Json) -> Variables {
+        let text = |value: &Json| value.as_str().unwrap().to_owned();
+        let list = list.as_array().unwrap();
+        let levels = |v: &Json| v.get("levels").map(|levels| levels.as_array().unwrap().iter().map(text).collect());
+        Variables { names: list.iter().map(|v| text(&v["name"])).collect(), levels: list.iter().map(levels).collect() }
+    }
+
+    pub(crate) fn position(&self, name: &str) -> usize {
+        self.names.iter().position(|n| n == name).unwrap_or_else(|| panic!("no variable `{name}`"))
+    }
+
+    /// The variables as columns of a table, in their order.
+    pub(crate) fn rows(&self, csv: &Csv) -> Rows {
+        let column = |(name, levels): (&String, &Option<Vec<String>>)| {
+            let at = csv.header.iter().position(|h| h == name).unwrap();
+            let values = csv.rows.iter().map(|row| row[at].as_str());
+            match levels {
+                None => Column::Number(values.map(|x| x.parse().unwrap_or(f64::NAN)).collect()),
+                Some(levels) => Column::Code(values.map(|x| levels.iter().position(|l| l == x).map_or(MISSING, |l| l as u32)).collect()),
+            }
+        };
+        Rows { n: csv.rows.len(), columns: self.names.iter().zip(&self.levels).map(column).collect() }
+    }
+
+    pub(crate) fn of_graph(&self) -> Vec<Variable> {
+        let variable = |feature: usize| Variable {
+            name: self.names[feature].clone(),
+            feature,
+            levels: self.levels[feature].as_ref().map(|levels| (0..levels.len() as u32).collect()),
+        };
+        (0..self.names.len()).map(variable).collect()
+    }
+
+    pub(crate) fn knowledge(&self, stated: &Json) -> Knowledge {
+        Knowledge::new(&self.names, &serde_json::from_value::<Stated>(stated.clone()).unwrap()).unwrap()
+    }
+
+    pub(crate) fn nodes(&self, names: &Json) -> Nodes {
+        names.as_array().unwrap().iter().map(|name| self.position(name.as_str().unwrap())).collect()
+    }
+
+    /// Pairs of names as positions, sorted; each pair itself sorted where it has no direction.
+    pub(crate) fn pairs(&self, pairs: &Json, directed: bool) -> Vec<(usize, usize)> {
+        let position = |name: &Json| self.position(name.as_str().unwrap());
+        let pair = |p: &Json| {
+            let (u, v) = (position(&p[0]), position(&p[1]));
+            if directed { (u, v) } else { (u.min(v), u.max(v)) }
+        };
+        let mut pairs: Vec<(usize, usize)> = pairs.as_array().unwrap().iter().map(pair).collect();
+        pairs.sort_unstable();
+        pairs
+    }
+}
+
+/// Training rows with what is learnt from them once.
+pub(crate) struct Training {
+    pub(crate) rows: TrainingRows<'static>,
+    pub(crate) encoding: Encoding,
+    pub(crate) blocks: Blocks,
+}
+
+impl Training {
+    pub(crate) fn new(variables: &Variables, csv: &Csv) -> Training {
+        let rows = variables.rows(csv);
+        let labels = vec![true; rows.n];
+        let rows = TrainingRows::in_memory(rows, labels);
+        let (encoding, blocks) = Encoding::fit(&variables.of_graph(), &rows, Missing::Error, None).unwrap();
+        Training { rows, encoding, blocks }
+    }
+
+    pub(crate) fn moments(&self, draws: &Draws) -> Vec<Moments> {
+        Moments::of_replicates(&self.encoding, &self.blocks, &self.rows, draws).unwrap()
+    }
+
+    /// The moments of all rows, each once.
+    pub(crate) fn whole(&self) -> Moments {
+        self.moments(&Draws::all_rows(&self.blocks.sizes)).remove(0)
+    }
+
+    /// The moments of replicates that list the rows they draw.
+    pub(crate) fn of_lists(&self, lists: &[Vec<usize>]) -> Vec<Moments> {
+        let n: u64 = self.blocks.sizes.iter().flatten().sum();
+        let times = lists.iter().map(|list| {
+            let mut times = vec![0; n as usize];
+            list.iter().for_each(|&row| times[row] += 1);
+            times
+        });
+        self.moments(&Draws::given(times.collect(), &self.blocks.sizes))
+    }
+}
+
+/// What the search finds with the knobs of a case.
+pub(crate) fn discover(variables: &Variables, score: &Score, knowledge: &Knowledge, knobs: Knobs, seed: u64) -> Replicate {
+    let limits = Limits { per_class: 50_000, ..Limits::default() };
+    let singular = Singular::Clamp;
+    let discovery = Discovery { variables: &variables.names, knowledge, knobs: &knobs, singular, limits: &limits, seed };
+    discovery.of_replicate(0, score).unwrap()
+}
+
+#[track_caller]
+pub(crate) fn near(found: f64, expected: f64, tolerance: f64, what: &str) {
+    assert!((found - expected).abs() <= tolerance, "{what}: {found} instead of {expected}");
+}

@@ -1,0 +1,146 @@
+//! Graph-uncertain: one counterfactual per causal model in the bag of DAGs.
+//!
+//! Source: "Counterfactual Fairness with Graph Uncertainty" (CF-GU), section 3.2; its specification, section 11. A model (a DAG with the
+//! equations of its replicate) keeps the noise of a row, sets the sensitive attribute to the other group whatever its parents say, and
+//! predicts what follows from it. As all equations are linear, the encoded columns z of a row of group a move by
+//!   z_cf = z + (1 - 2a) shift,
+//! with one shift per model for all rows: 1 in the column of the attribute, sums of coefficients along the paths from it below.
+//! Counterfactual indicators are real numbers and counts may be negative or fractional: nothing is rounded, and clipped only on request.
+//!
+//! A *world* is what models of one replicate share that move the same columns by the same equations: it is scored once and counts for all
+//! of them. Input: the moments of each replicate and the bag; output: worlds in order of replicate and member. Memory: one shift per
+//! world, whatever the number of rows. Cost: one small regression per replicate, variable and parent set.
+
+pub mod knobs;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::causal::bag::{Bag, Weighting};
+use crate::causal::encoding::{Encoding, Form};
+use crate::causal::graph::Dag;
+use crate::causal::moments::Moments;
+use crate::causal::nodes::Nodes;
+use crate::causal::scm::Fits;
+use crate::num::summary::{Spread, Weighed};
+
+/// The format of stored worlds; a file of another version is made again.
+pub const WORLDS_VERSION: u32 = 1;
+
+/// What is done to counterfactual columns that no row could have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Clip {
+    /// Nothing, as in the paper.
+    #[default]
+    None,
+    /// Indicators are brought into [0, 1].
+    Indicators,
+    /// Also numbers into the range of the training rows, widened to the value of the row itself.
+    Range,
+}
+
+/// Models of one replicate that give the same counterfactuals.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct World {
+    /// The replicate.
+    pub replicate: usize,
+    /// Positions of the models among the members of the replicate, ascending.
+    pub members: Vec<usize>,
+    /// (encoded column, movement from the first group to the second), columns ascending, none 0.
+    pub shift: Vec<(usize, f64)>,
+}
+
+/// The worlds of a bag, with all that is needed to apply them to rows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Worlds {
+    /// [`WORLDS_VERSION`].
+    pub version: u32,
+    /// How rows become encoded columns.
+    pub encoding: Encoding,
+    /// The graphs.
+    pub bag: Bag,
+    /// The worlds, by replicate and first member.
+    pub worlds: Vec<World>,
+}
+
+/// The worlds of replicate `b`: `dags` are its members, `sensitive` is the position of the attribute.
+pub fn worlds_of_replicate(encoding: &Encoding, moments: &Moments, b: usize, dags: &[&Dag], sensitive: usize) -> Vec<World> {
+    worlds_by(&mut Fits::new(encoding, moments), encoding, b, dags, sensitive)
+}
+
+/// The same with equations that may be known already from other graphs on the same replicate.
+pub fn worlds_by(fits: &mut Fits<'_>, encoding: &Encoding, b: usize, dags: &[&Dag], sensitive: usize) -> Vec<World> {
+    let mut found: Vec<World> = Vec::new();
+    let mut known: BTreeMap<Vec<Nodes>, usize> = BTreeMap::new();
+    for (member, dag) in dags.iter().enumerate() {
+        let moved = dag.with_descendants(sensitive).without(sensitive);
+        let key: Vec<Nodes> = (0..dag.parents.len()).map(|v| if moved.has(v) { dag.parents[v] } else { Nodes::NONE }).collect();
+        if let Some(&at) = known.get(&key) {
+            found[at].members.push(member);
+            continue;
+        }
+        // What does not move needs no equation.
+        let model = fits.model(&Dag { parents: key.clone() });
+        let shift = model.shift(encoding, sensitive).into_iter().enumerate().filter(|(_, x)| *x != 0.0).collect();
+        known.insert(key, found.len());
+        found.push(World { replicate: b, members: vec![member], shift });
+    }
+    found
+}
+
+impl Worlds {
+    /// Puts the worlds of the replicates, in order, together.
+    pub fn new(encoding: Encoding, bag: Bag, replicates: Vec<Vec<World>>) -> Self {
+        Worlds { version: WORLDS_VERSION, encoding, bag, worlds: replicates.into_iter().flatten().collect() }
+    }
+
+    /// Turns the encoded columns of a row into those of its counterfactual. `second` says whether the row is of the second group.
+    pub fn apply(&self, world: &World, second: bool, clip: Clip, row: &mut [f64]) {
+        let attribute = self.encoding.variables[self.bag.sensitive].columns.start;
+        for &(column, movement) in &world.shift {
+            let before = row[column];
+            row[column] += if second { -movement } else { movement };
+            if clip != Clip::None && column != attribute {
+                row[column] = self.clipped(column, before, row[column], clip);
+            }
+        }
+    }
+
+    fn clipped(&self, column: usize, before: f64, after: f64, clip: Clip) -> f64 {
+        match (self.encoding.variables.iter().find(|v| v.columns.contains(&column)).map(|v| &v.form), clip) {
+            (Some(Form::Levels { .. }), _) => after.clamp(0.0, 1.0),
+            (Some(Form::Number { mean, sd, smallest, largest }), Clip::Range) => {
+                after.max(before.min((smallest - mean) / sd)).min(before.max((largest - mean) / sd))
+            }
+            _ => after,
+        }
+    }
+
+    /// The mean, variance and interval over all models of one value per world; worlds whose value is `None` (undefined) are left out.
+    /// `None` where all are.
+    pub fn spread(&self, weighting: Weighting, level: f64, value: impl Fn(usize) -> Option<f64>) -> Option<Spread> {
+        let of = |(w, world): (usize, &World)| {
+            let weight = self.bag.weight(world.replicate, weighting);
+            Some(Weighed { value: value(w)?, copies: world.members.len() as u64, weight })
+        };
+        let sample: Vec<Weighed> = self.worlds.iter().enumerate().filter_map(of).collect();
+        Spread::of(&sample, level)
+    }
+
+    /// For each encoded column the spread of its movement from the first group to the second. That of the counterfactual column of a
+    /// row differs by the row's own value and, in the other direction, by the sign; the variance is the same for all rows.
+    pub fn movements(&self, weighting: Weighting, level: f64) -> Vec<Option<Spread>> {
+        let movement = |w: usize, column: usize| {
+            let shift = &self.worlds[w].shift;
+            shift.binary_search_by_key(&column, |&(c, _)| c).map_or(0.0, |at| shift[at].1)
+        };
+        (0..self.encoding.width()).map(|column| self.spread(weighting, level, |w| Some(movement(w, column)))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

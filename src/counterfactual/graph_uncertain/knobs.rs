@@ -1,0 +1,364 @@
+//! The knobs of a graph-uncertain set as a job writes them, and what is wrong with its knowledge.
+//!
+//! Each scenario of `knowledge` is a counterfactual set of its own: of the set `graph` the scenario `low` is `graph/low`. Here a job becomes what
+//! `causal` reads; whether names are variables, and whether what is known can hold, is said with the place inside the set.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Clip;
+use crate::causal::bag::Singular;
+use crate::causal::boss;
+use crate::causal::encoding::Missing;
+use crate::causal::given::{BadGraph, given};
+use crate::causal::graph::Pdag;
+use crate::causal::knowledge::{Contradiction, Knowledge, Stated};
+use crate::param::{ColumnName, Count, Finite, Name};
+
+/// Counterfactuals by causal graphs that are not certain: what follows from the attribute moves as linear equations say, in every graph that
+/// bootstraps of the training rows and the knowledge allow. Every metric then has a value per graph.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GraphUncertain {
+    /// Where graphs come from: `boss` searches them, `given` takes one that you draw.
+    pub discovery: Source,
+    /// Bootstraps of the training rows, each with graphs and equations of its own. Left out: 100; with a given graph 0, which fits its
+    /// equations once, on the training rows as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 10_000))]
+    pub bootstraps: Option<u64>,
+    /// What the equations are.
+    #[serde(default)]
+    pub mechanism: Equations,
+    /// Graphs of one class that are listed, at most: a class with more is sampled by the seed, as many graphs as this, and the report says so.
+    #[serde(default = "ten_thousand")]
+    pub worlds_at_most: Count,
+    /// Graphs of all bootstraps together, at most; more end the run.
+    #[serde(default = "two_hundred_thousand")]
+    pub worlds_total_at_most: Count,
+    /// The columns in the graph, in the order in which the search starts and breaks ties, at most 128. Left out: the attribute, then
+    /// the features in the order continuous, ordinal, nominal. The attribute must be among them; the label cannot be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variables: Option<Vec<ColumnName>>,
+    /// Rows without a value for every variable: `error` ends the run, `drop` leaves them out, training rows and audited ones.
+    #[serde(default)]
+    pub missing: MissingRows,
+    /// Whether every bootstrap keeps the number of rows of each group.
+    #[serde(default)]
+    pub stratify: Draw,
+    /// What is done to counterfactual values that no row could have: `none` (the paper), `indicators` are brought into [0, 1], with `range`
+    /// also numbers into the range of the training rows.
+    #[serde(default)]
+    pub clip: Clipped,
+    /// What is known of the graph, a scenario per name, such as `none: {}`; each is a counterfactual set of its own, called `SET/SCENARIO`.
+    pub knowledge: IndexMap<Name, Scenario>,
+}
+
+/// Where graphs come from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// Best order score search in every bootstrap.
+    Boss(Boss),
+    /// One graph that you draw, the same for all bootstraps.
+    Given(Drawn),
+}
+
+/// Best order score search with the degenerate Gaussian score.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Boss {
+    /// The score.
+    #[serde(default)]
+    pub score: ScoreKind,
+    /// Penalty discount of the score, above 0: the larger, the fewer edges. The paper's is 2, on the scale 2 log-likelihood.
+    #[serde(default = "two")]
+    pub penalty: Finite,
+    /// Starts of the search, 1 to 1000: the order of the variables, then random ones.
+    #[serde(default = "one")]
+    #[schemars(range(max = 1000))]
+    pub starts: Count,
+    /// Whether edges are removed afterwards by backward equivalence search. The paper's search does not.
+    #[serde(default)]
+    pub bes: bool,
+    /// A variable that is an exact function of its parents: `clamp` scores it by a stated convention and names it, `error` ends the run.
+    #[serde(default)]
+    pub singular: Determined,
+}
+
+/// The score of the search.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScoreKind {
+    /// Degenerate Gaussian BIC, for numbers and levels alike.
+    #[default]
+    DegenerateGaussian,
+}
+
+/// A graph that you draw.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Drawn {
+    /// Edges, each `[cause, effect]`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edges: Vec<[ColumnName; 2]>,
+    /// Edges of which the direction is open: all graphs that direct them without a cycle and without a new collider are taken.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undirected: Vec<[ColumnName; 2]>,
+}
+
+/// What the equations are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Equations {
+    /// Least squares on the encoded columns; indicators are treated as numbers, as in the paper.
+    #[default]
+    Linear,
+}
+
+/// What to do with a variable that its parents determine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Determined {
+    /// Score it by convention and name it.
+    #[default]
+    Clamp,
+    /// End the run.
+    Error,
+}
+
+/// Rows without a value for every variable.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MissingRows {
+    /// End the run.
+    #[default]
+    Error,
+    /// They teach nothing and have no counterfactual.
+    Drop,
+}
+
+/// How bootstraps are drawn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Draw {
+    /// From all rows together.
+    #[default]
+    None,
+    /// From the rows of each group for themselves.
+    Group,
+}
+
+/// What is done to values that no row could have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Clipped {
+    /// Nothing.
+    #[default]
+    None,
+    /// Indicators are brought into [0, 1].
+    Indicators,
+    /// Also numbers into the range of the training rows, widened to the value of the row itself.
+    Range,
+}
+
+/// What is known of the graph.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Groups of variables in order of time: nothing causes what lies in an earlier tier. A variable in no tier is free.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<Tier>,
+    /// Pairs `[cause, effect]` that are no edge.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forbidden: Vec<[ColumnName; 2]>,
+    /// Pairs `[cause, effect]` that are an edge.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub required: Vec<[ColumnName; 2]>,
+}
+
+/// A group of variables of one time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tier {
+    /// The variables.
+    pub columns: Vec<ColumnName>,
+    /// Whether these may cause each other.
+    #[serde(default)]
+    pub edges_within: EdgesWithin,
+}
+
+/// Whether variables of a tier may cause each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EdgesWithin {
+    /// They may.
+    #[default]
+    Allowed,
+    /// They may not.
+    Forbidden,
+}
+
+fn ten_thousand() -> Count {
+    Count::new(10_000).expect("10000 is at least 1")
+}
+
+fn two_hundred_thousand() -> Count {
+    Count::new(200_000).expect("200000 is at least 1")
+}
+
+fn one() -> Count {
+    Count::new(1).expect("1 is at least 1")
+}
+
+fn two() -> Finite {
+    Finite::new(2.0).expect("2 is finite")
+}
+
+/// Bootstraps of a search where the job does not say.
+const BOOTSTRAPS: u64 = 100;
+
+impl GraphUncertain {
+    /// The key of a job.
+    pub const WORD: &'static str = "graph-uncertain";
+
+    /// Number of bootstraps; 0 = the training rows as they are, once.
+    pub fn bootstraps(&self) -> u64 {
+        self.bootstraps.unwrap_or(match self.discovery {
+            Source::Boss(_) => BOOTSTRAPS,
+            Source::Given(_) => 0,
+        })
+    }
+
+    /// Knobs of the search; those of no search where the graph is given.
+    pub fn search(&self) -> (boss::Knobs, Singular) {
+        match self.discovery {
+            Source::Given(_) => (boss::Knobs::default(), Singular::Clamp),
+            Source::Boss(Boss { penalty, starts, bes, singular, score: ScoreKind::DegenerateGaussian }) => {
+                let starts = usize::try_from(starts.get()).unwrap_or(usize::MAX);
+                let singular = match singular {
+                    Determined::Clamp => Singular::Clamp,
+                    Determined::Error => Singular::Error,
+                };
+                (boss::Knobs { penalty: penalty.get(), starts, bes }, singular)
+            }
+        }
+    }
+
+    /// What happens to rows without a value.
+    pub fn missing(&self) -> Missing {
+        match self.missing {
+            MissingRows::Error => Missing::Error,
+            MissingRows::Drop => Missing::Drop,
+        }
+    }
+
+    /// What happens to values that no row could have.
+    pub fn clip(&self) -> Clip {
+        match self.clip {
+            Clipped::None => Clip::None,
+            Clipped::Indicators => Clip::Indicators,
+            Clipped::Range => Clip::Range,
+        }
+    }
+
+    /// The class of a given graph under the knowledge of a scenario; none where graphs are searched.
+    ///
+    /// # Errors
+    /// The graph cannot be, or the knowledge speaks against it.
+    pub fn drawn(&self, variables: &[String], knowledge: &Knowledge) -> Result<Option<Pdag>, BadGraph> {
+        let Source::Given(drawn) = &self.discovery else { return Ok(None) };
+        given(variables, &pairs(&drawn.edges), &pairs(&drawn.undirected), knowledge).map(Some)
+    }
+
+    /// What is wrong with a scenario over these variables: the place inside the set's block, and what.
+    pub fn wrong(&self, name: &Name, variables: &[String]) -> Vec<(String, String)> {
+        let Some(scenario) = self.knowledge.get(name) else { return Vec::new() };
+        let here = |at: String| format!("knowledge.{name}{at}");
+        match scenario.knowledge(variables) {
+            Err(contradictions) => contradictions.iter().map(|c| (here(scenario.place(c)), c.to_string())).collect(),
+            Ok(knowledge) => {
+                let Source::Given(drawn) = &self.discovery else { return Vec::new() };
+                let found = self.drawn(variables, &knowledge).err();
+                found.map(|bad| (format!("discovery.given{}", drawn.place(&bad)), bad.to_string())).into_iter().collect()
+            }
+        }
+    }
+}
+
+impl Scenario {
+    /// What is known, by position of the variables.
+    ///
+    /// # Errors
+    /// All that contradicts itself.
+    pub fn knowledge(&self, variables: &[String]) -> Result<Knowledge, Vec<Contradiction>> {
+        let tiers = self.tiers.iter().map(|tier| tier.columns.iter().map(ToString::to_string).collect()).collect();
+        let within = self.tiers.iter().enumerate().filter(|(_, tier)| tier.edges_within == EdgesWithin::Forbidden);
+        let stated = Stated {
+            tiers,
+            forbidden_within_tier: within.map(|(t, _)| t).collect(),
+            forbidden: pairs(&self.forbidden),
+            required: pairs(&self.required),
+        };
+        Knowledge::new(variables, &stated)
+    }
+
+    /// Where a contradiction stands.
+    fn place(&self, contradiction: &Contradiction) -> String {
+        let in_tiers = |name: &str| {
+            let all = self.tiers.iter().enumerate().flat_map(|(t, tier)| tier.columns.iter().enumerate().map(move |(i, c)| (t, i, c)));
+            let found: Vec<String> =
+                all.filter(|(.., c)| c.as_str() == name).map(|(t, i, _)| format!(".tiers[{t}].columns[{i}]")).collect();
+            found
+        };
+        let in_pairs = |name: &str| {
+            let lists = [("forbidden", &self.forbidden), ("required", &self.required)];
+            lists.into_iter().find_map(|(key, list)| {
+                let of_pair = |(i, pair): (usize, &[ColumnName; 2])| Some((i, pair.iter().position(|c| c.as_str() == name)?));
+                list.iter().enumerate().find_map(of_pair).map(|(i, k)| format!(".{key}[{i}][{k}]"))
+            })
+        };
+        let required = |pair: &dyn Fn(&[ColumnName; 2]) -> bool| self.required.iter().position(pair).map(|i| format!(".required[{i}]"));
+        let found = match contradiction {
+            Contradiction::UnknownVariable(name) => in_tiers(name).into_iter().next().or_else(|| in_pairs(name)),
+            Contradiction::InTwoTiers(name) => in_tiers(name).into_iter().nth(1),
+            Contradiction::Itself(name) => {
+                let same = |pair: &[ColumnName; 2]| pair.iter().all(|c| c.as_str() == name);
+                let forbidden = self.forbidden.iter().position(same).map(|i| format!(".forbidden[{i}]"));
+                forbidden.or_else(|| required(&same))
+            }
+            Contradiction::RequiredForbidden(a, b) => required(&|pair| pair[0].as_str() == a && pair[1].as_str() == b),
+            Contradiction::RequiredCycle(names) => {
+                required(&|pair| names.iter().any(|n| n == pair[0].as_str()) && names.iter().any(|n| n == pair[1].as_str()))
+            }
+            // Tiers are forbidden within where they stand.
+            Contradiction::UnknownTier(_) => None,
+        };
+        found.unwrap_or_default()
+    }
+}
+
+impl Drawn {
+    /// Where a mistake stands.
+    fn place(&self, bad: &BadGraph) -> String {
+        let lists = [("edges", &self.edges), ("undirected", &self.undirected)];
+        // Of what stands twice the second is shown.
+        let last = |is: &dyn Fn(&[ColumnName; 2]) -> bool| {
+            let all = lists.iter().flat_map(|(key, list)| list.iter().enumerate().map(move |(i, pair)| (key, i, pair)));
+            all.filter(|(.., pair)| is(pair)).last().map(|(key, i, _)| format!(".{key}[{i}]"))
+        };
+        let within = |names: &[&str]| last(&|pair| pair.iter().all(|c| names.contains(&c.as_str())));
+        let found = match bad {
+            BadGraph::UnknownVariable(name) => last(&|pair| pair.iter().any(|c| c.as_str() == name)),
+            BadGraph::Twice(a, b) | BadGraph::AgainstKnowledge(a, b) => within(&[a, b]),
+            BadGraph::Cycle(names) => within(&names.iter().map(String::as_str).collect::<Vec<_>>()),
+            BadGraph::NoDag => None,
+        };
+        found.unwrap_or_default()
+    }
+}
+
+fn pairs(list: &[[ColumnName; 2]]) -> Vec<(String, String)> {
+    list.iter().map(|[a, b]| (a.to_string(), b.to_string())).collect()
+}

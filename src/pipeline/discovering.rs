@@ -1,0 +1,190 @@
+//! The stage `discover`: training rows become the graphs that they and the knowledge allow, and how each of them moves a row.
+//!
+//! One pass over the training rows gives the moments of all bootstraps; after that no row is needed. Bootstraps are worked on in any order, every
+//! scenario of a set on the same scores and equations, so that what two scenarios share is computed once.
+
+use serde::{Deserialize, Serialize};
+
+use crate::causal::bag::{Bag, Discovery, Limits, Replicate, list};
+use crate::causal::class::Beyond;
+use crate::causal::draw::Draws;
+use crate::causal::encoding::{Encoding, Variable};
+use crate::causal::graph::Dag;
+use crate::causal::knowledge::Knowledge;
+use crate::causal::moments::Moments;
+use crate::causal::scm::Fits;
+use crate::causal::score::Score;
+use crate::counterfactual::graph_uncertain::knobs::{Draw, GraphUncertain};
+use crate::counterfactual::graph_uncertain::{World, Worlds, worlds_by};
+use crate::data::training::TrainingRows;
+use crate::data::{Attribute, Kind, Layout};
+use crate::error::{Error, Fault, Result};
+use crate::num::seed::Stream;
+use crate::param::{ColumnName, Seed};
+use crate::pipeline::worlds::Ground;
+
+/// What is known of one scenario once its graphs are there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Discovered {
+    /// The scenario.
+    pub scenario: String,
+    /// Graphs and the movement of each.
+    pub worlds: Worlds,
+    /// For each variable its tier, where it has one.
+    pub tiers: Vec<Option<usize>>,
+    /// Training rows that the graphs rest on.
+    pub n_rows: u64,
+    /// Training rows left out because a variable is missing.
+    pub n_dropped: u64,
+}
+
+/// What a set asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// Its knobs.
+    pub graphs: &'a GraphUncertain,
+    /// The variables, with the column of the attribute among them.
+    pub variables: &'a [ColumnName],
+    /// Position of the attribute.
+    pub position: usize,
+    /// The seed of the job.
+    pub seed: Seed,
+}
+
+/// What one bootstrap gives in one scenario: what the search found, unless the graph is given, and the worlds.
+type Found = (Option<Replicate>, Vec<World>);
+
+/// The graphs of every scenario of a set, in its order.
+///
+/// # Errors
+/// The rows cannot be read or do not vary, a value is missing where none may be, there are more graphs than allowed, or the run is to stop.
+pub fn discover(ground: Ground<'_>, asked: &Asked<'_>) -> Result<Vec<Discovered>> {
+    let layout = ground.rows.layout();
+    let attribute = &layout.attributes[asked.position];
+    let names: Vec<String> = asked.variables.iter().map(ToString::to_string).collect();
+    let variables = variables(layout, attribute, &names)?;
+    let sensitive = variables.iter().position(|v| v.feature == attribute.feature).ok_or_else(|| missing(&attribute.name))?;
+    let rows = TrainingRows::of_fold(ground.rows, ground.roles, 0, ground.workers, ground.watch);
+    let strata = (asked.graphs.stratify == Draw::Group).then_some(sensitive);
+    let (encoding, blocks) = Encoding::fit(&variables, &rows, asked.graphs.missing(), strata)?;
+    let bootstraps = usize::try_from(asked.graphs.bootstraps()).unwrap_or(usize::MAX);
+    let draws = match bootstraps {
+        0 => Draws::all_rows(&blocks.sizes),
+        n => Draws::seeded(asked.seed.0, n, &blocks.sizes),
+    };
+    let moments = Moments::of_replicates(&encoding, &blocks, &rows, &draws)?;
+    let scenarios = Scenarios::new(asked, &names, &encoding, sensitive)?;
+    let mut found: Vec<Vec<Found>> = vec![Vec::new(); scenarios.knowledge.len()];
+    ground.workers.map(
+        moments.len(),
+        |b| {
+            (ground.watch.check)()?;
+            scenarios.of_replicate(b, &moments[b])
+        },
+        |_, part| {
+            found.iter_mut().zip(part).for_each(|(all, part)| all.push(part));
+            Ok::<_, Error>(())
+        },
+    )?;
+    let n_rows = blocks.sizes.iter().flatten().sum();
+    let mut all = Vec::new();
+    for (s, found) in found.into_iter().enumerate() {
+        let (replicates, worlds): (Vec<Option<Replicate>>, Vec<Vec<World>>) = found.into_iter().unzip();
+        let bag = match &scenarios.given[s] {
+            None => Bag::of(names.clone(), sensitive, &replicates.into_iter().flatten().collect::<Vec<_>>(), &scenarios.limits)?,
+            Some((class, listed)) => Bag::given(names.clone(), sensitive, class, listed, worlds.len(), &scenarios.limits)?,
+        };
+        all.push(Discovered {
+            scenario: scenarios.names[s].clone(),
+            worlds: Worlds::new(encoding.clone(), bag, worlds),
+            tiers: (0..names.len()).map(|v| scenarios.knowledge[s].tier(v)).collect(),
+            n_rows,
+            n_dropped: blocks.dropped,
+        });
+    }
+    Ok(all)
+}
+
+/// Everything that bootstraps are searched with.
+struct Scenarios<'a> {
+    asked: &'a Asked<'a>,
+    names: Vec<String>,
+    variables: &'a [String],
+    encoding: &'a Encoding,
+    sensitive: usize,
+    knowledge: Vec<Knowledge>,
+    /// Class and graphs where they are drawn, not searched.
+    given: Vec<Option<(crate::causal::graph::Pdag, crate::causal::class::Listed)>>,
+    limits: Limits,
+}
+
+impl<'a> Scenarios<'a> {
+    fn new(asked: &'a Asked<'a>, variables: &'a [String], encoding: &'a Encoding, sensitive: usize) -> Result<Self> {
+        let at_most = |count: crate::param::Count| usize::try_from(count.get()).unwrap_or(usize::MAX);
+        let per_class = at_most(asked.graphs.worlds_at_most);
+        let limits = Limits { per_class, beyond: Beyond::Sample(per_class), total: at_most(asked.graphs.worlds_total_at_most) };
+        let (mut knowledge, mut given, mut names) = (Vec::new(), Vec::new(), Vec::new());
+        for (name, scenario) in &asked.graphs.knowledge {
+            let known = scenario.knowledge(variables).map_err(|wrong| {
+                let wrong: Vec<String> = wrong.iter().map(ToString::to_string).collect();
+                Fault::new("impossible-graph", format!("what is known in `{name}` cannot hold: {}", wrong.join("; ")))
+            })?;
+            let class = asked
+                .graphs
+                .drawn(variables, &known)
+                .map_err(|bad| Fault::new("impossible-graph", format!("the graph that is given cannot be: {bad}")))?;
+            given.push(match class {
+                None => None,
+                Some(class) => {
+                    let mut stream = Stream::new(asked.seed.0, &format!("class/{name}"));
+                    let listed = list("the given graph", &class, &limits, &mut stream)?;
+                    Some((class, listed))
+                }
+            });
+            knowledge.push(known);
+            names.push(name.to_string());
+        }
+        Ok(Scenarios { asked, names, variables, encoding, sensitive, knowledge, given, limits })
+    }
+
+    /// The worlds of one bootstrap in every scenario.
+    fn of_replicate(&self, b: usize, moments: &Moments) -> Result<Vec<Found>> {
+        let (knobs, singular) = self.asked.graphs.search();
+        let mut fits = Fits::new(self.encoding, moments);
+        let mut score = None;
+        let of_scenario = |(knowledge, given): (&Knowledge, &Option<(_, crate::causal::class::Listed)>)| {
+            let replicate = match given {
+                Some(_) => None,
+                None => {
+                    let score = score.get_or_insert_with(|| Score::new(self.encoding, moments, knobs.penalty));
+                    let (variables, limits, seed) = (self.variables, &self.limits, self.asked.seed.0);
+                    Some(Discovery { variables, knowledge, knobs: &knobs, singular, limits, seed }.of_replicate(b, score)?)
+                }
+            };
+            let listed = replicate.as_ref().map(|r| &r.listed).or(given.as_ref().map(|(_, listed)| listed));
+            let dags: Vec<&Dag> = listed.iter().flat_map(|listed| &listed.dags).collect();
+            let worlds = worlds_by(&mut fits, self.encoding, b, &dags, self.sensitive);
+            Ok((replicate, worlds))
+        };
+        self.knowledge.iter().zip(&self.given).map(of_scenario).collect()
+    }
+}
+
+/// The variables as columns of the rows. Levels with an order count by their position, as they do for models.
+fn variables(layout: &Layout, attribute: &Attribute, names: &[String]) -> Result<Vec<Variable>> {
+    let variable = |name: &String| {
+        let feature = layout.feature(name).ok_or_else(|| missing(name))?;
+        let of = &layout.features[feature];
+        let levels = match of.kind {
+            _ if feature == attribute.feature => Some(attribute.level_of_group.clone()),
+            Kind::Nominal | Kind::Sensitive => Some((0..u32::try_from(of.levels.len()).unwrap_or(u32::MAX)).collect()),
+            Kind::Continuous { .. } | Kind::OrdinalNumber | Kind::OrdinalLevel => None,
+        };
+        Ok(Variable { name: name.clone(), feature, levels })
+    };
+    names.iter().map(variable).collect()
+}
+
+fn missing(name: &str) -> Error {
+    Fault::new("missing-column", format!("the rows have no column `{name}`")).in_column(name).into()
+}

@@ -1,0 +1,198 @@
+//! Graphs as tables and as files for other programs: edges, nodes, bootstraps, graphs below the attribute; DOT, GML, JSON.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::causal::bag::Weighting;
+use crate::causal::class::Drawn;
+use crate::causal::encoding::{Encoded, Form};
+use crate::causal::entropy::EdgeShares;
+use crate::causal::export::Drawing;
+use crate::data::Layout;
+use crate::error::Result;
+use crate::metric;
+use crate::num::summary::Around;
+use crate::param::Level;
+use crate::pipeline::discovering::Discovered;
+use crate::pipeline::folder;
+use crate::table::io::write_frame;
+use crate::table::{Cell, EDGES, Frame, GRAPHS, NODES, SUBGRAPHS, TableDef, WORLD_PEOPLE, WORLDS};
+
+/// The tables of graph-uncertain sets.
+pub const TABLES: [&TableDef; 6] = [&WORLDS, &WORLD_PEOPLE, &EDGES, &NODES, &GRAPHS, &SUBGRAPHS];
+
+/// A scenario of a set with what was found.
+#[derive(Debug, Clone)]
+pub struct GraphSet {
+    /// `SET/SCENARIO`.
+    pub name: String,
+    /// Position of the attribute.
+    pub position: usize,
+    /// What was found.
+    pub found: Discovered,
+}
+
+/// The tables while they grow.
+pub struct GraphTables {
+    edges: Frame,
+    nodes: Frame,
+    graphs: Frame,
+    subgraphs: Frame,
+}
+
+impl Default for GraphTables {
+    fn default() -> Self {
+        GraphTables { edges: Frame::new(&EDGES), nodes: Frame::new(&NODES), graphs: Frame::new(&GRAPHS), subgraphs: Frame::new(&SUBGRAPHS) }
+    }
+}
+
+impl GraphTables {
+    /// Adds a scenario; `level` is that of intervals across graphs.
+    pub fn add(&mut self, set: &GraphSet, layout: &Layout, level: Level) {
+        let attribute = &layout.attributes[set.position];
+        let key = || -> Vec<Cell> { vec![set.name.as_str().into(), attribute.name.as_str().into()] };
+        let (worlds, bag) = (&set.found.worlds, &set.found.worlds.bag);
+        let all = bag.edges(Weighting::Dag);
+        let even = by_edge(&bag.edges(Weighting::Replicate));
+        let below = by_edge(&bag.edges_below(Weighting::Dag));
+        for edge in &all.edges {
+            let at = (edge.from, edge.to);
+            let mut row = key();
+            row.extend([bag.variables[edge.from].as_str().into(), bag.variables[edge.to].as_str().into()]);
+            row.extend([edge.count.into(), Cell::Real(edge.share), Cell::Real(even.get(&at).copied().unwrap_or(0.0))]);
+            row.extend([Cell::Real(edge.entropy()), Cell::Real(below.get(&at).copied().unwrap_or(0.0))]);
+            self.edges.push(row);
+        }
+        let followers = followers(set);
+        let movements = worlds.movements(Weighting::Dag, level.get());
+        for (v, variable) in worlds.encoding.variables.iter().enumerate() {
+            for (k, column) in variable.columns.clone().enumerate() {
+                let unit = unit(variable);
+                let around: Option<Around> = movements[column].and_then(|spread| spread.around);
+                let mut row = key();
+                row.extend([variable.name.as_str().into(), level_of(layout, variable, k).into(), (v as u64).into()]);
+                row.extend([set.found.tiers[v].map(|tier| tier as u64).into(), Cell::Real(followers[v])]);
+                row.extend([attribute.groups[0].as_str().into(), attribute.groups[1].as_str().into()]);
+                row.extend([Cell::Real(movements[column].map_or(0.0, |spread| spread.mean) * unit)]);
+                row.extend([
+                    around.map(|a| a.variance * unit * unit).into(),
+                    around.map(|a| a.lo * unit).into(),
+                    around.map(|a| a.hi * unit).into(),
+                ]);
+                self.nodes.push(row);
+            }
+        }
+        for (b, replicate) in bag.replicates.iter().enumerate() {
+            let drawn = match replicate.drawn {
+                Drawn::All => "all",
+                Drawn::Evenly => "evenly",
+                Drawn::ByDirections => "by_directions",
+            };
+            let determined: Vec<&str> = replicate.determined.iter().map(|&v| bag.variables[v].as_str()).collect();
+            let mut row = key();
+            row.extend([
+                (b as u64).into(),
+                replicate.score.into(),
+                (replicate.class as u64).into(),
+                (replicate.members.len() as u64).into(),
+            ]);
+            row.extend([replicate.size.into(), drawn.into(), determined.join(",").as_str().into()]);
+            self.graphs.push(row);
+        }
+        for (graph, count) in bag.graphs_below() {
+            let edges: Vec<String> = graph.edges().iter().map(|&(u, v)| format!("{} -> {}", bag.variables[u], bag.variables[v])).collect();
+            let mut row = key();
+            row.extend([edges.join("; ").as_str().into(), count.into(), Cell::Real(count as f64 / bag.len() as f64)]);
+            self.subgraphs.push(row);
+        }
+    }
+
+    /// Writes them.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn write(mut self, out: &Path) -> Result<()> {
+        for frame in [&mut self.edges, &mut self.nodes, &mut self.graphs, &mut self.subgraphs] {
+            frame.sort();
+            write_frame(out, frame)?;
+        }
+        Ok(())
+    }
+}
+
+/// The metrics of a scenario's graphs, in the order of the catalog.
+pub fn values(set: &GraphSet) -> Vec<(&'static metric::Metric, f64)> {
+    let bag = &set.found.worlds.bag;
+    let value = |id: &str| match id {
+        "h_g" => bag.edges(Weighting::Dag).entropy,
+        "h_ga" => bag.edges_below(Weighting::Dag).entropy,
+        "n_graphs" => bag.len() as f64,
+        "n_graphs_distinct" => bag.dags.len() as f64,
+        _ => bag.n_classes as f64,
+    };
+    metric::graph::METRICS.iter().map(|metric| (metric, value(metric.id))).collect()
+}
+
+/// Writes the graphs of a scenario for other programs: `SET.SCENARIO.dot`, `.gml` and `.json`.
+///
+/// # Errors
+/// The disk refuses.
+pub fn export(set: &GraphSet, folder: &Path) -> Result<()> {
+    let bag = &set.found.worlds.bag;
+    let edges = bag.edges(Weighting::Dag);
+    let drawing = Drawing { name: &set.name, variables: &bag.variables, sensitive: bag.sensitive, edges: &edges };
+    let file = |ending: &str| folder.join(format!("{}.{ending}", set.name.replace('/', ".")));
+    folder::write_text(&file("dot"), &drawing.dot())?;
+    folder::write_text(&file("gml"), &drawing.gml())?;
+    let mut copies = vec![0_u64; bag.dags.len()];
+    bag.replicates.iter().flat_map(|r| &r.members).for_each(|&member| copies[member] += 1);
+    let names = |list: Vec<(usize, usize)>| -> Vec<[&str; 2]> {
+        list.into_iter().map(|(u, v)| [bag.variables[u].as_str(), bag.variables[v].as_str()]).collect()
+    };
+    let graphs: Vec<_> = bag.dags.iter().zip(&copies).map(|(dag, n)| json!({"count": n, "edges": names(dag.edges())})).collect();
+    let shares: Vec<_> = edges
+        .edges
+        .iter()
+        .map(|e| json!({"cause": bag.variables[e.from], "effect": bag.variables[e.to], "share": e.share, "count": e.count}))
+        .collect();
+    let whole = json!({
+        "name": set.name,
+        "variables": bag.variables,
+        "tiers": set.found.tiers,
+        "sensitive": bag.variables[bag.sensitive],
+        "edges": shares,
+        "graphs": graphs,
+    });
+    folder::write_json(&file("json"), &whole)
+}
+
+/// For each variable the share of graphs in which it is the attribute or follows from it.
+fn followers(set: &GraphSet) -> Vec<f64> {
+    let bag = &set.found.worlds.bag;
+    let mut counts = vec![0_u64; bag.variables.len()];
+    let below: Vec<_> = bag.dags.iter().map(|dag| dag.with_descendants(bag.sensitive)).collect();
+    for &member in bag.replicates.iter().flat_map(|r| &r.members) {
+        below[member].into_iter().for_each(|v| counts[v] += 1);
+    }
+    counts.into_iter().map(|n| n as f64 / bag.len() as f64).collect()
+}
+
+fn by_edge(shares: &EdgeShares) -> BTreeMap<(usize, usize), f64> {
+    shares.edges.iter().map(|edge| ((edge.from, edge.to), edge.share)).collect()
+}
+
+/// What a movement of 1 in an encoded column is in the column's own unit.
+fn unit(variable: &Encoded) -> f64 {
+    match variable.form {
+        Form::Number { sd, .. } => sd,
+        Form::Levels { .. } => 1.0,
+    }
+}
+
+/// The name of the level behind a column; empty for a number.
+fn level_of(layout: &Layout, variable: &Encoded, k: usize) -> String {
+    let code = variable.shown().map(|shown| shown[k] as usize);
+    code.and_then(|code| layout.features[variable.feature].levels.get(code).cloned()).unwrap_or_default()
+}

@@ -1,0 +1,156 @@
+//! The tables `edges`, `nodes` and `graphs` as the section reads them.
+
+use std::collections::BTreeMap;
+
+use crate::report::folder::Audit;
+use crate::table::Frame;
+
+/// Edges, variables and bootstraps of every scenario.
+#[derive(Debug, Clone, Default)]
+pub(in crate::report) struct Evidence {
+    scenarios: Vec<Scenario>,
+}
+
+/// One set with the graphs of an attribute.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Scenario {
+    /// Number on the page, for anchors.
+    pub(super) id: usize,
+    /// The set, `graph/low`.
+    pub(super) set: String,
+    /// The attribute.
+    pub(super) attribute: String,
+    /// Its variable.
+    pub(super) sensitive: String,
+    /// The two groups in declared order.
+    pub(super) groups: (String, String),
+    /// Edges by cause and effect.
+    pub(super) edges: BTreeMap<(String, String), Edge>,
+    /// Encoded columns in the order of the variables.
+    pub(super) nodes: Vec<Node>,
+    /// The bootstraps.
+    pub(super) bootstraps: Vec<Bootstrap>,
+}
+
+/// An edge.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Edge {
+    /// Share of graphs.
+    pub(super) share: f64,
+    /// Share of graphs in which it stands below the attribute.
+    pub(super) below: f64,
+}
+
+/// An encoded column.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Node {
+    pub(super) variable: String,
+    pub(super) level: String,
+    pub(super) position: i64,
+    pub(super) tier: Option<i64>,
+    /// Share of graphs in which it follows from the attribute.
+    pub(super) below: f64,
+    /// Mean movement, and its interval across graphs.
+    pub(super) mean: f64,
+    pub(super) ends: Option<(f64, f64)>,
+}
+
+/// A bootstrap.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Bootstrap {
+    pub(super) number: i64,
+    pub(super) drawn: String,
+    pub(super) determined: String,
+}
+
+impl Evidence {
+    pub(in crate::report) fn of(edges: &Frame, nodes: &Frame, graphs: &Frame) -> Self {
+        let mut found: BTreeMap<(String, String), Scenario> = BTreeMap::new();
+        for row in nodes.records() {
+            let key = (row.text("sensitive").to_owned(), row.text("counterfactual").to_owned());
+            let scenario = found.entry(key.clone()).or_insert_with(|| Scenario { attribute: key.0, set: key.1, ..Scenario::default() });
+            scenario.groups = (row.text("from_group").to_owned(), row.text("to_group").to_owned());
+            scenario.nodes.push(Node {
+                variable: row.text("node").to_owned(),
+                level: row.text("level").to_owned(),
+                position: row.int("position").unwrap_or(0),
+                tier: row.int("tier"),
+                below: row.real("below_sensitive").unwrap_or(0.0),
+                mean: row.real("move").unwrap_or(0.0),
+                ends: row.real("move_lo").zip(row.real("move_hi")),
+            });
+        }
+        let at = |row: &crate::table::Record<'_>| (row.text("sensitive").to_owned(), row.text("counterfactual").to_owned());
+        for row in edges.records() {
+            let Some(scenario) = found.get_mut(&at(&row)) else { continue };
+            let edge = Edge { share: row.real("frequency").unwrap_or(0.0), below: row.real("below_sensitive").unwrap_or(0.0) };
+            scenario.edges.insert((row.text("cause").to_owned(), row.text("effect").to_owned()), edge);
+        }
+        for row in graphs.records() {
+            let Some(scenario) = found.get_mut(&at(&row)) else { continue };
+            scenario.bootstraps.push(Bootstrap {
+                number: row.int("bootstrap").unwrap_or(0),
+                drawn: row.text("drawn").to_owned(),
+                determined: row.text("determined").to_owned(),
+            });
+        }
+        let mut scenarios: Vec<Scenario> = found.into_values().collect();
+        for scenario in &mut scenarios {
+            scenario.nodes.sort_by(|a, b| (a.position, &a.level).cmp(&(b.position, &b.level)));
+            // Of the attribute itself the movement is from one group to the other in every graph.
+            let own = scenario.nodes.iter().find(|n| n.below == 1.0 && n.mean == 1.0 && n.level == scenario.groups.1);
+            scenario.sensitive = own.map(|n| n.variable.clone()).unwrap_or_default();
+        }
+        Evidence { scenarios }
+    }
+
+    /// The scenarios of each attribute, both in the order of the manifest, numbered.
+    pub(super) fn by_attribute(&self, audit: &Audit) -> Vec<(String, Vec<&Scenario>)> {
+        let set = |s: &&Scenario| Audit::position(audit.manifest.counterfactuals.iter().map(|c| &c.name), &s.set);
+        let mut all: Vec<(String, Vec<&Scenario>)> = Vec::new();
+        for attribute in &audit.manifest.attributes {
+            let mut mine: Vec<&Scenario> = self.scenarios.iter().filter(|s| s.attribute == attribute.name).collect();
+            mine.sort_by_key(set);
+            if !mine.is_empty() {
+                all.push((attribute.name.clone(), mine));
+            }
+        }
+        all
+    }
+
+    /// Numbers the scenarios in the order of the manifest's sets.
+    pub(in crate::report) fn numbered(mut self, sets: &[&str]) -> Self {
+        self.scenarios.sort_by_key(|s| (sets.iter().position(|name| *name == s.set), s.attribute.clone()));
+        self.scenarios.iter_mut().enumerate().for_each(|(id, s)| s.id = id);
+        self
+    }
+}
+
+/// An edge by cause and effect with its shares in two scenarios.
+pub(super) type Moved = ((String, String), f64, f64);
+
+impl Scenario {
+    /// Whether a variable stands in a tier.
+    pub(super) fn has_tiers(&self) -> bool {
+        self.nodes.iter().any(|node| node.tier.is_some())
+    }
+
+    /// The variables in order, each with its tier.
+    pub(super) fn variables(&self) -> Vec<(&str, Option<i64>)> {
+        let mut variables: Vec<(&str, Option<i64>)> = self.nodes.iter().map(|n| (n.variable.as_str(), n.tier)).collect();
+        variables.dedup();
+        variables
+    }
+
+    /// Edges whose shares differ from another scenario's by a hundredth or more, the largest difference first, with both shares.
+    pub(super) fn moved(&self, other: &Scenario) -> Vec<Moved> {
+        let share = |of: &Scenario, edge: &(String, String)| of.edges.get(edge).map_or(0.0, |e| e.share);
+        let mut edges: Vec<&(String, String)> = self.edges.keys().chain(other.edges.keys()).collect();
+        edges.sort();
+        edges.dedup();
+        let mut moved: Vec<Moved> = edges.into_iter().map(|edge| (edge.clone(), share(self, edge), share(other, edge))).collect();
+        moved.retain(|(_, before, after)| (after - before).abs() >= 0.01);
+        moved.sort_by(|a, b| (b.2 - b.1).abs().total_cmp(&(a.2 - a.1).abs()).then_with(|| a.0.cmp(&b.0)));
+        moved
+    }
+}

@@ -1,0 +1,337 @@
+//! Section "How sure are we of the world": what causal graphs the data and the knowledge allow, how far they disagree, and what that does to
+//! the rates; scenarios of knowledge side by side.
+//!
+//! Two doubts stand apart in every row: which people happened to be audited (the interval of people), and which graph is the right one (the
+//! interval across graphs). The drawing of a scenario holds every edge that stands in at least one graph in twenty; all of them are in the
+//! table below it. [`evidence`] reads the tables, [`drawing`] draws a scenario.
+
+mod drawing;
+mod evidence;
+
+pub(super) use evidence::Evidence;
+use evidence::Scenario;
+
+use crate::report::chart::{self, Whisker};
+use crate::report::folder::{Audit, Key, Measure};
+use crate::report::number::{self, Kind, three};
+use crate::report::page::{Block, Cell, Figure, Row, Section, Table};
+use crate::report::terms::{self, Glossary};
+use crate::report::words::Words;
+
+/// The rates that are set side by side, where they are measured.
+const RATES: &[&str] = &["psr", "nsr", "sr"];
+
+/// Drawings on one page.
+const DRAWN_AT_MOST: usize = 12;
+
+/// Columns of movements on one page, over all scenarios.
+const MOVES_AT_MOST: usize = 60;
+
+/// Bootstraps that are said to have been sampled, or to have determined variables, by their number: more are counted.
+const NAMED_AT_MOST: usize = 6;
+
+/// The section; none where no set rests on graphs.
+pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Section> {
+    let groups = audit.graphs.by_attribute(audit);
+    if groups.is_empty() {
+        return None;
+    }
+    let mut blocks = vec![
+        Block::Text(
+            "A counterfactual says what would follow had the attribute been another. What follows from it is a causal question, and data alone \
+             rarely settle it. Here every graph that the data and the stated knowledge allow was taken, each with its own equations, and every \
+             rate was measured in each of them."
+                .into(),
+        ),
+        Block::Note(
+            Words::from("Two doubts, kept apart: ")
+                .strong("people")
+                .text(" is the interval that other people of the same kind would give, all graphs kept; ")
+                .strong("graphs")
+                .text(
+                    " holds the middle of the values of all graphs, the people kept. Neither contains the other. A value is the mean over \
+                     graphs; a bootstrap with many graphs weighs more in it, as in the method's paper.",
+                ),
+        ),
+    ];
+    for (attribute, scenarios) in &groups {
+        blocks.push(Block::Heading(format!("graphs-{}", scenarios[0].id), Words::new().name(attribute.as_str())));
+        blocks.push(overview(audit, attribute, scenarios, glossary));
+        blocks.extend(oddities(scenarios));
+        blocks.extend(changes(audit, attribute, scenarios));
+        for model in audit.manifest.models.iter().map(|model| model.name.as_str()) {
+            blocks.extend(rates(audit, attribute, model, scenarios, glossary));
+        }
+        blocks.extend(drawings(audit, scenarios));
+        blocks.push(edges(audit, scenarios));
+        blocks.push(movements(audit, scenarios));
+    }
+    Some(Section { id: "graphs", title: "How sure are we of the world", blocks })
+}
+
+fn key(model: &str, attribute: &str, set: &str, scope: &str, from: &str, to: &str) -> Key {
+    let text = str::to_owned;
+    Key { model: text(model), set: text(set), attribute: text(attribute), scope: text(scope), from: text(from), to: text(to) }
+}
+
+/// A metric of the graphs themselves.
+fn of_graphs(audit: &Audit, attribute: &str, set: &str, metric: &str) -> Option<f64> {
+    audit.measure(&key("", attribute, set, "total", "", ""), metric)?.value
+}
+
+/// Numbers of graphs and entropies, a row per scenario.
+fn overview(audit: &Audit, attribute: &str, scenarios: &[&Scenario], glossary: &mut Glossary<'_>) -> Block {
+    const METRICS: [&str; 5] = ["n_graphs", "n_graphs_distinct", "n_classes", "h_g", "h_ga"];
+    METRICS.iter().for_each(|metric| drop(glossary.show(metric)));
+    let row = |scenario: &&Scenario| {
+        let cell = |metric: &&str| -> Cell {
+            let Some(value) = of_graphs(audit, attribute, &scenario.set, metric) else { return "\u{2013}".into() };
+            if metric.starts_with("n_") { number::count(value as i64).into() } else { three(value).into() }
+        };
+        let mut cells = vec![Cell::from(number::count(scenario.bootstraps.len() as i64))];
+        cells.extend(METRICS.iter().map(cell));
+        Row { id: String::new(), head: Words::new().name(&scenario.set), cells }
+    };
+    let head = ["Set", "Bootstraps", "Graphs", "Different", "Classes", "H_G", "H_GA"].map(Words::from).to_vec();
+    let caption = "What the search found. H_G is how far graphs disagree on all edges, H_GA on those below the attribute: 0 they agree, 1 every \
+                   edge is in half of them";
+    Block::Table(Table { caption: caption.into(), head, rows: scenarios.iter().map(row).collect(), prose: false })
+}
+
+/// What was a matter of convention: classes that were sampled, variables that their parents determine.
+fn oddities(scenarios: &[&Scenario]) -> Vec<Block> {
+    let named = |bootstraps: &[i64], all: usize| match bootstraps {
+        every if every.len() == all => "all of them".to_owned(),
+        few if few.len() <= NAMED_AT_MOST => few.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        many => format!("{} of them", many.len()),
+    };
+    let mut blocks = Vec::new();
+    for scenario in scenarios {
+        let sampled: Vec<i64> = scenario.bootstraps.iter().filter(|b| b.drawn != "all").map(|b| b.number).collect();
+        if !sampled.is_empty() {
+            let words = Words::new().drawing(chart::verdict("warn", "mark warn")).strong("Sampled: ");
+            let words = words.text("in ").name(&scenario.set).text(format!(
+                " bootstraps ({}) allow more graphs than are listed; of these a seeded sample stands for the class.",
+                named(&sampled, scenario.bootstraps.len())
+            ));
+            blocks.push(Block::Text(words));
+        }
+        let determined: Vec<i64> = scenario.bootstraps.iter().filter(|b| !b.determined.is_empty()).map(|b| b.number).collect();
+        if let Some(first) = scenario.bootstraps.iter().find(|b| !b.determined.is_empty()) {
+            let words = Words::new().drawing(chart::verdict("warn", "mark warn")).strong("Determined: ").text("in ").name(&scenario.set);
+            let words = words.text(format!(
+                " bootstraps ({}) have variables that others determine exactly, such as ",
+                named(&determined, scenario.bootstraps.len())
+            ));
+            let words = words.name(first.determined.split(',').next().unwrap_or_default());
+            blocks.push(Block::Text(words.text(". Their edges rest on a convention of the score; leave one of such columns out.")));
+        }
+    }
+    blocks
+}
+
+/// What other knowledge changed, in words: the first scenario against each other one.
+fn changes(audit: &Audit, attribute: &str, scenarios: &[&Scenario]) -> Vec<Block> {
+    let Some((first, others)) = scenarios.split_first() else { return Vec::new() };
+    let mut sentences = Vec::new();
+    for other in others {
+        let mut words = Words::from("From ").name(&first.set).text(" to ").name(&other.set).text(": ");
+        let both = |metric: &str| of_graphs(audit, attribute, &first.set, metric).zip(of_graphs(audit, attribute, &other.set, metric));
+        if let Some((before, after)) = both("n_graphs") {
+            words = words.text(format!("{} graphs instead of {}", number::count(after as i64), number::count(before as i64)));
+        }
+        if let Some((before, after)) = both("h_ga") {
+            let verb = if after < before { "falls" } else { "rises" };
+            let said = if three(before) == three(after) {
+                format!("; H_GA stays at {}", three(before))
+            } else {
+                format!("; H_GA {verb} from {} to {}", three(before), three(after))
+            };
+            words = words.text(said);
+        }
+        let moved = first.moved(other);
+        for (i, (edge, before, after)) in moved.iter().take(3).enumerate() {
+            words = words.text(if i == 0 { ". The edges that changed most: " } else { ", " });
+            words = words.and(Words::direction(&edge.0, &edge.1));
+            words = words.text(format!(" from {} to {} of graphs", Kind::Share.value(*before), Kind::Share.value(*after)));
+        }
+        for model in &audit.manifest.models {
+            if let Some(rate) = rate_in_words(audit, attribute, &model.name, first, other) {
+                words = words.text(". ").and(rate);
+            }
+        }
+        sentences.push(words.text("."));
+    }
+    if sentences.is_empty() { Vec::new() } else { vec![Block::Findings(sentences)] }
+}
+
+/// The rate of a model that differs most between two scenarios.
+fn rate_in_words(audit: &Audit, attribute: &str, model: &str, first: &Scenario, other: &Scenario) -> Option<Words> {
+    let mut found: Option<(f64, &str, &Key, f64, f64)> = None;
+    let of_set = |key: &&Key| key.model == model && key.set == first.set && key.attribute == attribute && key.scope == "direction";
+    for key in audit.measures.keys().filter(of_set) {
+        for metric in ["psr", "nsr"] {
+            let there = Key { set: other.set.clone(), ..key.clone() };
+            let value = |key: &Key| audit.measure(key, metric).and_then(|m| m.value);
+            if let Some((before, after)) = value(key).zip(value(&there)) {
+                let gap = (after - before).abs();
+                if found.as_ref().is_none_or(|f| gap > f.0) {
+                    found = Some((gap, metric, key, before, after));
+                }
+            }
+        }
+    }
+    let (gap, metric, key, before, after) = found?;
+    let words =
+        Words::from("Of ").name(model).text(format!(" the {} of ", metric.to_uppercase())).and(Words::direction(&key.from, &key.to));
+    Some(if gap < 0.0005 {
+        Words::from("No rate of ").name(model).text(" changes by a tenth of a point")
+    } else {
+        words.text(format!(" changes most, from {} to {}", Kind::Share.value(before), Kind::Share.value(after)))
+    })
+}
+
+/// Rates of a model with both intervals, a column per scenario.
+fn rates(audit: &Audit, attribute: &str, model: &str, scenarios: &[&Scenario], glossary: &mut Glossary<'_>) -> Option<Block> {
+    let groups = audit.groups_of(attribute);
+    let [a, b] = groups.as_slice() else { return None };
+    let mut found: Vec<(Words, &str, Vec<Option<&Measure>>)> = Vec::new();
+    for (from, to) in [(a, b), (b, a)] {
+        for metric in RATES {
+            let of = |s: &&Scenario| audit.measure(&key(model, attribute, &s.set, "direction", from, to), metric);
+            let measures: Vec<Option<&Measure>> = scenarios.iter().map(of).collect();
+            if measures.iter().any(Option::is_some) {
+                glossary.show(metric);
+                let head = Words::new().strong(metric.to_uppercase()).text(" ").and(Words::direction(from, to));
+                found.push((head, metric, measures));
+            }
+        }
+    }
+    if found.is_empty() {
+        return None;
+    }
+    let all = found.iter().flat_map(|(.., measures)| measures.iter().flatten());
+    let ends = all.flat_map(|m| [m.value, m.interval.map(|i| i.1), m.across.as_ref().and_then(|a| a.ends).map(|e| e.1)]);
+    let end = chart::round_up(ends.flatten().fold(0.0, f64::max)).min(1.0);
+    let rows = found.into_iter().map(|(head, metric, measures)| {
+        let kind = terms::kind(metric, "direction");
+        Row { id: String::new(), head, cells: measures.into_iter().map(|m| rate(m, kind, end)).collect() }
+    });
+    let rows = rows.collect();
+    let mut head = vec![Words::from("Rate")];
+    head.extend(scenarios.iter().map(|s| Words::new().name(&s.set)));
+    let caption = Words::new().name(model).text(format!(
+        ": the filled dot with the interval of people, the open one with the interval across graphs, from 0 to {}",
+        Kind::Share.value(end)
+    ));
+    Some(Block::Table(Table { caption, head, rows, prose: false }))
+}
+
+fn rate(measure: Option<&Measure>, kind: Kind, end: f64) -> Cell {
+    let Some(measure) = measure else { return "\u{2013}".into() };
+    let Some(value) = measure.value else {
+        return Cell { main: "undefined".into(), small: vec![terms::why(measure).into()], ..Cell::default() };
+    };
+    let ends = measure.across.as_ref().and_then(|across| across.ends);
+    let whisker = |interval| Whisker { value, interval, noise: None };
+    let mut small = Vec::new();
+    small.push(match measure.interval {
+        Some((lo, hi)) => format!("people {}", kind.interval(value, lo, hi)).into(),
+        None => "people: no interval".into(),
+    });
+    small.push(match ends {
+        Some((lo, hi)) => format!("graphs {}", kind.interval(value, lo, hi)).into(),
+        None => "graphs: one only".into(),
+    });
+    if let Some(across) = measure.across.as_ref() {
+        if let Some(even) = across.even.filter(|even| kind.value(*even) != kind.value(value)) {
+            small.push(format!("each bootstrap alike {}", kind.value(even)).into());
+        }
+        if across.n_undefined > 0 {
+            small.push(format!("undefined in {} graphs", number::count(across.n_undefined)).into());
+        }
+    }
+    let main = Words::new().drawing(chart::whiskers(&[whisker(measure.interval), whisker(ends)], end)).text(" ").text(kind.value(value));
+    Cell { main, small, ..Cell::default() }
+}
+
+/// The graphs as drawings, side by side.
+fn drawings(audit: &Audit, scenarios: &[&Scenario]) -> Option<Block> {
+    let shown: Vec<&&Scenario> = scenarios.iter().take(audit.thrift.less(DRAWN_AT_MOST)).collect();
+    let mut caption = Words::new();
+    for (i, scenario) in shown.iter().enumerate() {
+        caption = caption.text(if i == 0 { "In order: " } else { ", " }).name(&scenario.set);
+    }
+    let tiers = if shown.iter().any(|s| s.has_tiers()) { " Tiers stand from left to right." } else { "" };
+    let caption = caption.text(format!(
+        ". Every edge that is in at least {} of the graphs; its width is that share, dashed is below one half. The variable in the thick frame is \
+         the attribute.{tiers} Inside a column causes stand above effects as far as most graphs have it; the other way round an edge runs on \
+         the left.",
+        Kind::Share.value(drawing::LEAST)
+    ));
+    let drawings: Vec<String> = shown.iter().map(|scenario| drawing::of(scenario)).collect();
+    (!drawings.is_empty()).then_some(Block::Figure(Figure { drawings, caption, small: false }))
+}
+
+/// Shares of edges, a column per scenario.
+fn edges(audit: &Audit, scenarios: &[&Scenario]) -> Block {
+    let mut all: Vec<(f64, (String, String))> = Vec::new();
+    for edge in scenarios.iter().flat_map(|s| s.edges.keys()) {
+        if !all.iter().any(|(_, known)| known == edge) {
+            let most = scenarios.iter().filter_map(|s| s.edges.get(edge)).map(|e| e.share).fold(0.0, f64::max);
+            all.push((most, edge.clone()));
+        }
+    }
+    all.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    let (n, shown) = (all.len(), audit.rows_shown());
+    let row = |(_, edge): &(f64, (String, String))| {
+        let cell = |scenario: &&Scenario| -> Cell {
+            let Some(found) = scenario.edges.get(edge) else { return "\u{2013}".into() };
+            let below = (found.below > 0.0).then(|| format!("below the attribute {}", Kind::Share.value(found.below)).into());
+            Cell { main: Kind::Share.value(found.share).into(), small: below.into_iter().collect(), ..Cell::default() }
+        };
+        Row { id: String::new(), head: Words::direction(&edge.0, &edge.1), cells: scenarios.iter().map(cell).collect() }
+    };
+    let mut head = vec![Words::from("Edge")];
+    head.extend(scenarios.iter().map(|s| Words::new().name(&s.set)));
+    let caption = if n > shown {
+        format!("Share of graphs with an edge: {shown} of {n}, all in tables/edges.parquet")
+    } else {
+        "Share of graphs with an edge".to_owned()
+    };
+    Block::Fold(
+        "The edges in numbers",
+        vec![Block::Table(Table { caption: caption.into(), head, rows: all.iter().take(shown).map(row).collect(), prose: false })],
+    )
+}
+
+/// How far variables move, a column per scenario.
+fn movements(audit: &Audit, scenarios: &[&Scenario]) -> Block {
+    let mut rows = Vec::new();
+    let Some(first) = scenarios.first() else { return Block::Note(Words::new()) };
+    for node in first.nodes.iter().filter(|node| node.variable != first.sensitive).take(audit.thrift.less(MOVES_AT_MOST)) {
+        let cell = |scenario: &&Scenario| -> Cell {
+            let Some(found) = scenario.nodes.iter().find(|n| (&n.variable, &n.level) == (&node.variable, &node.level)) else {
+                return "\u{2013}".into();
+            };
+            if found.below == 0.0 {
+                return Cell { main: "0".into(), small: vec!["follows in no graph".into()], ..Cell::default() };
+            }
+            let mut small: Vec<Words> = Vec::new();
+            if let Some((lo, hi)) = found.ends {
+                small.push(format!("graphs {}", Kind::Signed.interval(found.mean, lo, hi)).into());
+            }
+            small.push(format!("follows in {}", Kind::Share.value(found.below)).into());
+            Cell { main: Kind::Signed.value(found.mean).into(), small, ..Cell::default() }
+        };
+        let head = Words::new().name(&node.variable);
+        let head = if node.level.is_empty() { head } else { head.text(" = ").name(&node.level) };
+        rows.push(Row { id: String::new(), head, cells: scenarios.iter().map(cell).collect() });
+    }
+    let mut head = vec![Words::from("Variable")];
+    head.extend(scenarios.iter().map(|s| Words::new().name(&s.set)));
+    let caption = Words::from("How far variables move from ").and(Words::direction(&first.groups.0, &first.groups.1)).text(
+        ", in their own unit, levels in shares of 1; back they move as far the other way. Mean over graphs, with the interval across them",
+    );
+    Block::Table(Table { caption, head, rows, prose: false })
+}
