@@ -123,6 +123,34 @@ impl Encoder {
         self.columns.len()
     }
 
+    /// The column of a number and how far it moves there when the number moves by 1; none where the model does not see it, or it never
+    /// varied in training.
+    pub fn of_number(&self, feature: usize) -> Option<(usize, f64)> {
+        match self.features.get(feature)? {
+            Encoding::Number { sd, at, .. } => at.map(|at| (at, 1.0 / sd)),
+            Encoding::Levels { .. } | Encoding::Omitted {} => None,
+        }
+    }
+
+    /// The column that is the indicator of a level; none where the level has no column of its own.
+    pub fn of_level(&self, feature: usize, level: u32) -> Option<usize> {
+        match self.features.get(feature)? {
+            Encoding::Levels { at } => at.get(level as usize).copied().flatten(),
+            Encoding::Number { .. } | Encoding::Omitted {} => None,
+        }
+    }
+
+    /// For each encoded column whether it is 0 or 1 in every row.
+    pub fn indicators(&self) -> Vec<bool> {
+        let mut indicators = vec![true; self.width()];
+        for encoding in &self.features {
+            if let Encoding::Number { at: Some(at), .. } = encoding {
+                indicators[*at] = false;
+            }
+        }
+        indicators
+    }
+
     /// Writes the non-zero entries of row `i` as (column, value), columns ascending within a feature, features in order.
     pub fn encode(&self, rows: &Rows, i: usize, entries: &mut Vec<(usize, f64)>) {
         entries.clear();

@@ -16,7 +16,7 @@ use crate::data::training::{TrainingGroup, TrainingRows};
 use crate::data::{Feature, Rows};
 use crate::error::{Error, Fault, Result};
 use crate::model::encode::Encoder;
-use crate::model::{Scorer, Trainer};
+use crate::model::{Scorer, Trained, Trainer};
 use crate::num::fixed::Fixed;
 use crate::num::linalg::Symmetric;
 use crate::num::moments::scale_above;
@@ -72,12 +72,24 @@ impl LogisticModel {
 }
 
 impl Scorer for LogisticModel {
-    fn score(&self, rows: &Rows, scores: &mut Vec<f64>) {
+    fn score(&self, rows: &Rows, scores: &mut Vec<f64>) -> Result<()> {
         let mut entries = Vec::new();
         for i in 0..rows.n {
             self.encoder.encode(rows, i, &mut entries);
             scores.push(sigmoid(self.margin(&entries)));
         }
+        Ok(())
+    }
+}
+
+impl Trained for LogisticModel {
+    fn encoder(&self) -> &Encoder {
+        &self.encoder
+    }
+
+    fn score_encoded(&self, encoded: &[f64]) -> f64 {
+        // In the order of `margin`, so that a row that nothing moved keeps its score to the last bit.
+        sigmoid(self.coefficients.iter().zip(encoded).fold(self.intercept, |sum, (b, x)| sum + b * x))
     }
 
     fn to_json(&self) -> serde_json::Value {
@@ -86,7 +98,7 @@ impl Scorer for LogisticModel {
 }
 
 /// 1 / (1 + exp(-m)), without overflow on either side.
-fn sigmoid(margin: f64) -> f64 {
+pub(super) fn sigmoid(margin: f64) -> f64 {
     if margin >= 0.0 {
         1.0 / (1.0 + libm::exp(-margin))
     } else {
@@ -115,8 +127,8 @@ impl Sums {
 }
 
 impl Trainer for LogisticTrainer {
-    fn fit(&self, rows: &TrainingRows<'_>) -> Result<Box<dyn Scorer>> {
-        self.fit_model(rows).map(|model| Box::new(model) as Box<dyn Scorer>)
+    fn fit(&self, rows: &TrainingRows<'_>) -> Result<Box<dyn Trained>> {
+        self.fit_model(rows).map(|model| Box::new(model) as Box<dyn Trained>)
     }
 }
 
@@ -126,17 +138,7 @@ impl LogisticTrainer {
     /// # Errors
     /// No training rows, one class only, or data that do not determine the coefficients (only with `l2: 0`).
     pub fn fit_model(&self, rows: &TrainingRows<'_>) -> Result<LogisticModel> {
-        let (n_positive, n) = rows.count()?;
-        if n_positive == 0 || n_positive == n {
-            let what = if n == 0 {
-                "there are no training rows with a label".to_owned()
-            } else {
-                format!("all {n} training rows have the same label")
-            };
-            return Err(Fault::new("one-class", what)
-                .hint("check `data.split`, `data.keep` and `data.label.positive`: a model needs rows of both classes to train on")
-                .into());
-        }
+        let n = rows.both_classes()?;
         // Weights and penalty are divided by the same power of two: the minimum stays where it is, and sums stay in reach whatever the
         // unit of the weights.
         let largest = rows.largest_weight()?;
@@ -261,10 +263,28 @@ mod tests {
     use crate::data::training::TrainingRows;
     use crate::data::values::Class;
     use crate::data::{Column, Feature, Kind, Rows};
-    use crate::model::Scorer;
+    use crate::model::{Scorer, Trained};
 
     fn feature(name: &str) -> Feature {
         Feature { name: name.to_owned(), kind: Kind::Continuous { integer: false }, levels: Vec::new(), class: Class::Float }
+    }
+
+    /// What nothing moves must not cross a threshold that is its own score.
+    #[test]
+    fn encoded_rows_score_as_rows_do() {
+        let columns = |k: u32| Column::Number((0..90).map(|i| f64::from((i * k) % 23) / 7.0).collect());
+        let rows = Rows { n: 90, columns: vec![columns(5), columns(11), columns(17)] };
+        let labels: Vec<bool> = (0..90).map(|i| (i * 7) % 17 + i % 3 > 9).collect();
+        let trainer = LogisticTrainer { features: ["x", "y", "z"].map(feature).to_vec(), omit: Vec::new(), l2: 0.5 };
+        let model = trainer.fit_model(&TrainingRows::in_memory(rows.clone(), labels)).expect("fits");
+        let (mut scores, mut entries) = (Vec::new(), Vec::new());
+        model.score(&rows, &mut scores).unwrap();
+        for (i, score) in scores.iter().enumerate() {
+            let mut encoded = vec![0.0; model.encoder.width()];
+            model.encoder.encode(&rows, i, &mut entries);
+            entries.iter().for_each(|&(column, x)| encoded[column] = x);
+            assert_eq!(model.score_encoded(&encoded).to_bits(), score.to_bits(), "row {i}");
+        }
     }
 
     #[test]
@@ -276,7 +296,7 @@ mod tests {
         let training = TrainingRows::in_memory(rows.clone(), labels.clone());
         let model = trainer.fit_model(&training).expect("fits");
         let mut scores = Vec::new();
-        model.score(&rows, &mut scores);
+        model.score(&rows, &mut scores).unwrap();
         let residual: Vec<f64> = scores.iter().zip(&labels).map(|(s, &y)| s - f64::from(u8::from(y))).collect();
         assert!(residual.iter().sum::<f64>().abs() < 1e-9, "the intercept is free");
         let mut entries = Vec::new();
@@ -306,7 +326,7 @@ mod tests {
         };
         let model = fitted(1.0);
         let mut scores = Vec::new();
-        model.score(&rows, &mut scores);
+        model.score(&rows, &mut scores).unwrap();
         let residual: Vec<f64> = scores.iter().zip(&labels).zip(&weights).map(|((s, &y), w)| w * (s - f64::from(u8::from(y)))).collect();
         assert!(residual.iter().sum::<f64>().abs() < 1e-9, "the intercept is free");
         let mut entries = Vec::new();

@@ -6,12 +6,17 @@
 
 pub mod command;
 pub mod encode;
+pub mod lightgbm;
 pub mod logistic;
+pub mod onnx;
 pub mod scores_file;
+pub mod threshold;
+pub mod trees;
 
 use crate::data::Rows;
 use crate::data::training::TrainingRows;
 use crate::error::Result;
+use crate::model::encode::Encoder;
 
 /// A kind of model that can be trained here.
 pub trait Trainer {
@@ -19,13 +24,26 @@ pub trait Trainer {
     ///
     /// # Errors
     /// The training rows cannot be read, hold one class only, or do not determine the model.
-    fn fit(&self, rows: &TrainingRows<'_>) -> Result<Box<dyn Scorer>>;
+    fn fit(&self, rows: &TrainingRows<'_>) -> Result<Box<dyn Trained>>;
 }
 
-/// A trained model.
+/// A model that can score: trained here, or made elsewhere and read from a file.
 pub trait Scorer: Send + Sync {
     /// Appends one score in [0, 1], the probability of the positive class, per row.
-    fn score(&self, rows: &Rows, scores: &mut Vec<f64>);
+    ///
+    /// # Errors
+    /// A model that was made elsewhere fails, or gives no probabilities.
+    fn score(&self, rows: &Rows, scores: &mut Vec<f64>) -> Result<()>;
+}
+
+/// A model that was trained here: it says how it turns rows into numbers, and can score numbers that no row could have.
+pub trait Trained: Scorer {
+    /// How the model turns rows into numbers.
+    fn encoder(&self) -> &Encoder;
+
+    /// The score of one encoded row, all its columns in order; indicators may lie between 0 and 1, or beyond
+    /// (section 10 of CF-GU).
+    fn score_encoded(&self, encoded: &[f64]) -> f64;
 
     /// The model as JSON: the artifact of its stage, read back by the function that its kind names.
     fn to_json(&self) -> serde_json::Value;

@@ -1,0 +1,159 @@
+//! Trees against LightGBM's own predictions (tests/oracle/trees.json, made by trees.py), and what they promise.
+
+use serde_json::Value;
+
+use super::TreesTrainer;
+use crate::data::training::TrainingRows;
+use crate::data::values::Class;
+use crate::data::{Column, Feature, Kind, Rows};
+use crate::model::trees::{Ensemble, TreesModel};
+use crate::model::{Scorer, Trained, Trainer};
+
+const N: u32 = 400;
+
+fn features() -> Vec<Feature> {
+    let feature =
+        |name: &str| Feature { name: name.to_owned(), kind: Kind::Continuous { integer: false }, levels: Vec::new(), class: Class::Float };
+    vec![feature("x"), feature("z")]
+}
+
+fn rows() -> Rows {
+    let x = (0..N).map(|i| f64::from(i % 17) - 0.3 * f64::from(i % 5)).collect();
+    let z = (0..N).map(|i| f64::from((i * 7) % 11)).collect();
+    Rows { n: N as usize, columns: vec![Column::Number(x), Column::Number(z)] }
+}
+
+fn labels() -> Vec<bool> {
+    (0..N).map(|i| (i * 7) % 17 + i % 3 > 9).collect()
+}
+
+fn weights() -> Vec<f64> {
+    (0..N).map(|i| 1.0 + f64::from(i % 4)).collect()
+}
+
+fn boosting() -> TreesTrainer {
+    TreesTrainer {
+        features: features(),
+        omit: Vec::new(),
+        ensemble: Ensemble::Boosting,
+        trees: 10,
+        leaves: 7,
+        smallest_leaf: 20,
+        learning_rate: 0.1,
+        l2: 0.5,
+        row_share: 1.0,
+        column_share: 1.0,
+        // The library sees 7.
+        seed: 7 << 33,
+    }
+}
+
+fn sampled() -> TreesTrainer {
+    TreesTrainer { l2: 0.0, row_share: 0.7, column_share: 0.5, ..boosting() }
+}
+
+fn forest() -> TreesTrainer {
+    TreesTrainer { ensemble: Ensemble::Forest, learning_rate: 1.0, l2: 0.0, row_share: 0.632, column_share: 0.5, ..boosting() }
+}
+
+fn fit(trainer: &TreesTrainer, weights: Vec<f64>) -> TreesModel {
+    trainer.fit_model(&TrainingRows::weighted(rows(), labels(), weights)).expect("fits")
+}
+
+fn scores(model: &dyn Scorer) -> Vec<f64> {
+    let mut scores = Vec::new();
+    model.score(&rows(), &mut scores).expect("scores");
+    scores
+}
+
+#[test]
+fn trees_predict_what_lightgbm_predicts() {
+    let oracle: Value = serde_json::from_str(include_str!("../../../tests/oracle/trees.json")).unwrap();
+    for (kind, trainer) in [("boosting", boosting()), ("sampled", sampled()), ("forest", forest())] {
+        for (name, weights) in [("plain", Vec::new()), ("weighted", weights())] {
+            let expected = oracle["predictions"][kind][name].as_array().unwrap();
+            let got = scores(&fit(&trainer, weights));
+            for (i, (got, want)) in got.iter().zip(expected).enumerate() {
+                assert!((got - want.as_f64().unwrap()).abs() < 1e-12, "{kind} {name} row {i}: {got} {want}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_unit_of_weights_changes_nothing_and_rows_of_weight_zero_are_not_there() {
+    for trainer in [boosting(), forest()] {
+        let model = fit(&trainer, weights());
+        for unit in [2.0_f64.powi(-900), 2.0_f64.powi(900)] {
+            let other = fit(&trainer, weights().iter().map(|w| w * unit).collect());
+            assert_eq!(other, model, "{unit}");
+        }
+        assert_eq!(fit(&trainer, vec![3.0; N as usize]), fit(&trainer, Vec::new()), "equal weights are none");
+        let some: Vec<f64> = (0..N).map(|i| f64::from(u8::from(i % 5 > 0))).collect();
+        let kept: Vec<usize> = (0..N as usize).filter(|i| i % 5 > 0).collect();
+        let labels_kept = kept.iter().map(|&i| labels()[i]).collect();
+        let mut fewer = TrainingRows::in_memory(rows().take(&kept), labels_kept);
+        let without = trainer.fit_model(&fewer).unwrap();
+        fewer = TrainingRows::weighted(rows(), labels(), some);
+        // The encoding is learned from all rows, so thresholds may differ in the last bits; the answers may not.
+        let with = trainer.fit_model(&fewer).unwrap();
+        scores(&with).iter().zip(scores(&without)).for_each(|(a, b)| assert!((a - b).abs() < 1e-9));
+    }
+}
+
+#[test]
+fn chance_follows_the_seed_and_nothing_else() {
+    for trainer in [sampled(), forest()] {
+        let again = TreesTrainer { seed: 8 << 33, ..trainer.clone() };
+        assert_eq!(fit(&trainer, Vec::new()), fit(&trainer, Vec::new()));
+        assert_ne!(scores(&fit(&trainer, Vec::new())), scores(&fit(&again, Vec::new())));
+    }
+    let again = TreesTrainer { seed: 8 << 33, ..boosting() };
+    assert_eq!(fit(&boosting(), Vec::new()), fit(&again, Vec::new()), "nothing is drawn");
+}
+
+/// Counterfactuals of causal graphs have levels by halves: a little of a level is none of it, and most of it is the level.
+#[test]
+fn a_level_by_parts_is_rounded() {
+    let levels =
+        Feature { name: "owns".to_owned(), kind: Kind::Nominal, levels: vec!["no".to_owned(), "yes".to_owned()], class: Class::Text };
+    let owns = Column::Code((0..N).map(|i| u32::from((i * 7) % 17 > 8)).collect());
+    for trainer in [boosting(), TreesTrainer { row_share: 1.0, column_share: 1.0, ..forest() }] {
+        let trainer = TreesTrainer { features: vec![levels.clone()], row_share: 0.9, ..trainer };
+        let model =
+            trainer.fit_model(&TrainingRows::in_memory(Rows { n: N as usize, columns: vec![owns.clone()] }, labels())).expect("fits");
+        let [no, little, most, yes] = [0.0, 0.1, 0.9, 1.0].map(|part| model.score_encoded(&[part]));
+        assert_eq!((no, yes), (little, most), "{:?}", trainer.ensemble);
+        assert!(yes > no + 0.05, "{no} {yes}");
+    }
+}
+
+#[test]
+fn a_model_reads_back_as_it_was_written() {
+    for trainer in [boosting(), forest()] {
+        let model = trainer.fit(&TrainingRows::in_memory(rows(), labels())).unwrap();
+        let text = model.to_json().to_string();
+        let back = TreesModel::from_json(&text).unwrap();
+        assert_eq!(back.to_json().to_string(), text);
+        assert_eq!(scores(&back), scores(model.as_ref()));
+        assert_eq!(back.n_trees(), 10);
+        assert!(scores(&back).iter().all(|s| (0.0..=1.0).contains(s)));
+    }
+}
+
+#[test]
+fn faults_of_the_data_are_said() {
+    let said = |rows: Rows, labels: Vec<bool>, trainer: TreesTrainer| {
+        trainer.fit_model(&TrainingRows::in_memory(rows, labels)).expect_err("is refused").to_string()
+    };
+    let all = said(rows(), vec![true; N as usize], boosting());
+    assert!(all.contains("one-class"), "{all}");
+    let few: Vec<usize> = (0..39).collect();
+    let few = said(rows().take(&few), labels()[..39].to_vec(), boosting());
+    assert!(few.contains("39 training rows") && few.contains("20 rows on either side"), "{few}");
+    let same = Rows { n: N as usize, columns: vec![Column::Number(vec![1.0; N as usize]), Column::Number(vec![2.0; N as usize])] };
+    let same = said(same, labels(), forest());
+    assert!(same.contains("undetermined-model"), "{same}");
+    let large = said(rows(), labels(), TreesTrainer { smallest_leaf: 201, ..boosting() });
+    assert!(large.contains("smallest_leaf"), "{large}");
+}

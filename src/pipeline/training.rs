@@ -1,0 +1,96 @@
+//! What the stage `train` fits: the trainer that a model of the job asks for, and its artifact read back.
+//!
+//! Whoever has training rows (`data::training`), from files or in memory and with any weights, trains the same models by these two.
+
+use std::path::PathBuf;
+
+use crate::data::Layout;
+use crate::model::lightgbm::TreesTrainer;
+use crate::model::logistic::{LogisticModel, LogisticTrainer};
+use crate::model::onnx::OnnxParams;
+use crate::model::trees::{Ensemble, TreesModel};
+use crate::model::{Trained, Trainer};
+use crate::num::seed::named;
+use crate::param::{ColumnName, Seed};
+use crate::pipeline::plan::text;
+use crate::spec::Model;
+use crate::spec::onnx::Onnx;
+
+/// The trainer of a model; none for one that is not trained here.
+pub fn trainer(model: &Model, layout: &Layout, seed: Seed) -> Option<Box<dyn Trainer>> {
+    let features = layout.features.clone();
+    let omitted = model.omitted().into_iter().flatten().map(|c| c.as_str());
+    let omit: Vec<String> = omitted.chain(layout.hidden_names()).map(str::to_owned).collect();
+    if let Some(logistic) = &model.logistic {
+        return Some(Box::new(LogisticTrainer { features, omit, l2: logistic.l2.get() }));
+    }
+    if let Some(boosting) = &model.boosting {
+        return Some(Box::new(TreesTrainer {
+            features,
+            omit,
+            ensemble: Ensemble::Boosting,
+            trees: boosting.trees.get(),
+            leaves: boosting.leaves.get(),
+            smallest_leaf: boosting.smallest_leaf.get(),
+            learning_rate: boosting.learning_rate.get(),
+            l2: boosting.l2.get(),
+            row_share: boosting.row_share.get(),
+            column_share: boosting.column_share.get(),
+            seed: named(seed.0, "train/boosting"),
+        }));
+    }
+    let forest = model.forest.as_ref()?;
+    Some(Box::new(TreesTrainer {
+        features,
+        omit,
+        ensemble: Ensemble::Forest,
+        trees: forest.trees.get(),
+        leaves: forest.leaves.get(),
+        smallest_leaf: forest.smallest_leaf.get(),
+        learning_rate: 1.0,
+        l2: 0.0,
+        row_share: forest.row_share.get(),
+        column_share: forest.column_share.get(),
+        seed: named(seed.0, "train/forest"),
+    }))
+}
+
+/// What an ONNX model needs to know of the rows.
+pub fn onnx(onnx: &Onnx, layout: &Layout) -> OnnxParams {
+    let words = |columns: &[ColumnName]| columns.iter().map(|c| c.as_str().to_owned()).collect::<Vec<String>>();
+    OnnxParams {
+        path: PathBuf::from(&onnx.model),
+        inputs: onnx.inputs.iter().map(|(input, columns)| (input.clone(), words(columns))).collect(),
+        output: onnx.output.clone(),
+        positive: onnx.positive.as_ref().map(|word| word.as_str().to_owned()),
+        features: layout.features.clone(),
+        omit: words(&onnx.omit).into_iter().chain(layout.hidden_names().map(str::to_owned)).collect(),
+    }
+}
+
+/// What makes a model stale that is trained here, beside its rows.
+pub fn made_of(model: &Model, seed: Seed) -> Vec<(String, String)> {
+    let kinds = [
+        ("logistic", model.logistic.as_ref().map(text)),
+        ("boosting", model.boosting.as_ref().map(text)),
+        ("forest", model.forest.as_ref().map(text)),
+        ("run.seed", draws(model).then(|| seed.0.to_string())),
+    ];
+    kinds.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+}
+
+/// Whether chance has a part in the training.
+fn draws(model: &Model) -> bool {
+    model.forest.is_some() || model.boosting.as_ref().is_some_and(|b| b.row_share.get() < 1.0 || b.column_share.get() < 1.0)
+}
+
+/// Reads back what a trainer of the model wrote.
+///
+/// # Errors
+/// The text is no artifact of such a model; says why.
+pub fn trained(model: &Model, json: &str) -> Result<Box<dyn Trained>, String> {
+    Ok(match &model.logistic {
+        Some(_) => Box::new(LogisticModel::from_json(json)?),
+        None => Box::new(TreesModel::from_json(json)?),
+    })
+}
