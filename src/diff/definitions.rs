@@ -10,6 +10,7 @@
 //! | `data.derive.C` | attributes made of C; sets that move features |
 //! | `data.features`, `data.missing` | sets that move features |
 //! | `counterfactuals.S`, but for its placebo and its attributes | everything that rests on S |
+//! | `counterfactuals.S.graph-uncertain.knowledge.C` | everything that rests on S/C |
 //! | `models.M.threshold`, `threshold_rule` | predictions of M: all but the family shift |
 //! | `metrics.clarify` | the family clarify |
 //!
@@ -33,7 +34,14 @@ enum Breaks {
     Favourable,
     Attribute(String),
     Orientation(String),
-    Derived(Vec<String>),
+    Derived {
+        /// The column.
+        column: String,
+        /// Attributes that are, or are made of, it.
+        attributes: Vec<String>,
+        /// Whether the family clarify is stratified by it.
+        strata: bool,
+    },
     Fitted,
     Set(String),
     Threshold(String),
@@ -49,8 +57,11 @@ impl Breaks {
             Breaks::Favourable => "di and the family clarify".to_owned(),
             Breaks::Attribute(name) => format!("everything about {name}"),
             Breaks::Orientation(name) => format!("comparisons of two groups of {name}"),
-            Breaks::Derived(names) if names.is_empty() => "sets that move features".to_owned(),
-            Breaks::Derived(names) => format!("everything about {}, and sets that move features", names.join(", ")),
+            Breaks::Derived { column, attributes, strata } => {
+                let clarify = if *strata { ", the family clarify" } else { "" };
+                let about = if attributes.is_empty() { String::new() } else { format!("everything about {}, ", attributes.join(", ")) };
+                format!("{about}slices by {column}{clarify} and sets that move features")
+            }
             Breaks::Fitted => "sets that move features".to_owned(),
             Breaks::Set(name) => format!("everything that rests on the set {name}"),
             Breaks::Threshold(name) => format!("predictions of the model {name}"),
@@ -60,20 +71,26 @@ impl Breaks {
 
     fn hits(&self, row: &Record<'_>, fitted: &BTreeSet<String>) -> bool {
         let clarify = row.text("family") == Family::Clarify.as_str();
-        let moves = fitted.contains(row.text("counterfactual"));
+        let set = row.text("counterfactual");
+        // A scenario of a graph-uncertain set is named behind a slash.
+        let block = set.split('/').next().unwrap_or(set);
+        let moves = fitted.contains(block);
         let metric = || find(row.text("metric"));
         match self {
             Breaks::Nothing => false,
             Breaks::Everything => true,
             Breaks::Labelled => metric().is_none_or(|m| m.needs_label),
             Breaks::Favourable => clarify || metric().is_some_and(|m| matches!(m.reads, Reads::FavourableRatio)),
-            Breaks::Attribute(name) => row.text("sensitive") == name,
+            Breaks::Attribute(name) => row.text("sensitive") == name || is_sliced_by(row, name),
             Breaks::Orientation(name) => {
                 row.text("sensitive") == name && (clarify || matches!(row.text("scope"), "pair" | "difference" | "one_vs_rest"))
             }
-            Breaks::Derived(names) => moves || names.iter().any(|name| name == row.text("sensitive")),
+            Breaks::Derived { column, attributes, strata } => {
+                let sliced = || is_sliced_by(row, column) || attributes.iter().any(|name| is_sliced_by(row, name));
+                moves || *strata && clarify || attributes.iter().any(|name| name == row.text("sensitive")) || sliced()
+            }
             Breaks::Fitted => moves,
-            Breaks::Set(name) => row.text("counterfactual") == name,
+            Breaks::Set(name) => name == set || name == block,
             Breaks::Threshold(name) => row.text("model") == name && row.text("family") != Family::Shift.as_str(),
             Breaks::Clarify => clarify,
         }
@@ -114,7 +131,7 @@ impl Definitions {
         }
         differs.sort_by_key(|(_, breaks)| *breaks == Breaks::Nothing);
         let fitted = old.keys().chain(new.keys()).filter_map(|path| match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-            ["counterfactuals", set, "greedy" | "plausible" | "transport", ..] => Some(set.to_owned()),
+            ["counterfactuals", set, "greedy" | "plausible" | "transport" | "graph-uncertain", ..] => Some(set.to_owned()),
             _ => None,
         });
         Definitions { fitted: fitted.collect(), differs }
@@ -175,14 +192,28 @@ fn breaks(path: &[String], old: &Values, new: &Values) -> Breaks {
         ["data", "weight"] => Breaks::Everything,
         ["data", "sensitive", name, "reference"] => Breaks::Orientation(name.to_owned()),
         ["data", "sensitive", name, ..] => Breaks::Attribute(name.to_owned()),
-        ["data", "derive", column, ..] => Breaks::Derived(attributes_of(column, [old, new])),
+        ["data", "derive", column, ..] => {
+            let strata = |values: &Values| {
+                values.iter().any(|(path, of)| starts(path, &["metrics", "clarify", "strata"]) && (of == column || lists(of, column)))
+            };
+            Breaks::Derived { column: column.to_owned(), attributes: attributes_of(column, [old, new]), strata: strata(old) || strata(new) }
+        }
         ["data", "features" | "missing", ..] => Breaks::Fitted,
         ["counterfactuals", _, "placebo" | "sensitive", ..] => Breaks::Nothing,
+        ["counterfactuals", set, "graph-uncertain", "knowledge", scenario, ..] => {
+            let there = in_both(&["counterfactuals", set, "graph-uncertain", "knowledge", scenario]);
+            if there { Breaks::Set(format!("{set}/{scenario}")) } else { Breaks::Nothing }
+        }
         ["counterfactuals", set, ..] => Breaks::Set(set.to_owned()),
         ["models", model, "threshold" | "threshold_rule", ..] => Breaks::Threshold(model.to_owned()),
         ["metrics", "clarify", ..] => Breaks::Clarify,
         _ => Breaks::Nothing,
     }
+}
+
+/// Whether a row is about a slice by a column, such as `region=north & channel=web`.
+fn is_sliced_by(row: &Record<'_>, column: &str) -> bool {
+    row.text("slice").split(" & ").any(|part| part.strip_prefix(column).is_some_and(|rest| rest.starts_with('=')))
 }
 
 fn starts(path: &[String], keys: &[&str]) -> bool {
@@ -195,15 +226,19 @@ fn attributes_of(column: &str, jobs: [&Values; 2]) -> Vec<String> {
     for values in jobs {
         for (path, value) in values {
             let parts: Vec<&str> = path.iter().map(String::as_str).collect();
-            if let ["data", "sensitive", name, rest @ ..] = &parts[..] {
-                let crossed = || serde_json::from_str::<Vec<String>>(value).is_ok_and(|parts| parts.iter().any(|part| part == column));
-                if *name == column || (rest == ["from"] && value == column) || (rest == ["cross"] && crossed()) {
-                    found.insert((*name).to_owned());
-                }
+            if let ["data", "sensitive", name, rest @ ..] = &parts[..]
+                && (*name == column || (rest == ["from"] && value == column) || (rest == ["cross"] && lists(value, column)))
+            {
+                found.insert((*name).to_owned());
             }
         }
     }
     found.into_iter().collect()
+}
+
+/// Whether a list, as values are written, holds a column.
+fn lists(value: &str, column: &str) -> bool {
+    serde_json::from_str::<Vec<String>>(value).is_ok_and(|parts| parts.iter().any(|part| part == column))
 }
 
 /// A path as messages write it.

@@ -7,12 +7,14 @@
 //! The interval of a change, in this order:
 //!
 //! 1. *Paired* ([`paired`]): both runs hold outcomes of the same people. People fall into blocks, and in every replicate a block counts
-//!    equally often in both runs: the paired bootstrap of [`compare`](crate::metric::compare), with its stream. Of the families
-//!    performance, group, ccm and eccm. Where no outcome of anybody behind the value differs, the change is 0 and so is its interval.
+//!    equally often in both runs: the paired bootstrap of [`compare`](crate::metric::compare), with its stream; by weight where people have
+//!    weights. Of the families performance, group, ccm and eccm; of score metrics (family shift) people are drawn one by one as in a run,
+//!    see [`changes`](crate::metric::redraw::changes). Where no outcome of anybody behind the value differs, the change is 0 and so is its
+//!    interval.
 //! 2. *Newcombe* (1998, method 10): both values are shares of independent cases.
 //! 3. *MOVER*: any two values with intervals of one level. Zou and Donner 2008, "Construction of confidence limits about effect measures: a
-//!    general approach", equation 3, which is Newcombe's method with other intervals than Wilson's. Of people who are in both runs, such
-//!    as score metrics of a paired comparison, it takes no account and is then too wide.
+//!    general approach", equation 3, which is Newcombe's method with other intervals than Wilson's. Of people who are in both runs it takes
+//!    no account and is then too wide: the family clarify, worst cases, one direction of switches minus the way back, slices, classes, arms.
 //!
 //! Choice: whether a clear change is for the worse is told by the distance from the ideal, of ratios on the logarithm, and only where
 //! both values lie on the same side of it; else it is called higher or lower.
@@ -22,6 +24,7 @@
 mod change;
 pub mod definitions;
 mod paired;
+mod people;
 #[cfg(test)]
 mod tests;
 

@@ -1,23 +1,21 @@
 //! The same people in two runs: values and changes from the outcomes that both keep, drawn with the same people for both.
 //!
 //! A person is who has the same row id; rows that are told apart by their number are the same only where both runs read the same file.
-//! People who are in one run only count for that run. Memory: 16 bytes a person and model, and the blocks of the counts.
+//! People who are in one run only count for that run.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::hash::BuildHasherDefault;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diff::Side;
+use crate::diff::people::{Asked, Digest, Keys, Part, Parts, Place, Scores, World, gather};
 use crate::error::Result;
 use crate::metric::clarify::Favoured;
-use crate::metric::compare::{Compared, compare_counterfactual, compare_factual};
-use crate::metric::counts::{Counterfactual, CounterfactualCounts, FactualCounts, Person};
+use crate::metric::compare::{Compared, change_counterfactual, change_factual};
 use crate::metric::measure::{Favourable, Settings};
+use crate::metric::redraw::Redraw;
+use crate::metric::redraw::changes::changes;
 use crate::metric::{Family, catalog};
-use crate::num::hash::Mixer;
-use crate::num::seed::h;
 use crate::param::Count;
-use crate::table::outcomes::{Outcome, read_outcomes};
+use crate::table::Frame;
 
 /// A value as the same people give it.
 #[derive(Debug, Clone, Default)]
@@ -43,8 +41,6 @@ pub(super) struct Pairs {
     pub(super) people_in_both: u64,
 }
 
-type Keys = HashSet<u64, BuildHasherDefault<Mixer>>;
-
 impl Pairs {
     fn none(why: impl Into<String>) -> Self {
         Pairs { words: format!("not paired: {}", why.into()), ..Pairs::default() }
@@ -55,63 +51,13 @@ impl Pairs {
     }
 }
 
-/// Sums of hashes of outcomes, whatever their order: of predictions, and of scores.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Digest {
-    predictions: [u64; 2],
-    scores: [u64; 2],
-}
-
-impl Digest {
-    fn add(&mut self, outcome: &Outcome<'_>, counterfactual: bool) {
-        let state = |answer: Option<bool>| answer.map_or(0, |yes| 1 + u64::from(yes));
-        let mut what = 3 * state(outcome.label) + state(outcome.predicted);
-        let mut place = 0;
-        if counterfactual {
-            what = 3 * what + state(outcome.predicted_cf);
-            place = 1 + outcome.cf_index.unsigned_abs();
-        }
-        let bits = |score: Option<f64>| score.map_or(u64::MAX, f64::to_bits);
-        let scores = h(bits(outcome.score), if counterfactual { bits(outcome.score_cf) } else { 0 }, what);
-        for (i, seed) in [1, 2].into_iter().enumerate() {
-            self.predictions[i] = self.predictions[i].wrapping_add(h(seed, outcome.row_key, h(seed, place, what)));
-            self.scores[i] = self.scores[i].wrapping_add(h(seed, outcome.row_key, h(seed, place, scores)));
-        }
-    }
-
-    fn merge(&mut self, other: &Digest) {
-        for i in 0..2 {
-            self.predictions[i] = self.predictions[i].wrapping_add(other.predictions[i]);
-            self.scores[i] = self.scores[i].wrapping_add(other.scores[i]);
-        }
-    }
-}
-
-/// One set under one model and attribute.
-struct World {
-    counts: CounterfactualCounts,
-    /// By direction: from * groups + to.
-    digests: Vec<Digest>,
-}
-
-/// One model and attribute.
-struct Part {
-    seen: Keys,
-    factual: FactualCounts,
-    /// By group.
-    digests: Vec<Digest>,
-    worlds: BTreeMap<String, World>,
-}
-
-type Parts = BTreeMap<(String, String), Part>;
-
 /// What the two runs have in common, or in words why nothing is paired.
 pub(super) fn pairs(old: &Side, new: &Side) -> Result<Pairs> {
     let (Some(old_file), Some(new_file)) = (&old.outcomes, &new.outcomes) else {
         return Ok(Pairs::none("both runs must keep outcomes (`run.keep_rows`)"));
     };
-    if old.weighted || new.weighted {
-        return Ok(Pairs::none("people have weights, which outcomes do not hold"));
+    if old.weighted != new.weighted {
+        return Ok(Pairs::none("people have weights in one of the runs only"));
     }
     if old.row_id != new.row_id {
         return Ok(Pairs::none(format!("rows are told apart by {} and by {}", old.row_id, new.row_id)));
@@ -126,7 +72,12 @@ pub(super) fn pairs(old: &Side, new: &Side) -> Result<Pairs> {
     let same = |a: &Vec<String>, b: &Vec<String>| a.iter().collect::<BTreeSet<_>>() == b.iter().collect::<BTreeSet<_>>();
     let shared = new.groups.iter().filter(|(name, groups)| old.groups.get(*name).is_some_and(|other| same(groups, other)));
     let groups: BTreeMap<&str, &[String]> = shared.map(|(name, groups)| (name.as_str(), groups.as_slice())).collect();
-    let [before, after] = [parts(old_file, &groups, new)?, parts(new_file, &groups, new)?];
+    let scores: BTreeSet<Place> = with_scores(&old.metrics).intersection(&with_scores(&new.metrics)).cloned().collect();
+    let people = old.rows.max(new.rows);
+    let asked = Asked { groups: &groups, has_label: new.has_label, weighed: new.weighted, seed: new.seed, scores: &scores, people };
+    let (Some(before), Some(after)) = (gather(old_file, &asked)?, gather(new_file, &asked)?) else {
+        return Ok(Pairs::none("people have weights, which outcomes of an older version do not hold"));
+    };
     let (n_old, n_new, both) = meet(&before, &after);
     if both == 0 {
         return Ok(Pairs::none("no person is in both runs"));
@@ -150,6 +101,14 @@ pub(super) fn pairs(old: &Side, new: &Side) -> Result<Pairs> {
     Ok(pairs)
 }
 
+/// Models, attributes and sets whose score metrics a run has.
+fn with_scores(metrics: &Frame) -> BTreeSet<Place> {
+    let rows = metrics.records().filter(|row| {
+        row.text("family") == Family::Shift.as_str() && ["arm", "slice", "class"].iter().all(|column| row.text(column).is_empty())
+    });
+    rows.map(|row| ["model", "sensitive", "counterfactual"].map(|column| row.text(column).to_owned())).collect()
+}
+
 /// People of the first, of the second, and of both.
 fn meet(before: &Parts, after: &Parts) -> (u64, u64, u64) {
     let all = |parts: &Parts| parts.values().flat_map(|part| part.seen.iter().copied()).collect::<Keys>();
@@ -157,46 +116,10 @@ fn meet(before: &Parts, after: &Parts) -> (u64, u64, u64) {
     (before.len() as u64, after.len() as u64, before.intersection(&after).count() as u64)
 }
 
-fn parts(file: &Path, groups: &BTreeMap<&str, &[String]>, side: &Side) -> Result<Parts> {
-    let mut parts = Parts::new();
-    read_outcomes(file, |outcome| {
-        let Some(groups) = groups.get(outcome.sensitive).filter(|_| outcome.arm.is_empty()) else { return };
-        let at = |name: &str| groups.iter().position(|group| group == name);
-        let (Some(from), Some(to)) = (at(outcome.from_group), at(outcome.to_group)) else { return };
-        if from == to {
-            return;
-        }
-        let n = groups.len();
-        // Rows of one model and attribute stand together, so this look-up rarely allocates more than its key.
-        let part = parts.entry((outcome.model.to_owned(), outcome.sensitive.to_owned())).or_insert_with(|| Part {
-            seen: Keys::default(),
-            factual: FactualCounts::new(n, side.has_label).paired(side.seed),
-            digests: vec![Digest::default(); n],
-            worlds: BTreeMap::new(),
-        });
-        if part.seen.insert(outcome.row_key) {
-            part.factual.groups[from].add(outcome.label, outcome.predicted, false);
-            part.factual.add_paired(from, outcome.row_key, outcome.label, outcome.predicted);
-            part.digests[from].add(&outcome, false);
-        }
-        let world = part.worlds.entry(outcome.counterfactual.to_owned()).or_insert_with(|| World {
-            counts: CounterfactualCounts::new(n, side.has_label).paired(side.seed),
-            digests: vec![Digest::default(); n * n],
-        });
-        let person = Person { group: from, label: outcome.label, predicted: outcome.predicted, score: outcome.score, weight: 1 };
-        let counterfactual = [Counterfactual { to, predicted: outcome.predicted_cf, score: outcome.score_cf }];
-        // One counterfactual at a time: cells and blocks need no more, and the number of people is not read.
-        world.counts.add(&person, &counterfactual);
-        world.counts.add_paired(outcome.row_key, &person, &counterfactual);
-        world.digests[from * n + to].add(&outcome, true);
-    })?;
-    Ok(parts)
-}
-
 impl Pairs {
     fn part(&mut self, [model, attribute]: [&str; 2], groups: &[String], side: &Side, before: &Part, after: &Part) {
         let settings = Settings {
-            families: vec![Family::Performance, Family::Group, Family::Ccm, Family::Eccm],
+            families: vec![Family::Performance, Family::Group, Family::Ccm, Family::Eccm, Family::Shift],
             favourable: if side.favourable_is_positive { Favourable::Positive } else { Favourable::Negative },
             favoured: Favoured::Rest,
             level: side.level,
@@ -222,10 +145,14 @@ impl Pairs {
                 self.of.insert(key(set, found.scope.as_str(), found.scope.from_group(), found.scope.to_group(), found.metric.id), pair);
             }
         };
-        keep("", compare_factual(&after.factual, &before.factual, &settings));
+        keep("", change_factual(&after.factual, &before.factual, &settings));
         for (set, world) in &after.worlds {
             if let Some(other) = before.worlds.get(set) {
-                keep(set, compare_counterfactual(&world.counts, &other.counts, &settings));
+                keep(set, change_counterfactual(&world.counts, &other.counts, &settings));
+                // Where no score differs nothing needs to be drawn.
+                if world.digests != other.digests {
+                    keep(set, of_scores(world, other, &settings));
+                }
             }
         }
         self.identical(&key, groups.len(), before, after);
@@ -280,5 +207,23 @@ impl Pairs {
             }
             mark(set, "total", None, None, &families(&|_, _| true));
         }
+    }
+}
+
+/// The changes of score metrics; none where no scores were gathered.
+fn of_scores(after: &World, before: &World, settings: &Settings) -> Vec<Compared> {
+    let (new, old) = (&after.counts, &before.counts);
+    match (&after.scores, &before.scores) {
+        (Scores::People(after), Scores::People(before)) => {
+            let (second, other) = (after.second_pass(new), before.second_pass(old));
+            let draw = |pairs, second| Redraw::of_people(pairs, second, settings.samples, settings.seed);
+            changes((&draw(after, &second), new), (&draw(before, &other), old), settings)
+        }
+        (Scores::Blocks(after), Scores::Blocks(before)) => {
+            let (second, other) = (after.second_pass(new), before.second_pass(old));
+            let draw = |blocks, second| Redraw::of_blocks(blocks, second, settings.seed);
+            changes((&draw(after, &second), new), (&draw(before, &other), old), settings)
+        }
+        _ => Vec::new(),
     }
 }

@@ -115,6 +115,18 @@ impl OutputFolder {
         Ok(claimed)
     }
 
+    /// Clears what a killed process left beside a folder in which nothing else is to be written. Where nothing is left nothing is done, and
+    /// where the place may not be written, or another process is at work there, it is left as it is.
+    pub fn tidy(folder: &Path, job: &str) {
+        let left = locate(folder).and_then(|(parent, name)| {
+            let left = ["old", "new", "scratch"].map(|what| leftovers(&parent, &name, what));
+            left.into_iter().try_fold(false, |any, found| Ok(any || !found?.is_empty()))
+        });
+        if let Err(e) = left.and_then(|left| if left { OutputFolder::claim(folder, job, false).map(|_| ()) } else { Ok(()) }) {
+            tracing::debug!("{e}");
+        }
+    }
+
     /// A new empty folder beside this one, on the same disk, which goes when it is dropped.
     ///
     /// # Errors
@@ -193,30 +205,15 @@ impl OutputFolder {
 
     /// Clears what a killed run left beside the folder. Nobody else writes there while we hold the lock.
     fn mend(&self) -> Result<()> {
-        let mut old = self.leftovers("old")?;
+        let leftovers = |what: &str| leftovers(&self.parent, &self.name, what);
+        let mut old = leftovers("old")?;
         if !old.is_empty() && !self.folder.try_exists().map_err(|e| Error::io("read", &self.named, &e))? {
             disk::rename(&old.remove(0), &self.folder)?;
         }
-        for leftover in old.into_iter().chain(self.leftovers("new")?).chain(self.leftovers("scratch")?) {
+        for leftover in old.into_iter().chain(leftovers("new")?).chain(leftovers("scratch")?) {
             disk::remove_folder(&leftover)?;
         }
         Ok(())
-    }
-
-    /// `.<name>.<what>-<digits>` beside the folder, sorted.
-    fn leftovers(&self, what: &str) -> Result<Vec<PathBuf>> {
-        let prefix = format!(".{}.{what}-", self.name);
-        let mut found = Vec::new();
-        for entry in fs::read_dir(&self.parent).map_err(|e| Error::io("list", &self.parent, &e))? {
-            let entry = entry.map_err(|e| Error::io("list", &self.parent, &e))?;
-            let name = entry.file_name();
-            let digits = name.to_str().and_then(|name| name.strip_prefix(&prefix)).unwrap_or_default();
-            if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
-                found.push(entry.path());
-            }
-        }
-        found.sort();
-        Ok(found)
     }
 
     /// Whether the folder holds all these files with the same bytes. The manifest is among them and lists the others, so equal
@@ -280,6 +277,22 @@ impl OutputFolder {
     fn beside(&self, what: &str) -> PathBuf {
         self.parent.join(format!(".{}.{what}-{}", self.name, std::process::id()))
     }
+}
+
+/// `.<name>.<what>-<digits>` beside the folder, sorted.
+fn leftovers(parent: &Path, name: &str, what: &str) -> Result<Vec<PathBuf>> {
+    let prefix = format!(".{name}.{what}-");
+    let mut found = Vec::new();
+    for entry in fs::read_dir(parent).map_err(|e| Error::io("list", parent, &e))? {
+        let entry = entry.map_err(|e| Error::io("list", parent, &e))?;
+        let name = entry.file_name();
+        let digits = name.to_str().and_then(|name| name.strip_prefix(&prefix)).unwrap_or_default();
+        if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// Parent and name of the folder, links resolved, so that two ways to name it meet in one lock. Makes the parent.

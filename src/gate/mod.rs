@@ -1,9 +1,9 @@
 //! Gates: one question each about one metric, with a limit; judged from the table of metrics alone.
 //!
-//! With `decide_by: interval` and `at_most L`: *pass* where the whole interval is at or below L, *fail* where all of it is above, else
-//! *inconclusive*; mirrored for `at_least`. With `decide_by: estimate` the value alone decides. Fewer cases than `enough` below a rate,
-//! an undefined value or a missing interval are inconclusive, never a pass; so is a gap or a distance that rests on a small group or on
-//! a small denominator, as the table of metrics flags it. With `family_error: holm` the comparisons of a gate are judged together, see
+//! With `decide_by: interval` (or `worlds`, where the interval is the one across causal graphs) and `at_most L`: *pass* where the whole
+//! interval is at or below L, *fail* where all of it is above, else *inconclusive*; mirrored for `at_least`. With `decide_by: estimate`
+//! the value alone decides. Fewer cases than `enough` below a rate, an undefined value or a missing interval are inconclusive, never a
+//! pass; so is a gap or a distance that rests on a small group or on a small denominator, as the table of metrics flags it. With `family_error: holm` the comparisons of a gate are judged together, see
 //! [`holm`]. Gates on recourse are counted in [`recourse`]. `run`, `gate`, `diff` and the report share this code.
 //!
 //! A gate against a baseline judges the change of a value by the interval of the change, from the table of changes. Without a baseline it
@@ -24,6 +24,8 @@ use crate::table::{Cell, Frame, GATES, Record};
 pub enum DecideBy {
     /// The interval.
     Interval,
+    /// The interval across causal graphs.
+    Worlds,
     /// The value alone.
     Estimate,
 }
@@ -219,7 +221,7 @@ pub fn judge(questions: &[Question], metrics: &Frame, baseline: Option<&Baseline
     let mut table = Frame::new(&GATES);
     let mut tally = GateTally::default();
     let mut verdict: Option<Verdict> = None;
-    let mut worst: Option<(bool, Verdict, f64, WorstGate)> = None;
+    let mut worst: Option<((bool, bool), Verdict, f64, WorstGate)> = None;
     let looked_up = |question: &Question| match (question.asks, baseline) {
         (Asks::Value, _) => seen(question, metrics),
         (Asks::Change, Some(baseline)) => changes(question, baseline),
@@ -259,7 +261,8 @@ pub fn judge(questions: &[Question], metrics: &Frame, baseline: Option<&Baseline
         }
         let ruling = &rulings[decider];
         let excess = ruling.seen.value.map_or(f64::NEG_INFINITY, |v| question.limit.excess(v));
-        let rank = (!question.warn_only, decided, excess);
+        // A gate that only warns and does not pass is worse than one that passes.
+        let rank = ((decided != Verdict::Pass, !question.warn_only), decided, excess);
         if decided != Verdict::Skipped
             && worst.as_ref().is_none_or(|w| (rank.0, rank.1).cmp(&(w.0, w.1)).then(rank.2.total_cmp(&w.2)).is_gt())
         {
@@ -352,14 +355,16 @@ fn matches(question: &Question, row: &Record<'_>) -> bool {
 }
 
 fn oriented(question: &Question, row: &Record<'_>) -> Seen {
+    let worlds = question.decide_by == DecideBy::Worlds;
+    let (lo, hi) = if worlds { ("world_lo", "world_hi") } else { ("lo", "hi") };
     let seen = Seen {
         metric: question.metric.clone(),
         sensitive: row.text("sensitive").to_owned(),
         from: row.text("from_group").to_owned(),
         to: row.text("to_group").to_owned(),
         value: row.real("value"),
-        lo: row.real("lo"),
-        hi: row.real("hi"),
+        lo: row.real(lo),
+        hi: row.real(hi),
         level: row.real("level"),
         interval: row.text("interval").to_owned(),
         numerator: row.int("numerator"),
@@ -368,7 +373,7 @@ fn oriented(question: &Question, row: &Record<'_>) -> Seen {
         n_rows: row.int("n_rows").unwrap_or(0),
         flags: row.text("flags").to_owned(),
         undefined: row.text("undefined").to_owned(),
-        why_no_interval: row.text("ci_method").to_owned(),
+        why_no_interval: if worlds { "fewer than two graphs give a value".to_owned() } else { row.text("ci_method").to_owned() },
         is_change: false,
         baseline: None,
         refused: String::new(),
@@ -392,6 +397,7 @@ fn turned(question: &Question, row: &Record<'_>, mut seen: Seen) -> Seen {
             let name = |group: &str| if group.is_empty() { "rest".to_owned() } else { group.to_owned() };
             let (first, second) = (name(first), name(second));
             seen.refused = format!("the change of a ratio is judged as it is measured: write `between` with {second} before {first}");
+            (seen.value, seen.lo, seen.hi) = (None, None, None);
         }
         let value = seen.value;
         seen.value = value.and_then(|v| turn.apply(v));
@@ -428,7 +434,7 @@ fn obstacle(question: &Question, seen: &Seen) -> Option<String> {
     if seen.denominator.is_none() && !small.is_empty() {
         return Some(format!("too few to tell: {}", small.join(",")));
     }
-    (question.decide_by == DecideBy::Interval && (seen.lo.is_none() || seen.hi.is_none()))
+    (question.decide_by != DecideBy::Estimate && (seen.lo.is_none() || seen.hi.is_none()))
         .then(|| format!("there is no interval: {}", seen.why_no_interval))
 }
 
@@ -554,6 +560,7 @@ fn row(question: &Question, ruling: &Ruling, decides: bool) -> Vec<Cell> {
     let by = match question.decide_by {
         DecideBy::Interval if question.holm => "interval, holm",
         DecideBy::Interval => "interval",
+        DecideBy::Worlds => "worlds",
         DecideBy::Estimate => "estimate",
     };
     vec![

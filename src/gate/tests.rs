@@ -306,6 +306,23 @@ fn holm_of_one_is_no_holm() {
     }
 }
 
+/// The interval across graphs keeps a limit that the interval of people does not; of a single graph there is none.
+#[test]
+fn graphs_decide_where_the_gate_asks_them() {
+    let mut frame = metrics(&[NSR]);
+    let at = |name: &str| METRICS.column(name).expect("a column");
+    let asked =
+        |limit: f64, decide_by| Question { decide_by, ..question(Scope::Direction("Female".into(), "Male".into()), Limit::AtMost(limit)) };
+    let verdict = |frame: &Frame, limit, decide_by| judge(&[asked(limit, decide_by)], frame, None).verdict;
+    assert_eq!(verdict(&frame, 0.15, DecideBy::Worlds), Some(Verdict::Inconclusive));
+    frame.rows[0][at("world_lo")] = Cell::Real(0.12);
+    frame.rows[0][at("world_hi")] = Cell::Real(0.14);
+    assert_eq!(verdict(&frame, 0.15, DecideBy::Interval), Some(Verdict::Inconclusive));
+    assert_eq!(verdict(&frame, 0.15, DecideBy::Worlds), Some(Verdict::Pass));
+    assert_eq!(verdict(&frame, 0.13, DecideBy::Worlds), Some(Verdict::Inconclusive));
+    assert_eq!(verdict(&frame, 0.11, DecideBy::Worlds), Some(Verdict::Fail));
+}
+
 /// A change of the rate: status, old value, change, its interval, cases in the old run and in the new.
 type Change<'a> = (&'a str, f64, Option<f64>, Option<(f64, f64)>, [i64; 2]);
 

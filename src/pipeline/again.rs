@@ -45,7 +45,13 @@ pub struct Rejudged {
 /// # Errors
 /// A folder cannot be read, is damaged or holds no numbers, or the new verdicts cannot be written.
 pub fn judge(folder: &Path, baseline: Option<&Path>, force: bool, cancel: &Cancel) -> Result<Rejudged> {
+    let stamp = stamp(folder);
     let (mut manifest, new) = comparing::finished(folder)?;
+    if let Some(baseline) = baseline.filter(|baseline| is_same(baseline, folder)) {
+        let cause = "it is the folder that is to be judged, which would differ from itself in nothing".to_owned();
+        let hint = Some("name the folder of an earlier run, or leave `--baseline` out".to_owned());
+        return Err(Error::Operator { path: baseline.to_path_buf(), doing: "take as baseline".to_owned(), cause, hint });
+    }
     let comparison = match (baseline, &manifest.baseline) {
         (Some(baseline), _) => Some(diff::compare(&comparing::finished(baseline)?.1, &new, force)?),
         (None, Some(compared)) => Some(Comparison { compared: compared.clone(), changes: read_frame(&folder.join("tables"), &CHANGES)? }),
@@ -68,13 +74,54 @@ pub fn judge(folder: &Path, baseline: Option<&Path>, force: bool, cancel: &Cance
     if written {
         manifest.baseline = compared;
         let claimed = OutputFolder::claim(folder, &manifest.job, false)?;
+        still(folder, &stamp)?;
         let scratch = claimed.scratch()?;
         let changes = comparison.as_ref().map(|c| &c.changes);
         renew(folder, scratch.path(), &mut manifest, &checked.job, (&summary, &gates, changes))?;
         claimed.publish(scratch.path(), &extras(folder)?, cancel)?;
+    } else {
+        OutputFolder::tidy(folder, &manifest.job);
+        still(folder, &stamp)?;
     }
     summary.out = Some(folder.to_string_lossy().into_owned());
     Ok(Rejudged { summary, events: folder::gate_events(folder)?, written })
+}
+
+/// Renders the page of a finished folder again; the manifest gets its new hash.
+///
+/// # Errors
+/// The folder is none of cfaudit's, its tables are of another version, another process writes it, or it cannot be written.
+pub fn render(folder: &Path, title: Option<&str>, cancel: &Cancel) -> Result<()> {
+    let stamp = stamp(folder);
+    let mut manifest = comparing::verified(folder)?.0;
+    let claimed = OutputFolder::claim(folder, &manifest.job, false)?;
+    still(folder, &stamp)?;
+    if let Some(title) = title {
+        title.clone_into(&mut manifest.words.title);
+    }
+    let scratch = claimed.scratch()?;
+    link_all(folder, scratch.path(), &manifest, |name| name == "report.html")?;
+    folder::seal(scratch.path(), &mut manifest, title)?;
+    claimed.publish(scratch.path(), &extras(folder)?, cancel).map(|_| ())
+}
+
+/// What tells one state of a folder from another.
+fn stamp(folder: &Path) -> Vec<u8> {
+    fs::read(folder.join(folder::MANIFEST)).unwrap_or_default()
+}
+
+/// Fails where another process has written the folder since.
+fn still(folder: &Path, stamp: &[u8]) -> Result<()> {
+    if self::stamp(folder) == stamp {
+        return Ok(());
+    }
+    let cause = "another run wrote the folder in the meantime, so that what was read is gone".to_owned();
+    Err(Error::Operator { path: folder.to_path_buf(), doing: "read".to_owned(), cause, hint: Some("do it again".to_owned()) })
+}
+
+/// Whether two names are of one folder.
+fn is_same(a: &Path, b: &Path) -> bool {
+    matches!((fs::canonicalize(a), fs::canonicalize(b)), (Ok(a), Ok(b)) if a == b)
 }
 
 /// A resolved job does not tell the lines of the job file; the folder's own table does.
@@ -102,14 +149,9 @@ fn renew(
     (summary, gates, changes): (&Summary, &Frame, Option<&Frame>),
 ) -> Result<()> {
     let renewed = ["tables/gates.parquet", "tables/changes.parquet", "summary.json", "report.html"];
-    for name in manifest.files.keys().filter(|name| !renewed.contains(&name.as_str()) && !name.starts_with("exports/")) {
-        let (from, to) = (folder.join(name), scratch.join(name));
-        // Rows may have been deleted.
-        if from.is_file() {
-            folder::make_folder(to.parent().unwrap_or(scratch))?;
-            folder::link(&from, &to)?;
-        }
-    }
+    // Graphs are exported too, and no verdict changes them.
+    let is_renewed = |name: &str| renewed.contains(&name) || job.exports.iter().any(|form| name == format!("exports/{}", file_of(*form)));
+    link_all(folder, scratch, manifest, is_renewed)?;
     let tables = scratch.join("tables");
     folder::make_folder(&tables)?;
     write_frame(&tables, gates)?;
@@ -117,6 +159,19 @@ fn renew(
     folder::write_json(&scratch.join("summary.json"), summary)?;
     write_exports(scratch, job, manifest)?;
     folder::seal(scratch, manifest, None)
+}
+
+/// Gives the files that the manifest lists a second name in `scratch`, without those that are renewed.
+fn link_all(folder: &Path, scratch: &Path, manifest: &Manifest, is_renewed: impl Fn(&str) -> bool) -> Result<()> {
+    for name in manifest.files.keys().filter(|name| !is_renewed(name)) {
+        let (from, to) = (folder.join(name), scratch.join(name));
+        // Rows may have been deleted.
+        if from.is_file() {
+            folder::make_folder(to.parent().unwrap_or(scratch))?;
+            folder::link(&from, &to)?;
+        }
+    }
+    Ok(())
 }
 
 fn extras(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
@@ -157,21 +212,25 @@ pub fn exported(folder: &Path, form: Export, manifest: &Manifest, inconclusive_f
     })
 }
 
+/// The name of a form's file in `exports/`.
+fn file_of(form: Export) -> &'static str {
+    match form {
+        Export::Junit => "junit.xml",
+        Export::Prometheus => "cfaudit.prom",
+        Export::Csv => "metrics.csv",
+        Export::Mlflow => "mlflow.json",
+    }
+}
+
 /// Writes the forms that a job asks for into `exports/` of a folder whose tables and summary are there.
 ///
 /// # Errors
 /// A table cannot be read, or the disk refuses.
 pub fn write_exports(folder: &Path, job: &Job, manifest: &Manifest) -> Result<()> {
     for form in &job.exports {
-        let name = match form {
-            Export::Junit => "junit.xml",
-            Export::Prometheus => "cfaudit.prom",
-            Export::Csv => "metrics.csv",
-            Export::Mlflow => "mlflow.json",
-        };
         folder::make_folder(&folder.join("exports"))?;
         let text = exported(folder, *form, manifest, job.on_inconclusive == OnInconclusive::Fail)?;
-        folder::write_text(&folder.join("exports").join(name), &text)?;
+        folder::write_text(&folder.join("exports").join(file_of(*form)), &text)?;
     }
     Ok(())
 }
@@ -203,9 +262,10 @@ impl Compared {
         }
     }
 
-    /// Whether anything differs: a value, a definition, or what is measured at all.
+    /// Whether anything differs: a value, a definition, a table, or what is measured at all.
     pub fn differs(&self) -> bool {
         !self.comparison.compared.differs.is_empty()
+            || !self.as_diff().other_tables().is_empty()
             || self.comparison.changes.records().any(|row| {
                 row.text("status") != "compared" || row.real("old_value").map(f64::to_bits) != row.real("new_value").map(f64::to_bits)
             })

@@ -1,13 +1,15 @@
 //! What `cfaudit diff` says of two folders: a page, text for a terminal, Markdown for a pull request.
 
+use std::collections::BTreeSet;
+
 use crate::report::against::{self, apart, comparable, is_clear, left_out_in_words, ordered, reading, sentence};
 use crate::report::models::place;
 use crate::report::page::{Block, Page, Row, Section, Table};
 use crate::report::terms::{self, Glossary};
-use crate::report::words::Words;
+use crate::report::words::{Words, visible};
 use crate::report::{GlossaryEntry, number};
 use crate::table::manifest::{Compared, Manifest};
-use crate::table::{Frame, Record};
+use crate::table::{CHANGES, Frame, GATES, Record};
 
 /// Changes on a page.
 const ROWS_SHOWN: usize = 100;
@@ -48,6 +50,15 @@ impl Diff<'_> {
         page.html()
     }
 
+    /// The tables that are not the same in both folders, but those of verdicts and of changes, which depend on what was compared before.
+    pub fn other_tables(&self) -> Vec<&str> {
+        let files = [&self.old.1.files, &self.new.1.files];
+        let names: BTreeSet<&String> = files.iter().flat_map(|files| files.keys()).collect();
+        let table = |name: &&'_ String| name.starts_with("tables/") && files[0].get(*name) != files[1].get(*name);
+        let differing = names.into_iter().filter(table).filter_map(|name| name.strip_prefix("tables/")?.strip_suffix(".parquet"));
+        differing.filter(|name| ![GATES.name, CHANGES.name].contains(name)).collect()
+    }
+
     fn stand_in(&self) -> Option<&str> {
         self.new.1.stand_in.as_deref().or(self.old.1.stand_in.as_deref())
     }
@@ -79,21 +90,22 @@ impl Diff<'_> {
 
     /// Text for a terminal; with `all` also the changes that are not clear.
     pub fn text(&self, all: bool) -> String {
-        let mut text = self.head().join("\n") + "\n";
+        let mut text: String = self.head().iter().map(|line| on_one_line(line) + "\n").collect();
         for change in &self.compared.differs {
             let value = |value: &Option<String>| value.as_deref().unwrap_or("(nothing)").to_owned();
             let breaks = if change.breaks.is_empty() { String::new() } else { format!("; another meaning: {}", change.breaks) };
-            text.push_str(&format!("  {}: {} -> {}{breaks}\n", change.path, value(&change.old), value(&change.new)));
+            let line = format!("  {}: {} -> {}{breaks}", change.path, value(&change.old), value(&change.new));
+            text.push_str(&(on_one_line(&line) + "\n"));
         }
         text.push_str(&format!("\n{}\n", self.sentence()));
         let mut lines = vec![HEAD.map(str::to_owned)];
-        lines.extend(self.rows(all).iter().map(line));
+        lines.extend(self.rows(all).iter().map(|row| line(row).map(|cell| on_one_line(&cell))));
         if lines.len() > 1 {
             text.push_str(&aligned(&lines));
         }
         text.push_str(&self.rest(all));
         for gate in self.verdicts() {
-            text.push_str(&format!("{gate}\n"));
+            text.push_str(&(on_one_line(&gate) + "\n"));
         }
         text
     }
@@ -150,6 +162,8 @@ impl Diff<'_> {
             1 => "in the job one value differs".to_owned(),
             n => format!("in the job {n} values differ"),
         });
+        let tables = self.other_tables();
+        head.extend((!tables.is_empty()).then(|| format!("tables that differ: {}", tables.join(", "))));
         head
     }
 
@@ -243,5 +257,10 @@ fn escaped(text: &str) -> String {
             _ => escaped.push(c),
         }
     }
-    escaped.trim_end().to_owned()
+    on_one_line(escaped.trim_end())
+}
+
+/// Words of data on one line of a terminal, with nothing in them that it would obey.
+pub fn on_one_line(text: &str) -> String {
+    visible(text).chars().map(|c| if c == '\n' { '\u{240a}' } else { c }).collect::<String>().replace('\t', "\u{2409}")
 }

@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | JUnit | one test case per gate; skipped gates are skipped, gates of level `warn` never fail | CI servers |
 //! | Prometheus | every defined value with its interval, and every gate, as gauges | node exporter's textfile collector |
-//! | CSV | the table `metrics`, RFC 4180 | anything |
+//! | CSV | the table `metrics`, RFC 4180; a text that a spreadsheet would run as a formula begins with an apostrophe | anything |
 //! | MLflow | a JSON object of every defined value by a name that MLflow allows | `mlflow.log_metrics(json.load(file))` |
 
 use std::collections::BTreeMap;
@@ -52,6 +52,39 @@ fn xml(text: &str) -> String {
     escaped
 }
 
+/// What a row of the table `gates` says, in one line.
+pub fn gate_sentence(row: &Record<'_>) -> String {
+    let number = |name: &str| row.real(name).map_or_else(|| "undefined".to_owned(), |v| format!("{v:.4}"));
+    let between = match (row.text("from_group"), row.text("to_group")) {
+        ("", "") if row.text("scope") == "worst_case" => " of the groups furthest apart".to_owned(),
+        ("", "") => String::new(),
+        (from, "") if row.text("scope") == "one_vs_rest" => format!(" {from} against all others"),
+        ("", to) => format!(" all others against {to}"),
+        (from, "") => format!(" of {from}"),
+        (from, to) if row.text("scope") == "difference" => format!(" {from} to {to} minus {to} to {from}"),
+        (from, to) if row.text("scope") == "pair" => format!(" {from} against {to}"),
+        (from, to) => format!(" {from} to {to}"),
+    };
+    let class = match row.text("class") {
+        "" => String::new(),
+        class => format!(" of class {class}"),
+    };
+    let interval = match (row.real("lo"), row.real("hi")) {
+        (Some(lo), Some(hi)) => format!(" ({lo:.4} to {hi:.4})"),
+        _ => String::new(),
+    };
+    let changes = row.text("rule").contains("_at_most,");
+    format!(
+        "{}{class}{between} of {} {} {}{interval}, limit {}; {}",
+        row.text("metric"),
+        if row.text("model").is_empty() { row.text("counterfactual") } else { row.text("model") },
+        if changes { format!("changes from {} by", number("baseline_value")) } else { "is".to_owned() },
+        number("value"),
+        number("limit"),
+        row.text("reason"),
+    )
+}
+
 /// JUnit XML, a test case per gate.
 pub fn junit(audit: &Audit<'_>) -> String {
     let mut cases = String::new();
@@ -59,13 +92,7 @@ pub fn junit(audit: &Audit<'_>) -> String {
     for gate in deciding(audit.gates) {
         tests += 1;
         let (verdict, warns) = (gate.text("verdict"), gate.text("level") == "warn");
-        let number = |column: &str| gate.real(column).map_or_else(|| "undefined".to_owned(), |x| x.to_string());
-        let mut what = format!("{} of {} is {}", gate.text("metric"), gate.text("model"), number("value"));
-        if gate.is_some("lo") {
-            let _ = write!(what, " ({} to {})", number("lo"), number("hi"));
-        }
-        let _ = write!(what, ", {} {}: {}", gate.text("rule"), number("limit"), gate.text("reason"));
-        let what = xml(&what);
+        let what = xml(&gate_sentence(&gate));
         let body = match verdict {
             "skipped" => {
                 skipped += 1;
@@ -141,6 +168,8 @@ pub fn prometheus(audit: &Audit<'_>) -> String {
 /// The table `metrics` as CSV (RFC 4180, lines end with LF).
 pub fn csv(audit: &Audit<'_>) -> String {
     let field = |text: &str| {
+        // Names of groups come from data: one that begins like a formula must not become one.
+        let text = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { &format!("'{text}") } else { text };
         let quoted = text.contains([',', '"', '\n', '\r']);
         if quoted { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
     };
@@ -161,10 +190,16 @@ pub fn csv(audit: &Audit<'_>) -> String {
     text
 }
 
+/// The longest name of a metric without the number that tells it from others; MLflow allows 250 letters.
+const NAME_AT_MOST: usize = 235;
+
 /// Every defined value by a name of letters, digits and `_-. /`, which is all that MLflow allows.
 pub fn mlflow(audit: &Audit<'_>) -> String {
-    let allowed =
-        |text: &str| -> String { text.chars().map(|c| if c.is_ascii_alphanumeric() || "_-. ".contains(c) { c } else { '_' }).collect() };
+    let allowed = |text: &str| -> String {
+        // A part of dots alone would lead out of the name, which is a path to MLflow.
+        let dots = text.chars().all(|c| c == '.');
+        text.chars().map(|c| if c.is_ascii_alphanumeric() || "_- ".contains(c) || c == '.' && !dots { c } else { '_' }).collect()
+    };
     let mut values: BTreeMap<String, f64> = BTreeMap::new();
     for row in audit.metrics.records() {
         let Some(value) = row.real("value") else { continue };
@@ -177,8 +212,13 @@ pub fn mlflow(audit: &Audit<'_>) -> String {
         });
         parts.push(row.text("metric").to_owned());
         parts.retain(|part| !part.is_empty());
-        // Names that differ in letters which MLflow does not allow get a number.
-        let name = parts.join("/");
+        // Names that differ in letters which MLflow does not allow, or beyond its length, get a number.
+        let mut name = parts.join("/");
+        if name.len() > NAME_AT_MOST {
+            let end = format!("/{}", row.text("metric"));
+            name.truncate(NAME_AT_MOST - end.len());
+            name = name.trim_end_matches('/').to_owned() + &end;
+        }
         let free = (2..).map(|n| format!("{name}.{n}"));
         let name = std::iter::once(name.clone()).chain(free).find(|name| !values.contains_key(name)).unwrap_or(name);
         values.insert(name, value);
@@ -280,5 +320,36 @@ mod tests {
             let names: Vec<&String> = values.as_object().unwrap().keys().collect();
             assert_eq!(names, ["m_x/flip/sex/direction a_b c_d/nsr", "m_x/flip/sex/direction a_b c_d/nsr.2"]);
         });
+    }
+
+    /// Names of groups that lead out of a path, run as a formula, or are longer than MLflow allows.
+    #[test]
+    fn names_that_other_tools_refuse() {
+        let long = "x".repeat(300);
+        let value = |from: &str, to: &str| {
+            vec![
+                ("model", Cell::from("m")),
+                ("scope", "pair".into()),
+                ("from_group", from.into()),
+                ("to_group", to.into()),
+                ("slice", "..".into()),
+                ("metric", "di".into()),
+                ("value", Cell::Real(-0.5)),
+            ]
+        };
+        let rows = [value(&long, "a"), value(&long, "b"), value("=1+1", "-x"), value("@a", "30+")];
+        let metrics = frame(&METRICS, &rows.each_ref().map(Vec::as_slice));
+        let (manifest, summary) = (Manifest::default(), Summary::default());
+        let gates = Frame::new(&GATES);
+        let audit = Audit { manifest: &manifest, summary: &summary, metrics: &metrics, gates: &gates, inconclusive_fails: true };
+        let values: serde_json::Value = serde_json::from_str(&mlflow(&audit)).unwrap();
+        let names: Vec<&String> = values.as_object().unwrap().keys().collect();
+        assert!(
+            names.len() == 4 && names.iter().all(|name| name.len() <= 250 && name.ends_with("/di") || name.ends_with("/di.2")),
+            "{names:?}"
+        );
+        assert!(names.iter().all(|name| name.starts_with("m/__/pair ")), "{names:?}");
+        let table = csv(&audit);
+        assert!(table.contains(",'=1+1,'-x,..,") && table.contains(",'@a,30+,..,") && table.contains(",-0.5,"), "{table}");
     }
 }

@@ -1,7 +1,5 @@
 //! `cfaudit gate`, `diff` and `export`: what is asked of finished folders; `cfaudit new`: what comes before the first.
 
-#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
-
 use cfaudit::error::{Error, Exit, Result};
 use cfaudit::exec::event::Observer;
 use cfaudit::pipeline::again::{self, Compared};
@@ -14,19 +12,24 @@ use crate::args::{DiffArgs, ExportArgs, ExportForm, Favourable, GateArgs, NewArg
 
 /// Judges a finished folder again.
 pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
+    crate::clear(args.summary_file.as_deref())?;
     let (console, record, cancel) = crate::surroundings(&args.log)?;
     let judged = again::judge(&args.dir, args.baseline.as_deref(), args.force, &cancel);
-    if let Err(error) = &judged {
-        crate::log_error(&console, error, &args.dir.to_string_lossy());
-    }
-    let judged = judged?;
+    let judged = match judged {
+        Ok(judged) => judged,
+        Err(error) => {
+            // Told once, in the form that was asked for.
+            crate::log_error(&console, &error, &args.dir.to_string_lossy());
+            return Ok(error.exit());
+        }
+    };
     cfaudit::pipeline::Record::identify(&record, &judged.summary.job, &judged.summary.run);
     for event in &judged.events {
         console.on(event);
     }
     let line = serde_json::to_string(&judged.summary).unwrap_or_default() + "\n";
     if let Some(path) = &args.summary_file {
-        std::fs::write(path, &line).map_err(|e| Error::io("write", path, &e))?;
+        cfaudit::pipeline::folder::replace(path, line.as_bytes())?;
     }
     let exit = crate::exit_of(&judged.summary);
     if !(args.log.quiet && exit == Exit::Done) {

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 /// Audits classifiers for counterfactual fairness: would this person have got another decision, had they belonged to another group?
 #[derive(Debug, Parser)]
@@ -57,6 +57,18 @@ pub(crate) enum Verb {
         #[arg(long)]
         title: Option<String>,
     },
+    /// Print the manual page, or write a page for each verb into a folder
+    Man {
+        /// Write cfaudit.1 and a page for each verb, cfaudit-run.1 and so on, into this folder; it is made where it is not there.
+        #[arg(value_hint = ValueHint::DirPath)]
+        dir: Option<PathBuf>,
+    },
+    /// Print the completions of a shell, for the file or folder where that shell looks for them
+    Completions {
+        /// The shell.
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
 }
 
 /// What `cfaudit schema` prints.
@@ -83,10 +95,10 @@ pub(crate) struct RunArgs {
     /// Output folder of an earlier run: changes from it are shown, and gates `against: baseline` are judged.
     #[arg(long, value_name = "DIR")]
     pub(crate) baseline: Option<PathBuf>,
-    /// Stop after this stage: prepare, split, train, generate, score, count, measure, gate, report.
+    /// Stop after this kind of stage; `cfaudit plan` lists those of a job, `cfaudit explain` all.
     #[arg(long, value_name = "STAGE")]
     pub(crate) until: Option<String>,
-    /// Run this stage again even where its result is cached.
+    /// Run stages of this kind again even where their results are cached.
     #[arg(long, value_name = "STAGE")]
     pub(crate) force: Option<String>,
     /// Whether gates decide the exit status.
@@ -130,6 +142,9 @@ pub(crate) struct PlanArgs {
     /// Print the plan as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Output folder of an earlier run, as `run` would be given it.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) baseline: Option<PathBuf>,
     /// End with status 1 where a stage would run.
     #[arg(long)]
     pub(crate) exit_code: bool,

@@ -12,6 +12,7 @@ use std::time::SystemTime;
 
 use cfaudit::error::{Error, Result};
 use cfaudit::exec::event::utc_text;
+use cfaudit::report::compared::on_one_line;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -173,7 +174,8 @@ impl LineLayer {
             if i > 0 {
                 line.push_str(if part.starts_with(' ') { "\n" } else { "\n  " });
             }
-            line.push_str(part);
+            // Names of the data stand in it: a terminal is to show them, not to obey them.
+            line.push_str(&on_one_line(part));
         }
         line
     }

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use cfaudit::error::{Exit, Result};
-use cfaudit::pipeline::Record;
 use cfaudit::pipeline::inputs::Awaited;
 use cfaudit::pipeline::look::{self, AttributeLook, ColumnLook, DataLook, Forecast};
+use cfaudit::pipeline::{Record, Settings};
 
 use crate::args::{DataArgs, PlanArgs};
 use crate::progress::grouped;
@@ -16,7 +16,8 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Exit> {
     let (_, record, cancel) = surroundings(&args.job_flags.log)?;
     let checked = read_job(&args.job, &args.job_flags)?;
     record.identify(checked.job.name.as_str(), "");
-    let forecast = look::forecast(&checked, &settings(&args.job, &args.job_flags), &cancel)?;
+    let settings = Settings { baseline: args.baseline.clone(), ..settings(&args.job, &args.job_flags) };
+    let forecast = look::forecast(&checked, &settings, &cancel)?;
     print(&if args.json { json(&forecast) } else { plan_text(&forecast) })?;
     Ok(if args.exit_code && forecast.to_run > 0 { Exit::GateCrossed } else { Exit::Done })
 }

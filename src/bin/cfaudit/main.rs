@@ -6,6 +6,7 @@ mod after;
 mod args;
 mod log;
 mod look;
+mod manual;
 mod progress;
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -44,7 +45,9 @@ fn main() -> ExitCode {
         Verb::Data(args) => look::data(&args),
         Verb::Explain { word, folder } => explain_word(word.as_deref(), folder.as_deref()),
         Verb::Schema { of } => schema(of),
-        Verb::Report { dir, title } => pipeline::folder::render_again(&dir, title.as_deref()).map(|()| Exit::Done),
+        Verb::Report { dir, title } => pipeline::again::render(&dir, title.as_deref(), &Cancel::default()).map(|()| Exit::Done),
+        Verb::Man { dir } => manual::man(dir.as_deref()),
+        Verb::Completions { shell } => manual::completions(shell),
     };
     let exit = result.unwrap_or_else(|error| {
         complain(&error);
@@ -141,14 +144,23 @@ fn listen(cancel: &Cancel) -> Result<()> {
     std::thread::Builder::new().name("signals".to_owned()).spawn(listen).map_err(fail).map(|_| ())
 }
 
+/// Removes the summary of an earlier run: where this one fails nobody must take the old verdict for its own.
+fn clear(summary: Option<&Path>) -> Result<()> {
+    match summary.filter(|path| path.symlink_metadata().is_ok_and(|there| there.is_file())) {
+        Some(path) => std::fs::remove_file(path).map_err(|e| Error::io("remove", path, &e)),
+        None => Ok(()),
+    }
+}
+
 fn run(args: &RunArgs) -> Result<Exit> {
     let started = Instant::now();
+    clear(args.summary_file.as_deref())?;
     let (console, record, cancel) = surroundings(&args.job_flags.log)?;
     let result = run_job(args, &console, &record, &cancel);
     let result = result.and_then(|(summary, words)| {
         let line = serde_json::to_string(&summary).unwrap_or_default() + "\n";
         if let Some(path) = &args.summary_file {
-            std::fs::write(path, &line).map_err(|e| Error::io("write", path, &e))?;
+            cfaudit::pipeline::folder::replace(path, line.as_bytes())?;
         }
         Ok((summary, words, line))
     });

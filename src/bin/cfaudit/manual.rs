@@ -1,0 +1,113 @@
+//! The command line as manual pages and as completions of shells: both are written from the definition in `args`, and nothing is said twice.
+//!
+//! A page carries no date, so that the same program writes the same bytes.
+
+#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use cfaudit::error::{EXITS, Error, Exit, Result};
+use clap::{Command, CommandFactory};
+use clap_complete::Shell;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+
+use crate::args::Cli;
+
+/// What the program reads and writes where no flag says otherwise.
+const FILES: &[(&str, &str)] = &[
+    ("outputs/NAME/", "the output folder of the job NAME: report.html, summary.json, manifest.json, job.resolved.yaml, tables/, rows/"),
+    ("outputs/.cache/", "results of stages by content, shared by all jobs; safe to delete"),
+    ("data/", "public data sets, one folder each, downloaded and verified on first use"),
+];
+
+/// Prints the page of the program, or writes it and one of each verb into `dir`.
+pub(crate) fn man(dir: Option<&Path>) -> Result<Exit> {
+    let pages = pages().map_err(|e| Error::io("write", Path::new("the manual page"), &e))?;
+    let Some(dir) = dir else {
+        let page = pages.first().map(|(_, page)| page.as_slice()).unwrap_or_default();
+        crate::print(&String::from_utf8_lossy(page))?;
+        return Ok(Exit::Done);
+    };
+    std::fs::create_dir_all(dir).map_err(|e| Error::io("make", dir, &e))?;
+    for (name, page) in pages {
+        let path = dir.join(name);
+        std::fs::write(&path, page).map_err(|e| Error::io("write", &path, &e))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Prints what a shell needs to complete verbs, flags and their values.
+pub(crate) fn completions(shell: Shell) -> Result<Exit> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "cfaudit", &mut script);
+    crate::print(&String::from_utf8_lossy(&script))?;
+    Ok(Exit::Done)
+}
+
+/// Each manual page with the name of its file, that of the program first.
+fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
+    let mut program = Cli::command();
+    program.build();
+    let verbs = program.get_subcommands().cloned().collect::<Vec<_>>();
+    let mut pages = vec![page(program.clone(), Some(&verbs))?];
+    for verb in verbs {
+        pages.push(page(verb, None)?);
+    }
+    Ok(pages)
+}
+
+/// A page with its file name; `verbs` are there on the page of the program, which says what all of them have in common.
+fn page(command: Command, verbs: Option<&[Command]>) -> io::Result<(String, Vec<u8>)> {
+    let source = format!("cfaudit {}", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(command).source(source).manual("cfaudit");
+    let mut text = Vec::new();
+    man.render_title(&mut text)?;
+    man.render_name_section(&mut text)?;
+    man.render_synopsis_section(&mut text)?;
+    man.render_description_section(&mut text)?;
+    man.render_options_section(&mut text)?;
+    let mut roff = Roff::new();
+    match verbs {
+        Some(verbs) => {
+            man.render_subcommands_section(&mut text)?;
+            common(&mut roff, verbs);
+        }
+        None => {
+            roff.control("SH", ["SEE ALSO"]);
+            roff.text([bold("cfaudit"), roman("(1) for exit statuses, variables and files")]);
+        }
+    }
+    roff.to_writer(&mut text)?;
+    Ok((man.get_filename(), text))
+}
+
+/// Exit statuses, variables and files.
+fn common(roff: &mut Roff, verbs: &[Command]) {
+    roff.control("SH", ["EXIT STATUS"]);
+    for words in EXITS {
+        item(roff, &words.exit.code().to_string(), &format!("{}; who acts: {}", words.means, words.who));
+    }
+    roff.control("SH", ["ENVIRONMENT"]);
+    for (name, flag) in variables(verbs) {
+        item(roff, &name, &format!("stands for the flag --{flag} where that is not given"));
+    }
+    roff.control("SH", ["FILES"]);
+    for (path, text) in FILES {
+        item(roff, path, text);
+    }
+}
+
+fn item(roff: &mut Roff, term: &str, text: &str) {
+    roff.control("TP", []);
+    roff.text([bold(term)]);
+    roff.text([roman(text)]);
+}
+
+/// Every variable that a flag of any verb may come from, with that flag.
+fn variables(verbs: &[Command]) -> BTreeMap<String, String> {
+    let flags = verbs.iter().flat_map(Command::get_arguments);
+    flags.filter_map(|flag| Some((flag.get_env()?.to_string_lossy().into_owned(), flag.get_long()?.to_owned()))).collect()
+}
