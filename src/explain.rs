@@ -19,6 +19,7 @@ const MEASURE: &str = "measure of counterfactuals";
 pub const STAGES: &[(&str, &str)] = &[
     ("prepare", "reads the rows (Parquet, CSV, catalog, synthetic), applies `keep` and the rules for missing values, encodes columns"),
     ("split", "decides which rows train and which are audited"),
+    ("discover", "finds the causal graphs that bootstraps of the training rows and the stated knowledge allow, with their equations"),
     ("train", "fits the models that are trained here, or runs the programs that train"),
     ("generate", "writes the counterfactuals of the audited rows"),
     (
@@ -94,6 +95,15 @@ const BLOCKS: &[(&str, &str)] = &[
     ("clarify", CLARIFY),
     ("flip_test", FLIP_TEST),
     (
+        "graph-uncertain",
+        "strategy of a counterfactual set: `graph: {graph-uncertain: {discovery: {boss: {}}, bootstraps: 100, knowledge: {none: {}}}}`\n\
+         each bootstrap of the training rows gives a class of causal graphs, each graph linear equations; what follows from the attribute moves by \
+         them\n\
+         every scenario under `knowledge` (tiers, forbidden, required) is a set of its own, here `graph/none`; `discovery: {given: {edges: [[a, b]]}}` \
+         takes a graph that you draw\n\
+         only models trained here can score such sets; `counts`, `score_shift` and `outcomes` rest on the mean score of each person over all graphs",
+    ),
+    (
         "placebo",
         "knob of a counterfactual set, `placebo: {repeats: 20}`: the same strategy with the names of the groups shuffled inside the label\n\
          the band `placebo_lo` to `placebo_hi` is what sampling noise alone gives; a value inside of it may be noise\n\
@@ -134,6 +144,13 @@ const SCOPES: &[(&str, &str)] = &[
 const WORDS: &[(&str, &str)] = &[
     ("classes", CLASSES),
     ("one_vs_all", CLASSES),
+    (
+        "world",
+        "the graphs of one bootstrap that give the same counterfactuals; it counts as often as it has graphs\n\
+         every metric of a graph-uncertain set has a value in each world (table `worlds`); its value is the mean over graphs, `world_lo` to \
+         `world_hi` the middle of them, `lo` to `hi` what other people would give\n\
+         a gate with `decide_by: worlds` is judged by `world_lo` and `world_hi`",
+    ),
     (
         "compare",
         "metrics.compare: {challenger: current} sets models side by side on the same people, in the table `comparisons` and the report\n\
@@ -232,6 +249,7 @@ const CLASSES: &str = "data.label.classes: [Low, Medium, High] makes each value 
 const GATE: &str = "one question about one metric, with a limit\n\
     at_most L, decide_by interval: pass where the whole interval is at or below L, fail where all of it is above, else inconclusive\n\
     at_least L mirrors it; decide_by estimate looks at the value alone\n\
+    decide_by worlds looks at the interval across causal graphs in its place; metrics of graphs, such as h_ga, take no model and no interval\n\
     fewer cases than `enough`, an undefined value or a missing interval are inconclusive, never a pass\n\
     level warn is shown only; of level fail, a fail (and, with on_inconclusive: fail, an inconclusive gate) ends the run with status 1";
 

@@ -1,9 +1,10 @@
 //! Audits classifiers for counterfactual fairness: would this person have got another decision, had they belonged to another group?
 //!
 //! The map of this crate, in reading order. A job file ([`spec`]) is read and checked; [`pipeline`] turns it into stages; [`exec`]
-//! runs those that are stale. Stages meet only in Parquet files ([`table`]): [`data`] prepares rows, [`counterfactual`] writes the
-//! rows of the other worlds, [`model`] scores both, [`metric`] counts and measures, [`augment`] chooses rows to train on again, [`recourse`]
-//! looks for what people would have to change, [`gate`] judges, [`diff`] sets two runs side by side, [`report`] writes the page.
+//! runs those that are stale. Stages meet only in Parquet files ([`table`]): [`data`] prepares rows, [`causal`] finds the graphs that
+//! they allow, [`counterfactual`] writes the rows of the other worlds, [`model`] scores both, [`metric`] counts and measures, [`augment`]
+//! chooses rows to train on again, [`recourse`] looks for what people would have to change, [`gate`] judges, [`diff`] sets two runs side by
+//! side, [`report`] writes the page.
 //!
 //! A module imports only what its row in `tests/it/layers.rs` allows.
 
@@ -20,6 +21,7 @@ pub mod exec;
 pub mod table;
 
 pub mod augment;
+pub mod causal;
 pub mod counterfactual;
 pub mod data;
 pub mod model;

@@ -131,6 +131,19 @@ pub struct ColumnName(String);
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(String);
 
+/// The name of a counterfactual set: a [`Name`], or `SET/SCENARIO` where a set has several.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SetName(String);
+
+impl SetName {
+    /// The name, if it is well formed.
+    pub fn new(text: impl Into<String>) -> Option<Self> {
+        let text = text.into();
+        let mut parts = text.splitn(2, '/');
+        parts.all(|part| Name::new(part).is_some()).then_some(SetName(text))
+    }
+}
+
 impl ColumnName {
     /// The name, if it is not empty.
     pub fn new(text: impl Into<String>) -> Option<Self> {
@@ -206,6 +219,13 @@ checked_text!(
     Name,
     "a name (letters, digits, `_`, `-` and `.`, starting with a letter or digit, at most 100 characters)",
     {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"}
+);
+
+checked_text!(
+    SetName,
+    "a name of a counterfactual set (letters, digits, `_`, `-` and `.`, starting with a letter or digit, at most 100 characters; `SET/SCENARIO` \
+     where a set has scenarios)",
+    {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}(/[A-Za-z0-9][A-Za-z0-9_.-]{0,99})?$"}
 );
 
 /// Text that is compared with values of a column once the column's type is known. Written bare or quoted: a group called `no`

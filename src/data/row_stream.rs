@@ -1,7 +1,7 @@
 //! Rows for a program of the user's: as an Arrow IPC stream, or as a Parquet file.
 //!
 //! Both hold the features in the user's own terms ([`raw`]) but for those that are left out, and for training a last column `label`
-//! (Int64: 1 = positive, 0 = negative). The stream begins with its schema, before any row, so that a program can refuse early; it ends
+//! (Int64: 1 = positive, 0 = negative) and, where rows weigh differently, behind it `weight` (Float64). The stream begins with its schema, before any row, so that a program can refuse early; it ends
 //! with the end-of-stream mark.
 //! Choice: batches (of the file: row groups) hold 65,536 rows but for the last, whatever the batches in which the rows arrive. So a
 //! program whose scores depend on its batches sees the same ones with any `--batch-rows` and any number of threads.
@@ -11,7 +11,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
@@ -27,6 +27,9 @@ pub const BATCH_ROWS: usize = 65_536;
 /// The name of the label's column in training rows.
 pub const LABEL: &str = "label";
 
+/// The name of the column of weights in training rows.
+pub const WEIGHT: &str = "weight";
+
 /// The columns that a program sees.
 #[derive(Debug, Clone)]
 pub struct RawColumns {
@@ -34,6 +37,7 @@ pub struct RawColumns {
     shown: Vec<usize>,
     schema: SchemaRef,
     labelled: bool,
+    weighted: bool,
 }
 
 /// Some rows in the user's own terms.
@@ -41,25 +45,38 @@ pub struct RawColumns {
 pub struct RawBatch(RecordBatch);
 
 impl RawColumns {
-    /// All features but `omit`; with the label where the rows are to train a model.
+    /// All features but `omit`; where the rows are to train a model with the label, and the weight where the job names one.
     pub fn new<T: AsRef<str>>(layout: &Layout, omit: &[T], labelled: bool) -> Self {
         let seen = |f: &usize| omit.iter().all(|o| o.as_ref() != layout.features[*f].name);
         let shown: Vec<usize> = layout.inputs().filter(seen).collect();
         let mut fields: Vec<Field> =
             shown.iter().map(|&f| Field::new(&layout.features[f].name, raw::data_type(&layout.features[f]), true)).collect();
         fields.extend(labelled.then(|| Field::new(LABEL, DataType::Int64, false)));
-        RawColumns { layout: layout.clone(), shown, schema: Arc::new(Schema::new(fields)), labelled }
+        let weighted = labelled && layout.weight.is_some();
+        fields.extend(weighted.then(|| Field::new(WEIGHT, DataType::Float64, false)));
+        RawColumns { layout: layout.clone(), shown, schema: Arc::new(Schema::new(fields)), labelled, weighted }
     }
 
-    /// These rows; `labels` has one entry per row for columns with the label, and is not looked at for others.
+    /// Rows to score: no label is among the columns.
     ///
     /// # Errors
     /// As [`raw::raw_arrays`].
-    pub fn batch(&self, rows: &Rows, labels: &[bool]) -> Result<RawBatch> {
+    pub fn batch(&self, rows: &Rows) -> Result<RawBatch> {
+        self.training_batch(rows, &[], |_| 1.0)
+    }
+
+    /// Rows to train on; `labels` has one entry per row, and `weight` gives the weight of each.
+    ///
+    /// # Errors
+    /// As [`raw::raw_arrays`].
+    pub fn training_batch(&self, rows: &Rows, labels: &[bool], weight: impl Fn(usize) -> f64) -> Result<RawBatch> {
         let mut arrays: Vec<ArrayRef> =
             self.shown.iter().map(|&f| raw::raw_array(&self.layout.features[f], &rows.columns[f])).collect::<Result<_>>()?;
         if self.labelled {
             arrays.push(Arc::new(Int64Array::from_iter_values(labels.iter().map(|&y| i64::from(y)))));
+        }
+        if self.weighted {
+            arrays.push(Arc::new(Float64Array::from_iter_values((0..rows.n).map(weight))));
         }
         RecordBatch::try_new(Arc::clone(&self.schema), arrays).map(RawBatch).map_err(|e| Error::Operator {
             path: PathBuf::from("rows of a command"),
@@ -251,7 +268,7 @@ mod tests {
         let mut from = 0;
         for n in [1, 0, 70_000, 3, 79_996] {
             let labels: Vec<bool> = (from..from + n).map(|i| i % 3 == 0).collect();
-            sink.push(columns.batch(&rows(from, n), &labels).unwrap()).unwrap();
+            sink.push(columns.training_batch(&rows(from, n), &labels, |_| 1.0).unwrap()).unwrap();
             from += n;
         }
     }

@@ -10,13 +10,15 @@ use std::ops::Range;
 use crate::data::Rows;
 use crate::data::rows::RowsReader;
 use crate::data::split::RolesReader;
-use crate::error::Result;
+use crate::error::{Fault, Result};
 use crate::table::io::BLOCK_ROWS;
 use crate::table::ordered::{Watch, Workers};
 
 /// The training rows of one row group.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TrainingGroup {
+    /// Position of the row group, from 0, counted through where rows are added.
+    pub number: usize,
     /// Their features.
     pub rows: Rows,
     /// Their labels: true = positive.
@@ -31,7 +33,7 @@ impl TrainingGroup {
     /// Rows at hand, in blocks of their own.
     pub fn at_hand(rows: Rows, labels: Vec<bool>, weights: Vec<f64>) -> Self {
         let blocks = (0..rows.n).step_by(BLOCK_ROWS).map(|start| start..(start + BLOCK_ROWS).min(rows.n)).collect();
-        TrainingGroup { rows, labels, weights, blocks }
+        TrainingGroup { number: 0, rows, labels, weights, blocks }
     }
 
     /// Some rows of a row group of prepared rows, or made of them: `origin` says for each the position there, ascending, which decides on
@@ -45,7 +47,7 @@ impl TrainingGroup {
             blocks.push(start..end);
             start = end;
         }
-        TrainingGroup { rows, labels, weights, blocks }
+        TrainingGroup { number: 0, rows, labels, weights, blocks }
     }
 
     /// How many people row `i` stands for.
@@ -68,7 +70,7 @@ pub struct Added<'a> {
 }
 
 enum Source<'a> {
-    Memory(Box<TrainingGroup>),
+    Memory(Vec<TrainingGroup>),
     Files { reader: &'a RowsReader, roles: &'a RolesReader, fold: u8, workers: &'a Workers, watch: Watch<'a>, added: Vec<Added<'a>> },
 }
 
@@ -97,7 +99,13 @@ impl<'a> TrainingRows<'a> {
 
     /// Rows at hand with the number of people that each stands for; no weights: one each.
     pub fn weighted(rows: Rows, labels: Vec<bool>, weights: Vec<f64>) -> Self {
-        TrainingRows { source: Source::Memory(Box::new(TrainingGroup::at_hand(rows, labels, weights))) }
+        TrainingRows::in_groups(vec![TrainingGroup::at_hand(rows, labels, weights)])
+    }
+
+    /// Rows at hand in several groups, numbered from 0 in their order.
+    pub fn in_groups(mut groups: Vec<TrainingGroup>) -> Self {
+        groups.iter_mut().enumerate().for_each(|(number, group)| group.number = number);
+        TrainingRows { source: Source::Memory(groups) }
     }
 
     /// One pass: `visit` sees every row group, on several threads; `merge` gets the results in order.
@@ -124,7 +132,7 @@ impl<'a> TrainingRows<'a> {
         mut merge: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
         match &self.source {
-            Source::Memory(group) => merge(visit(group)?),
+            Source::Memory(groups) => groups.iter().try_for_each(|group| merge(visit(group)?)),
             Source::Files { reader, roles, fold, workers, watch, added } => {
                 // Row groups of all parts are numbered through.
                 let n_groups = reader.n_groups() + added.iter().map(|part| part.n_groups).sum::<usize>();
@@ -145,7 +153,7 @@ impl<'a> TrainingRows<'a> {
                     n_groups,
                     |g| {
                         (watch.check)()?;
-                        let group = read(g)?;
+                        let group = TrainingGroup { number: g, ..read(g)? };
                         (watch.progress)(group.rows.n as u64);
                         visit(&group)
                     },
@@ -161,7 +169,7 @@ impl<'a> TrainingRows<'a> {
     /// As [`TrainingRows::fold`].
     pub fn largest_weight(&self) -> Result<f64> {
         let weighted = match &self.source {
-            Source::Memory(group) => !group.weights.is_empty(),
+            Source::Memory(groups) => groups.iter().any(|group| !group.weights.is_empty()),
             Source::Files { reader, .. } => reader.layout().weight.is_some(),
         };
         if !weighted {
@@ -170,6 +178,35 @@ impl<'a> TrainingRows<'a> {
         let mut largest = 0.0;
         self.fold(|group| group.weights.iter().copied().fold(0.0, f64::max), |part| largest = f64::max(largest, part))?;
         Ok(largest)
+    }
+
+    /// Whether the run goes on; a training that reads all rows once and then takes long asks now and then.
+    ///
+    /// # Errors
+    /// The run is to stop.
+    pub fn check(&self) -> Result<()> {
+        match &self.source {
+            Source::Memory(_) => Ok(()),
+            Source::Files { watch, .. } => (watch.check)(),
+        }
+    }
+
+    /// The number of rows, of which some are positive and some are not.
+    ///
+    /// # Errors
+    /// There is no row, or one class only, and as [`TrainingRows::fold`].
+    pub fn both_classes(&self) -> Result<u64> {
+        let (n_positive, n) = self.count()?;
+        if 0 < n_positive && n_positive < n {
+            return Ok(n);
+        }
+        let what = if n == 0 {
+            "there are no training rows with a label".to_owned()
+        } else {
+            format!("all {n} training rows have the same label")
+        };
+        let hint = "check `data.split`, `data.keep` and `data.label.positive`: a model needs rows of both classes to train on";
+        Err(Fault::new("one-class", what).hint(hint).into())
     }
 
     /// Whether there is no row, of whatever weight.

@@ -76,12 +76,12 @@ impl Class {
     /// No value of the column can be meant.
     pub fn word(self, asked_by: &str, column: &str, word: &str) -> Result<String> {
         self.canonical(word).ok_or_else(|| {
-            let (code, kind, hint) = match self {
-                Class::Bool => ("not-a-boolean", "neither `true` nor `false`", "write `true` or `false`"),
-                _ => ("not-a-number", "no number", "write a number"),
+            let what = |kind| format!("column `{column}` holds {}, but `{word}` in `{asked_by}` is {kind}", self.name());
+            let fault = match self {
+                Class::Bool => Fault::new("not-a-boolean", what("neither `true` nor `false`")).hint("write `true` or `false`"),
+                _ => Fault::new("not-a-number", what("no number")).hint("write a number"),
             };
-            let what = format!("column `{column}` holds {}, but `{word}` in `{asked_by}` is {kind}", self.name());
-            Fault::new(code, what).in_column(column).hint(hint).into()
+            fault.in_column(column).into()
         })
     }
 

@@ -73,6 +73,8 @@ pub(super) enum Basis {
     Replicates(Found, u64),
     /// None: the evidence came without.
     NotDrawn,
+    /// None: of the scores in every graph the evidence keeps sums of everybody, not of people.
+    SumsOfGraphs,
 }
 
 /// The settings, and what follows from them.
@@ -124,6 +126,9 @@ impl<'a> Ask<'a> {
     fn basis_in_words(&self, basis: Basis) -> (Option<Interval>, String) {
         match basis {
             Basis::NotDrawn => (None, "none: no replicate was drawn".to_owned()),
+            Basis::SumsOfGraphs => {
+                (None, "none: scores in every graph are kept as sums of everybody, from which no people can be drawn".to_owned())
+            }
             Basis::Formula(None) => (None, "boundary: a count above the ratio or below it is 0".to_owned()),
             Basis::Formula(Some(interval)) => (Some(interval), words(interval)),
             Basis::Replicates(Ok((interval, 0)), n) => (Some(interval), format!("{}, {n} replicates", words(interval))),

@@ -25,6 +25,7 @@ pub mod divergence;
 pub mod eccm;
 pub mod flips;
 mod gaps;
+pub mod graph;
 pub mod group;
 pub mod interval;
 pub mod measure;
@@ -40,6 +41,7 @@ pub mod switches;
 mod tests;
 pub mod turn;
 pub mod weights;
+pub mod worlds;
 mod worst;
 
 use std::fmt;
@@ -64,11 +66,14 @@ pub enum Family {
     Shift,
     /// A favoured and a disfavoured facet, as Clarify compares them.
     Clarify,
+    /// How sure causal graphs are; no model has a part in it.
+    Graph,
 }
 
 impl Family {
     /// All families, in order of the documentation.
-    pub const ALL: [Family; 6] = [Family::Performance, Family::Group, Family::Ccm, Family::Eccm, Family::Shift, Family::Clarify];
+    pub const ALL: [Family; 7] =
+        [Family::Performance, Family::Group, Family::Ccm, Family::Eccm, Family::Shift, Family::Clarify, Family::Graph];
 
     /// The word of job files and tables.
     pub fn as_str(self) -> &'static str {
@@ -79,6 +84,7 @@ impl Family {
             Family::Eccm => "eccm",
             Family::Shift => "shift",
             Family::Clarify => "clarify",
+            Family::Graph => "graph",
         }
     }
 }
@@ -208,6 +214,8 @@ pub enum Reads {
     AnySwitch(fn(&AnySwitch) -> Rate),
     /// A value of the scores of one direction.
     Shift(fn(&Shift) -> Value),
+    /// The graphs of a counterfactual set; `causal` computes it.
+    Graphs,
 }
 
 /// Which end of a metric is bad.
@@ -295,7 +303,14 @@ pub struct Metric {
 
 /// All metrics, family by family.
 pub fn catalog() -> impl Iterator<Item = &'static Metric> {
-    performance::METRICS.iter().chain(group::METRICS).chain(ccm::METRICS).chain(eccm::METRICS).chain(shift::METRICS).chain(clarify::METRICS)
+    performance::METRICS
+        .iter()
+        .chain(group::METRICS)
+        .chain(ccm::METRICS)
+        .chain(eccm::METRICS)
+        .chain(shift::METRICS)
+        .chain(clarify::METRICS)
+        .chain(graph::METRICS)
 }
 
 /// The metric of an id.

@@ -332,7 +332,7 @@ impl Audit<'_> {
 }
 
 /// The metric as a function of the eight cells; none for metrics that read something else.
-fn of_cells(metric: &'static Metric) -> Option<impl Fn([u64; 8]) -> Value> {
+pub(super) fn of_cells(metric: &'static Metric) -> Option<impl Fn([u64; 8]) -> Value> {
     let reads = metric.reads;
     matches!(reads, Reads::SwitchRate(_) | Reads::SwitchScore(_)).then_some(move |cells| match reads {
         Reads::SwitchRate(rate) => rate(&Eccm(cells)).value(),

@@ -163,11 +163,12 @@ fn the_catalog_is_sound() {
             }
             Reads::SwitchRate(_) | Reads::SwitchScore(_) | Reads::AnySwitch(_) => matches!(metric.family, Family::Ccm | Family::Eccm),
             Reads::Shift(_) => metric.family == Family::Shift,
+            Reads::Graphs => metric.family == Family::Graph,
         };
         assert!(fits, "{id} reads evidence of another family");
         assert!(!matches!(metric.impaired, Impaired::Switch { .. }) || metric.ideal.is_some(), "{id}");
     }
-    assert_eq!(ids.len(), 14 + (37 + 14) + 13 + 8 + 8 + 16);
+    assert_eq!(ids.len(), 14 + (37 + 14) + 13 + 8 + 8 + 16 + 5);
     let symbols: BTreeSet<&str> = catalog().map(|metric| metric.symbol).collect();
     assert_eq!(symbols.len(), ids.len(), "a symbol stands twice");
     let codes: BTreeSet<&str> = Undefined::ALL.iter().map(|reason| reason.code()).collect();
@@ -199,7 +200,8 @@ fn empty_counts_are_undefined_and_never_nan() {
             Reads::SwitchScore(score) => score(&Eccm::default()),
             Reads::AnySwitch(rate) => rate(&AnySwitch::default()).value(),
             Reads::Shift(value) => value(&shift_of_none),
-            Reads::Flips { .. } => continue,
+            // Neither reads counts.
+            Reads::Flips { .. } | Reads::Graphs => continue,
             _ => gaps::value(metric, Favourable::Positive, &none, &none),
         };
         assert_eq!(value, Err(Undefined::EmptyGroup), "{}", metric.id);

@@ -18,6 +18,11 @@ impl Symmetric {
     /// Solves `A x = b` for a positive definite A by Cholesky, or `None` where A is not: a pivot is not above `1e-13` times the
     /// largest diagonal entry.
     pub fn solve(&self, b: &[f64]) -> Option<Vec<f64>> {
+        self.cholesky(1e-13).map(|factor| factor.solve(b))
+    }
+
+    /// The factor L of A = L L', or `None` where a pivot is not above `tolerance` times the largest diagonal entry.
+    pub fn cholesky(&self, tolerance: f64) -> Option<Factor> {
         let n = self.n;
         let largest = (0..n).map(|i| self.lower[Self::at(i, i)]).fold(0.0, f64::max);
         let mut l = self.lower.clone();
@@ -26,7 +31,7 @@ impl Symmetric {
                 let dot: f64 = (0..j).map(|k| l[Self::at(i, k)] * l[Self::at(j, k)]).sum();
                 let rest = l[Self::at(i, j)] - dot;
                 l[Self::at(i, j)] = if i == j {
-                    if rest.is_nan() || rest <= 1e-13 * largest {
+                    if rest.is_nan() || rest <= tolerance * largest {
                         return None;
                     }
                     rest.sqrt()
@@ -35,16 +40,29 @@ impl Symmetric {
                 };
             }
         }
+        Some(Factor(Symmetric { n, lower: l }))
+    }
+}
+
+/// A Cholesky factor, kept to solve several systems with one matrix.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Factor(Symmetric);
+
+impl Factor {
+    /// Solves `A x = b`.
+    pub fn solve(&self, b: &[f64]) -> Vec<f64> {
+        let Symmetric { n, lower: l } = &self.0;
+        let at = Symmetric::at;
         let mut x = b.to_vec();
-        for i in 0..n {
-            let dot: f64 = (0..i).map(|k| l[Self::at(i, k)] * x[k]).sum();
-            x[i] = (x[i] - dot) / l[Self::at(i, i)];
+        for i in 0..*n {
+            let dot: f64 = (0..i).map(|k| l[at(i, k)] * x[k]).sum();
+            x[i] = (x[i] - dot) / l[at(i, i)];
         }
-        for i in (0..n).rev() {
-            let dot: f64 = (i + 1..n).map(|k| l[Self::at(k, i)] * x[k]).sum();
-            x[i] = (x[i] - dot) / l[Self::at(i, i)];
+        for i in (0..*n).rev() {
+            let dot: f64 = (i + 1..*n).map(|k| l[at(k, i)] * x[k]).sum();
+            x[i] = (x[i] - dot) / l[at(i, i)];
         }
-        Some(x)
+        x
     }
 }
 

@@ -1,4 +1,4 @@
-//! Quantiles: of a sample by linear interpolation, and of the normal distribution.
+//! Quantiles: of a sample by linear interpolation, and of the normal distribution; mean, variance and interval of a weighted sample.
 
 /// The quantile `q` of [0, 1] of an ascending sample of `m` numbers: linear interpolation at position (m - 1) q. None where the
 /// sample is empty.
@@ -8,6 +8,73 @@ pub fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
     let below = (position as usize).min(last);
     let (lo, hi) = (ascending[below], ascending[(below + 1).min(last)]);
     Some(lo + (hi - lo) * (position - below as f64))
+}
+
+/// One value of a weighted sample.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Weighed {
+    /// The value.
+    pub value: f64,
+    /// How many members of the sample have it, at least 1.
+    pub copies: u64,
+    /// The weight of each of them, above 0.
+    pub weight: f64,
+}
+
+/// Where a sample lies and how far it spreads.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// Mean.
+    pub mean: f64,
+    /// Variance, and the quantiles (1 - level) / 2 and (1 + level) / 2; `None` for a sample of one.
+    pub around: Option<Around>,
+}
+
+/// Variance and interval of a sample.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Around {
+    /// Variance without bias: divisor M - 1 for equal weights, W - sum of w^2 / W in general (W the sum of weights).
+    pub variance: f64,
+    /// Lower end.
+    pub lo: f64,
+    /// Upper end.
+    pub hi: f64,
+}
+
+impl Spread {
+    /// Mean, variance and the interval that holds the middle `level` of the sample; `None` where it is empty. Sums run in the order given.
+    ///
+    /// Quantiles are the weighted form of linear interpolation between order statistics (Akinshin 2023, "Weighted quantile estimators",
+    /// type 7): for equal weights position (M - 1) q.
+    pub fn of(sample: &[Weighed], level: f64) -> Option<Spread> {
+        let sum = |term: &dyn Fn(&Weighed) -> f64| sample.iter().map(|x| x.copies as f64 * term(x)).sum::<f64>();
+        let weight = sum(&|x| x.weight);
+        if weight.is_nan() || weight <= 0.0 {
+            return None;
+        }
+        let mean = sum(&|x| x.weight * x.value) / weight;
+        let squares = sum(&|x| x.weight * x.weight);
+        if sample.iter().map(|x| x.copies).sum::<u64>() < 2 {
+            return Some(Spread { mean, around: None });
+        }
+        let variance = sum(&|x| x.weight * (x.value - mean) * (x.value - mean)) / (weight - squares / weight);
+        let mut ascending = sample.to_vec();
+        ascending.sort_by(|a, b| a.value.total_cmp(&b.value));
+        // A sample of that many equal weights would be as precise.
+        let size = weight * weight / squares;
+        let quantile = |q: f64| {
+            let position = (size - 1.0) * q;
+            let (mut upto, mut below, mut sum) = (0.0, 0.0, 0.0);
+            for x in &ascending {
+                upto += x.copies as f64 * x.weight;
+                let share = (upto * weight / squares - position).clamp(0.0, 1.0);
+                sum += (share - below) * x.value;
+                below = share;
+            }
+            sum
+        };
+        Some(Spread { mean, around: Some(Around { variance, lo: quantile((1.0 - level) / 2.0), hi: quantile((1.0 + level) / 2.0) }) })
+    }
 }
 
 /// The value that a standard normal variable stays below with probability `p`; infinite at 0 and 1, NaN outside.
@@ -95,7 +162,30 @@ fn horner(coefficients: &[f64; 8], x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{normal_quantile, quantile};
+    use super::{Spread, Weighed, normal_quantile, quantile};
+
+    #[test]
+    fn spreads() {
+        let plain = |values: &[f64]| values.iter().map(|&value| Weighed { value, copies: 1, weight: 1.0 }).collect::<Vec<_>>();
+        assert_eq!(Spread::of(&[], 0.95), None);
+        assert_eq!(Spread::of(&plain(&[3.0]), 0.95), Some(Spread { mean: 3.0, around: None }));
+        let spread = Spread::of(&plain(&[8.0, 0.0, 2.0, 4.0, 1.0]), 0.95).unwrap();
+        let around = spread.around.unwrap();
+        let sorted = [0.0, 1.0, 2.0, 4.0, 8.0];
+        assert_eq!((spread.mean, around.variance), (3.0, 10.0));
+        assert!((around.lo - quantile(&sorted, 0.025).unwrap()).abs() < 1e-12);
+        assert!((around.hi - quantile(&sorted, 0.975).unwrap()).abs() < 1e-12);
+        // Copies are members like any other, and only the ratio of weights counts.
+        let copies = [Weighed { value: 1.0, copies: 3, weight: 0.1 }, Weighed { value: 5.0, copies: 1, weight: 0.1 }];
+        let (a, b) = (Spread::of(&copies, 0.5).unwrap(), Spread::of(&plain(&[1.0, 1.0, 1.0, 5.0]), 0.5).unwrap());
+        let (x, y) = (a.around.unwrap(), b.around.unwrap());
+        let gaps = [a.mean - b.mean, x.variance - y.variance, x.lo - y.lo, x.hi - y.hi];
+        assert!(gaps.iter().all(|gap| gap.abs() < 1e-12), "{a:?} {b:?}");
+        // A member of weight 2 and two of weight 1: mean (2 * 0 + 4 + 8) / 4, variance (18 + 1 + 25) / (4 - 6 / 4).
+        let uneven = [(0.0, 2.0), (4.0, 1.0), (8.0, 1.0)].map(|(value, weight)| Weighed { value, copies: 1, weight });
+        let spread = Spread::of(&uneven, 0.9).unwrap();
+        assert_eq!((spread.mean, spread.around.unwrap().variance), (3.0, 44.0 / 2.5));
+    }
 
     #[test]
     fn sample_quantiles_interpolate() {

@@ -23,7 +23,7 @@ use crate::pipeline::measuring::{Part, Scribe, Tables, settings};
 use crate::pipeline::worlds::Ground;
 use crate::spec::check::CheckedJob;
 use crate::table::io::{read_frame, write_frame};
-use crate::table::{ARM_FOLDS, ARMS, COMPARISONS, COUNTS, Cell, Frame, METRICS, SCORE_SHIFT, TableDef};
+use crate::table::{ARM_FOLDS, ARMS, COMPARISONS, COUNTS, Cell, Frame, METRICS, SCORE_SHIFT, THRESHOLDS, TableDef};
 
 /// What the stage of an arm counted in one attribute: of everybody, and fold by fold.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -158,6 +158,7 @@ impl About<'_> {
             repeated: None,
             slices: None,
             flips: None,
+            branch: None,
         }
     }
 }
@@ -228,7 +229,7 @@ pub fn write_added(out: &Path, about: About<'_>, added: &[(&str, usize, AddedRow
 /// A table cannot be read or written.
 pub fn gather(out: &Path, plain: &Path, experiments: &[&Path]) -> Result<()> {
     let beside: [&TableDef; 2] = [&ARMS, &ARM_FOLDS];
-    for table in [&METRICS, &COUNTS, &SCORE_SHIFT, &COMPARISONS].into_iter().chain(beside) {
+    for table in [&METRICS, &COUNTS, &SCORE_SHIFT, &COMPARISONS, &THRESHOLDS].into_iter().chain(beside) {
         let mut frame = Frame::new(table);
         let of_plain = (!beside.iter().any(|own| own.name == table.name)).then_some(plain);
         for folder in of_plain.into_iter().chain(experiments.iter().copied()) {

@@ -96,16 +96,30 @@ pub struct Pool {
     pub attribute: usize,
     /// The counterfactuals.
     pub counterfactuals: CounterfactualReader,
-    /// Scores of the rows and of the counterfactuals by the base model; none where no choice asks for them.
-    pub scores: Option<(ScoreReader, ScoreReader)>,
+    /// What the base model makes of rows and counterfactuals; none where no choice asks for it.
+    pub base: Option<Predicting>,
+}
+
+/// Scores of the rows that train for a fold and of their counterfactuals, and what they decide.
+#[derive(Debug)]
+pub struct Predicting {
+    /// Scores of the rows.
+    pub scores: ScoreReader,
+    /// Scores of their counterfactuals.
+    pub scores_cf: ScoreReader,
+    /// How the scores of the fold become decisions.
+    pub cut: Cut,
 }
 
 impl Pool {
     /// For each counterfactual of a row group what a choice has to know; none for one of a row without a label, which cannot be learnt from.
-    fn candidates(&self, cut: Cut, g: usize, batch: &PreparedBatch, keys: &CounterfactualKeys) -> Result<Vec<Option<Candidate>>> {
-        let scores = self.scores.as_ref().map(|(rows, cfs)| Ok::<_, Error>((rows.read(g)?, cfs.read(g)?))).transpose()?;
+    fn candidates(&self, g: usize, batch: &PreparedBatch, keys: &CounterfactualKeys) -> Result<Vec<Option<Candidate>>> {
+        let read = |base: &Predicting| Ok::<_, Error>((base.scores.read(g)?, base.scores_cf.read(g)?));
+        let (scores, scores_cf) = self.base.as_ref().map(read).transpose()?.unwrap_or_default();
         let candidate = |k: usize| {
             let parent = keys.parent[k] as usize;
+            // The ground is that of one fold.
+            let decide = |score: Option<&f64>| self.base.as_ref()?.cut.decide(batch, Some(0), parent, *score?);
             Some(Candidate {
                 row_key: batch.row_key[parent],
                 attribute: self.attribute,
@@ -113,8 +127,8 @@ impl Pool {
                 to: keys.to_group[k],
                 cf_index: keys.cf_index[k],
                 label: batch.label.get(parent).copied().flatten()?,
-                predicted: scores.as_ref().and_then(|(rows, _)| cut.decide(batch, parent, rows[parent])),
-                predicted_cf: scores.as_ref().and_then(|(_, cfs)| cut.decide(batch, parent, cfs[k])),
+                predicted: decide(scores.get(parent)),
+                predicted_cf: decide(scores_cf.get(k)),
             })
         };
         Ok((0..keys.parent.len()).map(candidate).collect())
@@ -125,14 +139,14 @@ impl Pool {
 ///
 /// # Errors
 /// A file cannot be read, or the run is to stop.
-pub fn matches(ground: Ground<'_>, cut: Cut, pools: &[Pool], rules: &[Rule], seed: u64) -> Result<Matches> {
+pub fn matches(ground: Ground<'_>, pools: &[Pool], rules: &[Rule], seed: u64) -> Result<Matches> {
     let mut all = Matches::new(rules, seed);
     for pool in pools {
         let look = |g: usize| {
             (ground.watch.check)()?;
             let mut part = Matches::new(rules, seed);
             let (batch, keys) = (ground.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
-            pool.candidates(cut, g, &batch, &keys)?.iter().flatten().for_each(|candidate| part.add(candidate));
+            pool.candidates(g, &batch, &keys)?.iter().flatten().for_each(|candidate| part.add(candidate));
             Ok(part)
         };
         ground.workers.map(ground.rows.n_groups(), look, |_, part| {
@@ -145,8 +159,6 @@ pub fn matches(ground: Ground<'_>, cut: Cut, pools: &[Pool], rules: &[Rule], see
 
 /// The rows that an arm adds.
 pub struct Selection {
-    /// How scores of the base model become decisions.
-    pub cut: Cut,
     /// The counterfactuals that there are; none where the arm adds none.
     pub pools: Vec<Pool>,
     /// Which of them are taken.
@@ -201,7 +213,7 @@ impl Selection {
             let look = |g: usize| {
                 (ground.watch.check)()?;
                 let (batch, keys) = (ground.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
-                let candidates = pool.candidates(self.cut, g, &batch, &keys)?;
+                let candidates = pool.candidates(g, &batch, &keys)?;
                 let taken = || candidates.iter().flatten().filter(|candidate| self.choice.takes(candidate));
                 let positive = taken().filter(|candidate| candidate.label).count() as u64;
                 Ok::<_, Error>((candidates.iter().flatten().count() as u64, taken().count() as u64, positive))
@@ -223,7 +235,7 @@ impl Selection {
             read: Box::new(move |g| {
                 let batch = ground.rows.read_keys(g)?;
                 let (keys, rows) = pool.counterfactuals.rows(g, ground.rows.layout())?;
-                let candidates = pool.candidates(self.cut, g, &batch, &keys)?;
+                let candidates = pool.candidates(g, &batch, &keys)?;
                 let takes = |k: &usize| candidates[*k].is_some_and(|candidate| self.choice.takes(&candidate));
                 let taken: Vec<usize> = (0..candidates.len()).filter(takes).collect();
                 let origin: Vec<usize> = taken.iter().map(|&k| keys.parent[k] as usize).collect();
@@ -247,7 +259,7 @@ impl Selection {
             let look = |g: usize| {
                 (ground.watch.check)()?;
                 let (batch, keys) = (ground.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
-                let candidates = pool.candidates(self.cut, g, &batch, &keys)?;
+                let candidates = pool.candidates(g, &batch, &keys)?;
                 Ok(candidates.into_iter().flatten().filter(|candidate| self.choice.takes(candidate)).collect::<Vec<_>>())
             };
             ground.workers.map(ground.rows.n_groups(), look, |_, taken| {

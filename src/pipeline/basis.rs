@@ -9,7 +9,7 @@ use crate::counterfactual::forms::ConditionOn;
 use crate::data::aligned::ScoreReader;
 use crate::data::reference::{Recoding, ReferenceGroup, ReferenceRows};
 use crate::data::rows::{PreparedBatch, RowsReader};
-use crate::data::split::Roles;
+use crate::data::split::{Roles, RolesReader};
 use crate::error::{Error, Result};
 use crate::pipeline::counting::Cut;
 use crate::pipeline::worlds::Ground;
@@ -21,8 +21,8 @@ pub enum Classes {
     Label,
     /// The level of this feature: the label as it stands.
     Raw(usize),
-    /// What a model predicts.
-    Predicted(Cut, ScoreReader),
+    /// What a model predicts; the roles say in which fold.
+    Predicted(Cut, ScoreReader, RolesReader),
 }
 
 impl Classes {
@@ -32,9 +32,9 @@ impl Classes {
     /// The scores cannot be read.
     pub fn of(&self, group: usize, batch: &PreparedBatch) -> Result<Vec<Option<u32>>> {
         match self {
-            Classes::Predicted(cut, scores) => {
-                let scores = scores.read(group)?;
-                Ok(scores.iter().enumerate().map(|(i, &score)| cut.decide(batch, i, score).map(u32::from)).collect())
+            Classes::Predicted(cut, scores, roles) => {
+                let (scores, roles) = (scores.read(group)?, roles.read(group)?);
+                Ok(scores.iter().enumerate().map(|(i, &score)| cut.decide(batch, roles.audited(i), i, score).map(u32::from)).collect())
             }
             Classes::Label | Classes::Raw(_) => Ok(self.of_label(batch)),
         }

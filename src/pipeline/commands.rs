@@ -14,13 +14,14 @@ use std::path::{Path, PathBuf};
 use crate::data::aligned::{CounterfactualReader, create_scores};
 use crate::data::row_stream::{RawColumns, RowFile, RowSink, RowStream};
 use crate::data::score_stream::{read_file, read_stream};
-use crate::data::training::TrainingRows;
+use crate::data::training::{TrainingGroup, TrainingRows};
 use crate::data::{Attribute, Layout, RowIdKind, Rows};
 use crate::error::{Error, Fault, Place, Result};
 use crate::exec::StageContext;
 use crate::exec::child::{self, Ended, Program, Variable};
 use crate::model::command::{ScoreSpool, SpooledScores, complaint};
 use crate::param::Argument;
+use crate::pipeline::fitting;
 use crate::pipeline::plan::text;
 use crate::pipeline::recourse::asking::ChangedRows;
 use crate::pipeline::worlds::Ground;
@@ -59,6 +60,8 @@ pub struct Call<'a> {
 pub enum Scored<'a> {
     /// The audited rows.
     Rows,
+    /// The rows with a label that train for a fold.
+    Training(u8),
     /// The counterfactuals of one set and attribute.
     Counterfactuals(&'a CounterfactualReader, &'a Attribute),
     /// Audited people as they could be.
@@ -191,8 +194,10 @@ impl<'a> Call<'a> {
                 .hint("check `data.split`, `data.keep` and `data.label`")
                 .into());
         }
-        let mut feed =
-            |sink: &mut dyn RowSink| training.try_fold(|group| columns.batch(&group.rows, &group.labels), |batch| sink.push(batch));
+        let mut feed = |sink: &mut dyn RowSink| {
+            let batch = |group: &TrainingGroup| columns.training_batch(&group.rows, &group.labels, |i| group.weight(i));
+            training.try_fold(batch, |batch| sink.push(batch))
+        };
         let program = self.program(self.command.train.as_deref().unwrap_or_default(), fold, &[("model", &model), ("rows", &rows)])?;
         let unread = |_: &mut dyn Read| Ok(());
         let ended = match self.command.stream {
@@ -212,8 +217,8 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Writes one score per prepared row or counterfactual to [`StageContext::out`]; rows that are not audited get none. `trained` is the folder
-    /// that [`Call::train`] wrote to.
+    /// Writes one score per prepared row or counterfactual into the folder `out`; rows that are not asked for get none. `trained` is the
+    /// folder that [`Call::train`] wrote to.
     ///
     /// # Errors
     /// The program fails, or gives other scores than one in [0, 1] per row; the rows cannot be read; the run is to stop.
@@ -265,7 +270,7 @@ impl<'a> Call<'a> {
                     let mine: Vec<usize> = (0..folds.len()).filter(|&i| process(folds[i]) == Some(p)).collect();
                     let rows = if mine.is_empty() { None } else { Some(scored.rows(ground, g)?) };
                     let rows = rows.map(|rows| if mine.len() == rows.n { rows } else { rows.take(&mine) });
-                    rows.map(|rows| columns.batch(&rows, &[]).map(|batch| (rows.n as u64, batch))).transpose()
+                    rows.map(|rows| columns.batch(&rows).map(|batch| (rows.n as u64, batch))).transpose()
                 };
                 ground.workers.map(scored.n_blocks(ground), part, |_, batch| match batch {
                     None => Ok(()),
@@ -353,7 +358,7 @@ impl Scored<'_> {
     /// Number of blocks in which the rows come: row groups of the prepared rows, or blocks of their own.
     fn n_blocks(self, ground: Ground<'_>) -> usize {
         match self {
-            Scored::Rows | Scored::Counterfactuals(..) => ground.rows.n_groups(),
+            Scored::Rows | Scored::Training(_) | Scored::Counterfactuals(..) => ground.rows.n_groups(),
             Scored::Changed(rows) => rows.n_blocks(),
         }
     }
@@ -367,13 +372,19 @@ impl Scored<'_> {
         Ok(match self {
             Scored::Changed(_) => Vec::new(),
             Scored::Rows => (0..roles.0.len()).map(|i| roles.audited(i)).collect(),
+            Scored::Training(fold) => {
+                let batch = ground.rows.read_keys(group)?;
+                let mut folds = vec![None; roles.0.len()];
+                fitting::training_rows(&batch, &roles, fold).into_iter().for_each(|i| folds[i] = Some(fold));
+                folds
+            }
             Scored::Counterfactuals(reader, _) => reader.keys(group)?.parent.iter().map(|&parent| roles.audited(parent as usize)).collect(),
         })
     }
 
     fn rows(self, ground: Ground<'_>, group: usize) -> Result<Rows> {
         match self {
-            Scored::Rows => ground.rows.read(group).map(|batch| batch.rows),
+            Scored::Rows | Scored::Training(_) => ground.rows.read(group).map(|batch| batch.rows),
             Scored::Counterfactuals(reader, _) => reader.rows(group, ground.rows.layout()).map(|(_, rows)| rows),
             Scored::Changed(rows) => Ok(rows.rows(group)),
         }
@@ -390,7 +401,7 @@ impl Scored<'_> {
             RowIdKind::Integer | RowIdKind::Text => format!("row_id `{}`", ids.text(i)),
         };
         Ok(match self {
-            Scored::Rows | Scored::Changed(_) => row(i),
+            Scored::Rows | Scored::Training(_) | Scored::Changed(_) => row(i),
             Scored::Counterfactuals(reader, attribute) => {
                 let keys = reader.keys(group)?;
                 let to = &attribute.groups[usize::from(keys.to_group[i])];

@@ -22,7 +22,7 @@ use crate::table::OUTCOMES;
 use crate::table::io::{LongColumn, LongWriter};
 
 /// How scores of a model become decisions.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Cut {
     /// The rule.
     pub decision: Decision,
@@ -40,18 +40,20 @@ pub struct Blocks {
 }
 
 /// The threshold of a row.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Threshold {
     /// The same for all.
     Fixed(f64),
     /// Position of a carried column.
     Carried(usize),
+    /// That of the fold in which the row is audited.
+    Folds(Vec<f64>),
 }
 
 impl Cut {
-    /// The decision about a row; none without a score.
-    pub fn decide(&self, batch: &PreparedBatch, i: usize, score: f64) -> Option<bool> {
-        self.decision.decide(score, self.at(batch, i))
+    /// The decision about a row by the model of a fold; none without a score.
+    pub fn decide(&self, batch: &PreparedBatch, fold: Option<u8>, i: usize, score: f64) -> Option<bool> {
+        self.decision.decide(score, self.at(batch, fold, i))
     }
 
     /// Fails where a row has a score and no threshold in [0, 1] to compare it with.
@@ -72,11 +74,12 @@ impl Cut {
         Err(Fault::new(code, what).at_row(format!("row {}", batch.row[i])).in_column(name).hint(hint).into())
     }
 
-    /// The threshold of a row.
-    pub(super) fn at(&self, batch: &PreparedBatch, i: usize) -> f64 {
-        match self.threshold {
-            Threshold::Fixed(threshold) => threshold,
-            Threshold::Carried(column) => batch.carried[column][i],
+    /// The threshold of a row by the model of a fold; NaN where there is none.
+    pub(super) fn at(&self, batch: &PreparedBatch, fold: Option<u8>, i: usize) -> f64 {
+        match &self.threshold {
+            Threshold::Fixed(threshold) => *threshold,
+            Threshold::Carried(column) => batch.carried[*column][i],
+            Threshold::Folds(thresholds) => fold.and_then(|fold| thresholds.get(usize::from(fold))).copied().unwrap_or(f64::NAN),
         }
     }
 }
@@ -114,7 +117,7 @@ pub(super) fn units(layout: &Layout, batch: &PreparedBatch, i: usize) -> u64 {
 /// How the rows of one model are counted by the groups of one attribute.
 pub(super) struct RowCounting<'a> {
     layout: &'a Layout,
-    cut: Cut,
+    cut: &'a Cut,
     blocks: Blocks,
     ranks: Vec<usize>,
     /// The number of strata, and whether the groups are strata of themselves, which hold nobody to compare.
@@ -126,7 +129,7 @@ impl<'a> RowCounting<'a> {
     ///
     /// # Errors
     /// Weights that could outgrow their sums.
-    pub(super) fn new(layout: &'a Layout, cut: Cut, attribute: usize, blocks: Blocks) -> Result<Self> {
+    pub(super) fn new(layout: &'a Layout, cut: &'a Cut, attribute: usize, blocks: Blocks) -> Result<Self> {
         layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, layout.n_rows))?;
         let column = &layout.features[layout.attributes[attribute].feature].name;
         let strata = layout.strata.as_ref().map(|strata| (strata.levels.len(), strata.column == *column));
@@ -149,9 +152,9 @@ impl<'a> RowCounting<'a> {
         }
     }
 
-    /// Counts a row of a declared group.
-    pub(super) fn add(&self, part: &mut FactualCounts, batch: &PreparedBatch, i: usize, score: f64, group: u16) {
-        let threshold = self.cut.at(batch, i);
+    /// Counts a row of a declared group that is audited in a fold.
+    pub(super) fn add(&self, part: &mut FactualCounts, (batch, i): (&PreparedBatch, usize), fold: u8, score: f64, group: u16) {
+        let threshold = self.cut.at(batch, Some(fold), i);
         let predicted = self.cut.decision.decide(score, threshold);
         let (group, label) = (self.ranks[usize::from(group)], label(self.layout, batch, i));
         part.groups[group].add(label, predicted, score == threshold);
@@ -172,7 +175,7 @@ impl<'a> RowCounting<'a> {
 ///
 /// # Errors
 /// A row with a score has no threshold in [0, 1]; weights outgrow their sums; a file cannot be read; the run is to stop.
-pub fn count_rows(ground: Ground<'_>, cut: Cut, scores: &ScoreReader, attribute: usize, blocks: Blocks) -> Result<FactualCounts> {
+pub fn count_rows(ground: Ground<'_>, cut: &Cut, scores: &ScoreReader, attribute: usize, blocks: Blocks) -> Result<FactualCounts> {
     let whole = count_anybody(ground, cut, scores, attribute, blocks)?;
     if whole.confusion(Who::All).n() == 0 {
         let of = &ground.rows.layout().attributes[attribute];
@@ -185,7 +188,7 @@ pub fn count_rows(ground: Ground<'_>, cut: Cut, scores: &ScoreReader, attribute:
 ///
 /// # Errors
 /// As [`count_rows`].
-pub fn count_anybody(ground: Ground<'_>, cut: Cut, scores: &ScoreReader, attribute: usize, blocks: Blocks) -> Result<FactualCounts> {
+pub fn count_anybody(ground: Ground<'_>, cut: &Cut, scores: &ScoreReader, attribute: usize, blocks: Blocks) -> Result<FactualCounts> {
     let layout = ground.rows.layout();
     let counting = RowCounting::new(layout, cut, attribute, blocks)?;
     let whole = ground.workers.fold(
@@ -197,9 +200,9 @@ pub fn count_anybody(ground: Ground<'_>, cut: Cut, scores: &ScoreReader, attribu
             let scores = scores.read(g)?;
             let roles = ground.roles.read(g)?;
             for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
-                if group != MISSING_GROUP && roles.audited(i).is_some() {
+                if let Some(fold) = roles.audited(i).filter(|_| group != MISSING_GROUP) {
                     cut.check(layout, &batch, i, score)?;
-                    counting.add(part, &batch, i, score, group);
+                    counting.add(part, (&batch, i), fold, score, group);
                 }
             }
             (ground.watch.progress)(batch.row.len() as u64);
@@ -230,7 +233,7 @@ pub(super) fn label(layout: &Layout, batch: &PreparedBatch, i: usize) -> Option<
 #[derive(Debug, Clone, Copy)]
 pub struct Scored<'a> {
     /// How scores become decisions.
-    pub cut: Cut,
+    pub cut: &'a Cut,
     /// Position of the attribute.
     pub attribute: usize,
     /// The counterfactuals.
@@ -330,7 +333,7 @@ impl ScoredGroup {
         layout: &Layout,
         attribute: &Attribute,
         own: &[u16],
-        cut: Cut,
+        cut: &Cut,
         mut each: impl FnMut(usize, &Person, &[Counterfactual]),
     ) {
         let ranks = ranks(attribute);
@@ -340,7 +343,7 @@ impl ScoredGroup {
             if own == MISSING_GROUP || self.roles.audited(i).is_none() {
                 continue;
             }
-            let threshold = cut.at(&self.batch, i);
+            let threshold = cut.at(&self.batch, self.roles.audited(i), i);
             let decide = |score| cut.decision.decide(score, threshold);
             cfs.clear();
             // Counterfactuals of rows that are left out here.
@@ -408,7 +411,7 @@ fn outcome_columns(
     let (batch, keys) = (&group.batch, &group.keys);
     let layout = ground.rows.layout();
     let parents = || keys.parent.iter().map(|&p| p as usize);
-    let decide = |score: f64, i: usize| scored.cut.decision.decide(score, scored.cut.at(batch, i)).map(i64::from);
+    let decide = |score: f64, i: usize| scored.cut.decision.decide(score, scored.cut.at(batch, group.roles.audited(i), i)).map(i64::from);
     let groups = attribute.groups.clone();
     vec![
         LongColumn::Same(String::new()),
@@ -425,6 +428,7 @@ fn outcome_columns(
         LongColumn::Int(parents().zip(&group.scores_cf).map(|(i, &score)| decide(score, i)).collect()),
         LongColumn::Real(parents().map(|i| group.scores[i]).collect()),
         LongColumn::Real(group.scores_cf.clone()),
+        LongColumn::Int(parents().map(|i| layout.weight.as_ref().and_then(|_| i64::try_from(units(layout, batch, i)).ok())).collect()),
     ]
 }
 

@@ -23,7 +23,7 @@ fn numbers(layout: &Layout, attribute: usize) -> Vec<usize> {
 /// Weights outgrow their sums; a file cannot be read; the run is to stop.
 pub fn flip_test(
     ground: Ground<'_>,
-    cut: Cut,
+    cut: &Cut,
     scores: &ScoreReader,
     attribute: usize,
     facets: &[Scope],
@@ -46,7 +46,7 @@ pub fn flip_test(
             for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
                 let counts =
                     group != MISSING_GROUP && roles.audited(i).is_some() && (layout.label.is_none() || label(layout, &batch, i).is_some());
-                let Some(predicted) = cut.decide(&batch, i, score).filter(|_| counts) else { continue };
+                let Some(predicted) = cut.decide(&batch, roles.audited(i), i, score).filter(|_| counts) else { continue };
                 own.iter_mut().zip(&features).for_each(|(own, column)| *own = column[i]);
                 let (row, key, weight) = (batch.row[i], batch.row_key[i], units(layout, &batch, i));
                 part.add(Looked { row, key, group: ranks[usize::from(group)], predicted, weight }, &own);

@@ -25,15 +25,18 @@ use crate::exec::event::Event;
 use crate::exec::{StageContext, StageRecord};
 use crate::explain;
 use crate::metric::{self, cf_quality};
-use crate::param::{Argument, ColumnName, Name, Word};
+use crate::param::{Argument, ColumnName, Count, Fraction, Name, Word};
+use crate::pipeline::graph_tables::{self, GraphSet};
 use crate::pipeline::inputs::Input;
 use crate::pipeline::joining::{RECHECKED, Rechecked};
 use crate::pipeline::measuring::{SMALL_SLICES, SmallSlices};
 use crate::pipeline::worlds::{FOLLOWED, Followed, Ground};
 use crate::pipeline::{Record, Settings, again, comparing, measuring};
+use crate::report::export::gate_sentence;
 use crate::report::{self, GlossaryEntry};
 use crate::spec::check::{CheckedJob, to_yaml};
 use crate::spec::experiments::Experiment;
+use crate::spec::threshold::{Threshold, ThresholdOf};
 use crate::spec::{self, Job, Side};
 use crate::table::io::{read_frame, write_frame};
 use crate::table::manifest::{
@@ -41,7 +44,12 @@ use crate::table::manifest::{
     Words, WorstGate,
 };
 use crate::table::picked::join_tables;
-use crate::table::{self, ARM_FOLDS, ARMS, CHANGES, COMPARISONS, Cell, FILTERS, Frame, GATES, ISSUES, METRICS, TABLES, TRANSITIONS};
+use crate::table::{
+    self, ARM_FOLDS, ARMS, CHANGES, COMPARISONS, Cell, FILTERS, Frame, GATES, ISSUES, METRICS, TABLES, THRESHOLDS, TRANSITIONS,
+};
+
+/// Folder of what other programs read.
+const EXPORTS: &str = "exports";
 
 /// What the stage `gate` writes beside its table.
 pub const GATE_OUTCOME: &str = "outcome.json";
@@ -68,6 +76,15 @@ pub struct GateOutcome {
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
     let mut text = serde_json::to_string_pretty(value).map_err(|e| Error::io("write", path, &e.into()))?;
     text.push('\n');
+    fs::write(path, text).map_err(|e| Error::io("write", path, &e))
+}
+
+/// Writes a value as JSON in one line: lists of numbers are long.
+///
+/// # Errors
+/// The disk refuses.
+pub fn write_compact(path: &Path, value: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_string(value).map_err(|e| Error::io("write", path, &e.into()))?;
     fs::write(path, text).map_err(|e| Error::io("write", path, &e))
 }
 
@@ -127,45 +144,11 @@ pub fn read_summary(folder: &Path) -> Result<Summary> {
 pub fn gate_events(folder: &Path) -> Result<Vec<Event>> {
     let gates = read_frame(&folder.join("tables"), &GATES)?;
     let deciding = gates.records().filter(|row| row.int("decides") == Some(1));
-    let events = deciding.map(|row| {
-        let number = |name: &str| row.real(name).map_or_else(|| "undefined".to_owned(), |v| format!("{v:.4}"));
-        let between = match (row.text("from_group"), row.text("to_group")) {
-            ("", "") if row.text("scope") == "worst_case" => " of the groups furthest apart".to_owned(),
-            ("", "") => String::new(),
-            (from, "") if row.text("scope") == "one_vs_rest" => format!(" {from} against all others"),
-            ("", to) => format!(" all others against {to}"),
-            (from, "") => format!(" of {from}"),
-            (from, to) if row.text("scope") == "difference" => format!(" {from} to {to} minus {to} to {from}"),
-            (from, to) if row.text("scope") == "pair" => format!(" {from} against {to}"),
-            (from, to) => format!(" {from} to {to}"),
-        };
-        let class = match row.text("class") {
-            "" => String::new(),
-            class => format!(" of class {class}"),
-        };
-        let interval = match (row.real("lo"), row.real("hi")) {
-            (Some(lo), Some(hi)) => format!(" ({lo:.4} to {hi:.4})"),
-            _ => String::new(),
-        };
-        Event::GateVerdict {
-            code: row.text("verdict").to_owned(),
-            path: format!("gates.{}", row.text("gate")),
-            line: row.int("job_line").and_then(|l| u64::try_from(l).ok()),
-            text: format!(
-                "{}{class}{between} of {} {} {}{interval}, limit {}; {}{}",
-                row.text("metric"),
-                row.text("model"),
-                if row.text("rule").contains("_at_most,") {
-                    format!("changes from {} by", number("baseline_value"))
-                } else {
-                    "is".to_owned()
-                },
-                number("value"),
-                number("limit"),
-                row.text("reason"),
-                if row.text("level") == "warn" { "; level warn" } else { "" }
-            ),
-        }
+    let events = deciding.map(|row| Event::GateVerdict {
+        code: row.text("verdict").to_owned(),
+        path: format!("gates.{}", row.text("gate")),
+        line: row.int("job_line").and_then(|l| u64::try_from(l).ok()),
+        text: gate_sentence(&row) + if row.text("level") == "warn" { "; level warn" } else { "" },
     });
     Ok(events.collect())
 }
@@ -221,6 +204,8 @@ pub struct Made<'a> {
     pub baseline: Option<&'a str>,
     /// The stages of the blocks of recourse in the order of their keys.
     pub recourse: &'a [String],
+    /// The sets that rest on causal graphs.
+    pub graphs: &'a [GraphSet],
 }
 
 /// Puts the folder together.
@@ -228,14 +213,14 @@ pub struct Made<'a> {
 /// # Errors
 /// A file cannot be read or written.
 pub fn assemble(ctx: &StageContext<'_>, origins: &Origins<'_>, made: Made<'_>) -> Result<()> {
-    let Made { measured, kept, rechecks, worlds, baseline, recourse } = made;
+    let Made { measured, kept, rechecks, worlds, baseline, recourse, graphs } = made;
     let out = ctx.out();
     let mut followed: Vec<(&str, &str, Followed)> = Vec::new();
     for (set, attribute, stage) in worlds {
         followed.push((set, attribute, from_json(&read_text(&ctx.need(stage).join(FOLLOWED))?, stage)?));
     }
     let small = from_json(&read_text(&ctx.need("measure").join(SMALL_SLICES))?, "measure")?;
-    begin(ctx, origins, &followed, &small)?;
+    begin(ctx, origins, &followed, &small, graphs)?;
     let wanted = spec::check::families(&origins.checked.job, &measuring::catalog());
     if wanted.contains(&spec::Family::CfQuality) {
         copy_tables(ctx.need("measure"), &measuring::QUALITY.map(|table| table.name), out)?;
@@ -243,6 +228,14 @@ pub fn assemble(ctx: &StageContext<'_>, origins: &Origins<'_>, made: Made<'_>) -
     let experiments = !origins.checked.job.experiments.is_empty();
     if !origins.checked.job.metrics.compare.is_empty() || experiments {
         copy_tables(ctx.need(measured), &[COMPARISONS.name], out)?;
+    }
+    if origins.checked.job.models.values().any(|model| model.threshold.is_fitted()) {
+        copy_tables(ctx.need(measured), &[THRESHOLDS.name], out)?;
+    }
+    if !graphs.is_empty() {
+        copy_tables(ctx.need("measure"), &graph_tables::TABLES.map(|table| table.name), out)?;
+        make_folder(&out.join(EXPORTS))?;
+        graphs.iter().try_for_each(|set| graph_tables::export(set, &out.join(EXPORTS)))?;
     }
     if origins.checked.job.data.label.classes().is_some() {
         copy_tables(ctx.need("measure"), &[TRANSITIONS.name], out)?;
@@ -338,7 +331,7 @@ fn headline(metrics: &Frame) -> BTreeMap<String, f64> {
 /// # Errors
 /// A file cannot be read or written.
 pub fn assemble_waiting(ctx: &StageContext<'_>, origins: &Origins<'_>, awaited: Vec<AwaitedScores>) -> Result<()> {
-    begin(ctx, origins, &[], &SmallSlices::new())?;
+    begin(ctx, origins, &[], &SmallSlices::new(), &[])?;
     let mut manifest = Manifest { awaited, ..manifest(origins, ctx.out())? };
     let summary = Summary {
         cfaudit: FORMAT,
@@ -355,7 +348,13 @@ pub fn assemble_waiting(ctx: &StageContext<'_>, origins: &Origins<'_>, awaited: 
 }
 
 /// The tables that tell of the rows. Prepared rows may hold features that nobody reads, or not: the folder must not depend on it.
-fn begin(ctx: &StageContext<'_>, origins: &Origins<'_>, followed: &[(&str, &str, Followed)], small: &SmallSlices) -> Result<()> {
+fn begin(
+    ctx: &StageContext<'_>,
+    origins: &Origins<'_>,
+    followed: &[(&str, &str, Followed)],
+    small: &SmallSlices,
+    graphs: &[GraphSet],
+) -> Result<()> {
     make_folder(&ctx.out().join("tables"))?;
     copy_tables(ctx.need("prepare"), &["filters"], ctx.out())?;
     let mut issues = read_frame(ctx.need("prepare"), &ISSUES)?;
@@ -393,6 +392,27 @@ fn begin(ctx: &StageContext<'_>, origins: &Origins<'_>, followed: &[(&str, &str,
             );
             issues.push(vec!["outside-group".into(), "warning".into(), name.into(), n.into(), text.into()]);
         }
+    }
+    for set in graphs.iter().filter(|_| !job.metrics.by.is_empty()) {
+        let text = "slices would need every graph's counts of every slice: the set is measured for all rows together";
+        issues.push(vec!["unsliced-set".into(), "info".into(), set.name.as_str().into(), Cell::Int(0), text.into()]);
+    }
+    for set in graphs.iter().filter(|_| !job.metrics.compare.is_empty()) {
+        let text = "two models are compared by the decisions about each person, and a set of graphs has one for every graph";
+        issues.push(vec!["uncompared-set".into(), "info".into(), set.name.as_str().into(), Cell::Int(0), text.into()]);
+    }
+    for set in graphs.iter().filter(|set| set.found.n_dropped > 0) {
+        let text = format!(
+            "training rows lack a variable of the graphs of `{}` and teach them nothing; audited rows that lack one have no counterfactual",
+            set.name
+        );
+        issues.push(vec![
+            "incomplete-graph-row".into(),
+            "warning".into(),
+            set.name.as_str().into(),
+            set.found.n_dropped.into(),
+            text.into(),
+        ]);
     }
     for (attribute, slices) in small {
         let named: Vec<String> = slices.iter().take(SLICES_NAMED).map(|(slice, n)| format!("`{slice}` ({n})")).collect();
@@ -447,32 +467,25 @@ pub fn seal(out: &Path, manifest: &mut Manifest, title: Option<&str>) -> Result<
 /// What a folder says of itself.
 pub const MANIFEST: &str = "manifest.json";
 
-/// Renders the page of a finished folder again; the manifest gets its new hash.
-///
-/// # Errors
-/// The folder is none of cfaudit's, its tables are of another version, or it cannot be written.
-pub fn render_again(folder: &Path, title: Option<&str>) -> Result<()> {
-    let path = folder.join(MANIFEST);
-    let mut manifest = comparing::verified(folder)?.0;
-    if let Some(title) = title {
-        title.clone_into(&mut manifest.words.title);
-    }
-    let page = report::render(folder, title, &glossary)?;
-    replace(&folder.join("report.html"), page.as_bytes())?;
-    manifest.files.insert("report.html".to_owned(), sha256(page.as_bytes()));
-    let mut text = serde_json::to_string_pretty(&manifest).map_err(|e| Error::io("write", &path, &e.into()))?;
-    text.push('\n');
-    replace(&path, text.as_bytes())
-}
-
 /// Writes a file beside and renames it, so that a reader never sees half of it.
 ///
 /// # Errors
 /// The disk refuses.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    let new = path.with_extension("new");
-    fs::write(&new, bytes).map_err(|e| Error::io("write", &new, &e))?;
-    fs::rename(&new, path).map_err(|e| Error::io("replace", path, &e))
+    let io = |doing: &str, e: &std::io::Error| Error::io(doing, path, e);
+    // What is no file, such as a pipe, is written to and stays what it is; a link stays a link.
+    if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        return fs::write(path, bytes).map_err(|e| io("write", &e));
+    }
+    let target = if path.exists() { fs::canonicalize(path).map_err(|e| io("write", &e))? } else { path.to_path_buf() };
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let new = target.with_file_name(format!(".{name}.new-{}", std::process::id()));
+    let done = fs::write(&new, bytes).map_err(|e| io("write", &e)).and_then(|()| fs::rename(&new, &target).map_err(|e| io("replace", &e)));
+    if done.is_err() {
+        // What was begun goes; where even that fails the first error is the one to tell.
+        let _ = fs::remove_file(&new);
+    }
+    done
 }
 
 /// Makes a folder and those above it.
@@ -648,11 +661,11 @@ fn label_words(job: &Job, layout: &Layout) -> Option<LabelWords> {
 
 fn set_words(job: &Job) -> Vec<SetWords> {
     let all: Vec<String> = job.data.sensitive.keys().map(|a| a.as_str().to_owned()).collect();
-    let sets = job.counterfactuals.iter().map(|(name, set)| SetWords {
+    let sets = job.sets().into_iter().map(|(name, set)| SetWords {
         written: BTreeMap::new(),
-        name: name.to_string(),
         strategy: set.strategies().join(","),
-        knobs: knob_words(set),
+        knobs: knob_words(&name, set),
+        name,
         attributes: set.sensitive.as_ref().map_or_else(|| all.clone(), |s| s.iter().map(|a| a.as_str().to_owned()).collect()),
         placebo: set.placebo.map(|placebo| placebo.repeats.get()),
     });
@@ -660,8 +673,13 @@ fn set_words(job: &Job) -> Vec<SetWords> {
 }
 
 /// The knobs of a set, one `key: value` each, as the resolved job writes them.
-fn knob_words(set: &spec::CounterfactualSet) -> Vec<String> {
-    let json = serde_json::json!([&set.greedy, &set.plausible, &set.transport]);
+fn knob_words(name: &str, set: &spec::CounterfactualSet) -> Vec<String> {
+    let mut graphs = serde_json::json!(&set.graph_uncertain);
+    // Of the scenarios the set's own.
+    if let Some((own, (_, scenario))) = graphs.get_mut("knowledge").zip(name.split_once('/')) {
+        *own = own[scenario].take();
+    }
+    let json = serde_json::json!([&set.greedy, &set.plausible, &set.transport, graphs]);
     let knobs = json.as_array().into_iter().flatten().filter_map(serde_json::Value::as_object).flatten();
     let word = |value: &serde_json::Value| match value {
         serde_json::Value::String(text) => text.clone(),
@@ -670,16 +688,50 @@ fn knob_words(set: &spec::CounterfactualSet) -> Vec<String> {
     knobs.map(|(key, value)| format!("{key}: {}", word(value))).collect()
 }
 
+/// Kind and description of a model that is trained here.
+fn trained_words(model: &spec::Model) -> Option<(&'static str, String)> {
+    if let Some(logistic) = &model.logistic {
+        return Some(("logistic", format!("logistic regression trained here, L2 penalty {} on the summed loss", logistic.l2.get())));
+    }
+    let share = |share: Fraction| format!("{} %", share.get() * 100.0);
+    let each = |trees: Count, leaves: Count, smallest: Count| {
+        format!("{} trees of at most {} leaves of at least {} rows", trees.get(), leaves.get(), smallest.get())
+    };
+    if let Some(boosting) = &model.boosting {
+        let mut words = format!(
+            "gradient boosting trained here by LightGBM, {}, learning rate {}",
+            each(boosting.trees, boosting.leaves, boosting.smallest_leaf),
+            boosting.learning_rate.get()
+        );
+        if boosting.l2.get() > 0.0 {
+            words.push_str(&format!(", L2 penalty {} on leaves", boosting.l2.get()));
+        }
+        if boosting.row_share.get() < 1.0 || boosting.column_share.get() < 1.0 {
+            let (rows, columns) = (share(boosting.row_share), share(boosting.column_share));
+            words.push_str(&format!(", each on {rows} of the rows and {columns} of the columns"));
+        }
+        return Some(("boosting", words));
+    }
+    let forest = model.forest.as_ref()?;
+    let words = format!(
+        "random forest trained here by LightGBM, {}, each on {} of the rows, each split on {} of the columns",
+        each(forest.trees, forest.leaves, forest.smallest_leaf),
+        share(forest.row_share),
+        share(forest.column_share)
+    );
+    Some(("forest", words))
+}
+
+/// How thresholds are called that the job does not state.
+const FITTED: &str = "a threshold fitted to its training rows";
+
 fn model_words(name: &str, model: &spec::Model, classes: Option<&[Word]>) -> ModelWords {
     let without = |omit: &[ColumnName]| match omit {
         [] => String::new(),
         omit => format!(", without {}", omit.iter().map(ColumnName::as_str).collect::<Vec<_>>().join(", ")),
     };
-    let (kind, words) = match (&model.logistic, &model.scores, &model.command) {
-        (Some(logistic), ..) => {
-            let without = without(&logistic.omit);
-            ("logistic", format!("logistic regression trained here, L2 penalty {} on the summed loss{without}", logistic.l2.get()))
-        }
+    let (kind, words) = match (trained_words(model), &model.scores, &model.command) {
+        (Some((kind, words)), ..) => (kind, format!("{words}{}", without(model.omitted().unwrap_or_default()))),
         (None, Some(scores), _) => {
             let columns = |columns: Vec<&ColumnName>| match columns[..] {
                 [column] => format!("column {column}"),
@@ -705,11 +757,19 @@ fn model_words(name: &str, model: &spec::Model, classes: Option<&[Word]>) -> Mod
             };
             ("command", format!("scores of a program: `{}`{how}{}", line(&command.score), without(&command.omit)))
         }
-        (None, None, None) => ("", String::new()),
+        (None, None, None) => {
+            let onnx = model.onnx.as_ref().map_or(String::new(), |onnx| format!("ONNX file {}{}", onnx.model, without(&onnx.omit)));
+            ("onnx", onnx)
+        }
     };
     let threshold = match &model.threshold {
-        spec::Threshold::Fixed(share) => share.get().to_string(),
-        spec::Threshold::Column { column } => format!("column {column}"),
+        Threshold::Fixed(share) => share.get().to_string(),
+        Threshold::Of(ThresholdOf::Column(column)) => format!("column {column}"),
+        Threshold::Of(ThresholdOf::MaximiseRecall(knob)) => {
+            format!("{FITTED} (most recall while {} % of the negative rows stay below)", knob.tnr_floor.get() * 100.0)
+        }
+        Threshold::Of(ThresholdOf::Youden(_)) => format!("{FITTED} (largest TPR + TNR)"),
+        Threshold::Of(ThresholdOf::FBeta(beta)) => format!("{FITTED} (largest F{} score)", beta.get()),
     };
     let rule = match model.threshold_rule {
         spec::ThresholdRule::Ge => "ge",

@@ -14,6 +14,7 @@ use crate::data::values::Class;
 use crate::error::{Fault, Result};
 use crate::param::{ColumnName, Name};
 use crate::spec::Side;
+use crate::spec::flat::{DOLLAR, literal};
 
 /// What the caller says.
 #[derive(Debug, Clone, Default)]
@@ -45,6 +46,11 @@ enum Role {
     Continuous,
     Nominal,
     Ignored(&'static str),
+}
+
+// Writing to a string cannot fail.
+macro_rules! line {
+    ($text:expr, $($format:tt)*) => { let _ = writeln!($text, $($format)*); };
 }
 
 /// A job as text.
@@ -98,6 +104,10 @@ pub fn job(glance: &Glance, wishes: &Wishes) -> Result<String> {
         None => trained(&mut text, &roles, &sensitive),
         Some(score) => scored(&mut text, score, label, row_id.is_some()),
     }
+    if text.contains(&literal("${")) {
+        line!(text, "");
+        line!(text, "vars: {{{DOLLAR}: \"$\"}}   # `${{` in a value of the data would be read as a variable");
+    }
     Ok(text)
 }
 
@@ -146,7 +156,30 @@ fn word(text: &str) -> String {
     let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "_-. ".contains(c))
         && text.starts_with(|c: char| c.is_ascii_alphabetic())
         && !text.ends_with(' ');
-    if plain && !reserved { text.to_owned() } else { serde_json::Value::from(text).to_string() }
+    if plain && !reserved {
+        return text.to_owned();
+    }
+    let mut quoted = String::new();
+    for c in serde_json::Value::from(text).to_string().chars() {
+        match c {
+            // YAML takes some for ends of a line and refuses others.
+            c if hides(c) => quoted.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => quoted.push(c),
+        }
+    }
+    // What looks like a variable is text here.
+    literal(&quoted)
+}
+
+/// Whether a letter is no letter: control characters, ends of lines, marks of direction; all of them have four hex digits.
+fn hides(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+}
+
+/// Words of the data in a comment: on its line.
+fn said(text: &str) -> String {
+    text.chars().map(|c| if hides(c) { ' ' } else { c }).collect()
 }
 
 fn words<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
@@ -161,14 +194,9 @@ fn name(data: &str) -> String {
     if Name::new(&name).is_some() { name } else { "audit".to_owned() }
 }
 
-// Writing to a string cannot fail.
-macro_rules! line {
-    ($text:expr, $($format:tt)*) => { let _ = writeln!($text, $($format)*); };
-}
-
 fn head(text: &mut String, glance: &Glance, wishes: &Wishes, scored: bool) {
     let what = if scored { "Audits the scores that the table holds" } else { "Trains a model and audits it" };
-    line!(text, "# {what}. Written by `cfaudit new` from {} rows of {};", glance.rows, wishes.data.replace('\n', " "));
+    line!(text, "# {what}. Written by `cfaudit new` from {} rows of {};", glance.rows, said(&wishes.data));
     line!(
         text,
         "# the lines marked DECIDE hold a guess: nobody but you knows. `cfaudit check JOB` finds what is wrong, `cfaudit explain` what a word means."
@@ -211,12 +239,7 @@ fn data(text: &mut String, glance: &Glance, wishes: &Wishes, (label, row_id, sen
     line!(text, "  label:");
     line!(text, "    column: {}", word(&label.name));
     let decide = if wishes.positive.is_some() { "" } else { "DECIDE: " };
-    line!(
-        text,
-        "    positive: [{}]   # {decide}the class that the model predicts; values: {}",
-        word(&positive),
-        listed(counts, 10).replace('\n', " ")
-    );
+    line!(text, "    positive: [{}]   # {decide}the class that the model predicts; values: {}", word(&positive), said(&listed(counts, 10)));
     let (side, decide) = match wishes.favourable {
         Some(Side::Negative) => ("negative", ""),
         Some(Side::Positive) => ("positive", ""),
@@ -238,7 +261,7 @@ fn data(text: &mut String, glance: &Glance, wishes: &Wishes, (label, row_id, sen
         line!(text, "      reference: {}   # {decide}", word(wished.unwrap_or(largest)));
         let small: Vec<String> = groups.iter().filter(|(_, n)| *n < 30).map(|(group, n)| format!("{} ({n})", word(group))).collect();
         if !small.is_empty() {
-            line!(text, "      # few people: {}", listed(small, 10).replace('\n', " "));
+            line!(text, "      # few people: {}", said(&listed(small, 10)));
         }
     }
     if let Some(wished) = &wishes.reference
@@ -321,7 +344,7 @@ fn trained(text: &mut String, roles: &[(&Look, Role)], sensitive: &[&Look]) {
     }
     for (look, role) in roles {
         if let Role::Ignored(why) = role {
-            line!(text, "    # left out: {} ({why})", look.name.replace(['\n', '\r'], " "));
+            line!(text, "    # left out: {} ({why})", said(&look.name));
         }
     }
     if roles.iter().any(|(look, _)| look.missing > 0) {
@@ -372,11 +395,7 @@ fn scored(text: &mut String, score: &Look, label: &Look, has_id: bool) {
     line!(text, "    between: worst_case");
     line!(text, "    at_most: 0.10      # DECIDE: the limit; `fail` instead of `warn` stops a pipeline");
     line!(text, "    level: warn");
-    line!(
-        text,
-        "  missed:              # people with {} whom the model misses, the groups furthest apart",
-        label.name.replace(['\n', '\r'], " ")
-    );
+    line!(text, "  missed:              # people with {} whom the model misses, the groups furthest apart", said(&label.name));
     line!(text, "    metric: fnr_difference");
     line!(text, "    model: scored");
     line!(text, "    between: worst_case");

@@ -174,11 +174,15 @@ impl Input {
         self.files.iter().filter(move |f| f.what == what)
     }
 
-    /// Names and hashes of the files that decide what the command of a model does.
-    pub fn files_of_command(&self, model: &str) -> impl Iterator<Item = (String, String)> {
-        let what = command_what(model);
-        self.files.iter().filter(move |f| f.what == what).map(|f| (format!("file {}", f.path), f.sha256.clone()))
+    /// Names and hashes of the files that decide what the command or the ONNX file of a model says.
+    pub fn files_of_model(&self, model: &str) -> impl Iterator<Item = (String, String)> {
+        let whats = [command_what(model), onnx_what(model)];
+        self.files.iter().filter(move |f| whats.contains(&f.what)).map(|f| (format!("file {}", f.path), f.sha256.clone()))
     }
+}
+
+fn onnx_what(model: &str) -> String {
+    format!("onnx {model}")
 }
 
 fn command_what(model: &str) -> String {
@@ -288,6 +292,12 @@ pub fn locate(checked: &CheckedJob, settings: &Settings, absent: Absent, cancel:
         }
     }
     for (name, model) in &checked.job.models {
+        if let Some(onnx) = &model.onnx {
+            let at = spec::check::path(&["models", name.as_str(), "onnx", "model"]);
+            input
+                .add(&onnx_what(name.as_str()), Path::new(&onnx.model), cancel)
+                .map_err(|error| asked_at(error, checked.places.at(&at)))?;
+        }
         if let Some(command) = &model.command {
             locate_command(&mut input, checked, name.as_str(), command, cancel)?;
         }

@@ -1,4 +1,6 @@
-//! The stages `measure` and `gate`: evidence to tables, tables to verdicts.
+//! The stages `measure` and `gate`: evidence to tables, tables to verdicts. What graphs add stands in [`worlds`].
+
+mod worlds;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,18 +23,20 @@ use crate::metric::redraw::ShiftEvidence;
 use crate::metric::scope::Who;
 use crate::metric::shift::{self, ShiftSums};
 use crate::metric::switches::measure_counterfactual;
+use crate::metric::worlds::measure_worlds;
 use crate::metric::{self, Family, Reads};
 use crate::param::{ColumnName, Count, Name, Word};
+use crate::pipeline::graph_tables::{GraphSet, GraphTables};
 use crate::pipeline::plan::Plan;
 use crate::pipeline::slicing::{RowSlices, Slices, WorldSlices};
 use crate::pipeline::worlds::Ground;
-use crate::pipeline::{class_tables, comparing, folder, shuffling};
+use crate::pipeline::{class_tables, comparing, fitting, folder, shuffling};
 use crate::spec::check::{Catalog, CheckedJob, MetricInfo};
 use crate::spec::{self, DecideBy, GateBetween, GateDirection, GateLevel, OnInconclusive, Side};
 use crate::table::io::{read_frame, write_frame};
 use crate::table::{
     CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, COMPARISONS, COUNTS, Cell, FILTERS, Frame, GROUPS, ISSUES, METRICS,
-    SCORE_SHIFT, TRANSITIONS, TableDef,
+    SCORE_SHIFT, THRESHOLDS, TRANSITIONS, TableDef,
 };
 
 /// File of the stages `count` and of the second pass.
@@ -67,6 +71,15 @@ pub struct Part {
     pub slices: Option<String>,
     /// The stage of the flip test; none where it does not run.
     pub flips: Option<String>,
+    /// Of a set that rests on causal graphs where its worlds stand.
+    pub branch: Option<Branch>,
+}
+
+/// Where the worlds of a model and a graph-uncertain set stand.
+#[derive(Debug, Clone)]
+pub struct Branch {
+    /// The stage that scored them.
+    pub stage: String,
 }
 
 /// Writes what preparing found as tables beside the rows.
@@ -97,8 +110,9 @@ pub fn write_prepared(out: &Path, prepared: &Prepared, source_rows: u64) -> Resu
 ///
 /// # Errors
 /// Evidence that cannot be read, or a disk that refuses.
-pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>, parts: &[Part]) -> Result<()> {
+pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>, parts: &[Part], graphs: &[GraphSet]) -> Result<()> {
     let layout = ground.rows.layout();
+    let mut across = worlds::Across::new();
     let mut tables = Tables::new();
     for part in parts {
         ctx.check()?;
@@ -130,9 +144,17 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
                 (_, repeats) => repeats.map(Placebo::Still),
             };
             let second = second.transpose()?;
-            let of_world = || measure_counterfactual(&counts, second.as_ref(), placebo.as_ref(), &scribe.settings);
-            let measured = ground.workers.within(of_world);
-            tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric(m)));
+            if let Some(branch) = &part.branch {
+                let branched = Plan::branched(ctx, &branch.stage)?;
+                let level = checked.job.metrics.worlds.level;
+                let measured = ground.workers.within(|| measure_worlds(&branched.counts, level, &scribe.settings));
+                tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric_across(m)));
+                across.add(&scribe, &branched, &measured);
+            } else {
+                let of_world = || measure_counterfactual(&counts, second.as_ref(), placebo.as_ref(), &scribe.settings);
+                let measured = ground.workers.within(of_world);
+                tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric(m)));
+            }
             scribe.world_counts(&counts, &mut tables);
         }
         if let Some(stage) = &part.slices {
@@ -140,11 +162,32 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
             measure_slices((stage, &text), &scribe, checked.job.metrics.smallest_cell.get(), ground, &mut tables)?;
         }
     }
+    if !graphs.is_empty() {
+        let mut of_graphs = GraphTables::default();
+        for set in graphs {
+            of_graphs.add(set, layout, checked.job.metrics.worlds.level);
+            tables.metrics.rows.extend(worlds::metrics_of_graphs(set, layout));
+        }
+        of_graphs.write(ctx.out())?;
+        across.write(ctx.out())?;
+    }
     folder::write_json(&ctx.out().join(SMALL_SLICES), &tables.small)?;
     for frame in [&tables.metrics, &tables.counts, &tables.shift, &tables.groups, &tables.transitions] {
         write_frame(ctx.out(), frame)?;
     }
+    write_frame(ctx.out(), &thresholds(ctx, checked)?)?;
     write_frame(ctx.out(), &compare(ctx, checked, ground, parts)?)
+}
+
+/// The thresholds that were fitted.
+fn thresholds(ctx: &StageContext<'_>, checked: &CheckedJob) -> Result<Frame> {
+    let mut frame = Frame::new(&THRESHOLDS);
+    for (name, model) in checked.job.models.iter().filter(|(_, model)| model.threshold.is_fitted()) {
+        let fitted = fitting::read(ctx.need(&format!("threshold/{name}")))?;
+        fitting::tell(&mut frame, ("", name.as_str()), &model.threshold, (0, &fitted));
+    }
+    frame.sort();
+    Ok(frame)
 }
 
 /// Measures one part inside every slice. A slice of fewer than `smallest` people is counted, and not measured.
@@ -177,7 +220,7 @@ fn measure_slices((stage, text): (&str, &str), whole: &Scribe<'_>, smallest: u64
 fn compare(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>, parts: &[Part]) -> Result<Frame> {
     let (layout, mut frame) = (ground.rows.layout(), Frame::new(&COMPARISONS));
     for (first, second) in &checked.job.metrics.compare {
-        for part in parts.iter().filter(|part| part.model == first.as_str()) {
+        for part in parts.iter().filter(|part| part.model == first.as_str() && part.branch.is_none()) {
             let same = |other: &&Part| other.model == second.as_str() && (&other.set, other.attribute) == (&part.set, part.attribute);
             let Some(other) = parts.iter().find(same) else { continue };
             ctx.check()?;
@@ -237,6 +280,7 @@ fn metric_info(metric: &'static metric::Metric) -> MetricInfo {
         Family::Ccm => (spec::Family::Ccm, &[Total, Direction, Pair]),
         Family::Eccm => (spec::Family::Eccm, &[Total, Direction, Pair]),
         Family::Shift => (spec::Family::Shift, &[Total, Direction, Pair]),
+        Family::Graph => (spec::Family::Graph, &[Total]),
     };
     let any = matches!(metric.reads, Reads::AnySwitch(_));
     match metric.reads {
@@ -251,7 +295,7 @@ fn metric_info(metric: &'static metric::Metric) -> MetricInfo {
     };
     // Clarify's disparate impact is that of the family group.
     let also = matches!(metric.reads, Reads::FavourableRatio).then_some(spec::Family::Clarify);
-    let needs_counterfactual = matches!(metric.family, Family::Ccm | Family::Eccm | Family::Shift);
+    let needs_counterfactual = matches!(metric.family, Family::Ccm | Family::Eccm | Family::Shift | Family::Graph);
     let min_groups = if any { 3 } else { 2 };
     MetricInfo { id: metric.id, family, also, asked_by, needs_label: metric.needs_label, needs_counterfactual, scopes, min_groups }
 }
@@ -271,8 +315,8 @@ pub fn families(checked: &CheckedJob) -> Vec<Family> {
                         spec::Family::Eccm => Family::Eccm,
                         spec::Family::Shift => Family::Shift,
                         spec::Family::Clarify => Family::Clarify,
-                        // Not about models: it has tables of its own.
-                        spec::Family::CfQuality => return false,
+                        // Not about models: they have tables of their own.
+                        spec::Family::CfQuality | spec::Family::Graph => return false,
                     }
             })
         })
@@ -396,6 +440,11 @@ impl Scribe<'_> {
 
     /// A row of `metrics`.
     pub(super) fn metric(&self, measured: &Measured) -> Vec<Cell> {
+        self.metric_with(measured, [const { Cell::Null }; 6])
+    }
+
+    /// A metric with the cells `world_lo` to `n_worlds_undefined`.
+    fn metric_with(&self, measured: &Measured, across: [Cell; 6]) -> Vec<Cell> {
         let (value, undefined) = match measured.value {
             Ok(value) => (Cell::from(value), ""),
             Err(reason) => (Cell::Null, reason.code()),
@@ -418,8 +467,9 @@ impl Scribe<'_> {
             interval.and(self.settings.level).map(|l| l.get()).into(),
             interval.map_or("", |i| i.method.as_str()).into(),
             measured.ci_method.as_str().into(),
-            Cell::Null,
-            Cell::Null,
+        ]);
+        row.extend(across);
+        row.extend([
             measured.placebo.and_then(|band| band.ends).map(|ends| ends.0).into(),
             measured.placebo.and_then(|band| band.ends).map(|ends| ends.1).into(),
             measured.placebo.map(|band| band.repeats).into(),
@@ -655,6 +705,7 @@ pub fn questions(checked: &CheckedJob) -> Vec<Question> {
             limit,
             decide_by: match gate.decide_by {
                 DecideBy::Interval => gate::DecideBy::Interval,
+                DecideBy::Worlds => gate::DecideBy::Worlds,
                 DecideBy::Estimate => gate::DecideBy::Estimate,
             },
             holm: gate.family_error == Some(spec::FamilyError::Holm),

@@ -6,6 +6,7 @@
 //! | --- | --- | --- |
 //! | prepare | `prepare/source` (CSV, catalog, synthetic), `prepare/reference`, `prepare` | rows as numbers, their description, filters, issues |
 //! | split | `split` | which rows train, which are audited |
+//! | discover | `discover/SET` | the causal graphs of every scenario of a set, and how each moves a row |
 //! | train | `train/MODEL` | one artifact per fold |
 //! | fit | `fit/SET/ATTRIBUTE` | what a strategy learnt, one artifact per fold |
 //! | generate | `generate/SET/ATTRIBUTE` | counterfactuals |
@@ -30,15 +31,19 @@ pub mod again;
 pub mod arms;
 pub mod augmenting;
 pub mod basis;
+pub mod branching;
 mod class_tables;
 pub mod classes;
 pub mod commands;
 pub mod comparing;
 pub mod counting;
+pub mod discovering;
 mod examples;
+pub mod fitting;
 pub mod flipping;
 pub mod folder;
 pub mod fresh;
+pub mod graph_tables;
 pub mod inputs;
 pub mod joining;
 pub mod judging;
@@ -47,10 +52,13 @@ pub mod measuring;
 pub mod plan;
 pub mod recourse;
 pub mod redrawing;
+#[cfg(feature = "onnx")]
+pub(crate) mod runtime;
 pub mod shuffling;
 mod slicing;
 pub mod stages;
 pub mod stamp;
+pub mod training;
 pub mod waiting;
 pub mod worlds;
 
@@ -73,10 +81,10 @@ use crate::table::ordered::Workers;
 
 /// All kinds of stages, in order; engines that come later keep their place in it.
 pub const KINDS: &[&str] =
-    &["prepare", "split", "train", "fit", "generate", "score", "count", "measure", "augment", "recourse", "gate", "report"];
+    &["prepare", "split", "discover", "train", "fit", "generate", "score", "count", "measure", "augment", "recourse", "gate", "report"];
 
 /// Raised whenever a stage of this program writes other bytes for the same inputs.
-const CODE: &str = concat!("cfaudit ", env!("CARGO_PKG_VERSION"), " stages 21");
+const CODE: &str = concat!("cfaudit ", env!("CARGO_PKG_VERSION"), " stages 26");
 
 /// How a job is run; nothing here changes a number.
 #[derive(Debug, Clone)]
@@ -261,8 +269,8 @@ fn asking_for(job: &Job, column: &str) -> Option<String> {
     if let Some(i) = job.metrics.by.iter().position(is) {
         return Some(format!("metrics.by[{i}]"));
     }
-    job.models.iter().find_map(|(name, model)| match (&model.threshold, &model.scores) {
-        (spec::Threshold::Column { column }, _) if is(column) => path(&["models", name.as_str(), "threshold"]),
+    job.models.iter().find_map(|(name, model)| match (model.threshold.column(), &model.scores) {
+        (Some(column), _) if is(column) => path(&["models", name.as_str(), "threshold"]),
         (_, Some(_)) => path(&["models", name.as_str(), "scores"]),
         _ => None,
     })

@@ -8,7 +8,7 @@ use crate::data::split::RolesReader;
 use crate::error::{Error, Result};
 use crate::exec::store::Entries;
 use crate::exec::{Options, Stage, StageContext, State};
-use crate::param::ColumnName;
+use crate::param::{ColumnName, Name};
 use crate::pipeline::inputs::Input;
 use crate::pipeline::stages::rows::{ROLES, prepare_params};
 use crate::pipeline::worlds::Ground;
@@ -112,7 +112,8 @@ impl<'a> Plan<'a> {
     }
 
     pub(super) fn worlds(&self) -> Vec<World<'a>> {
-        self.job.counterfactuals.iter().flat_map(|(name, block)| self.worlds_of(name.as_str(), block, None)).collect()
+        let of_key = |(name, key): &'a (String, Name)| self.job.counterfactuals.get(key).map(|block| self.worlds_of(name, block, None));
+        self.checked.set_names.iter().filter_map(of_key).flatten().collect()
     }
 
     /// A set on every attribute that it changes.
@@ -152,7 +153,7 @@ impl<'a> Plan<'a> {
 
     /// The stage that trains a model, if one does.
     pub(super) fn train_stage_of(&'a self, name: &'a str, model: &'a Model) -> Option<Stage<'a>> {
-        if model.logistic.is_some() {
+        if model.is_trained_here() {
             return Some(self.train_stage(name, model));
         }
         let call = self.call(name, model).filter(|c| c.command.train.is_some())?;
@@ -171,15 +172,22 @@ impl<'a> Plan<'a> {
             stages.extend(self.train_stage_of(name.as_str(), model));
         }
         let worlds = self.worlds();
+        stages.extend(self.discover_stages(&worlds));
         // Predictions that a set conditions on come before it.
         let predicting = self.predicting();
         let (first, later): (Vec<_>, Vec<_>) = self.job.models.iter().partition(|(name, _)| predicting.contains(name.as_str()));
-        stages.extend(first.iter().map(|(name, model)| self.score_stage(name.as_str(), model, None)));
+        for (name, model) in first {
+            stages.extend(self.threshold_stage(name.as_str(), model));
+            stages.push(self.score_stage(name.as_str(), model, None));
+        }
         stages.extend(worlds.iter().filter_map(|world| self.fit_stage(world)));
         for world in &worlds {
             stages.push(self.generate_stage(world));
         }
-        stages.extend(later.iter().map(|(name, model)| self.score_stage(name.as_str(), model, None)));
+        for (name, model) in later {
+            stages.extend(self.threshold_stage(name.as_str(), model));
+            stages.push(self.score_stage(name.as_str(), model, None));
+        }
         for (name, model) in &self.job.models {
             for world in worlds.iter().filter(|_| Self::scores_worlds(model)) {
                 stages.push(self.score_stage(name.as_str(), model, Some(world)));
@@ -205,10 +213,15 @@ impl<'a> Plan<'a> {
             }
         }
         for (name, model) in self.job.models.iter().filter(|(_, m)| self.wants_shift() && Self::scores_worlds(m)) {
-            for world in &worlds {
+            for world in worlds.iter().filter(|world| world.graphs().is_none()) {
                 stages.push(self.second_stage(name.as_str(), model, world));
                 evidence.push(world.second(name.as_str()));
             }
+        }
+        for world in worlds.iter().filter(|world| world.graphs().is_some()) {
+            evidence.push(world.discover_id());
+            let asked = self.job.models.iter().filter(|(_, model)| Self::scores_worlds(model));
+            evidence.extend(asked.map(|(name, _)| format!("score/{name}/{}/{}", world.set, world.attribute)));
         }
         for world in &worlds {
             if let Some(stage) = self.placebo_stage(world) {
@@ -223,6 +236,8 @@ impl<'a> Plan<'a> {
             worlds.iter().filter(|_| self.wants_quality()).filter_map(|world| self.quality_stage(world)).collect();
         let ids = quality.iter().map(|stage| stage.id.clone()).collect();
         stages.extend(quality);
+        evidence.sort();
+        evidence.dedup();
         stages.push(self.measure_stage(&evidence, ids));
         stages.extend(self.augment_stages());
         stages.extend(self.recourse_stages());
@@ -260,9 +275,15 @@ impl<'a> Plan<'a> {
 /// Whether anybody reads features: a strategy that moves them, a model that is trained here, a command, a platform that is to score the
 /// rows, an attribute whose groups are written back to columns, or the flip test.
 pub(super) fn reads_features(job: &Job, input: &Input) -> bool {
-    let models = job.models.values().any(|m| m.logistic.is_some() || m.command.is_some());
+    let models = job.models.values().any(|m| m.is_trained_here() || m.onnx.is_some() || m.command.is_some());
     let written_back = job.data.sensitive.keys().any(|name| job.data.is_written_back(name));
-    models || !input.awaited.is_empty() || written_back || !job.recourse.is_empty() || job.has_fitted_sets() || job.flip_test().is_some()
+    models
+        || !input.awaited.is_empty()
+        || written_back
+        || !job.recourse.is_empty()
+        || job.has_fitted_sets()
+        || job.has_graph_sets()
+        || job.flip_test().is_some()
 }
 
 impl World<'_> {

@@ -222,7 +222,7 @@ impl Placebo<'_> {
         keep_attribute(&mut rows, attribute.feature, &batch.rows, &keys);
         write_back(again, &roles, &batch, self.position, &keys, &mut rows);
         let fold = |k: usize| roles.audited(keys.parent[k] as usize);
-        let scores = self.models.iter().map(|model| worlds::score_by_fold(&model.scorers, &rows, fold)).collect();
+        let scores = self.models.iter().map(|model| worlds::score_by_fold(&model.scorers, &rows, fold)).collect::<Result<_>>()?;
         Ok(Scored { keys, scores })
     }
 
@@ -244,7 +244,7 @@ impl Placebo<'_> {
         let empty = || no_counts(layout, n_groups, self.seed);
         let first = |part: &mut CounterfactualCounts, g: usize| {
             let rows = read(g)?;
-            rows.people(layout, attribute, &groups[g], model.cut, |i, person, cfs| add_person(part, rows.batch.row_key[i], person, cfs));
+            rows.people(layout, attribute, &groups[g], &model.cut, |i, person, cfs| add_person(part, rows.batch.row_key[i], person, cfs));
             Ok::<_, Error>(())
         };
         let n_row_groups = self.ground.rows.n_groups();
@@ -254,7 +254,7 @@ impl Placebo<'_> {
         }
         let start = counts.second_pass();
         let again = |part: &mut ShiftPass, g: usize| {
-            read(g)?.people(layout, attribute, &groups[g], model.cut, |_, person, cfs| part.add(person, cfs));
+            read(g)?.people(layout, attribute, &groups[g], &model.cut, |_, person, cfs| part.add(person, cfs));
             Ok::<_, Error>(())
         };
         let second = self.ground.workers.fold(n_row_groups, || start.clone(), again, |second, part| second.merge(&part))?;

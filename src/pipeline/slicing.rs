@@ -97,7 +97,7 @@ pub(super) struct WorldSlices(pub(super) Vec<(usize, CounterfactualCounts, Optio
 ///
 /// # Errors
 /// Too many slices, and what counting all rows can fail with.
-pub(super) fn slice_rows(ground: Ground<'_>, cut: Cut, scores: &ScoreReader, attribute: usize, blocks: Blocks) -> Result<RowSlices> {
+pub(super) fn slice_rows(ground: Ground<'_>, cut: &Cut, scores: &ScoreReader, attribute: usize, blocks: Blocks) -> Result<RowSlices> {
     let layout = ground.rows.layout();
     let slices = Slices::of(layout, attribute)?;
     let counting = RowCounting::new(layout, cut, attribute, Blocks { paired: false, ..blocks })?;
@@ -110,9 +110,9 @@ pub(super) fn slice_rows(ground: Ground<'_>, cut: Cut, scores: &ScoreReader, att
             let scores = scores.read(g)?;
             let roles = ground.roles.read(g)?;
             for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
-                if group != MISSING_GROUP && roles.audited(i).is_some() {
+                if let Some(fold) = roles.audited(i).filter(|_| group != MISSING_GROUP) {
                     slices.each(layout, &batch, i, |slice| {
-                        counting.add(parts[slice].get_or_insert_with(|| counting.empty()), &batch, i, score, group);
+                        counting.add(parts[slice].get_or_insert_with(|| counting.empty()), (&batch, i), fold, score, group);
                     });
                 }
             }

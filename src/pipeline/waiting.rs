@@ -70,6 +70,7 @@ impl<'a> Plan<'a> {
         let predicting = self.predicting();
         for (name, model) in self.job.models.iter().filter(|(name, _)| predicting.contains(name.as_str())) {
             stages.extend(self.train_stage_of(name.as_str(), model));
+            stages.extend(self.threshold_stage(name.as_str(), model));
             stages.push(self.score_stage(name.as_str(), model, None));
         }
         stages.extend(worlds.iter().filter_map(|world| self.fit_stage(world)));

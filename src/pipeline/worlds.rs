@@ -283,7 +283,7 @@ pub fn score_rows(ground: Ground<'_>, scorers: &[Box<dyn Scorer>], out: &Path) -
             let batch = ground.rows.read(g)?;
             let roles = ground.roles.read(g)?;
             let fold = |i: usize| roles.audited(i);
-            let scores = score_by_fold(scorers, &batch.rows, fold);
+            let scores = score_by_fold(scorers, &batch.rows, fold)?;
             (ground.watch.progress)(batch.rows.n as u64);
             encoder.encode(&scores)
         },
@@ -292,7 +292,7 @@ pub fn score_rows(ground: Ground<'_>, scorers: &[Box<dyn Scorer>], out: &Path) -
     writer.finish()
 }
 
-/// Writes one score per counterfactual by models trained here; the row's own fold decides which model. A model that was trained without
+/// Writes one score per counterfactual by models trained here or read from a file; the row's own fold decides which model. A model that was trained without
 /// anybody of a group knows nothing of it (`known`, see [`trained_groups`]): there its counterfactuals get no score, rather than one that
 /// looks as if nothing changed.
 ///
@@ -313,7 +313,7 @@ pub fn score_counterfactuals(
             let (keys, rows) = counterfactuals.rows(g, ground.rows.layout())?;
             let roles = ground.roles.read(g)?;
             let fold = |i: usize| roles.audited(keys.parent[i] as usize);
-            let mut scores = score_by_fold(scorers, &rows, fold);
+            let mut scores = score_by_fold(scorers, &rows, fold)?;
             for (i, score) in scores.iter_mut().enumerate() {
                 let fold = if known.len() == 1 { 0 } else { fold(i).map_or(0, usize::from) };
                 if !known[fold][usize::from(keys.to_group[i])] {
@@ -360,19 +360,19 @@ pub fn trained_groups(ground: Ground<'_>, attribute: usize, n_folds: usize) -> R
     Ok(known)
 }
 
-pub(super) fn score_by_fold(scorers: &[Box<dyn Scorer>], rows: &Rows, fold: impl Fn(usize) -> Option<u8>) -> Vec<f64> {
+pub(super) fn score_by_fold(scorers: &[Box<dyn Scorer>], rows: &Rows, fold: impl Fn(usize) -> Option<u8>) -> Result<Vec<f64>> {
     let mut scores = vec![f64::NAN; rows.n];
     for (k, scorer) in scorers.iter().enumerate() {
         let mine: Vec<usize> = (0..rows.n).filter(|&i| fold(i).is_some_and(|f| scorers.len() == 1 || usize::from(f) == k)).collect();
         let mut part = Vec::with_capacity(mine.len());
         if mine.len() == rows.n {
-            scorer.score(rows, &mut part);
+            scorer.score(rows, &mut part)?;
         } else {
-            scorer.score(&rows.take(&mine), &mut part);
+            scorer.score(&rows.take(&mine), &mut part)?;
         }
         mine.iter().zip(part).for_each(|(&i, score)| scores[i] = score);
     }
-    scores
+    Ok(scores)
 }
 
 /// Writes the scores of a carried column, checked, for the audited rows.

@@ -105,7 +105,9 @@ impl<'a> Steps<'a> {
         };
         let (Some(from), Some(to)) = (self.place(from), self.place(to)) else { return false };
         let climb = sign * (to - from);
-        climb >= 0.0 && rule.steps.is_none_or(|steps| climb <= steps)
+        // In the units of costs: 0.8 is one step of 0.2 above 0.6, though not to the last bit.
+        let units = |x: f64| (x * 1e9).round();
+        climb >= 0.0 && rule.steps.is_none_or(|steps| units(climb) <= units(steps))
     }
 
     /// The cost of a change in units of 1e-9; `None` where it may not be made. Choice: from a missing value there is no distance but the
@@ -172,6 +174,9 @@ mod tests {
         let numbers = || Scale::Numbers(vec![1.0, 2.0, 8.0, f64::NAN]);
         let up = costs(numbers(), Direction::Up, Some(2.0), Distance::Absolute, 2.0);
         assert_eq!(up[0], [Some(0), Some(2_000_000_000), None, None]);
+        // 0.6 + 0.2 is not 0.8 in binary.
+        let decimals = costs(Scale::Numbers(vec![0.6, 0.8, 1.1, f64::NAN]), Direction::Up, Some(0.2), Distance::Absolute, 1.0);
+        assert_eq!(decimals[0], [Some(0), Some(200_000_000), None, None]);
         let share = costs(numbers(), Direction::Any, None, Distance::RangeShare, 1.0);
         assert_eq!(share[0], [Some(0), Some(142_857_143), Some(1_000_000_000), None]);
         assert_eq!(share[3], [None; 4], "no distance from what is missing");

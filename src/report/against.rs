@@ -226,6 +226,7 @@ fn methods(rows: &[Record<'_>]) -> Option<Block> {
     let n = |methods: &[&str]| rows.iter().filter(|row| methods.contains(&row.text("interval"))).count();
     let parts = [
         (n(&["block-bootstrap"]), "from the same people in both runs, drawn together (paired bootstrap of blocks of people)"),
+        (n(&["poisson-bootstrap"]), "of score metrics from the same people in both runs, drawn together (paired bootstrap of people)"),
         (n(&["identical"]), "exactly no change, because no outcome of anybody behind them differs"),
         (n(&["newcombe"]), "by Newcombe's method from two shares of independent people"),
         (

@@ -142,6 +142,7 @@ impl<'a> Trial<'a> {
             Block::Text(about.text(format!("; {folds}."))),
             Block::Table(self.added(audit)),
         ];
+        blocks.extend(self.thresholds(audit));
         let attributes: Vec<&str> = audit.manifest.attributes.iter().map(|a| a.name.as_str()).collect();
         let changed: Vec<&str> = attributes.iter().copied().filter(|name| self.has(&self.key(name, true, "total", "", ""))).collect();
         blocks.extend(self.trade_off(audit, &attributes, &changed, glossary));
@@ -189,6 +190,26 @@ impl<'a> Trial<'a> {
         let caption =
             if self.words.folds.is_some() { "What the arms are trained on, mean of the folds" } else { "What the arms are trained on" };
         Table { caption: caption.into(), head: head.map(Words::from).to_vec(), rows: rows.collect(), prose: true }
+    }
+
+    /// The thresholds of the arms, where they were fitted.
+    fn thresholds(&self, audit: &Audit) -> Option<Block> {
+        let mut words = Words::from(
+            "Every arm has a threshold of its own in every fold, fitted to its scores of the rows that train, without those that were added: ",
+        );
+        let mut any = false;
+        for arm in &self.words.arms {
+            let name = format!("{}/{}", self.words.name, arm.name);
+            let mine = audit.thresholds.records().filter(|row| row.text("arm") == name);
+            let mut values: Vec<f64> = mine.filter_map(|row| row.real("threshold")).collect();
+            values.sort_by(f64::total_cmp);
+            let (Some(&low), Some(&high)) = (values.first(), values.last()) else { continue };
+            let (low, high) = (Kind::Plain.value(low), Kind::Plain.value(high));
+            let span = if low == high { low } else { format!("{low} to {high}") };
+            words = words.text(if any { "; " } else { "" }).name(&arm.name).text(" ").text(span);
+            any = true;
+        }
+        any.then(|| Block::Text(words.text(".")))
     }
 
     /// The changes that matter most, arm by arm, in one sentence each.

@@ -3,7 +3,7 @@
 //! The order is the path of interpretation of Towards Counterfactual Group Fairness, Figure 5. Consistency comes first: nothing switches,
 //! decisions that would be others. Then the tendency: decisions lost, the other way, decisions gained. Then the rates that know the truth:
 //! rightful decisions lost. Behind them stand the gap between groups as they are, too few to tell, not defined; within a step the worst
-//! comes first. No sentence says why, none judges; a group is called disadvantaged only where the tables name it, by the rule of the metric
+//! comes first. Where causal graphs give different numbers, a sentence has the mean over graphs in the place of a count. No sentence says why, none judges; a group is called disadvantaged only where the tables name it, by the rule of the metric
 //! (section 2.3.1 and Table 7 of the paper). A value that the tables flag as resting on few cases never makes a finding but "too few to tell".
 
 use crate::report::folder::{Audit, Key, Measure, Panel};
@@ -137,7 +137,8 @@ fn candidates<'a>(audit: &'a Audit, panels: &'a [Panel], sides: &Sides) -> Vec<C
 
 fn switches(audit: &Audit, panels: &[Panel], candidates: &[Candidate<'_>], sides: &Sides, room: usize) -> Vec<Words> {
     let mut tendency = Vec::new();
-    let worth = |c: &&Candidate<'_>| !c.measure.small && c.measure.counts.is_some_and(|(part, _)| part > 0);
+    let graphs_differ = |c: &Candidate<'_>| c.measure.across.is_some_and(|across| across.whole.is_some()) && c.measure.value > Some(0.0);
+    let worth = |c: &&Candidate<'_>| !c.measure.small && c.measure.counts.map_or_else(|| graphs_differ(c), |(part, _)| part > 0);
     let losses: Vec<&Candidate<'_>> = candidates.iter().filter(|c| c.metric == sides.loss).filter(worth).collect();
     let gain = candidates.iter().filter(|c| c.metric == sides.gain).find(worth);
     let worst = |metric: &str| candidates.iter().filter(|c| c.metric == metric).find(worth);
@@ -187,11 +188,16 @@ fn row(c: &Candidate<'_>) -> Words {
 
 fn sentence(c: &Candidate<'_>, start: Words, who: &str, does: &str) -> Option<Words> {
     let groups = &c.panel.directions[c.direction];
-    let (part, whole) = c.measure.counts?;
     let value = c.measure.value?;
-    let mut share = number::said(value, c.measure.weights.is_some());
+    let (part, whole, mut share) = match c.measure.counts {
+        Some((part, whole)) => (number::count(part), whole, number::said(value, c.measure.weights.is_some())),
+        None => (Kind::Share.value(value), c.measure.across?.whole?, "mean over graphs".to_owned()),
+    };
     if let (Some((lo, hi)), Some(level)) = (c.measure.interval, c.measure.level) {
         share.push_str(&format!("; {} interval {}", number::level(level), Kind::Share.interval(value, lo, hi)));
+    }
+    if let Some((lo, hi)) = c.measure.across.filter(|_| c.measure.counts.is_none()).and_then(|across| across.ends) {
+        share.push_str(&format!("; graphs {}", Kind::Share.interval(value, lo, hi)));
     }
     if let Some((lo, hi)) = c.noise() {
         share.push_str(&format!("; noise alone {}", terms::noise(Kind::Share, value, lo, hi)));
@@ -199,7 +205,7 @@ fn sentence(c: &Candidate<'_>, start: Words, who: &str, does: &str) -> Option<Wo
     let words = start
         .and(c.who(whole, who))
         .text(", ")
-        .strong(number::count(part))
+        .strong(part)
         .text(format!(" ({share}) {does}"))
         .and(world(c.panel, &groups.from, &groups.to))
         .text(" (")

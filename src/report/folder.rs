@@ -9,6 +9,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::report::classes::Classes;
+use crate::report::graphs::Evidence;
 use crate::report::number;
 use crate::report::quality::Quality;
 use crate::report::recourse;
@@ -16,8 +17,8 @@ use crate::report::words::Words;
 use crate::table::io::read_frame;
 use crate::table::manifest::{Manifest, WrittenValue};
 use crate::table::{
-    ARM_FOLDS, ARMS, CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, CHANGES, COMPARISONS, COUNTS, FILTERS, Frame, GATES, GROUPS,
-    ISSUES, METRICS, Record, SCORE_SHIFT, TRANSITIONS,
+    ARM_FOLDS, ARMS, CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, CHANGES, COMPARISONS, COUNTS, EDGES, FILTERS, Frame, GATES,
+    GRAPHS, GROUPS, ISSUES, METRICS, NODES, Record, SCORE_SHIFT, THRESHOLDS, TRANSITIONS,
 };
 
 /// Up to this many groups the page shows every ordered pair; beyond, the worst.
@@ -71,6 +72,8 @@ pub(super) struct Measure {
     pub(super) words: String,
     /// What noise alone gives; none where no placebo was asked for or its repeats give no value.
     pub(super) placebo: Option<(f64, f64)>,
+    /// What causal graphs say of it; none where there are none.
+    pub(super) across: Option<AcrossGraphs>,
     /// Repeats of the placebo; none where no placebo was asked for.
     pub(super) repeats: Option<i64>,
     /// Whether the tables flag it as resting on few cases.
@@ -83,6 +86,19 @@ pub(super) struct Measure {
     pub(super) lowest: String,
     /// Groups that have no part in it for want of a value; none elsewhere.
     pub(super) without: Option<i64>,
+}
+
+/// A value over causal graphs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AcrossGraphs {
+    /// Percentiles; none of a single graph.
+    pub(super) ends: Option<(f64, f64)>,
+    /// The mean in which every bootstrap weighs the same.
+    pub(super) even: Option<f64>,
+    /// Graphs in which it is undefined.
+    pub(super) n_undefined: i64,
+    /// Cases below a rate, where they are the same in all graphs.
+    pub(super) whole: Option<i64>,
 }
 
 /// Cases, and what they weigh: their number where the job has no weights.
@@ -286,6 +302,8 @@ pub(super) struct Audit {
     histograms: BTreeMap<Key, Histograms>,
     /// Quality of the counterfactuals.
     pub(super) quality: Quality,
+    /// Causal graphs.
+    pub(super) graphs: Evidence,
     /// Recourse.
     pub(super) recourse: recourse::Tables,
     /// How much less than usual the page shows.
@@ -294,6 +312,8 @@ pub(super) struct Audit {
     pub(super) groups: Frame,
     /// `comparisons`.
     pub(super) comparisons: Frame,
+    /// `thresholds`.
+    pub(super) thresholds: Frame,
     /// Numbers of the arms of experiments, by experiment and arm.
     pub(super) arms: BTreeMap<String, ArmNumbers>,
     /// `arms`.
@@ -407,10 +427,13 @@ impl Audit {
             thrift: Thrift::default(),
             recourse: recourse::Tables::read(&tables)?,
             quality: Quality::of(&frame(&CF_QUALITY)?, &frame(&CF_FEATURES)?, &frame(&CF_DISTRIBUTIONS)?, &frame(&CF_EXAMPLES)?),
+            graphs: Evidence::of(&frame(&EDGES)?, &frame(&NODES)?, &frame(&GRAPHS)?)
+                .numbered(&manifest.counterfactuals.iter().map(|set| set.name.as_str()).collect::<Vec<_>>()),
             groups: frame(&GROUPS)?,
             changes: frame(&CHANGES)?,
             gates: frame(&GATES)?,
             comparisons: frame(&COMPARISONS)?,
+            thresholds: frame(&THRESHOLDS)?,
             filters: frame(&FILTERS)?,
             issues: frame(&ISSUES)?,
             manifest,
@@ -583,6 +606,12 @@ pub(super) fn measure(row: &Record<'_>) -> Measure {
         level: row.real("level"),
         method: row.text("interval").to_owned(),
         placebo: row.real("placebo_lo").zip(row.real("placebo_hi")),
+        across: row.int("n_worlds").map(|_| AcrossGraphs {
+            ends: row.real("world_lo").zip(row.real("world_hi")),
+            even: row.real("world_even"),
+            n_undefined: row.int("n_worlds_undefined").unwrap_or(0),
+            whole: row.int("denominator"),
+        }),
         repeats: row.int("placebo_repeats"),
         small: row.text("flags").split(',').any(|flag| flag.starts_with("small_")),
         impaired: row.text("impaired_group").to_owned(),

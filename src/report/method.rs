@@ -1,12 +1,13 @@
 //! Section "How it was done": sets, models, rows, intervals, and the formula of every metric the page shows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::report::folder::{Audit, Measure};
 use crate::report::number;
 use crate::report::page::{Block, Row, Section, Table};
 use crate::report::terms::{self, Glossary};
 use crate::report::words::Words;
+use crate::table::Record;
 use crate::table::manifest::{ModelWords, RecheckWords, SetWords};
 
 /// The section; comes after every section that shows metrics.
@@ -26,6 +27,7 @@ pub(super) fn section(audit: &Audit, glossary: &Glossary<'_>) -> Section {
     ];
     blocks.extend(sets(audit));
     blocks.extend(models(audit));
+    blocks.extend(thresholds(audit));
     blocks.extend(rechecks(audit));
     let mut facts: Vec<(Words, Words)> =
         vec![("Favourable".into(), crate::report::verdict::favourable(audit)), ("Split".into(), Words::new().quote(&m.split))];
@@ -159,6 +161,36 @@ fn models(audit: &Audit) -> Option<Block> {
     let predicts = if audit.classes.are_there() { "Predicts" } else { "Predicts positive when the score is" };
     let head = ["Model", "Kind", "What it is", predicts].map(Words::from).to_vec();
     (!rows.is_empty()).then(|| Block::Table(Table { caption: "Models".into(), head, rows, prose: true }))
+}
+
+/// The thresholds that were fitted, a sentence a model.
+fn thresholds(audit: &Audit) -> Vec<Block> {
+    let mut of_models: BTreeMap<&str, Vec<Record<'_>>> = BTreeMap::new();
+    audit
+        .thresholds
+        .records()
+        .filter(|row| row.text("arm").is_empty())
+        .for_each(|row| of_models.entry(row.text("model")).or_default().push(row));
+    let sentence = |(model, rows): (&str, Vec<Record<'_>>)| {
+        let span = |column: &str, kind: number::Kind| {
+            let values = || rows.iter().filter_map(|row| row.real(column));
+            let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+            let (low, high) = (kind.value(low), kind.value(high));
+            if low == high { low } else { format!("{low} to {high}") }
+        };
+        let n: i64 = rows.iter().filter_map(|row| row.int("n_rows")).sum();
+        let folds = if rows.len() > 1 { format!(" {} folds, one each:", rows.len()) } else { String::new() };
+        let words = Words::from("The threshold of model ").name(model).text(format!(
+            " was fitted to the scores of its own training rows ({}, where the model has learned the labels):{folds} {}, with {} of the positive and {} of \
+             the negative ones on the right side.",
+            number::count(n),
+            span("threshold", number::Kind::Plain),
+            span("tpr", number::Kind::Share),
+            span("tnr", number::Kind::Share),
+        ));
+        Block::Text(words)
+    };
+    of_models.into_iter().map(sentence).collect()
 }
 
 /// What scoring rows again gave, a sentence a model.

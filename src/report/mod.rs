@@ -1,7 +1,8 @@
 //! Builds the page that a risk officer reads, from an output folder alone; needs no data, model or job.
 //!
 //! The question: what did the audit find, how sure is it, and how can it be checked? The order of the sections is the order of
-//! use: verdict, findings, against the last version, who switches, scores, how plausible the other worlds are, groups, slices, models, augmentation, recourse, what was left out, method, provenance. A section that has nothing to
+//! use: verdict, findings, against the last version, who switches, scores, how sure the causal graphs are, how plausible the other worlds
+//! are, groups, slices, models, augmentation, recourse, what was left out, method, provenance. A section that has nothing to
 //! show is absent, and the headings are numbered by what is there; "what was left out" is never absent. A run that waits for scores has
 //! measured nothing: its page says what is awaited.
 //!
@@ -21,6 +22,7 @@ pub mod export;
 mod facets;
 mod findings;
 mod folder;
+mod graphs;
 mod groups;
 mod left_out;
 mod method;
@@ -131,6 +133,7 @@ fn measured(audit: &Audit, glossary: &mut Glossary<'_>) -> Vec<Section> {
         audit.manifest.baseline.as_ref().map(|baseline| against::section(baseline, &audit.changes, audit.rows_shown(), glossary)),
         switches::section(audit, &panels, glossary),
         shift::section(audit, &panels, glossary),
+        graphs::section(audit, glossary),
         worlds::section(audit, glossary),
         groups::section(audit, glossary),
         slices::section(audit, glossary),

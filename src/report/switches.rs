@@ -92,6 +92,14 @@ fn panel_blocks(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Ve
     if let Some(words) = terms::strategy(&panel.strategy, !panel.written.is_empty()) {
         blocks.push(Block::Text(words.into()));
     }
+    if panel.strategy == "graph-uncertain" {
+        blocks.push(Block::Note(
+            Words::from("The matrices count each person once, by the mean of the person's scores over all graphs. The rates below them are means over \
+                         graphs of the rate in each, so they need not agree; how far graphs disagree stands in ")
+                .link("How sure are we of the world", "graphs", "How sure are we of the world")
+                .text("."),
+        ));
+    }
     if let Some(repeats) = audit.manifest.counterfactuals.iter().find(|set| set.name == panel.set).and_then(|set| set.placebo) {
         blocks.push(Block::Note(terms::placebo(&panel.strategy, !panel.written.is_empty(), repeats)));
     }

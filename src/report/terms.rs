@@ -196,7 +196,10 @@ pub(super) fn strategy(name: &str, written: bool) -> Option<&'static str> {
         "plausible" => {
             "Moves the features that the job allows to the value that is as probable in the target group; those it does not name stay."
         }
-        "graph-uncertain" => "One counterfactual per causal graph that the data and the stated knowledge allow.",
+        "graph-uncertain" => {
+            "Moves what follows from the attribute, by linear equations, in every causal graph that bootstraps of the training rows and the stated \
+             knowledge allow."
+        }
         "transport" => {
             "Gives the rows of a group the values of real rows of the other, all together at the least distance (optimal transport)."
         }
@@ -253,7 +256,8 @@ pub(super) fn interval_method(code: &str) -> Option<&'static str> {
              centred on the value, because resampling roughens histograms."
         }
         "block-bootstrap" => {
-            "Percentiles of 200 replicates that draw 200 blocks of people with Poisson weights, for score metrics of more than 200,000 people."
+            "Percentiles of replicates that draw 200 blocks of people with Poisson weights, for score metrics of more than 200,000 people (200 \
+             replicates) and for means over causal graphs."
         }
         _ => return None,
     })

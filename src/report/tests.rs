@@ -144,7 +144,8 @@ fn push(frame: &mut Frame, at: At<'_>, metric: &str, family: &str, value: &Value
     row.extend([number.into(), undefined.into(), part.into(), whole.into(), Cell::Null, Cell::Null, n_rows.into()]);
     row.extend([interval.map(|i| i.0).into(), interval.map(|i| i.1).into(), interval.map(|_| 0.95).into()]);
     row.extend([Cell::from(method), format!("{method} in full").into()]);
-    row.extend([Cell::Null, Cell::Null]);
+    // What causal graphs say: there are none.
+    row.extend([const { Cell::Null }; 6]);
     // As sets with a placebo have it: naive ones have no noise, the others some.
     row.extend(match at.set {
         "flip" => [Cell::Real(0.0), Cell::Real(0.0), Cell::Int(20)],

@@ -220,6 +220,7 @@ fn row(gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Row {
         "" => Vec::new(),
         "interval" => vec!["the interval decides".into()],
         "interval, holm" => vec!["the interval decides, at the level that Holm's method gives each comparison".into()],
+        "worlds" => vec!["the interval across causal graphs decides".into()],
         "estimate" if is_count => vec!["the number decides".into()],
         "estimate" => vec!["the estimate decides".into()],
         other => vec![Words::from(other.replace('_', " "))],

@@ -11,11 +11,15 @@ mod compare;
 mod derive;
 mod experiments;
 mod gates;
+mod graphs;
 mod models;
+mod onnx;
 mod recourse;
 mod rows;
 mod sets;
 mod slices;
+mod threshold;
+mod trees;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,12 +28,14 @@ use sha2::{Digest, Sha256};
 
 use crate::counterfactual::knobs::{Greedy, Plausible};
 use crate::error::{Error, Place, Problem, Result};
+use crate::param::Name;
 use crate::recourse::knobs::ViewWord;
 use crate::spec::clarify::Clarify;
+use crate::spec::flat::{DOLLAR, literal};
 use crate::spec::load::{self, Included, Loaded, hex};
 use crate::spec::nearest::suggest;
 use crate::spec::tree::{Node, Step, Value, dotted, join};
-use crate::spec::{Family, GateBetween, GateDirection, Job, Stratify, decode};
+use crate::spec::{DecideBy, Family, GateBetween, GateDirection, Job, Stratify, decode};
 
 /// What `check` must know of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,6 +107,8 @@ pub struct CheckedJob {
     pub sets: Vec<String>,
     /// The variables with the values they had.
     pub vars: BTreeMap<String, String>,
+    /// The names of its counterfactual sets as tables and gates have them, each with the key of its block.
+    pub set_names: Vec<(String, Name)>,
     /// SHA-256 of the resolved job as YAML ([`to_yaml`]), in hexadecimal.
     pub hash: String,
 }
@@ -208,7 +216,9 @@ pub fn check(loaded: Loaded, catalog: &Catalog<'_>) -> Result<CheckedJob> {
     let vars = job.vars.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let job = resolved(job, catalog);
     let hash = hex(&Sha256::digest(to_yaml(&job)));
-    Ok(CheckedJob { job, places, file, includes, sets, vars, hash })
+    let key = |name: &str| Name::new(name.split('/').next().unwrap_or_default());
+    let set_names = job.sets().into_iter().filter_map(|(name, _)| Some((name.clone(), key(&name)?))).collect();
+    Ok(CheckedJob { job, places, file, includes, sets, vars, set_names, hash })
 }
 
 /// Problems in the order of the job file, then of the files it includes, then of the command line.
@@ -264,6 +274,7 @@ fn family_word(family: Family) -> &'static str {
         Family::Shift => "shift",
         Family::Clarify => "clarify",
         Family::CfQuality => "cf_quality",
+        Family::Graph => "graph",
     }
 }
 
@@ -292,6 +303,16 @@ fn resolved(mut job: Job, catalog: &Catalog<'_>) -> Job {
         set.sensitive.get_or_insert_with(|| job.data.sensitive.keys().cloned().collect());
         set.greedy.as_mut().map(Greedy::resolve);
         set.plausible.as_mut().map(Plausible::resolve);
+        if let (Some(graphs), Some([attribute])) = (&mut set.graph_uncertain, set.sensitive.as_deref()) {
+            graphs.variables = Some(job.data.graph_variables(graphs, attribute));
+            graphs.bootstraps = Some(graphs.bootstraps());
+        }
+    }
+    for gate in job.gates.values_mut() {
+        let of_graphs = |m: &&MetricInfo| gate.metric.as_deref() == Some(m.id) && m.family == Family::Graph;
+        if catalog.metrics.iter().any(|m| of_graphs(&m)) {
+            gate.decide_by = DecideBy::Estimate;
+        }
     }
     for gate in job.gates.values_mut().filter(|g| g.recourse.is_some() && g.view.is_none()) {
         let block = gate.recourse.as_ref().and_then(|attribute| job.recourse.get(attribute));
@@ -314,12 +335,15 @@ fn resolved(mut job: Job, catalog: &Catalog<'_>) -> Job {
     job
 }
 
-/// The job as YAML, with all defaults written out; reads back to the same job.
+/// The job as YAML, with all defaults written out; reads back to the same job. Text that looks like a variable is written with a variable
+/// that holds the dollar.
 ///
 /// # Panics
 /// Never: a job holds nothing that YAML cannot write.
 pub fn to_yaml(job: &Job) -> String {
-    serde_yaml::to_string(job).expect("a job is made of maps with text keys, lists, texts and finite numbers")
+    let text = serde_yaml::to_string(job).expect("a job is made of maps with text keys, lists, texts and finite numbers");
+    // Keys hold none: the reader refuses them.
+    if text.contains("${") { format!("vars:\n  {DOLLAR}: \"$\"\n{}", literal(&text)) } else { text }
 }
 
 /// Walks a job and gathers what is wrong.

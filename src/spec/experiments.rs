@@ -275,7 +275,7 @@ impl Directed {
 impl Model {
     /// Whether it is trained in a run, so that it can be trained again.
     pub fn is_trained(&self) -> bool {
-        self.logistic.is_some() || self.command.as_ref().is_some_and(|command| command.train.is_some())
+        self.is_trained_here() || self.command.as_ref().is_some_and(|command| command.train.is_some())
     }
 }
 

@@ -4,13 +4,24 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// The values of a resolved job by their path from the top. A list of plain values is one value, as is an empty map or list; the items of
+/// The variable that stands for a dollar in front of a brace, where such a text is no variable.
+pub const DOLLAR: &str = "dollar";
+
+/// A text of a job in which every `${` means itself; the job declares the variable [`DOLLAR`].
+pub fn literal(text: &str) -> String {
+    text.replace("${", &format!("${{vars.{DOLLAR}}}{{"))
+}
+
+/// The values of a resolved job by their path from the top, each as it reads. A list of plain values is one value, as is an empty map or list; the items of
 /// other lists are numbered from 0.
 ///
 /// # Errors
 /// Text that is no YAML, in the words of its parser.
 pub fn values(yaml: &str) -> Result<BTreeMap<Vec<String>, String>, String> {
-    let root: Value = serde_yaml::from_str(yaml).map_err(|e| e.to_string().lines().next().unwrap_or_default().to_owned())?;
+    let yaml = yaml.replace(&literal("${"), "${");
+    let mut root: Value = serde_yaml::from_str(&yaml).map_err(|e| e.to_string().lines().next().unwrap_or_default().to_owned())?;
+    // A resolved job has no other variable.
+    root.as_object_mut().map(|root| root.remove("vars"));
     let mut found = BTreeMap::new();
     walk(&mut Vec::new(), &root, &mut found);
     Ok(found)
@@ -48,5 +59,13 @@ mod tests {
             [("a/b", "1"), ("a/c.d", "[\"x\",2]"), ("flip/naive", "{}"), ("keep/0/age/min", "3"), ("keep/1/age/max", "4"), ("none", "")];
         assert_eq!(listed.iter().map(|(path, value)| (path.as_str(), *value)).collect::<Vec<_>>(), expected);
         assert!(values("a: [").is_err());
+    }
+
+    #[test]
+    fn what_looks_like_a_variable_is_text() {
+        for text in ["${vars.x}", "${", "a ${vars.dollar}{ ${vars.dollar}", "$ {x}"] {
+            let yaml = format!("vars: {{dollar: \"$\"}}\na: '{}'\n", super::literal(text));
+            assert_eq!(values(&yaml).unwrap(), [(vec!["a".to_owned()], text.to_owned())].into(), "{yaml}");
+        }
     }
 }

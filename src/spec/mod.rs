@@ -14,9 +14,12 @@ pub mod experiments;
 pub mod flat;
 pub mod load;
 pub mod nearest;
+pub mod onnx;
 mod reader;
 pub mod roles;
 pub mod schema;
+pub mod threshold;
+pub mod trained;
 pub mod tree;
 
 #[cfg(test)]
@@ -31,6 +34,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::counterfactual::graph_uncertain::knobs::GraphUncertain;
 use crate::counterfactual::knobs::{Greedy, Plausible, Transport};
 use crate::data::derive::Derivation;
 use crate::data::import::Csv;
@@ -38,15 +42,19 @@ use crate::data::keep::Condition;
 use crate::data::prepare::{Duplicates, Missing, Order};
 use crate::data::split::{Share, Stratify};
 use crate::data::synthetic::Synthetic;
-use crate::param::{Argument, ColumnName, Count, Finite, Fraction, Level, Name, Seed, TimeLimit, Word};
+use crate::param::{Argument, ColumnName, Count, Finite, Fraction, Level, Name, Seed, SetName, TimeLimit, Word};
 use crate::recourse::knobs::{Bins, OneDefinition, Recourse, ViewWord};
 use crate::spec::clarify::Clarify;
 use crate::spec::experiments::Experiment;
+use crate::spec::onnx::Onnx;
+use crate::spec::threshold::Threshold;
+use crate::spec::trained::{Boosting, Forest};
 
 /// The codes of problems in job files with their meanings, for `cfaudit explain`.
 pub const CODES: &[(&str, &str)] = &[
     ("bad-format", "`cfaudit` must be the number of a format of job files"),
     ("bad-include", "a file under `include` cannot be merged"),
+    ("bad-knowledge", "what is said of a causal graph cannot hold, or names what is no variable of it"),
     (
         "bad-limit",
         "a gate needs exactly one limit: `at_most` or `at_least`, with `against: baseline` one of `rise_at_most` and `fall_at_most`",
@@ -79,6 +87,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("no-interval", "a gate is decided by an interval that is not made"),
     ("no-model", "the job names no model"),
     ("no-such-file", "a file does not exist"),
+    ("not-built", "this build of the program does without the library that a model needs"),
     ("not-measured", "a gate, or what the report is to show, is of a family that is not measured"),
     ("not-offered", "what is asked is well formed, and this version does not do it"),
     ("not-utf8", "a file is not UTF-8 text"),
@@ -443,7 +452,7 @@ pub struct Features {
     /// Numbers with distances.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub continuous: Vec<ColumnName>,
-    /// Ordered values: `ascending` or `descending` for numbers, or the list of levels from low to high.
+    /// Ordered values: `ascending` for numbers, or the list of levels from low to high.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub ordinal: IndexMap<ColumnName, Order>,
     /// Levels without an order.
@@ -498,6 +507,9 @@ pub struct CounterfactualSet {
     /// Gives the rows of a group the values of real rows of the other group, at the least total distance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<Transport>,
+    /// Moves what follows from the attribute in every causal graph that the data and the knowledge allow.
+    #[serde(default, rename = "graph-uncertain", skip_serializing_if = "Option::is_none")]
+    pub graph_uncertain: Option<GraphUncertain>,
     /// The sensitive attributes to change, one at a time. Left out: all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitive: Option<Vec<ColumnName>>,
@@ -527,13 +539,23 @@ pub struct Model {
     /// Logistic regression with an L2 penalty, trained here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logistic: Option<Logistic>,
+    /// Gradient boosting, trained here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boosting: Option<Boosting>,
+    /// Random forest, trained here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forest: Option<Forest>,
+    /// A model in an ONNX file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub onnx: Option<Onnx>,
     /// Scores made elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scores: Option<Scores>,
     /// Any program: rows in, scores out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Command>,
-    /// The score from which a prediction is positive: a number, or `{column: C}`. Has no part where the label has `classes`.
+    /// The score from which a prediction is positive: a number, `{column: C}`, or fitted to the training rows by `{maximise_recall: {...}}`,
+    /// `{youden: {}}` or `{f_beta: 1}`. Has no part where the label has `classes`.
     #[serde(default)]
     pub threshold: Threshold,
     /// `ge`: a score equal to the threshold is positive; `gt`: it is negative.
@@ -664,75 +686,6 @@ pub enum Stream {
     ParquetFiles,
 }
 
-/// The score from which a prediction is positive.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum Threshold {
-    /// The same for every row.
-    Fixed(Fraction),
-    /// A column of the rows.
-    Column {
-        /// The column.
-        column: ColumnName,
-    },
-}
-
-impl Default for Threshold {
-    fn default() -> Self {
-        Threshold::Fixed(Fraction::new(0.5).expect("0.5 is a share"))
-    }
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ThresholdColumn {
-    /// A column of the rows.
-    column: ColumnName,
-}
-
-impl<'de> Deserialize<'de> for Threshold {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Form;
-        impl<'de> Visitor<'de> for Form {
-            type Value = Threshold;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number from 0 to 1, or `{column: C}`")
-            }
-
-            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Threshold, E> {
-                Fraction::new(value).map(Threshold::Fixed).ok_or_else(|| E::invalid_value(de::Unexpected::Float(value), &self))
-            }
-
-            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Threshold, E> {
-                match value {
-                    0 => self.visit_f64(0.0),
-                    1 => self.visit_f64(1.0),
-                    _ => Err(E::invalid_value(de::Unexpected::Unsigned(value), &self)),
-                }
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Threshold, A::Error> {
-                let ThresholdColumn { column } = Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))?;
-                Ok(Threshold::Column { column })
-            }
-        }
-        deserializer.deserialize_any(Form)
-    }
-}
-
-impl JsonSchema for Threshold {
-    fn schema_name() -> Cow<'static, str> {
-        "Threshold".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let number = generator.subschema_for::<Fraction>();
-        let column = generator.subschema_for::<ThresholdColumn>();
-        json_schema!({"anyOf": [number, column]})
-    }
-}
-
 /// What a score equal to the threshold means.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -757,6 +710,9 @@ pub struct Metrics {
     /// The bootstrap behind intervals that have no formula.
     #[serde(default)]
     pub bootstrap: Bootstrap,
+    /// Intervals across the graphs of graph-uncertain sets.
+    #[serde(default)]
+    pub worlds: Worlds,
     /// A group with fewer people is flagged `small_group`.
     #[serde(default = "thirty")]
     pub min_group_size: Count,
@@ -793,6 +749,7 @@ impl Default for Metrics {
             families: None,
             interval: Interval::default(),
             bootstrap: Bootstrap::default(),
+            worlds: Worlds::default(),
             min_group_size: thirty(),
             min_denominator: ten(),
             by: Vec::new(),
@@ -821,6 +778,9 @@ pub enum Family {
     Clarify,
     /// How good counterfactuals are: near to their rows, like the target group. Of sets that move features.
     CfQuality,
+    /// How sure the graphs of a set are. Always measured where there are any, so that no job asks for it.
+    #[serde(skip)]
+    Graph,
 }
 
 /// Intervals.
@@ -875,10 +835,25 @@ impl Default for Bootstrap {
     }
 }
 
+/// Intervals across the graphs of graph-uncertain sets: percentiles of the values of all graphs, apart from sampling error.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Worlds {
+    /// Their level.
+    #[serde(default = "level")]
+    pub level: Level,
+}
+
+impl Default for Worlds {
+    fn default() -> Self {
+        Worlds { level: Level::DEFAULT }
+    }
+}
+
 /// One question with a limit: about a `metric` of a `model`, or about `recourse`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(extend("oneOf" = [{"required": ["metric", "model"]}, {"required": ["recourse", "definition", "unfair_subgroups_at_most"]}]))]
+#[schemars(extend("oneOf" = [{"required": ["metric"]}, {"required": ["recourse", "definition", "unfair_subgroups_at_most"]}]))]
 pub struct Gate {
     /// Id of the metric, such as `nsr` or `demp_ratio`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -886,7 +861,7 @@ pub struct Gate {
     /// The arm of an experiment, `EXPERIMENT/ARM`, such as `augment/all` or `augment/base`. Left out: the plain audit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<String>,
-    /// The model; with `recourse` it is that of the block.
+    /// The model; needed by every metric but those of graphs, such as `h_ga`. With `recourse` it is that of the block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Name>,
     /// In the place of a metric: the attribute whose block under `recourse` is judged, by the number of subgroups in which it is unfair.
@@ -907,9 +882,10 @@ pub struct Gate {
     /// With `recourse`: a subgroup counts where the smaller of its two groups has so many affected people. Left out: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smallest: Option<Count>,
-    /// The counterfactual set; needed by metrics of the families ccm, eccm and shift.
+    /// The counterfactual set; needed by metrics of the families ccm, eccm and shift, and by those of graphs. A scenario of a graph-uncertain set
+    /// is `SET/SCENARIO`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub counterfactual: Option<Name>,
+    pub counterfactual: Option<SetName>,
     /// The sensitive attribute; left out: the one that `direction`, `between` or `group` names, else every attribute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitive: Option<ColumnName>,
@@ -942,7 +918,8 @@ pub struct Gate {
     /// With `against`: the value must not fall by more than this; a negative number asks for a rise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fall_at_most: Option<Finite>,
-    /// `interval`: the whole interval must keep the limit (pass, fail or inconclusive); `estimate`: the value alone decides.
+    /// `interval`: the whole interval must keep the limit (pass, fail or inconclusive); `worlds`: the whole interval across causal graphs must;
+    /// `estimate`: the value alone decides, as it does for metrics of graphs whatever stands here.
     #[serde(default)]
     pub decide_by: DecideBy,
     /// `holm`: the comparisons of the gate are judged together, so that the chance to call any of them broken that is not stays that of one.
@@ -1085,6 +1062,8 @@ pub enum DecideBy {
     /// Pass where the whole interval keeps the limit, fail where all of it breaks it, else inconclusive.
     #[default]
     Interval,
+    /// The same with the interval across the graphs of a graph-uncertain set; what other people would give has no part in it.
+    Worlds,
     /// The value alone: pass or fail.
     Estimate,
 }

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeSet;
 
+use crate::counterfactual::graph_uncertain::knobs::GraphUncertain;
 use crate::counterfactual::knobs::Knobs;
 use crate::data::derive::{Derivation, Part, Recipe, combinations};
 use crate::param::{ColumnName, Word};
-use crate::spec::{CounterfactualSet, Data, Job, Model, Sensitive, Threshold};
+use crate::spec::{CounterfactualSet, Data, Job, Model, Sensitive};
 
 /// Most combinations of groups that a cross is written out for; with more it is refused.
 pub const MAX_GROUPS: usize = 65_534;
@@ -33,22 +34,27 @@ impl Sensitive {
 }
 
 impl Model {
+    /// Whether the run itself fits the model to the training rows.
+    pub fn is_trained_here(&self) -> bool {
+        self.logistic.is_some() || self.boosting.is_some() || self.forest.is_some()
+    }
+
     /// The inputs that a model run here does without; `None` for scores made elsewhere, which read what they like.
     pub fn omitted(&self) -> Option<&[ColumnName]> {
-        let trained = self.logistic.as_ref().map(|logistic| logistic.omit.as_slice());
-        trained.or_else(|| self.command.as_ref().map(|command| command.omit.as_slice()))
+        let logistic = self.logistic.as_ref().map(|logistic| &logistic.omit);
+        let boosting = self.boosting.as_ref().map(|boosting| &boosting.omit);
+        let forest = self.forest.as_ref().map(|forest| &forest.omit);
+        let onnx = self.onnx.as_ref().map(|onnx| &onnx.omit);
+        let command = self.command.as_ref().map(|command| &command.omit);
+        logistic.or(boosting).or(forest).or(onnx).or(command).map(Vec::as_slice)
     }
 
     /// The columns of the rows that the model names: scores and thresholds.
     pub fn columns(&self) -> impl Iterator<Item = &ColumnName> {
-        let threshold = match &self.threshold {
-            Threshold::Column { column } => Some(column),
-            Threshold::Fixed(_) => None,
-        };
         let factual = self.scores.iter().map(|scores| &scores.factual).filter(|factual| factual.parquet.is_none());
         factual
             .flat_map(|factual| factual.column.iter().chain(factual.columns.iter().flat_map(|columns| columns.values())))
-            .chain(threshold)
+            .chain(self.threshold.column())
     }
 }
 
@@ -57,12 +63,27 @@ impl Job {
     pub fn has_fitted_sets(&self) -> bool {
         self.counterfactuals.values().any(|set| set.knobs().is_some())
     }
+
+    /// Whether a counterfactual set rests on causal graphs.
+    pub fn has_graph_sets(&self) -> bool {
+        self.counterfactuals.values().any(|set| set.graph_uncertain.is_some())
+    }
+
+    /// The counterfactual sets as tables and gates name them, each with its block: a graph-uncertain set is one per scenario.
+    pub fn sets(&self) -> Vec<(String, &CounterfactualSet)> {
+        let named = self.counterfactuals.iter().flat_map(|(name, set)| match &set.graph_uncertain {
+            None => vec![(name.to_string(), set)],
+            Some(graphs) => graphs.knowledge.keys().map(|scenario| (format!("{name}/{scenario}"), set)).collect(),
+        });
+        named.collect()
+    }
 }
 
 impl CounterfactualSet {
     /// The keys of its strategies; a checked set has one.
     pub fn strategies(&self) -> Vec<&'static str> {
-        self.naive.iter().map(|_| "naive").chain(self.knobs_of_all().map(Knobs::word)).collect()
+        let graphs = self.graph_uncertain.iter().map(|_| GraphUncertain::WORD);
+        self.naive.iter().map(|_| "naive").chain(self.knobs_of_all().map(Knobs::word)).chain(graphs).collect()
     }
 
     fn knobs_of_all(&self) -> impl Iterator<Item = Knobs<'_>> {
@@ -70,13 +91,24 @@ impl CounterfactualSet {
         greedy.chain(self.plausible.iter().map(Knobs::Plausible)).chain(self.transport.iter().map(Knobs::Transport))
     }
 
-    /// The knobs of its strategy, if that is fitted; none for naive.
+    /// The knobs of its strategy, if that is fitted; none for naive and for graphs.
     pub fn knobs(&self) -> Option<Knobs<'_>> {
         self.knobs_of_all().next()
     }
 }
 
 impl Data {
+    /// The variables of a graph that changes an attribute: those that are named, or the attribute's column, then the features of the source as
+    /// continuous, ordinal, nominal.
+    pub fn graph_variables(&self, graphs: &GraphUncertain, attribute: &ColumnName) -> Vec<ColumnName> {
+        if let Some(named) = &graphs.variables {
+            return named.clone();
+        }
+        let own = self.column_of(attribute);
+        let features = self.features.continuous.iter().chain(self.features.ordinal.keys()).chain(&self.features.nominal);
+        std::iter::once(own).chain(features.filter(|c| *c != own && !self.is_derived(c))).cloned().collect()
+    }
+
     /// The column of an attribute: the one it is derived into, which has its name, else `from`, else the one of its name.
     pub fn column_of<'a>(&'a self, name: &'a ColumnName) -> &'a ColumnName {
         match self.sensitive.get(name) {

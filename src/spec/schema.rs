@@ -14,8 +14,10 @@ use crate::spec::Job;
 const ID: &str = "urn:cfaudit:job:1";
 
 /// Keys of a set or a model that name its strategy or kind: exactly one must be there.
-const ONE_OF: &[(&str, &[&str])] =
-    &[("CounterfactualSet", &["naive", "greedy", "plausible", "transport"]), ("Model", &["logistic", "scores", "command"])];
+const ONE_OF: &[(&str, &[&str])] = &[
+    ("CounterfactualSet", &["naive", "greedy", "plausible", "transport", "graph-uncertain"]),
+    ("Model", &["logistic", "boosting", "forest", "onnx", "scores", "command"]),
+];
 
 /// The schema of job files (draft 2020-12).
 pub fn job_schema() -> Value {

@@ -12,7 +12,7 @@ const TOTAL_OR_GROUP: &[Scope] = &[Scope::Total, Scope::Group];
 const TOTAL_OR_DIRECTION: &[Scope] = &[Scope::Total, Scope::Direction];
 
 const fn metric(id: &'static str, family: Family, needs_label: bool, scopes: &'static [Scope], min_groups: usize) -> MetricInfo {
-    let needs_counterfactual = matches!(family, Family::Ccm | Family::Eccm | Family::Shift);
+    let needs_counterfactual = matches!(family, Family::Ccm | Family::Eccm | Family::Shift | Family::Graph);
     MetricInfo { id, family, also: None, asked_by: None, needs_label, needs_counterfactual, scopes, min_groups }
 }
 
@@ -32,6 +32,7 @@ const CATALOG: Catalog<'static> = Catalog {
         metric("rd", Family::Clarify, true, &[Scope::Pair], 2),
         MetricInfo { asked_by: Some("strata"), ..metric("cddpl", Family::Clarify, false, &[Scope::Pair], 2) },
         MetricInfo { asked_by: Some("flip_test"), ..metric("ft", Family::Clarify, false, &[Scope::Pair], 2) },
+        metric("h_ga", Family::Graph, false, &[Scope::Total], 2),
     ],
     measures: &["dist_after", "share_discarded"],
     data_sets: &["adult", "compas", "german", "heart", "law"],
@@ -592,8 +593,8 @@ fn bad_jobs_say_what_is_wrong() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.concat());
-    // These need a command line, or a file that is not there.
-    let elsewhere = ["bad-set", "no-such-file", "yaml-too-large", "yaml-too-deep"];
+    // These need a command line, a file that is not there, or a build without a feature.
+    let elsewhere = ["bad-set", "no-such-file", "not-built", "yaml-too-large", "yaml-too-deep"];
     let missing: Vec<&str> =
         super::CODES.iter().map(|(code, _)| *code).filter(|code| !seen.contains(code) && !elsewhere.contains(code)).collect();
     assert_eq!(missing, [""; 0], "codes without a bad job");

@@ -33,8 +33,8 @@ pub const CHANGES: TableDef = TableDef {
         or_null(real("level", "level of the interval; null = none")),
         text(
             "interval",
-            "method of the interval: block-bootstrap (the same people, drawn once for both), identical (no outcome behind the value differs), newcombe, mover (from two independent \
-             intervals); empty = none",
+            "method of the interval: block-bootstrap, of score metrics also poisson-bootstrap (the same people, drawn once for both), identical (no \
+             outcome behind the value differs), newcombe, mover (from two independent intervals); empty = none",
         ),
         text("ci_method", "the method in full, or why there is no interval"),
         int("paired", "1 where the interval rests on the same people in both runs, else 0"),

@@ -27,6 +27,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
 use crate::error::{Error, Fault, Result};
+use crate::table::sound::contradiction;
 use crate::table::{Cell, ColumnType, Frame, TableDef};
 
 /// Rows of one row group unless `--batch-rows` says otherwise.
@@ -134,6 +135,10 @@ impl ParquetFile {
     pub fn open(path: &Path, owner: Owner) -> Result<Self> {
         let file = File::open(path).map_err(|e| Error::io("open", path, &e))?;
         let meta = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|e| unreadable(path, owner, e))?;
+        let len = file.metadata().map_err(|e| Error::io("read", path, &e))?.len();
+        if let Some(what) = contradiction(meta.metadata(), len) {
+            return Err(unreadable(path, owner, what));
+        }
         Ok(ParquetFile { path: path.to_path_buf(), owner, meta })
     }
 
@@ -648,7 +653,7 @@ pub(super) fn check_version(file: &ParquetFile, def: &TableDef) -> Result<()> {
     })
 }
 
-fn table_version(file: &ParquetFile) -> Option<u32> {
+pub(super) fn table_version(file: &ParquetFile) -> Option<u32> {
     let pairs = file.meta.metadata().file_metadata().key_value_metadata()?;
     pairs.iter().find(|p| p.key == "cfaudit.version")?.value.as_ref()?.parse().ok()
 }

@@ -11,6 +11,7 @@ pub mod ordered;
 pub mod outcomes;
 pub mod picked;
 pub mod recourse;
+mod sound;
 
 pub use changes::CHANGES;
 
@@ -107,6 +108,9 @@ const CLASS: ColumnDef = text(
 
 /// `metrics`: one row per key and metric.
 ///
+/// Version 6 filled the columns of causal graphs and added `world_var`, `world_even`, `n_worlds`, `n_worlds_undefined` and the family graph. In
+/// a file of version 5 no set has graphs.
+///
 /// Version 5 added `class`. In a file of version 4 every label has two sides.
 ///
 /// Version 4 added the family clarify, the scopes `one_vs_rest` and `worst_case`, and who holds the values of the latter. In a file of
@@ -119,7 +123,7 @@ const CLASS: ColumnDef = text(
 /// 1 no set had a placebo, and a null interval of that family means that none was made.
 pub const METRICS: TableDef = TableDef {
     name: "metrics",
-    version: 5,
+    version: 6,
     one_row_per: "key and metric",
     n_key: 10,
     columns: &[
@@ -133,10 +137,16 @@ pub const METRICS: TableDef = TableDef {
         SLICE,
         CLASS,
         text("metric", "id of the metric; `cfaudit explain ID` tells its formula"),
-        text("family", "family of the metric: performance, group, ccm, eccm, shift, clarify"),
-        or_null(real("value", "the metric; null = undefined, see `undefined`")),
+        text("family", "family of the metric: performance, group, ccm, eccm, shift, clarify, graph"),
+        or_null(real(
+            "value",
+            "the metric, of a graph-uncertain set its mean over the graphs in which it is defined; null = undefined, see `undefined`",
+        )),
         text("undefined", "why the value is null; empty where it is not"),
-        or_null(int("numerator", "cases on top of a rate, whatever they weigh; null where the metric is no rate of counts")),
+        or_null(int(
+            "numerator",
+            "cases on top of a rate, whatever they weigh; null where the metric is no rate of counts, and where graphs differ",
+        )),
         or_null(int("denominator", "cases below a rate, whatever they weigh; null where the metric is no rate of counts")),
         or_null(real(
             "weight_numerator",
@@ -149,8 +159,18 @@ pub const METRICS: TableDef = TableDef {
         or_null(real("level", "level of the interval; null = none")),
         text("interval", "method of the interval: wilson, newcombe, katz, bootstrap, poisson-bootstrap, block-bootstrap; empty = none"),
         text("ci_method", "the method in full, or why there is no interval"),
-        or_null(real("world_lo", "lower percentile across causal graphs; null = no graphs")),
-        or_null(real("world_hi", "upper percentile across causal graphs; null = no graphs")),
+        or_null(real(
+            "world_lo",
+            "lower percentile of the values of all causal graphs, at the level of `metrics.worlds`; null = no graphs, or fewer than two with a value",
+        )),
+        or_null(real("world_hi", "upper percentile of the values of all causal graphs; null as world_lo")),
+        or_null(real("world_var", "variance of the values of all causal graphs, divisor M - 1; null as world_lo")),
+        or_null(real(
+            "world_even",
+            "mean over graphs in which every bootstrap weighs the same, whatever the size of its class; null = no graphs, or undefined in all",
+        )),
+        or_null(int("n_worlds", "causal graphs in which the metric has a value; null = no graphs")),
+        or_null(int("n_worlds_undefined", "causal graphs in which it has none, and which are left out; null = no graphs")),
         or_null(real(
             "placebo_lo",
             "lower end of what sampling noise alone gives: 2.5 % quantile of the repeats, below 40 repeats the smallest; null = no placebo, or undefined in every repeat",
@@ -197,7 +217,10 @@ pub const COUNTS: TableDef = TableDef {
         text("label", "1 = positive, 0 = negative, empty = no label; of several classes the name of the class"),
         text("predicted", "factual prediction: 1 or 0, or the name of the class"),
         text("predicted_cf", "counterfactual prediction: 1, 0 or the name of the class; empty where no counterfactual is involved"),
-        int("n", "factual rows or counterfactuals in the cell, whatever they weigh"),
+        int(
+            "n",
+            "factual rows or counterfactuals in the cell, whatever they weigh; of a graph-uncertain set by the mean score of each person over all graphs",
+        ),
         or_null(real("weight", "what the people of the cell weigh, once per counterfactual; null = no weights in the job")),
         ColumnDef {
             name: "shift_sq",
@@ -233,7 +256,7 @@ pub const SCORE_SHIFT: TableDef = TableDef {
         text("side", "original, counterfactual, or change (counterfactual minus original)"),
         real("bin_lo", "left edge of the bin, part of it; scores in [0, 1], changes in [-1, 1]"),
         real("bin_hi", "right edge of the bin, part of it only in the last bin"),
-        int("n", "counterfactuals in the bin, whatever they weigh"),
+        int("n", "counterfactuals in the bin, whatever they weigh; of a graph-uncertain set mean scores over all graphs"),
         or_null(real("weight", "what their people weigh, once per counterfactual; null = no weights in the job")),
     ],
     writer: "measure",
@@ -372,6 +395,27 @@ pub const GROUPS: TableDef = TableDef {
     readers: "report",
 };
 
+/// `thresholds`: one row per model and fold with a fitted threshold. Only of jobs that fit one.
+pub const THRESHOLDS: TableDef = TableDef {
+    name: "thresholds",
+    version: 1,
+    one_row_per: "model and fold with a fitted threshold",
+    n_key: 3,
+    columns: &[
+        ARM,
+        MODEL,
+        int("fold", "fold whose training rows it was fitted to, from 0; 0 without folds"),
+        text("objective", "what it was to reach, as the job writes it"),
+        real("threshold", "the fitted threshold: positive where score >= threshold; above the largest score where nobody is"),
+        int("n_rows", "training rows with a score"),
+        int("n_positive", "positive ones among them"),
+        real("tpr", "share of the positive training rows at or above it, by weight"),
+        real("tnr", "share of the negative training rows below it, by weight"),
+    ],
+    writer: "measure",
+    readers: "report, users",
+};
+
 /// `comparisons`: one row per value of two models on the same people.
 pub const COMPARISONS: TableDef = TableDef {
     name: "comparisons",
@@ -403,6 +447,144 @@ pub const COMPARISONS: TableDef = TableDef {
     ],
     writer: "measure",
     readers: "report, diff",
+};
+
+/// `worlds`: one row per key, world and metric of the graph-uncertain sets. A world stands for the graphs of one bootstrap that give the same
+/// counterfactuals.
+pub const WORLDS: TableDef = TableDef {
+    name: "worlds",
+    version: 1,
+    one_row_per: "model, set, attribute, scope, world and metric",
+    n_key: 8,
+    columns: &[
+        MODEL,
+        SET,
+        SENSITIVE,
+        SCOPE,
+        FROM_GROUP,
+        TO_GROUP,
+        int("world", "number of the world in its set, from 0, by bootstrap"),
+        text("metric", "id of the metric"),
+        int("bootstrap", "the bootstrap, from 0"),
+        int("copies", "its graphs: as often does it count in means and percentiles"),
+        or_null(real("value", "the metric in this world; null = undefined, see `undefined`")),
+        text("undefined", "why the value is null; empty where it is not"),
+        or_null(int("numerator", "cases on top of a rate; null where the metric is no rate of counts")),
+        or_null(int("denominator", "cases below a rate; null where the metric is no rate of counts")),
+    ],
+    writer: "measure",
+    readers: "report",
+};
+
+/// `world_people`: one row per model, graph-uncertain set and direction.
+pub const WORLD_PEOPLE: TableDef = TableDef {
+    name: "world_people",
+    version: 1,
+    one_row_per: "model, set, attribute and direction",
+    n_key: 5,
+    columns: &[
+        MODEL,
+        SET,
+        SENSITIVE,
+        FROM_GROUP,
+        TO_GROUP,
+        int("n", "people whose score has a variance over graphs; 0 where there is one graph, or more than a million people"),
+        or_null(real("variance_mean", "mean over people of the variance of the person's score over graphs; null = n is 0")),
+        or_null(real("variance_lo", "2.5 % quantile of these variances; null = n is below 2")),
+        or_null(real("variance_hi", "97.5 % quantile of these variances; null = n is below 2")),
+    ],
+    writer: "measure",
+    readers: "report",
+};
+
+/// `edges`: one row per graph-uncertain set and directed edge that occurs.
+pub const EDGES: TableDef = TableDef {
+    name: "edges",
+    version: 1,
+    one_row_per: "set, attribute and edge that occurs in a graph",
+    n_key: 4,
+    columns: &[
+        SET,
+        SENSITIVE,
+        text("cause", "variable that the edge comes from"),
+        text("effect", "variable that it points to"),
+        int("count", "graphs with the edge, of all bootstraps"),
+        real("frequency", "their share of all graphs, above 0 and at most 1"),
+        real("frequency_even", "the same share where every bootstrap weighs the same, whatever the size of its class"),
+        real(
+            "entropy",
+            "-p log2 p - (1 - p) log2 (1 - p) of the frequency p, in bits: 0 = all graphs agree, 1 = half of them have the edge",
+        ),
+        real("below_sensitive", "share of all graphs in which the edge lies among the attribute and what follows from it"),
+    ],
+    writer: "measure",
+    readers: "report",
+};
+
+/// `nodes`: one row per graph-uncertain set and encoded column.
+pub const NODES: TableDef = TableDef {
+    name: "nodes",
+    version: 1,
+    one_row_per: "set, attribute, variable and level",
+    n_key: 4,
+    columns: &[
+        SET,
+        SENSITIVE,
+        text("node", "name of the variable"),
+        text("level", "the level whose indicator moves; empty for a number"),
+        int("position", "position of the variable in the order of the search, from 0"),
+        or_null(int("tier", "its tier, from 0; null = in none")),
+        real("below_sensitive", "share of graphs in which the variable follows from the attribute; 1 for the attribute itself"),
+        text("from_group", "the first declared group"),
+        text("to_group", "the second declared group: what moves from the first to it moves back from it to the first"),
+        real("move", "mean over graphs of the movement, in the unit of the column; of a level in shares of 1"),
+        or_null(real("move_var", "variance of the movement over graphs; null = one graph")),
+        or_null(real("move_lo", "lower percentile over graphs; null = one graph")),
+        or_null(real("move_hi", "upper percentile over graphs; null = one graph")),
+    ],
+    writer: "measure",
+    readers: "report",
+};
+
+/// `graphs`: one row per graph-uncertain set and bootstrap.
+pub const GRAPHS: TableDef = TableDef {
+    name: "graphs",
+    version: 1,
+    one_row_per: "set, attribute and bootstrap",
+    n_key: 3,
+    columns: &[
+        SET,
+        SENSITIVE,
+        int("bootstrap", "the bootstrap, from 0"),
+        or_null(real("score", "score of its graphs, on the scale 2 log-likelihood minus penalty; null = the graph is given")),
+        int("class", "number of its class of graphs among the different ones, from 0"),
+        int("graphs", "graphs of the class that are taken"),
+        or_null(int("class_size", "graphs that the class has; null = too many to count")),
+        text("drawn", "all; evenly = a sample in which all graphs are equally likely; by_directions = a sample in which they are not"),
+        text(
+            "determined",
+            "variables that their parents determine in this bootstrap, joined by `,`: their scores are a convention; empty = none",
+        ),
+    ],
+    writer: "measure",
+    readers: "report",
+};
+
+/// `subgraphs`: one row per graph-uncertain set and different graph below the attribute.
+pub const SUBGRAPHS: TableDef = TableDef {
+    name: "subgraphs",
+    version: 1,
+    one_row_per: "set, attribute and graph below the attribute",
+    n_key: 3,
+    columns: &[
+        SET,
+        SENSITIVE,
+        text("edges", "the edges among the attribute and what follows from it, `a -> b` joined by `; `; empty = nothing follows"),
+        int("count", "graphs that have exactly these"),
+        real("share", "their share of all graphs"),
+    ],
+    writer: "measure",
+    readers: "report",
 };
 
 /// `transitions`: one row per key and two classes: how often predictions of one turn into the other. Only where the label has several
@@ -525,6 +707,7 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
         "rows with no 1 in a one-hot group, or with several: they count as missing there for strategies, and models read them as they stand",
     ),
     ("coarse-weight", "weights so far apart that small ones are rounded by more than a millionth, or to nothing"),
+    ("incomplete-graph-row", "training rows without a value for every variable of a causal graph: they are left out of it"),
     ("missing-group", "rows without a value of a sensitive attribute: they take no part in what compares its groups"),
     ("missing-label", "rows without a label: they are left out of every metric"),
     ("missing-slice", "rows without a value of a column that `metrics.by` names: they belong to no slice of it"),
@@ -536,16 +719,18 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ("outside-group", "counterfactuals that keep a number which belongs to another group of a binned attribute: they are not valid"),
     ("outside-split", "rows that neither train nor are audited, by the column that splits"),
     ("small-slice", "slices of too few people: they are in the tables of counts and groups, and have no metrics"),
+    ("uncompared-set", "a graph-uncertain set is not among the comparisons of two models"),
     ("undeclared-group", "rows whose sensitive value is no declared group: they take no part in what compares its groups"),
     ("unmapped-value", "values without a name in the map of a derived column: it is missing there"),
     ("unreached-group", "people without a counterfactual in a group, because no reference row shows what to write"),
     ("unseen-group", "rows to score that differ from their originals in `to_group` alone"),
+    ("unsliced-set", "a graph-uncertain set has no slices: the columns of `metrics.by` cut what is measured of the other sets"),
 ];
 
 /// `outcomes` (in `rows/`): one row per counterfactual, model and set. In order of model, set and attribute, then of the source rows.
 pub const OUTCOMES: TableDef = TableDef {
     name: "outcomes",
-    version: 1,
+    version: 2,
     one_row_per: "row, direction, model and set",
     n_key: 8,
     columns: &[
@@ -567,7 +752,12 @@ pub const OUTCOMES: TableDef = TableDef {
         or_null(int("predicted", "factual prediction; null = no score")),
         or_null(int("predicted_cf", "counterfactual prediction; null = no score")),
         or_null(real("score", "factual score; null = missing")),
-        or_null(real("score_cf", "counterfactual score; null = missing")),
+        or_null(real("score_cf", "counterfactual score, of a graph-uncertain set its mean over all graphs; null = missing")),
+        or_null(int(
+            "weight",
+            "what the row weighs, in whole units that are the same for all rows of the run; null = nobody has a weight. Version 1 had no such \
+             column",
+        )),
     ],
     writer: "count",
     readers: "diff",
@@ -662,6 +852,13 @@ pub const TABLES: &[&TableDef] = &[
     &CF_DISTRIBUTIONS,
     &CF_EXAMPLES,
     &COMPARISONS,
+    &THRESHOLDS,
+    &WORLDS,
+    &WORLD_PEOPLE,
+    &EDGES,
+    &NODES,
+    &GRAPHS,
+    &SUBGRAPHS,
     &TRANSITIONS,
     &ARMS,
     &ARM_FOLDS,

@@ -5,8 +5,8 @@ use std::path::Path;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type, UInt64Type};
 
-use super::OUTCOMES;
-use super::io::{BATCH_ROWS, Owner, ParquetFile, check_version};
+use super::io::{BATCH_ROWS, Owner, ParquetFile, check_version, table_version};
+use super::{OUTCOMES, TableDef};
 use crate::error::{Error, Result};
 
 /// One counterfactual and the person it is of.
@@ -38,15 +38,23 @@ pub struct Outcome<'a> {
     pub score: Option<f64>,
     /// The counterfactual score.
     pub score_cf: Option<f64>,
+    /// What the person weighs in whole units; none where nobody has a weight.
+    pub weight: Option<u64>,
 }
 
-/// Hands every row of the file to `each`, in order.
+/// Version of the table that had no weights yet and is otherwise the same.
+const WITHOUT_WEIGHTS: u32 = 1;
+
+/// Hands every row of the file to `each`, in order. In a file of version 1 nobody has a weight.
 ///
 /// # Errors
 /// The file cannot be read, is no table of outcomes, or is one of another version.
 pub fn read_outcomes(path: &Path, mut each: impl FnMut(Outcome<'_>)) -> Result<()> {
     let file = ParquetFile::open(path, Owner::Ours)?;
-    check_version(&file, &OUTCOMES)?;
+    check_version(
+        &file,
+        &TableDef { version: table_version(&file).filter(|v| *v == WITHOUT_WEIGHTS).unwrap_or(OUTCOMES.version), ..OUTCOMES },
+    )?;
     for group in 0..file.n_groups() {
         for batch in file.batches(group, None, None, BATCH_ROWS)? {
             let batch = batch?;
@@ -70,6 +78,7 @@ fn rows(batch: &RecordBatch, each: &mut impl FnMut(Outcome<'_>)) -> Option<()> {
     let (from, to) = (text("from_group")?, text("to_group")?);
     let (index, label, predicted, predicted_cf) = (whole("cf_index")?, whole("label")?, whole("predicted")?, whole("predicted_cf")?);
     let (score, score_cf) = (real("score")?, real("score_cf")?);
+    let weight = whole("weight");
     let key = batch.column_by_name("row_key")?.as_primitive_opt::<UInt64Type>()?;
     let yes = |column: &arrow::array::Int64Array, i: usize| column.is_valid(i).then(|| column.value(i) == 1);
     let number = |column: &arrow::array::Float64Array, i: usize| column.is_valid(i).then(|| column.value(i));
@@ -88,6 +97,7 @@ fn rows(batch: &RecordBatch, each: &mut impl FnMut(Outcome<'_>)) -> Option<()> {
             predicted_cf: yes(predicted_cf, i),
             score: number(score, i),
             score_cf: number(score_cf, i),
+            weight: weight.filter(|w| w.is_valid(i)).and_then(|w| u64::try_from(w.value(i)).ok()),
         });
     }
     Some(())

@@ -203,3 +203,93 @@ fn simulate(trials: u64, n: u64, p: f64) -> ([Held; 2], u64) {
     }
     (held, narrower)
 }
+
+/// Who is in one run only counts for that run; with the same people in both nothing is drawn otherwise.
+#[test]
+fn runs_that_share_some_people_have_intervals() {
+    use crate::metric::compare::{change_counterfactual, change_factual};
+    let everybody = people(2, 1, 800);
+    let few = Settings { samples: Count::new(400).unwrap(), ..settings() };
+    let changed = |old: &People, new: &People| {
+        let [old, new] = [gather(old, 2, 1, None), gather(new, 2, 1, None)];
+        let mut all = change_factual(&new.0, &old.0, &few);
+        all.extend(change_counterfactual(&new.1, &old.1, &few));
+        all
+    };
+    let other = another(&everybody, 2);
+    let same = changed(&everybody, &other);
+    let compared = {
+        let [old, new] = [gather(&everybody, 2, 1, None), gather(&other, 2, 1, None)];
+        let mut all = compare_factual(&new.0, &old.0, &few);
+        all.extend(compare_counterfactual(&new.1, &old.1, &few));
+        all
+    };
+    assert_eq!(format!("{same:?}"), format!("{compared:?}"));
+    // The last fifth is new: less of the change is the same people's, so it is less sure.
+    let shared = changed(&everybody[..640].to_vec(), &other);
+    let width = |all: &[Compared]| {
+        let acc = all.iter().find(|c| c.metric.id == "acc" && c.scope == Scope::Total).and_then(|c| c.interval).unwrap();
+        acc.hi - acc.lo
+    };
+    let n = |all: &[Compared]| all.iter().filter(|c| c.interval.is_some()).count();
+    assert!(n(&shared) * 10 >= n(&same) * 9 && width(&shared) > 1.03 * width(&same), "{} {}", width(&shared), width(&same));
+}
+
+/// The change of score metrics by people and by blocks: both hold the change of a mean as the delta method gives it, and no change is none.
+#[test]
+fn score_metrics_of_two_runs() {
+    use crate::metric::redraw::changes::changes;
+    use crate::metric::redraw::{Blocks, Pairs, Redraw};
+    let mut stream = Stream::new(8, "runs");
+    let n = 3000;
+    let old: Vec<(f64, f64)> = (0..n).map(|_| (0.2 + 0.4 * stream.u01(), 0.2 + 0.4 * stream.u01())).collect();
+    let new: Vec<(f64, f64)> = old.iter().map(|(s, c)| (*s, c + 0.01 + 0.1 * stream.u01())).collect();
+    let gathered = |pairs: &[(f64, f64)]| {
+        let mut counts = CounterfactualCounts::new(2, false);
+        let person = |i: usize, score| Person { group: i % 2, label: None, predicted: Some(true), score: Some(score), weight: 1 };
+        let moved = |i: usize, score| Counterfactual { to: 1 - i % 2, predicted: Some(true), score: Some(score) };
+        pairs.iter().enumerate().for_each(|(i, (s, c))| counts.add(&person(i, *s), &[moved(i, *c)]));
+        let (mut people, mut blocks) = (Pairs::new(&counts), Blocks::new(&counts, settings().seed));
+        for (i, (s, c)) in pairs.iter().enumerate() {
+            people.add(i as u64 * 31, &person(i, *s), &[moved(i, *c)]);
+            blocks.add(i as u64 * 31, &person(i, *s), &[moved(i, *c)]);
+        }
+        let second = people.second_pass(&counts);
+        (counts, people, blocks, second)
+    };
+    let [(old_counts, old_people, old_blocks, old_second), (new_counts, new_people, new_blocks, new_second)] =
+        [gathered(&old), gathered(&new)];
+    let wanted = Settings { families: vec![Family::Shift], samples: Count::new(1000).unwrap(), ..settings() };
+    let by_people = |pairs, second| Redraw::of_people(pairs, second, wanted.samples, wanted.seed);
+    let by_blocks = |blocks, second| Redraw::of_blocks(blocks, second, wanted.seed);
+    let terms: Vec<f64> = old.iter().zip(&new).map(|((_, c), (_, d))| d - c).collect();
+    let mean = terms.iter().sum::<f64>() / n as f64;
+    let half = 1.96 * (terms.iter().map(|t| (t - mean).powi(2)).sum::<f64>()).sqrt() / n as f64;
+    let (new_drawn, old_drawn) = (by_people(&new_people, &new_second), by_people(&old_people, &old_second));
+    let (new_cut, old_cut) = (by_blocks(&new_blocks, &new_second), by_blocks(&old_blocks, &old_second));
+    for (drawn, within) in [
+        (changes((&new_drawn, &new_counts), (&old_drawn, &old_counts), &wanted), 0.1),
+        // 200 replicates of 200 blocks are known to about 15 % of the width.
+        (changes((&new_cut, &new_counts), (&old_cut, &old_counts), &wanted), 0.3),
+    ] {
+        let mcd = drawn.iter().find(|c| c.metric.id == "mcd" && c.scope == Scope::Total).unwrap();
+        assert!((mcd.difference.unwrap() - mean).abs() < 1e-9);
+        let found = mcd.interval.unwrap();
+        assert!(
+            (found.lo - (mean - half)).abs() < within * 2.0 * half && (found.hi - (mean + half)).abs() < within * 2.0 * half,
+            "{found:?}"
+        );
+        assert!(
+            drawn.iter().filter(|c| c.interval.is_some()).count() >= 24,
+            "{} of {}",
+            drawn.len(),
+            drawn.iter().filter(|c| c.interval.is_some()).count()
+        );
+    }
+    for still in changes((&old_drawn, &old_counts), (&old_drawn, &old_counts), &wanted) {
+        assert!(still.difference == Ok(0.0) && still.interval.is_none(), "{still:?}");
+    }
+    // Drawn in different ways, the replicates have nothing to do with each other.
+    let mixed = changes((&new_drawn, &new_counts), (&old_cut, &old_counts), &wanted);
+    assert!(!mixed.is_empty() && mixed.iter().all(|c| c.interval.is_none() && c.ci_method == "none: no replicate was drawn"));
+}

@@ -87,7 +87,7 @@ impl Asking<'_> {
     }
 }
 
-/// Decisions of a model that was trained here.
+/// Decisions of a model that runs here.
 struct Decider<'a> {
     ground: Ground<'a>,
     people: &'a People,
@@ -100,13 +100,13 @@ impl Decide for Decider<'_> {
         let made = self.people.changed(rows, &[(rows.len(), changes.to_vec())]);
         let mut scores = Vec::with_capacity(rows.len());
         if let [only] = self.scorers {
-            only.score(&made, &mut scores);
+            only.score(&made, &mut scores)?;
         } else {
             scores.resize(rows.len(), f64::NAN);
             for (fold, scorer) in self.scorers.iter().enumerate() {
                 let own: Vec<usize> = (0..rows.len()).filter(|&i| usize::from(self.people.fold(rows[i])) == fold).collect();
                 let mut of_fold = Vec::with_capacity(own.len());
-                scorer.score(&made.take(&own), &mut of_fold);
+                scorer.score(&made.take(&own), &mut of_fold)?;
                 own.into_iter().zip(of_fold).for_each(|(i, score)| scores[i] = score);
             }
         }

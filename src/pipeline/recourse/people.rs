@@ -13,6 +13,7 @@ use crate::data::prepare::MissingRule;
 use crate::data::values::float_text;
 use crate::data::{Column, Kind, Layout, MISSING, MISSING_GROUP, Rows};
 use crate::error::{Error, Fault, Result};
+use crate::model::Decision;
 use crate::param::ColumnName;
 use crate::pipeline::counting::Cut;
 use crate::pipeline::worlds::Ground;
@@ -40,7 +41,7 @@ pub struct People {
     folds: Vec<u8>,
     /// The threshold of each.
     thresholds: Vec<f64>,
-    cut: Cut,
+    decision: Decision,
     favourable_is_positive: bool,
     /// How each column is written back.
     put: Vec<Put>,
@@ -91,9 +92,9 @@ impl People {
             for (i, &score) in scores.iter().enumerate() {
                 let Some(fold) = roles.audited(i) else { continue };
                 scored.cut.check(layout, &batch, i, score)?;
-                if let Some(decision) = scored.cut.decide(&batch, i, score) {
+                if let Some(decision) = scored.cut.decide(&batch, Some(fold), i, score) {
                     let group = Some(batch.groups[attribute][i]).filter(|&group| group != MISSING_GROUP);
-                    kept.push((i, fold, scored.cut.at(&batch, i), group, decision == favourable_is_positive));
+                    kept.push((i, fold, scored.cut.at(&batch, Some(fold), i), group, decision == favourable_is_positive));
                 }
             }
             let part = batch.rows.take(&kept.iter().map(|row| row.0).collect::<Vec<_>>());
@@ -137,7 +138,7 @@ impl People {
         }
         let audited = Audited { features, groups, favourable, others };
         let again = WriteBack::of_derived(layout);
-        Ok(People { audited, columns, rows, source, folds, thresholds, cut: scored.cut, favourable_is_positive, put, again })
+        Ok(People { audited, columns, rows, source, folds, thresholds, decision: scored.cut.decision, favourable_is_positive, put, again })
     }
 
     /// Number of people.
@@ -157,7 +158,7 @@ impl People {
 
     /// Whether the decision that a score of somebody means is favourable; a missing score is not.
     pub fn is_favourable(&self, row: u32, score: f64) -> bool {
-        let decision = self.cut.decision.decide(score, self.thresholds[row as usize]);
+        let decision = self.decision.decide(score, self.thresholds[row as usize]);
         decision == Some(self.favourable_is_positive)
     }
 

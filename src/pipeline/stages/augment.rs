@@ -3,6 +3,7 @@
 //! Everything of an arm and a fold is a stage of its own, so a run that was stopped goes on at the arm and fold where it stopped.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::Path;
 
 use crate::augment::Arm;
@@ -17,19 +18,21 @@ use crate::error::{Error, Fault, Result};
 use crate::exec::{Stage, StageContext};
 use crate::param::{Name, Word};
 use crate::pipeline::arms::{self, About, ArmFolder, RowsEvidence, WorldEvidence};
-use crate::pipeline::augmenting::{self, ADDED, AddedRows, INNER_FOLDS, Pool, Selection, Side};
+use crate::pipeline::augmenting::{self, ADDED, AddedRows, INNER_FOLDS, Pool, Predicting, Selection, Side};
 use crate::pipeline::commands::{self, Call};
-use crate::pipeline::counting::{self, Blocks, Scored};
+use crate::pipeline::counting::{self, Blocks, Cut, Scored};
 use crate::pipeline::plan::{Plan, World, text};
 use crate::pipeline::stages::counts::KEEP_ROWS_BELOW;
 use crate::pipeline::stages::models::artifact;
 use crate::pipeline::stages::rows::ROLES;
 use crate::pipeline::stages::worlds::artifact as learnt_artifact;
 use crate::pipeline::worlds::{self, Ground};
-use crate::pipeline::{folder, redrawing};
+use crate::pipeline::{fitting, folder, redrawing, training};
 use crate::spec::experiments::{self, Class, Directed, Experiment, First, Predictions};
 use crate::spec::{KeepRows, Model};
+use crate::table::io::write_frame;
 use crate::table::ordered::Watch;
+use crate::table::{Frame, THRESHOLDS};
 
 /// The stage with the tables of the audit and of all experiments.
 pub(in crate::pipeline) const AUGMENT: &str = "augment";
@@ -83,6 +86,11 @@ impl Trial<'_> {
 
     fn train(&self, fold: usize, arm: Arm) -> String {
         self.fold(fold, &format!("{arm}/train"))
+    }
+
+    /// The stage that fits the threshold of an arm in a fold; none where the job says it.
+    fn threshold(&self, fold: usize, arm: Arm) -> Option<String> {
+        self.model.threshold.is_fitted().then(|| self.fold(fold, &format!("{arm}/threshold")))
     }
 
     /// The stage that scores the audited rows of a fold, or their counterfactuals in an attribute.
@@ -197,6 +205,7 @@ impl<'a> Plan<'a> {
                 stages.extend(folds().flat_map(|fold| worlds.iter().map(move |world| self.training_world_stage(trial, fold, world))));
             }
             stages.extend(folds().map(|fold| self.train_arm_stage(trial, fold, Arm::Base)));
+            stages.extend(folds().filter_map(|fold| self.threshold_arm_stage(trial, fold, Arm::Base)));
             let asked = trial.all_asked();
             if asked.contains(&Predictions::OutOfFold) {
                 stages.extend(folds().map(|fold| self.inner_stage(trial, fold)));
@@ -206,7 +215,8 @@ impl<'a> Plan<'a> {
                 stages.extend(folds().flat_map(|fold| worlds.iter().map(move |world| self.predict_stage(trial, fold, by, Some(world)))));
             }
             let others = arms.iter().copied().filter(|&arm| arm != Arm::Base);
-            stages.extend(others.flat_map(|arm| folds().map(move |fold| self.train_arm_stage(trial, fold, arm))));
+            stages.extend(others.clone().flat_map(|arm| folds().map(move |fold| self.train_arm_stage(trial, fold, arm))));
+            stages.extend(others.flat_map(|arm| folds().filter_map(move |fold| self.threshold_arm_stage(trial, fold, arm))));
             for &arm in &arms {
                 stages.extend(folds().map(|fold| self.score_arm_stage(trial, fold, arm, None)));
                 stages.extend(folds().flat_map(|fold| worlds.iter().map(move |world| self.score_arm_stage(trial, fold, arm, Some(world)))));
@@ -284,7 +294,7 @@ impl<'a> Plan<'a> {
         rows: &TrainingRows<'_>,
         (models, m): (Models, usize),
     ) -> Result<()> {
-        if let Some(trainer) = Self::trainer(trial.model, layout) {
+        if let Some(trainer) = training::trainer(trial.model, layout, self.job.run.seed) {
             return folder::write_json(&ctx.out().join(artifact(m)), &trainer.fit(rows)?.to_json());
         }
         match self.arm_call(trial, models) {
@@ -302,15 +312,15 @@ impl<'a> Plan<'a> {
     /// What makes a trained model stale, beside its rows.
     fn made_of_training(&'a self, trial: &Trial<'a>, models: Models) -> Vec<(String, String)> {
         match self.arm_call(trial, models) {
-            Some(call) => call.made_of_model().into_iter().chain(self.input.files_of_command(call.model)).collect(),
-            None => Self::made_of_trained(trial.model),
+            Some(call) => call.made_of_model().into_iter().chain(self.input.files_of_model(call.model)).collect(),
+            None => training::made_of(trial.model, self.job.run.seed),
         }
     }
 
     /// What makes scores stale, beside rows and model.
     fn made_of_scoring(&'a self, trial: &Trial<'a>, models: Models) -> Vec<(String, String)> {
         let call = self.arm_call(trial, models);
-        call.map_or_else(Vec::new, |call| call.made_of_scores().into_iter().chain(self.input.files_of_command(call.model)).collect())
+        call.map_or_else(Vec::new, |call| call.made_of_scores().into_iter().chain(self.input.files_of_model(call.model)).collect())
     }
 
     /// Scores the audited rows of a ground, or their counterfactuals, by models in a folder. `known` says for each model which groups it knows.
@@ -328,9 +338,9 @@ impl<'a> Plan<'a> {
                 let attribute = &ground.rows.layout().attributes[world.position];
                 call.score(ctx, ground, commands::Scored::Counterfactuals(counterfactuals, attribute), Some(folder))
             }
-            (None, None) => worlds::score_rows(ground, &Self::scorers_in(folder, models.n)?, ctx.out()),
+            (None, None) => worlds::score_rows(ground, &Self::scorers_in(folder, trial.model, models.n)?, ctx.out()),
             (None, Some((_, counterfactuals, known))) => {
-                worlds::score_counterfactuals(ground, &Self::scorers_in(folder, models.n)?, counterfactuals, known, ctx.out())
+                worlds::score_counterfactuals(ground, &Self::scorers_in(folder, trial.model, models.n)?, counterfactuals, known, ctx.out())
             }
         }
     }
@@ -344,6 +354,7 @@ impl<'a> Plan<'a> {
         if let Some(by) = trial.asks(arm) {
             needs.push(trial.predict(fold, by, None));
             needs.extend(trial.worlds.iter().map(|world| trial.predict(fold, by, Some(world))));
+            needs.extend(trial.threshold(fold, Arm::Base));
         }
         needs
     }
@@ -375,16 +386,19 @@ impl<'a> Plan<'a> {
 
     /// What an arm adds to the rows that train for a fold.
     fn selection(&self, ctx: &StageContext<'_>, trial: &Trial<'a>, ground: Ground<'_>, fold: usize, arm: Arm) -> Result<Selection> {
-        let cut = Self::cut(trial.model, ground);
         let seed = self.job.run.seed.0;
         let chosen = trial.chosen_as(arm);
         let by = trial.asks(arm);
         let pool = |world: &World<'a>| {
             let scores = |of: Option<&World<'a>>, by| ScoreReader::open(ctx.need(&trial.predict(fold, by, of)));
+            let predicting = |by| {
+                let cut = Self::arm_cut(ctx, trial, ground, fold..fold + 1, Arm::Base)?;
+                Ok::<_, Error>(Predicting { scores: scores(None, by)?, scores_cf: scores(Some(world), by)?, cut })
+            };
             Ok(Pool {
                 attribute: world.position,
                 counterfactuals: CounterfactualReader::open(ctx.need(&trial.world(fold, world)))?,
-                scores: by.map(|by| Ok::<_, Error>((scores(None, by)?, scores(Some(world), by)?))).transpose()?,
+                base: by.map(predicting).transpose()?,
             })
         };
         let pools: Vec<Pool> = trial.worlds.iter().filter(|_| chosen.is_some()).map(pool).collect::<Result<_>>()?;
@@ -392,7 +406,7 @@ impl<'a> Plan<'a> {
             (Some(Arm::Switched), _) => Choice::Switched,
             (Some(Arm::Directed), Some(directed)) => {
                 let rules: Vec<Rule> = directed.rules.values().map(|rule| engine_rule(rule, ground.rows.layout(), &trial.worlds)).collect();
-                Choice::Drawn(augmenting::matches(ground, cut, &pools, &rules, seed)?.draw(directed.fraction.get()))
+                Choice::Drawn(augmenting::matches(ground, &pools, &rules, seed)?.draw(directed.fraction.get()))
             }
             _ => Choice::All,
         };
@@ -402,7 +416,7 @@ impl<'a> Plan<'a> {
             threshold: knobs.ratio.get(),
             seed,
         });
-        Ok(Selection { cut, pools, choice, adasyn })
+        Ok(Selection { pools, choice, adasyn })
     }
 
     /// Trains the model of an arm on the rows that train for a fold, and on what the arm adds.
@@ -428,6 +442,41 @@ impl<'a> Plan<'a> {
                 .map_err(|e| self.asked_by(e, &["experiments", trial.name]))
         };
         self.stage(trial.train(fold, arm), KIND, needs, unique(made_of), run)
+    }
+
+    /// Fits the threshold of an arm's model in a fold to its scores of the rows that train for the fold, without those that the arm adds:
+    /// a threshold is a rule for people, and these are the same in all arms.
+    fn threshold_arm_stage(&'a self, trial: &Trial<'a>, fold: usize, arm: Arm) -> Option<Stage<'a>> {
+        let (id, objective) = (trial.threshold(fold, arm)?, fitting::objective(&trial.model.threshold)?);
+        let models = Models::of(arm, fold);
+        let (split, train) = (trial.id("split"), trial.train(fold, arm));
+        let needs = vec!["prepare".to_owned(), split.clone(), train.clone()];
+        let mut made_of = vec![("threshold".to_owned(), text(&trial.model.threshold))];
+        made_of.extend(self.made_of_scoring(trial, models));
+        let trial = trial.clone();
+        let run = move |ctx: &StageContext<'_>| {
+            let work = |ground: Ground<'_>| {
+                let trained = ctx.need(&train);
+                let fitted = match self.arm_call(&trial, models) {
+                    Some(call) => Self::fit_by_command(ctx, ground, &call, objective, Some(trained))?,
+                    None => fitting::fit_scored(ground, objective, &Self::scorers_in(trained, trial.model, models.n)?)?,
+                };
+                fitting::write(ctx.out(), &fitted)
+            };
+            self.on_roles(ctx, &ctx.need(&split).join(Side::Audited.file(fold)), 0, work)
+                .map_err(|e| self.asked_by(e, &["models", trial.block.model.as_str(), "threshold"]))
+        };
+        Some(self.stage(id, KIND, needs, made_of, run))
+    }
+
+    /// How the scores of an arm become decisions, by the thresholds of some folds.
+    fn arm_cut(ctx: &StageContext<'_>, trial: &Trial<'a>, ground: Ground<'_>, folds: Range<usize>, arm: Arm) -> Result<Cut> {
+        let fitted = |fold: usize| match trial.threshold(fold, arm) {
+            Some(stage) => fitting::read(ctx.need(&stage)),
+            None => Ok(Vec::new()),
+        };
+        let fitted = folds.map(fitted).collect::<Result<Vec<_>>>()?.concat();
+        Ok(Self::cut_at(trial.model, ground, &fitted))
     }
 
     /// Scores the audited rows of a fold, or their counterfactuals.
@@ -506,6 +555,7 @@ impl<'a> Plan<'a> {
         for fold in 0..trial.n_folds {
             needs.push(trial.score(fold, arm, None));
             needs.extend(trial.worlds.iter().map(|world| trial.score(fold, arm, Some(world))));
+            needs.extend(trial.threshold(fold, arm));
         }
         needs.extend(trial.worlds.iter().map(|world| world.id("generate")));
         let wanted = self.wanted_shift();
@@ -527,10 +577,12 @@ impl<'a> Plan<'a> {
             let in_fold = |fold: usize| ctx.need(&split).join(Side::Audited.file(fold));
             let scores = pooled(None)?;
             self.on_roles(ctx, &ctx.need(&of_all).join(ROLES), 0, |ground| {
-                let cut = Self::cut(trial.model, ground);
+                let cut = &Self::arm_cut(ctx, trial, ground, 0..trial.n_folds, arm)?;
+                let cut_of = |ground: Ground<'_>, fold: usize| Self::arm_cut(ctx, trial, ground, fold..fold + 1, arm);
                 for attribute in 0..ground.rows.layout().attributes.len() {
                     let count = |fold: usize| {
-                        let count = |ground: Ground<'_>| counting::count_anybody(ground, cut, &scores, attribute, blocks(false));
+                        let count =
+                            |ground: Ground<'_>| counting::count_anybody(ground, &cut_of(ground, fold)?, &scores, attribute, blocks(false));
                         self.on_roles(ctx, &in_fold(fold), 0, count)
                     };
                     let whole = counting::count_rows(ground, cut, &scores, attribute, blocks(true))?;
@@ -549,7 +601,9 @@ impl<'a> Plan<'a> {
                     };
                     let whole = counting::count_counterfactuals(ground, scored, blocks(true))?;
                     let count = |fold: usize| {
-                        let count = |ground: Ground<'_>| counting::count_counterfactuals(ground, scored, blocks(false));
+                        let count = |ground: Ground<'_>| {
+                            counting::count_counterfactuals(ground, Scored { cut: &cut_of(ground, fold)?, ..scored }, blocks(false))
+                        };
                         self.on_roles(ctx, &in_fold(fold), 0, count)
                     };
                     let folds = (0..trial.n_folds).map(count).collect::<Result<_>>()?;
@@ -574,10 +628,12 @@ impl<'a> Plan<'a> {
         let trained = |fold: usize| arms.iter().map(move |&arm| (arm, fold));
         let trained: Vec<(Arm, usize)> = (0..trial.n_folds).flat_map(trained).collect();
         needs.extend(trained.iter().map(|&(arm, fold)| trial.train(fold, arm)));
+        needs.extend(trained.iter().filter_map(|&(arm, fold)| trial.threshold(fold, arm)));
         let made_of = vec![
             ("metrics".to_owned(), text(&self.job.metrics)),
             ("data.label".to_owned(), text(&self.job.data.label)),
             ("run.seed".to_owned(), self.job.run.seed.0.to_string()),
+            ("threshold".to_owned(), text(&trial.model.threshold)),
         ];
         let id = format!("augment/{}", trial.name);
         let trial = trial.clone();
@@ -595,6 +651,13 @@ impl<'a> Plan<'a> {
             };
             let added: Vec<(&str, usize, AddedRows)> = trained.iter().map(added).collect::<Result<_>>()?;
             arms::write_added(ctx.out(), about, &added)?;
+            let mut thresholds = Frame::new(&THRESHOLDS);
+            for &(arm, fold) in &trained {
+                let Some(stage) = trial.threshold(fold, arm) else { continue };
+                let fitted = fitting::read(ctx.need(&stage))?;
+                fitting::tell(&mut thresholds, (&trial.arm(arm), about.model), &trial.model.threshold, (fold, &fitted));
+            }
+            write_frame(ctx.out(), &thresholds)?;
             self.on_roles(ctx, &ctx.need(&of_all).join(ROLES), 0, |ground| arms::measure(ctx, self.checked, ground, about, &folders))
         };
         self.stage(id, KIND, needs, made_of, run)

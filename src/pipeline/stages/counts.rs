@@ -8,11 +8,13 @@ use crate::metric::classes::SwitchClasses;
 use crate::metric::counts::CounterfactualCounts;
 use crate::metric::flips::Knobs;
 use crate::model::Decision;
+use crate::model::threshold::Fitted;
 use crate::pipeline::classes::{self, ClassScores, ScoredClasses};
 use crate::pipeline::counting::{self, Blocks, Cut, Scored, Threshold};
 use crate::pipeline::plan::{Plan, World, text};
 use crate::pipeline::worlds::Ground;
-use crate::pipeline::{flipping, folder, measuring, redrawing, slicing};
+use crate::pipeline::{fitting, flipping, folder, measuring, redrawing, slicing};
+use crate::spec::threshold::ThresholdOf;
 use crate::spec::{self, KeepRows, Model};
 
 /// From this many audited rows on, outcomes are not kept unless the job asks for them.
@@ -25,17 +27,28 @@ impl<'a> Plan<'a> {
         vec![("threshold".to_owned(), text(&model.threshold)), ("threshold_rule".to_owned(), text(&model.threshold_rule))]
     }
 
-    pub(in crate::pipeline) fn cut(model: &Model, ground: Ground<'_>) -> Cut {
+    /// How scores of a model become decisions; reads the stage of [`Plan::threshold_id`] where there is one.
+    pub(in crate::pipeline) fn cut(ctx: &StageContext<'_>, name: &str, model: &Model, ground: Ground<'_>) -> Result<Cut> {
+        let fitted = match Self::threshold_id(name, model) {
+            Some(stage) => fitting::read(ctx.need(&stage))?,
+            None => Vec::new(),
+        };
+        Ok(Self::cut_at(model, ground, &fitted))
+    }
+
+    /// The same with the thresholds of the folds at hand; none where the job says the threshold.
+    pub(in crate::pipeline) fn cut_at(model: &Model, ground: Ground<'_>, fitted: &[Fitted]) -> Cut {
         let decision = match model.threshold_rule {
             spec::ThresholdRule::Ge => Decision::AtOrAbove,
             spec::ThresholdRule::Gt => Decision::Above,
         };
         let threshold = match &model.threshold {
-            spec::Threshold::Fixed(share) => Threshold::Fixed(share.get()),
-            spec::Threshold::Column { column } => {
+            spec::threshold::Threshold::Fixed(share) => Threshold::Fixed(share.get()),
+            spec::threshold::Threshold::Of(ThresholdOf::Column(column)) => {
                 let carried = &ground.rows.layout().carried;
                 Threshold::Carried(carried.iter().position(|c| c == column.as_str()).unwrap_or(usize::MAX))
             }
+            spec::threshold::Threshold::Of(_) => Threshold::Folds(fitted.iter().map(|fitted| fitted.threshold).collect()),
         };
         Cut { decision, threshold }
     }
@@ -57,10 +70,11 @@ impl<'a> Plan<'a> {
         Blocks { seed: self.job.run.seed, paired }
     }
 
-    pub(in crate::pipeline) fn count_stage(&'a self, name: &str, model: &'a Model, attribute: &str, position: usize) -> Stage<'a> {
+    pub(in crate::pipeline) fn count_stage(&'a self, name: &'a str, model: &'a Model, attribute: &str, position: usize) -> Stage<'a> {
         let score = format!("score/{name}");
         let mut needs = Self::ground();
         needs.push(score.clone());
+        needs.extend(Self::threshold_id(name, model));
         let mut made_of = self.count_inputs(name, model);
         let blocks = self.blocks(name);
         made_of.push(("attribute".to_owned(), attribute.to_owned()));
@@ -71,7 +85,7 @@ impl<'a> Plan<'a> {
                     return folder::write_json(&ctx.out().join(measuring::EVIDENCE), &counts);
                 }
                 let scores = ScoreReader::open(ctx.need(&score))?;
-                let counts = counting::count_rows(ground, Self::cut(model, ground), &scores, position, blocks)?;
+                let counts = counting::count_rows(ground, &Self::cut(ctx, name, model, ground)?, &scores, position, blocks)?;
                 folder::write_json(&ctx.out().join(measuring::EVIDENCE), &counts)
             })
         };
@@ -84,12 +98,19 @@ impl<'a> Plan<'a> {
     }
 
     /// The flip test of a model over the groups of an attribute; none where the job does not ask for it.
-    pub(in crate::pipeline) fn flips_stage(&'a self, name: &str, model: &'a Model, attribute: &str, position: usize) -> Option<Stage<'a>> {
+    pub(in crate::pipeline) fn flips_stage(
+        &'a self,
+        name: &'a str,
+        model: &'a Model,
+        attribute: &str,
+        position: usize,
+    ) -> Option<Stage<'a>> {
         let test = self.job.flip_test()?;
         let favoured = self.job.metrics.clarify.as_ref()?.favoured.iter().find(|(name, _)| name.as_str() == attribute).map(|(_, f)| f);
         let score = format!("score/{name}");
         let mut needs = Self::ground();
         needs.push(score.clone());
+        needs.extend(Self::threshold_id(name, model));
         let mut made_of = Self::cut_inputs(model);
         made_of.extend([
             ("attribute".to_owned(), attribute.to_owned()),
@@ -103,18 +124,26 @@ impl<'a> Plan<'a> {
                 let scores = ScoreReader::open(ctx.need(&score))?;
                 let of = &ground.rows.layout().attributes[position];
                 let facets = measuring::favoured(self.checked, of).facets(of.groups.len());
-                let flips = flipping::flip_test(ground, Self::cut(model, ground), &scores, position, &facets, (&knobs, self.job.run.seed))?;
+                let flips = flipping::flip_test(
+                    ground,
+                    &Self::cut(ctx, name, model, ground)?,
+                    &scores,
+                    position,
+                    &facets,
+                    (&knobs, self.job.run.seed),
+                )?;
                 folder::write_json(&ctx.out().join(measuring::EVIDENCE), &flips)
             })
         };
         Some(self.stage(Self::flips_id(name, attribute), "count", needs, made_of, run))
     }
 
-    pub(in crate::pipeline) fn count_world_stage(&'a self, name: &str, model: &'a Model, world: &World<'a>) -> Stage<'a> {
+    pub(in crate::pipeline) fn count_world_stage(&'a self, name: &'a str, model: &'a Model, world: &World<'a>) -> Stage<'a> {
         let (score, score_cf, generate) =
             (format!("score/{name}"), format!("score/{name}/{}/{}", world.set, world.attribute), world.id("generate"));
         let mut needs = Self::ground();
         needs.extend([generate.clone(), score.clone(), score_cf.clone()]);
+        needs.extend(Self::threshold_id(name, model));
         let (position, blocks) = (world.position, self.blocks(name));
         let run = move |ctx: &StageContext<'_>| {
             self.on_ground(ctx, 1, |ground| {
@@ -126,7 +155,7 @@ impl<'a> Plan<'a> {
                     return folder::write_json(&ctx.out().join(measuring::EVIDENCE), &evidence);
                 }
                 let scored = Scored {
-                    cut: Self::cut(model, ground),
+                    cut: &Self::cut(ctx, name, model, ground)?,
                     attribute: position,
                     counterfactuals,
                     scores: &ScoreReader::open(ctx.need(&score))?,
@@ -159,12 +188,13 @@ impl<'a> Plan<'a> {
         self.job.run.keep_rows != Some(KeepRows::None)
     }
 
-    pub(in crate::pipeline) fn second_stage(&'a self, name: &str, model: &'a Model, world: &World<'a>) -> Stage<'a> {
+    pub(in crate::pipeline) fn second_stage(&'a self, name: &'a str, model: &'a Model, world: &World<'a>) -> Stage<'a> {
         let (score, score_cf, generate) =
             (format!("score/{name}"), format!("score/{name}/{}/{}", world.set, world.attribute), world.id("generate"));
         let count = format!("count/{name}/{}/{}", world.set, world.attribute);
         let mut needs = Self::ground();
         needs.extend([generate.clone(), score.clone(), score_cf.clone(), count.clone()]);
+        needs.extend(Self::threshold_id(name, model));
         let (wanted, mut made_of) = (self.wanted_shift(), Self::cut_inputs(model));
         made_of.extend(self.interval_inputs());
         let position = world.position;
@@ -184,7 +214,7 @@ impl<'a> Plan<'a> {
                     return folder::write_json(&ctx.out().join(measuring::EVIDENCE), &evidence);
                 }
                 let scored = Scored {
-                    cut: Self::cut(model, ground),
+                    cut: &Self::cut(ctx, name, model, ground)?,
                     attribute: position,
                     counterfactuals,
                     scores: &ScoreReader::open(ctx.need(&score))?,
@@ -216,20 +246,27 @@ impl<'a> Plan<'a> {
     }
 
     /// The slices of a model's rows by one attribute; none where the job names none.
-    pub(in crate::pipeline) fn slice_stage(&'a self, name: &str, model: &'a Model, attribute: &str, position: usize) -> Option<Stage<'a>> {
+    pub(in crate::pipeline) fn slice_stage(
+        &'a self,
+        name: &'a str,
+        model: &'a Model,
+        attribute: &str,
+        position: usize,
+    ) -> Option<Stage<'a>> {
         if self.job.metrics.by.is_empty() {
             return None;
         }
         let score = format!("score/{name}");
         let mut needs = Self::ground();
         needs.push(score.clone());
+        needs.extend(Self::threshold_id(name, model));
         let mut made_of = self.count_inputs(name, model);
         made_of.push(("attribute".to_owned(), attribute.to_owned()));
         let blocks = self.blocks(name);
         let run = move |ctx: &StageContext<'_>| {
             self.on_ground(ctx, 1, |ground| {
                 let scores = ScoreReader::open(ctx.need(&score))?;
-                let slices = slicing::slice_rows(ground, Self::cut(model, ground), &scores, position, blocks)?;
+                let slices = slicing::slice_rows(ground, &Self::cut(ctx, name, model, ground)?, &scores, position, blocks)?;
                 folder::write_json(&ctx.out().join(measuring::EVIDENCE), &slices)
             })
         };
@@ -237,14 +274,15 @@ impl<'a> Plan<'a> {
     }
 
     /// The slices of a model's counterfactuals; none where the job names none.
-    pub(in crate::pipeline) fn slice_world_stage(&'a self, name: &str, model: &'a Model, world: &World<'a>) -> Option<Stage<'a>> {
-        if self.job.metrics.by.is_empty() {
+    pub(in crate::pipeline) fn slice_world_stage(&'a self, name: &'a str, model: &'a Model, world: &World<'a>) -> Option<Stage<'a>> {
+        if self.job.metrics.by.is_empty() || world.graphs().is_some() {
             return None;
         }
         let (score, score_cf, generate) =
             (format!("score/{name}"), format!("score/{name}/{}/{}", world.set, world.attribute), world.id("generate"));
         let mut needs = Self::ground();
         needs.extend([generate.clone(), score.clone(), score_cf.clone()]);
+        needs.extend(Self::threshold_id(name, model));
         let smallest = self.job.metrics.smallest_cell.get();
         let wanted = self.wants_shift().then(|| self.wanted_shift());
         let mut made_of = self.count_inputs(name, model);
@@ -258,7 +296,7 @@ impl<'a> Plan<'a> {
         let run = move |ctx: &StageContext<'_>| {
             self.on_ground(ctx, 1 + u64::from(wanted.is_some()), |ground| {
                 let scored = Scored {
-                    cut: Self::cut(model, ground),
+                    cut: &Self::cut(ctx, name, model, ground)?,
                     attribute: position,
                     counterfactuals: &CounterfactualReader::open(ctx.need(&generate))?,
                     scores: &ScoreReader::open(ctx.need(&score))?,
@@ -281,6 +319,7 @@ impl<'a> Plan<'a> {
         let mut parts = Vec::new();
         for (name, model) in self.job.models.iter().filter(|(_, m)| Self::scores_worlds(m)) {
             needs.push(format!("score/{name}"));
+            needs.extend(Self::threshold_id(name.as_str(), model));
             made_of.extend(Self::cut_inputs(model).into_iter().map(|(k, v)| (format!("models.{name}.{k}"), v)));
             for world in worlds {
                 needs.push(format!("score/{name}/{}/{}", world.set, world.attribute));
@@ -300,7 +339,7 @@ impl<'a> Plan<'a> {
                 let mut writer = counting::create_outcomes(ctx.out())?;
                 for (name, model, world) in &parts {
                     let scored = Scored {
-                        cut: Self::cut(model, ground),
+                        cut: &Self::cut(ctx, name, model, ground)?,
                         attribute: world.position,
                         counterfactuals: &CounterfactualReader::open(ctx.need(&world.id("generate")))?,
                         scores: &ScoreReader::open(ctx.need(&format!("score/{name}")))?,

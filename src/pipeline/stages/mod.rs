@@ -4,6 +4,7 @@
 
 pub mod augment;
 pub mod counts;
+pub mod graphs;
 pub mod models;
 pub mod recourse;
 pub mod rows;

@@ -3,33 +3,35 @@
 use std::path::{Path, PathBuf};
 
 use crate::data::Layout;
-use crate::data::aligned::{CounterfactualReader, ScoreReader};
+use crate::data::aligned::{CounterfactualReader, ScoreReader, create_scores};
 use crate::data::keyed::KeyedScores;
 use crate::data::source::Source;
 use crate::data::training::TrainingRows;
 use crate::error::{Error, Fault, Result};
 use crate::exec::{Stage, StageContext};
-use crate::model::logistic::{LogisticModel, LogisticTrainer};
-use crate::model::{Scorer, Trainer};
-use crate::param::ColumnName;
+use crate::model::onnx::OnnxParams;
+use crate::model::threshold::{Fitted, Objective};
+use crate::model::{Scorer, Trained};
 use crate::pipeline::classes;
 use crate::pipeline::commands::{self, Call};
 use crate::pipeline::joining::{self, Recheck, Rechecked};
 use crate::pipeline::plan::{Plan, World, text};
+#[cfg(feature = "onnx")]
+use crate::pipeline::runtime;
 use crate::pipeline::worlds::{self, Ground};
-use crate::pipeline::{folder, inputs};
+use crate::pipeline::{fitting, folder, inputs, training};
 use crate::spec::{self, Model};
 
 impl<'a> Plan<'a> {
     pub(in crate::pipeline) fn train_stage(&'a self, name: &str, model: &'a Model) -> Stage<'a> {
-        let mut made_of = Self::made_of_trained(model);
+        let mut made_of = training::made_of(model, self.job.run.seed);
         made_of.push(("folds".to_owned(), self.n_folds().to_string()));
         let run = move |ctx: &StageContext<'_>| {
             self.on_ground(ctx, 0, |ground| {
                 for fold in 0..self.n_folds() {
                     let fold_number = u8::try_from(fold).unwrap_or(u8::MAX);
                     let rows = TrainingRows::of_fold(ground.rows, ground.roles, fold_number, ground.workers, ground.watch);
-                    let Some(trainer) = Self::trainer(model, ground.rows.layout()) else { continue };
+                    let Some(trainer) = training::trainer(model, ground.rows.layout(), self.job.run.seed) else { continue };
                     let fitted = trainer.fit(&rows)?;
                     folder::write_json(&ctx.out().join(artifact(fold)), &fitted.to_json())?;
                 }
@@ -39,17 +41,68 @@ impl<'a> Plan<'a> {
         self.stage(format!("train/{name}"), "train", Self::ground(), made_of, run)
     }
 
-    /// What trains a model here; none for one that is not.
-    pub(in crate::pipeline) fn trainer(model: &Model, layout: &Layout) -> Option<Box<dyn Trainer>> {
-        let logistic = model.logistic.as_ref()?;
-        let omitted = model.omitted().into_iter().flatten().map(ColumnName::as_str);
-        let omit = omitted.chain(layout.hidden_names()).map(str::to_owned).collect();
-        Some(Box::new(LogisticTrainer { features: layout.features.clone(), omit, l2: logistic.l2.get() }))
+    /// The id of the stage that fits the threshold of a model, if it is fitted.
+    pub(in crate::pipeline) fn threshold_id(name: &str, model: &Model) -> Option<String> {
+        model.threshold.is_fitted().then(|| format!("threshold/{name}"))
     }
 
-    /// What makes a model stale that is trained here, beside the rows.
-    pub(in crate::pipeline) fn made_of_trained(model: &Model) -> Vec<(String, String)> {
-        vec![("logistic".to_owned(), text(&model.logistic))]
+    /// The stage that fits the threshold of a model to its training rows; none where the job says it.
+    pub(in crate::pipeline) fn threshold_stage(&'a self, name: &'a str, model: &'a Model) -> Option<Stage<'a>> {
+        let (id, objective) = (Self::threshold_id(name, model)?, fitting::objective(&model.threshold)?);
+        let mut needs = Self::ground();
+        let call = self.call(name, model);
+        let train = self.train_stage_of(name, model).map(|_| format!("train/{name}"));
+        needs.extend(train.clone());
+        let mut made_of = vec![("threshold".to_owned(), text(&model.threshold))];
+        made_of.extend(model.scores.as_ref().map(|scores| ("scores".to_owned(), text(&scores.factual))));
+        made_of.extend(model.onnx.as_ref().map(|onnx| ("onnx".to_owned(), text(onnx))));
+        made_of.extend(call.iter().flat_map(Call::made_of_scores));
+        made_of.extend(self.input.files_of_model(name));
+        let run = move |ctx: &StageContext<'_>| {
+            self.on_ground(ctx, 0, |ground| {
+                let fitted = match (&call, &model.scores) {
+                    (Some(call), _) => Self::fit_by_command(ctx, ground, call, objective, train.as_deref().map(|id| ctx.need(id)))?,
+                    (None, Some(scores)) => {
+                        let column = scores.factual.column.as_ref().map_or("", |column| column.as_str());
+                        let carried = Self::carried(ground, column)?;
+                        fitting::fit_carried(ground, objective, carried)?
+                    }
+                    (None, None) => fitting::fit_scored(ground, objective, &self.scorers(ctx, name, model, ground.rows.layout())?)?,
+                };
+                fitting::write(ctx.out(), &fitted)
+            })
+            .map_err(|e| self.asked_by(e, &["models", name, "threshold"]))
+        };
+        Some(self.stage(id, "score", needs, made_of, run))
+    }
+
+    /// Asks a command for the scores of the training rows, fold after fold. `trained` is the folder of the models that it trained.
+    pub(in crate::pipeline) fn fit_by_command(
+        ctx: &StageContext<'_>,
+        ground: Ground<'_>,
+        call: &Call<'_>,
+        objective: Objective,
+        trained: Option<&Path>,
+    ) -> Result<Vec<Fitted>> {
+        let mut readers = Vec::new();
+        for fold in 0..ground.roles.n_folds() {
+            let scored = commands::Scored::Training(u8::try_from(fold).unwrap_or(u8::MAX));
+            let out = ctx.out().join(format!("fold-{fold}"));
+            folder::make_folder(&out)?;
+            let (encoder, mut writer) = create_scores(&out)?;
+            call.score_into(ctx, ground, scored, trained, &mut |scores| writer.append(encoder.encode(&scores)?))?;
+            writer.finish()?;
+            readers.push(ScoreReader::open(&out)?);
+        }
+        fitting::fit(ground, objective, |g, fold, _, mine| {
+            let scores = readers[fold].read(g)?;
+            Ok(mine.iter().map(|&i| scores[i]).collect())
+        })
+    }
+
+    fn carried(ground: Ground<'_>, column: &str) -> Result<usize> {
+        let position = ground.rows.layout().carried.iter().position(|c| c == column);
+        position.ok_or_else(|| Fault::new("missing-column", format!("the rows have no column `{column}`")).into())
     }
 
     /// The model as a command, if it is one.
@@ -60,7 +113,7 @@ impl<'a> Plan<'a> {
 
     pub(in crate::pipeline) fn train_command_stage(&'a self, call: Call<'a>) -> Stage<'a> {
         let mut made_of = call.made_of_model();
-        made_of.extend(self.input.files_of_command(call.model));
+        made_of.extend(self.input.files_of_model(call.model));
         let run = move |ctx: &StageContext<'_>| self.on_ground(ctx, 0, |ground| call.train(ctx, ground));
         self.stage(format!("train/{}", call.model), "train", Self::ground(), made_of, run)
     }
@@ -71,7 +124,7 @@ impl<'a> Plan<'a> {
         needs.extend(train.clone());
         needs.extend(world.map(|w| w.id("generate")));
         let mut made_of = call.made_of_scores();
-        made_of.extend(self.input.files_of_command(call.model));
+        made_of.extend(self.input.files_of_model(call.model));
         let id = match world {
             None => format!("score/{}", call.model),
             Some(world) => format!("score/{}/{}/{}", call.model, world.set, world.attribute),
@@ -95,9 +148,16 @@ impl<'a> Plan<'a> {
         if let Some(call) = self.call(name, model) {
             return self.score_command_stage(call, world);
         }
+        if let Some((world, graphs)) = world.and_then(|world| Some((world, world.graphs()?))) {
+            return self.branch_stage(name, model, world, graphs);
+        }
         let mut needs = Self::ground();
         let mut made_of = Vec::new();
-        if model.logistic.is_some() {
+        if let Some(onnx) = &model.onnx {
+            made_of.push(("onnx".to_owned(), text(onnx)));
+            made_of.extend(self.input.files_of_model(name));
+        }
+        if model.is_trained_here() {
             needs.push(format!("train/{name}"));
         }
         if let Some(scores) = &model.scores {
@@ -119,11 +179,15 @@ impl<'a> Plan<'a> {
         let passes = self.n_classes().unwrap_or(1) as u64;
         let run = move |ctx: &StageContext<'_>| {
             self.on_ground(ctx, passes, |ground| match (&model.scores, &world) {
-                (None, None) => worlds::score_rows(ground, &self.scorers(ctx, &name)?, ctx.out()),
+                (None, None) => worlds::score_rows(ground, &self.scorers(ctx, &name, model, ground.rows.layout())?, ctx.out()),
                 (None, Some(world)) => {
                     let counterfactuals = CounterfactualReader::open(ctx.need(&world.id("generate")))?;
-                    let scorers = self.scorers(ctx, &name)?;
-                    let known = worlds::trained_groups(ground, world.position, scorers.len())?;
+                    let scorers = self.scorers(ctx, &name, model, ground.rows.layout())?;
+                    // What a model made elsewhere has learned is not known here.
+                    let known = match model.is_trained_here() {
+                        true => worlds::trained_groups(ground, world.position, scorers.len())?,
+                        false => vec![vec![true; ground.rows.layout().attributes[world.position].groups.len()]],
+                    };
                     worlds::score_counterfactuals(ground, &scorers, &counterfactuals, &known, ctx.out())
                 }
                 (Some(scores), None) => {
@@ -148,12 +212,39 @@ impl<'a> Plan<'a> {
         }
     }
 
-    pub(in crate::pipeline) fn scorers(&self, ctx: &StageContext<'_>, model: &str) -> Result<Vec<Box<dyn Scorer>>> {
-        Self::scorers_in(ctx.need(&format!("train/{model}")), self.n_folds())
+    #[cfg(feature = "onnx")]
+    fn loaded(&self, params: OnnxParams) -> Result<Box<dyn Scorer>> {
+        Ok(Box::new(crate::model::onnx::OnnxScorer::load(params, &runtime::libraries())?))
+    }
+
+    /// `check` has refused jobs with such models.
+    #[cfg(not(feature = "onnx"))]
+    fn loaded(&self, _: OnnxParams) -> Result<Box<dyn Scorer>> {
+        Err(Fault::new("no-runtime", "this build of cfaudit does without ONNX models").into())
+    }
+
+    /// The models of all folds, or the one for all: trained here, or an ONNX file.
+    pub(in crate::pipeline) fn scorers(
+        &self,
+        ctx: &StageContext<'_>,
+        name: &str,
+        model: &Model,
+        layout: &Layout,
+    ) -> Result<Vec<Box<dyn Scorer>>> {
+        if let Some(onnx) = &model.onnx {
+            let params = training::onnx(onnx, layout);
+            return self.loaded(params).map(|scorer| vec![scorer]).map_err(|e| self.asked_by(e, &["models", name, "onnx"]));
+        }
+        Self::scorers_in(ctx.need(&format!("train/{name}")), model, self.n_folds())
     }
 
     /// The models of so many folds that a stage trained here.
-    pub(in crate::pipeline) fn scorers_in(folder: &Path, n_folds: usize) -> Result<Vec<Box<dyn Scorer>>> {
+    pub(in crate::pipeline) fn scorers_in(folder: &Path, model: &Model, n_folds: usize) -> Result<Vec<Box<dyn Scorer>>> {
+        Ok(Self::trained_in(folder, model, n_folds)?.into_iter().map(|model| model as Box<dyn Scorer>).collect())
+    }
+
+    /// As [`Plan::scorers_in`], for what asks them in their own encoding.
+    pub(in crate::pipeline) fn trained_in(folder: &Path, model: &Model, n_folds: usize) -> Result<Vec<Box<dyn Trained>>> {
         let read = |fold: usize| {
             let path = folder.join(artifact(fold));
             let json = folder::read_text(&path)?;
@@ -163,7 +254,7 @@ impl<'a> Plan<'a> {
                 cause,
                 hint: Some("delete the cache and run again".to_owned()),
             };
-            LogisticModel::from_json(&json).map(|m| Box::new(m) as Box<dyn Scorer>).map_err(fail)
+            training::trained(model, &json).map_err(fail)
         };
         (0..n_folds).map(read).collect()
     }
@@ -203,11 +294,7 @@ impl<'a> Plan<'a> {
     fn factual_column(&self, ground: Ground<'_>, scores: &spec::Scores, column: &str, out: &Path) -> Result<()> {
         let layout = ground.rows.layout();
         match &scores.factual.parquet {
-            None => {
-                let carried = layout.carried.iter().position(|c| c == column);
-                let carried = carried.ok_or_else(|| Fault::new("missing-column", format!("the rows have no column `{column}`")))?;
-                worlds::copy_scores(ground, (carried, column), &|fault, row| self.in_source(fault, row), out)
-            }
+            None => worlds::copy_scores(ground, (Self::carried(ground, column)?, column), &|fault, row| self.in_source(fault, row), out),
             Some(path) => {
                 let file = KeyedScores::open(Path::new(path), column, layout.row_id, None, &layout.attributes)?;
                 joining::join_rows(ground, &file, out)

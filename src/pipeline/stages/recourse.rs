@@ -33,10 +33,11 @@ impl<'a> Plan<'a> {
         let model = self.job.models.get(name)?;
         let position = self.job.data.sensitive.keys().position(|other| other.as_str() == attribute)?;
         let call = self.call(name, model);
-        let trains = call.as_ref().is_none_or(|call| call.command.train.is_some());
+        let trains = model.is_trained();
         let score = format!("score/{name}");
         let mut needs = Self::ground();
         needs.push(score.clone());
+        needs.extend(Self::threshold_id(name, model));
         needs.extend(trains.then(|| format!("train/{name}")));
         let mut made_of = Self::cut_inputs(model);
         let data = &self.job.data;
@@ -50,16 +51,19 @@ impl<'a> Plan<'a> {
         made_of.extend(block.chance.map(|_| ("run.seed".to_owned(), self.job.run.seed.0.to_string())));
         if let Some(call) = &call {
             made_of.extend(call.made_of_scores());
-            made_of.extend(self.input.files_of_command(name));
         }
+        made_of.extend(model.onnx.as_ref().map(|onnx| ("onnx".to_owned(), text(onnx))));
+        made_of.extend(self.input.files_of_model(name));
         let run = move |ctx: &StageContext<'_>| {
             self.on_ground(ctx, 0, |ground| {
                 let scores = ScoreReader::open(ctx.need(&score))?;
-                let scored = Scored { scores: &scores, cut: Self::cut(model, ground) };
+                let scored = Scored { scores: &scores, cut: Self::cut(ctx, name, model, ground)? };
                 let people = People::read(ground, self.job, position, block, &scored)?;
                 let model = match call {
                     Some(call) => Asked::Command { call, trained: trains.then(|| ctx.need(&format!("train/{name}"))) },
-                    None => Asked::Trained { scorers: self.scorers(ctx, name)?, linear: model.logistic.is_some() },
+                    None => {
+                        Asked::Trained { scorers: self.scorers(ctx, name, model, ground.rows.layout())?, linear: model.logistic.is_some() }
+                    }
                 };
                 let layout = ground.rows.layout();
                 let seed = self.job.run.seed.0;

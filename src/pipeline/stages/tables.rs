@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::exec::{Stage, StageContext};
-use crate::pipeline::plan::{Plan, reads_features, text};
+use crate::pipeline::plan::{Plan, World, reads_features, text};
 use crate::pipeline::stages::augment::{AUGMENT, SELECTED_STAGE};
 use crate::pipeline::stages::counts::OUTCOMES_STAGE;
 use crate::pipeline::stages::rows::prepare_params;
@@ -20,6 +20,10 @@ impl<'a> Plan<'a> {
         needs.extend(evidence.iter().chain(&quality).cloned());
         let made_of = vec![
             ("metrics".to_owned(), text(&self.job.metrics)),
+            (
+                "thresholds".to_owned(),
+                text(&self.job.models.iter().filter(|(_, m)| m.threshold.is_fitted()).map(|(n, m)| (n, &m.threshold)).collect::<Vec<_>>()),
+            ),
             ("data.label".to_owned(), text(&self.job.data.label)),
             ("run.seed".to_owned(), self.job.run.seed.0.to_string()),
             (
@@ -27,13 +31,15 @@ impl<'a> Plan<'a> {
                 text(&self.job.counterfactuals.iter().filter_map(|(name, set)| Some((name, set.placebo?))).collect::<Vec<_>>()),
             ),
         ];
+        needs.extend(self.job.models.iter().filter_map(|(name, model)| Self::threshold_id(name.as_str(), model)));
         let parts = self.parts();
         let run = move |ctx: &StageContext<'_>| {
             self.on_ground(ctx, 0, |ground| {
                 if self.wants_quality() {
                     measuring::gather_quality(ctx, &quality)?;
                 }
-                measuring::measure(ctx, self.checked, ground, &parts)
+                let graphs = self.graph_sets(ctx, &self.worlds())?;
+                measuring::measure(ctx, self.checked, ground, &parts, &graphs)
             })
         };
         self.stage("measure".to_owned(), "measure", needs, made_of, run)
@@ -53,6 +59,7 @@ impl<'a> Plan<'a> {
                     second: None,
                     placebo: None,
                     repeated: None,
+                    branch: None,
                     slices: sliced.then(|| Self::slices_id(name.as_str(), None, attribute.as_str())),
                     flips: self.job.flip_test().map(|_| Self::flips_id(name.as_str(), attribute.as_str())),
                 });
@@ -64,7 +71,8 @@ impl<'a> Plan<'a> {
                     set: Some(world.set.to_owned()),
                     attribute: world.position,
                     stage: format!("count/{name}/{}/{}", world.set, world.attribute),
-                    second: self.wants_shift().then(|| world.second(name.as_str())),
+                    second: (self.wants_shift() && world.graphs().is_none()).then(|| world.second(name.as_str())),
+                    branch: Self::branch_of(&world, name.as_str()),
                     // What is written for a group of a derived attribute rests on reference rows, so its noise is not that of naive.
                     placebo: world
                         .block
@@ -72,7 +80,7 @@ impl<'a> Plan<'a> {
                         .filter(|_| world.block.knobs().is_some() || !self.is_written_back(&world))
                         .map(|placebo| placebo.repeats),
                     repeated: world.block.placebo.and(world.block.knobs()).map(|_| world.id("placebo")),
-                    slices: sliced.then(|| Self::slices_id(name.as_str(), Some(world.set), world.attribute)),
+                    slices: (sliced && world.graphs().is_none()).then(|| Self::slices_id(name.as_str(), Some(world.set), world.attribute)),
                     flips: None,
                 });
             }
@@ -144,14 +152,18 @@ impl<'a> Plan<'a> {
         let worlds: Vec<(String, String, String)> =
             self.worlds().iter().map(|w| (w.set.to_owned(), w.attribute.to_owned(), w.id("generate"))).collect();
         needs.extend(worlds.iter().map(|(.., stage)| stage.clone()));
+        let mut found: Vec<String> = self.worlds().iter().filter(|w| w.graphs().is_some()).map(World::discover_id).collect();
+        found.dedup();
+        needs.extend(found);
         let run = move |ctx: &StageContext<'_>| {
             let kept = [(keeps_outcomes, OUTCOMES_STAGE, OUTCOMES.name), (selected, SELECTED_STAGE, SELECTED.name)];
             let kept: Vec<(&Path, &str)> =
                 kept.iter().filter(|(kept, ..)| *kept).map(|(_, stage, name)| (ctx.need(stage), *name)).collect();
             self.on_ground(ctx, 0, |ground| {
+                let graphs = self.graph_sets(ctx, &self.worlds())?;
                 self.with_origins(ground, |origins| {
-                    let (rechecks, worlds, recourse) = (&rechecks, &worlds, &recourse);
-                    let made = folder::Made { measured: self.measured(), kept: &kept, rechecks, worlds, baseline, recourse };
+                    let (rechecks, worlds, recourse, graphs) = (&rechecks, &worlds, &recourse, &graphs);
+                    let made = folder::Made { measured: self.measured(), kept: &kept, rechecks, worlds, baseline, recourse, graphs };
                     folder::assemble(ctx, origins, made)
                 })
             })

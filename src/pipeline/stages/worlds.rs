@@ -17,9 +17,10 @@ use crate::data::Layout;
 use crate::data::aligned::{CounterfactualReader, ScoreReader};
 use crate::data::prepare::MissingRule;
 use crate::data::rows::RowsReader;
+use crate::data::split::RolesReader;
 use crate::error::{Error, Fault, Result};
 use crate::exec::{Stage, StageContext};
-use crate::param::ColumnName;
+use crate::param::{ColumnName, Name};
 use crate::pipeline::basis::{Basis, Classes, Edit};
 use crate::pipeline::examples;
 use crate::pipeline::judging::{self, Judging, Tallies};
@@ -49,9 +50,9 @@ impl<'a> Plan<'a> {
     }
 
     /// The stage that scores the rows by the model that a set conditions on.
-    fn prediction_of(world: &World<'a>) -> Option<String> {
+    fn prediction_of(world: &World<'a>) -> Option<&'a Name> {
         match world.block.knobs()?.condition_on() {
-            ConditionOn::Prediction(model) => Some(format!("score/{model}")),
+            ConditionOn::Prediction(model) => Some(model),
             ConditionOn::Label | ConditionOn::RawLabel | ConditionOn::Nothing => None,
         }
     }
@@ -60,14 +61,18 @@ impl<'a> Plan<'a> {
     pub(in crate::pipeline) fn needs_of(&self, world: &World<'a>) -> Vec<String> {
         let mut needs = vec!["prepare".to_owned(), world.split()];
         needs.extend(self.job.data.reference.as_ref().map(|_| REFERENCE_STAGE.to_owned()));
-        needs.extend(Self::prediction_of(world));
+        if let Some(name) = Self::prediction_of(world) {
+            needs.push(format!("score/{name}"));
+            needs.extend(self.job.models.get(name).and_then(|model| Self::threshold_id(name.as_str(), model)));
+        }
         needs
     }
 
     /// What the stages of a world depend on beside what they read.
     pub(in crate::pipeline) fn made_of(&self, world: &World<'a>) -> Vec<(String, String)> {
         // A placebo changes what is measured, not what is generated; other attributes have stages of their own.
-        let strategy_only = CounterfactualSet { placebo: None, sensitive: None, ..world.block.clone() };
+        let graph_uncertain = None;
+        let strategy_only = CounterfactualSet { placebo: None, sensitive: None, graph_uncertain, ..world.block.clone() };
         let mut made_of = vec![
             ("counterfactuals".to_owned(), text(&strategy_only)),
             ("attribute".to_owned(), world.attribute.to_owned()),
@@ -101,7 +106,8 @@ impl<'a> Plan<'a> {
             ConditionOn::Prediction(name) => {
                 let Some(model) = self.job.models.get(name) else { return Ok(Classes::Label) };
                 let scores = ScoreReader::open(ctx.need(&format!("score/{name}")))?;
-                Ok(Classes::Predicted(Self::cut(model, ground), scores))
+                let roles = RolesReader::open(&ctx.need("split").join(ROLES))?;
+                Ok(Classes::Predicted(Self::cut(ctx, name.as_str(), model, ground)?, scores, roles))
             }
         }
     }
@@ -179,7 +185,8 @@ impl<'a> Plan<'a> {
         world: &World<'a>,
         learnt: impl FnOnce(usize) -> Result<Vec<Learnt>>,
     ) -> Result<()> {
-        let (with_features, knobs) = (self.features, world.block.knobs());
+        // Of a set that rests on graphs only the keys are written: its counterfactuals are numbers, not rows.
+        let (with_features, knobs) = (self.features && world.graphs().is_none(), world.block.knobs());
         let (basis, classes) = (self.basis(ctx, ground)?, self.classes(ctx, ground, world)?);
         let generators = match knobs {
             None => vec![Box::new(Naive) as Box<dyn Generator>],
@@ -265,11 +272,16 @@ impl<'a> Plan<'a> {
 impl<'a> Plan<'a> {
     /// The models that a placebo asks: those that are trained here; `check` lets no others stand beside one.
     fn asked(&self, ctx: &StageContext<'_>, ground: Ground<'_>) -> Result<Vec<Asked>> {
-        let trained = self.job.models.iter().filter(|(_, model)| model.logistic.is_some());
+        let trained = self.job.models.iter().filter(|(_, model)| model.is_trained_here());
         let asked = trained.map(|(name, model)| {
             let name = name.to_string();
             let scores = ScoreReader::open(ctx.need(&format!("score/{name}")))?;
-            Ok(Asked { scorers: self.scorers(ctx, &name)?, cut: Self::cut(model, ground), scores, name })
+            Ok(Asked {
+                scorers: self.scorers(ctx, &name, model, ground.rows.layout())?,
+                cut: Self::cut(ctx, &name, model, ground)?,
+                scores,
+                name,
+            })
         });
         asked.collect()
     }
@@ -281,6 +293,7 @@ impl<'a> Plan<'a> {
         let mut made_of = self.made_of(world);
         for (name, model) in &self.job.models {
             needs.extend([format!("train/{name}"), format!("score/{name}")]);
+            needs.extend(Self::threshold_id(name.as_str(), model));
             made_of.extend(Self::cut_inputs(model).into_iter().map(|(key, value)| (format!("models.{name}.{key}"), value)));
         }
         needs.sort();

@@ -76,10 +76,13 @@ pub(super) fn section(audit: &Audit) -> Option<Section> {
     Some(Section { id: "recourse", title: "Recourse: who has a way out", blocks })
 }
 
-/// A sentence for the findings: whom the first comparison puts at a disadvantage.
+/// A sentence for the findings: whom the comparison with the largest share of unfair subgroups puts at a disadvantage.
 pub(super) fn finding(audit: &Audit) -> Option<Words> {
-    let comparison = audit.recourse.comparisons.records().find(|row| row.text("undefined").is_empty())?;
-    let chosen = chosen(audit, &comparison)?;
+    let judged = audit.recourse.comparisons.records().filter(|row| row.text("undefined").is_empty());
+    let chosen = judged.filter_map(|comparison| chosen(audit, &comparison).map(|chosen| (comparison, chosen)));
+    let share = |chosen: &Record<'_>| int(chosen, "unfair") as f64 / int(chosen, "judged").max(1) as f64;
+    // Of equals the first.
+    let (comparison, chosen) = chosen.reduce(|a, b| if share(&b.1) > share(&a.1) { b } else { a })?;
     Some(harder(&comparison, &chosen).text(" ").link("See recourse", "recourse", "Recourse"))
 }
 
@@ -149,8 +152,8 @@ fn harder(comparison: &Record<'_>, analysis: &Record<'_>) -> Words {
     let judged = count(analysis, "judged");
     let by = format!(" (by {})", title(question(analysis)).to_lowercase());
     if unfair_a + unfair_b == 0 {
-        let none = format!("In none of {judged} subgroups the way to the favourable decision is harder for one of the two groups{by}.");
-        return none.into();
+        let none = format!("In none of {judged} subgroups the way to the favourable decision is harder for group ");
+        return Words::from(none).name(a).text(" or ").name(b).text(format!("{by}."));
     }
     let ([first, second], [n, m]) = if unfair_a >= unfair_b { ([a, b], [unfair_a, unfair_b]) } else { ([b, a], [unfair_b, unfair_a]) };
     Words::from("In ")

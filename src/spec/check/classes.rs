@@ -3,8 +3,9 @@
 use crate::counterfactual::forms::ConditionOn;
 use crate::param::{ColumnName, Name, Word};
 use crate::spec::nearest::{list, suggest};
+use crate::spec::threshold::Threshold;
 use crate::spec::tree::join;
-use crate::spec::{Family, Gate, GateBetween, KeepRows, LabelColumn, Model, Threshold, ThresholdRule};
+use crate::spec::{Family, Gate, GateBetween, KeepRows, LabelColumn, Model, ThresholdRule};
 
 use super::clarify::REST;
 use super::{Checker, MetricInfo, path};
@@ -132,7 +133,14 @@ impl Checker<'_> {
             }
         }
         let Some(classes) = classes else { return };
-        for (key, there) in [("logistic", model.logistic.is_some()), ("command", model.command.is_some())] {
+        let kinds = [
+            ("logistic", model.logistic.is_some()),
+            ("boosting", model.boosting.is_some()),
+            ("forest", model.forest.is_some()),
+            ("onnx", model.onnx.is_some()),
+            ("command", model.command.is_some()),
+        ];
+        for (key, there) in kinds {
             if there {
                 let what = format!("the model `{name}` gives one score a row, and `data.label` has {} classes", classes.len());
                 let hint = format!(

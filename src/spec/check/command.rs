@@ -25,9 +25,13 @@ impl Checker<'_> {
             self.arguments(&format!("{at}.train"), train, &[&["model"], rows].concat());
             self.trains(&format!("{at}.train"), name);
             let seen = |column: &&str| command.omit.iter().all(|omitted| omitted.as_str() != *column);
-            if self.sound(&["data.features", "data.sensitive"]) && self.columns().into_iter().filter(seen).any(|column| column == "label") {
-                let what = format!("the training rows of `{name}` have a last column `label`, and a feature has that name too");
-                self.say("column-twice", format!("{at}.train"), what, "rename the feature, or omit it: `omit: [label]`");
+            let added = ["label"].into_iter().chain(self.job.data.weight.is_some().then_some("weight"));
+            let sound = self.sound(&["data.features", "data.sensitive"]);
+            for word in added.filter(|_| sound) {
+                if self.columns().into_iter().filter(seen).any(|column| column == word) {
+                    let what = format!("the training rows of `{name}` have a last column `{word}`, and a feature has that name too");
+                    self.say("column-twice", format!("{at}.train"), what, format!("rename the feature, or omit it: `omit: [{word}]`"));
+                }
             }
         }
         self.inputs(at, name, &command.omit);

@@ -66,7 +66,7 @@ impl<'a> Checker<'a> {
         let own = path(&["models", experiment.model.as_str()]);
         if self.sound(&[&own]) && !self.said(&[&own]) && !model.is_trained() {
             let what = format!("the experiment `{name}` trains a model again, and `{}` is not trained in this run", experiment.model);
-            let hint = "name a model such as `logistic: {l2: 1.0}`, or a command with `train`";
+            let hint = "name a model such as `logistic: {l2: 1.0}` or `boosting: {}`, or a command with `train`; what is not trained here is audited only";
             self.say("cannot-train", here, what, hint);
         }
     }
@@ -102,6 +102,11 @@ impl<'a> Checker<'a> {
             return None;
         }
         let set = &job.counterfactuals[&experiment.from];
+        if set.graph_uncertain.is_some() {
+            let what = format!("the counterfactuals of `{from}` are numbers of every graph, not rows that a model could be trained on");
+            self.say("not-offered", here, what, "name a set with another strategy");
+            return None;
+        }
         if let Some(ConditionOn::Prediction(model)) = set.knobs().map(|knobs| knobs.condition_on()) {
             let what = format!("the set `{from}` conditions on what `{model}` predicts, and the rows that train have labels of their own");
             self.say("not-offered", here, what, "name a set with `condition_on: label` or `none`");

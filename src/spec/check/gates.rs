@@ -43,8 +43,8 @@ impl Checker<'_> {
             self.recourse_gate(at, attribute, gate);
             return;
         }
-        let (Some(metric), Some(model)) = (&gate.metric, &gate.model) else {
-            for (key, there, form) in [("metric", gate.metric.is_some(), "metric: ID"), ("model", gate.model.is_some(), "model: NAME")] {
+        let Some(metric) = &gate.metric else {
+            for (key, there, form) in [("metric", false, "metric: ID"), ("model", gate.model.is_some(), "model: NAME")] {
                 if !there {
                     self.say("missing-key", at, format!("`{at}` has no `{key}`"), format!("add `{form}`"));
                 }
@@ -52,7 +52,7 @@ impl Checker<'_> {
             return;
         };
         self.limit(at, name, gate);
-        if self.names_sound("models") && !self.job.models.is_empty() {
+        if let Some(model) = gate.model.as_ref().filter(|_| self.names_sound("models") && !self.job.models.is_empty()) {
             self.known("model", format!("{at}.model"), model.as_str(), self.job.models.keys().map(Name::as_str), "unknown-name");
         }
         self.arm(at, gate);
@@ -75,11 +75,37 @@ impl Checker<'_> {
             );
             return;
         };
+        match (&gate.model, metric.family) {
+            (Some(_), Family::Graph) => {
+                let what = format!("`{}` is about graphs, which no model has a part in", metric.id);
+                self.say("bad-scope", format!("{at}.model"), what, "take `model` out");
+            }
+            (None, family) if family != Family::Graph => {
+                let what = format!("`{at}` has no `model`");
+                let models: Vec<&str> = self.job.models.keys().map(Name::as_str).collect();
+                let hint =
+                    if models.is_empty() { "add `model: ...`".to_owned() } else { format!("add `model: ...`, one of {}", list(&models)) };
+                self.say("missing-key", at, what, hint);
+            }
+            _ => {}
+        }
         self.evidence(at, gate, metric);
         self.gate_class(at, gate, metric);
         self.scope(at, gate, metric, named);
         let intervals = self.job.metrics.interval.method != IntervalMethod::None;
-        if gate.decide_by == DecideBy::Interval && !intervals && self.sound(&["metrics.interval"]) {
+        if gate.decide_by == DecideBy::Worlds && metric.family == Family::Graph {
+            let what = format!("`{}` is one number of all graphs together, without an interval across them", metric.id);
+            self.say("no-interval", format!("{at}.decide_by"), what, "take `decide_by` out: its value decides");
+        } else if gate.decide_by == DecideBy::Worlds && gate.against.is_some() {
+            let what = format!("the gate `{name}` judges a change, and the interval of a change is one of people, not of graphs");
+            self.say("no-interval", format!("{at}.decide_by"), what, "write `decide_by: interval` or `decide_by: estimate`");
+        } else if gate.decide_by == DecideBy::Worlds && self.sound(&["counterfactuals"]) && self.names_sound("counterfactuals") {
+            self.gate_worlds(at, name, gate);
+        }
+        if self.sound(&["counterfactuals"]) && self.names_sound("counterfactuals") {
+            self.gate_scores(at, name, gate, metric);
+        }
+        if metric.family != Family::Graph && gate.decide_by == DecideBy::Interval && !intervals && self.sound(&["metrics.interval"]) {
             let what = format!("the gate `{name}` is decided by the interval, and `metrics.interval.method` is `none`");
             self.say("no-interval", format!("{at}.decide_by"), what, "write `decide_by: estimate`");
         }
@@ -110,7 +136,7 @@ impl Checker<'_> {
             let what = format!("the experiment `{name}` is about the model `{}`, and the gate asks `{model}`", experiment.model);
             self.say("bad-scope", here.clone(), what, format!("write `model: {}`", experiment.model));
         }
-        if let Some(set) = gate.counterfactual.as_ref().filter(|set| **set != experiment.from) {
+        if let Some(set) = gate.counterfactual.as_ref().filter(|set| set.as_str() != experiment.from.as_str()) {
             let what = format!("the arms of `{name}` are measured with the set `{}`, and the gate asks for `{set}`", experiment.from);
             self.say("bad-scope", here, what, format!("write `counterfactual: {}`", experiment.from));
         }
@@ -119,8 +145,9 @@ impl Checker<'_> {
     /// Complains about a family of one, and of values without intervals.
     fn family(&mut self, at: &str, name: &Name, gate: &Gate) {
         let here = format!("{at}.family_error");
-        if gate.decide_by == DecideBy::Estimate {
-            let what = format!("the gate `{name}` is decided by the estimate, which has no error to share out");
+        if gate.decide_by != DecideBy::Interval {
+            let by = if gate.decide_by == DecideBy::Estimate { "the estimate, which has" } else { "graphs, which have" };
+            let what = format!("the gate `{name}` is decided by {by} no error to share out");
             self.say("no-interval", here, what, "write `decide_by: interval`, or take `family_error` out");
             return;
         }
@@ -162,7 +189,10 @@ impl Checker<'_> {
 
     /// The label, the set and the family that the metric rests on.
     fn evidence(&mut self, at: &str, gate: &Gate, metric: &MetricInfo) {
-        let sets: Vec<&str> = self.job.counterfactuals.keys().map(Name::as_str).collect();
+        let named = self.job.sets();
+        let of_graphs = metric.family == Family::Graph;
+        let sets: Vec<&str> =
+            named.iter().filter(|(_, set)| !of_graphs || set.graph_uncertain.is_some()).map(|(name, _)| name.as_str()).collect();
         let (id, family) = (metric.id, family_word(metric.family));
         match (&gate.counterfactual, metric.needs_counterfactual) {
             (Some(_), false) => {
@@ -177,6 +207,11 @@ impl Checker<'_> {
                 };
                 self.say("missing-key", at, format!("`{id}` needs a counterfactual set, and `{at}` names none"), hint);
             }
+            (Some(set), true) if of_graphs && !sets.contains(&set.as_str()) && named.iter().any(|(name, _)| name == set.as_str()) => {
+                let what = format!("`{id}` is about graphs, and the set `{set}` has none");
+                let hint = if sets.is_empty() { "choose another metric".to_owned() } else { format!("name one of {}", list(&sets)) };
+                self.say("bad-scope", format!("{at}.counterfactual"), what, hint);
+            }
             _ => {}
         }
         if metric.needs_label && self.job.data.label.column().is_none() && self.sound(&["data.label"]) {
@@ -188,6 +223,7 @@ impl Checker<'_> {
             );
         } else if let Some(named) = &self.job.metrics.families
             && !named.is_empty()
+            && !of_graphs
             && !named.contains(&metric.family)
             && metric.also.is_none_or(|family| !named.contains(&family))
             && self.sound(&["metrics.families"])
@@ -265,10 +301,11 @@ impl Checker<'_> {
         {
             self.compared(&format!("{at}.between"), metric, map);
         }
-        let set = gate.counterfactual.as_ref().and_then(|name| self.job.counterfactuals.get(name.as_str()).map(|set| (name, set)));
+        let named_sets = self.job.sets();
+        let set = gate.counterfactual.as_ref().and_then(|name| Some((name, named_sets.iter().find(|(n, _)| n == name.as_str())?.1)));
         if let (Some(attribute), Some((name, set))) = (named.first(), set)
             && metric.needs_counterfactual
-            && self.sound(&[&path(&["counterfactuals", name.as_str()])])
+            && self.sound(&[&path(&["counterfactuals", name.as_str().split('/').next().unwrap_or_default()])])
             && self.job.data.sensitive.contains_key(attribute)
             && let Some(changed) = set.sensitive.as_ref().filter(|changed| !changed.contains(attribute))
             && changed.iter().all(|c| self.job.data.sensitive.contains_key(c))
@@ -343,7 +380,8 @@ impl Checker<'_> {
     /// Checks the set and the groups that a gate names, and gives the attributes back.
     fn named(&mut self, at: &str, gate: &Gate) -> Vec<ColumnName> {
         if let Some(set) = gate.counterfactual.as_ref().filter(|_| self.names_sound("counterfactuals")) {
-            let sets = self.job.counterfactuals.keys().map(Name::as_str);
+            let sets = self.job.sets();
+            let sets = sets.iter().map(|(name, _)| name.as_str());
             self.known("counterfactual set", format!("{at}.counterfactual"), set.as_str(), sets, "unknown-name");
         }
         let mut named: Vec<ColumnName> = Vec::new();

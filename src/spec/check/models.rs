@@ -61,7 +61,7 @@ impl Checker<'_> {
                 self.say(
                     "needs-counterfactual",
                     at,
-                    "the family `cf_quality` is about sets that move features, and every set here is `naive`",
+                    "the family `cf_quality` is about sets that move features by distributions, and no set here does",
                     "take it out, or add a set such as `world: {greedy: {condition_on: label}}`",
                 );
             } else if no_set && (family == Family::CfQuality || needs_counterfactual(family)) {
@@ -92,12 +92,19 @@ impl Checker<'_> {
         if !self.sound(&[&at]) {
             return;
         }
-        let kinds = [("logistic", model.logistic.is_some()), ("scores", model.scores.is_some()), ("command", model.command.is_some())];
+        let kinds = [
+            ("logistic", model.logistic.is_some()),
+            ("boosting", model.boosting.is_some()),
+            ("forest", model.forest.is_some()),
+            ("onnx", model.onnx.is_some()),
+            ("scores", model.scores.is_some()),
+            ("command", model.command.is_some()),
+        ];
         let found: Vec<&str> = kinds.iter().filter(|(_, there)| *there).map(|(kind, _)| *kind).collect();
         if found.len() != 1 {
             let found = if found.is_empty() { "none".to_owned() } else { all(&found) };
             let what = format!("the model `{name}` needs exactly one of {}, found {found}", all(&kinds.map(|(kind, _)| kind)));
-            let hint = "write `logistic: {l2: 1.0}` to train one here, `scores: {factual: {column: score}}` for scores made elsewhere, or \
+            let hint = "write `logistic: {l2: 1.0}`, `boosting: {}` or `forest: {}` to train one here, `onnx: {model: FILE}`, `scores: {factual: {column: score}}` for scores made elsewhere, or \
                         `command: {score: [./score]}` for a program";
             self.say("one-of", at, what, hint);
             return;
@@ -106,6 +113,16 @@ impl Checker<'_> {
         if let Some(logistic) = &model.logistic {
             self.logistic(&format!("{at}.logistic"), name, logistic);
         }
+        if let Some(boosting) = &model.boosting {
+            self.boosting(&format!("{at}.boosting"), name, boosting);
+        }
+        if let Some(forest) = &model.forest {
+            self.forest(&format!("{at}.forest"), name, forest);
+        }
+        if let Some(onnx) = &model.onnx {
+            self.onnx(&format!("{at}.onnx"), name, onnx);
+        }
+        self.threshold(&format!("{at}.threshold"), name, model);
         if let Some(scores) = &model.scores {
             self.scores(&format!("{at}.scores"), name, scores, asked);
         }

@@ -152,7 +152,7 @@ impl Checker<'_> {
         }
         if self.job.models[name.as_str()].scores.is_some() {
             let what = format!("the model `{name}` is scores made elsewhere, and recourse asks a model about people as they could be");
-            self.say("not-offered", here, what, "name a model that is trained here, or one that is a command");
+            self.say("not-offered", here, what, "name a model that is trained here, an ONNX file, or a command");
         }
     }
 

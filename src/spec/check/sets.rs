@@ -66,6 +66,9 @@ impl Checker<'_> {
         if let Some(knobs) = set.knobs() {
             self.fitted(&at, name, set, knobs);
         }
+        if let Some(graphs) = &set.graph_uncertain {
+            self.graphs(&at, name, set, graphs);
+        }
         self.placebo(&at, set);
     }
 
@@ -75,8 +78,8 @@ impl Checker<'_> {
             let found = if found.is_empty() { "none".to_owned() } else { all(&found) };
             let what = format!("the counterfactual set `{name}` needs exactly one strategy, found {found}");
             let hint = "write `naive: {}` to change the attribute alone, `greedy: {condition_on: label}` to move all that depends on it, \
-                        `plausible: {move: [...], condition_on: label}` to move what you name, or `transport: {move: all, condition_on: \
-                        label}`";
+                        `plausible: {move: [...], condition_on: label}` to move what you name, `transport: {move: all, condition_on: \
+                        label}`, or `graph-uncertain: {discovery: {boss: {}}, knowledge: {none: {}}}`";
             self.say("one-of", at, what, hint);
         }
     }
@@ -102,9 +105,13 @@ impl Checker<'_> {
         if set.knobs().is_none() || !self.sound(&["models"]) {
             return;
         }
-        let elsewhere = self.job.models.iter().find(|(_, model)| model.scores.is_some() || model.command.is_some());
+        let elsewhere = self.job.models.iter().find(|(_, model)| !model.is_trained_here());
         if let Some((name, model)) = elsewhere {
-            let why = if model.scores.is_some() { "scores made elsewhere" } else { "a command" };
+            let why = match model {
+                Model { scores: Some(_), .. } => "scores made elsewhere",
+                Model { onnx: Some(_), .. } => "an ONNX file",
+                _ => "a command",
+            };
             let what = format!("a placebo makes counterfactuals again and again, and the model `{name}` is {why}");
             self.say("not-offered", format!("{at}.placebo"), what, "take it out: a placebo is offered where all models are trained here");
         }
@@ -152,7 +159,7 @@ impl Checker<'_> {
     }
 
     /// The attributes that a set changes and that are declared.
-    fn attributes_of(&self, set: &CounterfactualSet) -> Vec<ColumnName> {
+    pub(super) fn attributes_of(&self, set: &CounterfactualSet) -> Vec<ColumnName> {
         let declared = self.job.data.sensitive.keys();
         declared.filter(|name| set.sensitive.as_ref().is_none_or(|only| only.contains(name))).cloned().collect()
     }

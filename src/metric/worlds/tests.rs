@@ -1,0 +1,185 @@
+//! Values over worlds by hand, parts that make the whole, and intervals against those of one world.
+
+use super::{Across, SAMPLED, World, WorldCounts, add_second, measure_worlds};
+use crate::metric::clarify::Favoured;
+use crate::metric::counts::{Counterfactual, CounterfactualCounts, Person};
+use crate::metric::measure::{Favourable, Measured, Settings};
+use crate::metric::scope::Scope;
+use crate::metric::switches::measure_counterfactual;
+use crate::metric::{Family, Undefined};
+use crate::num::seed::Stream;
+use crate::param::{Count, Level, Seed};
+
+fn settings(level: Option<Level>) -> Settings {
+    Settings {
+        families: vec![Family::Ccm, Family::Eccm, Family::Shift],
+        favourable: Favourable::Positive,
+        favoured: Favoured::Groups(vec![0]),
+        level,
+        samples: Count::new(500).unwrap(),
+        seed: Seed(3),
+        min_group_size: Count::new(1).unwrap(),
+        min_denominator: Count::new(1).unwrap(),
+    }
+}
+
+fn worlds(copies: &[(usize, u64)]) -> Vec<World> {
+    copies.iter().map(|&(bootstrap, copies)| World { bootstrap, copies }).collect()
+}
+
+fn person(group: usize, score: f64) -> Person {
+    Person { group, label: Some(score > 0.3), predicted: Some(score > 0.5), score: Some(score), weight: 1 }
+}
+
+fn moved(person: &Person, scores: &[f64]) -> Vec<Counterfactual> {
+    scores.iter().map(|&score| Counterfactual { to: 1 - person.group, predicted: Some(score > 0.5), score: Some(score) }).collect()
+}
+
+/// Adds people with the score in every world, and keeps the second pass.
+fn counted(worlds: Vec<World>, people: &[(usize, f64, Vec<f64>)]) -> WorldCounts {
+    let mut counts = WorldCounts::new(worlds, false, true, Seed(3));
+    let each = || people.iter().enumerate().map(|(key, (group, score, scores))| (key as u64, person(*group, *score), scores));
+    for (key, person, scores) in each() {
+        counts.add(key, &person, &moved(&person, scores));
+    }
+    let mut second = counts.second_pass();
+    for (_, person, scores) in each() {
+        add_second(&mut second, &person, &moved(&person, scores));
+    }
+    counts.keep(second);
+    counts
+}
+
+fn find<'a>(all: &'a [Across], metric: &str, scope: Scope) -> &'a Across {
+    all.iter().find(|a| a.measured.metric.id == metric && a.measured.scope == scope).unwrap()
+}
+
+/// Four people predicted negative: of them 1, 3 and 2 switch in worlds of 2, 1 and 1 graphs, the last in a bootstrap of its own.
+#[test]
+fn means_and_percentiles_by_hand() {
+    let scores = |switched: [bool; 3]| switched.map(|yes| if yes { 0.9 } else { 0.1 }).to_vec();
+    let people = vec![
+        (0, 0.2, scores([true, true, true])),
+        (0, 0.2, scores([false, true, true])),
+        (0, 0.2, scores([false, true, false])),
+        (0, 0.2, scores([false, false, false])),
+    ];
+    let counts = counted(worlds(&[(0, 2), (0, 1), (1, 1)]), &people);
+    let all = measure_worlds(&counts, Level::DEFAULT, &settings(None));
+    let psr = find(&all, "psr", Scope::Direction(0, 1));
+    assert_eq!(psr.measured.value, Ok(0.4375));
+    let around = psr.around.unwrap();
+    // Of 0.25, 0.25, 0.5, 0.75: squares of the distances from the mean by 3; position 3 x 0.025 lies between the two first.
+    let variance = (2.0 * 0.1875 * 0.1875 + 0.0625 * 0.0625 + 0.3125 * 0.3125) / 3.0;
+    assert!((around.variance - variance).abs() < 1e-15 && (around.lo - 0.25).abs() < 1e-15);
+    assert!((around.hi - (0.5 + 0.25 * 0.925)).abs() < 1e-12, "{around:?}");
+    assert!((psr.even.unwrap() - (1.25 / 3.0 + 0.5) / 2.0).abs() < 1e-15);
+    assert_eq!((psr.n_worlds, psr.n_undefined, psr.measured.numerator, psr.measured.denominator), (4, 0, None, Some(4)));
+    assert_eq!(psr.each.iter().map(|e| (e.0, e.1)).collect::<Vec<_>>(), [(Ok(0.25), Some(1)), (Ok(0.75), Some(3)), (Ok(0.5), Some(2))]);
+    // Nobody was positive, and nobody is of the other group.
+    assert_eq!(find(&all, "nsr", Scope::Direction(0, 1)).measured.value, Err(Undefined::NoPredictedPositive));
+    assert_eq!(find(&all, "psr", Scope::Direction(1, 0)).measured.value, Err(Undefined::EmptyGroup));
+    assert_eq!(find(&all, "psr", Scope::Direction(1, 0)).n_undefined, 4);
+    // Mean change: 0.7 and -0.1 in shares as above.
+    let mcd = find(&all, "mcd", Scope::Total);
+    assert!((mcd.measured.value.unwrap() - (0.8 * 0.4375 - 0.1)).abs() < 1e-12);
+}
+
+/// Where nothing switches there is no ratio; such a world is left out and counted.
+#[test]
+fn worlds_without_a_value_are_left_out() {
+    let people = vec![(0, 0.9, vec![0.1, 0.9]), (0, 0.2, vec![0.9, 0.2])];
+    let mut counts = counted(worlds(&[(0, 3), (1, 2)]), &people);
+    let all = measure_worlds(&counts, Level::DEFAULT, &settings(Some(Level::DEFAULT)));
+    let ratio = find(&all, "p2nr", Scope::Direction(0, 1));
+    assert_eq!((ratio.measured.value, ratio.n_worlds, ratio.n_undefined), (Ok(1.0), 3, 2));
+    assert!(!ratio.measured.flags.contains(&SAMPLED));
+    counts.sampled = true;
+    let all = measure_worlds(&counts, Level::DEFAULT, &settings(None));
+    assert!(all.iter().all(|across| across.measured.flags.contains(&SAMPLED)));
+}
+
+/// 300 people with scores that look random.
+fn crowd(n_worlds: usize) -> Vec<(usize, f64, Vec<f64>)> {
+    let mut stream = Stream::new(9, "crowd");
+    let one = |i: usize| {
+        let score = stream.u01();
+        (i % 2, score, (0..n_worlds).map(|_| (score + 0.4 * stream.u01() - 0.1).clamp(0.0, 1.0)).collect())
+    };
+    (0..300).map(one).collect()
+}
+
+#[test]
+fn parts_make_the_whole_and_one_world_is_one_set() {
+    let people = crowd(1);
+    let whole = counted(worlds(&[(0, 1)]), &people);
+    let mut merged = WorldCounts::new(worlds(&[(0, 1)]), false, true, Seed(3));
+    for (part, keys) in people.chunks(77).zip([0, 77, 154, 231]) {
+        let mut counts = WorldCounts::new(worlds(&[(0, 1)]), false, true, Seed(3));
+        for (k, (group, score, scores)) in part.iter().enumerate() {
+            let person = person(*group, *score);
+            counts.add(keys + k as u64, &person, &moved(&person, scores));
+        }
+        merged.merge(&counts);
+    }
+    merged.keep(whole.of_world.iter().filter_map(|world| world.second.clone()).collect());
+    assert_eq!(merged, whole);
+    let text = serde_json::to_string(&whole).unwrap();
+    assert_eq!(serde_json::from_str::<WorldCounts>(&text).unwrap(), whole);
+    // Of one world every value is that of an ordinary set, and its interval about as wide as Wilson's.
+    let all = measure_worlds(&whole, Level::DEFAULT, &settings(Some(Level::DEFAULT)));
+    let mut counts = CounterfactualCounts::new(2, true);
+    for (group, score, scores) in &people {
+        let person = person(*group, *score);
+        counts.add(&person, &moved(&person, scores));
+    }
+    let plain: Vec<Measured> = measure_counterfactual(&counts, None, None, &settings(Some(Level::DEFAULT)));
+    for m in &plain {
+        let across = find(&all, m.metric.id, m.scope);
+        assert_eq!((across.measured.value, across.measured.denominator, across.measured.n_rows), (m.value, m.denominator, m.n_rows));
+        assert_eq!((across.measured.numerator, across.measured.impaired), (m.numerator, m.impaired), "{} {:?}", m.metric.id, m.scope);
+        assert!(across.around.is_none());
+    }
+    for metric in ["sr", "psr", "cr"] {
+        let of = |m: &Measured| m.interval.map(|i| i.hi - i.lo).unwrap();
+        let wilson = of(plain.iter().find(|m| m.metric.id == metric && m.scope == Scope::Direction(0, 1)).unwrap());
+        let ratio = of(&find(&all, metric, Scope::Direction(0, 1)).measured) / wilson;
+        assert!((0.8..1.25).contains(&ratio), "{metric} {ratio}");
+    }
+}
+
+/// Nobody switches in any world: every draw of people says 0, and the rate has Wilson's interval all the same. Metrics of scores say why they
+/// have none.
+#[test]
+fn a_rate_of_none_has_an_interval() {
+    let people: Vec<_> = crowd(1).into_iter().map(|(group, score, _)| (group, score, vec![score; 3])).collect();
+    let all = measure_worlds(&counted(worlds(&[(0, 1), (0, 2), (1, 1)]), &people), Level::DEFAULT, &settings(Some(Level::DEFAULT)));
+    let psr = &find(&all, "psr", Scope::Direction(0, 1)).measured;
+    let (interval, n) = (psr.interval.expect("Wilson's"), psr.denominator.unwrap() as f64);
+    let z2 = 1.959_963_984_540_054_f64.powi(2);
+    assert!(psr.value == Ok(0.0) && interval.lo == 0.0 && (interval.hi - z2 / (n + z2)).abs() < 1e-12, "{interval:?}");
+    assert!(psr.ci_method.contains("Wilson"), "{}", psr.ci_method);
+    let rmscd = &find(&all, "rmscd", Scope::Direction(0, 1)).measured;
+    assert!(rmscd.interval.is_none() && rmscd.ci_method.contains("sums of everybody"), "{}", rmscd.ci_method);
+}
+
+/// The interval is that of the mean over worlds: worlds that say the same give what one of them gives, and worlds that disagree at random one
+/// that is narrower than any of theirs.
+#[test]
+fn people_count_equally_often_in_all_worlds() {
+    let level = Some(Level::DEFAULT);
+    let width = |counts: &WorldCounts, metric: &str| {
+        let all = measure_worlds(counts, Level::DEFAULT, &settings(level));
+        find(&all, metric, Scope::Direction(0, 1)).measured.interval.map(|i| (i.lo, i.hi)).unwrap()
+    };
+    let one = crowd(1);
+    let same: Vec<_> = one.iter().map(|(group, score, scores)| (*group, *score, vec![scores[0]; 3])).collect();
+    for metric in ["psr", "pcp", "cmcc"] {
+        let (a, b) = (width(&counted(worlds(&[(0, 1)]), &one), metric), width(&counted(worlds(&[(0, 1), (0, 4), (1, 2)]), &same), metric));
+        assert!((a.0 - b.0).abs() < 1e-12 && (a.1 - b.1).abs() < 1e-12, "{metric} {a:?} {b:?}");
+    }
+    let many = counted(worlds(&[(0, 1); 8]), &crowd(8));
+    let alone = counted(worlds(&[(0, 1)]), &one);
+    let (all, single) = (width(&many, "psr"), width(&alone, "psr"));
+    assert!(all.1 - all.0 < 0.9 * (single.1 - single.0), "{all:?} {single:?}");
+}

@@ -1,0 +1,107 @@
+//! What causal graphs add to the tables: percentiles over graphs beside every metric, every world by itself, and metrics of the graphs.
+
+use std::path::Path;
+
+use crate::data::Layout;
+use crate::error::Result;
+use crate::metric::scope::Scope;
+use crate::metric::worlds as metric;
+use crate::pipeline::branching::Branched;
+use crate::pipeline::graph_tables::{GraphSet, values};
+use crate::table::io::write_frame;
+use crate::table::{Cell, Frame, METRICS, WORLD_PEOPLE, WORLDS};
+
+use super::Scribe;
+
+/// Worlds and people while their tables grow.
+pub(super) struct Across {
+    worlds: Frame,
+    people: Frame,
+}
+
+impl Across {
+    pub(super) fn new() -> Self {
+        Across { worlds: Frame::new(&WORLDS), people: Frame::new(&WORLD_PEOPLE) }
+    }
+
+    /// Adds the worlds of one model and set.
+    pub(super) fn add(&mut self, scribe: &Scribe<'_>, branched: &Branched, measured: &[metric::Across]) {
+        for (w, world) in branched.counts.worlds.iter().enumerate() {
+            for across in measured {
+                let (value, numerator, denominator) = across.each[w];
+                let scope = across.measured.scope;
+                let mut row = scribe.world_key(scope);
+                row.extend([(w as u64).into(), across.measured.metric.id.into(), (world.bootstrap as u64).into(), world.copies.into()]);
+                row.extend([value.ok().into(), value.err().map_or("", crate::metric::Undefined::code).into()]);
+                row.extend([numerator.into(), denominator.into()]);
+                self.worlds.push(row);
+            }
+        }
+        for (from, varied) in branched.people.iter().enumerate() {
+            let mut row = scribe.world_key(Scope::Direction(from, 1 - from));
+            row.remove(SCOPE);
+            row.extend([varied.n.into(), varied.mean.into(), varied.lo.into(), varied.hi.into()]);
+            self.people.push(row);
+        }
+    }
+
+    pub(super) fn write(mut self, out: &Path) -> Result<()> {
+        for frame in [&mut self.worlds, &mut self.people] {
+            frame.sort();
+            write_frame(out, frame)?;
+        }
+        Ok(())
+    }
+}
+
+/// Position of the scope in the key of a world.
+const SCOPE: usize = 3;
+
+impl Scribe<'_> {
+    /// The cells model to to_group.
+    fn world_key(&self, scope: Scope) -> Vec<Cell> {
+        let mut key = self.key(scope.as_str(), scope.from_group(), scope.to_group());
+        // Neither arms nor slices have worlds.
+        key.remove(0);
+        key.pop();
+        key
+    }
+
+    /// A metric of a graph-uncertain set.
+    pub(super) fn metric_across(&self, across: &metric::Across) -> Vec<Cell> {
+        let around = across.around;
+        let cells = [
+            around.map(|a| a.lo).into(),
+            around.map(|a| a.hi).into(),
+            around.map(|a| a.variance).into(),
+            across.even.into(),
+            across.n_worlds.into(),
+            across.n_undefined.into(),
+        ];
+        self.metric_with(&across.measured, cells)
+    }
+}
+
+/// The metrics of the graphs themselves, as rows of the table of metrics.
+pub(super) fn metrics_of_graphs(set: &GraphSet, layout: &Layout) -> Vec<Vec<Cell>> {
+    let attribute = &layout.attributes[set.position].name;
+    let row = |(metric, value): (&'static crate::metric::Metric, f64)| {
+        METRICS
+            .columns
+            .iter()
+            .map(|column| match column.name {
+                "counterfactual" => set.name.as_str().into(),
+                "sensitive" => attribute.as_str().into(),
+                "scope" => Scope::Total.as_str().into(),
+                "metric" => metric.id.into(),
+                "family" => metric.family.as_str().into(),
+                "value" => Cell::Real(value),
+                "n_rows" => set.found.n_rows.into(),
+                "ci_method" => "none: a number of the graphs themselves".into(),
+                _ if column.nullable => Cell::Null,
+                _ => "".into(),
+            })
+            .collect()
+    };
+    values(set).into_iter().map(row).collect()
+}
