@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use cfaudit::table::io::read_frame;
 use cfaudit::table::{ARM_FOLDS, ARMS, COMPARISONS, Frame, METRICS, Record, SELECTED};
@@ -147,5 +149,32 @@ fn a_failed_run_goes_on_at_the_arm_and_fold_where_it_stopped() {
     let arms = read_frame(&work.path("out/tables"), &ARMS).unwrap();
     let added: Vec<Option<i64>> = arms.records().filter(|r| r.text("arm") == "more/all").map(|r| r.int("n_counterfactuals")).collect();
     assert_eq!(added, [Some(1500), Some(1500)]);
+    work.run(0, "job.yaml", "").says(&["nothing to do"]);
+}
+
+/// Killed without a word while an arm trains, the next run goes on with that arm and fold.
+#[test]
+fn a_killed_run_goes_on_at_the_arm_and_fold_where_it_was() {
+    let train = "cat > /dev/null; n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > n; if test $n = 5; then touch there; fi; \
+                 while test -e slow -a $n = 5; do sleep 0.05; done; echo $n > $0";
+    let command =
+        format!("{{train: [sh, -c, \"{train}\", '{{model}}'], score: [sh, -c, \"cat > /dev/null; cat canned.arrow\", '{{model}}']}}");
+    let experiment = "experiments: {more: {model: live, from: flip, folds: 2, arms: {all: {}}}}";
+    let work = with_command(&command, &format!("split: {{share: {{train: 0.5, audit: 0.5}}}}\n{experiment}"));
+    canned(&work, "canned.arrow", &[1500]);
+    work.write("slow", "");
+    let mut killed = work.command("run job.yaml --out out --cache cache --threads 1").stderr(Stdio::null()).spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(120);
+    while !work.path("there").exists() {
+        assert!(Instant::now() < until, "the fifth model is never trained");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    fs::remove_file(work.path("slow")).unwrap();
+    let ran = work.run(0, "job.yaml", "");
+    ran.says(&["augment/more/fold-1/all/train: runs"]);
+    assert!(!["base/train: runs", "fold-0/all/train: runs"].iter().any(|words| ran.stderr.contains(words)), "{}", ran.stderr);
+    assert_eq!(fs::read_to_string(work.path("n")).unwrap().trim(), "6");
     work.run(0, "job.yaml", "").says(&["nothing to do"]);
 }

@@ -55,6 +55,7 @@ pub(crate) fn with_command(command: &str, split: &str) -> Work {
             ("income", column(rows.clone().map(|i| Some(i as f64 / 8.0)).collect::<Float64Array>())),
             ("job", column(rows.clone().map(|i| (i % 7 > 0).then_some(["cook", "clerk"][i as usize % 2])).collect::<StringArray>())),
             ("member", column(rows.clone().map(|i| Some(i % 3 == 0)).collect::<BooleanArray>())),
+            ("people", column(rows.clone().map(|i| Some(1.0 + (i % 3) as f64)).collect::<Float64Array>())),
             ("repaid", column(rows.map(|i| Some(i64::from(i % 5 < 2))).collect::<Int64Array>())),
         ],
     );
@@ -291,6 +292,22 @@ fn counterfactuals_are_named_by_row_and_group() {
         .says(&["gave the score `-0.25`", "in row_id `1004`, counterfactual with `sex` = `2` (score 4 of its output, from 0)"]);
 }
 
+/// People who weigh more than others do so in the training of a program too.
+#[test]
+fn training_rows_carry_their_weights() {
+    let command = "{train: [sh, -c, 'cat > seen-train.arrow; echo > $0', '{model}'], score: [sh, -c, 'cat > /dev/null; cat canned.arrow', '{model}']}";
+    let work = with_command(command, "split: {folds: 2, stratify: none}\n  weight: people");
+    canned(&work, "canned.arrow", &[N / 2]);
+    work.run(0, "job.yaml", "");
+    let batch = seen(&work, "seen-train.arrow");
+    let names: Vec<&str> = batch.schema_ref().fields().iter().map(|f| f.name().as_str()).collect();
+    assert_eq!(names[names.len() - 2..], ["label", "weight"]);
+    let [income, weight] = [2, names.len() - 1].map(|k| batch.column(k).as_primitive::<Float64Type>());
+    // income = row / 8, people = 1 + row % 3.
+    assert_eq!(batch.num_rows(), N / 2);
+    assert!((0..N / 2).all(|k| weight.value(k) == 1.0 + (income.value(k) * 8.0) % 3.0));
+}
+
 #[test]
 fn folds_are_scored_by_their_own_model() {
     let command = "{train: [sh, -c, \"cat > seen-train-$2.arrow; echo seed $1 fold $2 > $0\", '{model}', '{seed}', '{fold}'], \
@@ -445,7 +462,7 @@ fn has_pyarrow() -> bool {
 
 fn copy_models(work: &Work) {
     fs::create_dir(work.path("jobs/models")).unwrap();
-    for name in ["score.py", "train.py", "scorecard.json"] {
+    for name in ["score.py", "train.py", "scorecard.json", "sklearn_model.py", "lightgbm_model.py", "debiased_model.py"] {
         fs::copy(root().join("jobs/models").join(name), work.path("jobs/models").join(name)).unwrap();
     }
 }
@@ -483,6 +500,42 @@ fn the_shipped_example_runs() {
     work.write("jobs/models/scorecard.json", r#"{"intercept": 0, "columns": {"rent": {"edges": [], "points": [0], "missing": 0}}}"#);
     let ran = work.run(3, job, "--set data.rows.synthetic.rows=5000");
     ran.says(&["failed with exit status 1", "\n  | the rows lack columns of the scorecard: rent"]);
+}
+
+/// The programs that need more than pyarrow, each where its packages are there.
+#[test]
+fn the_shipped_programs_of_libraries_run() {
+    let python = |code: &str| Command::new("python3").args(["-c", code]).stderr(Stdio::null()).status().is_ok_and(|s| s.success());
+    let models = [
+        ("sklearn", "import pyarrow, pandas, sklearn"),
+        ("lightgbm", "import pyarrow, pandas, lightgbm"),
+        ("debiased", "import pyarrow, numpy"),
+    ];
+    for (model, imports) in models {
+        if !python(imports) {
+            eprintln!("skipped: python3 cannot `{imports}`: jobs/models/requirements-{model}.txt");
+            continue;
+        }
+        let work = Work::with_jobs();
+        copy_models(&work);
+        let job = fs::read_to_string(work.path("jobs/programs.yaml")).unwrap();
+        let (head, rest) = job.split_once("models:\n").unwrap();
+        let block = rest.split_once(&format!("  {model}:\n")).unwrap().1;
+        let lines: Vec<&str> = block.lines().take_while(|line| line.starts_with("    ")).collect();
+        // The model alone, with the rows of challenger.yaml.
+        let challenger = fs::read_to_string(work.path("jobs/challenger.yaml")).unwrap();
+        let (before, _) = challenger.split_once("models:\n").unwrap();
+        work.write("jobs/one.yaml", &format!("{before}models:\n  one:\n{}\nrun: {{seed: 5}}\n", lines.join("\n")));
+        assert!(head.contains("include: [challenger.yaml]"));
+        work.run(0, "jobs/one.yaml", "--set data.rows.synthetic.rows=4000");
+        let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
+        let mut accuracies = metrics.records().filter(|r| r.text("metric") == "acc" && r.text("scope") == "total");
+        let accuracy = accuracies.next().and_then(|r| r.real("value")).unwrap();
+        assert!(accuracy > 0.6, "{model} has learned nothing: {accuracy}");
+        let before = work.results();
+        work.cfaudit(0, "run jobs/one.yaml --out out --cache cache2 --batch-rows 1024 --threads 1 --set data.rows.synthetic.rows=4000");
+        assert_same(&before, &work.results(), &format!("{model} again, in other batches"));
+    }
 }
 
 /// The skeleton in the guide is a program that works.

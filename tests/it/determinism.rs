@@ -120,6 +120,12 @@ fn people_with_weights() {
     same_for_threads_and_batches(JOBS[7]);
 }
 
+#[cfg(feature = "lightgbm")]
+#[test]
+fn trees_with_weights_and_fitted_thresholds_in_folds() {
+    same_for_threads_and_batches("trees");
+}
+
 #[test]
 fn models_trained_again() {
     same_for_threads_and_batches(JOBS[10]);
@@ -133,6 +139,11 @@ fn features_moved() {
 #[test]
 fn features_moved_in_folds_by_predictions() {
     same_for_threads_and_batches(JOBS[9]);
+}
+
+#[test]
+fn causal_graphs() {
+    same_for_threads_and_batches("graphs");
 }
 
 /// People cut at random places into files, read in batches of random sizes: the same tables and outcomes.

@@ -41,10 +41,20 @@ fn people(matrices: &[Matrix; 2]) -> Vec<Person> {
 
 const SEXES: [&str; 2] = ["Male", "Female"];
 
+/// A person under one model by scores: sex, label, score, score as a member of the other group, weight.
+#[derive(Clone, Copy)]
+struct Scored(usize, bool, f64, f64, f64);
+
 /// Runs a job over people whose scores were made elsewhere. `ids` are their row ids.
 fn audit(work: &Work, out: &str, ids: &[i64], people: &[Person], more: &str, args: &str, status: i32) -> Ran {
     let score = |yes: bool| if yes { 0.9 } else { 0.1 };
-    let sex = |of: &dyn Fn(&Person) -> usize| column(StringArray::from_iter_values(people.iter().map(|p| SEXES[of(p)])));
+    let people: Vec<Scored> = people.iter().map(|p| Scored(p.0, p.1, score(p.2), score(p.3), 1.0)).collect();
+    audit_scores(work, out, ids, &people, ["", more], args, status)
+}
+
+/// The same of scores; `data` stands in the block `data` of the job, `more` behind all.
+fn audit_scores(work: &Work, out: &str, ids: &[i64], people: &[Scored], [data, more]: [&str; 2], args: &str, status: i32) -> Ran {
+    let sex = |of: &dyn Fn(&Scored) -> usize| column(StringArray::from_iter_values(people.iter().map(|p| SEXES[of(p)])));
     let rows = format!("{out}-rows.parquet");
     work.parquet(
         &rows,
@@ -52,7 +62,8 @@ fn audit(work: &Work, out: &str, ids: &[i64], people: &[Person], more: &str, arg
             ("id", column(Int64Array::from(ids.to_vec()))),
             ("sex", sex(&|p| p.0)),
             ("y", column(Int64Array::from_iter_values(people.iter().map(|p| i64::from(p.1))))),
-            ("score", column(Float64Array::from_iter_values(people.iter().map(|p| score(p.2))))),
+            ("score", column(Float64Array::from_iter_values(people.iter().map(|p| p.2)))),
+            ("weight", column(Float64Array::from_iter_values(people.iter().map(|p| p.4)))),
         ],
     );
     let moved = format!("{out}-moved.parquet");
@@ -63,13 +74,13 @@ fn audit(work: &Work, out: &str, ids: &[i64], people: &[Person], more: &str, arg
             ("sensitive", column(StringArray::from_iter_values(people.iter().map(|_| "sex")))),
             ("to_group", sex(&|p| 1 - p.0)),
             ("cf_index", column(Int64Array::from_iter_values(people.iter().map(|_| 0)))),
-            ("score", column(Float64Array::from_iter_values(people.iter().map(|p| score(p.3))))),
+            ("score", column(Float64Array::from_iter_values(people.iter().map(|p| p.3)))),
         ],
     );
     work.write(
         &format!("{out}.yaml"),
         &format!(
-            "cfaudit: 1\nname: versions\nabout: {{version: {out}}}\ndata:\n  rows: {{parquet: {rows}}}\n  row_id: id\n  \
+            "cfaudit: 1\nname: versions\nabout: {{version: {out}}}\ndata:\n  rows: {{parquet: {rows}}}\n  row_id: id\n{data}  \
              label: {{column: y, positive: [1], favourable: positive}}\n  sensitive:\n    sex: {{groups: [Male, Female], reference: Male}}\n\
              counterfactuals: {{flip: naive}}\n\
              models: {{gbm: {{scores: {{factual: {{column: score}}, counterfactual: {{parquet: {moved}, column: score}}}}}}}}\n{more}"
@@ -163,19 +174,27 @@ fn versions() -> [Vec<Person>; 2] {
 }
 
 /// The change of women's NSR with its 95 % interval by the delta method: the variance of a change of ratios over the same people is the sum
-/// of the squares of what each person adds to it.
-fn by_hand([old, new]: &[Vec<Person>; 2]) -> [f64; 3] {
-    let women = |side: &[Person]| side.iter().filter(|p| p.0 == 1).copied().collect::<Vec<_>>();
-    let (old, new) = (women(old), women(new));
-    let rate = |side: &[Person]| {
-        let approved = side.iter().filter(|p| p.2).count() as f64;
-        (side.iter().filter(|p| p.2 && !p.3).count() as f64 / approved, approved)
+/// of the squares of what each person adds to it. Who is not in a run adds nothing to it; people count by their weight.
+fn ratio_by_hand([old, new]: [&[Option<Person>]; 2], weight: impl Fn(usize) -> f64) -> [f64; 3] {
+    let yes = |answer: bool| f64::from(u8::from(answer));
+    let woman = |person: &Option<Person>| person.filter(|p| p.0 == 1);
+    let rate = |side: &[Option<Person>]| {
+        let sum = |of: &dyn Fn(Person) -> bool| -> f64 {
+            side.iter().enumerate().filter_map(|(i, p)| Some(weight(i) * yes(of(woman(p)?)))).sum()
+        };
+        (sum(&|p| p.2 && !p.3) / sum(&|p| p.2), sum(&|p| p.2))
     };
-    let ((p0, n0), (p1, n1)) = (rate(&old), rate(&new));
-    let adds = |p: &Person, rate: f64, n: f64| (f64::from(u8::from(p.2 && !p.3)) - rate * f64::from(u8::from(p.2))) / n;
-    let variance: f64 = old.iter().zip(&new).map(|(a, b)| (adds(b, p1, n1) - adds(a, p0, n0)).powi(2)).sum();
-    let half = 1.959_963_984_540_054 * variance.sqrt();
+    let ((p0, n0), (p1, n1)) = (rate(old), rate(new));
+    let adds =
+        |i: usize, p: &Option<Person>, rate: f64, n: f64| woman(p).map_or(0.0, |p| weight(i) * (yes(p.2 && !p.3) - rate * yes(p.2)) / n);
+    let terms = old.iter().zip(new).enumerate().map(|(i, (a, b))| adds(i, b, p1, n1) - adds(i, a, p0, n0));
+    let half = 1.959_963_984_540_054 * terms.map(|term| term * term).sum::<f64>().sqrt();
     [p1 - p0, p1 - p0 - half, p1 - p0 + half]
+}
+
+fn by_hand([old, new]: &[Vec<Person>; 2]) -> [f64; 3] {
+    let all = |side: &[Person]| side.iter().copied().map(Some).collect::<Vec<_>>();
+    ratio_by_hand([&all(old), &all(new)], |_| 1.0)
 }
 
 #[test]
@@ -224,8 +243,18 @@ fn people_who_are_in_one_run_only_count_for_that_run() {
     let ids = numbered(&sides[0]);
     audit(&work, "v1", &ids[..1100], &sides[0][..1100], "", "", 0);
     audit(&work, "v2", &ids[100..], &sides[1][100..], "", "", 0);
-    let told = work.cfaudit(0, "diff v1 v2").stdout;
+    let told = work.cfaudit(0, "diff v1 v2 --out page").stdout;
     assert!(told.contains("paired: 1000 people are in both runs, 100 in the old run only, 100 in the new run only"), "{told}");
+    let changes = read_frame(&work.path("page"), &CHANGES).unwrap();
+    let nsr = change(&changes, "nsr");
+    assert_eq!((nsr.text("interval"), nsr.int("paired")), ("block-bootstrap", Some(1)), "{}", nsr.text("ci_method"));
+    let flags = |side: &[Person], there: std::ops::Range<usize>| -> Vec<Option<Person>> {
+        side.iter().enumerate().map(|(i, p)| there.contains(&i).then_some(*p)).collect()
+    };
+    let [expected, lo, hi] = ratio_by_hand([&flags(&sides[0], 0..1100), &flags(&sides[1], 100..1200)], |_| 1.0);
+    near(nsr.real("difference"), expected, 1e-15);
+    near(nsr.real("lo"), lo, 0.1 * (hi - lo));
+    near(nsr.real("hi"), hi, 0.1 * (hi - lo));
     let strangers: Vec<i64> = ids.iter().map(|id| id + 100_000).collect();
     audit(&work, "v3", &strangers, &sides[1], "", "", 0);
     assert!(work.cfaudit(0, "diff v1 v3").stdout.contains("not paired: no person is in both runs"));
@@ -330,6 +359,48 @@ fn folders_that_cannot_be_compared_are_refused() {
     work.cfaudit(2, "gate v1 --force");
 }
 
+#[test]
+fn a_folder_is_no_baseline_of_its_own() {
+    let work = Work::new();
+    let people = people(&LIGHTGBM);
+    audit(&work, "v1", &numbered(&people), &people, "", "", 0);
+    let before = files(&work.path("v1"));
+    work.cfaudit(5, "gate v1 --baseline ./v1").says(&["it is the folder that is to be judged", "hint: name the folder of an earlier run"]);
+    assert_same(&files(&work.path("v1")), &before, "nothing is written");
+}
+
+/// What is beside a file that is written stays, a link stays a link, and a folder is not replaced by a file.
+#[cfg(unix)]
+#[test]
+fn files_are_replaced_and_their_neighbours_are_not() {
+    let work = Work::new();
+    let people = people(&LIGHTGBM);
+    audit(&work, "v1", &numbered(&people), &people, "", "", 0);
+    work.write("metrics.new", "precious");
+    work.write("there.csv", "old");
+    std::os::unix::fs::symlink("there.csv", work.path("link.csv")).unwrap();
+    work.cfaudit(0, "export v1 --to csv --file metrics.csv");
+    work.cfaudit(0, "export v1 --to csv --file link.csv");
+    assert_eq!(fs::read_to_string(work.path("metrics.new")).unwrap(), "precious");
+    assert!(fs::symlink_metadata(work.path("link.csv")).unwrap().is_symlink());
+    assert_eq!(fs::read(work.path("there.csv")).unwrap(), fs::read(work.path("metrics.csv")).unwrap());
+    let before: Vec<String> = files(&work.path("")).into_keys().collect();
+    work.cfaudit(5, "export v1 --to csv --file v1");
+    assert_eq!(files(&work.path("")).into_keys().collect::<Vec<_>>(), before);
+}
+
+/// Where a run fails, the summary of an earlier one must not be taken for its own.
+#[test]
+fn a_failed_run_leaves_no_old_summary() {
+    let work = Work::new();
+    let people = people(&LIGHTGBM);
+    audit(&work, "v1", &numbered(&people), &people, "", "", 0);
+    work.cfaudit(0, "gate v1 --summary-file last.json");
+    assert_eq!(work.json("last.json")["job"], work.json("v1/summary.json")["job"]);
+    work.cfaudit(5, "gate nowhere --summary-file last.json");
+    assert!(!work.path("last.json").exists());
+}
+
 /// Two versions of a real model: logistic regression on Adult, with and without the sensitive column. The change is found; between two seeds
 /// of the bootstrap nothing changes, and a version of which hardly anything differs stays within noise.
 #[test]
@@ -365,4 +436,153 @@ fn versions_of_a_model_on_adult() {
     let (all, clear) = (rows.iter().filter(|row| !row["difference"].is_null()).count(), noise["n_clear"].as_u64().unwrap());
     assert!(all > 20 && clear == 0, "{clear} of {all} changes are called clear");
     assert!(rows.iter().any(|row| row["difference"].as_f64().is_some_and(|d| d != 0.0)), "nothing differs at all");
+}
+
+/// Two versions whose scores hardly differ: what one person gets from both goes together, so that a small change is found.
+fn scored() -> [Vec<Scored>; 2] {
+    let draw = |i: usize, k: u32| (i as f64 * f64::from(k).sqrt()).fract();
+    let person = |i: usize, version: f64| {
+        let (score, moves) = (0.1 + 0.6 * draw(i, 2), 0.2 * draw(i, 3) - 0.1);
+        let score_cf = score + moves + version * (0.01 + 0.02 * draw(i, 5));
+        Scored(usize::from(i % 5 > 1), draw(i, 7) > 0.5, score, score_cf, (1.0 + (7.0 * draw(i, 11)).floor()) / 4.0)
+    };
+    [0.0, 1.0].map(|version| (0..1500).map(|i| person(i, version)).collect())
+}
+
+/// The change of the mean of something of women over the same people, by weight, with its 95 % interval: a mean of differences.
+fn mean_by_hand([old, new]: &[Vec<Scored>; 2], weight: impl Fn(&Scored) -> f64, of: impl Fn(&Scored) -> f64) -> [f64; 3] {
+    let pairs = || old.iter().zip(new).filter(|(p, _)| p.0 == 1);
+    let total: f64 = pairs().map(|(p, _)| weight(p)).sum();
+    let mean = pairs().map(|(a, b)| weight(a) * (of(b) - of(a))).sum::<f64>() / total;
+    let variance: f64 = pairs().map(|(a, b)| (weight(a) * (of(b) - of(a) - mean) / total).powi(2)).sum();
+    let half = 1.959_963_984_540_054 * variance.sqrt();
+    [mean, mean - half, mean + half]
+}
+
+#[test]
+fn score_metrics_of_the_same_people_are_drawn_together() {
+    for (data, weighed) in [("", false), ("  weight: weight\n", true)] {
+        let work = Work::new();
+        let sides = scored();
+        let ids: Vec<i64> = (0..1500).map(|i| 3 * i - 700).collect();
+        audit_scores(&work, "v1", &ids, &sides[0], [data, ""], "", 0);
+        // In another order: people are known by their id.
+        let (back, people): (Vec<i64>, Vec<Scored>) = ids.iter().copied().zip(sides[1].iter().copied()).rev().unzip();
+        audit_scores(&work, "v2", &back, &people, [data, ""], "", 0);
+        let told = work.cfaudit(0, "diff v1 v2 --out page").stdout;
+        assert!(told.contains("same people: paired: 1500 people are in both runs\n"), "{told}");
+        let changes = read_frame(&work.path("page"), &CHANGES).unwrap();
+        let weight = |p: &Scored| if weighed { p.4 } else { 1.0 };
+        for (metric, of) in [("mcd", (|p: &Scored| p.3 - p.2) as fn(&Scored) -> f64), ("macd", |p| (p.3 - p.2).abs())] {
+            let row = change(&changes, metric);
+            let [expected, lo, hi] = mean_by_hand(&sides, weight, of);
+            near(row.real("difference"), expected, 1e-12);
+            // Percentiles of 2000 replicates are known to about 4 % of the width.
+            near(row.real("lo"), lo, 0.08 * (hi - lo));
+            near(row.real("hi"), hi, 0.08 * (hi - lo));
+            assert_eq!((row.text("interval"), row.int("paired")), ("poisson-bootstrap", Some(1)), "{metric}: {}", row.text("ci_method"));
+        }
+        // Every score metric, in every place.
+        let shift = || changes.records().filter(|row| row.text("family") == "shift" && row.is_some("difference"));
+        let paired = shift().filter(|row| row.int("paired") == Some(1)).count();
+        assert!(shift().count() >= 24 && paired * 10 >= shift().count() * 9, "{paired} of {}", shift().count());
+        assert!(fs::read_to_string(work.path("page/diff.html")).unwrap().contains("of score metrics from the same people in both runs"));
+        assert_eq!(work.cfaudit(0, "diff v1 v2 --json --all").stdout, work.cfaudit(0, "diff v1 v2 --json --all").stdout);
+
+        // Without outcomes the same change is far less sure.
+        let nsr = change(&changes, "mcd");
+        fs::remove_file(work.path("v1/rows/outcomes.parquet")).unwrap();
+        work.cfaudit(0, "diff v1 v2 --out unpaired");
+        let unpaired = read_frame(&work.path("unpaired"), &CHANGES).unwrap();
+        let alone = change(&unpaired, "mcd");
+        assert_eq!((alone.text("interval"), alone.int("paired")), ("mover", Some(0)));
+        let width = |row: &Record<'_>| row.real("hi").unwrap() - row.real("lo").unwrap();
+        assert!(width(&alone) > 3.0 * width(&nsr), "{} and {}", width(&alone), width(&nsr));
+    }
+}
+
+#[test]
+fn people_with_weights_are_drawn_together() {
+    let work = Work::new();
+    let sides = versions();
+    let ids = numbered(&sides[0]);
+    let weight = |i: usize| (1 + i * i % 13) as f64 / 2.0;
+    let score = |yes: bool| if yes { 0.9 } else { 0.1 };
+    for (out, side) in ["v1", "v2"].iter().zip(&sides) {
+        let people = side.iter().enumerate().map(|(i, p)| Scored(p.0, p.1, score(p.2), score(p.3), weight(i)));
+        audit_scores(&work, out, &ids, &people.collect::<Vec<_>>(), ["  weight: weight\n", ""], "", 0);
+    }
+    work.cfaudit(0, "diff v1 v2 --out page");
+    let changes = read_frame(&work.path("page"), &CHANGES).unwrap();
+    let nsr = change(&changes, "nsr");
+    let all = |side: &[Person]| side.iter().copied().map(Some).collect::<Vec<_>>();
+    let [expected, lo, hi] = ratio_by_hand([&all(&sides[0]), &all(&sides[1])], weight);
+    near(nsr.real("difference"), expected, 1e-12);
+    near(nsr.real("lo"), lo, 0.1 * (hi - lo));
+    near(nsr.real("hi"), hi, 0.1 * (hi - lo));
+    assert_eq!((nsr.text("interval"), nsr.int("paired")), ("block-bootstrap", Some(1)), "{}", nsr.text("ci_method"));
+    let of_men = |row: &Record<'_>| [row.text("metric"), row.text("scope"), row.text("from_group")] == ["nsr", "direction", "Male"];
+    let men = changes.records().find(of_men).unwrap();
+    assert_eq!((men.text("interval"), men.int("clear")), ("identical", Some(0)));
+    // Against a run without weights nothing is paired, and nothing means the same.
+    audit(&work, "v3", &ids, &sides[1], "", "", 0);
+    let told = work.cfaudit(0, "diff v1 v3").stdout;
+    assert!(told.contains("not paired: people have weights in one of the runs only") && told.contains("comparable: in part"), "{told}");
+}
+
+#[test]
+fn a_plan_knows_the_baseline() {
+    let work = Work::new();
+    let sides = versions();
+    let ids = numbered(&sides[0]);
+    audit(&work, "v1", &ids, &sides[0], "", "", 0);
+    audit(&work, "v2", &ids, &sides[1], GATES, "", 0);
+    let plan = |args: &str, status: i32| work.cfaudit(status, &format!("plan v2.yaml --cache cache --exit-code {args}")).stdout;
+    assert!(plan("", 0).contains("stages are cached"));
+    let told = plan("--baseline v1", 1);
+    let runs = |stage: &str| told.lines().any(|line| line.split_whitespace().take(2).eq([stage, "runs"]));
+    assert!(runs("gate/baseline") && runs("gate") && runs("report") && !runs("measure"), "{told}");
+    work.cfaudit(1, "run v2.yaml --out v2 --cache cache --baseline v1");
+    assert!(plan("--baseline v1", 0).contains("stages are cached"));
+    work.cfaudit(5, "plan v2.yaml --cache cache --baseline nowhere").says(&["`nowhere`", "hint: name an output folder"]);
+}
+
+/// Writes a table of a folder again as another version of the program would, and lists it so in the manifest.
+fn as_version(work: &Work, folder: &str, name: &str, version: u32, without: &[&str]) {
+    let path = work.path(&format!("{folder}/{name}"));
+    let batch = crate::waiting::read(&path);
+    let kept: Vec<usize> = (0..batch.num_columns()).filter(|i| !without.contains(&batch.schema().field(*i).name().as_str())).collect();
+    let batch = batch.project(&kept).unwrap();
+    let about = parquet::file::metadata::KeyValue::new("cfaudit.version".to_owned(), version.to_string());
+    let properties = parquet::file::properties::WriterProperties::builder().set_key_value_metadata(Some(vec![about])).build();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(fs::File::create(&path).unwrap(), batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let mut manifest = work.json(&format!("{folder}/manifest.json"));
+    manifest["files"][name] = crate::work::sha256(&fs::read(&path).unwrap()).into();
+    work.write(&format!("{folder}/manifest.json"), &serde_json::to_string_pretty(&manifest).unwrap());
+}
+
+#[test]
+fn folders_of_other_versions() {
+    let work = Work::new();
+    let sides = versions();
+    let ids = numbered(&sides[0]);
+    audit(&work, "v1", &ids, &sides[0], "", "", 0);
+    audit(&work, "v2", &ids, &sides[1], "", "", 0);
+    let expected = work.cfaudit(0, "diff v1 v2 --all --json").stdout;
+    // Outcomes had no weights once.
+    as_version(&work, "v1", "rows/outcomes.parquet", 1, &["weight"]);
+    assert_eq!(work.cfaudit(0, "diff v1 v2 --all --json").stdout, expected);
+    as_version(&work, "v1", "rows/outcomes.parquet", 999, &[]);
+    work.cfaudit(5, "diff v1 v2").says(&["outcomes.parquet", "it is version 999 of table `outcomes`", "hint: run the job again"]);
+    as_version(&work, "v1", "rows/outcomes.parquet", 1, &["weight", "score"]);
+    work.cfaudit(5, "diff v1 v2").says(&["outcomes.parquet", "a column is missing"]);
+    fs::remove_file(work.path("v1/rows/outcomes.parquet")).unwrap();
+    for verb in ["diff v1 v2", "gate v1", "export v1 --to csv", "gate v2 --baseline v1"] {
+        as_version(&work, "v1", "tables/metrics.parquet", 999, &[]);
+        work.cfaudit(5, verb).says(&["metrics.parquet", "it is version 999 of table `metrics`"]);
+        as_version(&work, "v1", "tables/metrics.parquet", cfaudit::table::METRICS.version, &["value"]);
+        work.cfaudit(5, verb).says(&["metrics.parquet", "column `value` is missing"]);
+    }
 }

@@ -1,4 +1,5 @@
-//! What may befall a run: it is killed at any moment, two start at once, folders cannot be written. The bytes are the same in the end.
+//! What may befall a run: it is killed at any moment, two start at once, folders cannot be written, the clock jumps. The bytes are the same in
+//! the end.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::determinism::{assert_entries_are_whole, work};
-use crate::work::{Files, Ran, Work, assert_same, files};
+use crate::work::{Files, Ran, Work, assert_same, files, results};
 
 /// Numbers that look random and are the same in every run of the test.
 struct Moments(u64);
@@ -32,41 +33,74 @@ fn killed(work: &Work, args: &str, after: Duration) -> bool {
 /// Nothing of a killed process stays beside the folder or in the cache.
 #[track_caller]
 fn assert_tidy(work: &Work) {
+    assert_tidy_but(work, &[]);
+}
+
+#[track_caller]
+fn assert_tidy_but(work: &Work, but: &[&str]) {
     let beside: Vec<String> = fs::read_dir(work.path("")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
-    assert!(!beside.iter().any(|name| name.starts_with(".out.") && !name.ends_with(".lock")), "left beside the folder: {beside:?}");
+    let left = |name: &String| name.starts_with(".out.") && !name.ends_with(".lock") && !but.contains(&name.as_str());
+    assert!(!beside.iter().any(left), "left beside the folder: {beside:?}");
     assert_eq!(fs::read_dir(work.path("cache/tmp")).unwrap().count(), 0, "left in the cache");
 }
 
+const RUN: &str = "run job.yaml --out out --cache cache";
 const GATE: &str = "gate out --baseline old";
 
-/// Kills a run of this job at so many moments; every third time the cache is gone too. Then the verb `gate` on what it left.
-fn survives(job: &str, kills: usize, moments: &mut Moments) -> usize {
-    let (reference, work) = (work(job), work(job));
-    let run = "run job.yaml --out out --cache cache";
-    for work in [&reference, &work] {
-        work.cfaudit(0, "run job.yaml --out old --cache cache --set run.seed=1");
-        fs::remove_dir_all(work.path("cache")).unwrap();
-    }
+/// A job of another shape than those of `tests/jobs`: recourse; scores that come later.
+const RECOURSE: &str = "recourse";
+const WAITING: &str = "waiting";
+
+/// Kills a run that ends with this status at so many moments; every third time the cache is gone too. What the folder held before, or all
+/// that the run leaves, is there at any time.
+fn survives(what: &str, [reference, work]: [&Work; 2], status: i32, kills: usize, moments: &mut Moments) -> usize {
+    let before = work.path("out").exists().then(|| work.results());
     let started = Instant::now();
-    reference.cfaudit(0, run);
+    reference.cfaudit(status, RUN);
     let (expected, time) = (reference.results(), started.elapsed());
     let mut met = 0;
     for i in 0..kills {
         if i % 3 == 0 && work.path("cache").exists() {
             fs::remove_dir_all(work.path("cache")).unwrap();
         }
-        met += usize::from(killed(&work, run, moments.next(time)));
-        if work.path("out").exists() {
-            assert_same(&expected, &work.results(), &format!("{job} killed {} times: a folder is whole or absent", i + 1));
+        met += usize::from(killed(work, RUN, moments.next(time)));
+        let now = work.path("out").exists().then(|| work.results());
+        if now != before {
+            let now = now.unwrap_or_else(|| panic!("{what}: the old folder is gone"));
+            assert_same(&expected, &now, &format!("{what} killed {} times: a folder is whole or as it was", i + 1));
         }
         if work.path("cache").exists() {
             assert_entries_are_whole(&work.path("cache"));
         }
     }
-    work.cfaudit(0, run);
-    assert_same(&expected, &work.results(), &format!("{job} after {kills} kills"));
-    assert_tidy(&work);
+    work.cfaudit(status, RUN);
+    assert_same(&expected, &work.results(), &format!("{what} after {kills} kills"));
+    assert_tidy(work);
+    met
+}
 
+/// Kills runs of this job, and then the verb `gate` on what they left.
+fn all_survive(job: &str, kills: usize, moments: &mut Moments) -> usize {
+    let make = || match job {
+        RECOURSE => crate::recourse::trained(),
+        WAITING => self::work("scores"),
+        job => self::work(job),
+    };
+    let (reference, work) = (make(), make());
+    for work in [&reference, &work] {
+        work.cfaudit(0, "run job.yaml --out old --cache cache --set run.seed=1");
+        fs::remove_dir_all(work.path("cache")).unwrap();
+    }
+    let mut met = 0;
+    if job == WAITING {
+        let rename = |from: &str, to: &str| [&reference, &work].map(|work| fs::rename(work.path(from), work.path(to)).unwrap());
+        rename("moved.parquet", "later.parquet");
+        met += survives("waiting for scores", [&reference, &work], 4, kills, moments);
+        rename("later.parquet", "moved.parquet");
+    }
+    met += survives(job, [&reference, &work], 0, kills, moments);
+
+    let expected = work.results();
     let started = Instant::now();
     let ran = Ran::of(&mut reference.command(GATE), 0);
     let (judged, time) = (reference.results(), started.elapsed());
@@ -88,19 +122,24 @@ fn a_run_killed_at_any_moment_ends_with_the_same_bytes() {
     let wanted: usize = std::env::var("CFAUDIT_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
     let mut moments = Moments(20_261_121);
     if wanted == 0 {
-        survives("no-label", 4, &mut moments);
+        all_survive("no-label", 4, &mut moments);
         return;
     }
-    let jobs = ["folds", "scores", "share", "keep", "no-label", "roles", "duplicates", "weights", "worlds", "worlds-folds"];
+    let jobs =
+        [RECOURSE, WAITING, "folds", "share", "keep", "no-label", "roles", "duplicates", "weights", "worlds", "worlds-folds", "augment"];
     let (mut met, mut tried) = (0, 0);
     for job in jobs.iter().cycle() {
-        met += survives(job, 10, &mut moments);
+        // Ten experiments take as long as all others together.
+        let n = all_survive(job, if *job == "augment" { 5 } else { 16 }, &mut moments);
+        met += n;
         tried += 1;
-        if met >= wanted {
+        eprintln!("{job}: {n} kills met a running process");
+        // Every shape has its turn.
+        if met >= wanted && tried >= jobs.len() {
             break;
         }
     }
-    eprintln!("{met} kills met a running process, in {tried} rounds over {} jobs", jobs.len().min(tried));
+    eprintln!("{met} kills met a running process, in {tried} rounds over {} jobs", jobs.len());
 }
 
 /// Two start at the same moment: one waits for nobody and is told, or both find the same.
@@ -173,6 +212,21 @@ fn folders_that_may_only_be_read() {
     assert_same(&before, &after, "folders that may only be read");
 }
 
+/// A process that is killed once its verdicts are in place leaves the old folder beside it; the next one finds nothing to write.
+#[test]
+fn what_a_killed_process_left_goes_even_where_nothing_is_written() {
+    let work = work("no-label");
+    work.cfaudit(0, RUN);
+    for left in [".out.new-4711", ".out.scratch-4711/tables", ".out.newer", ".other.new-4711"] {
+        fs::create_dir_all(work.path(left)).unwrap();
+    }
+    let before = work.results();
+    work.cfaudit(0, "gate out");
+    assert_tidy_but(&work, &[".out.newer"]);
+    assert!(work.path(".other.new-4711").exists(), "another folder's affair");
+    assert_same(&before, &work.results(), "nothing to write");
+}
+
 /// Verbs on finished folders with a reader that went away, and with a disk that is full.
 #[test]
 fn readers_that_go_away() {
@@ -183,12 +237,104 @@ fn readers_that_go_away() {
         drop(reader);
         writer
     };
-    for args in ["gate out", "diff out out --all", "diff out out --json --all", "export out --to csv"] {
+    for args in [
+        "gate out",
+        "diff out out --all",
+        "diff out out --json --all",
+        "export out --to csv",
+        "run job.yaml --out other --cache cache",
+        "plan job.yaml --cache cache",
+        "check job.yaml --cache cache",
+        "data job.yaml --cache cache",
+        "explain sr --in out",
+        "schema tables",
+        "new people.csv --label repaid --sensitive sex",
+    ] {
         let status = work.command(args).stdout(closed()).stderr(closed()).status().unwrap();
         assert_eq!(status.code(), Some(0), "{args}");
     }
+    assert_same(&work.results(), &results(&work.path("other")), "a run that nobody listens to");
     if let Ok(full) = fs::File::options().write(true).open("/dev/full") {
         let status = work.command("diff out out --all").stdout(full).stderr(Stdio::null()).status().unwrap();
         assert_eq!(status.code(), Some(5));
     }
+}
+
+/// A clock that jumps by centuries with every look at it, before 1970 too: a library that stands before the C library's.
+const CLOCK: &str = "#define _GNU_SOURCE
+#include <time.h>
+#include <unistd.h>
+#include <sys/syscall.h>
+int clock_gettime(clockid_t which, struct timespec *time) {
+    static const long jumps[] = {4000000000L, -3000000000L, 0, 90000000000L, -86400, 3600};
+    static unsigned looks;
+    int failed = (int)syscall(SYS_clock_gettime, which, time);
+    if (!failed && which == CLOCK_REALTIME) time->tv_sec += jumps[__sync_fetch_and_add(&looks, 1) % 6];
+    return failed;
+}
+";
+
+/// Times stand in `run.json` and in logs, and nowhere does anything hang on them.
+#[test]
+fn a_clock_that_jumps() {
+    let work = work("share");
+    work.write("clock.c", CLOCK);
+    let library = work.path("clock.so");
+    let compiled = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(work.path("clock.c")).status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: there is no C compiler");
+        return;
+    }
+    work.cfaudit(0, RUN);
+    let expected = work.results();
+    let jumping = |args: &str, status: i32| Ran::of(work.command(args).env("LD_PRELOAD", &library), status);
+    jumping("run job.yaml --out jumped --cache other --log json --log-file log.jsonl", 0);
+    assert_same(&expected, &results(&work.path("jumped")), "with a clock that jumps");
+    let log = fs::read_to_string(work.path("log.jsonl")).unwrap();
+    let year = |time: &str| time.split('-').next().and_then(|year| year.parse::<u32>().ok()).unwrap_or(0);
+    let years: Vec<u32> = log
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .map(|line| year(line["ts"].as_str().unwrap()))
+        .collect();
+    assert!(years.windows(2).any(|pair| pair[1] < pair[0]), "the clock does not jump: {years:?}");
+    let stages = work.json("jumped/run.json")["stages"].clone();
+    let ms = stages.as_array().unwrap().iter().map(|stage| stage["ms"].as_u64().unwrap());
+    assert!(ms.max().unwrap() < 600_000, "durations come from a clock that does not jump");
+    // What one clock left another takes up.
+    jumping(RUN, 0).says(&["nothing to do"]);
+    jumping("gate out --baseline jumped", 0);
+    work.cfaudit(0, "run job.yaml --out jumped --cache other").says(&["nothing to do"]);
+}
+
+/// The verb `gate` may be stopped too: the folder is as it was.
+#[test]
+fn signals_while_a_folder_is_judged() {
+    let work = work("share");
+    work.cfaudit(0, "run job.yaml --out old --cache cache --set run.seed=1");
+    work.cfaudit(0, RUN);
+    let before = work.results();
+    let mut stopped = 0;
+    for (k, (signal, status)) in [("TERM", 143), ("INT", 130)].into_iter().cycle().take(8).enumerate() {
+        let child = work.command(GATE).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(5 * k as u64));
+        // It may have ended before.
+        let _ = Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).stderr(Stdio::null()).status();
+        let output = child.wait_with_output().unwrap();
+        let now = work.results();
+        match output.status.code() {
+            Some(0) => assert!(now.contains_key("tables/changes.parquet"), "done and nothing written"),
+            code => {
+                // Before it listens a signal ends the process in the way of the system.
+                assert!(code.is_none() || code == Some(status), "{signal}: {code:?} {}", String::from_utf8_lossy(&output.stderr));
+                stopped += 1;
+            }
+        }
+        if !now.contains_key("tables/changes.parquet") {
+            assert_same(&before, &now, "stopped while judging");
+        }
+    }
+    assert!(stopped > 0, "no signal met a process");
+    work.cfaudit(0, GATE);
+    assert_tidy(&work);
 }

@@ -9,7 +9,7 @@ use cfaudit::table::io::read_frame;
 use cfaudit::table::recourse::{ACTIONS, AGGREGATED_RANKINGS, COMPARATIVES, ECD, RANKING_ANALYSIS, RECOURSE, RECOURSE_COLUMNS, SUBGROUPS};
 use cfaudit::table::{Frame, GATES, Record, TableDef};
 
-use crate::work::{Work, assert_same, column, root};
+use crate::work::{Going, Work, assert_same, column, root};
 
 const N: i64 = 1200;
 
@@ -127,7 +127,7 @@ fn work(model: &str, name: &str) -> Work {
     work
 }
 
-fn trained() -> Work {
+pub(crate) fn trained() -> Work {
     work("", "logistic")
 }
 
@@ -350,4 +350,46 @@ fn several_groups_are_compared_by_pairs_and_one_without_affected_people_is_told(
     assert_eq!(verdicts, [("f", "pass"), ("x", "inconclusive")]);
     work.write("job.yaml", &job.replace("groups: [m, f, x]", "groups: [m, x]"));
     work.run(3, "job.yaml", "--replace").says(&["error[no-affected-rows]: nobody of the group `x`"]);
+}
+
+/// Stopped or killed in the middle of the search, a run goes on with the models and scores that it had, to the same bytes.
+#[test]
+fn an_interrupted_run_goes_on_to_the_same_bytes() {
+    // Dealing takes long enough to be met.
+    let run = "run job.yaml --out out --cache cache --set recourse.sex.chance.deals=3000";
+    let (reference, work) = (trained(), trained());
+    reference.cfaudit(0, run);
+    let expected = reference.results();
+    for signal in ["TERM", "INT", "KILL"] {
+        let mut going = Going::start(&mut work.command(run));
+        assert!(going.until(&["stage.start"], "recourse/sex"), "no recourse");
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        going.signal(signal);
+        let (status, log) = going.end();
+        assert!(!status.success(), "{signal} came too late: {log}");
+        assert!(!work.path("out").exists() && !log.contains("panicked"), "{signal}: {log}");
+    }
+    let ran = work.cfaudit(0, run);
+    ran.says(&["recourse/sex: runs"]);
+    assert!(!ran.stderr.contains("train/logistic: runs"), "{}", ran.stderr);
+    assert_same(&expected, &work.results(), "stopped thrice");
+}
+
+/// Recourse is one finding among others: where all have something to say, the page still holds seven.
+#[test]
+fn findings_are_at_most_seven() {
+    let work = trained();
+    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let job = job
+        .replace("\n  features:", "\n    old: {from: age, bins: [17, 79, 81], reference: \"[17, 79]\"}\n  features:")
+        .replace(
+            "models:\n",
+            "counterfactuals:\n  flip: {naive: {}, sensitive: [sex]}\n  typical: {greedy: {condition_on: label}}\nmodels:\n  blind: {logistic: {l2: 1.0, omit: [sex]}}\n",
+        );
+    work.write("job.yaml", &job);
+    work.run(0, "job.yaml", "");
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let findings = page.split("id=\"findings\"").nth(1).and_then(|rest| rest.split("</section>").next()).unwrap();
+    assert_eq!(findings.matches("<li>").count(), 7, "{findings}");
+    assert!(findings.contains("See recourse") && findings.contains("Not defined"), "{findings}");
 }

@@ -1,0 +1,245 @@
+//! Changes of bytes and of texts, drawn from a seed.
+
+use cfaudit::num::seed::sm;
+
+/// A source of choices: the same seed gives the same ones.
+pub(super) struct Dice(u64);
+
+impl Dice {
+    pub(super) fn new(seed: u64) -> Self {
+        Dice(sm(seed))
+    }
+
+    pub(super) fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(1);
+        sm(self.0)
+    }
+
+    /// A number below `n`; 0 where `n` is 0.
+    pub(super) fn below(&mut self, n: usize) -> usize {
+        if n == 0 { 0 } else { (self.bits() % n as u64) as usize }
+    }
+
+    pub(super) fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    pub(super) fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())]
+    }
+
+    /// One of several inputs.
+    pub(super) fn seed<'a>(&mut self, seeds: &'a [Vec<u8>]) -> &'a [u8] {
+        &seeds[self.below(seeds.len())]
+    }
+}
+
+/// Numbers at which lengths and offsets go wrong.
+const EDGES: &[u64] = &[
+    0,
+    1,
+    2,
+    7,
+    8,
+    0x7f,
+    0x80,
+    0xff,
+    0x7fff,
+    0x8000,
+    0xffff,
+    0x7fff_ffff,
+    0x8000_0000,
+    0xffff_ffff,
+    1 << 40,
+    i64::MAX as u64,
+    1 << 63,
+    u64::MAX,
+];
+
+/// One to eight changes between `from` and the end.
+pub(super) fn bytes(input: &mut Vec<u8>, from: usize, seeds: &[Vec<u8>], dice: &mut Dice) {
+    for _ in 0..=dice.below(8) {
+        let len = input.len();
+        if len <= from {
+            input.push(dice.bits() as u8);
+            continue;
+        }
+        let at = from + dice.below(len - from);
+        let run = (1 + dice.below(16)).min(len - at);
+        match dice.below(9) {
+            0 | 1 => input[at] ^= 1 << dice.below(8),
+            2 => input[at] = dice.bits() as u8,
+            3 => {
+                let number = dice.of(EDGES).to_le_bytes();
+                let width = (dice.of(&[1, 2, 4, 8])).min(len - at);
+                input[at..at + width].copy_from_slice(&number[..width]);
+            }
+            4 => drop(input.drain(at..at + run)),
+            5 => {
+                let copy = input[at..at + run].to_vec();
+                input.splice(at..at, copy);
+            }
+            6 => {
+                let new: Vec<u8> = (0..run).map(|_| dice.bits() as u8).collect();
+                input.splice(at..at, new);
+            }
+            7 => {
+                let other = dice.seed(seeds);
+                let start = dice.below(other.len());
+                let part = &other[start..(start + 64).min(other.len())];
+                let end = (at + part.len()).min(len);
+                input.splice(at..end, part.iter().copied());
+            }
+            _ => {
+                if dice.one_in(8) {
+                    input.truncate(at);
+                }
+            }
+        }
+    }
+}
+
+/// What means something in YAML or CSV, and what meant something in another program once.
+const WORDS: &[&str] = &[
+    "null",
+    "~",
+    "-0",
+    "1e999",
+    "-1",
+    "0",
+    "0.5",
+    "18446744073709551616",
+    "0x10",
+    ".nan",
+    ".inf",
+    "true",
+    "no",
+    "&a",
+    "*a",
+    "<<: *a",
+    "!!binary",
+    "!x",
+    "|",
+    ">",
+    "\t",
+    "- ",
+    "{",
+    "}",
+    "[",
+    "]",
+    "{}",
+    "[]",
+    "'",
+    "\"",
+    ": ",
+    ":",
+    "#",
+    ",",
+    ";",
+    "${vars.x}",
+    "${vars.",
+    "${",
+    "---",
+    "...",
+    "? ",
+    "%YAML 1.2",
+    "\u{feff}",
+    "é",
+    "\u{202e}",
+    "\0",
+    "\r\n",
+    "\r",
+    "\n\n",
+    "  ",
+    "NaN",
+    "inf",
+    "1,5",
+    "\"\"",
+    "\"a\nb\"",
+    "=cmd()",
+    "all",
+    "label",
+    "any",
+    "2000-01-01",
+    "9007199254740993",
+];
+
+/// One to six changes of words and lines of a text; now and then of its bytes.
+pub(super) fn text(input: &mut Vec<u8>, seeds: &[Vec<u8>], dice: &mut Dice) {
+    for _ in 0..=dice.below(6) {
+        let text = String::from_utf8_lossy(input).into_owned();
+        let mut lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
+        let at = dice.below(lines.len());
+        match dice.below(10) {
+            0 => drop(lines.remove(at)),
+            1 => lines.insert(at, lines[at].clone()),
+            2 => {
+                let other = dice.below(lines.len());
+                lines.swap(at, other);
+            }
+            3 => lines[at].insert_str(0, dice.of(&["  ", " ", "    ", "\t"])),
+            4 => lines[at] = lines[at].trim_start().to_owned(),
+            5 => {
+                let other = String::from_utf8_lossy(dice.seed(seeds)).into_owned();
+                let other: Vec<&str> = other.split('\n').collect();
+                lines.insert(at, dice.of(&other).to_owned());
+            }
+            6 | 7 => {
+                let new = if dice.one_in(2) {
+                    dice.of(WORDS).to_owned()
+                } else {
+                    let seed = dice.seed(seeds).to_vec();
+                    word_of(&seed, dice)
+                };
+                replace_word(&mut lines[at], &new, dice);
+            }
+            8 => {
+                let line = &mut lines[at];
+                let places: Vec<usize> = line.char_indices().map(|(i, _)| i).chain([line.len()]).collect();
+                let at = dice.of(&places);
+                line.insert_str(at, dice.of(WORDS));
+            }
+            _ => {
+                *input = lines.join("\n").into_bytes();
+                if dice.one_in(4) {
+                    bytes(input, 0, seeds, dice);
+                }
+                continue;
+            }
+        }
+        *input = lines.join("\n").into_bytes();
+    }
+}
+
+/// Where words begin and end: runs of letters, digits, `_`, `-` and `.`.
+fn words(line: &str) -> Vec<(usize, usize)> {
+    let is_word = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    for (i, c) in line.char_indices().filter(|(_, c)| is_word(*c)) {
+        match found.last_mut() {
+            Some((_, end)) if *end == i => *end = i + c.len_utf8(),
+            _ => found.push((i, i + c.len_utf8())),
+        }
+    }
+    found
+}
+
+fn word_of(seed: &[u8], dice: &mut Dice) -> String {
+    let seed = String::from_utf8_lossy(seed).into_owned();
+    let found = words(&seed);
+    if found.is_empty() {
+        return String::new();
+    }
+    let (from, to) = dice.of(&found);
+    seed[from..to].to_owned()
+}
+
+fn replace_word(line: &mut String, new: &str, dice: &mut Dice) {
+    let found = words(line);
+    if found.is_empty() {
+        line.push_str(new);
+        return;
+    }
+    let (from, to) = dice.of(&found);
+    line.replace_range(from..to, new);
+}

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Makes the packages in $TARGET/packages and says how large they are. PROFILE=dev makes them of an unoptimised program, to try the way.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+cargo=${CARGO:-cargo}
+profile=${PROFILE:-dist}
+out=$TARGET/packages
+musl=x86_64-unknown-linux-musl
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+export CARGO_TARGET_DIR=$TARGET
+
+# pack BINARY NAME: the program with its manual, completions, schemas and jobs.
+pack() {
+    local folder
+    folder=$(mktemp -d)
+    mkdir -p "$folder/$2/bin" "$folder/$2/share/man/man1" "$folder/$2/share/completions"
+    cp "$1" "$folder/$2/bin/cfaudit"
+    cp -r README.md CHANGELOG.md docs schemas jobs "$folder/$2/"
+    "$1" man "$folder/$2/share/man/man1"
+    for shell in bash zsh fish elvish powershell; do "$1" completions "$shell" >"$folder/$2/share/completions/cfaudit.$shell"; done
+    tar -C "$folder" --sort=name --owner=0 --group=0 --mtime=@0 -czf "$out/$2.tar.gz" "$2"
+    rm -r "$folder"
+}
+
+rm -f "$out"/*.whl "$out"/*.tar.gz
+"$cargo" build --locked --profile "$profile" --bin cfaudit
+program=$TARGET/$([ "$profile" = dev ] && echo debug || echo "$profile")/cfaudit
+pack "$program" "cfaudit-$version-x86_64-linux-gnu"
+# The same profile and target folder: nothing is built twice.
+"$out/venv/bin/maturin" build --profile "$profile" --locked --out "$out"
+
+libraries=$(rustc --print target-libdir --target $musl)
+if [ -n "$(ls "$libraries"/libstd-*.rlib 2>/dev/null)" ] && command -v musl-gcc >/dev/null; then
+    CC_x86_64_unknown_linux_musl=musl-gcc "$cargo" build --locked --profile "$profile" --bin cfaudit --no-default-features --target $musl
+    pack "$TARGET/$musl/${program#"$TARGET"/}" "cfaudit-$version-x86_64-linux-musl"
+else
+    echo "NOT MADE: the static program. It needs the standard library of $musl (\`rustup target add $musl\`) and musl-gcc (Debian: musl-tools)."
+fi
+du -h "$program" "$out"/*.whl "$out"/*.tar.gz
