@@ -5,9 +5,9 @@
 //! | `data.label`: column, positive and negative values | everything; where one run has no label, what needs one |
 //! | `data.label.favourable` | `di` and the family clarify |
 //! | `data.weight` | everything |
-//! | `data.sensitive.A`: groups and what they are made of | everything about A |
+//! | `data.sensitive.A`: groups and what they are made of | everything about A and the attributes made of it |
 //! | `data.sensitive.A.reference` | about A, which group is subtracted from which: pairs, differences, the family clarify |
-//! | `data.derive.C` | attributes made of C; sets that move features |
+//! | `data.derive.C` | attributes made of C, slices and strata by it; sets that move features where it is one, or one is made of it |
 //! | `data.features`, `data.missing` | sets that move features |
 //! | `counterfactuals.S`, but for its placebo and its attributes | everything that rests on S |
 //! | `counterfactuals.S.graph-uncertain.knowledge.C` | everything that rests on S/C |
@@ -32,15 +32,18 @@ enum Breaks {
     Everything,
     Labelled,
     Favourable,
-    Attribute(String),
+    /// The attribute, and those made of it.
+    Attribute(BTreeSet<String>),
     Orientation(String),
     Derived {
-        /// The column.
-        column: String,
+        /// The column, and the columns made of it that are derived too.
+        columns: BTreeSet<String>,
         /// Attributes that are, or are made of, it.
-        attributes: Vec<String>,
-        /// Whether the family clarify is stratified by it.
+        attributes: BTreeSet<String>,
+        /// Whether the family clarify is stratified by one of them.
         strata: bool,
+        /// Whether one of them is a feature.
+        features: bool,
     },
     Fitted,
     Set(String),
@@ -55,12 +58,18 @@ impl Breaks {
             Breaks::Everything => "everything".to_owned(),
             Breaks::Labelled => "values that need a label".to_owned(),
             Breaks::Favourable => "di and the family clarify".to_owned(),
-            Breaks::Attribute(name) => format!("everything about {name}"),
+            Breaks::Attribute(names) => format!("everything about {}", listed(names)),
             Breaks::Orientation(name) => format!("comparisons of two groups of {name}"),
-            Breaks::Derived { column, attributes, strata } => {
-                let clarify = if *strata { ", the family clarify" } else { "" };
-                let about = if attributes.is_empty() { String::new() } else { format!("everything about {}, ", attributes.join(", ")) };
-                format!("{about}slices by {column}{clarify} and sets that move features")
+            Breaks::Derived { columns, attributes, strata, features } => {
+                let about = (!attributes.is_empty()).then(|| format!("everything about {}", listed(attributes)));
+                let clarify = strata.then(|| "the family clarify".to_owned());
+                let sets = features.then(|| "sets that move features".to_owned());
+                let slices = Some(format!("slices by {}", listed(columns)));
+                let mut parts: Vec<String> = [about, slices, clarify, sets].into_iter().flatten().collect();
+                match parts.pop() {
+                    Some(last) if !parts.is_empty() => format!("{} and {last}", parts.join(", ")),
+                    last => last.unwrap_or_default(),
+                }
             }
             Breaks::Fitted => "sets that move features".to_owned(),
             Breaks::Set(name) => format!("everything that rests on the set {name}"),
@@ -81,13 +90,13 @@ impl Breaks {
             Breaks::Everything => true,
             Breaks::Labelled => metric().is_none_or(|m| m.needs_label),
             Breaks::Favourable => clarify || metric().is_some_and(|m| matches!(m.reads, Reads::FavourableRatio)),
-            Breaks::Attribute(name) => row.text("sensitive") == name || is_sliced_by(row, name),
+            Breaks::Attribute(names) => names.iter().any(|name| row.text("sensitive") == name || is_sliced_by(row, name)),
             Breaks::Orientation(name) => {
                 row.text("sensitive") == name && (clarify || matches!(row.text("scope"), "pair" | "difference" | "one_vs_rest"))
             }
-            Breaks::Derived { column, attributes, strata } => {
-                let sliced = || is_sliced_by(row, column) || attributes.iter().any(|name| is_sliced_by(row, name));
-                moves || *strata && clarify || attributes.iter().any(|name| name == row.text("sensitive")) || sliced()
+            Breaks::Derived { columns, attributes, strata, features } => {
+                let sliced = || columns.iter().chain(attributes).any(|name| is_sliced_by(row, name));
+                *features && moves || *strata && clarify || attributes.contains(row.text("sensitive")) || sliced()
             }
             Breaks::Fitted => moves,
             Breaks::Set(name) => name == set || name == block,
@@ -191,12 +200,25 @@ fn breaks(path: &[String], old: &Values, new: &Values) -> Breaks {
         ["data", "label", ..] => Breaks::Labelled,
         ["data", "weight"] => Breaks::Everything,
         ["data", "sensitive", name, "reference"] => Breaks::Orientation(name.to_owned()),
-        ["data", "sensitive", name, ..] => Breaks::Attribute(name.to_owned()),
+        ["data", "sensitive", name, ..] => {
+            let mut names = made_of(name, [old, new]);
+            names.retain(|name| in_block("sensitive", name, [old, new]));
+            Breaks::Attribute(names)
+        }
         ["data", "derive", column, ..] => {
-            let strata = |values: &Values| {
-                values.iter().any(|(path, of)| starts(path, &["metrics", "clarify", "strata"]) && (of == column || lists(of, column)))
+            let (attributes, columns): (BTreeSet<_>, BTreeSet<_>) =
+                made_of(column, [old, new]).into_iter().partition(|name| in_block("sensitive", name, [old, new]));
+            let named = |keys: &[&str]| {
+                [old, new].into_iter().flatten().any(|(path, of)| {
+                    starts(path, keys)
+                        && columns
+                            .iter()
+                            .chain(&attributes)
+                            .any(|name| of == name || lists(of, name) || path.iter().skip(keys.len() + 1).any(|key| key == name))
+                })
             };
-            Breaks::Derived { column: column.to_owned(), attributes: attributes_of(column, [old, new]), strata: strata(old) || strata(new) }
+            let (strata, features) = (named(&["metrics", "clarify", "strata"]), named(&["data", "features"]));
+            Breaks::Derived { columns, attributes, strata, features }
         }
         ["data", "features" | "missing", ..] => Breaks::Fitted,
         ["counterfactuals", _, "placebo" | "sensitive", ..] => Breaks::Nothing,
@@ -220,20 +242,36 @@ fn starts(path: &[String], keys: &[&str]) -> bool {
     path.len() >= keys.len() && path.iter().zip(keys).all(|(part, key)| part == key)
 }
 
-/// The attributes that are, or are made of, a derived column.
-fn attributes_of(column: &str, jobs: [&Values; 2]) -> Vec<String> {
-    let mut found = BTreeSet::new();
-    for values in jobs {
-        for (path, value) in values {
-            let parts: Vec<&str> = path.iter().map(String::as_str).collect();
-            if let ["data", "sensitive", name, rest @ ..] = &parts[..]
-                && (*name == column || (rest == ["from"] && value == column) || (rest == ["cross"] && lists(value, column)))
-            {
-                found.insert((*name).to_owned());
-            }
+/// A column or attribute and all that is made of it, over any number of steps. A cross is made of attributes, everything else of columns.
+fn made_of(name: &str, jobs: [&Values; 2]) -> BTreeSet<String> {
+    // An attribute that is a column as it stands changes nothing of what is made of that column.
+    let derives =
+        |path: &Vec<String>| ["map", "bins", "levels", "cross"].iter().any(|form| starts(path, &["data", "sensitive", name, form]));
+    let as_it_stands = in_block("sensitive", name, jobs) && !jobs.into_iter().any(|values| values.keys().any(derives));
+    let mut found = BTreeSet::from([name.to_owned()]);
+    loop {
+        let before = found.len();
+        for (path, value) in jobs.into_iter().flatten() {
+            let made = match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+                ["data", "sensitive" | "derive", made, "cross"] if found.iter().any(|part| lists(value, part)) => made,
+                ["data", "sensitive" | "derive", made, "from"] if found.contains(value) && (value != name || !as_it_stands) => made,
+                _ => continue,
+            };
+            found.insert(made.to_owned());
+        }
+        if found.len() == before {
+            return found;
         }
     }
-    found.into_iter().collect()
+}
+
+/// Whether a job has a block of this name there.
+fn in_block(block: &str, name: &str, jobs: [&Values; 2]) -> bool {
+    jobs.into_iter().any(|values| values.keys().any(|path| starts(path, &["data", block, name])))
+}
+
+fn listed(names: &BTreeSet<String>) -> String {
+    names.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether a list, as values are written, holds a column.

@@ -200,7 +200,27 @@ fn only_values_that_mean_the_same_are_compared() {
     assert_eq!(change("rows:", "weight: w\n  rows:"), "");
     assert_eq!(change("[Male, Female]", "[Male, Female, Other]"), "");
     assert_eq!(change("reference: Male", "reference: Female"), "switch moved score label di");
-    assert_eq!(change("bins: [1, 2]", "bins: [1, 3]"), "switch score label gap di clarify");
+    // A derived column defines sets that move features where it is one, or one is made of it.
+    assert_eq!(change("bins: [1, 2]", "bins: [1, 3]"), ALL);
+    for features in ["[age2]", "[age, coarse]"] {
+        let job = JOB.replace("[age]", features).replace("[1, 2]}", "[1, 2]}, coarse: {from: age2, map: {x: [a]}}");
+        assert_eq!(kept(&job, &job.replace("[1, 2]", "[1, 3]")), "switch score label gap di clarify", "{features}");
+    }
+    // An attribute that is a column as it stands defines nothing of what is made of that column.
+    let job = JOB.replace(
+        "sex: {from: sex, groups: [Male, Female]",
+        "age: {from: age, groups: [a, b], reference: a}, sex: {from: age2, groups: [Male, Female]",
+    );
+    assert_eq!(kept(&job, &job.replace("groups: [a, b]", "groups: [a, c]")), ALL);
+    assert_eq!(kept(&job, &job.replace("[1, 2]", "[1, 3]")), "");
+    // A derived column may be called as a key of the job is.
+    let job = JOB.replace("age2", "continuous");
+    assert_eq!(kept(&job, &job.replace("[1, 2]", "[1, 3]")), ALL);
+    // What an attribute is made of defines all that is made of it, over any number of steps.
+    let job = JOB.replace("sex: {from: sex,", "both: {cross: [old, tenure]}, sex: {cross: [both, region],");
+    for (from, to) in [("groups: [x, y]", "groups: [x, z]"), ("[1, 2]", "[1, 3]")] {
+        assert_eq!(kept(&job, &job.replace(from, to)), "", "{to}");
+    }
     assert_eq!(change("continuous: [age]", "continuous: [age, pay]"), "switch score label gap di clarify");
     assert_eq!(change("condition_on: label", "condition_on: none"), "switch score label gap di clarify");
     assert_eq!(change("threshold: 0.5", "threshold: 0.6"), "score");

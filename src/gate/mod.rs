@@ -182,7 +182,7 @@ pub struct Judged {
 }
 
 /// A value with its interval, seen from the gate's side.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Seen {
     metric: String,
     sensitive: String,
@@ -314,7 +314,6 @@ fn changes(question: &Question, baseline: &Baseline<'_>) -> Vec<Seen> {
             hi: row.real("hi"),
             level: row.real("level"),
             interval: row.text("interval").to_owned(),
-            numerator: None,
             denominator: fewer("denominator"),
             scope: row.text("scope").to_owned(),
             n_rows: fewer("rows").unwrap_or(0),
@@ -324,6 +323,7 @@ fn changes(question: &Question, baseline: &Baseline<'_>) -> Vec<Seen> {
             is_change: true,
             baseline: row.real("old_value"),
             refused,
+            ..Seen::default()
         };
         turned(question, &row, change)
     });
@@ -374,9 +374,7 @@ fn oriented(question: &Question, row: &Record<'_>) -> Seen {
         flags: row.text("flags").to_owned(),
         undefined: row.text("undefined").to_owned(),
         why_no_interval: if worlds { "fewer than two graphs give a value".to_owned() } else { row.text("ci_method").to_owned() },
-        is_change: false,
-        baseline: None,
-        refused: String::new(),
+        ..Seen::default()
     };
     turned(question, row, seen)
 }
@@ -512,21 +510,9 @@ fn absent(question: &Question, baseline: Option<&Baseline<'_>>) -> Ruling {
         sensitive: question.attributes.first().cloned().unwrap_or_default(),
         from,
         to,
-        value: None,
-        lo: None,
-        hi: None,
-        level: None,
-        interval: String::new(),
-        numerator: None,
-        denominator: None,
-        scope: String::new(),
-        n_rows: 0,
-        flags: String::new(),
         undefined: "not measured".to_owned(),
-        why_no_interval: String::new(),
         is_change: question.asks == Asks::Change,
-        baseline: None,
-        refused: String::new(),
+        ..Seen::default()
     };
     let (verdict, reason) = match (question.asks, baseline) {
         (Asks::Value, _) => (Verdict::Inconclusive, "the table of metrics has no such row"),

@@ -93,24 +93,16 @@ pub fn count(question: &RecourseQuestion, folder: &Path) -> Result<Counted> {
             from,
             to,
             value: judged.then_some(count.unfair as f64),
-            lo: None,
-            hi: None,
-            level: None,
-            interval: String::new(),
             numerator: i64::try_from(count.unfair).ok(),
             denominator: i64::try_from(count.looked_at).ok(),
             scope: "pair".to_owned(),
-            n_rows: 0,
-            flags: String::new(),
             undefined: if judged {
                 String::new()
             } else {
                 format!("no subgroup has actions and {} affected people in both groups", question.smallest)
             },
             why_no_interval: "a count of subgroups has no interval".to_owned(),
-            is_change: false,
-            baseline: None,
-            refused: String::new(),
+            ..Seen::default()
         }
     });
     let asked = Question {
@@ -132,11 +124,15 @@ pub fn count(question: &RecourseQuestion, folder: &Path) -> Result<Counted> {
         line: question.line,
     };
     let [definition, parameter, view] = &question.definition;
-    let from = question.score_at_least.map_or_else(String::new, |score| format!(" with a score of at least {score}"));
-    let people =
-        if question.smallest > 1 { format!(" of at least {} people in the smaller group", question.smallest) } else { String::new() };
+    let score =
+        question.score_at_least.map_or_else(|| "with any score above 0".to_owned(), |least| format!("with a score of at least {least}"));
+    let size = if question.smallest > 1 {
+        format!("with at least {} affected people in the smaller group", question.smallest)
+    } else {
+        "of any size".to_owned()
+    };
     let parameter = if parameter.is_empty() { String::new() } else { format!(" {parameter}") };
-    let about = format!("subgroups{people} that are unfair by {definition}{parameter}, {view}{from}");
+    let about = format!("subgroups {size} that are unfair to either group by {definition}{parameter}, {view}, {score}");
     Ok(Counted { question: asked, seen: seen.collect(), about })
 }
 

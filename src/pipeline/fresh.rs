@@ -56,7 +56,8 @@ macro_rules! line {
 /// A job as text.
 ///
 /// # Errors
-/// A column that the caller names is not there, the label is none, an attribute has no groups, or scores are not within 0 and 1.
+/// A column that the caller names is not there, or twice, or has two roles; the label is none, an attribute has no groups, or scores are
+/// not within 0 and 1.
 pub fn job(glance: &Glance, wishes: &Wishes) -> Result<String> {
     let is_there = |name: &str| glance.columns.iter().any(|look| look.name == name);
     let aequitas = wishes.label.is_none() && is_there("score") && is_there("label_value");
@@ -73,13 +74,26 @@ pub fn job(glance: &Glance, wishes: &Wishes) -> Result<String> {
         None if aequitas => Some(column(glance, wishes, "score")?),
         None => None,
     };
-    score.map(|score| check_scores(score, wishes)).transpose()?;
+    if let Some(score) = score {
+        if score.name == label.name {
+            let what = format!("the column of scores `{}` is the label too", score.name);
+            let fault = Fault::new("two-roles", what).in_file(&wishes.data).in_column(&score.name);
+            return Err(fault.hint("a column has one role: label, scores, row id or sensitive attribute").into());
+        }
+        check_scores(score, wishes)?;
+    }
     let row_id = id(glance, [Some(label), score]);
     let taken =
         |look: &Look| look.name == label.name || score.is_some_and(|s| s.name == look.name) || row_id.is_some_and(|i| i.name == look.name);
     let mut sensitive: Vec<&Look> = Vec::new();
     for name in &wishes.sensitive {
-        sensitive.push(column(glance, wishes, name)?);
+        let look = column(glance, wishes, name)?;
+        if taken(look) || sensitive.iter().any(|other| other.name == look.name) {
+            let what = format!("the sensitive column `{name}` has another role too");
+            let fault = Fault::new("two-roles", what).in_file(&wishes.data).in_column(name);
+            return Err(fault.hint("a column has one role: label, scores, row id or sensitive attribute").into());
+        }
+        sensitive.push(look);
     }
     if sensitive.is_empty() && aequitas {
         sensitive = glance.columns.iter().filter(|look| !taken(look) && has_groups(look) && usable(&look.name)).collect();
@@ -98,7 +112,7 @@ pub fn job(glance: &Glance, wishes: &Wishes) -> Result<String> {
         .columns
         .iter()
         .filter(|look| !taken(look) && !sensitive.iter().any(|s| s.name == look.name))
-        .map(|look| (look, role(look)))
+        .map(|look| (look, if is_twice(glance, &look.name) { Role::Ignored("several columns have this name") } else { role(look) }))
         .collect();
     match score {
         None => trained(&mut text, &roles, &sensitive),
@@ -114,8 +128,16 @@ pub fn job(glance: &Glance, wishes: &Wishes) -> Result<String> {
 /// A column that was asked for.
 fn column<'a>(glance: &'a Glance, wishes: &Wishes, name: &str) -> Result<&'a Look> {
     let known: Vec<&str> = glance.columns.iter().map(|look| look.name.as_str()).collect();
+    if is_twice(glance, name) {
+        let fault = Fault::new("duplicate-column", format!("several columns are called `{name}`")).in_file(&wishes.data).in_column(name);
+        return Err(fault.hint("give them names of their own").into());
+    }
     let found = glance.columns.iter().find(|look| look.name == name);
     found.ok_or_else(|| missing_column(wishes.data.as_ref(), name, &known).into())
+}
+
+fn is_twice(glance: &Glance, name: &str) -> bool {
+    glance.columns.iter().filter(|look| look.name == name).count() > 1
 }
 
 fn columns_in_words(glance: &Glance) -> String {
@@ -135,7 +157,10 @@ fn id<'a>(glance: &'a Glance, roles: [Option<&Look>; 2]) -> Option<&'a Look> {
     let is_role = |look: &Look| roles.iter().flatten().any(|role| role.name == look.name);
     let is_named = |look: &Look| look.name.to_lowercase().split(['_', '-', '.', ' ']).any(|part| part == "id" || part == "key");
     let kind = |look: &Look| matches!(look.class, Class::Int | Class::Text);
-    glance.columns.iter().find(|look| look.unique && kind(look) && is_named(look) && usable(&look.name) && !is_role(look))
+    glance
+        .columns
+        .iter()
+        .find(|look| look.unique && kind(look) && is_named(look) && usable(&look.name) && !is_role(look) && !is_twice(glance, &look.name))
 }
 
 fn check_scores(score: &Look, wishes: &Wishes) -> Result<()> {
@@ -339,7 +364,8 @@ fn trained(text: &mut String, roles: &[(&Look, Role)], sensitive: &[&Look]) {
     if of(is_nominal).next().is_some() {
         line!(text, "    nominal: [{}]", words(of(is_nominal)));
     }
-    if of(is_continuous).chain(of(is_nominal)).next().is_none() {
+    let alone = of(is_continuous).chain(of(is_nominal)).next().is_none();
+    if alone {
         line!(text, "    continuous: []   # no column was found that could be one");
     }
     for (look, role) in roles {
@@ -360,8 +386,10 @@ fn trained(text: &mut String, roles: &[(&Look, Role)], sensitive: &[&Look]) {
     line!(text, "  trained:");
     line!(text, "    logistic: {{l2: 1.0}}");
     line!(text, "    threshold: 0.5     # the score from which a prediction is positive");
-    line!(text, "  blind:               # the same model without the sensitive columns");
-    line!(text, "    logistic: {{l2: 1.0, omit: [{}]}}", words(sensitive.iter().map(|look| look.name.as_str())));
+    if !alone {
+        line!(text, "  blind:               # the same model without the sensitive columns");
+        line!(text, "    logistic: {{l2: 1.0, omit: [{}]}}", words(sensitive.iter().map(|look| look.name.as_str())));
+    }
     line!(text, "  # yours: {{command: {{score: [python3, score.py], watch: [score.py]}}}}   # a model of your own");
     line!(text, "");
     line!(text, "gates:");

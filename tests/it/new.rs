@@ -123,6 +123,7 @@ fn what_no_job_can_be_made_of_is_told() {
         "flags.parquet",
         vec![("y", column(BooleanArray::from(vec![true, true]))), ("g", column(StringArray::from(vec!["a", "b"])))],
     );
+    work.write("twice.csv", "id,g,out,out\n1,a,0,1\n2,b,1,1\n3,a,1,0\n4,b,0,0\n");
     for (args, words) in [
         ("people.parquet", "hint: write `--label COLUMN`"),
         ("people.parquet --label repaid", "hint: write `--sensitive COLUMN`; with few values are `sex`, `region`, `owns`"),
@@ -133,11 +134,26 @@ fn what_no_job_can_be_made_of_is_told() {
         ("people.parquet --label repaid --sensitive sex --positive maybe", "hint: its values are `no`, `yes`"),
         ("people.parquet --label repaid --sensitive sex --reference x", "unknown-group"),
         ("people.parquet --label repaid --sensitive sex --score income", "bad-scores"),
+        ("people.parquet --label repaid --sensitive repaid", "two-roles"),
+        ("people.parquet --label repaid --score repaid --sensitive sex", "two-roles"),
+        ("people.parquet --label repaid --sensitive sex --sensitive sex", "two-roles"),
+        ("twice.csv --label out --sensitive g", "duplicate-column"),
         ("flags.parquet --label y --sensitive g", "one-class"),
         ("nowhere.csv --label y --sensitive g", "nowhere.csv"),
     ] {
         work.cfaudit(3, &format!("new {args}")).says(&[words]);
     }
+}
+
+/// Neither a header that stands twice nor a table without features makes a job that `check` refuses.
+#[test]
+fn a_new_job_of_a_poor_table_checks() {
+    let work = Work::new();
+    work.write("poor.csv", "id,g,out,x,x\n1,a,0,1,2\n2,b,1,1,3\n3,a,1,0,4\n4,b,0,0,5\n");
+    work.cfaudit(0, "new poor.csv --label out --sensitive g --out poor.yaml");
+    let text = fs::read_to_string(work.path("poor.yaml")).unwrap();
+    assert!(text.contains("# left out: x (several columns have this name)") && !text.contains("blind:"), "{text}");
+    work.cfaudit(0, "check poor.yaml");
 }
 
 #[test]
