@@ -23,7 +23,7 @@ pub(super) struct FileBelow {
 
 /// An operator's error that no system call reported.
 pub(super) fn refuse(doing: &str, path: &Path, cause: impl Into<String>, hint: impl Into<String>) -> Error {
-    Error::Operator { path: path.to_path_buf(), doing: doing.to_owned(), cause: cause.into(), hint: Some(hint.into()) }
+    Error::operator(doing, path, cause.into(), hint.into().as_str())
 }
 
 /// The bytes of a file, or nothing if there is no such file.

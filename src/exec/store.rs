@@ -1,7 +1,7 @@
 //! Stage results by key: whole entries or none, checked when they are found, shared by all jobs and safe to delete.
 //!
 //! ```text
-//! <root>/lock                     held while a session folder is made or swept
+//! <root>/lock                     held while a session folder is made, ended or swept
 //! <root>/tmp/<pid>-<n>/           session of one process, locked as long as it lives; results are made here
 //! <root>/<first 2 hex>/<key>/     one entry: the files of the stage and stage.json
 //! <root>/jobs/<job>.json          fingerprints of the job's last run, for the reasons alone
@@ -40,6 +40,8 @@ pub struct Store {
     /// Holds the entries and `jobs/`.
     root: PathBuf,
     session: PathBuf,
+    /// Whoever holds it makes or sweeps sessions.
+    turn: PathBuf,
     next: AtomicU64,
     /// Tells other processes that the session lives.
     _lock: Lock,
@@ -110,10 +112,11 @@ impl Store {
     pub fn open(root: &Path) -> Result<Self> {
         let tmp = root.join("tmp");
         disk::make_folder(&tmp)?;
-        let _turn = Lock::wait(&root.join("lock"))?;
+        let turn = root.join("lock");
+        let _turn = Lock::wait(&turn)?;
         sweep(&tmp)?;
         let (session, lock) = begin_session(&tmp)?;
-        Ok(Store { root: root.to_path_buf(), session, next: AtomicU64::new(0), _lock: lock })
+        Ok(Store { root: root.to_path_buf(), session, turn, next: AtomicU64::new(0), _lock: lock })
     }
 
     /// A store that lasts as long as this value (`--cache off`): it lives in a session below `root`, beside the entries
@@ -209,6 +212,10 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
+        // In turn, for the name is free as soon as the folder is gone: a store that opened just then, in this process or in that of
+        // another container with the same id, would lose the folder it has made.
+        // On a full disk no lock can be had, and the room is needed all the same.
+        let _turn = Lock::wait(&self.turn).ok();
         if let Err(e) = disk::remove_folder(&self.session) {
             tracing::warn!("{e}");
         }
@@ -479,6 +486,22 @@ mod tests {
         store.remember("job", &Memory::default()).unwrap();
         drop(store);
         assert_eq!(names(root.path()), before);
+        assert!(names(&root.path().join("tmp")).is_empty());
+    }
+
+    #[test]
+    fn stores_that_open_and_end_at_once() {
+        let root = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..100 {
+                        let store = Store::open(root.path()).unwrap();
+                        assert!(store.draft().is_ok());
+                    }
+                });
+            }
+        });
         assert!(names(&root.path().join("tmp")).is_empty());
     }
 

@@ -72,7 +72,6 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::{Stream, h, sm, u01};
-    use std::path::Path;
 
     #[test]
     fn check_values() {
@@ -83,14 +82,8 @@ mod tests {
 
     #[test]
     fn hashes_agree_with_the_reference() {
-        let shared = std::env::var_os("CFAUDIT_SHARED")
-            .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), std::path::PathBuf::from);
-        let file = shared.join("expected/generation/augmentation/hash.json");
-        let Ok(text) = std::fs::read_to_string(&file) else {
-            eprintln!("skipped: {} is not there", file.display());
-            return;
-        };
-        let expected: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let Some(file) = crate::tests::shared("expected/generation/augmentation/hash.json") else { return };
+        let expected = crate::tests::json(&file);
         let hex = |value: &serde_json::Value| u64::from_str_radix(value.as_str().unwrap(), 16).unwrap();
         for (x, z) in expected["splitmix64"].as_object().unwrap() {
             assert_eq!(sm(x.parse().unwrap()), hex(z));

@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use arrow::array::{
 };
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Decimal128Type, Field, Float64Type, Int64Type, Schema, SchemaRef, UInt64Type};
+use arrow::error::ArrowError;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriter, compute_leaves};
@@ -29,6 +31,15 @@ use parquet::schema::types::ColumnPath;
 use crate::error::{Error, Fault, Result};
 use crate::table::sound::contradiction;
 use crate::table::{Cell, ColumnType, Frame, TableDef};
+
+thread_local! {
+    static DECODING: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Whether this thread decodes a file of somebody else's: a panic there is caught and told as an error, and is nothing to print.
+pub fn is_decoding() -> bool {
+    DECODING.get()
+}
 
 /// Rows of one row group unless `--batch-rows` says otherwise.
 pub const BATCH_ROWS: usize = 65_536;
@@ -107,15 +118,12 @@ fn unreadable(path: &Path, owner: Owner, cause: impl std::fmt::Display) -> Error
             .in_file(path)
             .hint("the file is truncated, damaged or no Parquet file; write it again")
             .into(),
-        Owner::Ours => Error::Operator {
-            path: path.to_path_buf(),
-            doing: "read".to_owned(),
-            cause: cause.to_string(),
-            hint: Some(
-                "the file was damaged after it was written; run the job again (a damaged entry of the cache must be deleted first)"
-                    .to_owned(),
-            ),
-        },
+        Owner::Ours => Error::operator(
+            "read",
+            path,
+            cause,
+            "the file was damaged after it was written; run the job again (a damaged entry of the cache must be deleted first)",
+        ),
     }
 }
 
@@ -263,7 +271,20 @@ impl ParquetFile {
         }
         let reader = builder.with_batch_size(batch_rows.max(1)).build().map_err(|e| fail(&e))?;
         let (path, owner) = (self.path.clone(), self.owner);
-        Ok((reader_schema(&reader), reader.map(move |batch| batch.map_err(|e| unreadable(&path, owner, e)))))
+        let (schema, mut reader, mut broken) = (reader_schema(&reader), reader, false);
+        let next = move || {
+            if broken {
+                return None;
+            }
+            // The library takes some lengths inside a damaged page at their word, and panics.
+            DECODING.set(true);
+            let read = panic::catch_unwind(AssertUnwindSafe(|| reader.next()));
+            DECODING.set(false);
+            broken = read.is_err();
+            let batch = read.unwrap_or_else(|_| Some(Err(ArrowError::ParquetError("a page of it cannot be decoded".to_owned()))));
+            batch.map(|batch| batch.map_err(|e| unreadable(&path, owner, e)))
+        };
+        Ok((schema, std::iter::from_fn(next)))
     }
 }
 
@@ -320,9 +341,9 @@ fn write_error(path: &Path, cause: parquet::errors::ParquetError) -> Error {
     match cause {
         parquet::errors::ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
             Ok(io) => Error::io("write", path, &io),
-            Err(other) => Error::Operator { path: path.to_path_buf(), doing: "write".to_owned(), cause: other.to_string(), hint: None },
+            Err(other) => Error::operator("write", path, other, None),
         },
-        other => Error::Operator { path: path.to_path_buf(), doing: "write".to_owned(), cause: other.to_string(), hint: None },
+        other => Error::operator("write", path, other, None),
     }
 }
 
@@ -426,7 +447,7 @@ pub fn table_metadata(def: &TableDef) -> Vec<(&'static str, String)> {
 pub fn write_frame(folder: &Path, frame: &Frame) -> Result<()> {
     let mut frame = frame.clone();
     frame.sort();
-    let path = folder.join(format!("{}.parquet", frame.def.name));
+    let path = folder.join(frame.def.file());
     let (encoder, mut writer) = GroupWriter::create(&path, &schema_of(frame.def), &table_metadata(frame.def))?;
     for rows in frame.rows.chunks(TABLE_GROUP_ROWS) {
         writer.append(encoder.encode(&frame_batch(frame.def, rows, &path)?)?)?;
@@ -435,11 +456,13 @@ pub fn write_frame(folder: &Path, frame: &Frame) -> Result<()> {
 }
 
 fn frame_batch(def: &TableDef, rows: &[Vec<Cell>], path: &Path) -> Result<RecordBatch> {
-    let misfit = |column: &str| Error::Operator {
-        path: path.to_path_buf(),
-        doing: "write".to_owned(),
-        cause: format!("a cell of column `{column}` has another type than the column, which is a bug in cfaudit"),
-        hint: None,
+    let misfit = |column: &str| {
+        Error::operator(
+            "write",
+            path,
+            format!("a cell of column `{column}` has another type than the column, which is a bug in cfaudit"),
+            None,
+        )
     };
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(def.columns.len());
     for (i, column) in def.columns.iter().enumerate() {
@@ -506,7 +529,7 @@ impl LongWriter {
     /// # Errors
     /// The disk refuses.
     pub fn create(folder: &Path, def: &'static TableDef) -> Result<Self> {
-        let path = folder.join(format!("{}.parquet", def.name));
+        let path = folder.join(def.file());
         let (encoder, writer) = GroupWriter::create(&path, &schema_of(def), &table_metadata(def))?;
         Ok(LongWriter { encoder, writer, def, path, open: None, waiting: Vec::new(), n_waiting: 0 })
     }
@@ -603,30 +626,33 @@ fn long_batch(def: &TableDef, n: usize, columns: Vec<LongColumn>, path: &Path) -
 /// # Errors
 /// A damaged file, or a table of another version.
 pub fn read_frame(folder: &Path, def: &'static TableDef) -> Result<Frame> {
-    let path = folder.join(format!("{}.parquet", def.name));
     let mut frame = Frame::new(def);
-    if !path.exists() {
-        return Ok(frame);
-    }
-    let file = ParquetFile::open(&path, Owner::Ours)?;
-    check_version(&file, def)?;
+    let Some(file) = open_table(folder, def)? else { return Ok(frame) };
     for group in 0..file.n_groups() {
         let batch = file.read_group(group, None)?;
-        let columns: Vec<ArrayRef> = def
-            .columns
-            .iter()
-            .map(|c| {
-                batch
-                    .column_by_name(c.name)
-                    .cloned()
-                    .ok_or_else(|| unreadable(file.path(), Owner::Ours, format!("column `{}` is missing", c.name)))
-            })
-            .collect::<Result<_>>()?;
+        let columns = columns_of(def, &file, &batch)?;
         for row in 0..batch.num_rows() {
             frame.push(frame_row(def, &columns, row));
         }
     }
     Ok(frame)
+}
+
+/// Opens a table of this version; none where it is absent.
+pub(super) fn open_table(folder: &Path, def: &TableDef) -> Result<Option<ParquetFile>> {
+    let path = folder.join(def.file());
+    if !path.exists() {
+        return Ok(None);
+    }
+    let file = ParquetFile::open(&path, Owner::Ours)?;
+    check_version(&file, def)?;
+    Ok(Some(file))
+}
+
+/// The columns of a table in the order of `def`.
+pub(super) fn columns_of(def: &TableDef, file: &ParquetFile, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+    let lacks = |name: &str| unreadable(file.path(), Owner::Ours, format!("column `{name}` is missing"));
+    def.columns.iter().map(|c| batch.column_by_name(c.name).cloned().ok_or_else(|| lacks(c.name))).collect()
 }
 
 /// A row of a table whose columns stand in the order of `def`.
@@ -640,17 +666,17 @@ pub(super) fn check_version(file: &ParquetFile, def: &TableDef) -> Result<()> {
     if version == Some(def.version) {
         return Ok(());
     }
-    Err(Error::Operator {
-        path: file.path().to_path_buf(),
-        doing: "read".to_owned(),
-        cause: format!(
+    Err(Error::operator(
+        "read",
+        file.path(),
+        format!(
             "it is version {} of table `{}`, this program reads version {}",
             version.map_or("?".to_owned(), |v| v.to_string()),
             def.name,
             def.version
         ),
-        hint: Some("run the job again with this program, or read the folder with the one that wrote it".to_owned()),
-    })
+        "run the job again with this program, or read the folder with the one that wrote it",
+    ))
 }
 
 pub(super) fn table_version(file: &ParquetFile) -> Option<u32> {

@@ -92,6 +92,9 @@ pub struct Words {
     pub version: Option<String>,
     /// Rows of a long table that the page shows.
     pub rows_shown: u64,
+    /// What the job says of its gates, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub gate_notes: BTreeMap<String, String>,
 }
 
 /// The label in the job's words.

@@ -58,11 +58,13 @@ pub fn read_outcomes(path: &Path, mut each: impl FnMut(Outcome<'_>)) -> Result<(
     for group in 0..file.n_groups() {
         for batch in file.batches(group, None, None, BATCH_ROWS)? {
             let batch = batch?;
-            rows(&batch, &mut each).ok_or_else(|| Error::Operator {
-                path: path.to_path_buf(),
-                doing: "read".to_owned(),
-                cause: "it is no table of outcomes: a column is missing or of another type".to_owned(),
-                hint: Some("run the job again; the file was changed after it was written".to_owned()),
+            rows(&batch, &mut each).ok_or_else(|| {
+                Error::operator(
+                    "read",
+                    path,
+                    "it is no table of outcomes: a column is missing or of another type",
+                    "run the job again; the file was changed after it was written",
+                )
             })?;
         }
     }

@@ -8,7 +8,7 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{Float64Type, Int64Type};
 
 use crate::error::{Error, Result};
-use crate::table::io::{LongWriter, Owner, ParquetFile, check_version, frame_row};
+use crate::table::io::{LongWriter, Owner, ParquetFile, check_version, columns_of, frame_row, open_table};
 use crate::table::{Frame, TableDef};
 
 /// Rows that are looked at in one go.
@@ -48,24 +48,12 @@ impl Looked<'_> {
 /// # Errors
 /// A damaged file, or a table of another version.
 pub fn read_picked(folder: &Path, def: &'static TableDef, mut look: impl FnMut(&Looked<'_>) -> bool) -> Result<Frame> {
-    let path = folder.join(format!("{}.parquet", def.name));
     let mut frame = Frame::new(def);
-    if !path.exists() {
-        return Ok(frame);
-    }
-    let file = ParquetFile::open(&path, Owner::Ours)?;
-    check_version(&file, def)?;
+    let Some(file) = open_table(folder, def)? else { return Ok(frame) };
     for group in 0..file.n_groups() {
         for batch in file.batches(group, None, None, BATCH_ROWS)? {
             let batch = batch?;
-            let lacks = |name: &str| Error::Operator {
-                path: path.clone(),
-                doing: "read".to_owned(),
-                cause: format!("column `{name}` is missing"),
-                hint: Some("the file was changed after it was written; run the job again".to_owned()),
-            };
-            let columns: Vec<ArrayRef> =
-                (def.columns.iter()).map(|c| batch.column_by_name(c.name).cloned().ok_or_else(|| lacks(c.name))).collect::<Result<_>>()?;
+            let columns = columns_of(def, &file, &batch)?;
             for row in 0..batch.num_rows() {
                 if look(&Looked { def, columns: &columns, row }) {
                     frame.push(frame_row(def, &columns, row));
@@ -82,7 +70,7 @@ pub fn read_picked(folder: &Path, def: &'static TableDef, mut look: impl FnMut(&
 /// # Errors
 /// A table cannot be read, or the disk refuses.
 pub fn join_tables(folders: &[&Path], def: &'static TableDef, out: &Path) -> Result<()> {
-    let name = format!("{}.parquet", def.name);
+    let name = def.file();
     if let [only] = folders {
         let (from, to) = (only.join(&name), out.join(&name));
         return std::fs::copy(&from, &to).map(|_| ()).map_err(|e| Error::io("copy", &from, &e));

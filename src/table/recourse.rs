@@ -93,7 +93,7 @@ pub const SUBGROUPS: TableDef = TableDef {
             "value of group 0: a share, a number of actions or a cost; infinity = no cost is enough; null = without actions, see `undefined`",
         )),
         or_null(real("value_1", "value of group 1; null as value_0")),
-        or_null(real("score", "how far the two are apart; infinity = one has recourse, the other none; null as value_0")),
+        or_null(real("score", "how far the two are apart; infinity = one reaches what the other does not at any cost; null as value_0")),
         text("undefined", "why the score is null: no_actions; empty where it is not"),
         or_null(int("rank", "from 1, equal scores share a rank; null = fair (score 0), or without actions")),
         text("against", "the group that is worse off; empty = fair, or without actions"),

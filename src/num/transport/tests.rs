@@ -215,35 +215,3 @@ fn the_ends_of_the_ranges() {
         prove(&costs, &supply, &demand, &solve(&costs, &supply, &demand).unwrap());
     }
 }
-
-/// How long it takes: `cargo test --lib transport::tests::speed -- --ignored --nocapture`.
-#[test]
-#[ignore = "measures time"]
-fn speed() {
-    for (n, m) in [(500, 500), (1000, 1000), (2000, 2000), (1000, 3000), (4000, 4000)] {
-        let mut stream = Stream::new(6, "speed");
-        let mut points = |n: usize| -> Vec<[f64; 10]> { (0..n).map(|_| std::array::from_fn(|_| stream.normal())).collect() };
-        let (from, to) = (points(n), points(m));
-        let start = std::time::Instant::now();
-        let costs = Costs::of(n, m, |i, row| {
-            for (cost, x) in row.iter_mut().zip(&to) {
-                *cost = from[i].iter().zip(x).map(|(a, b)| (a - b) * (a - b)).sum();
-            }
-        })
-        .unwrap();
-        let filled = start.elapsed();
-        let (supply, demand) = (vec![m as u64; n], vec![n as u64; m]);
-        let mut tree = Tree::first(&costs, &supply, &demand);
-        let first = start.elapsed();
-        let mut search = Search { block: block_of(n * m), source: 0, target: 0 };
-        let mut pivots = 0;
-        while let Some(entering) = search.entering(&costs, &tree.prices) {
-            tree.pivot(entering);
-            pivots += 1;
-        }
-        let all = start.elapsed();
-        let plan = tree.plan();
-        prove(&costs, &supply, &demand, &plan);
-        println!("{n} x {m}: costs {filled:.2?}, first tree {:.2?}, all {all:.2?}, {pivots} pivots", first - filled);
-    }
-}
