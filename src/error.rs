@@ -1,6 +1,6 @@
 //! Every way a run can fail, sorted by who must act; each kind has one exit status.
 //!
-//! A panic is a bug in cfaudit; input never causes one. Messages are lower case, put the value in backticks, have
+//! A panic is a bug in cfaudit; input never causes one (those of the Parquet library over a damaged page are caught). Messages are lower case, put the value in backticks, have
 //! no full stop, and say what to do on a `hint:` line of their own.
 
 use std::borrow::Cow;
@@ -305,6 +305,7 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("too-many-variables", "a causal graph has more variables than are possible"),
     ("too-much-text", "a batch of rows holds more text than fits"),
     ("training-failed", "a library did not train a model"),
+    ("two-roles", "a column is named for two roles of a new job"),
     ("type-changes", "a column has one type in one file and another in the next"),
     ("undeclared-label", "the label holds a value that neither of its two lists names"),
     ("undeclared-level", "an ordinal column holds a level that its list lacks"),
@@ -365,7 +366,20 @@ pub enum Error {
     Interrupted(Signal),
 }
 
+/// What to do about a folder of this program's that is not as it was left.
+pub const CHANGED: &str = "the folder was changed after it was written; delete it and run again";
+
 impl Error {
+    /// An error of the operator that no system call reported.
+    pub fn operator<'h>(doing: &str, path: impl AsRef<Path>, cause: impl fmt::Display, hint: impl Into<Option<&'h str>>) -> Self {
+        Error::Operator {
+            path: path.as_ref().to_path_buf(),
+            doing: doing.to_owned(),
+            cause: cause.to_string(),
+            hint: hint.into().map(str::to_owned),
+        }
+    }
+
     /// An operating system error with the path it belongs to.
     pub fn io(doing: &str, path: &Path, cause: &std::io::Error) -> Self {
         let hint = match cause.kind() {
@@ -380,6 +394,15 @@ impl Error {
             _ => None,
         };
         Error::Operator { path: path.to_path_buf(), doing: doing.to_owned(), cause: cause.to_string(), hint }
+    }
+
+    /// A fault with the place in the job that asks for what is faulty, unless it has one already.
+    #[must_use]
+    pub fn asked_at(self, place: Option<&Place>) -> Self {
+        match self {
+            Error::Data(fault) if fault.place.is_none() => fault.asked_at(place.cloned()).into(),
+            other => other,
+        }
     }
 
     /// The exit status of this error.

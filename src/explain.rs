@@ -21,6 +21,7 @@ pub const STAGES: &[(&str, &str)] = &[
     ("split", "decides which rows train and which are audited"),
     ("discover", "finds the causal graphs that bootstraps of the training rows and the stated knowledge allow, with their equations"),
     ("train", "fits the models that are trained here, or runs the programs that train"),
+    ("fit", "learns from the reference rows what strategies need, one artifact per fold"),
     ("generate", "writes the counterfactuals of the audited rows"),
     (
         "score",
@@ -32,7 +33,7 @@ pub const STAGES: &[(&str, &str)] = &[
     ("augment", "trains models of experiments again with rows added, and measures every arm beside the model as it was"),
     (
         "recourse",
-        "asks a model about people as they could be, and tells for which subgroups a way out is harder for one group than another",
+        "asks a model about people as they could be, and tells for which subgroups the way to the favourable decision is harder for one group than another",
     ),
     ("gate", "judges the gates by the tables of metrics and of recourse"),
     ("report", "renders the page and puts the output folder together"),
@@ -174,6 +175,13 @@ const WORDS: &[(&str, &str)] = &[
         "what a counterfactual set gives where the names of the groups are shuffled and so mean nothing: the band `placebo_lo` to `placebo_hi`\n\
          below 40 repeats it runs from the least to the largest value, from 40 on from the 2.5 % to the 97.5 % quantile; see `placebo`",
     ),
+    ("macro", VIEWS),
+    ("micro", VIEWS),
+    ("budget", BUDGET),
+    (
+        "no_actions",
+        "a subgroup has no valid action: no change that the job allows leads to levels that enough people with the favourable decision have",
+    ),
     ("farther", "a feature that moved and is less like its target group than before: `dist_after` is larger than `dist_before`"),
     (
         "valid",
@@ -216,10 +224,18 @@ const RECOURSE: &str = "block of the job, recourse: {ATTRIBUTE: {model, subgroup
     definitions: equal-effectiveness (the same share can be helped), equal-choice (as many actions that help a share phi), \
     equal-effectiveness-within-budget (the same share within a budget), equal-cost-of-effectiveness (a share phi at the same cost), \
     fair-trade-off (the same share at every cost), equal-conditional-mean-recourse (the same mean cost of those who can be helped), \
-    mean-recourse (of all, where people without a way out count with no_way_costs)\n\
+    mean-recourse (of all, where people whom no action helps count with no_way_costs)\n\
+    a share phi is one of the people of a group in a subgroup; where no action, at any cost, helps so many the cost is infinite, though some may be \
+    helped\n\
     views: macro, one action for all people of a subgroup; micro, each person the action that helps\n\
     tables: recourse, recourse_columns, subgroups, actions, ecd, comparatives, ranking_analysis, aggregated_rankings\n\
     every person counts once, whatever a row weighs; after Fairness Aware Counterfactuals for Subgroups (FACTS)";
+
+const VIEWS: &str = "how a definition of recourse sees a subgroup: macro, one action for all of its people; micro, each person the action that helps\n\
+    under a model that adds up its features both give the same values; where they do in every subgroup, the page counts them as one way to judge";
+
+const BUDGET: &str = "of equal-effectiveness-within-budget: the most that an action may cost\n\
+    budgets: costs; budget_percentiles: percentiles of the costs at which half of a group in a subgroup are helped";
 
 const MAY_CHANGE: &str = "key of a block of recourse: what people may change, by column; a column that is not named may not change\n\
     any: freely; up, down: to no lower or higher position of the declared order, or number; never: not at all\n\
@@ -229,7 +245,7 @@ const MAY_CHANGE: &str = "key of a block of recourse: what people may change, by
 const UNFAIR: &str = "what gates on recourse count: subgroups that are unfair by one definition and view\n\
     gates: {NAME: {recourse: ATTRIBUTE, definition: {equal-cost-of-effectiveness: {phi: 0.7}}, unfair_subgroups_at_most: 0, smallest: 100}}\n\
     view: macro unless named; score_at_least: any score above 0 unless named; smallest: affected people in the smaller group of a subgroup\n\
-    each pair of groups is judged and the worst decides; inconclusive where no subgroup has actions and so many people";
+    subgroups against either group count; each pair of groups is judged and the worst decides; inconclusive where no subgroup has actions and so many people";
 
 const FLIP_TEST: &str = "metrics.clarify.flip_test: {neighbours: 5, scale: none, max_rows: 100000} runs FT: of every person of the disfavoured facet \
     the nearest people of the favoured one vote on the prediction\n\
@@ -370,7 +386,12 @@ pub fn tables() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{entries, find, nearest};
+    use super::{STAGES, entries, find, nearest};
+
+    #[test]
+    fn every_kind_of_stage_is_explained() {
+        assert_eq!(STAGES.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), crate::pipeline::KINDS);
+    }
 
     #[test]
     fn words_are_found_by_id_symbol_and_column() {

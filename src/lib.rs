@@ -35,3 +35,6 @@ pub mod report;
 pub mod explain;
 
 pub mod num;
+
+#[cfg(test)]
+mod tests;

@@ -35,7 +35,7 @@ use crate::spec::flat::{DOLLAR, literal};
 use crate::spec::load::{self, Included, Loaded, hex};
 use crate::spec::nearest::suggest;
 use crate::spec::tree::{Node, Step, Value, dotted, join};
-use crate::spec::{DecideBy, Family, GateBetween, GateDirection, Job, Stratify, decode};
+use crate::spec::{DecideBy, Family, GateBetween, GateDirection, Job, decode};
 
 /// What `check` must know of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -295,9 +295,8 @@ fn resolved(mut job: Job, catalog: &Catalog<'_>) -> Job {
         attribute.groups = data.groups_of(name);
         attribute.reference = data.reference_of(name);
     }
-    let label = job.data.label.column().is_some();
     if let Some(split) = job.data.split.as_mut().filter(|s| s.share.is_some() || s.folds.is_some()) {
-        split.stratify.get_or_insert(if label { Stratify::LabelAndGroup } else { Stratify::None });
+        split.stratify = Some(data.strata_of_split());
     }
     for set in job.counterfactuals.values_mut() {
         set.sensitive.get_or_insert_with(|| job.data.sensitive.keys().cloned().collect());
@@ -346,6 +345,11 @@ pub fn to_yaml(job: &Job) -> String {
     if text.contains("${") { format!("vars:\n  {DOLLAR}: \"$\"\n{}", literal(&text)) } else { text }
 }
 
+/// Whether a path is another one or inside it.
+fn is_below(inner: &str, outer: &str) -> bool {
+    inner.strip_prefix(outer).is_some_and(|rest| outer.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
 /// Walks a job and gathers what is wrong.
 struct Checker<'a> {
     job: &'a Job,
@@ -364,15 +368,12 @@ impl Checker<'_> {
 
     /// Whether anything at these paths or below was complained about: what follows from it need not be said.
     fn said(&self, paths: &[&str]) -> bool {
-        self.problems.iter().any(|p| paths.iter().any(|at| p.path.starts_with(at)))
+        self.problems.iter().any(|p| paths.iter().any(|at| is_below(&p.path, at)))
     }
 
     /// Whether nothing at these paths, above or below them was wrong.
     fn sound(&self, paths: &[&str]) -> bool {
-        let below = |inner: &str, outer: &str| {
-            inner.strip_prefix(outer).is_some_and(|rest| outer.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))
-        };
-        !self.damaged.iter().any(|d| paths.iter().any(|p| below(d, p) || below(p, d)))
+        !self.damaged.iter().any(|d| paths.iter().any(|p| is_below(d, p) || is_below(p, d)))
     }
 
     /// Whether the keys of a map are all known: none was refused.

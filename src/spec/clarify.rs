@@ -118,10 +118,15 @@ impl JsonSchema for Favoured {
 }
 
 impl Clarify {
+    /// Whom it favours among the groups of an attribute; the reference where it does not say.
+    pub fn favoured_of(&self, name: &ColumnName, data: &Data) -> Option<Favoured> {
+        self.favoured.get(name).cloned().or_else(|| data.reference_of(name).map(|group| Favoured::Groups(vec![group])))
+    }
+
     /// Fills in what the block leaves to defaults.
     pub fn resolve(&mut self, data: &Data) {
         for name in data.sensitive.keys() {
-            let groups = self.favoured.get(name).cloned().or_else(|| data.reference_of(name).map(|group| Favoured::Groups(vec![group])));
+            let groups = self.favoured_of(name, data);
             self.favoured.extend(groups.map(|groups| (name.clone(), groups)));
         }
         if let Some(test) = &mut self.flip_test {

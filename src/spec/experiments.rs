@@ -282,6 +282,6 @@ impl Model {
 impl CounterfactualSet {
     /// The attributes that it changes, in the job's order.
     pub fn attributes<'a>(&'a self, job: &'a Job) -> impl Iterator<Item = &'a ColumnName> {
-        job.data.sensitive.keys().filter(|name| self.sensitive.as_ref().is_none_or(|only| only.contains(name)))
+        job.data.sensitive.keys().filter(|name| self.changes(name))
     }
 }

@@ -25,15 +25,21 @@ const MAX_BYTES: u64 = 8 << 20;
 /// Most files that one job may include, counted each time they are named.
 const MAX_INCLUDES: usize = 100;
 
-/// Maps of the job whose keys are names of the author's: `--set` cannot add to them.
+/// Maps of the job whose keys are names of the author's (`*` is any of them): `--set` cannot add to them.
 const BY_NAME: &[(&[&str], &str)] = &[
     (&["vars"], "variable"),
     (&["counterfactuals"], "counterfactual set"),
+    (&["counterfactuals", "*", "graph-uncertain", "knowledge"], "scenario"),
     (&["models"], "model"),
+    (&["experiments"], "experiment"),
+    (&["experiments", "*", "arms", "directed", "rules"], "rule"),
+    (&["recourse"], "block of recourse"),
     (&["gates"], "gate"),
     (&["data", "derive"], "derived column"),
     (&["data", "sensitive"], "sensitive attribute"),
+    (&["data", "bins"], "column with bins"),
     (&["data", "features", "ordinal"], "ordinal column"),
+    (&["data", "features", "onehot"], "one-hot group"),
     (&["data", "rows", "synthetic", "columns"], "generated column"),
 ];
 
@@ -339,7 +345,8 @@ fn apply(root: &mut Node, set: &str) -> Result<(), Vec<Problem>> {
             ));
         };
         let known = entries.iter().position(|(k, _)| k.text == *key);
-        let named = BY_NAME.iter().find(|(map, _)| path[..i].iter().map(String::as_str).eq(map.iter().copied()));
+        let above_is = |map: &[&str]| map.len() == i && map.iter().zip(&path).all(|(name, key)| *name == "*" || name == key);
+        let named = BY_NAME.iter().find(|(map, _)| above_is(map));
         if let (None, Some((_, noun))) = (known, named) {
             let hint = suggest(key, "known names", entries.iter().map(|(k, _)| k.text.as_str()));
             return Err(fail("unknown-name", format!("no {noun} is called `{key}`"), hint));

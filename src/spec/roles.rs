@@ -8,8 +8,10 @@ use std::collections::BTreeSet;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertain;
 use crate::counterfactual::knobs::Knobs;
 use crate::data::derive::{Derivation, Part, Recipe, combinations};
+use crate::data::split::Stratify;
 use crate::param::{ColumnName, Word};
-use crate::spec::{CounterfactualSet, Data, Job, Model, Sensitive};
+use crate::spec::trained::{Boosting, Forest};
+use crate::spec::{CounterfactualSet, Data, Job, LabelColumn, Logistic, Model, Sensitive, Side};
 
 /// Most combinations of groups that a cross is written out for; with more it is refused.
 pub const MAX_GROUPS: usize = 65_534;
@@ -33,20 +35,41 @@ impl Sensitive {
     }
 }
 
+/// A model that the run itself fits to the training rows, by its kind.
+#[derive(Debug, Clone, Copy)]
+pub enum OwnModel<'a> {
+    /// Logistic regression.
+    Logistic(&'a Logistic),
+    /// Boosted trees.
+    Boosting(&'a Boosting),
+    /// A random forest.
+    Forest(&'a Forest),
+}
+
 impl Model {
+    /// Its kind and knobs, where the run itself fits it.
+    pub fn own(&self) -> Option<OwnModel<'_>> {
+        let logistic = self.logistic.as_ref().map(OwnModel::Logistic);
+        let boosting = || self.boosting.as_ref().map(OwnModel::Boosting);
+        let forest = || self.forest.as_ref().map(OwnModel::Forest);
+        logistic.or_else(boosting).or_else(forest)
+    }
+
     /// Whether the run itself fits the model to the training rows.
     pub fn is_trained_here(&self) -> bool {
-        self.logistic.is_some() || self.boosting.is_some() || self.forest.is_some()
+        self.own().is_some()
     }
 
     /// The inputs that a model run here does without; `None` for scores made elsewhere, which read what they like.
     pub fn omitted(&self) -> Option<&[ColumnName]> {
-        let logistic = self.logistic.as_ref().map(|logistic| &logistic.omit);
-        let boosting = self.boosting.as_ref().map(|boosting| &boosting.omit);
-        let forest = self.forest.as_ref().map(|forest| &forest.omit);
+        let own = self.own().map(|own| match own {
+            OwnModel::Logistic(logistic) => &logistic.omit,
+            OwnModel::Boosting(boosting) => &boosting.omit,
+            OwnModel::Forest(forest) => &forest.omit,
+        });
         let onnx = self.onnx.as_ref().map(|onnx| &onnx.omit);
         let command = self.command.as_ref().map(|command| &command.omit);
-        logistic.or(boosting).or(forest).or(onnx).or(command).map(Vec::as_slice)
+        own.or(onnx).or(command).map(Vec::as_slice)
     }
 
     /// The columns of the rows that the model names: scores and thresholds.
@@ -80,6 +103,11 @@ impl Job {
 }
 
 impl CounterfactualSet {
+    /// Whether it changes a sensitive attribute: all, unless it names some.
+    pub fn changes(&self, attribute: &ColumnName) -> bool {
+        self.sensitive.as_ref().is_none_or(|only| only.contains(attribute))
+    }
+
     /// The keys of its strategies; a checked set has one.
     pub fn strategies(&self) -> Vec<&'static str> {
         let graphs = self.graph_uncertain.iter().map(|_| GraphUncertain::WORD);
@@ -97,7 +125,25 @@ impl CounterfactualSet {
     }
 }
 
+impl LabelColumn {
+    /// Whether the positive side is the one that people want.
+    pub fn favours_positive(&self) -> bool {
+        self.favourable == Side::Positive
+    }
+}
+
 impl Data {
+    /// Whether the positive side is the one that people want; it is where there is no label.
+    pub fn favours_positive(&self) -> bool {
+        self.label.column().is_none_or(LabelColumn::favours_positive)
+    }
+
+    /// Within which strata rows are drawn: as the split says, or by label and group where there is a label.
+    pub fn strata_of_split(&self) -> Stratify {
+        let without = if self.label.column().is_some() { Stratify::LabelAndGroup } else { Stratify::None };
+        self.split.as_ref().and_then(|split| split.stratify).unwrap_or(without)
+    }
+
     /// The variables of a graph that changes an attribute: those that are named, or the attribute's column, then the features of the source as
     /// continuous, ordinal, nominal.
     pub fn graph_variables(&self, graphs: &GraphUncertain, attribute: &ColumnName) -> Vec<ColumnName> {

@@ -217,7 +217,7 @@ fn sample_jobs_hold() {
     let super::RowSource::Parquet(path) = &credit.job.data.rows else { panic!("{:?}", credit.job.data.rows) };
     assert_eq!(path, "lake/decisions/asof=2026-01-31/*.parquet");
     // A variable that stands alone may be a number; words that other parsers take for booleans stay text.
-    assert_eq!(credit.job.models["fixed"].threshold, super::Threshold::default());
+    assert_eq!(credit.job.models["fixed"].threshold, super::threshold::Threshold::default());
     assert_eq!(credit.job.data.sensitive["sex"].reference.as_ref().unwrap().as_str(), "yes");
 }
 
@@ -317,7 +317,8 @@ fn any_text_survives_the_resolved_job() {
             favourable: super::Side::Negative,
         });
         job.data.features.ordinal =
-            [(crate::param::ColumnName::new(text).unwrap(), super::Order::Levels(vec![super::Word(text.to_owned())]))].into();
+            [(crate::param::ColumnName::new(text).unwrap(), crate::data::prepare::Order::Levels(vec![super::Word(text.to_owned())]))]
+                .into();
         let yaml = to_yaml(&job);
         let mut root = tree::parse("job.resolved.yaml", &yaml).unwrap_or_else(|p| panic!("{text:?}: {p:?}\n{yaml}"));
         let decoded = decode::decode::<Job>(&mut root);
@@ -352,6 +353,14 @@ fn values_from_the_command_line() {
         (
             "gates.four-fifth.level=fail",
             "error[unknown-name]: no gate is called `four-fifth`\n  --> --set gates.four-fifth.level=fail\n  hint: did you mean `four-fifths`? known names: `women-keep-approvals`, `four-fifths`",
+        ),
+        (
+            "experiments.agument.folds=3",
+            "error[unknown-name]: no experiment is called `agument`\n  --> --set experiments.agument.folds=3\n  hint: known names: none",
+        ),
+        (
+            "data.features.onehot.town={}",
+            "error[unknown-name]: no one-hot group is called `town`\n  --> --set data.features.onehot.town={}\n  hint: known names: none",
         ),
         (
             "run.sed=1",

@@ -397,7 +397,7 @@ impl Checker<'_> {
         if set.naive.is_none() || !self.sound(&["data", "models"]) {
             return;
         }
-        let changed = |name: &&ColumnName| set.sensitive.as_ref().is_none_or(|only| only.contains(name));
+        let changed = |name: &&ColumnName| set.changes(name);
         let run_here = self.job.models.values().any(|model| model.omitted().is_some());
         let mut found: Vec<(ColumnName, String, String)> = Vec::new();
         for name in data.sensitive.keys().filter(changed) {

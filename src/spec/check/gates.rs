@@ -358,8 +358,7 @@ impl Checker<'_> {
 
     /// Who is favoured, by the job or as the reference.
     fn favoured_of(&self, attribute: &ColumnName) -> Option<Favoured> {
-        let named = self.job.metrics.clarify.as_ref().and_then(|c| c.favoured.get(attribute).cloned());
-        named.or_else(|| self.job.data.reference_of(attribute).map(|group| Favoured::Groups(vec![group])))
+        self.job.metrics.clarify.clone().unwrap_or_default().favoured_of(attribute, &self.job.data)
     }
 
     /// Complains where every attribute that a gate is about has too few groups for the metric.

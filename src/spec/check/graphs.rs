@@ -3,9 +3,10 @@
 //! A counterfactual of such a set has levels by halves and counts below 0: only models that are trained here, on the one encoding, can score
 //! it. Nothing that follows from a variable by another rule than the graph may be read by a model.
 
-use crate::counterfactual::graph_uncertain::knobs::{GraphUncertain, Source};
+use crate::counterfactual::graph_uncertain::knobs::{GraphUncertain, Source, Wrong};
 use crate::param::{ColumnName, Name};
 use crate::spec::nearest::{all, list, suggest};
+use crate::spec::tree::join;
 use crate::spec::{CounterfactualSet, DecideBy, Family, Gate};
 
 use super::{Checker, MetricInfo};
@@ -27,6 +28,7 @@ impl Checker<'_> {
             let what = "a placebo repeats a strategy on shuffled groups, and graphs have bootstraps of their own";
             self.say("not-offered", format!("{at}.placebo"), what, "take it out: `world_lo` and `world_hi` show how far graphs disagree");
         }
+        self.graph_files(&here, name, graphs);
         self.graph_numbers(&here, graphs);
         self.graph_rows(&here);
         self.graph_models(&here, name);
@@ -71,7 +73,8 @@ impl Checker<'_> {
         let names: Vec<String> = variables.iter().map(ToString::to_string).collect();
         let mut said: Vec<(String, String)> = Vec::new();
         for scenario in graphs.knowledge.keys() {
-            for (place, what) in graphs.wrong(scenario, &names) {
+            for Wrong { keys, below, what } in graphs.wrong(scenario, &names) {
+                let place = keys.iter().fold(here.clone(), |place, key| join(&place, key)) + &below;
                 // A graph is drawn once for all scenarios.
                 if said.contains(&(place.clone(), what.clone())) {
                     continue;
@@ -82,7 +85,22 @@ impl Checker<'_> {
                 } else {
                     "what is known of a graph must hold all at once: take one of them out".to_owned()
                 };
-                self.say("bad-knowledge", format!("{here}.{place}"), what, hint);
+                self.say("bad-knowledge", place, what, hint);
+            }
+        }
+    }
+
+    /// Complains about a scenario whose exported graphs would replace those of another set: in names of files the slash is a dot.
+    fn graph_files(&mut self, here: &str, name: &Name, graphs: &GraphUncertain) {
+        let file = |set: &Name, scenario: &Name| format!("{set}.{scenario}");
+        for scenario in graphs.knowledge.keys() {
+            let before = self.job.counterfactuals.iter().take_while(|(other, _)| *other != name);
+            let scenarios = before.filter_map(|(other, set)| Some((other, set.graph_uncertain.as_ref()?.knowledge.keys())));
+            let mut names = scenarios.flat_map(|(other, keys)| keys.map(move |key| (other, key)));
+            if let Some((other, twin)) = names.find(|(other, twin)| file(other, twin) == file(name, scenario)) {
+                let what = format!("`{other}/{twin}` and `{name}/{scenario}` would write their graphs to the same files");
+                let hint = format!("rename one of them: both are `{}` in names of files", file(name, scenario));
+                self.say("bad-value", join(&format!("{here}.knowledge"), scenario.as_str()), what, hint);
             }
         }
     }

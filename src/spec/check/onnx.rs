@@ -2,6 +2,7 @@
 
 use crate::param::Name;
 use crate::spec::onnx::Onnx;
+use crate::spec::tree::join;
 
 use super::Checker;
 use super::trees::rebuild;
@@ -21,7 +22,7 @@ impl Checker<'_> {
         let seen: Vec<String> =
             self.columns().into_iter().filter(|c| onnx.omit.iter().all(|o| o.as_str() != *c)).map(str::to_owned).collect();
         for (input, columns) in &onnx.inputs {
-            let here = format!("{at}.inputs.{input}");
+            let here = join(&format!("{at}.inputs"), input);
             if columns.is_empty() {
                 let what = format!("the input `{input}` gets no column");
                 self.say("empty-list", here.clone(), what, "name its columns in order, or leave the input out");

@@ -161,7 +161,7 @@ impl Checker<'_> {
     /// The attributes that a set changes and that are declared.
     pub(super) fn attributes_of(&self, set: &CounterfactualSet) -> Vec<ColumnName> {
         let declared = self.job.data.sensitive.keys();
-        declared.filter(|name| set.sensitive.as_ref().is_none_or(|only| only.contains(name))).cloned().collect()
+        declared.filter(|name| set.changes(name)).cloned().collect()
     }
 
     /// Complains about names in the list of what may change, or may not.
