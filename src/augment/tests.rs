@@ -1,6 +1,6 @@
 //! Choices and synthetic rows against the oracle of two other programs, and against what they promise.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
 
@@ -10,19 +10,10 @@ use crate::counterfactual::tests::frame::{self, Frame};
 use crate::counterfactual::variable::{Levels, Scale, Variable};
 use crate::data::{Column, MISSING, Rows};
 use crate::num::neighbours::Points;
+use crate::tests::{json, shared};
 
 fn folder() -> Option<PathBuf> {
-    let shared = std::env::var_os("CFAUDIT_SHARED").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
-    let folder = shared.join("expected/generation");
-    if !folder.is_dir() {
-        eprintln!("skipped: {} is not there", folder.display());
-        return None;
-    }
-    Some(folder)
-}
-
-fn json_of(path: &Path) -> Json {
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    shared("expected/generation")
 }
 
 fn reals(values: &Json) -> Vec<f64> {
@@ -59,7 +50,7 @@ fn candidate(row_key: u64) -> Candidate {
 #[test]
 fn adasyn_of_a_handful_of_rows() {
     let Some(folder) = folder() else { return };
-    let case = &json_of(&folder.join("augmentation/micro.json"))["adasyn"];
+    let case = &json(folder.join("augmentation/micro.json"))["adasyn"];
     let x = reals(&case["x"]);
     let classes: Vec<bool> = reals(&case["y"]).iter().map(|&y| y == 1.0).collect();
     let adasyn = Adasyn { neighbours: 3, beta: 1.0, threshold: 1.0, seed: 7 };
@@ -83,7 +74,7 @@ fn adasyn_of_people() {
     let (input, expected, case) = (
         frame::read(&folder.join("adasyn_input.parquet")),
         frame::read(&folder.join("adasyn_expected.parquet")),
-        json_of(&folder.join("adasyn_expected.json")),
+        json(folder.join("adasyn_expected.json")),
     );
     let number = |name: &str| Column::Number(column(&input, name));
     let code = |name: &str, lowest: f64| Column::Code(column(&input, name).iter().map(|x| (x - lowest) as u32).collect());
@@ -171,7 +162,7 @@ fn adasyn_makes_nothing_where_nothing_lacks_or_nobody_is_near() {
 #[test]
 fn a_fraction_of_what_matches_rules() {
     let Some(folder) = folder() else { return };
-    let case = json_of(&folder.join("augmentation/compas_directed.json"));
+    let case = json(folder.join("augmentation/compas_directed.json"));
     let input = frame::read(&folder.join("compas/input.parquet"));
     let generated = frame::read(&folder.join("compas/c01_race2_default.parquet"));
     let groups = ["African-American", "Caucasian"];
@@ -209,7 +200,7 @@ fn a_fraction_of_what_matches_rules() {
 #[test]
 fn those_that_switch() {
     let Some(folder) = folder() else { return };
-    let case = &json_of(&folder.join("augmentation/micro.json"))["switched"];
+    let case = &json(folder.join("augmentation/micro.json"))["switched"];
     let (before, after) = (reals(&case["original_prediction"]), reals(&case["cf_prediction"]));
     let of = |i: usize| Candidate { predicted: Some(before[i] == 1.0), predicted_cf: Some(after[i] == 1.0), ..candidate(i as u64) };
     let kept: Vec<u64> = (0..before.len()).filter(|&i| Choice::Switched.takes(&of(i))).map(|i| i as u64).collect();

@@ -15,7 +15,7 @@ use arrow::datatypes::{DataType, Field, Float64Type, Schema, SchemaRef, UInt16Ty
 
 use crate::data::rows::{feature_arrays, feature_fields, feature_rows, number_array};
 use crate::data::{Feature, Layout, Rows};
-use crate::error::{Error, Result};
+use crate::error::{CHANGED, Error, Result};
 use crate::table::io::{EncodedGroup, GroupEncoder, GroupWriter, Owner, ParquetFile, distinct, packed};
 
 const COUNTERFACTUALS: &str = "counterfactuals.parquet";
@@ -48,12 +48,8 @@ pub struct Judged {
 }
 
 fn batch(folder: &Path, schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
-    RecordBatch::try_new(Arc::clone(schema), columns).map_err(|e| Error::Operator {
-        path: folder.to_path_buf(),
-        doing: "write".to_owned(),
-        cause: e.to_string(),
-        hint: Some("this is a bug in cfaudit: a column has another length or type than the file".to_owned()),
-    })
+    RecordBatch::try_new(Arc::clone(schema), columns)
+        .map_err(|e| Error::operator("write", folder, e, "this is a bug in cfaudit: a column has another length or type than the file"))
 }
 
 /// Turns counterfactuals into row groups, on any thread.
@@ -185,12 +181,7 @@ impl CounterfactualReader {
     }
 
     fn unexpected(&self, column: &str) -> Error {
-        Error::Operator {
-            path: self.file.path().to_path_buf(),
-            doing: "read".to_owned(),
-            cause: format!("column `{column}` is missing or has another type"),
-            hint: Some("the folder was changed after it was written; delete it and run again".to_owned()),
-        }
+        Error::operator("read", self.file.path(), format!("column `{column}` is missing or has another type"), CHANGED)
     }
 }
 

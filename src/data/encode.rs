@@ -16,12 +16,9 @@ use crate::data::source::{Slice, listed, nearest};
 use crate::data::survey::{Survey, Tally, kept};
 use crate::data::values::{Class, Values, float_text};
 use crate::data::weight::Weight;
-use crate::data::{Attribute, Column, Feature, Kind, Label, Layout, MISSING, RowIdKind, StrataColumn, row_id, split};
+use crate::data::{Attribute, Column, Feature, Kind, Label, Layout, MISSING, MISSING_LEVEL, RowIdKind, StrataColumn, row_id, split};
 use crate::error::{Error, Fault, Result};
 use crate::table::io::{distinct, packed};
-
-/// The text of the level that stands for a missing value under `missing: level`.
-pub(super) const MISSING_LEVEL: &str = "missing";
 
 /// Values that a label may have beside the positive ones.
 const MAX_LABELS: usize = 1_000;

@@ -18,6 +18,7 @@
 //! | `group.<attribute>` | UInt16, null = missing or not declared | position in the attribute's groups |
 //! | `x.<feature>` | Float64 or UInt32, null = missing | a number, or the position of a level |
 //! | `stratum` | UInt32, null = missing | position of a level; only where the job names strata |
+//! | `slice.<column>` | UInt32, null = missing | position of a value; only for the columns of `metrics.by` |
 //! | `carry.<column>` | Float64, null = missing | numbers that a model names: scores, thresholds |
 //!
 //! What is not done here: no strategy, no model, no metric.
@@ -60,6 +61,9 @@ use crate::data::weight::Weight;
 
 /// The code of a missing level in memory; null in files.
 pub const MISSING: u32 = u32::MAX;
+
+/// The text of the level that stands for missing values where these are a level of their own.
+pub const MISSING_LEVEL: &str = "missing";
 
 /// The class, in memory, of a row without a label; null in files.
 pub const MISSING_CLASS: u8 = u8::MAX;

@@ -14,7 +14,6 @@
 //! Choice: under `missing: level` the level `missing` is handed over as that word in a text column, and as null in any other, which
 //! has no such value.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
@@ -93,12 +92,12 @@ pub(super) fn integers(feature: &Feature, values: &[f64]) -> Result<Int64Array> 
     }
     match values.iter().find(|value| !is_whole(value) && !value.is_nan()) {
         None => Ok(values.iter().map(|&value| (!value.is_nan()).then_some(value as i64)).collect()),
-        Some(v) => Err(Error::Operator {
-            path: PathBuf::from(&feature.name),
-            doing: "hand over the column".to_owned(),
-            cause: format!("the source holds whole numbers, and a row has `{v}`"),
-            hint: Some("this is a bug in cfaudit: counterfactuals of such a column are whole numbers too".to_owned()),
-        }),
+        Some(v) => Err(Error::operator(
+            "hand over the column",
+            &feature.name,
+            format!("the source holds whole numbers, and a row has `{v}`"),
+            "this is a bug in cfaudit: counterfactuals of such a column are whole numbers too",
+        )),
     }
 }
 

@@ -8,7 +8,7 @@
 //! Memory: two batches.
 
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
@@ -78,11 +78,8 @@ impl RawColumns {
         if self.weighted {
             arrays.push(Arc::new(Float64Array::from_iter_values((0..rows.n).map(weight))));
         }
-        RecordBatch::try_new(Arc::clone(&self.schema), arrays).map(RawBatch).map_err(|e| Error::Operator {
-            path: PathBuf::from("rows of a command"),
-            doing: "write".to_owned(),
-            cause: e.to_string(),
-            hint: Some("this is a bug in cfaudit: a column has another length or type than its field".to_owned()),
+        RecordBatch::try_new(Arc::clone(&self.schema), arrays).map(RawBatch).map_err(|e| {
+            Error::operator("write", "rows of a command", e, "this is a bug in cfaudit: a column has another length or type than its field")
         })
     }
 }
@@ -122,7 +119,7 @@ impl<W: Write> RowStream<W> {
 }
 
 fn broken(cause: ArrowError) -> Error {
-    Error::Operator { path: PathBuf::from("standard input"), doing: "write rows to".to_owned(), cause: cause.to_string(), hint: None }
+    Error::operator("write rows to", "standard input", cause, None)
 }
 
 impl<W: Write> RowSink for RowStream<W> {

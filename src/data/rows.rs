@@ -11,7 +11,7 @@ use arrow::datatypes::{DataType, Field, Float64Type, Int8Type, Int64Type, Schema
 
 use crate::data::values::Class;
 use crate::data::{Column, Feature, Layout, MISSING, MISSING_CLASS, MISSING_GROUP, RowIdKind, Rows, raw};
-use crate::error::{Error, Result};
+use crate::error::{CHANGED, Error, Result};
 use crate::table::io::{Owner, ParquetFile, packed, sampled};
 
 /// `rows.parquet` with its layout, open for reading from any thread.
@@ -200,12 +200,12 @@ impl RowsReader {
     }
 
     fn unexpected(&self, column: &str) -> Error {
-        Error::Operator {
-            path: self.file.path().to_path_buf(),
-            doing: "read".to_owned(),
-            cause: format!("column `{column}` is missing or has another type than `layout.json` says"),
-            hint: Some("the folder was changed after it was written; delete it and run again".to_owned()),
-        }
+        Error::operator(
+            "read",
+            self.file.path(),
+            format!("column `{column}` is missing or has another type than `layout.json` says"),
+            CHANGED,
+        )
     }
 }
 

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::MISSING_GROUP;
 use crate::data::rows::{PreparedBatch, RowsReader};
-use crate::error::{Error, Fault, Result};
+use crate::error::{CHANGED, Error, Fault, Result};
 use crate::num::seed::h;
 use crate::param::Fraction;
 use crate::table::io::{GroupWriter, Owner, ParquetFile};
@@ -110,12 +110,7 @@ impl Roles {
             let (now, later) = rest.split_at(rows.file().group_rows(group).min(rest.len()));
             rest = later;
             let batch = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(UInt8Array::from(now.to_vec()))]);
-            let batch = batch.map_err(|e| Error::Operator {
-                path: path.to_path_buf(),
-                doing: "write".to_owned(),
-                cause: e.to_string(),
-                hint: None,
-            })?;
+            let batch = batch.map_err(|e| Error::operator("write", path, e, None))?;
             writer.append(encoder.encode(&batch)?)?;
         }
         writer.finish()
@@ -246,12 +241,7 @@ fn from_column(rows: &RowsReader, workers: &Workers, watch: Watch<'_>) -> Result
     let read = |group: usize| {
         (watch.check)()?;
         let found = rows.read_roles(group)?;
-        found.ok_or_else(|| Error::Operator {
-            path: rows.file().path().to_path_buf(),
-            doing: "read".to_owned(),
-            cause: "the rows were prepared without a split column".to_owned(),
-            hint: Some("the folder was changed after it was written; delete it and run again".to_owned()),
-        })
+        found.ok_or_else(|| Error::operator("read", rows.file().path(), "the rows were prepared without a split column", CHANGED))
     };
     workers.map(rows.n_groups(), read, |_, found| {
         (watch.progress)(found.len() as u64);

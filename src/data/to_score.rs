@@ -86,12 +86,8 @@ pub fn counterfactual_batch(layout: &Layout, ids: &RowIds, groups: &[Vec<u16>], 
 }
 
 fn batch(schema: Schema, arrays: Vec<ArrayRef>) -> Result<RecordBatch> {
-    RecordBatch::try_new(Arc::new(schema), arrays).map_err(|e| Error::Operator {
-        path: PathBuf::from("to-score"),
-        doing: "write".to_owned(),
-        cause: e.to_string(),
-        hint: Some("this is a bug in cfaudit: a column has another length or type than the file".to_owned()),
-    })
+    RecordBatch::try_new(Arc::new(schema), arrays)
+        .map_err(|e| Error::operator("write", "to-score", e, "this is a bug in cfaudit: a column has another length or type than the file"))
 }
 
 /// The name of a part.

@@ -45,12 +45,11 @@ pub struct Rejudged {
 /// # Errors
 /// A folder cannot be read, is damaged or holds no numbers, or the new verdicts cannot be written.
 pub fn judge(folder: &Path, baseline: Option<&Path>, force: bool, cancel: &Cancel) -> Result<Rejudged> {
-    let stamp = stamp(folder);
     let (mut manifest, new) = comparing::finished(folder)?;
     if let Some(baseline) = baseline.filter(|baseline| is_same(baseline, folder)) {
-        let cause = "it is the folder that is to be judged, which would differ from itself in nothing".to_owned();
-        let hint = Some("name the folder of an earlier run, or leave `--baseline` out".to_owned());
-        return Err(Error::Operator { path: baseline.to_path_buf(), doing: "take as baseline".to_owned(), cause, hint });
+        let cause = "it is the folder that is to be judged, which would differ from itself in nothing";
+        let hint = "name the folder of an earlier run, or leave `--baseline` out";
+        return Err(Error::operator("take as baseline", baseline, cause, hint));
     }
     let comparison = match (baseline, &manifest.baseline) {
         (Some(baseline), _) => Some(diff::compare(&comparing::finished(baseline)?.1, &new, force)?),
@@ -74,14 +73,14 @@ pub fn judge(folder: &Path, baseline: Option<&Path>, force: bool, cancel: &Cance
     if written {
         manifest.baseline = compared;
         let claimed = OutputFolder::claim(folder, &manifest.job, false)?;
-        still(folder, &stamp)?;
+        still(folder, &new.fingerprint)?;
         let scratch = claimed.scratch()?;
         let changes = comparison.as_ref().map(|c| &c.changes);
         renew(folder, scratch.path(), &mut manifest, &checked.job, (&summary, &gates, changes))?;
         claimed.publish(scratch.path(), &extras(folder)?, cancel)?;
     } else {
         OutputFolder::tidy(folder, &manifest.job);
-        still(folder, &stamp)?;
+        still(folder, &new.fingerprint)?;
     }
     summary.out = Some(folder.to_string_lossy().into_owned());
     Ok(Rejudged { summary, events: folder::gate_events(folder)?, written })
@@ -92,10 +91,9 @@ pub fn judge(folder: &Path, baseline: Option<&Path>, force: bool, cancel: &Cance
 /// # Errors
 /// The folder is none of cfaudit's, its tables are of another version, another process writes it, or it cannot be written.
 pub fn render(folder: &Path, title: Option<&str>, cancel: &Cancel) -> Result<()> {
-    let stamp = stamp(folder);
-    let mut manifest = comparing::verified(folder)?.0;
+    let (mut manifest, bytes) = comparing::verified(folder)?;
     let claimed = OutputFolder::claim(folder, &manifest.job, false)?;
-    still(folder, &stamp)?;
+    still(folder, &folder::sha256(&bytes))?;
     if let Some(title) = title {
         title.clone_into(&mut manifest.words.title);
     }
@@ -105,18 +103,13 @@ pub fn render(folder: &Path, title: Option<&str>, cancel: &Cancel) -> Result<()>
     claimed.publish(scratch.path(), &extras(folder)?, cancel).map(|_| ())
 }
 
-/// What tells one state of a folder from another.
-fn stamp(folder: &Path) -> Vec<u8> {
-    fs::read(folder.join(folder::MANIFEST)).unwrap_or_default()
-}
-
-/// Fails where another process has written the folder since.
-fn still(folder: &Path, stamp: &[u8]) -> Result<()> {
-    if self::stamp(folder) == stamp {
+/// Fails where another process has written the folder since the SHA-256 of its manifest was `fingerprint`.
+fn still(folder: &Path, fingerprint: &str) -> Result<()> {
+    if fs::read(folder.join(folder::MANIFEST)).is_ok_and(|bytes| folder::sha256(&bytes) == fingerprint) {
         return Ok(());
     }
-    let cause = "another run wrote the folder in the meantime, so that what was read is gone".to_owned();
-    Err(Error::Operator { path: folder.to_path_buf(), doing: "read".to_owned(), cause, hint: Some("do it again".to_owned()) })
+    let cause = "another run wrote the folder in the meantime, so that what was read is gone";
+    Err(Error::operator("read", folder, cause, "do it again"))
 }
 
 /// Whether two names are of one folder.

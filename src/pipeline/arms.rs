@@ -241,5 +241,5 @@ pub fn gather(out: &Path, plain: &Path, experiments: &[&Path]) -> Result<()> {
 }
 
 fn read<T: DeserializeOwned>(path: &Path, arm: &str) -> Result<T> {
-    folder::from_json(&folder::read_text(path)?, arm)
+    folder::read_json(path, arm)
 }

@@ -17,7 +17,7 @@ use crate::metric::switches::measure_counterfactual;
 use crate::pipeline::folder;
 use crate::pipeline::measuring::{EVIDENCE, Scribe, Tables};
 use crate::pipeline::worlds::Ground;
-use crate::spec::{LabelColumn, Side};
+use crate::spec::LabelColumn;
 use crate::table::Cell;
 
 /// Measures one part: `text` is what its stage counted.
@@ -52,7 +52,7 @@ pub(super) fn measure(
     }
     let counts: SwitchClasses = folder::from_json(text, &part.stage)?;
     let shift: Option<Vec<ShiftEvidence>> = match &part.second {
-        Some(stage) => Some(folder::from_json(&folder::read_text(&ctx.need(stage).join(EVIDENCE))?, stage)?),
+        Some(stage) => Some(folder::read_json(&ctx.need(stage).join(EVIDENCE), stage)?),
         None => None,
     };
     let (of_all, transitions) = ground.workers.within(|| measure_switch_classes(&counts, &scribe.settings));
@@ -102,7 +102,7 @@ impl One<'_> {
 fn one_by_one<'a>(label: &'a LabelColumn, all: &Scribe<'a>) -> impl Iterator<Item = One<'a>> {
     let (part, layout, settings): (_, &'a Layout, Settings) = (all.part, all.layout, all.settings.clone());
     label.classes.iter().flatten().enumerate().map(move |(class, name)| {
-        let wanted = label.positive.contains(name) == (label.favourable == Side::Positive);
+        let wanted = label.positive.contains(name) == label.favours_positive();
         let favourable = if wanted { Favourable::Positive } else { Favourable::Negative };
         let scribe = Scribe { part, layout, settings: Settings { favourable, ..settings.clone() }, slice: "", class: name.as_str() };
         One { class, is_side: label.is_side(name), scribe }

@@ -117,17 +117,13 @@ impl<'a> Call<'a> {
         names(arguments, "seed").then(|| ("run.seed".to_owned(), self.checked.job.run.seed.0.to_string()))
     }
 
-    fn place(&self, key: &str) -> Option<Place> {
-        let at = path(&["models", self.model, "command", key]);
-        self.checked.places.at(&at).cloned()
+    fn place(&self, key: &str) -> Option<&Place> {
+        self.checked.places.at(&path(&["models", self.model, "command", key]))
     }
 
     /// A fault without a place gets that of a part of the command.
     fn placed(&self, error: Error, key: &str) -> Error {
-        match error {
-            Error::Data(fault) if fault.place.is_none() => fault.asked_at(self.place(key)).into(),
-            other => other,
-        }
+        error.asked_at(self.place(key))
     }
 
     /// The program with everything filled in.
@@ -157,7 +153,7 @@ impl<'a> Call<'a> {
             let value = std::env::var_os(name).ok_or_else(|| {
                 let what = format!("the environment has no variable `{name}`, which the command of model `{}` is to see", self.model);
                 Fault::new("missing-variable", what)
-                    .asked_at(self.place("pass_env"))
+                    .asked_at(self.place("pass_env").cloned())
                     .hint("set it where cfaudit is started, or take it out of `pass_env`")
             })?;
             env.retain(|v| v.name != *name);

@@ -5,6 +5,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
 
+use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 
@@ -29,26 +30,26 @@ pub const COMPARED: &str = "compared.json";
 /// The file of outcomes below an output folder.
 const OUTCOMES_FILE: &str = "rows/outcomes.parquet";
 
-fn damaged(path: &Path, cause: impl Into<String>) -> Error {
-    Error::Operator {
-        path: path.to_path_buf(),
-        doing: "read".to_owned(),
-        cause: cause.into(),
-        hint: Some(
-            "the folder was changed after it was written; run the job again, or copy the whole folder from where it is sound".to_owned(),
-        ),
-    }
+fn damaged(path: &Path, cause: impl Display) -> Error {
+    Error::operator(
+        "read",
+        path,
+        cause,
+        "the folder was changed after it was written; run the job again, or copy the whole folder from where it is sound",
+    )
 }
 
 fn manifest(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
     let path = folder.join(MANIFEST);
-    let bytes = fs::read(&path).map_err(|e| Error::Operator {
-        path: folder.to_path_buf(),
-        doing: "read".to_owned(),
-        cause: format!("it has no readable manifest.json ({e})"),
-        hint: Some("name an output folder of `cfaudit run`, such as outputs/demo".to_owned()),
+    let bytes = fs::read(&path).map_err(|e| {
+        Error::operator(
+            "read",
+            folder,
+            format!("it has no readable manifest.json ({e})"),
+            "name an output folder of `cfaudit run`, such as outputs/demo",
+        )
     })?;
-    let manifest = serde_json::from_slice(&bytes).map_err(|e| damaged(&path, e.to_string()))?;
+    let manifest = serde_json::from_slice(&bytes).map_err(|e| damaged(&path, e))?;
     Ok((manifest, bytes))
 }
 
@@ -90,12 +91,12 @@ fn measured(folder: &Path, manifest: &Manifest) -> Result<()> {
     if manifest.awaited.is_empty() {
         return Ok(());
     }
-    Err(Error::Operator {
-        path: folder.to_path_buf(),
-        doing: "compare with".to_owned(),
-        cause: "its run waits for scores, so it holds no numbers".to_owned(),
-        hint: Some("run its job again once the scores are there, or name the folder of a finished run".to_owned()),
-    })
+    Err(Error::operator(
+        "compare with",
+        folder,
+        "its run waits for scores, so it holds no numbers",
+        "run its job again once the scores are there, or name the folder of a finished run",
+    ))
 }
 
 /// A finished run as one side of a comparison.
@@ -203,7 +204,7 @@ pub fn compare(ctx: &StageContext<'_>, ground: Ground<'_>, baseline: &Path, new:
 /// # Errors
 /// A file cannot be read.
 pub fn read_comparison(stage: &Path) -> Result<Comparison> {
-    let compared: Compared = folder::from_json(&folder::read_text(&stage.join(COMPARED))?, "gate/baseline")?;
+    let compared: Compared = folder::read_json(&stage.join(COMPARED), "gate/baseline")?;
     Ok(Comparison { compared, changes: read_frame(stage, &CHANGES)? })
 }
 

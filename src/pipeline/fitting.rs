@@ -1,4 +1,4 @@
-//! The stage `threshold`: fits the threshold of a model to the scores of its training rows, one for each fold.
+//! The stages `threshold/MODEL`, which are of the kind `score`: fits the threshold of a model to the scores of its training rows, one for each fold.
 //!
 //! The rows of a fold are those that train in it and have a label; they are scored by the model of the fold, which has learned from
 //! them. The result is small and kept as JSON; the stage `measure` writes it into the table `thresholds`.
@@ -129,5 +129,5 @@ pub fn write(out: &Path, fitted: &[Fitted]) -> Result<()> {
 /// # Errors
 /// The file is not there or damaged.
 pub fn read(stage: &Path) -> Result<Vec<Fitted>> {
-    folder::from_json(&folder::read_text(&stage.join(FITTED))?, FITTED)
+    folder::read_json(&stage.join(FITTED), FITTED)
 }

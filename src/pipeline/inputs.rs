@@ -17,7 +17,7 @@ use crate::data::catalog::{self, DataSet, Form, Member, Origin};
 use crate::data::import::{self, Csv};
 use crate::data::source;
 use crate::data::synthetic::{self, Synthetic};
-use crate::error::{Error, Fault, Place, Result};
+use crate::error::{Error, Fault, Result};
 use crate::exec::cancel::Cancel;
 use crate::param::ColumnName;
 use crate::pipeline::plan::text;
@@ -272,11 +272,7 @@ pub fn locate(checked: &CheckedJob, settings: &Settings, absent: Absent, cancel:
     }
     if let Some(reference) = &checked.job.data.reference {
         let place = checked.places.at("data.reference.parquet");
-        let asked = |error| match error {
-            Error::Data(fault) => fault.asked_at(place.cloned()).into(),
-            other => other,
-        };
-        for path in source::find(&reference.parquet, Some("parquet")).map_err(asked)? {
+        for path in source::find(&reference.parquet, Some("parquet")).map_err(|error| error.asked_at(place))? {
             input.add(REFERENCE, &path, cancel)?;
         }
     }
@@ -286,7 +282,7 @@ pub fn locate(checked: &CheckedJob, settings: &Settings, absent: Absent, cancel:
             let key = if file.set.is_some() { "counterfactual" } else { "factual" };
             let place = checked.places.at(&spec::check::path(&["models", &file.model, "scores", key]));
             let what = scores_what(&file.model, file.set.as_deref());
-            input.add(&what, path, cancel).map_err(|error| asked_at(error, place))?;
+            input.add(&what, path, cancel).map_err(|error| error.asked_at(place))?;
         } else {
             input.awaited.push(file);
         }
@@ -294,9 +290,7 @@ pub fn locate(checked: &CheckedJob, settings: &Settings, absent: Absent, cancel:
     for (name, model) in &checked.job.models {
         if let Some(onnx) = &model.onnx {
             let at = spec::check::path(&["models", name.as_str(), "onnx", "model"]);
-            input
-                .add(&onnx_what(name.as_str()), Path::new(&onnx.model), cancel)
-                .map_err(|error| asked_at(error, checked.places.at(&at)))?;
+            input.add(&onnx_what(name.as_str()), Path::new(&onnx.model), cancel).map_err(|error| error.asked_at(checked.places.at(&at)))?;
         }
         if let Some(command) = &model.command {
             locate_command(&mut input, checked, name.as_str(), command, cancel)?;
@@ -331,14 +325,6 @@ fn score_files(job: &Job) -> Vec<Awaited> {
     files
 }
 
-/// A fault with the place in the job that asks for the file.
-fn asked_at(error: Error, place: Option<&Place>) -> Error {
-    match error {
-        Error::Data(fault) => fault.asked_at(place.cloned()).into(),
-        other => other,
-    }
-}
-
 /// The files of a command: those under `watch`, and its model.
 fn locate_command(input: &mut Input, checked: &CheckedJob, name: &str, command: &Command, cancel: &Cancel) -> Result<()> {
     let at = spec::check::path(&["models", name, "command"]);
@@ -346,10 +332,10 @@ fn locate_command(input: &mut Input, checked: &CheckedJob, name: &str, command: 
     let mut files = BTreeSet::new();
     for (key, pattern) in watched.chain(command.model.iter().map(|model| (format!("{at}.model"), model))) {
         let place = checked.places.at(&key);
-        files.extend(files_at(pattern).map_err(|error| asked_at(error, place))?);
+        files.extend(files_at(pattern).map_err(|error| error.asked_at(place))?);
     }
     for file in &files {
-        input.add(&command_what(name), file, cancel).map_err(|error| asked_at(error, checked.places.at(&at)))?;
+        input.add(&command_what(name), file, cancel).map_err(|error| error.asked_at(checked.places.at(&at)))?;
     }
     for arguments in [Some(&command.score), command.train.as_ref()] {
         for (i, argument) in arguments.into_iter().flatten().enumerate() {
@@ -408,7 +394,7 @@ fn hashed(what: &str, path: &Path, cancel: &Cancel) -> Result<(InputFile, Stamp)
     if !path.exists() {
         return Err(Fault::new("missing-file", format!("there is no file `{}`", path.display()))
             .in_file(path)
-            .hint("correct `data.rows` in the job; relative paths start at the working directory")
+            .hint("correct the path; relative paths start at the working directory")
             .into());
     }
     source::check_regular(path)?;

@@ -22,7 +22,6 @@ use crate::pipeline::inputs::{self, Absent, Awaited, Input};
 use crate::pipeline::plan::Plan;
 use crate::pipeline::stages::rows::ROLES;
 use crate::pipeline::{KINDS, Settings, folder, open_store, open_workers, with_place};
-use crate::spec::Side;
 use crate::spec::check::CheckedJob;
 use crate::table::io::read_frame;
 use crate::table::{FILTERS, ISSUES};
@@ -303,7 +302,7 @@ pub fn data(checked: &CheckedJob, settings: &Settings, observer: &dyn Observer, 
             column: label.column.clone(),
             positive: label.positive.clone(),
             negative: label.negative.clone(),
-            favourable: if role.favourable == Side::Positive { "positive" } else { "negative" },
+            favourable: if role.favours_positive() { "positive" } else { "negative" },
             n_positive: profile.labels.positive,
             n_negative: profile.labels.negative,
             n_missing: profile.labels.missing,

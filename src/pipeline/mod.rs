@@ -10,14 +10,14 @@
 //! | train | `train/MODEL` | one artifact per fold |
 //! | fit | `fit/SET/ATTRIBUTE` | what a strategy learnt, one artifact per fold |
 //! | generate | `generate/SET/ATTRIBUTE` | counterfactuals |
-//! | score | `score/MODEL`, `score/MODEL/SET/ATTRIBUTE` | one score per row and per counterfactual |
-//! | count | `placebo/SET/ATTRIBUTE`, `count/MODEL/ATTRIBUTE`, `flips/MODEL/ATTRIBUTE`, `count/MODEL/SET/ATTRIBUTE`, `count/outcomes` | evidence, outcomes |
+//! | score | `threshold/MODEL` (where the job asks for one), `score/MODEL`, `score/MODEL/SET/ATTRIBUTE` | fitted thresholds, one score per row and per counterfactual |
+//! | count | `placebo/SET/ATTRIBUTE`, `count/MODEL/ATTRIBUTE`, `flips/MODEL/ATTRIBUTE`, `slice/MODEL/ATTRIBUTE`, `count/MODEL/SET/ATTRIBUTE`, `slice/MODEL/SET/ATTRIBUTE`, `count/outcomes` | evidence, outcomes |
 //! | measure | `measure/SET/ATTRIBUTE` (quality), `measure/MODEL/SET/ATTRIBUTE` (score metrics), `measure` | distances of scores with their intervals, the tables |
 //! | augment | `augment/NAME/split`, `augment/NAME/fit/ATTRIBUTE`, `augment/NAME/generate/ATTRIBUTE` | roles and counterfactuals of an experiment |
 //! | augment | `augment/NAME/fold-K/worlds/ATTRIBUTE` | counterfactuals of the rows that train for a fold |
 //! | augment | `augment/NAME/fold-K/ARM/train`, `.../score`, `.../score/ATTRIBUTE` | a model and its scores |
 //! | augment | `augment/NAME/fold-K/predict`, `.../inner`, `.../inner/predict` | what the base model says of the rows that train |
-//! | augment | `augment/NAME/ARM`, `augment/NAME`, `augment/selected`, `augment` | evidence of an arm, tables of an experiment, rows that were chosen, all tables |
+//! | augment | `augment/NAME/ARM`, `augment/NAME`, `selected`, `augment` | evidence of an arm, tables of an experiment, rows that were chosen, all tables |
 //! | recourse | `recourse/ATTRIBUTE` | subgroups and what they would have to change, with the tables of it |
 //! | gate | `gate/baseline` (with a baseline), `gate` | changes, verdicts |
 //! | report | `report` | the whole output folder but for what varies between runs |
@@ -44,6 +44,7 @@ pub mod flipping;
 pub mod folder;
 pub mod fresh;
 pub mod graph_tables;
+mod ids;
 pub mod inputs;
 pub mod joining;
 pub mod judging;
@@ -83,8 +84,9 @@ use crate::table::ordered::Workers;
 pub const KINDS: &[&str] =
     &["prepare", "split", "discover", "train", "fit", "generate", "score", "count", "measure", "augment", "recourse", "gate", "report"];
 
-/// Raised whenever a stage of this program writes other bytes for the same inputs.
-const CODE: &str = concat!("cfaudit ", env!("CARGO_PKG_VERSION"), " stages 26");
+/// Raised whenever a stage of this program writes other bytes for the same inputs, or reads them otherwise: files of the cache carry no other
+/// version.
+const CODE: &str = concat!("cfaudit ", env!("CARGO_PKG_VERSION"), " stages 29");
 
 /// How a job is run; nothing here changes a number.
 #[derive(Debug, Clone)]
@@ -173,7 +175,7 @@ fn run_stages(
         });
     }
     for (model, file) in &input.unwatched {
-        let hint = format!("list it under `models.{model}.command.watch`");
+        let hint = format!("list it under `{}`", spec::check::path(&["models", model, "command", "watch"]));
         observer.on(&Event::Problem {
             code: "unwatched".to_owned(),
             path: file.clone(),
@@ -203,19 +205,16 @@ fn run_stages(
 
 /// A fault of the data with the line of the job that asks for the column or file it is about.
 fn with_place(error: Error, checked: &CheckedJob) -> Error {
-    let Error::Data(mut fault) = error else { return error };
-    if fault.place.is_none() {
-        let path = match (fault.code, &fault.column) {
-            ("hidden-column", Some(column)) => deriving(&checked.job, column),
-            ("missing-scores", _) => Some("models".to_owned()),
-            (_, Some(column)) => asking_for(&checked.job, column),
-            ("no-rows", None) => Some("data.keep".to_owned()),
-            ("no-audit-rows" | "too-many-folds" | "one-class", None) => Some("data.split".to_owned()),
-            (_, None) => Some("data.rows".to_owned()),
-        };
-        fault.place = path.and_then(|p| checked.places.at(&p).cloned()).filter(|p| p.line > 0);
-    }
-    Error::Data(fault)
+    let Error::Data(fault) = &error else { return error };
+    let path = match (fault.code, &fault.column) {
+        ("hidden-column", Some(column)) => deriving(&checked.job, column),
+        ("missing-scores", _) => Some("models".to_owned()),
+        (_, Some(column)) => asking_for(&checked.job, column),
+        ("no-rows", None) => Some("data.keep".to_owned()),
+        ("no-audit-rows" | "too-many-folds" | "one-class", None) => Some("data.split".to_owned()),
+        (_, None) => Some("data.rows".to_owned()),
+    };
+    error.asked_at(path.and_then(|p| checked.places.at(&p)).filter(|p| p.line > 0))
 }
 
 /// The path of a derived column.
@@ -284,10 +283,5 @@ fn open_store(settings: &Settings) -> Result<Store> {
 }
 
 fn open_workers(settings: &Settings) -> Result<Workers> {
-    Workers::new(settings.threads).map_err(|cause| Error::Operator {
-        path: PathBuf::from("threads"),
-        doing: "start".to_owned(),
-        cause,
-        hint: Some("ask for fewer with --threads".to_owned()),
-    })
+    Workers::new(settings.threads).map_err(|cause| Error::operator("start", "threads", cause, "ask for fewer with --threads"))
 }

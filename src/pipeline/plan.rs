@@ -1,5 +1,6 @@
 //! The list of stages of one job, in order, and what they share.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::data::prepare::PrepareParams;
@@ -45,9 +46,21 @@ pub(super) struct World<'a> {
     pub(super) experiment: Option<&'a str>,
 }
 
+/// Hands work the eyes of its stage: whether it is to stop, and how far it is.
+pub(super) fn watched<T>(ctx: &StageContext<'_>, work: impl FnOnce(Watch<'_>) -> T) -> T {
+    work(Watch { check: &|| ctx.check(), progress: &|rows| ctx.progress(rows) })
+}
+
 /// The canonical text of a part of the job, for fingerprints.
 pub(super) fn text(part: &impl Serialize) -> String {
     serde_json::to_string(part).unwrap_or_default()
+}
+
+/// Inputs that two parts of a stage name both, once.
+pub(super) fn unique(mut inputs: Vec<(String, String)>) -> Vec<(String, String)> {
+    let mut seen = BTreeSet::new();
+    inputs.retain(|(name, _)| seen.insert(name.clone()));
+    inputs
 }
 
 impl<'a> Plan<'a> {
@@ -111,6 +124,11 @@ impl<'a> Plan<'a> {
         Stage { id, kind, code: CODE.to_owned(), needs, inputs, run: Box::new(run) }
     }
 
+    /// The seed as an input of a stage that uses chance.
+    pub(super) fn seed_input(&self) -> (String, String) {
+        ("run.seed".to_owned(), self.job.run.seed.0.to_string())
+    }
+
     pub(super) fn worlds(&self) -> Vec<World<'a>> {
         let of_key = |(name, key): &'a (String, Name)| self.job.counterfactuals.get(key).map(|block| self.worlds_of(name, block, None));
         self.checked.set_names.iter().filter_map(of_key).flatten().collect()
@@ -119,7 +137,7 @@ impl<'a> Plan<'a> {
     /// A set on every attribute that it changes.
     pub(super) fn worlds_of(&self, set: &'a str, block: &'a CounterfactualSet, experiment: Option<&'a str>) -> Vec<World<'a>> {
         let attributes = self.job.data.sensitive.keys().enumerate();
-        let changed = attributes.filter(|(_, attribute)| block.sensitive.as_ref().is_none_or(|only| only.contains(*attribute)));
+        let changed = attributes.filter(|(_, attribute)| block.changes(attribute));
         let world =
             |(position, attribute): (usize, &'a ColumnName)| World { set, block, attribute: attribute.as_str(), position, experiment };
         changed.map(world).collect()
@@ -163,7 +181,6 @@ impl<'a> Plan<'a> {
     /// The stages of a job whose scores are all there.
     fn measuring_stages(&'a self) -> Vec<Stage<'a>> {
         let mut stages = Vec::new();
-        let mut evidence = Vec::new();
         stages.extend(self.source_stage());
         stages.extend(self.reference_stage());
         stages.push(self.prepare_stage());
@@ -194,41 +211,22 @@ impl<'a> Plan<'a> {
             }
         }
         for (name, model) in &self.job.models {
+            let name = name.as_str();
             for (position, attribute) in self.job.data.sensitive.keys().enumerate() {
-                stages.push(self.count_stage(name.as_str(), model, attribute.as_str(), position));
-                evidence.push(format!("count/{name}/{attribute}"));
-                let flips = self.flips_stage(name.as_str(), model, attribute.as_str(), position);
-                evidence.extend(flips.iter().map(|stage| stage.id.clone()));
-                stages.extend(flips);
-                let slices = self.slice_stage(name.as_str(), model, attribute.as_str(), position);
-                evidence.extend(slices.iter().map(|stage| stage.id.clone()));
-                stages.extend(slices);
+                stages.push(self.count_stage(name, model, attribute.as_str(), position));
+                stages.extend(self.flips_stage(name, model, attribute.as_str(), position));
+                stages.extend(self.slice_stage(name, model, attribute.as_str(), position));
             }
             for world in worlds.iter().filter(|_| Self::scores_worlds(model)) {
-                stages.push(self.count_world_stage(name.as_str(), model, world));
-                evidence.push(format!("count/{name}/{}/{}", world.set, world.attribute));
-                let slices = self.slice_world_stage(name.as_str(), model, world);
-                evidence.extend(slices.iter().map(|stage| stage.id.clone()));
-                stages.extend(slices);
+                stages.push(self.count_world_stage(name, model, world));
+                stages.extend(self.slice_world_stage(name, model, world));
             }
         }
         for (name, model) in self.job.models.iter().filter(|(_, m)| self.wants_shift() && Self::scores_worlds(m)) {
-            for world in worlds.iter().filter(|world| world.graphs().is_none()) {
-                stages.push(self.second_stage(name.as_str(), model, world));
-                evidence.push(world.second(name.as_str()));
-            }
+            let plain = worlds.iter().filter(|world| world.graphs().is_none());
+            stages.extend(plain.map(|world| self.second_stage(name.as_str(), model, world)));
         }
-        for world in worlds.iter().filter(|world| world.graphs().is_some()) {
-            evidence.push(world.discover_id());
-            let asked = self.job.models.iter().filter(|(_, model)| Self::scores_worlds(model));
-            evidence.extend(asked.map(|(name, _)| format!("score/{name}/{}/{}", world.set, world.attribute)));
-        }
-        for world in &worlds {
-            if let Some(stage) = self.placebo_stage(world) {
-                evidence.push(stage.id.clone());
-                stages.push(stage);
-            }
-        }
+        stages.extend(worlds.iter().filter_map(|world| self.placebo_stage(world)));
         let outcomes = self.outcomes_stage(&worlds);
         let keeps_outcomes = outcomes.is_some();
         stages.extend(outcomes);
@@ -236,9 +234,7 @@ impl<'a> Plan<'a> {
             worlds.iter().filter(|_| self.wants_quality()).filter_map(|world| self.quality_stage(world)).collect();
         let ids = quality.iter().map(|stage| stage.id.clone()).collect();
         stages.extend(quality);
-        evidence.sort();
-        evidence.dedup();
-        stages.push(self.measure_stage(&evidence, ids));
+        stages.push(self.measure_stage(ids));
         stages.extend(self.augment_stages());
         stages.extend(self.recourse_stages());
         stages.extend(self.baseline_stage(keeps_outcomes));
@@ -263,8 +259,7 @@ impl<'a> Plan<'a> {
         let rows = RowsReader::open(ctx.need("prepare"))?;
         let roles = RolesReader::open(roles)?;
         ctx.set_total(passes * rows.layout().n_rows);
-        let (check, progress) = (|| ctx.check(), |rows| ctx.progress(rows));
-        work(Ground { rows: &rows, roles: &roles, workers: self.workers, watch: Watch { check: &check, progress: &progress } })
+        watched(ctx, |watch| work(Ground { rows: &rows, roles: &roles, workers: self.workers, watch }))
     }
 
     pub(super) fn ground() -> Vec<String> {
@@ -284,30 +279,6 @@ pub(super) fn reads_features(job: &Job, input: &Input) -> bool {
         || job.has_fitted_sets()
         || job.has_graph_sets()
         || job.flip_test().is_some()
-}
-
-impl World<'_> {
-    /// The stage of the second pass over the scores of a model.
-    pub(super) fn second(&self, model: &str) -> String {
-        format!("measure/{model}/{}/{}", self.set, self.attribute)
-    }
-
-    pub(super) fn id(&self, kind: &str) -> String {
-        match self.experiment {
-            None => format!("{kind}/{}/{}", self.set, self.attribute),
-            Some(experiment) => format!("augment/{experiment}/{kind}/{}", self.attribute),
-        }
-    }
-
-    /// The kind of its stages that are of this kind in the plain audit.
-    pub(super) fn kind(&self, kind: &'static str) -> &'static str {
-        if self.experiment.is_some() { "augment" } else { kind }
-    }
-
-    /// The stage that says which rows are reference and which get counterfactuals.
-    pub(super) fn split(&self) -> String {
-        self.experiment.map_or_else(|| "split".to_owned(), |experiment| format!("augment/{experiment}/split"))
-    }
 }
 
 /// Row groups are cut smaller where a row has many counterfactuals, and where `--memory` asks for less.

@@ -1,4 +1,4 @@
-//! The stages `slice`: the same evidence as `count`, inside each value of the columns that `metrics.by` names, and where two of these meet.
+//! The stages `slice/...`, which are of the kind `count`: the same evidence, inside each value of the columns that `metrics.by` names, and where two of these meet.
 //!
 //! One pass counts all slices at once, a second one serves their score metrics; nothing is kept for slices that no row belongs to.
 

@@ -15,17 +15,16 @@ use crate::param::{ColumnName, Seed};
 use crate::pipeline::plan::text;
 use crate::spec::Model;
 use crate::spec::onnx::Onnx;
+use crate::spec::roles::OwnModel;
 
 /// The trainer of a model; none for one that is not trained here.
 pub fn trainer(model: &Model, layout: &Layout, seed: Seed) -> Option<Box<dyn Trainer>> {
     let features = layout.features.clone();
     let omitted = model.omitted().into_iter().flatten().map(|c| c.as_str());
     let omit: Vec<String> = omitted.chain(layout.hidden_names()).map(str::to_owned).collect();
-    if let Some(logistic) = &model.logistic {
-        return Some(Box::new(LogisticTrainer { features, omit, l2: logistic.l2.get() }));
-    }
-    if let Some(boosting) = &model.boosting {
-        return Some(Box::new(TreesTrainer {
+    Some(match model.own()? {
+        OwnModel::Logistic(logistic) => Box::new(LogisticTrainer { features, omit, l2: logistic.l2.get() }),
+        OwnModel::Boosting(boosting) => Box::new(TreesTrainer {
             features,
             omit,
             ensemble: Ensemble::Boosting,
@@ -37,22 +36,21 @@ pub fn trainer(model: &Model, layout: &Layout, seed: Seed) -> Option<Box<dyn Tra
             row_share: boosting.row_share.get(),
             column_share: boosting.column_share.get(),
             seed: named(seed.0, "train/boosting"),
-        }));
-    }
-    let forest = model.forest.as_ref()?;
-    Some(Box::new(TreesTrainer {
-        features,
-        omit,
-        ensemble: Ensemble::Forest,
-        trees: forest.trees.get(),
-        leaves: forest.leaves.get(),
-        smallest_leaf: forest.smallest_leaf.get(),
-        learning_rate: 1.0,
-        l2: 0.0,
-        row_share: forest.row_share.get(),
-        column_share: forest.column_share.get(),
-        seed: named(seed.0, "train/forest"),
-    }))
+        }),
+        OwnModel::Forest(forest) => Box::new(TreesTrainer {
+            features,
+            omit,
+            ensemble: Ensemble::Forest,
+            trees: forest.trees.get(),
+            leaves: forest.leaves.get(),
+            smallest_leaf: forest.smallest_leaf.get(),
+            learning_rate: 1.0,
+            l2: 0.0,
+            row_share: forest.row_share.get(),
+            column_share: forest.column_share.get(),
+            seed: named(seed.0, "train/forest"),
+        }),
+    })
 }
 
 /// What an ONNX model needs to know of the rows.
@@ -70,18 +68,17 @@ pub fn onnx(onnx: &Onnx, layout: &Layout) -> OnnxParams {
 
 /// What makes a model stale that is trained here, beside its rows.
 pub fn made_of(model: &Model, seed: Seed) -> Vec<(String, String)> {
-    let kinds = [
-        ("logistic", model.logistic.as_ref().map(text)),
-        ("boosting", model.boosting.as_ref().map(text)),
-        ("forest", model.forest.as_ref().map(text)),
-        ("run.seed", draws(model).then(|| seed.0.to_string())),
-    ];
-    kinds.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
-}
-
-/// Whether chance has a part in the training.
-fn draws(model: &Model) -> bool {
-    model.forest.is_some() || model.boosting.as_ref().is_some_and(|b| b.row_share.get() < 1.0 || b.column_share.get() < 1.0)
+    // The seed only where chance has a part in the training.
+    let (kind, knobs, draws) = match model.own() {
+        None => return Vec::new(),
+        Some(OwnModel::Logistic(logistic)) => ("logistic", text(logistic), false),
+        Some(OwnModel::Boosting(boosting)) => {
+            ("boosting", text(boosting), boosting.row_share.get() < 1.0 || boosting.column_share.get() < 1.0)
+        }
+        Some(OwnModel::Forest(forest)) => ("forest", text(forest), true),
+    };
+    let seed = draws.then(|| ("run.seed".to_owned(), seed.0.to_string()));
+    [(kind.to_owned(), knobs)].into_iter().chain(seed).collect()
 }
 
 /// Reads back what a trainer of the model wrote.
@@ -89,8 +86,9 @@ fn draws(model: &Model) -> bool {
 /// # Errors
 /// The text is no artifact of such a model; says why.
 pub fn trained(model: &Model, json: &str) -> Result<Box<dyn Trained>, String> {
-    Ok(match &model.logistic {
-        Some(_) => Box::new(LogisticModel::from_json(json)?),
-        None => Box::new(TreesModel::from_json(json)?),
+    Ok(match model.own() {
+        Some(OwnModel::Logistic(_)) => Box::new(LogisticModel::from_json(json)?),
+        Some(OwnModel::Boosting(_) | OwnModel::Forest(_)) => Box::new(TreesModel::from_json(json)?),
+        None => return Err("the job trains no such model".to_owned()),
     })
 }

@@ -19,7 +19,7 @@ use crate::data::{MISSING_GROUP, Rows};
 use crate::error::Result;
 use crate::exec::{Stage, StageContext};
 use crate::pipeline::folder;
-use crate::pipeline::folder::{from_json, link, make_folder, read_text, write_json};
+use crate::pipeline::folder::{link, make_folder, read_json, write_json};
 use crate::pipeline::inputs::{Awaited, file_name_of};
 use crate::pipeline::joining::Again;
 use crate::pipeline::plan::{Plan, World, text};
@@ -85,7 +85,7 @@ impl<'a> Plan<'a> {
         match recheck_share(self.job) {
             None => Vec::new(),
             Some(share) => {
-                vec![("share to score again".to_owned(), share.to_string()), ("run.seed".to_owned(), self.job.run.seed.0.to_string())]
+                vec![("share to score again".to_owned(), share.to_string()), self.seed_input()]
             }
         }
     }
@@ -94,9 +94,7 @@ impl<'a> Plan<'a> {
     pub(super) fn rechecks(&self) -> Vec<(String, String)> {
         let worlds = self.worlds();
         let asking = self.job.models.iter().filter(|(_, m)| m.scores.as_ref().is_some_and(|s| s.recheck.is_some()));
-        asking
-            .flat_map(|(name, _)| worlds.iter().map(move |w| (name.to_string(), format!("score/{name}/{}/{}", w.set, w.attribute))))
-            .collect()
+        asking.flat_map(|(name, _)| worlds.iter().map(move |w| (name.to_string(), w.score_id(name.as_str())))).collect()
     }
 
     /// The rows that are scored again, if any are.
@@ -150,7 +148,7 @@ impl<'a> Plan<'a> {
         let mut made_of = self.folder_inputs();
         made_of.push(("awaited".to_owned(), text(&self.input.awaited)));
         let run = move |ctx: &StageContext<'_>| {
-            let requests: Vec<Request> = from_json(&read_text(&ctx.need(STAGE).join(REQUESTS))?, STAGE)?;
+            let requests: Vec<Request> = read_json(&ctx.need(STAGE).join(REQUESTS), STAGE)?;
             for request in &requests {
                 let to = ctx.out().join("to-score").join(&request.folder);
                 make_folder(&to)?;

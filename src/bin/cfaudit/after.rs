@@ -95,12 +95,9 @@ pub(crate) fn new(args: &NewArgs) -> Result<Exit> {
     };
     let written = std::fs::File::create_new(out).and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
     written.map_err(|e| match e.kind() {
-        std::io::ErrorKind::AlreadyExists => Error::Operator {
-            path: out.clone(),
-            doing: "write".to_owned(),
-            cause: "the file is there already".to_owned(),
-            hint: Some("name a new file; a job is never overwritten".to_owned()),
-        },
+        std::io::ErrorKind::AlreadyExists => {
+            Error::operator("write", out, "the file is there already", "name a new file; a job is never overwritten")
+        }
         _ => Error::io("write", out, &e),
     })?;
     Ok(Exit::Done)

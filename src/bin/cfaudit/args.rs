@@ -1,7 +1,7 @@
 //! Verbs and flags of the command line.
 //!
 //! Flags that cannot change a number may also come from `CFAUDIT_THREADS`, `CFAUDIT_MEMORY`, `CFAUDIT_CACHE`, `CFAUDIT_LOG` and
-//! `CFAUDIT_DATA`; no other variable is read.
+//! `CFAUDIT_DATA`. No other variable changes how a run goes; programs and libraries are found by those of the system.
 
 use std::path::PathBuf;
 
@@ -98,7 +98,7 @@ pub(crate) struct RunArgs {
     /// Stop after this kind of stage; `cfaudit plan` lists those of a job, `cfaudit explain` all.
     #[arg(long, value_name = "STAGE")]
     pub(crate) until: Option<String>,
-    /// Run stages of this kind again even where their results are cached.
+    /// Run this stage, or all of this kind, again even where results are cached.
     #[arg(long, value_name = "STAGE")]
     pub(crate) force: Option<String>,
     /// Whether gates decide the exit status.

@@ -10,6 +10,7 @@ mod manual;
 mod progress;
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::panic;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -21,7 +22,9 @@ use cfaudit::exec::event::{Event, Observer};
 use cfaudit::exec::folder::Published;
 use cfaudit::explain::numbers;
 use cfaudit::pipeline::{self, Record, Settings};
+use cfaudit::report::compared::on_one_line;
 use cfaudit::spec::check::{self, CheckedJob};
+use cfaudit::table::io::is_decoding;
 use cfaudit::table::manifest::{Manifest, Summary};
 use cfaudit::{explain, spec};
 use clap::Parser;
@@ -34,6 +37,12 @@ use crate::progress::Console;
 fn main() -> ExitCode {
     // clap prints its own help and errors, and ends with 0 or 2.
     let cli = Cli::parse();
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |bug| {
+        if !is_decoding() {
+            usual(bug);
+        }
+    }));
     let result = match cli.verb {
         Verb::Run(args) => run(&args),
         Verb::Check(args) => check(&args),
@@ -57,8 +66,10 @@ fn main() -> ExitCode {
 }
 
 fn complain(error: &Error) {
+    // Keys, values and names of files stand in it: a terminal is to show them, not to obey them.
+    let lines: Vec<String> = error.to_string().split('\n').map(on_one_line).collect();
     // Nobody listens any more where this fails.
-    let _ = writeln!(io::stderr().lock(), "{error}");
+    let _ = writeln!(io::stderr().lock(), "{}", lines.join("\n"));
 }
 
 /// Prints a result; a reader that went away is no failure.

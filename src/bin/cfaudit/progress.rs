@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cfaudit::exec::event::{Event, Observer};
+use cfaudit::report::compared::on_one_line;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::log::Lines;
@@ -39,7 +40,7 @@ impl Console {
         self.with_bar(|bar| {
             let new = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             new.set_style(spinner());
-            new.set_message(stage.to_owned());
+            new.set_message(on_one_line(stage));
             new.enable_steady_tick(Duration::from_millis(200));
             *bar = Some(new);
         });
@@ -48,7 +49,7 @@ impl Console {
     fn advance(&self, stage: &str, rows: u64, total: Option<u64>) {
         self.with_bar(|bar| {
             // Of stages that run side by side the one that began last has the bar.
-            if let Some(bar) = bar.as_ref().filter(|bar| bar.message() == stage) {
+            if let Some(bar) = bar.as_ref().filter(|bar| bar.message() == on_one_line(stage)) {
                 if let Some(total) = total
                     && bar.length() != Some(total)
                 {

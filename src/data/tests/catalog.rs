@@ -7,12 +7,13 @@ use arrow::array::{Array, RecordBatch};
 use arrow::compute::concat_batches;
 use arrow::util::display::array_value_to_string;
 
-use super::{BATCH, fault, shared, workers};
+use super::{BATCH, fault, workers};
 use crate::data::catalog::download::{Access, Fetch, obtain};
 use crate::data::catalog::{DATA_SETS, DataSet, Origin, data_set, import};
 use crate::error::Result;
 use crate::table::io::{Owner, ParquetFile};
 use crate::table::ordered::Watch;
+use crate::tests::shared;
 
 /// Obtains a data set and imports it.
 pub(super) fn obtained(set: &'static DataSet, data_dir: &Path, stand_in: bool, fetch: Fetch<'_>, out: &Path) -> Result<Origin> {

@@ -7,11 +7,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::catalog::{obtained, rows};
-use super::{fault, shared};
+use super::fault;
 use crate::data::catalog::download::{Access, http, obtain};
 use crate::data::catalog::{DataSet, Form, Member, Origin, Type, data_set};
 use crate::error::Result;
 use crate::table::ordered::Watch;
+use crate::tests::shared;
 
 const ONE: &[u8] = b"1\n2\n";
 const TWO: &[u8] = b"3\n";

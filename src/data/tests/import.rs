@@ -5,13 +5,14 @@ use std::path::Path;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
 
-use super::{BATCH, column, columns, counts, fault, keep, label, sensitive, shared, words, workers};
+use super::{BATCH, column, columns, counts, fault, keep, label, sensitive, words, workers};
 use crate::data::import::{Csv, csv};
 use crate::data::prepare::{PrepareParams, prepare};
 use crate::data::source::Source;
 use crate::error::Result;
 use crate::table::io::{Owner, ParquetFile};
 use crate::table::ordered::Watch;
+use crate::tests::shared;
 
 fn params(path: &Path) -> Csv {
     Csv { path: path.to_str().unwrap().to_owned(), delimiter: ',', header: true, null_values: words(&["?"]) }

@@ -11,7 +11,7 @@ mod stand_in;
 mod synthetic;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
@@ -28,17 +28,6 @@ use crate::param::{ColumnName, Word};
 use crate::table::ordered::{Watch, Workers};
 
 pub(super) const BATCH: usize = 4096;
-
-/// The folder of public test data and expected results, or a visible line that it is not there.
-pub(super) fn shared(path: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("CFAUDIT_SHARED").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
-    let path = root.join(path);
-    if !path.exists() {
-        eprintln!("skipped: `{}` is not here", path.display());
-        return None;
-    }
-    Some(path)
-}
 
 pub(super) fn workers(threads: usize) -> Workers {
     Workers::new(threads).unwrap()

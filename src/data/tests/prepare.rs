@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::{BATCH, batches, column, columns, counts, keep, label, prepare_parquet, sensitive, shared, workers, write};
+use super::{BATCH, batches, column, columns, counts, keep, label, prepare_parquet, sensitive, workers, write};
 use crate::data::prepare::{Direction, Missing, MissingRule, Order, PrepareParams, SplitColumn, prepare};
 use crate::data::rows::RowsReader;
 use crate::data::source::Source;
@@ -11,6 +11,7 @@ use crate::data::split::{RolesReader, Rule, TRAIN, roles};
 use crate::data::{Column, Kind};
 use crate::error::{Error, Signal};
 use crate::table::ordered::Watch;
+use crate::tests::shared;
 
 pub(super) fn adult() -> PrepareParams {
     PrepareParams {

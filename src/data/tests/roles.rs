@@ -5,13 +5,13 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, StringArray};
 
 use super::{
-    BATCH, batches, column, columns, counts, fault, integers, keep, label, numbers, parquet, prepare_parquet, sensitive, shared, texts,
-    words,
+    BATCH, batches, column, columns, counts, fault, integers, keep, label, numbers, parquet, prepare_parquet, sensitive, texts, words,
 };
 use crate::data::derive::{Derivation, Part, Recipe};
 use crate::data::prepare::{Issue, Missing, MissingRule, Order, PrepareParams, Prepared, SensitiveParams, SplitColumn};
 use crate::data::{Kind, MISSING, MISSING_GROUP};
 use crate::param::ColumnName;
+use crate::tests::shared;
 
 /// Derived columns as a job writes them; a cross takes its parts as they stand.
 fn derive(entries: &[(&str, &str)]) -> Vec<(ColumnName, Recipe)> {

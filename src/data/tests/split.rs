@@ -7,7 +7,7 @@ use arrow::array::{AsArray, UInt32Array};
 use arrow::compute::take_record_batch;
 use arrow::datatypes::Int32Type;
 
-use super::{BATCH, column, columns, integers, label, parquet, prepare_parquet, sensitive, shared, texts, workers, write};
+use super::{BATCH, column, columns, integers, label, parquet, prepare_parquet, sensitive, texts, workers, write};
 use crate::data::prepare::PrepareParams;
 use crate::data::rows::RowsReader;
 use crate::data::split::{NEITHER, Roles, Rule, Stratify, TRAIN, audited, roles, trains};
@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::param::Fraction;
 use crate::table::io::{Owner, ParquetFile};
 use crate::table::ordered::Watch;
+use crate::tests::shared;
 
 fn split(folder: &Path, rule: Rule, seed: u64) -> Result<Roles> {
     roles(&RowsReader::open(folder).unwrap(), rule, seed, &workers(2), Watch::SILENT)

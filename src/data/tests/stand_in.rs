@@ -6,8 +6,8 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 
 use super::catalog::{obtained, rows, tally};
-use super::shared;
 use crate::data::catalog::{Origin, data_set};
+use crate::tests::shared;
 
 /// The rows of a stand-in.
 fn made(name: &str) -> RecordBatch {

@@ -11,7 +11,7 @@ use crate::data::aligned::ScoreReader;
 use crate::data::derive::{Bin, Rule};
 use crate::data::prepare::MissingRule;
 use crate::data::values::float_text;
-use crate::data::{Column, Kind, Layout, MISSING, MISSING_GROUP, Rows};
+use crate::data::{Column, Kind, Layout, MISSING, MISSING_GROUP, MISSING_LEVEL, Rows};
 use crate::error::{Error, Fault, Result};
 use crate::model::Decision;
 use crate::param::ColumnName;
@@ -22,10 +22,7 @@ use crate::recourse::bins::cut;
 use crate::recourse::knobs::{ColumnCost, NumberCost, Recourse};
 use crate::recourse::steps::{Cost, Direction, Distance, MayChange};
 use crate::recourse::{Audited, Behind, Feature, Scale};
-use crate::spec::{Job, Side};
-
-/// The level of rows without a value.
-const MISSING_LEVEL: &str = "missing";
+use crate::spec::Job;
 
 /// The audited people with a decision.
 pub struct People {
@@ -82,7 +79,7 @@ impl People {
     /// A level that the job names is not there; a file cannot be read; the run is to stop.
     pub fn read(ground: Ground<'_>, job: &Job, attribute: usize, recourse: &Recourse, scored: &Scored<'_>) -> Result<People> {
         let layout = ground.rows.layout();
-        let favourable_is_positive = job.data.label.column().is_none_or(|label| label.favourable == Side::Positive);
+        let favourable_is_positive = job.data.favours_positive();
         let mut rows = Rows { n: 0, columns: layout.features.iter().map(|f| empty(&f.kind)).collect() };
         let (mut source, mut folds, mut thresholds, mut groups, mut favourable) = (vec![], vec![], vec![], vec![], vec![]);
         let read = |g: usize| {

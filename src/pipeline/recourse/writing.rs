@@ -127,10 +127,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Tells of a pair of groups of which one has nobody to help.
-    ///
-    /// # Errors
-    /// None today; the tables may go to disk.
-    pub fn nobody(&mut self, pair: &Pair, audited: &Audited) -> Result<()> {
+    pub fn nobody(&mut self, pair: &Pair, audited: &Audited) {
         let affected = |g: usize| {
             let rows = audited.groups.iter().zip(&audited.favourable);
             rows.filter(|(group, favourable)| !**favourable && group.is_some_and(|group| pair.members[g].contains(&group))).count() as u64
@@ -141,7 +138,6 @@ impl<'a> Writer<'a> {
         row.extend([affected(0), affected(1), unaffected].map(Cell::from));
         row.extend([0_u64; 8].map(Cell::from));
         self.recourse.push(row);
-        Ok(())
     }
 
     fn key(&self, names: &[String; 2]) -> Vec<Cell> {

@@ -2,7 +2,8 @@
 //!
 //! Everything of an arm and a fold is a stage of its own, so a run that was stopped goes on at the arm and fold where it stopped.
 
-use std::collections::BTreeSet;
+mod trial;
+
 use std::ops::Range;
 use std::path::Path;
 
@@ -17,160 +18,31 @@ use crate::data::training::TrainingRows;
 use crate::error::{Error, Fault, Result};
 use crate::exec::{Stage, StageContext};
 use crate::param::{Name, Word};
-use crate::pipeline::arms::{self, About, ArmFolder, RowsEvidence, WorldEvidence};
+use crate::pipeline::arms::{self, ArmFolder, RowsEvidence, WorldEvidence};
 use crate::pipeline::augmenting::{self, ADDED, AddedRows, INNER_FOLDS, Pool, Predicting, Selection, Side};
 use crate::pipeline::commands::{self, Call};
 use crate::pipeline::counting::{self, Blocks, Cut, Scored};
-use crate::pipeline::plan::{Plan, World, text};
+use crate::pipeline::plan::{Plan, World, text, unique, watched};
 use crate::pipeline::stages::counts::KEEP_ROWS_BELOW;
 use crate::pipeline::stages::models::artifact;
 use crate::pipeline::stages::rows::ROLES;
 use crate::pipeline::stages::worlds::artifact as learnt_artifact;
 use crate::pipeline::worlds::{self, Ground};
 use crate::pipeline::{fitting, folder, redrawing, training};
-use crate::spec::experiments::{self, Class, Directed, Experiment, First, Predictions};
-use crate::spec::{KeepRows, Model};
+use crate::spec::KeepRows;
+use crate::spec::experiments::{self, Class, Experiment, Predictions};
 use crate::table::io::write_frame;
-use crate::table::ordered::Watch;
 use crate::table::{Frame, THRESHOLDS};
+
+use trial::{Models, Trial};
 
 /// The stage with the tables of the audit and of all experiments.
 pub(in crate::pipeline) const AUGMENT: &str = "augment";
 
-/// The stage with the rows that arms chose.
-pub(in crate::pipeline) const SELECTED_STAGE: &str = "augment/selected";
+/// The stage with the rows that arms chose. `augment/selected` would be the stage of an experiment of that name.
+pub(in crate::pipeline) const SELECTED_STAGE: &str = "selected";
 
 const KIND: &str = "augment";
-
-/// An experiment with what it names.
-#[derive(Debug, Clone)]
-pub(in crate::pipeline) struct Trial<'a> {
-    name: &'a str,
-    block: &'a Experiment,
-    model: &'a Model,
-    worlds: Vec<World<'a>>,
-    n_folds: usize,
-}
-
-/// Models that a stage trained, or is to train.
-#[derive(Debug, Clone, Copy)]
-struct Models {
-    /// How many, each for rows of its own.
-    n: usize,
-    /// What `{fold}` is for the first of them.
-    first_fold: usize,
-    /// What messages call them.
-    arm: &'static str,
-}
-
-impl Models {
-    /// The model of an arm in a fold.
-    fn of(arm: Arm, fold: usize) -> Self {
-        Models { n: 1, first_fold: fold, arm: arm.as_str() }
-    }
-
-    /// The models of inner folds.
-    fn inner() -> Self {
-        Models { n: usize::from(INNER_FOLDS), first_fold: 0, arm: "base, out of fold" }
-    }
-}
-
-impl Trial<'_> {
-    fn id(&self, rest: &str) -> String {
-        format!("augment/{}/{rest}", self.name)
-    }
-
-    fn fold(&self, fold: usize, rest: &str) -> String {
-        self.id(&format!("fold-{fold}/{rest}"))
-    }
-
-    fn train(&self, fold: usize, arm: Arm) -> String {
-        self.fold(fold, &format!("{arm}/train"))
-    }
-
-    /// The stage that fits the threshold of an arm in a fold; none where the job says it.
-    fn threshold(&self, fold: usize, arm: Arm) -> Option<String> {
-        self.model.threshold.is_fitted().then(|| self.fold(fold, &format!("{arm}/threshold")))
-    }
-
-    /// The stage that scores the audited rows of a fold, or their counterfactuals in an attribute.
-    fn score(&self, fold: usize, arm: Arm, world: Option<&World<'_>>) -> String {
-        let of = world.map_or_else(String::new, |world| format!("/{}", world.attribute));
-        self.fold(fold, &format!("{arm}/score{of}"))
-    }
-
-    /// The stage that scores the rows that train, or their counterfactuals.
-    fn predict(&self, fold: usize, by: Predictions, world: Option<&World<'_>>) -> String {
-        let of = world.map_or_else(String::new, |world| format!("/{}", world.attribute));
-        let inner = if by == Predictions::OutOfFold { "inner/" } else { "" };
-        self.fold(fold, &format!("{inner}predict{of}"))
-    }
-
-    /// The stage that makes counterfactuals of the rows that train.
-    fn world(&self, fold: usize, world: &World<'_>) -> String {
-        self.fold(fold, &format!("worlds/{}", world.attribute))
-    }
-
-    /// The name of an arm in tables.
-    fn arm(&self, arm: Arm) -> String {
-        format!("{}/{arm}", self.name)
-    }
-
-    /// The arms, the base first.
-    fn arms(&self) -> Vec<Arm> {
-        let names = self.block.arms.names();
-        Arm::ALL.into_iter().filter(|arm| *arm == Arm::Base || names.contains(&arm.as_str())).collect()
-    }
-
-    /// The arm whose counterfactuals an arm takes; none where it takes none.
-    fn chosen_as(&self, arm: Arm) -> Option<Arm> {
-        match arm {
-            Arm::Base | Arm::Adasyn => None,
-            Arm::All | Arm::Switched | Arm::Directed => Some(arm),
-            Arm::CfsAdasyn => Some(match self.block.arms.cfs_adasyn.map_or(First::All, |both| both.first) {
-                First::All => Arm::All,
-                First::Switched => Arm::Switched,
-                First::Directed => Arm::Directed,
-            }),
-        }
-    }
-
-    /// Whose predictions the choice of an arm asks for.
-    fn asks(&self, arm: Arm) -> Option<Predictions> {
-        match self.chosen_as(arm)? {
-            Arm::Switched => Some(self.block.arms.switched.unwrap_or_default().predictions),
-            Arm::Directed => self.directed().filter(|directed| directed.asks_base()).map(|_| Predictions::InSample),
-            _ => None,
-        }
-    }
-
-    fn directed(&self) -> Option<&Directed> {
-        self.block.arms.directed.as_ref()
-    }
-
-    fn adasyn(&self, arm: Arm) -> Option<experiments::Adasyn> {
-        match arm {
-            Arm::Adasyn => self.block.arms.adasyn,
-            Arm::CfsAdasyn => self.block.arms.cfs_adasyn.map(|both| both.adasyn()),
-            _ => None,
-        }
-    }
-
-    /// Whose predictions any arm asks for.
-    fn all_asked(&self) -> Vec<Predictions> {
-        let asked: Vec<Predictions> = self.arms().into_iter().filter_map(|arm| self.asks(arm)).collect();
-        [Predictions::InSample, Predictions::OutOfFold].into_iter().filter(|by| asked.contains(by)).collect()
-    }
-
-    /// The stage that says which row is audited in which fold.
-    fn split(&self) -> String {
-        if self.block.folds.is_some() { self.id("split") } else { "split".to_owned() }
-    }
-
-    fn about<'t>(&'t self, changed: &'t [usize]) -> About<'t> {
-        About { model: self.block.model.as_str(), set: self.block.from.as_str(), changed }
-    }
-}
 
 impl<'a> Plan<'a> {
     /// The experiments of the job.
@@ -241,23 +113,23 @@ impl<'a> Plan<'a> {
         if own.is_none() {
             needs.push("split".to_owned());
         }
-        made_of.extend((own.is_some() || inner).then(|| ("run.seed".to_owned(), seed.to_string())));
+        made_of.extend((own.is_some() || inner).then(|| self.seed_input()));
         let n_folds = trial.n_folds;
         let place = ["experiments", trial.name];
         let run = move |ctx: &StageContext<'_>| {
             let rows = RowsReader::open(ctx.need("prepare"))?;
-            let (check, progress) = (|| ctx.check(), |rows| ctx.progress(rows));
-            let watch = Watch { check: &check, progress: &progress };
             let roles = match own {
                 Some(rule) => {
-                    let roles = split::roles(&rows, rule, seed, self.workers, watch).map_err(|e| self.asked_by(e, &place))?;
+                    let roles =
+                        watched(ctx, |watch| split::roles(&rows, rule, seed, self.workers, watch)).map_err(|e| self.asked_by(e, &place))?;
                     roles.write(&ctx.out().join(ROLES), &rows)?;
                     roles
                 }
                 None => RolesReader::open(&ctx.need("split").join(ROLES))?.all()?,
             };
             let inner = inner.then_some(seed);
-            augmenting::write_folds(&rows, &roles, n_folds, inner, self.workers, watch, ctx.out()).map_err(|e| self.asked_by(e, &place))
+            watched(ctx, |watch| augmenting::write_folds(&rows, &roles, n_folds, inner, self.workers, watch, ctx.out()))
+                .map_err(|e| self.asked_by(e, &place))
         };
         self.stage(trial.id("split"), KIND, needs, made_of, run)
     }
@@ -269,7 +141,7 @@ impl<'a> Plan<'a> {
         let fit = world.block.knobs().map(|_| world.id("fit"));
         needs.extend(fit.clone());
         let mut made_of = self.made_of(world);
-        made_of.push(("run.seed".to_owned(), self.job.run.seed.0.to_string()));
+        made_of.push(self.seed_input());
         let (id, split, world) = (trial.world(fold, world), trial.id("split"), world.clone());
         let run = move |ctx: &StageContext<'_>| {
             self.on_roles(ctx, &ctx.need(&split).join(Side::Training.file(fold)), 1, |ground| {
@@ -277,7 +149,7 @@ impl<'a> Plan<'a> {
                     let Some(fit) = &fit else { return Ok(Vec::new()) };
                     // A reference in a file of its own is the same for all folds.
                     let own = if self.job.data.reference.is_some() { 0 } else { fold };
-                    folder::from_json(&folder::read_text(&ctx.need(fit).join(learnt_artifact(own)))?, fit).map(|learnt| vec![learnt])
+                    folder::read_json(&ctx.need(fit).join(learnt_artifact(own)), fit).map(|learnt| vec![learnt])
                 };
                 self.generate_world(ctx, ground, &world, learnt)
             })
@@ -376,7 +248,7 @@ impl<'a> Plan<'a> {
         let directed = trial.directed().filter(|_| chosen == Some(Arm::Directed));
         made_of.extend(directed.map(|directed| ("directed".to_owned(), text(directed))));
         if directed.is_some() || adasyn.is_some() {
-            made_of.push(("run.seed".to_owned(), self.job.run.seed.0.to_string()));
+            made_of.push(self.seed_input());
         }
         if trial.asks(arm).is_some() {
             made_of.extend(Self::cut_inputs(trial.model));
@@ -561,7 +433,7 @@ impl<'a> Plan<'a> {
         let wanted = self.wanted_shift();
         let mut made_of = Self::cut_inputs(trial.model);
         made_of.extend([
-            ("run.seed".to_owned(), self.job.run.seed.0.to_string()),
+            self.seed_input(),
             ("score metrics".to_owned(), self.wants_shift().to_string()),
             ("metrics.interval".to_owned(), text(&self.job.metrics.interval)),
             ("metrics.bootstrap".to_owned(), text(&self.job.metrics.bootstrap)),
@@ -632,7 +504,7 @@ impl<'a> Plan<'a> {
         let made_of = vec![
             ("metrics".to_owned(), text(&self.job.metrics)),
             ("data.label".to_owned(), text(&self.job.data.label)),
-            ("run.seed".to_owned(), self.job.run.seed.0.to_string()),
+            self.seed_input(),
             ("threshold".to_owned(), text(&trial.model.threshold)),
         ];
         let id = format!("augment/{}", trial.name);
@@ -645,7 +517,7 @@ impl<'a> Plan<'a> {
                 names.iter().map(|(arm, name)| ArmFolder { arm: name, folder: ctx.need(&trial.id(arm.as_str())) }).collect();
             let added = |&(arm, fold): &(Arm, usize)| {
                 let stage = trial.train(fold, arm);
-                let added: AddedRows = folder::from_json(&folder::read_text(&ctx.need(&stage).join(ADDED))?, &stage)?;
+                let added: AddedRows = folder::read_json(&ctx.need(&stage).join(ADDED), &stage)?;
                 let name = names.iter().find(|(of, _)| *of == arm).map_or("", |(_, name)| name.as_str());
                 Ok((name, fold, added))
             };
@@ -735,11 +607,4 @@ fn engine_rule(rule: &experiments::Rule, layout: &Layout, worlds: &[World<'_>]) 
         predicted: is(rule.original_prediction),
         predicted_cf: is(rule.cf_prediction),
     }
-}
-
-/// Inputs that two parts of a stage name both, once.
-fn unique(mut inputs: Vec<(String, String)>) -> Vec<(String, String)> {
-    let mut seen = BTreeSet::new();
-    inputs.retain(|(name, _)| seen.insert(name.clone()));
-    inputs
 }

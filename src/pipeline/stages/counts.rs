@@ -11,7 +11,7 @@ use crate::model::Decision;
 use crate::model::threshold::Fitted;
 use crate::pipeline::classes::{self, ClassScores, ScoredClasses};
 use crate::pipeline::counting::{self, Blocks, Cut, Scored, Threshold};
-use crate::pipeline::plan::{Plan, World, text};
+use crate::pipeline::plan::{Plan, World, text, unique};
 use crate::pipeline::worlds::Ground;
 use crate::pipeline::{fitting, flipping, folder, measuring, redrawing, slicing};
 use crate::spec::threshold::ThresholdOf;
@@ -21,6 +21,52 @@ use crate::spec::{self, KeepRows, Model};
 pub(in crate::pipeline) const KEEP_ROWS_BELOW: u64 = 10_000_000;
 
 pub(in crate::pipeline) const OUTCOMES_STAGE: &str = "count/outcomes";
+
+/// Where the scores of one model over the counterfactuals of one world come from: the stages to read, by id.
+struct Sources<'a> {
+    name: &'a str,
+    model: &'a Model,
+    /// Place of the sensitive attribute.
+    position: usize,
+    generate: String,
+    score: String,
+    score_cf: String,
+}
+
+impl<'a> Sources<'a> {
+    fn of(name: &'a str, model: &'a Model, world: &World<'a>) -> Self {
+        let (score, score_cf) = (Plan::score_id(name), world.score_id(name));
+        Sources { name, model, position: world.position, generate: world.id("generate"), score, score_cf }
+    }
+
+    fn needs(&self) -> Vec<String> {
+        let mut needs = Plan::ground();
+        needs.extend([&self.generate, &self.score, &self.score_cf].map(String::clone));
+        needs.extend(Plan::threshold_id(self.name, self.model));
+        needs
+    }
+
+    /// Hands the opened scores on.
+    fn scored<T>(&self, ctx: &StageContext<'_>, ground: Ground<'_>, then: impl FnOnce(Scored<'_>) -> Result<T>) -> Result<T> {
+        then(Scored {
+            cut: &Plan::cut(ctx, self.name, self.model, ground)?,
+            attribute: self.position,
+            counterfactuals: &CounterfactualReader::open(ctx.need(&self.generate))?,
+            scores: &ScoreReader::open(ctx.need(&self.score))?,
+            scores_cf: &ScoreReader::open(ctx.need(&self.score_cf))?,
+        })
+    }
+
+    /// The same where the scores are those of `n` classes.
+    fn classes<T>(&self, ctx: &StageContext<'_>, n: usize, then: impl FnOnce(ScoredClasses<'_>) -> Result<T>) -> Result<T> {
+        then(ScoredClasses {
+            attribute: self.position,
+            counterfactuals: &CounterfactualReader::open(ctx.need(&self.generate))?,
+            scores: &ClassScores::open(ctx.need(&self.score), n)?,
+            scores_cf: &ClassScores::open(ctx.need(&self.score_cf), n)?,
+        })
+    }
+}
 
 impl<'a> Plan<'a> {
     pub(in crate::pipeline) fn cut_inputs(model: &Model) -> Vec<(String, String)> {
@@ -58,7 +104,7 @@ impl<'a> Plan<'a> {
         let mut inputs = Self::cut_inputs(model);
         let blocks = self.blocks(name);
         if blocks.paired || self.job.data.weight.is_some() {
-            inputs.push(("run.seed".to_owned(), blocks.seed.0.to_string()));
+            inputs.push(self.seed_input());
         }
         inputs.extend(blocks.paired.then(|| ("compared".to_owned(), "yes".to_owned())));
         inputs
@@ -71,7 +117,7 @@ impl<'a> Plan<'a> {
     }
 
     pub(in crate::pipeline) fn count_stage(&'a self, name: &'a str, model: &'a Model, attribute: &str, position: usize) -> Stage<'a> {
-        let score = format!("score/{name}");
+        let score = Self::score_id(name);
         let mut needs = Self::ground();
         needs.push(score.clone());
         needs.extend(Self::threshold_id(name, model));
@@ -89,12 +135,7 @@ impl<'a> Plan<'a> {
                 folder::write_json(&ctx.out().join(measuring::EVIDENCE), &counts)
             })
         };
-        self.stage(format!("count/{name}/{attribute}"), "count", needs, made_of, run)
-    }
-
-    /// The id of the stage that runs the flip test.
-    pub(in crate::pipeline) fn flips_id(model: &str, attribute: &str) -> String {
-        format!("flips/{model}/{attribute}")
+        self.stage(Self::count_id(name, attribute), "count", needs, made_of, run)
     }
 
     /// The flip test of a model over the groups of an attribute; none where the job does not ask for it.
@@ -107,7 +148,7 @@ impl<'a> Plan<'a> {
     ) -> Option<Stage<'a>> {
         let test = self.job.flip_test()?;
         let favoured = self.job.metrics.clarify.as_ref()?.favoured.iter().find(|(name, _)| name.as_str() == attribute).map(|(_, f)| f);
-        let score = format!("score/{name}");
+        let score = Self::score_id(name);
         let mut needs = Self::ground();
         needs.push(score.clone());
         needs.extend(Self::threshold_id(name, model));
@@ -116,7 +157,7 @@ impl<'a> Plan<'a> {
             ("attribute".to_owned(), attribute.to_owned()),
             ("metrics.clarify.flip_test".to_owned(), text(test)),
             ("metrics.clarify.favoured".to_owned(), text(&favoured)),
-            ("run.seed".to_owned(), self.job.run.seed.0.to_string()),
+            self.seed_input(),
         ]);
         let knobs = Knobs { neighbours: test.neighbours?, standard: test.scale == spec::clarify::Scale::Standard, most: test.max_rows };
         let run = move |ctx: &StageContext<'_>| {
@@ -139,33 +180,20 @@ impl<'a> Plan<'a> {
     }
 
     pub(in crate::pipeline) fn count_world_stage(&'a self, name: &'a str, model: &'a Model, world: &World<'a>) -> Stage<'a> {
-        let (score, score_cf, generate) =
-            (format!("score/{name}"), format!("score/{name}/{}/{}", world.set, world.attribute), world.id("generate"));
-        let mut needs = Self::ground();
-        needs.extend([generate.clone(), score.clone(), score_cf.clone()]);
-        needs.extend(Self::threshold_id(name, model));
-        let (position, blocks) = (world.position, self.blocks(name));
+        let sources = Sources::of(name, model, world);
+        let needs = sources.needs();
+        let blocks = self.blocks(name);
         let run = move |ctx: &StageContext<'_>| {
             self.on_ground(ctx, 1, |ground| {
-                let counterfactuals = &CounterfactualReader::open(ctx.need(&generate))?;
                 if let Some(n) = self.n_classes() {
-                    let (scores, scores_cf) = (ClassScores::open(ctx.need(&score), n)?, ClassScores::open(ctx.need(&score_cf), n)?);
-                    let scored = ScoredClasses { attribute: position, counterfactuals, scores: &scores, scores_cf: &scores_cf };
-                    let evidence = classes::count_counterfactuals(ground, scored, blocks.seed)?;
+                    let evidence = sources.classes(ctx, n, |scored| classes::count_counterfactuals(ground, scored, blocks.seed))?;
                     return folder::write_json(&ctx.out().join(measuring::EVIDENCE), &evidence);
                 }
-                let scored = Scored {
-                    cut: &Self::cut(ctx, name, model, ground)?,
-                    attribute: position,
-                    counterfactuals,
-                    scores: &ScoreReader::open(ctx.need(&score))?,
-                    scores_cf: &ScoreReader::open(ctx.need(&score_cf))?,
-                };
-                let evidence = counting::count_counterfactuals(ground, scored, blocks)?;
+                let evidence = sources.scored(ctx, ground, |scored| counting::count_counterfactuals(ground, scored, blocks))?;
                 folder::write_json(&ctx.out().join(measuring::EVIDENCE), &evidence)
             })
         };
-        self.stage(format!("count/{name}/{}/{}", world.set, world.attribute), "count", needs, self.count_inputs(name, model), run)
+        self.stage(world.count_id(name), "count", needs, self.count_inputs(name, model), run)
     }
 
     /// Whether score metrics are asked for.
@@ -189,39 +217,29 @@ impl<'a> Plan<'a> {
     }
 
     pub(in crate::pipeline) fn second_stage(&'a self, name: &'a str, model: &'a Model, world: &World<'a>) -> Stage<'a> {
-        let (score, score_cf, generate) =
-            (format!("score/{name}"), format!("score/{name}/{}/{}", world.set, world.attribute), world.id("generate"));
-        let count = format!("count/{name}/{}/{}", world.set, world.attribute);
-        let mut needs = Self::ground();
-        needs.extend([generate.clone(), score.clone(), score_cf.clone(), count.clone()]);
-        needs.extend(Self::threshold_id(name, model));
+        let sources = Sources::of(name, model, world);
+        let count = world.count_id(name);
+        let mut needs = sources.needs();
+        needs.push(count.clone());
         let (wanted, mut made_of) = (self.wanted_shift(), Self::cut_inputs(model));
         made_of.extend(self.interval_inputs());
-        let position = world.position;
         let passes = self.n_classes().unwrap_or(1) as u64;
         let run = move |ctx: &StageContext<'_>| {
             self.on_ground(ctx, passes, |ground| {
-                let counterfactuals = &CounterfactualReader::open(ctx.need(&generate))?;
                 let text = folder::read_text(&ctx.need(&count).join(measuring::EVIDENCE))?;
                 if let Some(n) = self.n_classes() {
-                    let (scores, scores_cf) = (ClassScores::open(ctx.need(&score), n)?, ClassScores::open(ctx.need(&score_cf), n)?);
-                    let scored = ScoredClasses { attribute: position, counterfactuals, scores: &scores, scores_cf: &scores_cf };
                     let counts: SwitchClasses = folder::from_json(&text, &count)?;
-                    let of_class = |(class, counts): (usize, &CounterfactualCounts)| {
-                        redrawing::second_pass(ground, redrawing::Of::Class(scored, class), counts, wanted)
-                    };
-                    let evidence = counts.one_vs_all().iter().enumerate().map(of_class).collect::<Result<Vec<_>>>()?;
+                    let evidence = sources.classes(ctx, n, |scored| {
+                        let of_class = |(class, counts): (usize, &CounterfactualCounts)| {
+                            redrawing::second_pass(ground, redrawing::Of::Class(scored, class), counts, wanted)
+                        };
+                        counts.one_vs_all().iter().enumerate().map(of_class).collect::<Result<Vec<_>>>()
+                    })?;
                     return folder::write_json(&ctx.out().join(measuring::EVIDENCE), &evidence);
                 }
-                let scored = Scored {
-                    cut: &Self::cut(ctx, name, model, ground)?,
-                    attribute: position,
-                    counterfactuals,
-                    scores: &ScoreReader::open(ctx.need(&score))?,
-                    scores_cf: &ScoreReader::open(ctx.need(&score_cf))?,
-                };
                 let counts = folder::from_json(&text, &count)?;
-                let evidence = redrawing::second_pass(ground, redrawing::Of::Positive(scored), &counts, wanted)?;
+                let evidence = sources
+                    .scored(ctx, ground, |scored| redrawing::second_pass(ground, redrawing::Of::Positive(scored), &counts, wanted))?;
                 folder::write_json(&ctx.out().join(measuring::EVIDENCE), &evidence)
             })
         };
@@ -235,14 +253,9 @@ impl<'a> Plan<'a> {
             Some(_) => vec![
                 ("metrics.interval".to_owned(), text(&metrics.interval)),
                 ("metrics.bootstrap".to_owned(), text(&metrics.bootstrap)),
-                ("run.seed".to_owned(), self.job.run.seed.0.to_string()),
+                self.seed_input(),
             ],
         }
-    }
-
-    /// The id of the stage that counts the rows of a model, or its counterfactuals, in slices.
-    pub(in crate::pipeline) fn slices_id(model: &str, set: Option<&str>, attribute: &str) -> String {
-        set.map_or_else(|| format!("slice/{model}/{attribute}"), |set| format!("slice/{model}/{set}/{attribute}"))
     }
 
     /// The slices of a model's rows by one attribute; none where the job names none.
@@ -256,7 +269,7 @@ impl<'a> Plan<'a> {
         if self.job.metrics.by.is_empty() {
             return None;
         }
-        let score = format!("score/{name}");
+        let score = Self::score_id(name);
         let mut needs = Self::ground();
         needs.push(score.clone());
         needs.extend(Self::threshold_id(name, model));
@@ -270,7 +283,7 @@ impl<'a> Plan<'a> {
                 folder::write_json(&ctx.out().join(measuring::EVIDENCE), &slices)
             })
         };
-        Some(self.stage(Self::slices_id(name, None, attribute), "count", needs, made_of, run))
+        Some(self.stage(Self::slices_id(name, attribute), "count", needs, made_of, run))
     }
 
     /// The slices of a model's counterfactuals; none where the job names none.
@@ -278,35 +291,24 @@ impl<'a> Plan<'a> {
         if self.job.metrics.by.is_empty() || world.graphs().is_some() {
             return None;
         }
-        let (score, score_cf, generate) =
-            (format!("score/{name}"), format!("score/{name}/{}/{}", world.set, world.attribute), world.id("generate"));
-        let mut needs = Self::ground();
-        needs.extend([generate.clone(), score.clone(), score_cf.clone()]);
-        needs.extend(Self::threshold_id(name, model));
+        let sources = Sources::of(name, model, world);
+        let needs = sources.needs();
         let smallest = self.job.metrics.smallest_cell.get();
         let wanted = self.wants_shift().then(|| self.wanted_shift());
         let mut made_of = self.count_inputs(name, model);
         if wanted.is_some() {
             made_of.push(("metrics.smallest_cell".to_owned(), smallest.to_string()));
-            made_of.extend(
-                self.interval_inputs().into_iter().filter(|(key, _)| made_of.iter().all(|(known, _)| known != key)).collect::<Vec<_>>(),
-            );
+            made_of.extend(self.interval_inputs());
         }
-        let (position, blocks) = (world.position, self.blocks(name));
+        let blocks = self.blocks(name);
         let run = move |ctx: &StageContext<'_>| {
             self.on_ground(ctx, 1 + u64::from(wanted.is_some()), |ground| {
-                let scored = Scored {
-                    cut: &Self::cut(ctx, name, model, ground)?,
-                    attribute: position,
-                    counterfactuals: &CounterfactualReader::open(ctx.need(&generate))?,
-                    scores: &ScoreReader::open(ctx.need(&score))?,
-                    scores_cf: &ScoreReader::open(ctx.need(&score_cf))?,
-                };
-                let slices = slicing::slice_counterfactuals(ground, scored, blocks, wanted, smallest)?;
+                let slices =
+                    sources.scored(ctx, ground, |scored| slicing::slice_counterfactuals(ground, scored, blocks, wanted, smallest))?;
                 folder::write_json(&ctx.out().join(measuring::EVIDENCE), &slices)
             })
         };
-        Some(self.stage(Self::slices_id(name, Some(world.set), world.attribute), "count", needs, made_of, run))
+        Some(self.stage(world.slices_id(name), "count", needs, unique(made_of), run))
     }
 
     /// The outcomes of every model that scores counterfactuals; none where the job keeps none.
@@ -318,18 +320,17 @@ impl<'a> Plan<'a> {
         let mut made_of = vec![("run.keep_rows".to_owned(), text(&self.job.run.keep_rows))];
         let mut parts = Vec::new();
         for (name, model) in self.job.models.iter().filter(|(_, m)| Self::scores_worlds(m)) {
-            needs.push(format!("score/{name}"));
-            needs.extend(Self::threshold_id(name.as_str(), model));
             made_of.extend(Self::cut_inputs(model).into_iter().map(|(k, v)| (format!("models.{name}.{k}"), v)));
-            for world in worlds {
-                needs.push(format!("score/{name}/{}/{}", world.set, world.attribute));
-                parts.push((name.as_str(), model, world.clone()));
-            }
+            parts.extend(worlds.iter().map(|world| (Sources::of(name.as_str(), model, world), world.set)));
         }
         if parts.is_empty() {
             return None;
         }
-        needs.extend(worlds.iter().map(|w| w.id("generate")));
+        for need in parts.iter().flat_map(|(sources, _)| sources.needs()) {
+            if !needs.contains(&need) {
+                needs.push(need);
+            }
+        }
         let always = self.job.run.keep_rows == Some(KeepRows::Outcomes);
         let run = move |ctx: &StageContext<'_>| {
             self.on_ground(ctx, parts.len() as u64, |ground| {
@@ -337,15 +338,8 @@ impl<'a> Plan<'a> {
                     return Ok(());
                 }
                 let mut writer = counting::create_outcomes(ctx.out())?;
-                for (name, model, world) in &parts {
-                    let scored = Scored {
-                        cut: &Self::cut(ctx, name, model, ground)?,
-                        attribute: world.position,
-                        counterfactuals: &CounterfactualReader::open(ctx.need(&world.id("generate")))?,
-                        scores: &ScoreReader::open(ctx.need(&format!("score/{name}")))?,
-                        scores_cf: &ScoreReader::open(ctx.need(&format!("score/{name}/{}/{}", world.set, world.attribute)))?,
-                    };
-                    counting::write_outcomes(ground, scored, name, world.set, &mut writer)?;
+                for (sources, set) in &parts {
+                    sources.scored(ctx, ground, |scored| counting::write_outcomes(ground, scored, sources.name, set, &mut writer))?;
                 }
                 writer.finish()
             })

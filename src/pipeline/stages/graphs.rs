@@ -22,16 +22,6 @@ impl<'a> World<'a> {
     pub(in crate::pipeline) fn graphs(&self) -> Option<&'a GraphUncertain> {
         self.block.graph_uncertain.as_ref()
     }
-
-    /// The set and the scenario that the name of a graph-uncertain set is made of.
-    fn scenario(&self) -> (&'a str, &'a str) {
-        self.set.split_once('/').unwrap_or((self.set, ""))
-    }
-
-    /// The stage that finds its graphs.
-    pub(in crate::pipeline) fn discover_id(&self) -> String {
-        format!("discover/{}", self.scenario().0)
-    }
 }
 
 impl<'a> Plan<'a> {
@@ -49,11 +39,8 @@ impl<'a> Plan<'a> {
     fn discover_stage(&'a self, world: &World<'a>, graphs: &'a GraphUncertain) -> Stage<'a> {
         // What is done to rows of the audit changes no graph.
         let found = GraphUncertain { clip: Default::default(), ..graphs.clone() };
-        let made_of = vec![
-            ("counterfactuals".to_owned(), text(&found)),
-            ("attribute".to_owned(), world.attribute.to_owned()),
-            ("run.seed".to_owned(), self.job.run.seed.0.to_string()),
-        ];
+        let made_of =
+            vec![("counterfactuals".to_owned(), text(&found)), ("attribute".to_owned(), world.attribute.to_owned()), self.seed_input()];
         let (id, set, position) = (world.discover_id(), world.scenario().0, world.position);
         let attribute = world.attribute;
         let run = move |ctx: &StageContext<'_>| {
@@ -72,7 +59,7 @@ impl<'a> Plan<'a> {
     /// What was found for a set that rests on graphs.
     pub(in crate::pipeline) fn discovered(&self, ctx: &StageContext<'_>, world: &World<'_>) -> Result<Discovered> {
         let stage = world.discover_id();
-        folder::from_json(&folder::read_text(&ctx.need(&stage).join(file_of(world.scenario().1)))?, &stage)
+        folder::read_json(&ctx.need(&stage).join(file_of(world.scenario().1)), &stage)
     }
 
     /// The stage that asks a model in every world.
@@ -83,7 +70,7 @@ impl<'a> Plan<'a> {
         world: &World<'a>,
         graphs: &'a GraphUncertain,
     ) -> Stage<'a> {
-        let (train, score, generate) = (format!("train/{name}"), format!("score/{name}"), world.id("generate"));
+        let (train, score, generate) = (Self::train_id(name), Self::score_id(name), world.id("generate"));
         let mut needs = Self::ground();
         needs.extend([world.discover_id(), generate.clone(), score.clone(), train.clone()]);
         needs.extend(Self::threshold_id(name, model));
@@ -92,9 +79,9 @@ impl<'a> Plan<'a> {
             ("scenario".to_owned(), world.scenario().1.to_owned()),
             ("clip".to_owned(), text(&graphs.clip)),
             ("score metrics".to_owned(), self.wants_shift().to_string()),
-            ("run.seed".to_owned(), self.job.run.seed.0.to_string()),
+            self.seed_input(),
         ]);
-        let id = format!("score/{name}/{}/{}", world.set, world.attribute);
+        let id = world.score_id(name);
         let world = world.clone();
         let run = move |ctx: &StageContext<'_>| {
             self.on_ground(ctx, if self.wants_shift() { 2 } else { 1 }, |ground| {
@@ -124,7 +111,7 @@ impl<'a> Plan<'a> {
 
     /// What a model said in every world.
     pub(in crate::pipeline) fn branched(ctx: &StageContext<'_>, stage: &str) -> Result<Branched> {
-        folder::from_json(&folder::read_text(&ctx.need(stage).join(WORLDS))?, stage)
+        folder::read_json(&ctx.need(stage).join(WORLDS), stage)
     }
 
     /// All sets that rest on graphs, with what was found.
@@ -137,6 +124,6 @@ impl<'a> Plan<'a> {
 
     /// What scores are counted from in a set that rests on graphs; none for other sets.
     pub(in crate::pipeline) fn branch_of(world: &World<'_>, model: &str) -> Option<measuring::Branch> {
-        world.graphs().map(|_| measuring::Branch { stage: format!("score/{model}/{}/{}", world.set, world.attribute) })
+        world.graphs().map(|_| measuring::Branch { stage: world.score_id(model) })
     }
 }

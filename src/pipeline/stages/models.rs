@@ -38,12 +38,7 @@ impl<'a> Plan<'a> {
                 Ok(())
             })
         };
-        self.stage(format!("train/{name}"), "train", Self::ground(), made_of, run)
-    }
-
-    /// The id of the stage that fits the threshold of a model, if it is fitted.
-    pub(in crate::pipeline) fn threshold_id(name: &str, model: &Model) -> Option<String> {
-        model.threshold.is_fitted().then(|| format!("threshold/{name}"))
+        self.stage(Self::train_id(name), "train", Self::ground(), made_of, run)
     }
 
     /// The stage that fits the threshold of a model to its training rows; none where the job says it.
@@ -51,7 +46,7 @@ impl<'a> Plan<'a> {
         let (id, objective) = (Self::threshold_id(name, model)?, fitting::objective(&model.threshold)?);
         let mut needs = Self::ground();
         let call = self.call(name, model);
-        let train = self.train_stage_of(name, model).map(|_| format!("train/{name}"));
+        let train = self.train_stage_of(name, model).map(|_| Self::train_id(name));
         needs.extend(train.clone());
         let mut made_of = vec![("threshold".to_owned(), text(&model.threshold))];
         made_of.extend(model.scores.as_ref().map(|scores| ("scores".to_owned(), text(&scores.factual))));
@@ -115,20 +110,17 @@ impl<'a> Plan<'a> {
         let mut made_of = call.made_of_model();
         made_of.extend(self.input.files_of_model(call.model));
         let run = move |ctx: &StageContext<'_>| self.on_ground(ctx, 0, |ground| call.train(ctx, ground));
-        self.stage(format!("train/{}", call.model), "train", Self::ground(), made_of, run)
+        self.stage(Self::train_id(call.model), "train", Self::ground(), made_of, run)
     }
 
     fn score_command_stage(&'a self, call: Call<'a>, world: Option<&World<'a>>) -> Stage<'a> {
         let mut needs = Self::ground();
-        let train = call.command.train.as_ref().map(|_| format!("train/{}", call.model));
+        let train = call.command.train.as_ref().map(|_| Self::train_id(call.model));
         needs.extend(train.clone());
         needs.extend(world.map(|w| w.id("generate")));
         let mut made_of = call.made_of_scores();
         made_of.extend(self.input.files_of_model(call.model));
-        let id = match world {
-            None => format!("score/{}", call.model),
-            Some(world) => format!("score/{}/{}/{}", call.model, world.set, world.attribute),
-        };
+        let id = world.map_or_else(|| Self::score_id(call.model), |world| world.score_id(call.model));
         let world = world.cloned();
         let run = move |ctx: &StageContext<'_>| {
             let trained = train.as_ref().map(|id| ctx.need(id));
@@ -158,7 +150,7 @@ impl<'a> Plan<'a> {
             made_of.extend(self.input.files_of_model(name));
         }
         if model.is_trained_here() {
-            needs.push(format!("train/{name}"));
+            needs.push(Self::train_id(name));
         }
         if let Some(scores) = &model.scores {
             made_of.push(("scores".to_owned(), text(scores)));
@@ -166,13 +158,13 @@ impl<'a> Plan<'a> {
             let set = world.map(|w| w.set);
             made_of.extend(self.input.scores_of(name, set).map(|f| (format!("file {}", f.path), f.sha256.clone())));
         }
-        let mut id = format!("score/{name}");
+        let mut id = Self::score_id(name);
         if let Some(world) = world {
             if let Some(scores) = &model.scores {
                 made_of.extend(self.recheck_inputs());
                 needs.extend(scores.recheck.map(|_| id.clone()));
             }
-            id = format!("{id}/{}/{}", world.set, world.attribute);
+            id = world.score_id(name);
             needs.push(world.id("generate"));
         }
         let (name, world) = (name.to_owned(), world.cloned());
@@ -203,13 +195,7 @@ impl<'a> Plan<'a> {
 
     /// A fault with the line of the key that asks for what is faulty.
     pub(in crate::pipeline) fn asked_by(&self, error: Error, keys: &[&str]) -> Error {
-        match error {
-            Error::Data(mut fault) if fault.place.is_none() => {
-                fault.place = self.checked.places.at(&spec::check::path(keys)).cloned().filter(|p| p.line > 0);
-                Error::Data(fault)
-            }
-            other => other,
-        }
+        error.asked_at(self.checked.places.at(&spec::check::path(keys)).filter(|p| p.line > 0))
     }
 
     #[cfg(feature = "onnx")]
@@ -235,7 +221,7 @@ impl<'a> Plan<'a> {
             let params = training::onnx(onnx, layout);
             return self.loaded(params).map(|scorer| vec![scorer]).map_err(|e| self.asked_by(e, &["models", name, "onnx"]));
         }
-        Self::scorers_in(ctx.need(&format!("train/{name}")), model, self.n_folds())
+        Self::scorers_in(ctx.need(&Self::train_id(name)), model, self.n_folds())
     }
 
     /// The models of so many folds that a stage trained here.
@@ -248,12 +234,7 @@ impl<'a> Plan<'a> {
         let read = |fold: usize| {
             let path = folder.join(artifact(fold));
             let json = folder::read_text(&path)?;
-            let fail = |cause| Error::Operator {
-                path: path.clone(),
-                doing: "read".to_owned(),
-                cause,
-                hint: Some("delete the cache and run again".to_owned()),
-            };
+            let fail = |cause| Error::operator("read", &path, cause, "delete the cache and run again");
             training::trained(model, &json).map_err(fail)
         };
         (0..n_folds).map(read).collect()
@@ -324,7 +305,7 @@ impl<'a> Plan<'a> {
             let factual = match scores.recheck {
                 None => None,
                 Some(recheck) => {
-                    let folder = ctx.need(&format!("score/{model}"));
+                    let folder = ctx.need(&Self::score_id(model));
                     let folder = if self.n_classes().is_some() { classes::folder_of(folder, class) } else { folder.to_path_buf() };
                     Some((ScoreReader::open(&folder)?, recheck.tolerance.get()))
                 }

@@ -10,16 +10,11 @@ use crate::pipeline::recourse::{self, Block};
 use crate::recourse::knobs::Recourse;
 
 impl<'a> Plan<'a> {
-    /// The id of the stage of a block.
-    pub(in crate::pipeline) fn recourse_id(attribute: &str) -> String {
-        format!("recourse/{attribute}")
-    }
-
     /// The ids of the stages of all blocks, in the order of the tables: by attribute.
     pub(in crate::pipeline) fn recourse_ids(&self) -> Vec<String> {
-        let mut ids: Vec<String> = self.job.recourse.keys().map(|attribute| Self::recourse_id(attribute.as_str())).collect();
-        ids.sort();
-        ids
+        let mut attributes: Vec<&ColumnName> = self.job.recourse.keys().collect();
+        attributes.sort();
+        attributes.into_iter().map(|attribute| Self::recourse_id(attribute.as_str())).collect()
     }
 
     /// The stages of all blocks.
@@ -34,11 +29,11 @@ impl<'a> Plan<'a> {
         let position = self.job.data.sensitive.keys().position(|other| other.as_str() == attribute)?;
         let call = self.call(name, model);
         let trains = model.is_trained();
-        let score = format!("score/{name}");
+        let score = Self::score_id(name);
         let mut needs = Self::ground();
         needs.push(score.clone());
         needs.extend(Self::threshold_id(name, model));
-        needs.extend(trains.then(|| format!("train/{name}")));
+        needs.extend(trains.then(|| Self::train_id(name)));
         let mut made_of = Self::cut_inputs(model);
         let data = &self.job.data;
         made_of.extend([
@@ -48,7 +43,7 @@ impl<'a> Plan<'a> {
             ("data.missing".to_owned(), text(&data.missing)),
             ("favourable".to_owned(), text(&data.label.column().map(|label| label.favourable))),
         ]);
-        made_of.extend(block.chance.map(|_| ("run.seed".to_owned(), self.job.run.seed.0.to_string())));
+        made_of.extend(block.chance.map(|_| self.seed_input()));
         if let Some(call) = &call {
             made_of.extend(call.made_of_scores());
         }
@@ -60,7 +55,7 @@ impl<'a> Plan<'a> {
                 let scored = Scored { scores: &scores, cut: Self::cut(ctx, name, model, ground)? };
                 let people = People::read(ground, self.job, position, block, &scored)?;
                 let model = match call {
-                    Some(call) => Asked::Command { call, trained: trains.then(|| ctx.need(&format!("train/{name}"))) },
+                    Some(call) => Asked::Command { call, trained: trains.then(|| ctx.need(&Self::train_id(name))) },
                     None => {
                         Asked::Trained { scorers: self.scorers(ctx, name, model, ground.rows.layout())?, linear: model.logistic.is_some() }
                     }

@@ -7,16 +7,15 @@ use crate::data::import;
 use crate::data::prepare::{Duplicates, LabelParams, MissingRule, PrepareParams, SensitiveParams, SplitColumn, prepare};
 use crate::data::rows::RowsReader;
 use crate::data::source::{Source, hides};
-use crate::data::split::{self, Rule, Stratify};
+use crate::data::split::{self, Rule};
 use crate::error::{Fault, Result};
 use crate::exec::{Stage, StageContext};
 use crate::param::{ColumnName, Word};
 use crate::pipeline::basis::Classes;
 use crate::pipeline::inputs::Import;
-use crate::pipeline::plan::{Plan, text};
+use crate::pipeline::plan::{Plan, text, watched};
 use crate::pipeline::{inputs, measuring};
 use crate::spec::{CounterfactualSet, Job, Model, Reference};
-use crate::table::ordered::Watch;
 
 /// The stage of a reference in a file of its own.
 pub(in crate::pipeline) const REFERENCE_STAGE: &str = "prepare/reference";
@@ -30,9 +29,8 @@ impl<'a> Plan<'a> {
         let params = self.prepare_params();
         let made_of = import.fingerprint(&params.columns());
         let run = move |ctx: &StageContext<'_>| {
-            let (check, progress) = (|| ctx.check(), |rows| ctx.progress(rows));
-            let watch = Watch { check: &check, progress: &progress };
-            import.write(&params.columns(), &ctx.out().join(inputs::SOURCE), self.batch_rows, self.workers, watch)
+            let out = ctx.out().join(inputs::SOURCE);
+            watched(ctx, |watch| import.write(&params.columns(), &out, self.batch_rows, self.workers, watch))
         };
         Some(self.stage("prepare/source".to_owned(), "prepare", Vec::new(), made_of, run))
     }
@@ -54,9 +52,7 @@ impl<'a> Plan<'a> {
             let work = || {
                 let source = Source::parquet(&reference.parquet, &params.columns())?;
                 ctx.set_total(params.passes(source.n_rows()) * source.n_rows());
-                let (check, progress) = (|| ctx.check(), |rows| ctx.progress(rows));
-                let watch = Watch { check: &check, progress: &progress };
-                let prepared = prepare(&source, &params, ctx.out(), self.batch_rows, self.workers, watch)?;
+                let prepared = watched(ctx, |watch| prepare(&source, &params, ctx.out(), self.batch_rows, self.workers, watch))?;
                 check_reference_label(&prepared.layout, reference, self.job)
             };
             work().map_err(|error| self.asked_by(error, &["data", "reference"]))
@@ -112,9 +108,7 @@ impl<'a> Plan<'a> {
                 (None, pattern) => Source::parquet(pattern, &columns),
             }?;
             ctx.set_total(params.passes(source.n_rows()) * source.n_rows());
-            let (check, progress) = (|| ctx.check(), |rows| ctx.progress(rows));
-            let watch = Watch { check: &check, progress: &progress };
-            let prepared = prepare(&source, &params, ctx.out(), self.batch_rows, self.workers, watch)?;
+            let prepared = watched(ctx, |watch| prepare(&source, &params, ctx.out(), self.batch_rows, self.workers, watch))?;
             measuring::write_prepared(ctx.out(), &prepared, source.n_rows())
         };
         self.stage("prepare".to_owned(), "prepare", needs, made_of, run)
@@ -126,13 +120,11 @@ impl<'a> Plan<'a> {
         let seed = self.job.run.seed.0;
         let mut made_of = vec![("data.split".to_owned(), format!("{rule:?}"))];
         if seeded {
-            made_of.push(("run.seed".to_owned(), seed.to_string()));
+            made_of.push(self.seed_input());
         }
         let run = move |ctx: &StageContext<'_>| {
             let rows = RowsReader::open(ctx.need("prepare"))?;
-            let (check, progress) = (|| ctx.check(), |rows| ctx.progress(rows));
-            let watch = Watch { check: &check, progress: &progress };
-            let roles = split::roles(&rows, rule, seed, self.workers, watch)?;
+            let roles = watched(ctx, |watch| split::roles(&rows, rule, seed, self.workers, watch))?;
             roles.write(&ctx.out().join(ROLES), &rows)
         };
         self.stage("split".to_owned(), "split", vec!["prepare".to_owned()], made_of, run)
@@ -140,11 +132,7 @@ impl<'a> Plan<'a> {
 
     fn split_rule(&self) -> Rule {
         let Some(split) = &self.job.data.split else { return Rule::All };
-        let by = match split.stratify {
-            Some(by) => by,
-            None if self.job.data.label.column().is_some() => Stratify::LabelAndGroup,
-            None => Stratify::None,
-        };
+        let by = self.job.data.strata_of_split();
         match (&split.share, split.folds) {
             (Some(share), _) => Rule::Share(share.audit, by),
             (None, Some(folds)) => Rule::Folds(folds.get(), by),

@@ -15,7 +15,12 @@ use crate::table::{OUTCOMES, SELECTED};
 pub(in crate::pipeline) const BASELINE_STAGE: &str = "gate/baseline";
 
 impl<'a> Plan<'a> {
-    pub(in crate::pipeline) fn measure_stage(&'a self, evidence: &[String], quality: Vec<String>) -> Stage<'a> {
+    pub(in crate::pipeline) fn measure_stage(&'a self, quality: Vec<String>) -> Stage<'a> {
+        let parts = self.parts();
+        let graphs = self.worlds().into_iter().filter(|world| world.graphs().is_some()).map(|world| world.discover_id());
+        let mut evidence: Vec<String> = parts.iter().flat_map(measuring::Part::stages).cloned().chain(graphs).collect();
+        evidence.sort();
+        evidence.dedup();
         let mut needs = Self::ground();
         needs.extend(evidence.iter().chain(&quality).cloned());
         let made_of = vec![
@@ -25,14 +30,13 @@ impl<'a> Plan<'a> {
                 text(&self.job.models.iter().filter(|(_, m)| m.threshold.is_fitted()).map(|(n, m)| (n, &m.threshold)).collect::<Vec<_>>()),
             ),
             ("data.label".to_owned(), text(&self.job.data.label)),
-            ("run.seed".to_owned(), self.job.run.seed.0.to_string()),
+            self.seed_input(),
             (
                 "placebo".to_owned(),
                 text(&self.job.counterfactuals.iter().filter_map(|(name, set)| Some((name, set.placebo?))).collect::<Vec<_>>()),
             ),
         ];
         needs.extend(self.job.models.iter().filter_map(|(name, model)| Self::threshold_id(name.as_str(), model)));
-        let parts = self.parts();
         let run = move |ctx: &StageContext<'_>| {
             self.on_ground(ctx, 0, |ground| {
                 if self.wants_quality() {
@@ -51,26 +55,20 @@ impl<'a> Plan<'a> {
         for (name, model) in &self.job.models {
             for (position, attribute) in self.job.data.sensitive.keys().enumerate() {
                 parts.push(measuring::Part {
-                    arm: String::new(),
                     model: name.to_string(),
-                    set: None,
                     attribute: position,
-                    stage: format!("count/{name}/{attribute}"),
-                    second: None,
-                    placebo: None,
-                    repeated: None,
-                    branch: None,
-                    slices: sliced.then(|| Self::slices_id(name.as_str(), None, attribute.as_str())),
+                    stage: Self::count_id(name.as_str(), attribute.as_str()),
+                    slices: sliced.then(|| Self::slices_id(name.as_str(), attribute.as_str())),
                     flips: self.job.flip_test().map(|_| Self::flips_id(name.as_str(), attribute.as_str())),
+                    ..measuring::Part::default()
                 });
             }
             for world in self.worlds().into_iter().filter(|_| Self::scores_worlds(model)) {
                 parts.push(measuring::Part {
-                    arm: String::new(),
                     model: name.to_string(),
                     set: Some(world.set.to_owned()),
                     attribute: world.position,
-                    stage: format!("count/{name}/{}/{}", world.set, world.attribute),
+                    stage: world.count_id(name.as_str()),
                     second: (self.wants_shift() && world.graphs().is_none()).then(|| world.second(name.as_str())),
                     branch: Self::branch_of(&world, name.as_str()),
                     // What is written for a group of a derived attribute rests on reference rows, so its noise is not that of naive.
@@ -80,8 +78,8 @@ impl<'a> Plan<'a> {
                         .filter(|_| world.block.knobs().is_some() || !self.is_written_back(&world))
                         .map(|placebo| placebo.repeats),
                     repeated: world.block.placebo.and(world.block.knobs()).map(|_| world.id("placebo")),
-                    slices: (sliced && world.graphs().is_none()).then(|| Self::slices_id(name.as_str(), Some(world.set), world.attribute)),
-                    flips: None,
+                    slices: (sliced && world.graphs().is_none()).then(|| world.slices_id(name.as_str())),
+                    ..measuring::Part::default()
                 });
             }
         }

@@ -13,11 +13,11 @@ use crate::counterfactual::learnt::{Learnt, learn};
 use crate::counterfactual::naive::Naive;
 use crate::counterfactual::transport::carry::{Carriage, Carrier, Crowd};
 use crate::counterfactual::variable::Extras;
-use crate::data::Layout;
 use crate::data::aligned::{CounterfactualReader, ScoreReader};
 use crate::data::prepare::MissingRule;
 use crate::data::rows::RowsReader;
 use crate::data::split::RolesReader;
+use crate::data::{Layout, MISSING_LEVEL};
 use crate::error::{Error, Fault, Result};
 use crate::exec::{Stage, StageContext};
 use crate::param::{ColumnName, Name};
@@ -30,9 +30,6 @@ use crate::pipeline::stages::rows::{REFERENCE_STAGE, ROLES};
 use crate::pipeline::worlds::{self, Ground, Making};
 use crate::pipeline::{folder, measuring};
 use crate::spec::{self, CounterfactualSet};
-
-/// The text of the level that stands for missing values.
-const MISSING_LEVEL: &str = "missing";
 
 /// File of the stage `fit` for a fold.
 pub(in crate::pipeline) fn artifact(fold: usize) -> String {
@@ -62,7 +59,7 @@ impl<'a> Plan<'a> {
         let mut needs = vec!["prepare".to_owned(), world.split()];
         needs.extend(self.job.data.reference.as_ref().map(|_| REFERENCE_STAGE.to_owned()));
         if let Some(name) = Self::prediction_of(world) {
-            needs.push(format!("score/{name}"));
+            needs.push(Self::score_id(name.as_str()));
             needs.extend(self.job.models.get(name).and_then(|model| Self::threshold_id(name.as_str(), model)));
         }
         needs
@@ -105,7 +102,7 @@ impl<'a> Plan<'a> {
             }
             ConditionOn::Prediction(name) => {
                 let Some(model) = self.job.models.get(name) else { return Ok(Classes::Label) };
-                let scores = ScoreReader::open(ctx.need(&format!("score/{name}")))?;
+                let scores = ScoreReader::open(ctx.need(&Self::score_id(name.as_str())))?;
                 let roles = RolesReader::open(&ctx.need("split").join(ROLES))?;
                 Ok(Classes::Predicted(Self::cut(ctx, name.as_str(), model, ground)?, scores, roles))
             }
@@ -155,7 +152,7 @@ impl<'a> Plan<'a> {
     /// What was learnt, for each fold.
     pub(in crate::pipeline) fn learnt(&self, ctx: &StageContext<'_>, world: &World<'a>, n_folds: usize) -> Result<Vec<Learnt>> {
         let stage = world.id("fit");
-        (0..n_folds).map(|fold| folder::from_json(&folder::read_text(&ctx.need(&stage).join(artifact(fold)))?, &stage)).collect()
+        (0..n_folds).map(|fold| folder::read_json(&ctx.need(&stage).join(artifact(fold)), &stage)).collect()
     }
 
     pub(in crate::pipeline) fn generate_stage(&'a self, world: &World<'a>) -> Stage<'a> {
@@ -165,7 +162,7 @@ impl<'a> Plan<'a> {
         let mut made_of = self.made_of(world);
         made_of.push(("features".to_owned(), self.features.to_string()));
         if let Some(Knobs::Transport(_)) = knobs {
-            made_of.push(("run.seed".to_owned(), self.job.run.seed.0.to_string()));
+            made_of.push(self.seed_input());
         }
         let (id, kind) = (world.id("generate"), world.kind("generate"));
         let world = world.clone();
@@ -237,7 +234,7 @@ impl<'a> Plan<'a> {
         let pairs = self.job.report.example_pairs;
         if pairs > 0 {
             made_of.push(("report.example_pairs".to_owned(), pairs.to_string()));
-            made_of.push(("run.seed".to_owned(), self.job.run.seed.0.to_string()));
+            made_of.push(self.seed_input());
         }
         let id = world.id("measure");
         let world = world.clone();
@@ -248,7 +245,7 @@ impl<'a> Plan<'a> {
                 let generate = world.id("generate");
                 let folder = ctx.need(&generate);
                 let tallies: Option<Tallies> = match knobs {
-                    Knobs::Transport(_) => Some(folder::from_json(&folder::read_text(&folder.join(TALLIES))?, &generate)?),
+                    Knobs::Transport(_) => Some(folder::read_json(&folder.join(TALLIES), &generate)?),
                     Knobs::Greedy(_) | Knobs::Plausible(_) => None,
                 };
                 let judging = Judging {
@@ -275,7 +272,7 @@ impl<'a> Plan<'a> {
         let trained = self.job.models.iter().filter(|(_, model)| model.is_trained_here());
         let asked = trained.map(|(name, model)| {
             let name = name.to_string();
-            let scores = ScoreReader::open(ctx.need(&format!("score/{name}")))?;
+            let scores = ScoreReader::open(ctx.need(&Self::score_id(&name)))?;
             Ok(Asked {
                 scorers: self.scorers(ctx, &name, model, ground.rows.layout())?,
                 cut: Self::cut(ctx, &name, model, ground)?,
@@ -292,7 +289,7 @@ impl<'a> Plan<'a> {
         let mut needs = self.needs_of(world);
         let mut made_of = self.made_of(world);
         for (name, model) in &self.job.models {
-            needs.extend([format!("train/{name}"), format!("score/{name}")]);
+            needs.extend([Self::train_id(name.as_str()), Self::score_id(name.as_str())]);
             needs.extend(Self::threshold_id(name.as_str(), model));
             made_of.extend(Self::cut_inputs(model).into_iter().map(|(key, value)| (format!("models.{name}.{key}"), value)));
         }
@@ -300,7 +297,7 @@ impl<'a> Plan<'a> {
         needs.dedup();
         made_of.extend([
             ("placebo".to_owned(), text(&placebo)),
-            ("run.seed".to_owned(), self.job.run.seed.0.to_string()),
+            self.seed_input(),
             ("score metrics".to_owned(), self.wants_shift().to_string()),
         ]);
         let id = world.id("placebo");

@@ -1,0 +1,166 @@
+//! The stage `gate`: the gates of a job as questions, judged by tables.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::diff::Comparison;
+use crate::error::{Exit, Result};
+use crate::exec::StageContext;
+use crate::gate::recourse::{Counted, RecourseQuestion};
+use crate::gate::{self, Asks, Limit, Question, Scope, Verdict};
+use crate::param::{ColumnName, Name, Word};
+use crate::pipeline::plan::Plan;
+use crate::pipeline::{comparing, folder};
+use crate::spec::check::CheckedJob;
+use crate::spec::{self, DecideBy, GateBetween, GateDirection, GateLevel, OnInconclusive};
+use crate::table::io::{read_frame, write_frame};
+use crate::table::{Frame, METRICS};
+
+/// The gates of a job as questions.
+pub fn questions(checked: &CheckedJob) -> Vec<Question> {
+    let attributes: Vec<String> = checked.job.data.sensitive.keys().map(|a| a.as_str().to_owned()).collect();
+    let questions = checked.job.gates.iter().filter(|(_, gate)| gate.recourse.is_none()).map(|(name, gate)| {
+        let mut asked: Option<String> = gate.sensitive.as_ref().map(|s| s.as_str().to_owned());
+        let mut pair = |map: &BTreeMap<ColumnName, [Word; 2]>| {
+            let (attribute, [a, b]) = map.iter().next()?;
+            asked = Some(attribute.as_str().to_owned());
+            Some((a.as_str().to_owned(), b.as_str().to_owned()))
+        };
+        let mut scope = Scope::Total;
+        match &gate.direction {
+            Some(GateDirection::Any) => scope = Scope::AnyDirection,
+            Some(GateDirection::Pair(map)) => {
+                if let Some((a, b)) = pair(map) {
+                    scope = Scope::Direction(a, b);
+                }
+            }
+            None => {}
+        }
+        match &gate.between {
+            Some(GateBetween::WorstCase) => scope = Scope::WorstCase,
+            Some(GateBetween::Pair(map)) => {
+                // All others together have no name in the tables.
+                let name = |word: String, attribute: Option<&ColumnName>| {
+                    let declared = attribute.is_some_and(|a| checked.job.data.groups_of(a).iter().any(|group| group.as_str() == word));
+                    if word == "rest" && !declared { String::new() } else { word }
+                };
+                if let Some((a, b)) = pair(map) {
+                    let attribute = map.keys().next();
+                    scope = Scope::Pair(name(a, attribute), name(b, attribute));
+                }
+            }
+            None => {}
+        }
+        if let Some((attribute, group)) = gate.group.as_ref().and_then(|m| m.iter().next()) {
+            asked = Some(attribute.as_str().to_owned());
+            scope = Scope::Group(group.as_str().to_owned());
+        }
+        // Checked: the gate has one limit, of a change where it asks about one.
+        let asks = if gate.against.is_some() { Asks::Change } else { Asks::Value };
+        let limit = match (gate.at_least, gate.fall_at_most, gate.at_most.or(gate.rise_at_most)) {
+            (Some(limit), ..) => Limit::AtLeast(limit.get()),
+            (None, Some(fall), _) => Limit::AtLeast(0.0 - fall.get()),
+            (None, None, limit) => Limit::AtMost(limit.map_or(f64::INFINITY, |l| l.get())),
+        };
+        Question {
+            name: name.to_string(),
+            metric: gate.metric.clone().unwrap_or_default(),
+            arm: gate.arm.clone().unwrap_or_default(),
+            model: gate.model.as_ref().map(ToString::to_string).unwrap_or_default(),
+            counterfactual: gate.counterfactual.as_ref().map(ToString::to_string).unwrap_or_default(),
+            attributes: asked.map_or_else(|| attributes.clone(), |a| vec![a]),
+            scope,
+            class: gate.class.as_ref().map(ToString::to_string).unwrap_or_default(),
+            asks,
+            limit,
+            decide_by: match gate.decide_by {
+                DecideBy::Interval => gate::DecideBy::Interval,
+                DecideBy::Worlds => gate::DecideBy::Worlds,
+                DecideBy::Estimate => gate::DecideBy::Estimate,
+            },
+            holm: gate.family_error == Some(spec::FamilyError::Holm),
+            enough: gate.enough.get(),
+            warn_only: gate.level == GateLevel::Warn,
+            line: checked.places.at(&spec::check::path(&["gates", name.as_str()])).map_or(0, |p| p.line),
+        }
+    });
+    questions.collect()
+}
+
+/// The gates on recourse of a job as questions.
+pub fn recourse_questions(checked: &CheckedJob) -> Vec<RecourseQuestion> {
+    let question = |(name, gate): (&Name, &spec::Gate)| {
+        let attribute = gate.recourse.as_ref()?;
+        let block = checked.job.recourse.get(attribute)?;
+        let definition = gate.definition?.definition(block.no_way_costs)?;
+        Some(RecourseQuestion {
+            name: name.to_string(),
+            recourse: attribute.to_string(),
+            model: block.model.to_string(),
+            definition: [definition.id().to_owned(), definition.parameter(), gate.view?.view().id().to_owned()],
+            score_at_least: gate.score_at_least.map(|score| score.get()),
+            smallest: gate.smallest.map_or(1, |n| n.get()),
+            at_most: gate.unfair_subgroups_at_most?,
+            warn_only: gate.level == GateLevel::Warn,
+            line: checked.places.at(&spec::check::path(&["gates", name.as_str()])).map_or(0, |p| p.line),
+        })
+    };
+    checked.job.gates.iter().filter_map(question).collect()
+}
+
+/// Judges the gates by the tables of a stage; writes their table and what the summary says of them. `baseline` is the stage that compared the run with an earlier one.
+///
+/// # Errors
+/// A table cannot be read, or the disk refuses.
+pub fn judge(ctx: &StageContext<'_>, checked: &CheckedJob, measured: &str, baseline: Option<&str>) -> Result<()> {
+    let metrics = read_frame(ctx.need(measured), &METRICS)?;
+    let comparison = baseline.map(|stage| comparing::read_comparison(ctx.need(stage))).transpose()?;
+    let mut counted = Vec::new();
+    for question in recourse_questions(checked) {
+        counted.push(gate::recourse::count(&question, ctx.need(&Plan::recourse_id(&question.recourse)))?);
+    }
+    let (table, outcome) = verdicts(checked, &questions(checked), &metrics, comparison.as_ref(), &counted);
+    write_frame(ctx.out(), &table)?;
+    folder::write_json(&ctx.out().join(folder::GATE_OUTCOME), &outcome)
+}
+
+/// The gates on recourse of a finished folder.
+///
+/// # Errors
+/// A table cannot be read.
+pub fn recourse_of(checked: &CheckedJob, questions: Vec<RecourseQuestion>, folder: &Path) -> Result<Vec<Counted>> {
+    if checked.job.recourse.is_empty() {
+        return Ok(Vec::new());
+    }
+    questions.iter().map(|question| gate::recourse::count(question, &folder.join("tables"))).collect()
+}
+
+/// The table of gates, and what the summary says of them: the one judge of `run`, `gate` and `diff`.
+pub fn verdicts(
+    checked: &CheckedJob,
+    questions: &[Question],
+    metrics: &Frame,
+    comparison: Option<&Comparison>,
+    recourse: &[Counted],
+) -> (Frame, folder::GateOutcome) {
+    let baseline = comparison.map(comparing::as_baseline);
+    let judged = gate::judge(questions, metrics, baseline.as_ref(), recourse);
+    let crossed = match judged.verdict {
+        Some(Verdict::Fail) => true,
+        Some(Verdict::Inconclusive) => checked.job.on_inconclusive == OnInconclusive::Fail,
+        Some(Verdict::Pass | Verdict::Skipped) | None => false,
+    };
+    let word = match judged.verdict {
+        Some(verdict @ (Verdict::Fail | Verdict::Inconclusive)) => verdict.word(),
+        _ if judged.tally.warn > 0 => "warn",
+        _ if judged.tally.pass > 0 => Verdict::Pass.word(),
+        _ => "done",
+    };
+    let outcome = folder::GateOutcome {
+        verdict: word.to_owned(),
+        exit: if crossed { Exit::GateCrossed.code() } else { Exit::Done.code() },
+        tally: judged.tally,
+        worst: judged.worst,
+    };
+    (judged.table, outcome)
+}

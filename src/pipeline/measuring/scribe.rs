@@ -1,0 +1,311 @@
+//! Writes the numbers of one part as rows of tables.
+
+use crate::data::Layout;
+use crate::metric;
+use crate::metric::compare::Compared;
+use crate::metric::counts::{CELLS, Confusion, CounterfactualCounts, Eccm, FactualCounts};
+use crate::metric::measure::{Measured, Settings};
+use crate::metric::scope::Who;
+use crate::metric::shift::{self, ShiftSums};
+use crate::table::{COUNTS, Cell, Frame, GROUPS, METRICS, SCORE_SHIFT, TRANSITIONS};
+
+use super::{Part, SmallSlices};
+
+/// Tables that are being written.
+pub(in crate::pipeline) struct Tables {
+    /// `metrics`.
+    pub(in crate::pipeline) metrics: Frame,
+    /// `counts`.
+    pub(in crate::pipeline) counts: Frame,
+    /// `score_shift`.
+    pub(in crate::pipeline) shift: Frame,
+    /// `groups`.
+    pub(in crate::pipeline) groups: Frame,
+    /// `transitions`.
+    pub(in crate::pipeline) transitions: Frame,
+    /// Slices of too few people.
+    pub(in crate::pipeline) small: SmallSlices,
+}
+
+impl Tables {
+    /// Without rows.
+    pub(in crate::pipeline) fn new() -> Self {
+        Tables {
+            metrics: Frame::new(&METRICS),
+            counts: Frame::new(&COUNTS),
+            shift: Frame::new(&SCORE_SHIFT),
+            groups: Frame::new(&GROUPS),
+            transitions: Frame::new(&TRANSITIONS),
+            small: SmallSlices::new(),
+        }
+    }
+}
+
+/// Writes the numbers of one part as rows of tables.
+pub(in crate::pipeline) struct Scribe<'a> {
+    /// Whose numbers.
+    pub(in crate::pipeline) part: &'a Part,
+    /// What names groups.
+    pub(in crate::pipeline) layout: &'a Layout,
+    /// How they are measured.
+    pub(in crate::pipeline) settings: Settings,
+    /// The slice that the numbers are of; empty = all rows.
+    pub(in crate::pipeline) slice: &'a str,
+    /// The class that stands against all others; empty for all classes together, and for a label of two sides.
+    pub(in crate::pipeline) class: &'a str,
+}
+
+impl Scribe<'_> {
+    /// Name of a group by its position in reference-first order.
+    pub(in crate::pipeline) fn group(&self, rank: usize) -> &str {
+        let attribute = &self.layout.attributes[self.part.attribute];
+        &attribute.groups[attribute.reference_first()[rank]]
+    }
+
+    /// Units of weight in the unit of the user's column; null where there are no weights.
+    pub(in crate::pipeline) fn weight(&self, units: Option<u64>) -> Cell {
+        units.zip(self.layout.weight.as_ref()).map(|(units, weight)| units as f64 * weight.unit.value()).into()
+    }
+
+    pub(in crate::pipeline) fn n_groups(&self) -> usize {
+        self.layout.attributes[self.part.attribute].groups.len()
+    }
+
+    /// Whether a slice of so many people is large enough; if not, it is named.
+    pub(super) fn is_measured(&self, n: u64, smallest: u64, tables: &mut Tables) -> bool {
+        if n < smallest {
+            let attribute = &self.layout.attributes[self.part.attribute].name;
+            let known = tables.small.entry(attribute.clone()).or_default().entry(self.slice.to_owned()).or_default();
+            *known = n.max(*known);
+        }
+        n >= smallest
+    }
+
+    /// The cells arm to slice.
+    pub(in crate::pipeline) fn key(&self, scope: &str, from: Option<usize>, to: Option<usize>) -> Vec<Cell> {
+        let group = |rank: Option<usize>| rank.map_or("", |r| self.group(r));
+        vec![
+            self.part.arm.as_str().into(),
+            self.part.model.as_str().into(),
+            self.part.set.as_deref().unwrap_or_default().into(),
+            self.layout.attributes[self.part.attribute].name.as_str().into(),
+            scope.into(),
+            group(from).into(),
+            group(to).into(),
+            self.slice.into(),
+        ]
+    }
+
+    /// A row of `metrics`.
+    pub(in crate::pipeline) fn metric(&self, measured: &Measured) -> Vec<Cell> {
+        self.metric_with(measured, [const { Cell::Null }; 6])
+    }
+
+    /// A metric with the cells `world_lo` to `n_worlds_undefined`.
+    pub(super) fn metric_with(&self, measured: &Measured, across: [Cell; 6]) -> Vec<Cell> {
+        let (value, undefined) = match measured.value {
+            Ok(value) => (Cell::from(value), ""),
+            Err(reason) => (Cell::Null, reason.code()),
+        };
+        let interval = measured.interval.as_ref();
+        let mut row = self.key(measured.scope.as_str(), measured.scope.from_group(), measured.scope.to_group());
+        row.extend([
+            self.class.into(),
+            measured.metric.id.into(),
+            measured.metric.family.as_str().into(),
+            value,
+            undefined.into(),
+            measured.numerator.into(),
+            measured.denominator.into(),
+            self.weight(measured.weights.map(|weights| weights.0)),
+            self.weight(measured.weights.map(|weights| weights.1)),
+            measured.n_rows.into(),
+            interval.map(|i| i.lo).into(),
+            interval.map(|i| i.hi).into(),
+            interval.and(self.settings.level).map(|l| l.get()).into(),
+            interval.map_or("", |i| i.method.as_str()).into(),
+            measured.ci_method.as_str().into(),
+        ]);
+        row.extend(across);
+        row.extend([
+            measured.placebo.and_then(|band| band.ends).map(|ends| ends.0).into(),
+            measured.placebo.and_then(|band| band.ends).map(|ends| ends.1).into(),
+            measured.placebo.map(|band| band.repeats).into(),
+            measured.ideal.into(),
+            measured.flags.join(",").into(),
+            // Without a label the job names no side that people want.
+            measured.impaired.filter(|_| self.layout.label.is_some()).map_or("", |g| self.group(g)).into(),
+            measured.furthest.and_then(|furthest| furthest.highest).map_or("", |g| self.group(g)).into(),
+            measured.furthest.and_then(|furthest| furthest.lowest).map_or("", |g| self.group(g)).into(),
+            measured.furthest.map(|furthest| furthest.n_undefined).into(),
+        ]);
+        row
+    }
+
+    /// Compared with another arm and model.
+    pub(in crate::pipeline) fn compared(&self, (arm, against): (&str, &str), compared: &Compared) -> Vec<Cell> {
+        let group = |rank: Option<usize>| rank.map_or("", |r| self.group(r));
+        let (scope, interval) = (compared.scope, compared.interval.as_ref());
+        vec![
+            self.part.arm.as_str().into(),
+            self.part.model.as_str().into(),
+            arm.into(),
+            against.into(),
+            self.part.set.as_deref().unwrap_or_default().into(),
+            self.layout.attributes[self.part.attribute].name.as_str().into(),
+            scope.as_str().into(),
+            group(scope.from_group()).into(),
+            group(scope.to_group()).into(),
+            compared.metric.id.into(),
+            compared.metric.family.as_str().into(),
+            compared.difference.ok().into(),
+            compared.difference.err().map_or("", metric::Undefined::code).into(),
+            compared.first.ok().into(),
+            compared.second.ok().into(),
+            interval.map(|i| i.lo).into(),
+            interval.map(|i| i.hi).into(),
+            interval.and(self.settings.level).map(|l| l.get()).into(),
+            interval.map_or("", |i| i.method.as_str()).into(),
+            compared.ci_method.as_str().into(),
+            compared.n_rows.into(),
+        ]
+    }
+
+    /// Counts of the rows as they are.
+    pub(in crate::pipeline) fn factual_counts(&self, counts: &FactualCounts, tables: &mut Tables) {
+        let mut total = metric::counts::GroupCounts::default();
+        for (rank, group) in counts.groups.iter().enumerate() {
+            total.merge(group);
+            self.group_row(counts, (group, group.n_positive(), group.n_predicted_positive()), Who::One(rank), tables);
+            self.confusion(counts, Who::One(rank), tables);
+        }
+        self.group_row(counts, (&total, total.n_positive(), total.n_predicted_positive()), Who::All, tables);
+        self.confusion(counts, Who::All, tables);
+    }
+
+    /// A row of the table of groups: counts, and those of them with the positive label and with the positive prediction.
+    pub(in crate::pipeline) fn group_row(
+        &self,
+        counts: &FactualCounts,
+        (c, positive, predicted_positive): (&metric::counts::GroupCounts, u64, u64),
+        of: Who,
+        tables: &mut Tables,
+    ) {
+        let without_stratum = |of: Who| {
+            let strata = counts.strata.as_ref()?;
+            Some(of.groups(counts.groups.len()).map(|group| strata.n_missing(group)).sum::<u64>())
+        };
+        tables.groups.push(vec![
+            self.part.model.as_str().into(),
+            self.layout.attributes[self.part.attribute].name.as_str().into(),
+            of.group().map_or("", |rank| self.group(rank)).into(),
+            self.slice.into(),
+            c.n().into(),
+            self.weight(counts.weight(of)),
+            self.layout.label.as_ref().map(|_| positive).into(),
+            predicted_positive.into(),
+            (if self.layout.label.is_some() { c.n_missing_label() } else { 0 }).into(),
+            c.n_missing_score().into(),
+            Cell::Int(0),
+            c.n_at_threshold().into(),
+            without_stratum(of).into(),
+        ]);
+    }
+
+    fn confusion(&self, counts: &FactualCounts, of_whom: Who, tables: &mut Tables) {
+        if self.layout.label.is_none() {
+            return;
+        }
+        let (people, weights) = (counts.confusion(of_whom), counts.weight_confusion(of_whom));
+        let group = of_whom.group();
+        let scope = if group.is_some() { "group" } else { "total" };
+        let of = |c: &Confusion| [c.tp, c.fp, c.fn_, c.tn];
+        for (i, (label, predicted)) in [("1", "1"), ("0", "1"), ("1", "0"), ("0", "0")].into_iter().enumerate() {
+            let mut row = self.key(scope, group, None);
+            let weight = self.weight(weights.as_ref().map(|weights| of(weights)[i]));
+            row.extend([label.into(), predicted.into(), "".into(), of(&people)[i].into(), weight, Cell::Null]);
+            tables.counts.push(row);
+        }
+    }
+
+    /// Counts of counterfactuals.
+    pub(in crate::pipeline) fn world_counts(&self, counts: &CounterfactualCounts, tables: &mut Tables) {
+        let n = self.n_groups();
+        let spreads = counts.spreads();
+        let directions = (0..n).flat_map(|from| (0..n).filter(move |&to| to != from).map(move |to| (from, to)));
+        for (from, to) in directions {
+            let sums = counts.shift(from, to);
+            let cells = (spreads.direction(from, to).eccm(), counts.weight_cells(Some((from, to))));
+            self.cells(cells, sums, "direction", (Some(from), Some(to)), tables);
+            self.histograms((sums, counts.weight_shift(from, to)), from, to, tables);
+        }
+        self.cells((spreads.total().eccm(), counts.weight_cells(None)), &counts.shift_total(), "total", (None, None), tables);
+        self.missing_scores(counts, tables);
+    }
+
+    /// The groups table names, per group, the counterfactuals without a score over all sets.
+    pub(in crate::pipeline) fn missing_scores(&self, counts: &CounterfactualCounts, tables: &mut Tables) {
+        for from in 0..self.n_groups() {
+            let missing = i64::try_from(counts.n_missing_score(from)).unwrap_or(i64::MAX);
+            let attribute = &self.layout.attributes[self.part.attribute].name;
+            for row in &mut tables.groups.rows {
+                let is = |i: usize, text: &str| matches!(&row[i], Cell::Text(t) if t == text);
+                let place = GROUPS.column("n_missing_counterfactual_score");
+                if is(0, &self.part.model)
+                    && is(1, attribute)
+                    && (is(2, self.group(from)) || is(2, ""))
+                    && is(3, self.slice)
+                    && let Some(Cell::Int(n)) = place.and_then(|place| row.get_mut(place))
+                {
+                    *n += missing;
+                }
+            }
+        }
+    }
+
+    /// Cells of people and, where they have weights, of these.
+    fn cells(
+        &self,
+        (people, weights): (Eccm, Option<Eccm>),
+        sums: &ShiftSums,
+        scope: &str,
+        groups: (Option<usize>, Option<usize>),
+        tables: &mut Tables,
+    ) {
+        for (i, cell) in CELLS.iter().enumerate() {
+            // Without a label everybody stands in the cells of the negative one.
+            let label = match (&self.layout.label, cell.label) {
+                (None, true) => continue,
+                (None, false) => "",
+                (Some(_), true) => "1",
+                (Some(_), false) => "0",
+            };
+            let bit = |b: bool| if b { "1" } else { "0" };
+            let mut row = self.key(scope, groups.0, groups.1);
+            let squared = Cell::Wide(sums.squared()[i].units());
+            let weight = self.weight(weights.map(|weights| weights.0[i]));
+            row.extend([label.into(), bit(cell.predicted).into(), bit(cell.predicted_cf).into(), people.0[i].into(), weight, squared]);
+            tables.counts.push(row);
+        }
+    }
+
+    pub(in crate::pipeline) fn histograms(
+        &self,
+        (people, weights): (&ShiftSums, Option<&ShiftSums>),
+        from: usize,
+        to: usize,
+        tables: &mut Tables,
+    ) {
+        let mut side = |name: &str, bins: fn(&ShiftSums) -> &[u64], edge: fn(usize) -> f64| {
+            for (i, &n) in bins(people).iter().enumerate() {
+                let mut row = self.key("direction", Some(from), Some(to));
+                let weight = self.weight(weights.map(|sums| bins(sums)[i]));
+                row.extend([self.class.into(), name.into(), Cell::Real(edge(i)), Cell::Real(edge(i + 1)), n.into(), weight]);
+                tables.shift.push(row);
+            }
+        };
+        side("original", ShiftSums::before, shift::score_edge);
+        side("counterfactual", ShiftSums::after, shift::score_edge);
+        side("change", ShiftSums::change, shift::change_edge);
+    }
+}
