@@ -28,8 +28,8 @@ pub(super) fn section(compared: &Compared, changes: &Frame, rows_shown: usize, g
     blocks.extend(job(compared));
     let rows = ordered(changes);
     blocks.push(Block::Text(sentence(&rows).into()));
-    blocks.extend(drawn(changes, glossary));
     blocks.extend(table(&rows, rows_shown, glossary));
+    blocks.extend(drawn(changes, glossary));
     blocks.extend(left_out(&rows));
     blocks.extend(methods(&rows));
     Section { id: "against", title: "Against the last version", blocks }
@@ -70,7 +70,7 @@ fn facts(compared: &Compared) -> Vec<(Words, Words)> {
     vec![
         ("Last version".into(), old),
         ("Comparable".into(), comparable(compared).into()),
-        ("Same people".into(), compared.pairing.as_str().into()),
+        ("Same people".into(), number::grouped_in(&compared.pairing).into()),
     ]
 }
 
@@ -91,7 +91,7 @@ fn job(compared: &Compared) -> Option<Block> {
         cells: vec![
             value(&change.old).into(),
             value(&change.new).into(),
-            if change.breaks.is_empty() { "nothing".into() } else { change.breaks.as_str().into() },
+            if change.breaks.is_empty() { "none".into() } else { change.breaks.as_str().into() },
         ],
     };
     let all = compared.differs.len();
@@ -100,7 +100,7 @@ fn job(compared: &Compared) -> Option<Block> {
         _ if shown < all => format!("What in the job differs: {shown} of {all} values, definitions first; all are in manifest.json"),
         _ => "What in the job differs, definitions first".to_owned(),
     };
-    let head = ["Value of the job", "Last version", "This version", "Gives another meaning to"].map(Words::from).to_vec();
+    let head = ["Value of the job", "Last version", "This version", "Values that mean something else now"].map(Words::from).to_vec();
     Some(match all {
         0 => Block::Text("In the job nothing differs.".into()),
         _ => {
@@ -118,8 +118,18 @@ fn drawn(changes: &Frame, glossary: &mut Glossary<'_>) -> Vec<Block> {
         }
     }
     let (mut blocks, mut left) = (Vec::new(), DRAWN_AT_MOST);
-    for ([set, attribute, model], mut rows) in panels {
+    for rows in panels.values_mut() {
         rows.sort_by(|x, y| clearness(y).total_cmp(&clearness(x)));
+    }
+    let name =
+        |words: Words, [set, attribute, model]: [&str; 3]| words.name(attribute).text(": set ").name(set).text(", model ").name(model);
+    let (same, differing): (Vec<_>, Vec<_>) =
+        panels.into_iter().partition(|(_, rows)| rows.iter().all(|row| row.real("difference") == Some(0.0)));
+    let mut differing: Vec<([&str; 3], Vec<Record<'_>>)> = differing;
+    // The clearest change first; the sort is stable, so what is equally clear stays in order.
+    let clearest = |rows: &[Record<'_>]| rows.first().map_or(-1.0, clearness);
+    differing.sort_by(|x, y| clearest(&y.1).total_cmp(&clearest(&x.1)));
+    for (of, mut rows) in differing {
         rows.truncate(left);
         left -= rows.len();
         if rows.is_empty() {
@@ -127,8 +137,8 @@ fn drawn(changes: &Frame, glossary: &mut Glossary<'_>) -> Vec<Block> {
         }
         let most = rows.iter().flat_map(|row| [row.real("old_value"), row.real("new_value")]).flatten().fold(0.0, f64::max);
         let end = chart::round_up(most);
-        let caption = Words::new().name(attribute).text(": set ").name(set).text(", model ").name(model);
-        let caption = caption.text(format!("; ring: last version, dot: this version, axis from 0 to {} %", chart::tick(end * 100.0)));
+        let caption =
+            name(Words::new(), of).text(format!("; ring: last version, dot: this version, axis from 0 to {} %", chart::tick(end * 100.0)));
         let head = ["Direction", "Rate", "Drawn", "Last version", "This version", "Change"].map(Words::from).to_vec();
         let rows = rows.iter().map(|row| {
             let drawing = match (row.real("old_value"), row.real("new_value")) {
@@ -140,6 +150,15 @@ fn drawn(changes: &Frame, glossary: &mut Glossary<'_>) -> Vec<Block> {
             Row { id: String::new(), head: place(row), cells }
         });
         blocks.push(Block::Table(Table { caption, head, rows: rows.collect(), prose: false }));
+    }
+    if !same.is_empty() {
+        let shown = same.iter().take(DRAWN_AT_MOST);
+        let mut words = Words::from("No rate differs in any direction of ");
+        for (i, (of, _)) in shown.enumerate() {
+            words = name(words.text(if i > 0 { "; of " } else { "" }), *of);
+        }
+        let more = same.len().saturating_sub(DRAWN_AT_MOST);
+        blocks.push(Block::Note(words.text(if more > 0 { format!("; and of {more} more.") } else { ".".to_owned() })));
     }
     blocks
 }
@@ -169,15 +188,7 @@ fn change(row: &Record<'_>) -> Cell {
 
 /// How the change of a metric is printed: shares and gaps of shares in points.
 pub(super) fn apart(row: &Record<'_>) -> Kind {
-    of_change(terms::kind(row.text("metric"), row.text("scope")))
-}
-
-/// How the change of a value of this kind is printed.
-pub(super) fn of_change(kind: Kind) -> Kind {
-    match kind {
-        Kind::Share | Kind::Points | Kind::Distance => Kind::Points,
-        Kind::Plain | Kind::Signed => Kind::Signed,
-    }
+    terms::kind(row.text("metric"), row.text("scope")).of_change()
 }
 
 /// `worse, clear`.

@@ -60,9 +60,54 @@ impl Change {
         self.ends().into_iter().fold(self.value(), |words, ends| words.text(" ").text(ends))
     }
 
+    /// Of a gap with a sign, in a sentence: how much narrower or wider it is, and both its values. Where it turns round, its values alone.
+    fn of_gap(&self, base: f64, kind: Kind) -> Words {
+        let arm = base + self.value;
+        let values = format!("from {} to {}", kind.value(base), kind.value(arm));
+        let Some(change) = apart_from_zero(base, arm) else { return format!("turns round, {values}").into() };
+        if change == 0.0 {
+            return format!("stays at {}", kind.value(base)).into();
+        }
+        let size = match self.kind {
+            Kind::Points => Kind::Distance,
+            _ => Kind::Plain,
+        };
+        // Of the change in size: with the sign of the gap, and turned where it narrows.
+        let turn = if self.value < 0.0 { -1.0 } else { 1.0 };
+        let by = size.value(change.abs());
+        let words = Words::from(if change < 0.0 { "narrows by " } else { "widens by " });
+        let words = if self.clear() { words.strong(by) } else { words.text(by) };
+        let words = match self.interval {
+            Some((lo, hi)) => {
+                let (lo, hi) = if turn < 0.0 { (-hi, -lo) } else { (lo, hi) };
+                words.text(format!(" ({})", size.interval(change.abs(), lo, hi)))
+            }
+            None => words,
+        };
+        words.text(format!(", {values}"))
+    }
+
     /// Below a value.
     fn lines(&self) -> impl Iterator<Item = Words> {
         std::iter::once(Words::from("change ").and(self.value())).chain(self.ends().map(Words::from))
+    }
+}
+
+/// How much farther from zero a gap is than it was, below 0 where it is nearer; none where it has turned round.
+fn apart_from_zero(before: f64, after: f64) -> Option<f64> {
+    let zero = |x: f64| if x.abs() < number::ROUNDING { 0.0 } else { x };
+    let (before, after) = (zero(before), zero(after));
+    (before * after >= 0.0).then(|| zero(after.abs() - before.abs()))
+}
+
+/// What became of the size of a gap that has a sign; empty for what is no such gap.
+fn in_size(before: f64, after: f64, kind: Kind) -> &'static str {
+    match apart_from_zero(before, after) {
+        _ if !matches!(kind, Kind::Points | Kind::Signed) => "",
+        None => "the gap turns round",
+        Some(change) if change < 0.0 => "the gap is narrower",
+        Some(change) if change > 0.0 => "the gap is wider",
+        Some(_) => "",
     }
 }
 
@@ -84,7 +129,8 @@ pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Sect
     let mut blocks = vec![Block::Text(
         "A model is trained again with rows added to its training rows, and every arm is measured on the same audited rows and counterfactuals, \
          none of which it was trained on. Below each value stand its interval and its change against the base, with the interval of that change \
-         in brackets; both arms are drawn with the same people. A change in bold leaves out zero; of many changes some do by chance. Changes of \
+         in brackets; both arms are drawn with the same people. The change of a gap that has a sign is counted with it: from −28 to −24 points \
+         it is +4 points, and the gap is narrower. A change in bold leaves out zero; of many changes some do by chance. Changes of \
          score metrics are given without an interval."
             .into(),
     )];
@@ -109,7 +155,7 @@ impl<'a> Trial<'a> {
             let Some((_, arm)) = row.text("arm").split_once('/').filter(|(name, _)| *name == words.name) else { continue };
             let Some(value) = row.real("difference") else { continue };
             let (metric, interval) = (row.text("metric"), row.real("lo").zip(row.real("hi")));
-            let change = Change { value, interval, kind: apart(metric, row.text("scope")) };
+            let change = Change { value, interval, kind: terms::kind(metric, row.text("scope")).of_change() };
             changes.entry(arm).or_default().entry(folder::key(&row)).or_default().insert(metric, change);
         }
         Trial { words, arms, changes }
@@ -139,7 +185,7 @@ impl<'a> Trial<'a> {
         let about = Words::new().text("Model ").name(&words.model).text(", counterfactual set ").name(&words.counterfactual);
         let mut blocks = vec![
             Block::Heading(format!("augmentation-{}", words.name), Words::new().name(&words.name)),
-            Block::Text(about.text(format!("; {folds}."))),
+            Block::Text(about.text(format!("; {folds}.{}", self.people(audit)))),
             Block::Table(self.added(audit)),
         ];
         blocks.extend(self.thresholds(audit));
@@ -159,6 +205,26 @@ impl<'a> Trial<'a> {
         }
         blocks.extend(self.folds(audit, &changed, glossary));
         blocks
+    }
+
+    /// How many people the arms are measured on, where these are others than those of the audit; empty where they are the same.
+    fn people(&self, audit: &Audit) -> String {
+        let attributes = audit.manifest.attributes.iter().map(|a| self.key(&a.name, false, "total", "", ""));
+        let of_arms = |key: Key| {
+            self.arms.iter().filter_map(|(_, numbers)| numbers.measures.get(&key)).flat_map(|m| m.values()).map(|m| m.n_rows).max()
+        };
+        let count = |n: u64| number::count(i64::try_from(n).unwrap_or(i64::MAX));
+        let rows = &audit.manifest.rows;
+        match attributes.filter_map(of_arms).max() {
+            Some(n) if u64::try_from(n).is_ok_and(|n| n != rows.audited) => format!(
+                " So the arms are measured on {} people: the folds go over all {} rows kept, while the rest of this page is about the {} that the split \
+                 of the job audits.",
+                number::count(n),
+                count(rows.kept),
+                count(rows.audited)
+            ),
+            _ => String::new(),
+        }
     }
 
     fn has(&self, key: &Key) -> bool {
@@ -219,23 +285,25 @@ impl<'a> Trial<'a> {
         for (arm, _) in self.arms.iter().skip(1) {
             let mut words = Words::new().strong((*arm).to_owned()).text(": ");
             let mut any = false;
-            let mut add = |name: Words, change: Option<&Change>| {
+            let mut add = |name: Words, change: Option<&Change>, of_gap: Option<(f64, Kind)>| {
                 let Some(change) = change else { return };
                 let told = if change.clear() { "" } else { ", not clear" };
-                words = std::mem::take(&mut words).text(if any { "; " } else { "" }).and(name).text(" ").and(change.words()).text(told);
+                let said = of_gap.map_or_else(|| change.words(), |(base, kind)| change.of_gap(base, kind));
+                words = std::mem::take(&mut words).text(if any { "; " } else { "" }).and(name).text(" ").and(said).text(told);
                 any = true;
             };
             for metric in ["acc", "tpr"] {
-                add(glossary.show(metric).name.into(), first.as_ref().and_then(|key| self.change(arm, key, metric)));
+                add(glossary.show(metric).name.into(), first.as_ref().and_then(|key| self.change(arm, key, metric)), None);
             }
             for attribute in changed {
                 let total = self.key(attribute, true, "total", "", "");
                 let name = Words::from(glossary.show("sr").name).text(" by ").name(*attribute);
-                add(name, self.change(arm, &total, "sr"));
+                add(name, self.change(arm, &total, "sr"), None);
                 if let [a, b] = audit.groups_of(attribute).as_slice() {
                     let pair = self.key(attribute, false, "pair", a, b);
                     let name = Words::from(glossary.show("demp_difference").name).text(" by ").name(*attribute);
-                    add(name, self.change(arm, &pair, "demp_difference"));
+                    let base = self.base(&pair, "demp_difference").map(|base| (base, terms::kind("demp_difference", "pair")));
+                    add(name, self.change(arm, &pair, "demp_difference"), base);
                 }
             }
             if any {
@@ -272,12 +340,18 @@ impl<'a> Trial<'a> {
     }
 
     fn cell(&self, arm: &str, measure: Option<&Measure>, key: &Key, metric: &str) -> Cell {
-        let mut cell = crate::report::switches::cell(measure, terms::kind(metric, &key.scope));
+        let kind = terms::kind(metric, &key.scope);
+        let mut cell = crate::report::switches::cell(measure, kind);
+        let both = measure.and_then(|m| m.value).zip(self.base(key, metric)).filter(|_| arm != "base");
         if let Some(change) = self.change(arm, key, metric) {
             cell.small.extend(change.lines());
-        } else if let (Some(value), Some(base)) = (measure.and_then(|m| m.value), self.base(key, metric).filter(|_| arm != "base")) {
+        } else if let Some((value, base)) = both {
             // Of score metrics the difference alone is known.
-            cell.small.push(format!("change {}", apart(metric, &key.scope).value(value - base)).into());
+            cell.small.push(format!("change {}", kind.of_change().value(value - base)).into());
+        }
+        if let Some((value, base)) = both.filter(|_| key.scope == "pair") {
+            let words = in_size(base, value, kind);
+            cell.small.extend((!words.is_empty()).then(|| words.into()));
         }
         cell
     }
@@ -417,14 +491,6 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// How the difference of two values of a metric is printed.
-fn apart(metric: &str, scope: &str) -> Kind {
-    match terms::kind(metric, scope) {
-        Kind::Share | Kind::Points | Kind::Distance => Kind::Points,
-        Kind::Plain | Kind::Signed => Kind::Signed,
-    }
-}
-
 /// Rates shown where there are many directions.
 const MAIN: &[&str] = &["sr", "psr", "nsr"];
 
@@ -432,7 +498,7 @@ const MAIN: &[&str] = &["sr", "psr", "nsr"];
 fn spread(kind: Kind) -> Kind {
     match kind {
         Kind::Share | Kind::Points | Kind::Distance => Kind::Distance,
-        Kind::Plain | Kind::Signed => Kind::Plain,
+        Kind::Plain | Kind::Signed | Kind::Own => Kind::Plain,
     }
 }
 

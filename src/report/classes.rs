@@ -158,12 +158,12 @@ impl Classes {
             return None;
         }
         let mut head = vec!["Class".into()];
-        head.extend(metrics.iter().map(|metric| Words::new().code(glossary.show(metric).symbol)));
+        head.extend(metrics.iter().map(|metric| glossary.head(metric)));
         let cells = |class: &str| {
             metrics.iter().map(|metric| cell(self.measure(class, key, metric), terms::kind(metric, &key.scope))).collect::<Vec<Cell>>()
         };
         let rows = shown.iter().map(|class| Row { id: String::new(), head: Words::new().name(*class), cells: cells(class) });
-        let of_key = self.measures.values().filter_map(|keys| keys.get(key)).flat_map(|metrics| metrics.values());
+        let of_key = shown.iter().flat_map(|class| metrics.iter().filter_map(|metric| self.measure(class, key, metric)));
         let caption = of.text(format!(", each class against all others{}", level_in_words(of_key)));
         Some(Table { caption, head, rows: rows.collect(), prose: false })
     }

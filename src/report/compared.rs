@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::report::against::{self, apart, comparable, is_clear, left_out_in_words, ordered, reading, sentence};
+use crate::report::export::deciding;
 use crate::report::models::place;
 use crate::report::page::{Block, Page, Row, Section, Table};
 use crate::report::terms::{self, Glossary};
@@ -186,9 +187,8 @@ impl Diff<'_> {
     }
 
     fn verdicts(&self) -> Vec<String> {
-        let deciding = self.gates.records().filter(|gate| gate.int("decides") == Some(1));
         let line = |gate: Record<'_>| format!("gate {}: {} ({})", gate.text("gate"), gate.text("verdict"), gate.text("reason"));
-        deciding.map(line).collect()
+        deciding(self.gates).map(line).collect()
     }
 
     /// Changes as the JSON form lists them: every row of the table, clear changes first.

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::table::manifest::{Manifest, Summary};
+use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::{Cell, Frame, Record};
 
 /// What is exported.
@@ -31,7 +32,8 @@ pub struct Audit<'a> {
 /// Columns that tell values apart, in the order of the table.
 const KEY: [&str; 9] = ["arm", "model", "counterfactual", "sensitive", "scope", "from_group", "to_group", "slice", "class"];
 
-fn deciding(gates: &Frame) -> impl Iterator<Item = Record<'_>> {
+/// The rows of the table `gates` that decide: one for each gate.
+pub fn deciding(gates: &Frame) -> impl Iterator<Item = Record<'_>> {
     gates.records().filter(|gate| gate.int("decides") == Some(1))
 }
 
@@ -54,7 +56,8 @@ fn xml(text: &str) -> String {
 
 /// What a row of the table `gates` says, in one line.
 pub fn gate_sentence(row: &Record<'_>) -> String {
-    let number = |name: &str| row.real(name).map_or_else(|| "undefined".to_owned(), |v| format!("{v:.4}"));
+    let decimals = if row.text("metric") == UNFAIR_SUBGROUPS { 0 } else { 4 };
+    let number = |name: &str| row.real(name).map_or_else(|| "undefined".to_owned(), |v| format!("{v:.decimals$}"));
     let between = match (row.text("from_group"), row.text("to_group")) {
         ("", "") if row.text("scope") == "worst_case" => " of the groups furthest apart".to_owned(),
         ("", "") => String::new(),
@@ -300,6 +303,17 @@ mod tests {
             let lenient = junit(&Audit { inconclusive_fails: false, ..*audit });
             assert!(lenient.contains("failures=\"1\"") && !lenient.contains("type=\"inconclusive\""), "{lenient}");
         });
+    }
+
+    /// A rate has decimals, a number of subgroups has none.
+    #[test]
+    fn a_count_is_told_as_a_count() {
+        let said = |metric: &str| {
+            let row = [("metric", Cell::from(metric)), ("model", "m".into()), ("value", Cell::Real(585.0)), ("limit", Cell::Real(0.0))];
+            super::gate_sentence(&frame(&GATES, &[&row]).records().next().unwrap())
+        };
+        assert_eq!(said("unfair_subgroups"), "unfair_subgroups of m is 585, limit 0; ");
+        assert_eq!(said("nsr"), "nsr of m is 585.0000, limit 0.0000; ");
     }
 
     #[test]

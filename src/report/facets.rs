@@ -3,7 +3,7 @@
 use crate::report::folder::{Audit, Key, Measure};
 use crate::report::number;
 use crate::report::page::{Block, Cell, Row, Table};
-use crate::report::switches::{cell, level_in_words};
+use crate::report::switches::{cell, level_in_words, measures_of};
 use crate::report::terms::{self, Glossary};
 use crate::report::words::Words;
 
@@ -89,7 +89,8 @@ pub(super) fn clarify(audit: &Audit, groups: &[String], at: &At<'_>, glossary: &
     let there = |metrics: &'static [&'static str]| {
         metrics.iter().copied().filter(|m| found.iter().any(|key| audit.measure(key, m).is_some())).collect::<Vec<&str>>()
     };
-    let levels = level_in_words(found.iter().filter_map(|key| audit.measures.get(key)).flat_map(|m| m.values()));
+    let clarifys = [OUTCOMES, DESERTS, BESIDE].concat();
+    let levels = level_in_words(measures_of(audit, &found.iter().collect::<Vec<_>>(), &clarifys));
     let some = if found.len() < all {
         format!(": the {} widest of {all} comparisons, all are in tables/metrics.parquet", found.len())
     } else {
@@ -127,7 +128,7 @@ pub(super) fn clarify(audit: &Audit, groups: &[String], at: &At<'_>, glossary: &
                     continue;
                 }
                 let mut head = vec![Words::from("Favoured facet and d")];
-                head.extend(metrics.iter().map(|m| Words::new().code(glossary.show(m).symbol)));
+                head.extend(metrics.iter().map(|m| glossary.head(m)));
                 let row = |key: &Key| {
                     let value = |metric: &&str| {
                         let measure = audit.measure(key, metric);
@@ -156,8 +157,8 @@ pub(super) fn worst(audit: &Audit, groups: &[String], at: &At<'_>, glossary: &mu
         return None;
     }
     let rows = metrics
-        .into_iter()
-        .map(|metric| {
+        .iter()
+        .map(|&metric| {
             let measure = audit.measure(&key, metric);
             let mut value = cell(measure, terms::kind(metric, "worst_case"));
             if let Some(n) = measure.and_then(|m| m.without).filter(|n| *n > 0) {
@@ -183,7 +184,7 @@ pub(super) fn worst(audit: &Audit, groups: &[String], at: &At<'_>, glossary: &mu
             Row { id: String::new(), head: glossary.title(metric), cells }
         })
         .collect();
-    let levels = level_in_words(audit.measures.get(&key).into_iter().flat_map(|m| m.values()));
+    let levels = level_in_words(measures_of(audit, &[&key], &metrics));
     let caption = format!("The groups that are furthest apart: highest minus lowest, lowest over highest{levels}").into();
     let head = ["Metric", "Value", "Highest", "Lowest", "Furthest from all"].map(Words::from).to_vec();
     Some(Block::Table(Table { caption, head, rows, prose: false }))
@@ -198,11 +199,17 @@ pub(super) fn rests(audit: &Audit, groups: &[String], at: &At<'_>, gaps: &[&str]
     if metrics.is_empty() {
         return None;
     }
-    let levels = level_in_words(keys.iter().filter_map(|key| audit.measures.get(key)).flat_map(|m| m.values()));
+    let levels = level_in_words(measures_of(audit, &keys.iter().collect::<Vec<_>>(), &metrics));
     let some = if keys.len() < all { format!(", the first {} of {all}", keys.len()) } else { String::new() };
     let caption = format!("Each group against all others together{some}{levels}. Differences are the group minus the others").into();
     let mut head = vec!["Group".into()];
-    head.extend(metrics.iter().map(|m| Words::new().code(glossary.show(m).symbol)));
+    let turned = |metric: &str| match metric {
+        "di" => " others over group",
+        "demp_ratio" => " group over others",
+        "demp_min_ratio" => " lower over higher",
+        _ => "",
+    };
+    head.extend(metrics.iter().map(|m| glossary.head(m).text(turned(m))));
     let row = |key: &Key| Row {
         id: String::new(),
         head: Words::new().name(&key.from),

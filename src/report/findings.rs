@@ -1,10 +1,12 @@
 //! Section "Findings in words": at most seven sentences from a closed set of templates, each with counts and a link.
 //!
-//! The order is the path of interpretation of Towards Counterfactual Group Fairness, Figure 5. Consistency comes first: nothing switches,
-//! decisions that would be others. Then the tendency: decisions lost, the other way, decisions gained. Then the rates that know the truth:
-//! rightful decisions lost. Behind them stand the gap between groups as they are, too few to tell, not defined; within a step the worst
-//! comes first. Where causal graphs give different numbers, a sentence has the mean over graphs in the place of a count. No sentence says why, none judges; a group is called disadvantaged only where the tables name it, by the rule of the metric
-//! (section 2.3.1 and Table 7 of the paper). A value that the tables flag as resting on few cases never makes a finding but "too few to tell".
+//! First comes what the gates that did not pass rest on, so that the verdict is explained. What follows is the worst first: of the path of
+//! interpretation of Towards Counterfactual Group Fairness, Figure 5 (decisions that would be others; decisions lost, and the other way;
+//! decisions gained; rightful decisions lost) and of the gap between groups as they are. Behind these stand recourse, too few to tell, not
+//! defined, and where no decision changed. Where causal graphs give different numbers, a sentence has the mean over graphs in the place of
+//! a count. No sentence says why, none judges; a group is called disadvantaged only where the tables name it, by the rule of the metric
+//! (section 2.3.1 and Table 7 of the paper). A value that the tables flag as resting on few cases never makes a finding but "too few to
+//! tell", unless a gate asks for it.
 
 use crate::report::folder::{Audit, Key, Measure, Panel};
 use crate::report::groups;
@@ -12,12 +14,24 @@ use crate::report::number::{self, Kind};
 use crate::report::page::{Block, Section};
 use crate::report::quality::Pair;
 use crate::report::recourse;
-use crate::report::terms::{self, Sides};
+use crate::report::terms::{self, Glossary, Sides};
 use crate::report::verdict;
 use crate::report::words::Words;
 
 /// Sentences on the page.
 const AT_MOST: usize = 7;
+
+/// Sentences about gates that did not pass.
+const GATES_AT_MOST: usize = 3;
+
+/// Sentences kept for what no gate asks.
+const OTHERS_AT_LEAST: usize = 2;
+
+/// A sentence, or two that belong together, and how bad what it tells is.
+struct Told {
+    severity: f64,
+    sentences: Vec<Words>,
+}
 
 /// A value of one direction that a sentence may be about.
 struct Candidate<'a> {
@@ -43,7 +57,7 @@ impl Candidate<'_> {
         let people = match (self.several, n) {
             (false, 1) => "1 person in group ".to_owned(),
             (false, n) => format!("{} people in group ", number::count(n)),
-            (true, n) => format!("{} counterfactuals of people in group ", number::count(n)),
+            (true, n) => format!("{} of people in group ", number::of(n, "counterfactual", "counterfactuals")),
         };
         let valid = match (self.discards, self.several) {
             (false, _) => "",
@@ -65,15 +79,22 @@ impl Candidate<'_> {
 }
 
 /// The section.
-pub(super) fn section(audit: &Audit, panels: &[Panel]) -> Section {
+pub(super) fn section(audit: &Audit, panels: &[Panel], glossary: &mut Glossary<'_>) -> Section {
     let sides = Sides::of(audit);
-    let mut tail = Vec::new();
-    tail.extend(gap(audit, &sides));
     let candidates = candidates(audit, panels, &sides);
+    let (mut sentences, asked) = gates(audit, &candidates, &sides, glossary);
+    let mut tail: Vec<Words> = recourse::finding(audit).into_iter().collect();
     tail.extend(too_few(&candidates, &sides));
     tail.extend(not_defined(&candidates, &sides));
-    tail.extend(recourse::finding(audit));
-    let mut sentences = switches(audit, panels, &candidates, &sides, AT_MOST - tail.len());
+    tail.extend(nothing_switches(audit, panels));
+    tail.truncate(AT_MOST - OTHERS_AT_LEAST - sentences.len());
+    let gap = gap(audit, &sides);
+    let room = AT_MOST - sentences.len() - tail.len() - usize::from(gap.is_some());
+    let open: Vec<&Candidate<'_>> = candidates.iter().enumerate().filter(|(i, _)| !asked.contains(i)).map(|(_, c)| c).collect();
+    let mut told = switches(&open, &sides, room);
+    told.extend(gap);
+    told.sort_by(|a, b| b.severity.total_cmp(&a.severity));
+    sentences.extend(told.into_iter().flat_map(|told| told.sentences));
     sentences.extend(tail);
     let mut blocks = Vec::new();
     if sentences.is_empty() {
@@ -135,41 +156,83 @@ fn candidates<'a>(audit: &'a Audit, panels: &'a [Panel], sides: &Sides) -> Vec<C
     found
 }
 
-fn switches(audit: &Audit, panels: &[Panel], candidates: &[Candidate<'_>], sides: &Sides, room: usize) -> Vec<Words> {
-    let mut tendency = Vec::new();
+/// What the gates that did not pass rest on, worst first, and which candidates say it.
+fn gates(audit: &Audit, candidates: &[Candidate<'_>], sides: &Sides, glossary: &mut Glossary<'_>) -> (Vec<Words>, Vec<usize>) {
+    let (mut sentences, mut asked) = (Vec::new(), Vec::new());
+    for gate in verdict::not_passed(audit).into_iter().take(GATES_AT_MOST) {
+        let is_about = |c: &Candidate<'_>| {
+            let groups = &c.panel.directions[c.direction];
+            let here = [
+                ("metric", c.metric),
+                ("sensitive", &c.panel.attribute),
+                ("counterfactual", &c.panel.set),
+                ("model", &c.panel.model),
+                ("from_group", &groups.from),
+                ("to_group", &groups.to),
+                ("scope", "direction"),
+                ("arm", ""),
+                ("class", ""),
+            ];
+            // What a gate on a change, or with an interval of its own, rests on is another number.
+            verdict::is_on_the_value(&gate) && here.iter().all(|(column, text)| gate.text(column) == *text)
+        };
+        // Two gates may ask for one value: it is told once.
+        let place = candidates.iter().position(is_about).filter(|place| !asked.contains(place));
+        let about = place.and_then(|i| told_by(&candidates[i], sides));
+        asked.extend(place.filter(|_| about.is_some()));
+        sentences.push(match about {
+            Some(words) => words.text(" ").and(verdict::asked(&gate)),
+            None => verdict::answered(audit, &gate, glossary),
+        });
+    }
+    (sentences, asked)
+}
+
+/// The sentence that fits the metric of a candidate.
+fn told_by(c: &Candidate<'_>, sides: &Sides) -> Option<Words> {
+    match c.metric {
+        metric if metric == sides.loss => lost(c, sides, false),
+        metric if metric == sides.gain => gained(c, sides),
+        "sr" => otherwise(c, sides),
+        _ => rightful(c, sides),
+    }
+}
+
+fn switches(candidates: &[&Candidate<'_>], sides: &Sides, room: usize) -> Vec<Told> {
     let graphs_differ = |c: &Candidate<'_>| c.measure.across.is_some_and(|across| across.whole.is_some()) && c.measure.value > Some(0.0);
-    let worth = |c: &&Candidate<'_>| !c.measure.small && c.measure.counts.map_or_else(|| graphs_differ(c), |(part, _)| part > 0);
-    let losses: Vec<&Candidate<'_>> = candidates.iter().filter(|c| c.metric == sides.loss).filter(worth).collect();
-    let gain = candidates.iter().filter(|c| c.metric == sides.gain).find(worth);
+    let worth = |c: &&&Candidate<'_>| !c.measure.small && c.measure.counts.map_or_else(|| graphs_differ(c), |(part, _)| part > 0);
     let worst = |metric: &str| candidates.iter().filter(|c| c.metric == metric).find(worth);
-    let nothing = nothing_switches(audit, panels);
-    let room = room.saturating_sub(usize::from(nothing.is_some()) + usize::from(gain.is_some()));
+    let told = |c: &Candidate<'_>, sentences: Vec<Words>| Told { severity: c.measure.value.unwrap_or(0.0), sentences };
+    let gain = worst(sides.gain).filter(|_| room > 0);
+    let room = room - usize::from(gain.is_some());
     // Two sentences of the tendency before one of another step.
-    let consistency = worst("sr").filter(|_| room > 2 && sides.loss != "sr").and_then(|c| otherwise(c, sides));
+    let consistency = worst("sr").filter(|_| room > 2 && sides.loss != "sr");
     let room = room - usize::from(consistency.is_some());
-    let truth = worst(sides.rightful).filter(|_| room > 2 && sides.positive.is_some()).and_then(|c| rightful(c, sides));
-    let room = room - usize::from(truth.is_some());
+    let truth = worst(sides.rightful).filter(|_| room > 2 && sides.positive.is_some());
+    let mut room = room - usize::from(truth.is_some());
+    let mut all: Vec<Told> = Vec::new();
+    all.extend(consistency.and_then(|c| Some(told(c, vec![otherwise(c, sides)?]))));
     // The worst direction of each panel and its reverse, panel after panel.
-    let mut told: Vec<usize> = Vec::new();
-    for loss in &losses {
-        if tendency.len() >= room || told.contains(&loss.panel.id) {
+    let mut seen: Vec<usize> = Vec::new();
+    for loss in candidates.iter().filter(|c| c.metric == sides.loss).filter(worth) {
+        if room == 0 || seen.contains(&loss.panel.id) {
             continue;
         }
-        told.push(loss.panel.id);
-        tendency.extend(lost(loss, sides, false));
+        seen.push(loss.panel.id);
         let groups = &loss.panel.directions[loss.direction];
         let reverse = candidates.iter().find(|c| {
             let d = &c.panel.directions[c.direction];
             c.metric == sides.loss && c.panel.id == loss.panel.id && d.from == groups.to && d.to == groups.from
         });
-        if tendency.len() < room {
-            tendency.extend(reverse.filter(|c| !c.measure.small).and_then(|c| lost(c, sides, true)));
-        }
+        let mut sentences: Vec<Words> = lost(loss, sides, false).into_iter().collect();
+        sentences.extend(reverse.filter(|c| !c.measure.small).and_then(|c| lost(c, sides, true)));
+        sentences.truncate(room);
+        room -= sentences.len();
+        all.push(told(loss, sentences));
     }
-    let mut sentences: Vec<Words> = nothing.into_iter().chain(consistency).chain(tendency).collect();
-    sentences.extend(gain.and_then(|gain| gained(gain, sides)));
-    sentences.extend(truth);
-    sentences
+    all.extend(gain.and_then(|c| Some(told(c, vec![gained(c, sides)?]))));
+    all.extend(truth.and_then(|c| Some(told(c, vec![rightful(c, sides)?]))));
+    all
 }
 
 /// "if the record said Male" for naive sets, with the columns where the attribute is made of several or mapped; "had they been in group
@@ -279,7 +342,7 @@ fn nothing_switches(audit: &Audit, panels: &[Panel]) -> Option<Words> {
 }
 
 /// The widest gap between two groups in the share that gets the favourable decision.
-fn gap(audit: &Audit, sides: &Sides) -> Option<Words> {
+fn gap(audit: &Audit, sides: &Sides) -> Option<Told> {
     struct End<'a> {
         key: &'a Key,
         share: f64,
@@ -303,7 +366,7 @@ fn gap(audit: &Audit, sides: &Sides) -> Option<Words> {
             same.push(end);
         }
         same.sort_by(|a, b| a.share.total_cmp(&b.share));
-        if let (Some(high), true) = (same.pop(), same.len() > 1 || !same.is_empty()) {
+        if let (Some(high), true) = (same.pop(), !same.is_empty()) {
             let low = same.swap_remove(0);
             let distance = high.share - low.share;
             if distance > 0.0 && widest.as_ref().is_none_or(|(d, _, _)| distance > *d) {
@@ -324,7 +387,7 @@ fn gap(audit: &Audit, sides: &Sides) -> Option<Words> {
         .name(&low.key.model)
         .text("). ")
         .link("See the row", &groups::anchor(audit, low.key), "Groups as they are");
-    Some(words)
+    Some(Told { severity: distance, sentences: vec![words] })
 }
 
 /// The share predicted positive, or its complement where the favourable side is the negative one.

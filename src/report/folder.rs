@@ -238,6 +238,12 @@ impl Panel {
         (!columns.is_empty()).then_some(words)
     }
 
+    /// Whether a direction writes several values to one column, so that their numbers are told.
+    pub(super) fn writes_several(&self, from: &str, to: &str) -> bool {
+        let mine = || self.written.iter().filter(|w| w.from_group == from && w.to_group == to);
+        mine().any(|value| mine().filter(|other| other.column == value.column).count() > 1)
+    }
+
     fn key(&self, scope: &str, from: &str, to: &str) -> Key {
         Key {
             model: self.model.clone(),
@@ -373,12 +379,7 @@ pub(super) fn key(record: &Record<'_>) -> Key {
 
 fn read_text(path: &Path) -> Result<String> {
     fs::read_to_string(path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => Error::Operator {
-            path: path.to_path_buf(),
-            doing: "read".to_owned(),
-            cause: e.to_string(),
-            hint: Some("name a folder that `cfaudit run` has finished".to_owned()),
-        },
+        std::io::ErrorKind::NotFound => Error::operator("read", path, e, "name a folder that `cfaudit run` has finished"),
         _ => Error::io("read", path, &e),
     })
 }
@@ -390,12 +391,8 @@ impl Audit {
     /// `manifest.json` or `job.resolved.yaml` is absent or cannot be read, or a table is damaged or of another version.
     pub(super) fn read(folder: &Path) -> Result<Self> {
         let path = folder.join("manifest.json");
-        let manifest: Manifest = serde_json::from_str(&read_text(&path)?).map_err(|e| Error::Operator {
-            path: path.clone(),
-            doing: "read".to_owned(),
-            cause: e.to_string(),
-            hint: Some("the file was changed after it was written; run the job again".to_owned()),
-        })?;
+        let manifest: Manifest = serde_json::from_str(&read_text(&path)?)
+            .map_err(|e| Error::operator("read", &path, e, "the file was changed after it was written; run the job again"))?;
         let job = read_text(&folder.join("job.resolved.yaml"))?;
         let tables = folder.join("tables");
         let frame = |def| {

@@ -8,7 +8,7 @@ use crate::report::facets;
 use crate::report::folder::{Audit, Key, Measure};
 use crate::report::number::{self, Kind};
 use crate::report::page::{Block, Cell, Row, Section, Table};
-use crate::report::switches::{cell, level_in_words};
+use crate::report::switches::{cell, level_in_words, measures_of};
 use crate::report::terms::{self, Glossary, Sides};
 use crate::report::words::Words;
 
@@ -34,6 +34,9 @@ const GAPS: &[&str] = &[
 
 /// Groups in one table.
 const GROUPS_AT_MOST: usize = 24;
+
+/// Smallest groups that are listed.
+const SMALLEST: usize = 5;
 
 /// Tables of groups on one page.
 const TABLES_AT_MOST: usize = 24;
@@ -89,8 +92,10 @@ pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Sect
             [a, b] => blocks.push(two_groups(audit, t, [a, b], &at, glossary)),
             _ => blocks.extend(many_groups(audit, t, &groups, &at, glossary)),
         }
+        blocks.extend(smallest(audit, &groups.iter().map(|group| at("group", group, "")).collect::<Vec<_>>(), attribute));
         blocks.extend(classes::of_groups(audit, &groups, &at, glossary));
         blocks.extend(gaps(audit, &groups, &at, glossary));
+        blocks.extend(asked_in_reverse(audit, &at, glossary));
         blocks.extend(facets::worst(audit, &groups, &at, glossary));
         blocks.extend(facets::rests(audit, &groups, &at, GAPS, glossary));
         blocks.extend(facets::clarify(audit, &groups, &at, glossary));
@@ -151,7 +156,7 @@ fn two_groups(audit: &Audit, t: usize, groups: [&String; 2], at: &At<'_>, glossa
             Row { id: String::new(), head: glossary.title(metric), cells }
         })
         .collect();
-    let levels = level_in_words(keys.iter().filter_map(|k| audit.measures.get(k)).flat_map(|m| m.values()));
+    let levels = level_in_words(measures_of(audit, &keys.iter().collect::<Vec<_>>(), &metrics));
     let caption =
         Words::new().text(format!("How the model treats the groups{levels}. Dot: ")).name(groups[0]).text("; ring: ").name(groups[1]);
     Block::Table(Table { caption, head, rows, prose: false })
@@ -166,7 +171,7 @@ fn many_groups(audit: &Audit, t: usize, groups: &[String], at: &At<'_>, glossary
         return Vec::new();
     }
     let mut head = vec!["Group (people)".into()];
-    head.extend(metrics.iter().map(|m| Words::new().code(glossary.show(m).symbol)));
+    head.extend(metrics.iter().map(|m| glossary.head(m)));
     let rows = keys
         .iter()
         .enumerate()
@@ -179,7 +184,7 @@ fn many_groups(audit: &Audit, t: usize, groups: &[String], at: &At<'_>, glossary
             Row { id: String::new(), head: if all { "All groups".into() } else { named_group(audit, key) }, cells: cells.collect() }
         })
         .collect();
-    let levels = level_in_words(keys.iter().filter_map(|k| audit.measures.get(k)).flat_map(|m| m.values()));
+    let levels = level_in_words(measures_of(audit, &keys.iter().collect::<Vec<_>>(), &metrics));
     let mut blocks =
         vec![Block::Table(Table { caption: format!("How the model treats the groups{levels}").into(), head, rows, prose: false })];
     if shown < groups.len() {
@@ -188,6 +193,71 @@ fn many_groups(audit: &Audit, t: usize, groups: &[String], at: &At<'_>, glossary
         ));
     }
     blocks
+}
+
+/// Which of the two groups stands above in a ratio; a difference is the first minus the second.
+fn turned(metric: &str) -> &'static str {
+    match metric {
+        "di" => " second over first",
+        "demp_ratio" => " first over second",
+        "demp_min_ratio" => " lower over higher",
+        _ => "",
+    }
+}
+
+/// The same with the names of the groups.
+fn turned_by_name(metric: &str, key: &Key) -> Words {
+    let over = |above: &str, below: &str| Words::from(", ").name(above).text(" over ").name(below);
+    match metric {
+        "di" => over(&key.to, &key.from),
+        "demp_ratio" => over(&key.from, &key.to),
+        // The name of the metric of the lower over the higher says it.
+        _ => Words::new(),
+    }
+}
+
+/// That a gate asks for a gap the other way round, where its sign is the other one than here.
+fn asked_in_reverse(audit: &Audit, at: &At<'_>, glossary: &mut Glossary<'_>) -> Vec<Block> {
+    let here = at("pair", "", "");
+    let mut told: BTreeSet<(String, String, String)> = BTreeSet::new();
+    for gate in audit.gates.records().filter(|gate| {
+        gate.text("scope") == "pair" && gate.text("arm").is_empty() && gate.is_some("value") && !gate.is_some("baseline_value")
+    }) {
+        let (metric, from, to) = (gate.text("metric"), gate.text("from_group"), gate.text("to_group"));
+        let same = gate.text("model") == here.model && gate.text("sensitive") == here.attribute;
+        // Here only one order of a pair is shown.
+        let shown = GAPS.contains(&metric) && audit.measure(&at("pair", to, from), metric).is_some();
+        if same && shown && matches!(terms::kind(metric, "pair"), Kind::Points | Kind::Signed) {
+            told.insert((metric.to_owned(), from.to_owned(), to.to_owned()));
+        }
+    }
+    let note = |(metric, from, to): (String, String, String)| {
+        let words = Words::from("A gate asks for the ").and(glossary.title(&metric)).text(" as ").name(&from).text(" minus ").name(&to);
+        Block::Note(words.text(": its value there is the one of this pair here with the other sign."))
+    };
+    told.into_iter().map(note).collect()
+}
+
+/// The smallest groups with their people: what few people tell is uncertain, and those of a crossed attribute may be few.
+fn smallest(audit: &Audit, keys: &[Key], attribute: &str) -> Option<Block> {
+    let derived = audit.manifest.attributes.iter().any(|a| a.name == attribute && a.made_of.is_some());
+    let few = keys.iter().filter_map(|key| audit.measures.get(key)).flat_map(|metrics| metrics.values()).any(|m| m.small);
+    let mut sizes: Vec<(i64, &Key)> = keys.iter().filter_map(|key| Some((people(audit, key)?, key))).collect();
+    if sizes.len() < 3 || !(derived || few) {
+        return None;
+    }
+    // The sort is stable, so ties keep the order of the groups.
+    sizes.sort_by_key(|(n, _)| *n);
+    let mut words = Words::from("The smallest groups: ");
+    for (i, (n, key)) in sizes.iter().take(SMALLEST).enumerate() {
+        words = words.text(if i > 0 { "; " } else { "" }).name(&key.from).text(format!(", {}", number::people(*n)));
+    }
+    let more = sizes.len().saturating_sub(SMALLEST);
+    Some(Block::Note(words.text(match more {
+        0 => ".".to_owned(),
+        1 => "; 1 other has as many or more.".to_owned(),
+        more => format!("; {more} others have as many or more."),
+    })))
 }
 
 /// Named gaps per pair, the pairs with the widest gap of positive predictions first.
@@ -211,14 +281,15 @@ fn gaps(audit: &Audit, groups: &[String], at: &At<'_>, glossary: &mut Glossary<'
     if metrics.is_empty() {
         return None;
     }
-    let levels = level_in_words(pairs.iter().filter_map(|(_, k)| audit.measures.get(k)).flat_map(|m| m.values()));
+    let levels = level_in_words(measures_of(audit, &pairs.iter().map(|(_, key)| key).collect::<Vec<_>>(), &metrics));
     let some = if pairs.len() < all {
         format!(": the {} widest of {all} pairs, all are in tables/metrics.parquet", pairs.len())
     } else {
         String::new()
     };
     let caption = format!(
-        "Gaps between two groups{some}{levels}. Differences are first group minus second; no verdict is implied unless a gate asks for one"
+        "Gaps between two groups{some}{levels}. Differences are first group minus second; each ratio says which group stands above; no verdict is \
+         implied unless a gate asks for one"
     )
     .into();
     if let [(_, key)] = pairs.as_slice() {
@@ -231,7 +302,7 @@ fn gaps(audit: &Audit, groups: &[String], at: &At<'_>, glossary: &mut Glossary<'
                 let measure = audit.measure(key, m);
                 Row {
                     id: String::new(),
-                    head: glossary.title(m),
+                    head: glossary.title(m).and(turned_by_name(m, key)),
                     cells: vec![cell(measure, terms::kind(m, "pair")), impaired(measure).into()],
                 }
             })
@@ -240,7 +311,7 @@ fn gaps(audit: &Audit, groups: &[String], at: &At<'_>, glossary: &mut Glossary<'
         return Some(Block::Table(Table { caption, head, rows, prose: false }));
     }
     let mut head = vec!["Pair".into()];
-    head.extend(metrics.iter().map(|m| Words::new().code(glossary.show(m).symbol)));
+    head.extend(metrics.iter().map(|m| glossary.head(m).text(turned(m))));
     let rows = pairs
         .iter()
         .map(|(_, key)| Row {

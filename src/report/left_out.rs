@@ -1,5 +1,5 @@
-//! Section "What was left out": rows lost by filters, counterfactuals discarded or never made, missing values, problems met, and values that are undefined. Never absent:
-//! where nothing was left out it says so.
+//! Section "What was left out": rows lost by filters, counterfactuals discarded or never made, missing values, problems met, values that are undefined, and subgroups
+//! that recourse does not judge. Never absent: where nothing was left out it says so.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,7 @@ use crate::report::folder::{Audit, Key, Tally};
 use crate::report::number;
 use crate::report::page::{Block, Row, Section, Table};
 use crate::report::quality::{Direction, Pair, Values};
+use crate::report::recourse;
 use crate::report::terms::{self, Glossary};
 use crate::report::words::Words;
 
@@ -18,9 +19,11 @@ pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Section {
     let mut blocks = Vec::new();
     blocks.extend(filters(audit));
     blocks.extend(counterfactuals(audit));
+    blocks.extend(not_counted(audit));
     blocks.extend(missing(audit));
     blocks.extend(issues(audit));
     blocks.extend(undefined(audit, glossary));
+    blocks.extend(not_judged(audit));
     if blocks.is_empty() {
         let nothing = if audit.manifest.awaited.is_empty() {
             "Nothing: no row was lost, no value was missing, no problem was met, and every value is defined."
@@ -107,6 +110,65 @@ fn counterfactuals(audit: &Audit) -> Option<Block> {
     table(caption, &head, rows, false, "cf_quality")
 }
 
+/// A direction that counts fewer people than its group has, in the audit or in arms of experiments.
+struct Short<'a> {
+    key: &'a Key,
+    people: i64,
+    counted: i64,
+    models: Vec<&'a str>,
+    audited: bool,
+}
+
+impl Short<'_> {
+    fn place(key: &Key) -> [&str; 4] {
+        [&key.set, &key.attribute, &key.from, &key.to]
+    }
+}
+
+/// People of a group whom a direction does not count, where no table tells how many of their counterfactuals were discarded; of every model
+/// and every arm, those that lose the same together.
+fn not_counted(audit: &Audit) -> Option<Block> {
+    let quality = |key: &Key| {
+        let (set, attribute) = (key.set.clone(), key.attribute.clone());
+        audit.quality.values(&Pair { set, attribute, from: String::new(), to: String::new() }).is_some()
+    };
+    // What the audit and the arms say, in the order of the manifest.
+    let arms = audit.arms.iter().map(|(arm, numbers)| (arm.as_str(), &numbers.measures));
+    let mut found: Vec<Short<'_>> = Vec::new();
+    for (arm, measures) in std::iter::once(("", &audit.measures)).chain(arms) {
+        for (key, metrics) in measures.iter().filter(|(key, _)| key.scope == "direction" && !quality(key)) {
+            let group = Key { set: String::new(), scope: "group".to_owned(), to: String::new(), ..key.clone() };
+            let people = measures.get(&group).and_then(|of| of.get("pprev")).map(|m| m.n_rows);
+            let both = people.zip(metrics.get("sr").map(|m| m.n_rows));
+            let Some((people, counted)) = both.filter(|(people, counted)| people > counted) else { continue };
+            let same = |of: &&mut Short<'_>| (of.people, of.counted) == (people, counted) && Short::place(of.key) == Short::place(key);
+            match found.iter_mut().find(same) {
+                Some(known) if known.models.contains(&key.model.as_str()) => {}
+                Some(known) => known.models.push(&key.model),
+                None => found.push(Short { key, people, counted, models: vec![&key.model], audited: arm.is_empty() }),
+            }
+        }
+    }
+    let row = |Short { key, people, counted, mut models, audited }: Short<'_>| {
+        models.sort_by_key(|model| Audit::position(audit.manifest.models.iter().map(|m| &m.name), model));
+        let lost = people - counted;
+        let share = number::share(Tally::of(lost), Tally::of(people), false).unwrap_or_default();
+        let head = Words::direction(&key.from, &key.to).text(", set ").name(&key.set).text(", model ");
+        let head = models.iter().enumerate().fold(head, |head, (i, model)| head.text(if i > 0 { ", " } else { "" }).name(*model));
+        let head = if audited { head } else { head.text(", arms of experiments") };
+        let cells = [number::count(people), number::count(counted), format!("{} ({share})", number::count(lost))];
+        Row { id: String::new(), head, cells: cells.map(Into::into).into() }
+    };
+    table(
+        "People of a group whom a direction does not count: their counterfactual was discarded by the filter or a check of its set, could not be \
+         made, or has no score",
+        &["Direction, set and model", "People of the group", "Counted", "Not counted"],
+        found.into_iter().map(row).collect(),
+        false,
+        "metrics",
+    )
+}
+
 fn missing(audit: &Audit) -> Option<Block> {
     let mut columns = vec!["n_missing_label", "n_missing_score", "n_missing_counterfactual_score", "n_scores_equal_threshold"];
     let mut head = vec!["Group", "People", "No label", "No score", "No counterfactual score", "Score at the threshold"];
@@ -153,6 +215,16 @@ fn issues(audit: &Audit) -> Option<Block> {
         })
         .collect();
     table("Problems met that did not stop the run", &["Code", "Severity", "Where", "How often", "What"], rows, true, "issues")
+}
+
+/// What recourse could not judge.
+fn not_judged(audit: &Audit) -> Option<Block> {
+    let rows = recourse::left_out(audit)
+        .into_iter()
+        .map(|(head, why, what)| Row { id: String::new(), head, cells: vec![what.into(), why.into()] })
+        .collect();
+    let caption = "Recourse that was not judged; its values are empty in the tables, never 0";
+    table(caption, &["Comparison", "Left out", "Because"], rows, true, "subgroups")
 }
 
 /// How many counterfactuals were made where a value is undefined because none of them is valid.

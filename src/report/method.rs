@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::report::folder::{Audit, Measure};
 use crate::report::number;
 use crate::report::page::{Block, Row, Section, Table};
+use crate::report::recourse;
 use crate::report::terms::{self, Glossary};
 use crate::report::words::Words;
 use crate::table::Record;
@@ -13,18 +14,8 @@ use crate::table::manifest::{ModelWords, RecheckWords, SetWords};
 /// The section; comes after every section that shows metrics.
 pub(super) fn section(audit: &Audit, glossary: &Glossary<'_>) -> Section {
     let m = &audit.manifest;
-    let mut blocks = vec![
-        Block::Text(
-            "Counterfactual fairness asks whether a person would have got another decision had they belonged to another group. A counterfactual \
-             explanation asks something else: what a person could change to get another decision. This page is about the first."
-                .into(),
-        ),
-        Block::Text(
-            "For each person audited a set writes the same person in another group; the model scores both; the two predictions are compared. A share of \
-             switched predictions describes the model on these people. It does not say why the model behaves so."
-                .into(),
-        ),
-    ];
+    let has_sets = !m.counterfactuals.is_empty();
+    let mut blocks = questions(has_sets, recourse::is_there(audit));
     blocks.extend(sets(audit));
     blocks.extend(models(audit));
     blocks.extend(thresholds(audit));
@@ -44,21 +35,35 @@ pub(super) fn section(audit: &Audit, glossary: &Glossary<'_>) -> Section {
         .into(),
     ));
     facts.push(("A row is".into(), Words::new().text("identified by ").quote(&m.row_id)));
-    facts.extend(derived_attributes(audit).map(|words| ("Derived attributes".into(), words)));
+    facts.extend(derived_attributes(audit, has_sets).map(|words| ("Derived attributes".into(), words)));
     facts.push((
         "Order of groups".into(),
-        "the reference group comes first and differences are first minus second; where a direction is compared with its reverse, the worse one names the group at a disadvantage".into(),
+        if has_sets {
+            "the reference group comes first and differences are first minus second; where a direction is compared with its reverse, the worse one names the group at a disadvantage"
+        } else {
+            "the reference group comes first and differences are first minus second"
+        }
+        .into(),
     ));
     facts.extend(weights(audit).map(|words| ("Weights".into(), words)));
     facts.push(("Intervals".into(), intervals(audit)));
+    facts.extend(few_cases(audit).map(|words| ("Few cases".into(), words)));
+    facts.push((
+        "A dash in a table".into(),
+        "a value that does not exist there: not asked for, not measured for this row, or a matter that the metric does not have, such as a group \
+         at a disadvantage. A value that was asked for and cannot be computed reads undefined, with the reason"
+            .into(),
+    ));
     blocks.push(Block::Facts(facts));
     if !glossary.shown.is_empty() {
         blocks.push(Block::Heading("glossary".to_owned(), "Metrics on this page".into()));
-        blocks.push(Block::Note(
+        let letters = if has_sets {
             "T, F: the factual prediction is right or wrong. C, S: the counterfactual prediction stays or switches. P, N: the counterfactual prediction is positive or \
              negative. CF: counterfactual. CCM: counterfactual confusion matrix; ECCM: the same split by label."
-                .into(),
-        ));
+        } else {
+            "T, F: the prediction is right or wrong. P, N: it is positive or negative. N beside a group: its people."
+        };
+        blocks.push(Block::Note(letters.into()));
         if audit.classes.are_there() {
             blocks.push(Block::Note(
                 "Of all classes together CR is the share on the diagonal of their matrix, SR the share off it, CMCC its correlation (Gorodkin 2004); ACC \
@@ -78,6 +83,39 @@ pub(super) fn section(audit: &Audit, glossary: &Glossary<'_>) -> Section {
     Section { id: "method", title: "How it was done", blocks }
 }
 
+/// What the page asks, and how it is answered: of counterfactual sets, of recourse, of both, or of neither.
+fn questions(sets: bool, recourse: bool) -> Vec<Block> {
+    let asked = match (sets, recourse) {
+        (true, false) => {
+            "Counterfactual fairness asks whether a person would have got another decision had they belonged to another group. A counterfactual \
+             explanation asks something else: what a person could change to get another decision. This page is about the first."
+        }
+        (true, true) => {
+            "This page asks two things. Counterfactual fairness: would a person have got another decision had they belonged to another group? \
+             Recourse: what could people change to get another decision, as counterfactual explanations ask, and is that harder for one group \
+             than for another? They are measured apart, and the answer to one says nothing of the other."
+        }
+        (false, true) => {
+            "Recourse asks what people could change to get another decision, as counterfactual explanations do, and whether that is harder for \
+             one group than for another. Counterfactual fairness asks something else: whether a person would have got another decision had they \
+             belonged to another group. This page is about the first."
+        }
+        (false, false) => {
+            "This page compares groups as they are. Whether a person would have got another decision had they belonged to another group \
+             (counterfactual fairness) is not asked."
+        }
+    };
+    let of_sets = "For each person audited a set writes the same person in another group; the model scores both; the two predictions are compared. A share of \
+                   switched predictions describes the model on these people. It does not say why the model behaves so.";
+    let of_recourse = "For recourse the model is asked about each person audited who has the unfavourable decision, as that person would be after every action of \
+                       their subgroups, with the threshold as it is. Labels play no part, and every person counts once. It describes the model on these \
+                       people: nothing says that a change is possible for a person, what else would change with it, or why the model decides so.";
+    let mut blocks = vec![Block::Text(asked.into())];
+    blocks.extend(sets.then(|| Block::Text(of_sets.into())));
+    blocks.extend(recourse.then(|| Block::Text(of_recourse.into())));
+    blocks
+}
+
 /// What weights have a part in, and in what they have none.
 fn weights(audit: &Audit) -> Option<Words> {
     let words = terms::weights(audit)?;
@@ -93,7 +131,7 @@ fn weights(audit: &Audit) -> Option<Words> {
 }
 
 /// What attributes are made of, where they are no columns as they stand.
-fn derived_attributes(audit: &Audit) -> Option<Words> {
+fn derived_attributes(audit: &Audit, has_sets: bool) -> Option<Words> {
     let mut words = Words::new();
     let derived = audit.manifest.attributes.iter().filter_map(|a| Some((a, a.made_of.as_ref()?)));
     for (i, (attribute, made_of)) in derived.enumerate() {
@@ -101,11 +139,24 @@ fn derived_attributes(audit: &Audit) -> Option<Words> {
         words = words.name(&attribute.name).text(" is made of ").quote(made_of).text(".");
     }
     let any = words != Words::new();
-    any.then(|| {
+    let set = move |words: Words| {
         words.text(
             " A counterfactual sets a mapped attribute by the most frequent value of the target group and the person's label, a cross by those \
              of its parts that differ; columns derived from what changed are computed again.",
         )
+    };
+    any.then(|| if has_sets { set(words) } else { words })
+}
+
+/// What the mark for few cases says; none where no value has it.
+fn few_cases(audit: &Audit) -> Option<Words> {
+    let slices = audit.slices.values().flat_map(|slice| slice.values().flat_map(|metrics| metrics.values()));
+    audit.all_measures().chain(slices).any(|measure| measure.small).then(|| {
+        Words::from("marks a value of a group with fewer people than the job's ")
+            .code("min_group_size")
+            .text(", or a rate with fewer cases below it than its ")
+            .code("min_denominator")
+            .text(" (both stand in the job as it was run, below): one person more or less would move it far")
     })
 }
 
@@ -221,9 +272,9 @@ fn intervals(audit: &Audit) -> Words {
         number::count(i64::try_from(n).unwrap_or(i64::MAX))
     );
     for code in ["wilson", "newcombe", "katz", "bootstrap", "poisson-bootstrap", "block-bootstrap"] {
-        // Blocks are cut otherwise for score metrics.
-        let of_scores = |m: &&Measure| m.family == "shift" && m.interval.is_some() && m.method == code;
-        if methods.contains(code) && (code != "block-bootstrap" || all().any(|m| of_scores(&m))) {
+        // With weights blocks are cut otherwise, but for score metrics and for means over causal graphs.
+        let of_blocks = |m: &Measure| (m.family == "shift" || m.across.is_some()) && m.interval.is_some() && m.method == code;
+        if methods.contains(code) && (code != "block-bootstrap" || all().any(of_blocks)) {
             text.push_str(terms::interval_method(code).unwrap_or_default());
             text.push(' ');
         }
@@ -233,7 +284,8 @@ fn intervals(audit: &Audit) -> Words {
         text.push_str(terms::INTERVALS_OF_WEIGHTS);
         text.push(' ');
     }
-    if methods.contains("bootstrap") || methods.contains("poisson-bootstrap") || weighted {
+    let of_graphs = all().any(|m| m.across.is_some() && m.interval.is_some() && m.method == "block-bootstrap");
+    if methods.contains("bootstrap") || methods.contains("poisson-bootstrap") || weighted || of_graphs {
         text.push_str(&format!(
             "{} bootstrap replicates. ",
             number::count(i64::try_from(audit.manifest.bootstrap_samples).unwrap_or(i64::MAX))

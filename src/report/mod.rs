@@ -11,7 +11,7 @@
 //!
 //! [`folder`] reads the folder; one file per section turns it into the blocks of [`page`]; [`page`] alone writes HTML, through
 //! templates that escape everything but the drawings of [`chart`], whose words [`chart`] escapes itself. What is not done here:
-//! no number is computed that the tables do not hold, but for shares of counts and of histogram bins.
+//! no number is computed that the tables do not hold, but for shares of counts and of histogram bins, and the sizes of unfair subgroups.
 
 mod against;
 mod augment;
@@ -129,7 +129,7 @@ fn measured(audit: &Audit, glossary: &mut Glossary<'_>) -> Vec<Section> {
     let panels = audit.panels();
     let sections = [
         Some(verdict::section(audit, glossary)),
-        Some(findings::section(audit, &panels)),
+        Some(findings::section(audit, &panels, glossary)),
         audit.manifest.baseline.as_ref().map(|baseline| against::section(baseline, &audit.changes, audit.rows_shown(), glossary)),
         switches::section(audit, &panels, glossary),
         shift::section(audit, &panels, glossary),

@@ -76,8 +76,7 @@ fn table(audit: &Audit, words: Words, mut rows: Vec<Record<'_>>, glossary: &mut 
 fn row(row: &Record<'_>, glossary: &mut Glossary<'_>) -> Row {
     let (metric, scope) = (row.text("metric"), row.text("scope"));
     let kind = terms::kind(metric, scope);
-    // The difference of shares counts in points; of what is none, it keeps its sign.
-    let apart = terms::kind(metric, "difference");
+    let apart = kind.of_change();
     let value = |column: &str| row.real(column).map_or_else(|| "undefined".to_owned(), |value| kind.value(value));
     let main = match row.real("difference") {
         Some(value) => apart.value(value).into(),

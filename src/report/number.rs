@@ -18,7 +18,12 @@ pub(super) enum Kind {
     Plain,
     /// A plain number with its sign.
     Signed,
+    /// A number with its sign in the unit of a feature, which may be a tiny one.
+    Own,
 }
+
+/// A difference of shares or scores below this is what rounding left: zero.
+pub(super) const ROUNDING: f64 = 1e-12;
 
 impl Kind {
     fn scale(self) -> f64 {
@@ -26,44 +31,79 @@ impl Kind {
     }
 
     fn signed(self) -> bool {
-        matches!(self, Kind::Points | Kind::Signed)
+        matches!(self, Kind::Points | Kind::Signed | Kind::Own)
+    }
+
+    /// How the difference of two values of this kind is printed: of shares and of gaps of shares in points.
+    pub(super) fn of_change(self) -> Self {
+        match self {
+            Kind::Share | Kind::Points | Kind::Distance => Kind::Points,
+            Kind::Plain | Kind::Signed => Kind::Signed,
+            Kind::Own => Kind::Own,
+        }
+    }
+
+    /// A number as it is printed: scaled, and 0 where it is what rounding left of a difference.
+    fn scaled(self, value: f64) -> f64 {
+        let left = matches!(self, Kind::Points | Kind::Distance | Kind::Signed) && value.abs() < ROUNDING;
+        if left { 0.0 } else { value * self.scale() }
+    }
+
+    /// How far a scaled number is from the ends of its scale that it must not seem to touch.
+    fn beside(self, x: f64) -> f64 {
+        if self == Kind::Share { x.abs().min((100.0 - x).abs()) } else { x.abs() }
+    }
+
+    /// Decimals of a scaled value: three significant digits, of a share that is not all as many as tell it from 100 per cent.
+    fn decimals(self, x: f64) -> Option<usize> {
+        decimals(x).map(|least| if self == Kind::Share && x < 100.0 { telling(self.beside(x), least) } else { least })
     }
 
     /// The value with its unit: `13.1 %`, `+12.4 points`, `0.0588`.
     pub(super) fn value(self, value: f64) -> String {
-        let digits = sign(self.signed(), value, &three(value * self.scale()));
+        let x = self.scaled(value);
+        let digits = match self.decimals(x) {
+            Some(decimals) if self == Kind::Share && x > 99.0 && x < 100.0 => fixed(x, decimals),
+            _ => three(x),
+        };
+        let digits = sign(self.signed(), x, &digits);
         match self {
             Kind::Share => format!("{digits}{THIN}%"),
+            Kind::Points | Kind::Distance if digits.trim_start_matches(['+', '\u{2212}']) == "1" => format!("{digits} point"),
             Kind::Points | Kind::Distance => format!("{digits} points"),
-            Kind::Plain | Kind::Signed => digits,
+            Kind::Plain | Kind::Signed | Kind::Own => digits,
         }
     }
 
-    /// Both ends of the interval of `value`, with as many decimals as the value: `8.2 to 20.2`. An end beside 0 or 100 per cent gets up
-    /// to three decimals, lest it look as if it were there: `0 to 0.035`.
+    /// Both ends of the interval of `value`, with as many decimals as the value: `8.2 to 20.2`. Where an end would look as if it were 0 or
+    /// 100 per cent and is not, both get as many more as show it, up to three: `0.03 to 1.20`.
     pub(super) fn interval(self, value: f64, lo: f64, hi: f64) -> String {
-        let scale = self.scale();
-        let decimals = match decimals(value * scale) {
-            Some(decimals) if scale > 1.0 => decimals.max(1),
+        let percent = self.scale() > 1.0;
+        let of_value = match self.decimals(self.scaled(value)) {
+            Some(decimals) if percent => decimals.max(1),
             Some(decimals) => decimals,
-            None => 3 - usize::from(scale > 1.0) * 2,
+            None if percent => 1,
+            None => 3,
         };
+        let ends = [lo, hi].map(|x| self.scaled(x));
+        let decimals = ends.iter().fold(of_value, |decimals, x| telling(self.beside(*x), decimals));
         let end = |x: f64| {
-            let x = x * scale;
             let whole = x == 0.0 || (self == Kind::Share && x == 100.0);
-            let digits = if whole {
-                format!("{x:.0}")
-            } else if x.abs() >= 1000.0 {
-                three(x)
-            } else {
-                let beside = if self == Kind::Share { x.abs().min((100.0 - x).abs()) } else { x.abs() };
-                let shows = |decimals: usize| format!("{beside:.decimals$}").bytes().any(|b| matches!(b, b'1'..=b'9'));
-                fixed(x, if shows(decimals) || !shows(3) { decimals } else { 3 })
+            let digits = match x.abs() {
+                _ if whole => format!("{x:.0}"),
+                1000.0.. => three(x),
+                _ => fixed(x, decimals),
             };
             sign(self.signed(), x, &digits)
         };
-        format!("{} to {}", end(lo), end(hi))
+        format!("{} to {}", end(ends[0]), end(ends[1]))
     }
+}
+
+/// Decimals, not fewer than `least`, with which a distance does not look like none; `least` where three do not show it either.
+fn telling(distance: f64, least: usize) -> usize {
+    let shows = |decimals: &usize| format!("{distance:.decimals$}").bytes().any(|b| matches!(b, b'1'..=b'9'));
+    if distance == 0.0 { least } else { (least..=3).find(shows).unwrap_or(least) }
 }
 
 fn sign(signed: bool, value: f64, digits: &str) -> String {
@@ -174,10 +214,37 @@ fn grouped(digits: &str) -> String {
     text
 }
 
+/// Words with their counts of five digits and more in groups of three.
+pub(super) fn grouped_in(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len() + 8);
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+        let (before, digits) = rest.split_at(start);
+        let (digits, after) = digits.split_at(digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len()));
+        // Not the decimals of a number, nor a part of a name.
+        let alone = !before.ends_with(|c: char| c.is_alphanumeric() || ".,-_/".contains(c))
+            && !after.starts_with(|c: char| c.is_alphanumeric() || "-_/".contains(c));
+        shown.push_str(before);
+        shown.push_str(&if alone { grouped(digits) } else { digits.to_owned() });
+        rest = after;
+    }
+    shown + rest
+}
+
 /// A count: `122`, `1234`, `16 281`.
 pub(super) fn count(n: i64) -> String {
     let digits = grouped(&n.unsigned_abs().to_string());
     if n < 0 { format!("\u{2212}{digits}") } else { digits }
+}
+
+/// A count with its noun: `1 action`, `5 actions`.
+pub(super) fn of(n: i64, one: &str, many: &str) -> String {
+    format!("{} {}", count(n), if n == 1 { one } else { many })
+}
+
+/// So many people: `1 person`, `122 people`.
+pub(super) fn people(n: i64) -> String {
+    of(n, "person", "people")
 }
 
 /// A share of a whole in per cent, by weight and saying so where cases are `weighted`; none where nothing can be shared out.
@@ -197,7 +264,7 @@ pub(super) fn level(level: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, count, level, on_axis, three};
+    use super::{Kind, count, grouped_in, level, of, on_axis, people, three};
 
     fn plain(text: &str) -> String {
         text.replace('\u{202f}', " ").replace('\u{2212}', "-")
@@ -229,14 +296,42 @@ mod tests {
         assert_eq!(plain(&Kind::Share.value(16.0 / 122.0)), "13.1 %");
         assert_eq!(plain(&Kind::Share.interval(16.0 / 122.0, 0.0823, 0.2023)), "8.2 to 20.2");
         assert_eq!(plain(&Kind::Share.interval(0.0, 0.0, 0.0123)), "0 to 1.2");
-        assert_eq!(plain(&Kind::Share.interval(0.0, 0.0, 0.000_348)), "0 to 0.035");
+        assert_eq!(plain(&Kind::Share.interval(0.0, 0.0, 0.000_348)), "0 to 0.03");
+        assert_eq!(plain(&Kind::Share.interval(0.131, 0.000_348, 0.2023)), "0.03 to 20.23");
         assert_eq!(plain(&Kind::Share.interval(1.0, 0.9712, 1.0)), "97.1 to 100");
-        assert_eq!(plain(&Kind::Share.interval(1.0, 0.99965, 1.0)), "99.965 to 100");
+        assert_eq!(plain(&Kind::Share.interval(1.0, 0.99965, 1.0)), "99.97 to 100");
+        assert_eq!(plain(&Kind::Share.interval(0.000_491, 0.000_087, 0.002_778)), "0.0087 to 0.2778");
         assert_eq!(plain(&Kind::Points.value(0.124)), "+12.4 points");
+        assert_eq!(Kind::Distance.value(0.01), "1 point");
+        assert_eq!([0.01, -0.01, 0.021].map(|x| plain(&Kind::Points.value(x))), ["+1 point", "-1 point", "+2.10 points"]);
         assert_eq!(plain(&Kind::Points.interval(0.124, -0.027, 0.217)), "-2.7 to +21.7");
         assert_eq!(plain(&Kind::Signed.value(-0.0421)), "-0.0421");
         assert_eq!(plain(&Kind::Plain.interval(1.53, 0.9, 2.61)), "0.90 to 2.61");
         assert_eq!(plain(&Kind::Share.interval(0.5, -1e-9, 2e300)), "0.0 to 2.00 × 10³⁰²");
+    }
+
+    /// A share that is not all does not read as all, and its interval has its decimals.
+    #[test]
+    fn what_is_beside_the_end_of_the_scale_does_not_touch_it() {
+        assert_eq!(plain(&Kind::Share.value(0.9996)), "99.96 %");
+        assert_eq!(plain(&Kind::Share.interval(0.9996, 0.9972, 0.9999)), "99.72 to 99.99");
+        assert_eq!(plain(&Kind::Share.value(0.995)), "99.5 %");
+        assert_eq!(plain(&Kind::Share.value(1.0)), "100 %");
+        assert_eq!(plain(&Kind::Points.value(1.0)), "+100 points");
+    }
+
+    #[test]
+    fn one_point_and_nothing_left_by_rounding() {
+        assert_eq!(plain(&Kind::Distance.value(0.01)), "1 point");
+        assert_eq!(plain(&Kind::Points.value(-0.01)), "-1 point");
+        assert_eq!(plain(&Kind::Points.value(0.0101)), "+1.01 points");
+        for kind in [Kind::Points, Kind::Distance, Kind::Signed] {
+            assert_eq!(kind.value(-2.11e-19).trim_end_matches(" points"), "0");
+        }
+        assert_eq!(plain(&Kind::Signed.interval(-2.11e-19, -3e-17, 0.012)), "0 to +0.012");
+        // In its own unit a feature may move by as little.
+        assert_eq!(plain(&Kind::Own.value(2e-13)), "+2.00 × 10⁻¹³");
+        assert_eq!([Kind::Share, Kind::Distance, Kind::Plain].map(Kind::of_change), [Kind::Points, Kind::Points, Kind::Signed]);
     }
 
     #[test]
@@ -264,9 +359,14 @@ mod tests {
 
     #[test]
     fn counts_and_levels() {
+        assert_eq!([of(1, "action", "actions"), people(0)], ["1 action", "0 people"]);
         assert_eq!(plain(&count(1234)), "1234");
         assert_eq!(plain(&count(16281)), "16 281");
         assert_eq!(plain(&count(i64::MIN)), "-9 223 372 036 854 775 808");
+        assert_eq!(
+            plain(&grouped_in("paired: 16281 people, 1200 of them in run-123456 and 0.123456")),
+            "paired: 16 281 people, 1200 of them in run-123456 and 0.123456"
+        );
         assert_eq!(plain(&level(0.95)), "95 %");
         assert_eq!(plain(&level(0.999)), "99.9 %");
     }

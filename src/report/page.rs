@@ -9,7 +9,7 @@ use minijinja::{Environment, UndefinedBehavior, context, escape_formatter};
 
 use crate::report::GlossaryEntry;
 use crate::report::palette;
-use crate::report::words::{Words, visible};
+use crate::report::words::{Words, entry_anchor, visible};
 
 /// The whole page.
 pub(super) struct Page {
@@ -85,6 +85,9 @@ pub(super) struct Table {
     /// Whether cells are words rather than numbers.
     pub(super) prose: bool,
 }
+
+/// In place of a value that does not exist.
+pub(super) const DASH: &str = "\u{2013}";
 
 /// A row of a [`Table`].
 #[derive(Default)]
@@ -230,19 +233,39 @@ fn value(block: &Block, tables: &mut usize) -> Value {
 
 fn table_value(table: &Table, tables: &mut usize) -> Value {
     *tables += 1;
+    let shown: Vec<usize> = (0..table.head.len()).filter(|&column| column == 0 || table.says_something(column)).collect();
+    // Where a page is narrow the cells of a table of words stand below each other, each with the head of its column.
+    let heads: Vec<String> = if table.prose { table.head.iter().map(Words::plain).collect() } else { Vec::new() };
     context! {
         kind => "table", number => *tables, caption => &table.caption, prose => table.prose,
-        head => table.head.iter().collect::<Value>(), rows => table.rows.iter().map(row).collect::<Value>(),
+        head => shown.iter().map(|&column| Value::from(&table.head[column])).collect::<Value>(),
+        rows => table.rows.iter().map(|of| row(of, &shown, &heads)).collect::<Value>(),
     }
 }
 
-fn row(row: &Row) -> Value {
-    let cells: Value = row
-        .cells
-        .iter()
-        .map(|c| context!(id => &c.id, main => &c.main, small => c.small.iter().collect::<Value>(), heat => c.heat))
-        .collect();
-    context!(id => &row.id, head => &row.head, cells => cells)
+impl Table {
+    /// Whether a column of numbers has a value in any row, or is a place that something leads to; words always stay.
+    fn says_something(&self, column: usize) -> bool {
+        let mut cells = self.rows.iter().filter_map(|row| row.cells.get(column - 1));
+        self.prose || self.rows.is_empty() || cells.any(|cell| !cell.is_empty())
+    }
+}
+
+impl Cell {
+    fn is_empty(&self) -> bool {
+        let main = &self.main;
+        let nothing = *main == Words::new() || *main == Words::from("") || *main == Words::from(DASH);
+        nothing && self.small.is_empty() && self.heat.is_none() && self.id.is_empty()
+    }
+}
+
+fn row(row: &Row, shown: &[usize], heads: &[String]) -> Value {
+    let cell = |&column: &usize| {
+        let cell = row.cells.get(column.checked_sub(1)?)?;
+        let head = heads.get(column).map_or("", String::as_str);
+        Some(context!(id => &cell.id, main => &cell.main, small => cell.small.iter().collect::<Value>(), heat => cell.heat, head => head))
+    };
+    context!(id => &row.id, head => &row.head, cells => shown.iter().filter_map(cell).collect::<Value>())
 }
 
 fn heat(heat: &Heat) -> Value {
@@ -258,13 +281,15 @@ fn heat(heat: &Heat) -> Value {
             context!(label => row.label, head => row.head, cells => cells)
         })
         .collect();
+    // Three letters and four digits, or more digits, need a line each.
+    let wide = heat.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.symbol.len() + cell.n.chars().count() > 6);
     let labelled = heat.rows.iter().any(|r| !r.label.is_empty());
-    context!(id => &heat.id, title => &heat.title, words => &heat.sentence, caption => heat.caption, labelled => labelled, rows => rows)
+    context!(id => &heat.id, title => &heat.title, words => &heat.sentence, caption => heat.caption, labelled => labelled, wide => wide, rows => rows)
 }
 
 fn entry(e: &GlossaryEntry) -> Value {
     context! {
-        id => &e.id, symbol => &e.symbol, name => &e.name, formula => &e.formula, reading => &e.reading, range => &e.range,
+        id => &e.id, anchor => entry_anchor(&e.id), symbol => &e.symbol, name => &e.name, formula => &e.formula, reading => &e.reading, range => &e.range,
         ideal => &e.ideal, undefined_when => &e.undefined_when, source => &e.source,
     }
 }

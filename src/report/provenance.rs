@@ -29,6 +29,9 @@ pub(super) fn section(audit: &Audit) -> Section {
         Block::Text("The command that gives these bytes again:".into()),
         Block::Code("Command", m.command.clone()),
     ];
+    if m.inputs.iter().any(|input| input.what == "data") {
+        blocks.push(Block::Note(where_data_are(m.stand_in.is_some())));
+    }
     if !m.sets.is_empty() {
         let sets = m
             .sets
@@ -45,6 +48,25 @@ pub(super) fn section(audit: &Audit) -> Section {
     }
     blocks.push(Block::Fold("The job as it was run", job(&audit.job)));
     Section { id: "provenance", title: "Provenance", blocks }
+}
+
+/// What the command does not say, lest a path of one machine stand on the page.
+fn where_data_are(stand_in: bool) -> Words {
+    let words = Words::from(
+        "It gives them where it finds the same inputs, those of the hashes below. The files of a data set of the catalog are looked for \
+                             in the data folder, each set in a subfolder of its own: name that folder by ",
+    )
+    .code("--data-dir")
+    .text(" or ")
+    .code("CFAUDIT_DATA")
+    .text(" where it is not ")
+    .code("data")
+    .text(", as it may have been here. Other files are looked for where the job says.");
+    words.text(if stand_in {
+        " Here no files of the catalog were there, and generated rows took their place."
+    } else {
+        " Where no files of the catalog are to be had, generated rows take their place, and the page says so at its head."
+    })
 }
 
 fn inputs(audit: &Audit) -> Option<Block> {

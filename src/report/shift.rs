@@ -1,7 +1,7 @@
 //! Section "How far scores move": histograms of change and of both scores per direction, and the distances between them.
 
 use crate::report::chart::{self, Axes, Label};
-use crate::report::folder::{Audit, Bin, Histograms, Panel, Tally};
+use crate::report::folder::{Audit, Bin, Direction, Histograms, Panel, Tally};
 use crate::report::number;
 use crate::report::page::{Block, Figure, Row, Section, Table};
 use crate::report::switches;
@@ -67,7 +67,7 @@ fn drawings(audit: &Audit, panel: &Panel) -> Vec<Block> {
         .collect();
     let mut changes = (0.0, 0.0);
     let mut top = 0.0;
-    for (_, _, h) in &drawn {
+    for (_, _, h) in drawn.iter().filter(|(_, direction, _)| !is_unmoved(audit, panel, direction)) {
         let (share, far) = extent(&h.change);
         changes = (f64::max(changes.0, share), f64::max(changes.1, far));
         top = f64::max(top, extent(&h.original).0.max(extent(&h.counterfactual).0));
@@ -87,6 +87,10 @@ fn drawings(audit: &Audit, panel: &Panel) -> Vec<Block> {
         .map(|(d, direction, histograms)| {
             let title = Words::direction(&direction.from, &direction.to);
             let id = format!("s{}-{d}", panel.id);
+            // A bin has a width: drawn, a change of nothing would be a block beside zero.
+            if is_unmoved(audit, panel, direction) {
+                return Block::Text(title.text(": no score moved."));
+            }
             let Histograms { original, counterfactual, change } = histograms;
             let fall = chart::change_in_words(change, audit.manifest.weight.is_some());
             let crossing = audit
@@ -117,6 +121,12 @@ fn drawings(audit: &Audit, panel: &Panel) -> Vec<Block> {
             })
         })
         .collect()
+}
+
+/// Whether no score of a direction moved.
+fn is_unmoved(audit: &Audit, panel: &Panel, direction: &Direction) -> bool {
+    let key = panel.direction(direction);
+    ["rmscd", "macd"].iter().any(|metric| audit.measure(&key, metric).is_some_and(|m| m.value == Some(0.0)))
 }
 
 /// In which bin the middle score lies, for those who do not see the drawing.
@@ -155,7 +165,7 @@ fn table(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Option<Bl
     };
     let (levels, noise) = (switches::level_in_words(all()), switches::noise_in_words(all()));
     let mut head = vec!["Direction".into()];
-    head.extend(metrics.iter().map(|m| Words::new().code(glossary.show(m).symbol)));
+    head.extend(metrics.iter().map(|m| glossary.head(m)));
     let rows = keys
         .iter()
         .filter(|(_, key)| audit.measures.contains_key(key))

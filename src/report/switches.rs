@@ -6,7 +6,7 @@
 
 use crate::report::chart::{self, Whisker};
 use crate::report::classes;
-use crate::report::folder::{Audit, Cells, Direction, Measure, Panel, Tally};
+use crate::report::folder::{Audit, Cells, Direction, Key, Measure, Panel, Tally};
 use crate::report::number::{self, Kind};
 use crate::report::page::{Block, Cell, Heat, MatrixCell, MatrixRow, Row, Section, Table};
 use crate::report::palette;
@@ -26,6 +26,10 @@ const DRAWN: &[&str] = &["sr", "psr", "nsr", "psdr", "tpsr", "fpsr", "tnsr", "fn
 
 /// Groups up to which the overview of all pairs is drawn.
 const OVERVIEW_UP_TO: usize = 24;
+
+/// Groups up to which the overview has room for counts, and for names of so many letters.
+const NAMED_UP_TO: usize = 8;
+const LETTERS_UP_TO: usize = 14;
 
 /// The section; none where no counterfactual was counted.
 pub(super) fn section(audit: &Audit, panels: &[Panel], glossary: &mut Glossary<'_>) -> Option<Section> {
@@ -133,9 +137,14 @@ fn written(panel: &Panel) -> Option<Block> {
         Some(Row { id: String::new(), head: Words::direction(&d.from, &d.to), cells: vec![values.into()] })
     };
     let rows: Vec<Row> = panel.directions.iter().take(panel.drawn).filter_map(row).collect();
-    let caption = "What was written to the columns that models read; in brackets how many counterfactuals got it";
+    let several = panel.directions.iter().take(panel.drawn).any(|d| panel.writes_several(&d.from, &d.to));
+    let caption = Words::from("What was written to the columns that models read").text(if several {
+        "; in brackets how many counterfactuals got it"
+    } else {
+        ""
+    });
     let head = ["Direction", "Written"].map(Words::from).to_vec();
-    (!rows.is_empty()).then(|| Block::Table(Table { caption: caption.into(), head, rows, prose: true }))
+    (!rows.is_empty()).then_some(Block::Table(Table { caption, head, rows, prose: true }))
 }
 
 fn heat(id: String, title: Words, cells: &Cells, weighted: bool) -> Heat {
@@ -215,26 +224,39 @@ pub(super) fn cell_with_placebo(measure: Option<&Measure>, kind: Kind) -> Cell {
     cell
 }
 
-/// "95 % intervals below the values", where there are any.
-pub(super) fn level_in_words<'a>(measures: impl Iterator<Item = &'a Measure> + Clone) -> String {
-    let weighted = measures.clone().any(|m| m.weights.is_some());
-    let mut levels: Vec<f64> = measures.filter(|m| m.interval.is_some()).filter_map(|m| m.level).collect();
+/// The values of these metrics under these keys: what a table shows.
+pub(super) fn measures_of<'a>(audit: &'a Audit, keys: &[&Key], metrics: &[&str]) -> Vec<&'a Measure> {
+    keys.iter().flat_map(|key| metrics.iter().filter_map(|metric| audit.measure(key, metric))).collect()
+}
+
+/// What stands below the values of a table that shows these: counts, intervals and their level, as far as there are any.
+pub(super) fn level_in_words<'a>(measures: impl IntoIterator<Item = &'a Measure>) -> String {
+    let (mut levels, mut weighted, mut counted) = (Vec::new(), false, false);
+    for measure in measures.into_iter().filter(|m| m.value.is_some()) {
+        weighted |= measure.weights.is_some();
+        counted |= measure.counts.is_some();
+        levels.extend(measure.level.filter(|_| measure.interval.is_some()));
+    }
     levels.sort_by(f64::total_cmp);
     levels.dedup();
-    match levels.as_slice() {
-        [] if weighted => "; shares are weighted, below each stand the cases counted".to_owned(),
+    let interval = match levels.as_slice() {
         [] => String::new(),
-        [level] if weighted => {
-            format!("; shares are weighted, below each value stand the cases counted and its {} interval", number::level(*level))
-        }
-        [level] => format!("; below each value its counts and its {} interval", number::level(*level)),
-        _ => "; below each value its counts and its interval".to_owned(),
+        [level] => format!("its {} interval", number::level(*level)),
+        _ => "its interval".to_owned(),
+    };
+    match (counted, weighted) {
+        (_, true) if interval.is_empty() => "; shares are weighted, below each stand the cases counted".to_owned(),
+        (_, true) => format!("; shares are weighted, below each value stand the cases counted and {interval}"),
+        (true, _) if interval.is_empty() => "; below each share its counts".to_owned(),
+        (true, _) => format!("; below each value its counts and {interval}"),
+        (false, _) if interval.is_empty() => String::new(),
+        (false, _) => format!("; below each value {interval}"),
     }
 }
 
 /// Where values of a set that draws on samples stand beside those of its placebo: what these are.
-pub(super) fn noise_in_words<'a>(measures: impl Iterator<Item = &'a Measure>) -> String {
-    let repeats = measures.filter(|m| m.placebo.is_some_and(|(lo, hi)| lo < hi)).filter_map(|m| m.repeats).max();
+pub(super) fn noise_in_words<'a>(measures: impl IntoIterator<Item = &'a Measure>) -> String {
+    let repeats = measures.into_iter().filter(|m| m.placebo.is_some_and(|(lo, hi)| lo < hi)).filter_map(|m| m.repeats).max();
     repeats.map_or_else(String::new, |n| {
         format!("; noise: what noise alone gives, the band of {} repeats with shuffled group names", number::count(n))
     })
@@ -283,8 +305,8 @@ fn by_metric(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Table
             Row { id: String::new(), head: glossary.title(metric), cells }
         })
         .collect();
-    let all = || keys.iter().filter_map(|k| audit.measures.get(k)).flat_map(|m| m.values());
-    let (levels, noise) = (level_in_words(all()), noise_in_words(all()));
+    let all = measures_of(audit, &keys.iter().collect::<Vec<_>>(), &shown);
+    let (levels, noise) = (level_in_words(all.iter().copied()), noise_in_words(all));
     let key = match panel.directions.as_slice() {
         [first, second] => Words::new()
             .text(". Dot: ")
@@ -302,7 +324,7 @@ fn by_direction(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Ta
     let directions: Vec<_> = panel.directions.iter().take(panel.drawn).map(|d| (d, panel.direction(d))).collect();
     let metrics: Vec<&str> = MAIN_RATES.iter().copied().filter(|m| directions.iter().any(|(_, k)| audit.measure(k, m).is_some())).collect();
     let mut head = vec!["Direction".into()];
-    head.extend(metrics.iter().map(|m| Words::new().code(glossary.show(m).symbol)));
+    head.extend(metrics.iter().map(|m| glossary.head(m)));
     let cells = |key: &_, id: &dyn Fn(&str) -> String| {
         metrics.iter().map(|m| Cell { id: id(m), ..cell_with_placebo(audit.measure(key, m), terms::kind(m, "direction")) }).collect()
     };
@@ -318,8 +340,8 @@ fn by_direction(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Ta
     if audit.measures.contains_key(&panel.total()) {
         rows.push(Row { id: String::new(), head: "All directions".into(), cells: cells(&panel.total(), &|_| String::new()) });
     }
-    let all = || directions.iter().filter_map(|(_, k)| audit.measures.get(k)).flat_map(|m| m.values());
-    let caption = format!("Rates, highest switch rate first{}{}", level_in_words(all()), noise_in_words(all()));
+    let all = measures_of(audit, &directions.iter().map(|(_, key)| key).collect::<Vec<_>>(), &metrics);
+    let caption = format!("Rates, highest switch rate first{}{}", level_in_words(all.iter().copied()), noise_in_words(all));
     Table { caption: caption.into(), head, rows, prose: false }
 }
 
@@ -335,8 +357,8 @@ fn against_the_rest(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -
         return None;
     }
     let mut head = vec!["Group".into()];
-    head.extend(ANY.map(|metric| Words::new().code(glossary.show(metric).symbol)));
-    head.extend(["to all others", "from all others"].map(|words| Words::new().code(glossary.show("sr").symbol).text(" ").text(words)));
+    head.extend(ANY.map(|metric| glossary.head(metric)));
+    head.extend(["to all others", "from all others"].map(|words| glossary.head("sr").text(" ").text(words)));
     let cells = |of: &_, to_rest: &_, from_rest: Option<&_>| {
         let mut cells: Vec<Cell> = ANY.iter().map(|metric| cell(audit.measure(of, metric), Kind::Share)).collect();
         cells.push(cell(audit.measure(to_rest, "sr"), Kind::Share));
@@ -353,7 +375,8 @@ fn against_the_rest(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -
         .collect();
     rows.push(Row { id: String::new(), head: "All groups".into(), cells: cells(&panel.total(), &panel.total(), None) });
     let of = if shown < all { format!(" ({shown} of {all} groups)") } else { String::new() };
-    let levels = level_in_words(groups.iter().filter_map(|group| audit.measures.get(&panel.one_to_rest(group))).flat_map(|m| m.values()));
+    let keys: Vec<Key> = groups.iter().map(|group| panel.one_to_rest(group)).collect();
+    let levels = level_in_words(measures_of(audit, &keys.iter().collect::<Vec<_>>(), &[ANY.as_slice(), &["sr"]].concat()));
     let caption = format!(
         "People whom any other group would switch, highest first{of}; each group's people as members of all others, and the reverse{levels}"
     );
@@ -368,8 +391,11 @@ fn overview(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Option
     }
     let rate = |direction: &Direction| audit.measure(&panel.direction(direction), "sr").and_then(|m| m.value);
     let highest = panel.directions.iter().filter_map(rate).fold(0.0, f64::max);
+    // Names where there is room for them, and counts with them; else the numbers of the rows.
+    let named = n <= NAMED_UP_TO && panel.groups.iter().all(|group| group.chars().count() <= LETTERS_UP_TO);
     let mut head = vec!["Factual group".into()];
-    head.extend((1..=n).map(|i| Words::from(format!("{i}"))));
+    let of_group = |(i, group): (usize, &String)| if named { Words::new().name(group) } else { Words::from(format!("{}", i + 1)) };
+    head.extend(panel.groups.iter().enumerate().map(of_group));
     let rows = panel
         .groups
         .iter()
@@ -379,26 +405,35 @@ fn overview(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Option
                 if from == to {
                     return "\u{b7}".into();
                 }
-                match rate(&Direction { from: from.clone(), to: to.clone() }) {
+                let direction = Direction { from: from.clone(), to: to.clone() };
+                let counts = audit.measure(&panel.direction(&direction), "sr").and_then(|m| m.counts).filter(|_| n <= NAMED_UP_TO);
+                match rate(&direction) {
                     None => "\u{2013}".into(),
                     Some(rate) => {
                         let digits = Kind::Share.value(rate);
                         let digits = digits.trim_end_matches(['%', '\u{202f}']).to_owned();
                         Cell {
                             main: digits.into(),
+                            small: counts
+                                .map(|(part, whole)| format!("{} of {}", number::count(part), number::count(whole)).into())
+                                .into_iter()
+                                .collect(),
                             heat: Some(palette::step(if highest > 0.0 { rate / highest } else { 0.0 })),
                             ..Cell::default()
                         }
                     }
                 }
             });
-            Row { id: String::new(), head: Words::new().text(format!("{} ", i + 1)).name(from), cells: cells.collect() }
+            let number = if named { String::new() } else { format!("{} ", i + 1) };
+            Row { id: String::new(), head: Words::new().text(number).name(from), cells: cells.collect() }
         })
         .collect();
     let entry = glossary.show("sr");
     let caption = format!(
-        "{} {} in per cent, from the group of the row to the group of the column's number; the blue is relative to the highest",
-        entry.name, entry.symbol
+        "{} {} in per cent, from the group of the row to the group of the column{}; the blue is relative to the highest",
+        entry.name,
+        entry.symbol,
+        if named { "" } else { "'s number" }
     );
     Some(Block::Table(Table { caption: caption.into(), head, rows, prose: false }))
 }

@@ -31,6 +31,12 @@ impl<'a> Glossary<'a> {
         entry
     }
 
+    /// The symbol as the head of a column: it leads to its entry in the glossary, and tells its name to who points at it.
+    pub(super) fn head(&mut self, metric: &str) -> Words {
+        let entry = self.show(metric);
+        Words::new().metric(if entry.symbol.is_empty() { entry.name.clone() } else { entry.symbol }, &entry.id, entry.name)
+    }
+
     /// Name and symbol: `negative switch rate NSR`.
     pub(super) fn title(&mut self, metric: &str) -> Words {
         let entry = self.show(metric);

@@ -1,8 +1,10 @@
 //! Section "Verdict": one word and one shape, what was audited, and every gate with its limit and value, worst first.
 
-use crate::report::against;
+use std::cmp::Ordering;
+
 use crate::report::chart;
-use crate::report::folder::Audit;
+use crate::report::export::deciding;
+use crate::report::folder::{Audit, Key};
 use crate::report::number::{self, Kind};
 use crate::report::page::{Block, Cell, Row, Section, Table};
 use crate::report::terms::{self, Glossary};
@@ -30,7 +32,7 @@ pub(super) enum Verdict {
 impl Verdict {
     /// The verdict of a folder.
     pub(super) fn of(audit: &Audit) -> Self {
-        let gates: Vec<(&str, &str)> = deciding(audit).map(|g| (g.text("level"), g.text("verdict"))).collect();
+        let gates: Vec<(&str, &str)> = deciding(&audit.gates).map(|g| (g.text("level"), g.text("verdict"))).collect();
         let any = |level: &str, verdict: &str| gates.contains(&(level, verdict));
         if gates.is_empty() {
             Verdict::Done
@@ -69,10 +71,6 @@ impl Verdict {
     }
 }
 
-fn deciding(audit: &Audit) -> impl Iterator<Item = Record<'_>> {
-    audit.gates.records().filter(|g| g.int("decides") == Some(1))
-}
-
 /// The section.
 pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Section {
     let verdict = Verdict::of(audit);
@@ -83,6 +81,13 @@ pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Section {
         sentence: sentence(audit, verdict),
     }];
     blocks.extend(gates(audit, glossary));
+    if deciding(&audit.gates).any(|gate| !gate.text("arm").is_empty()) {
+        blocks.push(Block::Note(
+            "A gate with an arm judges models that an experiment trained again, not the model that is audited: see \u{201c}Did augmentation \
+             help\u{201d} for the base model beside them."
+                .into(),
+        ));
+    }
     blocks.push(Block::Facts(facts(audit)));
     blocks.extend(other_directions(audit, glossary));
     Section { id: "verdict", title: "Verdict", blocks }
@@ -90,9 +95,9 @@ pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Section {
 
 fn sentence(audit: &Audit, verdict: Verdict) -> Words {
     let n = |word: &str, level: &str| {
-        deciding(audit).filter(|g| g.text("verdict") == word && (level.is_empty() || g.text("level") == level)).count()
+        deciding(&audit.gates).filter(|g| g.text("verdict") == word && (level.is_empty() || g.text("level") == level)).count()
     };
-    let all = deciding(audit).count();
+    let all = deciding(&audit.gates).count();
     match verdict {
         Verdict::Done => "The job sets no limits, so the page reports and does not judge.".into(),
         Verdict::NotJudged => format!("None of the {} asked could be judged; the reasons are below.", gates_in_words(all)).into(),
@@ -176,15 +181,15 @@ fn severity(gate: &Record<'_>) -> usize {
 }
 
 fn gates(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Block> {
-    let mut gates: Vec<Record<'_>> = deciding(audit).collect();
-    gates.sort_by_key(severity);
-    (!gates.is_empty()).then(|| table("Gates, worst first".into(), &gates, gates.len(), glossary))
+    let mut gates: Vec<Record<'_>> = deciding(&audit.gates).collect();
+    gates.sort_by(worst_first);
+    (!gates.is_empty()).then(|| table(audit, "Gates, worst first".into(), &gates, gates.len(), glossary))
 }
 
 /// The directions of gates that are asked for each ordered pair, without those that decided.
 fn other_directions(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Block> {
     let mut others: Vec<Record<'_>> = audit.gates.records().filter(|g| g.int("decides") != Some(1)).collect();
-    others.sort_by_key(severity);
+    others.sort_by(worst_first);
     let shown = others.len().min(audit.rows_shown());
     let caption = if shown < others.len() {
         format!("The worst {shown} of {} directions that did not decide; all are in tables/gates.parquet", others.len())
@@ -192,31 +197,58 @@ fn other_directions(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Block>
         "Worst first".to_owned()
     };
     let fold = |table| Block::Fold("Directions that did not decide a gate", vec![table]);
-    (shown > 0).then(|| fold(table(caption.into(), &others, shown, glossary)))
+    (shown > 0).then(|| fold(table(audit, caption.into(), &others, shown, glossary)))
 }
 
-fn table(caption: Words, gates: &[Record<'_>], shown: usize, glossary: &mut Glossary<'_>) -> Block {
+fn table(audit: &Audit, caption: Words, gates: &[Record<'_>], shown: usize, glossary: &mut Glossary<'_>) -> Block {
     let head = ["Question", "Answer", "Limit", "Value", "Cases", "Why"].map(Words::from).to_vec();
-    let rows = gates.iter().take(shown).map(|gate| row(gate, glossary)).collect();
+    let rows = gates.iter().take(shown).map(|gate| row(audit, gate, glossary)).collect();
     Block::Table(Table { caption, head, rows, prose: true })
 }
 
-fn row(gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Row {
+/// A gate's numbers as the page prints them.
+struct Numbers {
+    /// `at most 5 %`.
+    limit: String,
+    /// What decides, as the table codes it.
+    decides: String,
+    value: Option<String>,
+    interval: Option<String>,
+    baseline: Option<String>,
+}
+
+fn numbers(gate: &Record<'_>) -> Numbers {
     let metric = gate.text("metric");
     let of_value = terms::kind(metric, gate.text("scope"));
     let is_change = ["rise_", "fall_"].iter().any(|word| gate.text("rule").starts_with(word));
-    let (kind, of_limit) = match (is_change, against::of_change(of_value)) {
+    let (kind, of_limit) = match (is_change, of_value.of_change()) {
         (false, _) => (of_value, of_value),
         (true, Kind::Points) => (Kind::Points, Kind::Distance),
         (true, other) => (other, Kind::Plain),
     };
     let (bound, decides) = gate.text("rule").split_once([',', ' ']).unwrap_or((gate.text("rule"), ""));
-    let bound = bound.replace('_', " ");
     let is_count = metric == UNFAIR_SUBGROUPS;
-    let shown = |value: f64| if is_count { number::count(value as i64) } else { kind.value(value) };
-    let of_limit = |value: f64| if is_count { shown(value) } else { of_limit.value(value) };
+    let shown = |value: f64| if is_count { subgroups(value as i64) } else { kind.value(value) };
+    let of_limit = |value: f64| if is_count { number::count(value as i64) } else { of_limit.value(value) };
     let limit = gate.real("limit").map_or_else(|| "\u{2013}".to_owned(), of_limit);
-    let decides = match decides.trim() {
+    let ends = gate.real("lo").zip(gate.real("hi"));
+    Numbers {
+        limit: format!("{} {limit}", bound.replace('_', " ")),
+        decides: decides.trim().to_owned(),
+        value: gate.real("value").map(shown),
+        interval: gate.real("value").zip(ends).map(|(value, (lo, hi))| kind.interval(value, lo, hi)),
+        baseline: gate.real("value").and(gate.real("baseline_value")).map(|baseline| of_value.value(baseline)),
+    }
+}
+
+fn subgroups(n: i64) -> String {
+    number::of(n, "subgroup", "subgroups")
+}
+
+fn row(audit: &Audit, gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Row {
+    let is_count = gate.text("metric") == UNFAIR_SUBGROUPS;
+    let Numbers { limit, decides, value, interval, baseline } = numbers(gate);
+    let decides = match decides.as_str() {
         "" => Vec::new(),
         "interval" => vec!["the interval decides".into()],
         "interval, holm" => vec!["the interval decides, at the level that Holm's method gives each comparison".into()],
@@ -236,43 +268,141 @@ fn row(gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Row {
     if gate.text("level") == "warn" {
         answer.small.push("only warns".into());
     }
-    let value = match gate.real("value") {
+    let value = match value {
         None if gate.text("verdict") == "skipped" => "\u{2013}".into(),
         None => "undefined".into(),
         Some(value) => {
-            let mut small = Vec::new();
-            if let (Some(lo), Some(hi)) = (gate.real("lo"), gate.real("hi")) {
-                small.push(kind.interval(value, lo, hi).into());
-            }
-            if let Some(baseline) = gate.real("baseline_value") {
-                small.push(format!("from {}", of_value.value(baseline)).into());
-            }
-            Cell { main: shown(value).into(), small, ..Cell::default() }
+            let from = baseline.map(|baseline| format!("from {baseline}"));
+            Cell { main: value.into(), small: interval.into_iter().chain(from).map(Words::from).collect(), ..Cell::default() }
         }
     };
-    let cases = Cell {
-        main: gate.int("denominator").map_or_else(|| "\u{2013}".to_owned(), number::count).into(),
+    let mut cases = Cell {
+        main: gate.int("denominator").map_or_else(|| "\u{2013}".to_owned(), if is_count { subgroups } else { number::count }).into(),
         small: gate.int("enough").filter(|n| *n > 0).map(|n| format!("{} asked for", number::count(n)).into()).into_iter().collect(),
         ..Cell::default()
     };
+    if is_count {
+        cases.small.push("of that size, with actions".into());
+    }
     Row {
         id: String::new(),
-        head: question(gate, glossary),
+        head: question(audit, gate, glossary),
         cells: vec![
             answer,
-            Cell { main: format!("{bound} {limit}").into(), small: decides, ..Cell::default() },
+            Cell { main: limit.into(), small: decides, ..Cell::default() },
             value,
             cases,
-            Words::new().quote(gate.text("reason")).into(),
+            Words::new().quote(counted(gate).1).into(),
         ],
     }
 }
 
-/// What the gate asks: its name, the metric, and where it is measured.
-fn question(gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Words {
-    let mut words = Words::new().name(gate.text("gate")).text(": ");
+/// What a gate on recourse counts, which its reason begins with, and the rest of the reason; of other gates the reason alone.
+fn counted<'a>(gate: &Record<'a>) -> (&'a str, &'a str) {
+    let reason = gate.text("reason");
+    match gate.text("metric") {
+        UNFAIR_SUBGROUPS => reason.split_once(": ").unwrap_or(("subgroups with unfair recourse", reason)),
+        _ => ("", reason),
+    }
+}
+
+/// Gates that were judged and did not pass, worst first.
+pub(super) fn not_passed(audit: &Audit) -> Vec<Record<'_>> {
+    let mut gates: Vec<Record<'_>> =
+        deciding(&audit.gates).filter(|gate| ["fail", "inconclusive"].contains(&gate.text("verdict"))).collect();
+    gates.sort_by(worst_first);
+    gates
+}
+
+/// By verdict and level, then by how far beyond the limit; ties in the order of the table.
+fn worst_first(a: &Record<'_>, b: &Record<'_>) -> Ordering {
+    severity(a).cmp(&severity(b)).then(beyond(b).total_cmp(&beyond(a)))
+}
+
+/// How far a value lies beyond the limit of its gate; below 0 where it keeps it.
+fn beyond(gate: &Record<'_>) -> f64 {
+    let (Some(value), Some(limit)) = (gate.real("value"), gate.real("limit")) else { return f64::NEG_INFINITY };
+    let rule = gate.text("rule");
+    match rule.split([',', ' ']).next() {
+        Some("at_least") => limit - value,
+        // The limit of a fall is the size of the fall.
+        Some("fall_at_most") => -value - limit,
+        _ => value - limit,
+    }
+}
+
+/// Whether a gate judges a value as the tables have it, by its own interval or none: no change from a baseline, no level of Holm's, no interval
+/// across graphs.
+pub(super) fn is_on_the_value(gate: &Record<'_>) -> bool {
+    ["at_most", "at_least", "at_most, interval", "at_least, interval", "at_most, estimate", "at_least, estimate"]
+        .contains(&gate.text("rule"))
+}
+
+/// "The gate few-switches failed", and what it asked for, for a sentence that has told the value.
+pub(super) fn asked(gate: &Record<'_>) -> Words {
+    failed(gate).text(format!(": {} was asked for; ", numbers(gate).limit)).quote(counted(gate).1).text(".")
+}
+
+/// The same with the value.
+pub(super) fn answered(audit: &Audit, gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Words {
+    let Numbers { limit, value, interval, baseline, .. } = numbers(gate);
+    let interval = interval.map(|interval| format!("interval {interval}"));
+    let cases = gate.int("denominator").map(|n| match gate.text("metric") {
+        UNFAIR_SUBGROUPS => format!("of {} of that size, with actions", subgroups(n)),
+        _ => format!("{} cases", number::count(n)),
+    });
+    let beside: Vec<String> = interval.into_iter().chain(cases).collect();
+    let beside = if beside.is_empty() { String::new() } else { format!(" ({})", beside.join("; ")) };
+    let words = failed(gate)
+        .text(": ")
+        .and(measured(gate, glossary))
+        .text(match &baseline {
+            Some(baseline) => format!(" has changed from {baseline} by "),
+            None => " is ".to_owned(),
+        })
+        .strong(value.unwrap_or_else(|| "undefined".to_owned()))
+        .text(format!("{beside}, where {limit} was asked for; "))
+        .quote(counted(gate).1)
+        .text(".");
+    let key = Key {
+        model: gate.text("model").to_owned(),
+        set: gate.text("counterfactual").to_owned(),
+        attribute: gate.text("sensitive").to_owned(),
+        scope: gate.text("scope").to_owned(),
+        from: gate.text("from_group").to_owned(),
+        to: gate.text("to_group").to_owned(),
+    };
+    let plain = gate.text("arm").is_empty() && gate.text("class").is_empty();
+    // The tables have a pair in one order.
+    let reverse = Key { from: key.to.clone(), to: key.from.clone(), ..key.clone() };
+    let measure = [&key, &reverse].into_iter().find_map(|key| audit.measure(key, gate.text("metric")));
+    let impaired = measure.filter(|_| plain).map_or("", |measure| &measure.impaired);
+    let words = match impaired {
+        "" => words,
+        group => words.text(" By this measure the group at a disadvantage is ").name(group).text("."),
+    };
+    words.text(" ").link("See the row", "verdict", "Verdict")
+}
+
+fn failed(gate: &Record<'_>) -> Words {
+    let verdict = if gate.text("verdict") == "fail" { " failed" } else { " is inconclusive" };
+    Words::new().text("The gate ").name(gate.text("gate")).text(verdict)
+}
+
+/// What the gate asks: its name, the metric, and where it is measured; what the job says of it.
+fn question(audit: &Audit, gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Words {
+    let words = Words::new().name(gate.text("gate")).text(": ").and(measured(gate, glossary));
+    match audit.manifest.words.gate_notes.get(gate.text("gate")) {
+        Some(note) => words.text(". The job says: ").quote(note),
+        None => words,
+    }
+}
+
+/// The metric, and where it is measured.
+fn measured(gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Words {
+    let mut words = Words::new();
     words = match gate.text("metric") {
-        UNFAIR_SUBGROUPS => words.link("number of subgroups with unfair recourse", "recourse", "Recourse"),
+        UNFAIR_SUBGROUPS => words.text("number of ").link(counted(gate).0, "recourse", "Recourse"),
         metric => words.and(glossary.title(metric)),
     };
     if !gate.text("class").is_empty() {
@@ -280,7 +410,13 @@ fn question(gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Words {
     }
     let (from, to) = (gate.text("from_group"), gate.text("to_group"));
     words = match (from.is_empty(), to.is_empty()) {
-        (false, false) if gate.text("counterfactual").is_empty() => words.text(", ").name(from).text(" and ").name(to),
+        (false, false) if gate.text("counterfactual").is_empty() => match gate.text("metric") {
+            // A gate turns every metric of a pair to the order that its job asks for: the first minus, or over, the second.
+            "demp_min_ratio" => words.text(", ").name(from).text(" and ").name(to),
+            metric if metric == "di" || metric.ends_with("_ratio") => words.text(", ").name(from).text(" over ").name(to),
+            metric if metric.ends_with("_difference") => words.text(", ").name(from).text(" minus ").name(to),
+            _ => words.text(", ").name(from).text(" and ").name(to),
+        },
         (false, false) if gate.text("scope") == "difference" => {
             words.text(", ").and(Words::direction(from, to)).text(" minus ").and(Words::direction(to, from))
         }

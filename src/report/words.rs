@@ -16,6 +16,8 @@ enum Span {
     Quote(String),
     /// A word of tables, job or command line.
     Code(String),
+    /// The symbol of a metric, which leads to its entry in the glossary.
+    Metric { symbol: String, anchor: String, name: String },
     /// The number that matters.
     Strong(String),
     /// A link to a place on the page; `to` says in print where that is.
@@ -59,6 +61,11 @@ impl Words {
         self.with(Span::Code(code.into()))
     }
 
+    /// Adds the symbol of a metric with its id and name; the page must hold its entry in the glossary.
+    pub(super) fn metric(self, symbol: impl Into<String>, id: &str, name: impl Into<String>) -> Self {
+        self.with(Span::Metric { symbol: symbol.into(), anchor: entry_anchor(id), name: name.into() })
+    }
+
     /// Adds what matters.
     pub(super) fn strong(self, text: impl Into<String>) -> Self {
         self.with(Span::Strong(text.into()))
@@ -92,6 +99,7 @@ impl Words {
             .map(|span| match span {
                 Span::Name(text) => short(text),
                 Span::Text(text) | Span::Quote(text) | Span::Code(text) | Span::Strong(text) | Span::Link { text, .. } => text.into(),
+                Span::Metric { symbol, .. } => symbol.into(),
                 Span::Drawing(_) => "".into(),
             })
             .collect()
@@ -119,13 +127,27 @@ impl From<&Words> for Value {
                 Span::Text(text) => context!(kind => "text", text => text),
                 Span::Name(text) => context!(kind => "name", text => short(text), long => text.chars().count() > 28),
                 Span::Quote(text) => context!(kind => "name", text => text, long => false),
-                Span::Code(text) => context!(kind => "code", text => text),
+                Span::Code(text) => context!(kind => "code", parts => breakable(text)),
+                Span::Metric { symbol, anchor, name } => {
+                    context!(kind => "metric", parts => breakable(symbol), anchor => anchor, name => name)
+                }
                 Span::Strong(text) => context!(kind => "strong", text => text),
                 Span::Link { text, href, to } => context!(kind => "link", text => text, href => href, to => to),
                 Span::Drawing(svg) => context!(kind => "drawing", text => svg),
             })
             .collect()
     }
+}
+
+/// The anchor of a metric's entry in the glossary.
+pub(super) fn entry_anchor(id: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    format!("metric-{}", id.chars().map(plain).collect::<String>())
+}
+
+/// The parts of a word that may stand on lines of their own: it breaks behind underscores.
+fn breakable(word: &str) -> Value {
+    word.split_inclusive('_').map(Value::from).collect()
 }
 
 /// Bytes of a name on the page; the tables hold it whole.

@@ -9,7 +9,7 @@ mod drawing;
 mod evidence;
 
 pub(super) use evidence::Evidence;
-use evidence::Scenario;
+use evidence::{Bootstrap, Scenario};
 
 use crate::report::chart::{self, Whisker};
 use crate::report::folder::{Audit, Key, Measure};
@@ -101,33 +101,58 @@ fn overview(audit: &Audit, attribute: &str, scenarios: &[&Scenario], glossary: &
 /// What was a matter of convention: classes that were sampled, variables that their parents determine.
 fn oddities(scenarios: &[&Scenario]) -> Vec<Block> {
     let named = |bootstraps: &[i64], all: usize| match bootstraps {
-        every if every.len() == all => "all of them".to_owned(),
-        few if few.len() <= NAMED_AT_MOST => few.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
-        many => format!("{} of them", many.len()),
+        [_] if all == 1 => "the only bootstrap".to_owned(),
+        every if every.len() == all => format!("all {} bootstraps", number::count(all as i64)),
+        [one] => format!("bootstrap {one}"),
+        few if few.len() <= NAMED_AT_MOST => format!("bootstraps {}", few.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
+        many => format!("{} of {} bootstraps", number::count(many.len() as i64), number::count(all as i64)),
     };
-    let mut blocks = Vec::new();
+    // What is said of several scenarios in the same words is said once.
+    let mut sampled: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut determined: Vec<((String, &str), Vec<&str>)> = Vec::new();
     for scenario in scenarios {
-        let sampled: Vec<i64> = scenario.bootstraps.iter().filter(|b| b.drawn != "all").map(|b| b.number).collect();
-        if !sampled.is_empty() {
-            let words = Words::new().drawing(chart::verdict("warn", "mark warn")).strong("Sampled: ");
-            let words = words.text("in ").name(&scenario.set).text(format!(
-                " bootstraps ({}) allow more graphs than are listed; of these a seeded sample stands for the class.",
-                named(&sampled, scenario.bootstraps.len())
-            ));
-            blocks.push(Block::Text(words));
+        let numbers =
+            |odd: &dyn Fn(&Bootstrap) -> bool| -> Vec<i64> { scenario.bootstraps.iter().filter(|b| odd(b)).map(|b| b.number).collect() };
+        let all = scenario.bootstraps.len();
+        let of_class = numbers(&|b| b.drawn != "all");
+        if !of_class.is_empty() {
+            together(&mut sampled, named(&of_class, all), &scenario.set);
         }
-        let determined: Vec<i64> = scenario.bootstraps.iter().filter(|b| !b.determined.is_empty()).map(|b| b.number).collect();
         if let Some(first) = scenario.bootstraps.iter().find(|b| !b.determined.is_empty()) {
-            let words = Words::new().drawing(chart::verdict("warn", "mark warn")).strong("Determined: ").text("in ").name(&scenario.set);
-            let words = words.text(format!(
-                " bootstraps ({}) have variables that others determine exactly, such as ",
-                named(&determined, scenario.bootstraps.len())
-            ));
-            let words = words.name(first.determined.split(',').next().unwrap_or_default());
-            blocks.push(Block::Text(words.text(". Their edges rest on a convention of the score; leave one of such columns out.")));
+            let variable = first.determined.split(',').next().unwrap_or_default();
+            together(&mut determined, (named(&numbers(&|b| !b.determined.is_empty()), all), variable), &scenario.set);
         }
     }
-    blocks
+    let begin = |what: &str, sets: &[&str]| {
+        let words = Words::new().drawing(chart::verdict("warn", "mark warn")).strong(what).text(" in ");
+        let joined = |words: Words, (i, set): (usize, &&str)| {
+            let between = if i == 0 {
+                ""
+            } else if i + 1 == sets.len() {
+                " and "
+            } else {
+                ", "
+            };
+            words.text(between).name(*set)
+        };
+        sets.iter().enumerate().fold(words, joined).text(", in ")
+    };
+    let sampled = sampled.iter().map(|(which, sets)| {
+        begin("Sampled:", sets).text(format!("{which}: there are more graphs than are listed, and a seeded sample stands for the class."))
+    });
+    let determined = determined.iter().map(|((which, variable), sets)| {
+        let words = begin("Determined:", sets).text(format!("{which}: others determine some variables exactly, such as ")).name(*variable);
+        words.text(". Their edges rest on a convention of the score; leave one of such columns out.")
+    });
+    sampled.chain(determined).map(Block::Text).collect()
+}
+
+/// Adds a set to those of which the same is said.
+fn together<'a, T: PartialEq>(said: &mut Vec<(T, Vec<&'a str>)>, what: T, set: &'a str) {
+    match said.iter_mut().find(|(known, _)| *known == what) {
+        Some((_, sets)) => sets.push(set),
+        None => said.push((what, vec![set])),
+    }
 }
 
 /// What other knowledge changed, in words: the first scenario against each other one.
@@ -286,7 +311,7 @@ fn edges(audit: &Audit, scenarios: &[&Scenario]) -> Block {
     let (n, shown) = (all.len(), audit.rows_shown());
     let row = |(_, edge): &(f64, (String, String))| {
         let cell = |scenario: &&Scenario| -> Cell {
-            let Some(found) = scenario.edges.get(edge) else { return "\u{2013}".into() };
+            let Some(found) = scenario.edges.get(edge) else { return "none".into() };
             let below = (found.below > 0.0).then(|| format!("below the attribute {}", Kind::Share.value(found.below)).into());
             Cell { main: Kind::Share.value(found.share).into(), small: below.into_iter().collect(), ..Cell::default() }
         };
@@ -295,7 +320,7 @@ fn edges(audit: &Audit, scenarios: &[&Scenario]) -> Block {
     let mut head = vec![Words::from("Edge")];
     head.extend(scenarios.iter().map(|s| Words::new().name(&s.set)));
     let caption = if n > shown {
-        format!("Share of graphs with an edge: {shown} of {n}, all in tables/edges.parquet")
+        format!("Share of graphs with an edge. {shown} of {n} edges, all in tables/edges.parquet")
     } else {
         "Share of graphs with an edge".to_owned()
     };
@@ -318,11 +343,17 @@ fn movements(audit: &Audit, scenarios: &[&Scenario]) -> Block {
                 return Cell { main: "0".into(), small: vec!["follows in no graph".into()], ..Cell::default() };
             }
             let mut small: Vec<Words> = Vec::new();
-            if let Some((lo, hi)) = found.ends {
-                small.push(format!("graphs {}", Kind::Signed.interval(found.mean, lo, hi)).into());
+            match found.ends {
+                // A few graphs move it far, and the mean lies outside of what most of them say.
+                Some((0.0, 0.0)) if found.mean != 0.0 => small.push("in most graphs it does not move".into()),
+                Some((lo, hi)) if found.mean < lo || found.mean > hi => {
+                    small.push(format!("in most graphs {}", Kind::Own.interval(found.mean, lo, hi)).into());
+                }
+                Some((lo, hi)) => small.push(format!("graphs {}", Kind::Own.interval(found.mean, lo, hi)).into()),
+                None => {}
             }
             small.push(format!("follows in {}", Kind::Share.value(found.below)).into());
-            Cell { main: Kind::Signed.value(found.mean).into(), small, ..Cell::default() }
+            Cell { main: Kind::Own.value(found.mean).into(), small, ..Cell::default() }
         };
         let head = Words::new().name(&node.variable);
         let head = if node.level.is_empty() { head } else { head.text(" = ").name(&node.level) };
@@ -331,7 +362,9 @@ fn movements(audit: &Audit, scenarios: &[&Scenario]) -> Block {
     let mut head = vec![Words::from("Variable")];
     head.extend(scenarios.iter().map(|s| Words::new().name(&s.set)));
     let caption = Words::from("How far variables move from ").and(Words::direction(&first.groups.0, &first.groups.1)).text(
-        ", in their own unit, levels in shares of 1; back they move as far the other way. Mean over graphs, with the interval across them",
+        ", in their own unit, levels in shares of 1; back they move as far the other way. Mean over all graphs, which a few graphs can move; \
+         below it the interval that holds the middle of the graphs, and the share of graphs in which the variable follows from the attribute at \
+         all",
     );
     Block::Table(Table { caption, head, rows, prose: false })
 }

@@ -4,9 +4,14 @@
 //! definition, both groups side by side with counts, with effectiveness by cost as small drawings; then how often each definition finds
 //! either group worse off, with its most unfair subgroups; at the end what people may change, and what not. The definition that is told first is equal
 //! cost of effectiveness with the largest share, in the macro view, where the job judges it: of all it is the nearest to "is there a way out".
+//!
+//! Subgroups overlap, so that a handful of people makes thousands of them: whoever is counted in subgroups is counted in people too, and where
+//! the smaller group of the unfair subgroups is mostly a few people, it is too few to tell.
 
 mod curve;
+mod meanings;
 mod read;
+mod ways;
 
 use std::collections::BTreeMap;
 
@@ -16,7 +21,8 @@ use crate::report::folder::Audit;
 use crate::report::number::{self, Kind, three};
 use crate::report::page::{Block, Cell, Figure, Row, Section, Table};
 use crate::report::recourse::curve::{Curves, end_of};
-use crate::report::recourse::read::{of, question};
+use crate::report::recourse::read::{Sizes, of, question};
+use crate::report::recourse::ways::{FEW, Way, ways};
 use crate::report::words::Words;
 use crate::table::Record;
 
@@ -40,8 +46,9 @@ pub(super) fn section(audit: &Audit) -> Option<Section> {
          one, and is that harder for one group than for the other, though their traits are the same?"
             .into(),
     )];
-    let mut told: Vec<&str> = Vec::new();
-    for (k, comparison) in all.iter().take(COMPARISONS_AT_MOST).enumerate() {
+    blocks.push(meanings::meanings(&audit.recourse));
+    let shown = &all[..all.len().min(COMPARISONS_AT_MOST)];
+    for (k, comparison) in shown.iter().enumerate() {
         let title = Words::new()
             .name(comparison.text("group_0"))
             .text(" compared with ")
@@ -55,16 +62,20 @@ pub(super) fn section(audit: &Audit) -> Option<Section> {
             blocks
                 .push(Block::Text("Nobody of one of the two groups has the unfavourable decision, so there is nothing to compare.".into()));
         }
-        let last = all.get(k + 1).is_none_or(|next| next.text("recourse") != comparison.text("recourse"));
-        if last && !told.contains(&comparison.text("recourse")) {
-            told.push(comparison.text("recourse"));
+        // Comparisons of one block of the job stand together.
+        let last = shown.get(k + 1).is_none_or(|next| next.text("recourse") != comparison.text("recourse"));
+        if last {
             blocks.extend(rules(audit, comparison.text("recourse")));
         }
     }
-    if all.len() > COMPARISONS_AT_MOST {
-        let rest = all.len() - COMPARISONS_AT_MOST;
-        blocks
-            .push(Block::Note(format!("{rest} more comparisons are only in tables/recourse.parquet and tables/subgroups.parquet.").into()));
+    if all.len() > shown.len() {
+        let words = format!(
+            "Shown are {} of {} comparisons; the others are only in tables/recourse.parquet and tables/subgroups.parquet, and what people may change \
+             in tables/recourse_columns.parquet.",
+            shown.len(),
+            all.len()
+        );
+        blocks.push(Block::Note(words.into()));
     }
     blocks.push(Block::Note(
         "After Fairness Aware Counterfactuals for Subgroups (FACTS). Subgroups overlap, so their number is no number of people, and small ones \
@@ -76,65 +87,149 @@ pub(super) fn section(audit: &Audit) -> Option<Section> {
     Some(Section { id: "recourse", title: "Recourse: who has a way out", blocks })
 }
 
-/// A sentence for the findings: whom the comparison with the largest share of unfair subgroups puts at a disadvantage.
+/// Whether the page tells of recourse at all.
+pub(super) fn is_there(audit: &Audit) -> bool {
+    audit.recourse.comparisons.records().next().is_some()
+}
+
+/// A sentence for the findings: whom a comparison puts at a disadvantage. Of several it is the one with the largest share of unfair subgroups,
+/// among those that rest on enough people where there are any.
 pub(super) fn finding(audit: &Audit) -> Option<Words> {
-    let judged = audit.recourse.comparisons.records().filter(|row| row.text("undefined").is_empty());
-    let chosen = judged.filter_map(|comparison| chosen(audit, &comparison).map(|chosen| (comparison, chosen)));
-    let share = |chosen: &Record<'_>| int(chosen, "unfair") as f64 / int(chosen, "judged").max(1) as f64;
+    let comparisons = audit.recourse.comparisons.records().filter(|row| row.text("undefined").is_empty());
+    let outcomes = comparisons.filter_map(|comparison| Outcome::of(audit, comparison));
+    let rank = |outcome: &Outcome<'_>| (!outcome.too_few(), outcome.unfair_share());
     // Of equals the first.
-    let (comparison, chosen) = chosen.reduce(|a, b| if share(&b.1) > share(&a.1) { b } else { a })?;
-    Some(harder(&comparison, &chosen).text(" ").link("See recourse", "recourse", "Recourse"))
+    let outcome = outcomes.reduce(|a, b| if rank(&b) > rank(&a) { b } else { a })?;
+    Some(outcome.in_words().text(" ").link("See recourse", "recourse", "Recourse"))
 }
 
-/// A definition in a view, as a heading.
-fn title([definition, parameter, view]: [&str; 3]) -> String {
-    let share = || parameter.parse::<f64>().map_or_else(|_| parameter.to_owned(), |share| Kind::Share.value(share));
-    let cost = || parameter.parse::<f64>().map_or_else(|_| parameter.to_owned(), three);
-    let name = match definition {
-        "equal-effectiveness" => "Equal effectiveness".to_owned(),
-        "equal-choice" => format!("Equal choice, {}", share()),
-        "equal-effectiveness-within-budget" => format!("Equal effectiveness within budget {}", cost()),
-        "equal-cost-of-effectiveness" => format!("Equal cost of effectiveness, {}", share()),
-        "fair-trade-off" => "Fair trade-off".to_owned(),
-        "equal-conditional-mean-recourse" => "Equal conditional mean recourse".to_owned(),
-        "mean-recourse" => "Equal mean recourse".to_owned(),
-        other => other.to_owned(),
-    };
-    // Two definitions have one view only.
-    match definition {
-        "equal-choice" | "equal-conditional-mean-recourse" | "mean-recourse" => name,
-        _ => format!("{name}, {view}"),
+/// What was left out of comparisons: where, why, and how much.
+pub(super) fn left_out(audit: &Audit) -> Vec<(Words, &'static str, String)> {
+    let mut found = Vec::new();
+    for comparison in audit.recourse.comparisons.records() {
+        let place = || {
+            let words = Words::new().name(comparison.text("group_0")).text(" compared with ").name(comparison.text("group_1"));
+            words.text(", model ").name(comparison.text("model"))
+        };
+        if !comparison.text("undefined").is_empty() {
+            found.push((place(), "nobody of one of the groups has the unfavourable decision", "the whole comparison".to_owned()));
+            continue;
+        }
+        let (all, with) = (int(&comparison, "subgroups"), int(&comparison, "subgroups_with_actions"));
+        if all > with {
+            let share = Kind::Share.value((all - with) as f64 / all as f64);
+            let why =
+                "there is no action: no change that the job allows leads to levels that enough people with the favourable decision have";
+            found.push((place(), why, format!("{} of {} ({share})", number::count(all - with), number::of(all, "subgroup", "subgroups"))));
+        }
+        let ranks = audit.recourse.rankings.records().filter(|row| of(row, &comparison) && !row.text("undefined").is_empty()).count();
+        if ranks > 0 {
+            let n = number::of(i64::try_from(ranks).unwrap_or(i64::MAX), "mean rank", "mean ranks");
+            found.push((place(), "no subgroup is unfair by the definition whose first rank they are of", n));
+        }
     }
+    found
 }
 
-/// What a definition compares.
-fn compares([definition, parameter, view]: [&str; 3]) -> String {
-    let share = || parameter.parse::<f64>().map_or_else(|_| parameter.to_owned(), |share| Kind::Share.value(share));
-    let by = if view == "macro" { "by one action for all" } else { "by any action, each person the one that helps" };
-    match definition {
-        "equal-effectiveness" => format!("share helped {by}, at whatever cost"),
-        "equal-choice" => format!("number of actions that help {} of the group", share()),
-        "equal-effectiveness-within-budget" => format!("share helped {by} within the budget"),
-        "equal-cost-of-effectiveness" => format!("lowest cost at which {} are helped {by}", share()),
-        "fair-trade-off" => format!("share helped {by}, at the cost where the two are furthest apart"),
-        "equal-conditional-mean-recourse" => "mean lowest cost of those who can be helped at all".to_owned(),
-        "mean-recourse" => "mean lowest cost, where people without a way out count with a fixed one".to_owned(),
-        _ => String::new(),
+/// What a comparison comes to.
+struct Outcome<'a> {
+    comparison: Record<'a>,
+    ways: Vec<Way<'a>>,
+    /// The way that is told first.
+    first: Way<'a>,
+    /// How large the smaller group of its unfair subgroups is.
+    smaller: Sizes,
+}
+
+impl<'a> Outcome<'a> {
+    /// None where no subgroup was judged.
+    fn of(audit: &'a Audit, comparison: Record<'a>) -> Option<Outcome<'a>> {
+        let ways = ways(&audit.recourse, &comparison);
+        let share = |way: &Way<'_>| way.wanted().unwrap_or(0.0);
+        let of_cost = ways.iter().filter(|way| way.definition() == "equal-cost-of-effectiveness");
+        let best = of_cost.max_by(|a, b| share(a).total_cmp(&share(b)).then_with(|| b.view().cmp(a.view())));
+        let first = *best.or_else(|| ways.iter().max_by_key(|way| way.row.int("unfair")))?;
+        let smaller = audit.recourse.smaller(&comparison, first.question);
+        Some(Outcome { comparison, ways, first, smaller })
     }
-}
 
-/// Whether values are shares of people, costs, or numbers of actions.
-fn is_share(definition: &str) -> bool {
-    matches!(definition, "equal-effectiveness" | "equal-effectiveness-within-budget" | "fair-trade-off")
-}
+    fn names(&self) -> [&'a str; 2] {
+        ["group_0", "group_1"].map(|group| self.comparison.text(group))
+    }
 
-/// The definition that is told first.
-fn chosen<'a>(audit: &'a Audit, comparison: &Record<'_>) -> Option<Record<'a>> {
-    let rows = || audit.recourse.analysis.records().filter(|row| of(row, comparison));
-    let share = |row: &Record<'_>| row.text("parameter").parse::<f64>().unwrap_or(0.0);
-    let of_cost = rows().filter(|row| row.text("definition") == "equal-cost-of-effectiveness");
-    let best = of_cost.max_by(|a, b| share(a).total_cmp(&share(b)).then_with(|| b.text("view").cmp(a.text("view"))));
-    best.or_else(|| rows().max_by_key(|row| row.int("unfair")))
+    fn unfair_share(&self) -> f64 {
+        int(&self.first.row, "unfair") as f64 / int(&self.first.row, "judged").max(1) as f64
+    }
+
+    /// Whether the unfair subgroups are mostly made of a few people; where there are none, whether a group is.
+    fn too_few(&self) -> bool {
+        let affected = ["affected_0", "affected_1"].map(|column| int(&self.comparison, column));
+        self.smaller.median().unwrap_or(affected[0].min(affected[1]) as f64) < FEW as f64
+    }
+
+    /// For whom it is harder, by the way told first and by the others, and how many people that rests on.
+    fn in_words(&self) -> Words {
+        let row = &self.first.row;
+        let [a, b] = self.names();
+        let (unfair_a, unfair_b) = (int(row, "unfair_0"), int(row, "unfair_1"));
+        let of_all = format!(
+            " of {} the way to the favourable decision is harder for group ",
+            number::of(int(row, "judged"), "subgroup", "subgroups")
+        );
+        let start = if self.too_few() { "Too few to tell: in " } else { "In " };
+        let words = if unfair_a + unfair_b == 0 {
+            Words::from(format!("{start}none{of_all}")).name(a).text(" or ").name(b)
+        } else {
+            let ([first, second], [n, m]) =
+                if unfair_a >= unfair_b { ([a, b], [unfair_a, unfair_b]) } else { ([b, a], [unfair_b, unfair_a]) };
+            let words = Words::from(start).strong(number::count(n)).text(of_all).name(first);
+            words.text(format!(", in {} for group ", number::count(m))).name(second)
+        };
+        words.text(format!(" (by {})", self.first.title().to_lowercase())).and(self.by_all_ways()).text(". ").and(self.people())
+    }
+
+    /// What all ways say together; nothing where there is one.
+    fn by_all_ways(&self) -> Words {
+        let [a, b] = self.names();
+        let count = |holds: fn(i64, i64) -> bool| {
+            self.ways.iter().filter(|way| holds(int(&way.row, "unfair_0"), int(&way.row, "unfair_1"))).count()
+        };
+        let (against_a, against_b, even) = (count(|a, b| a > b), count(|a, b| b > a), count(|a, b| a == b));
+        if self.ways.len() < 2 {
+            return Words::new();
+        }
+        let find = if against_a == 1 { "finds" } else { "find" };
+        let words =
+            Words::from(format!("; of {} ways to judge, {against_a} {find} more subgroups where it is harder for group ", self.ways.len()))
+                .name(a)
+                .text(format!(", {against_b} for group "))
+                .name(b);
+        if even > 0 { words.text(format!(", {even} as many for either")) } else { words }
+    }
+
+    /// How many people there are, and how few of them make an unfair subgroup.
+    fn people(&self) -> Words {
+        let [a, b] = self.names();
+        let [n, m] = ["affected_0", "affected_1"].map(|column| int(&self.comparison, column));
+        let words = Words::from(format!("{} of group ", number::people(n)))
+            .name(a)
+            .text(format!(" and {} of group ", number::count(m)))
+            .name(b)
+            .text(" have the unfavourable decision");
+        let (unfair, few) = (self.smaller.n(), self.smaller.below(FEW));
+        match self.smaller.median() {
+            None => words.text("."),
+            Some(median) => {
+                let median = if median.fract() == 0.0 { number::people(median as i64) } else { format!("{median:.1} people") };
+                let share = Kind::Share.value(few as f64 / unfair.max(1) as f64);
+                words.text(format!(
+                    "; in the unfair subgroups the smaller group has a median of {median}, and fewer than {FEW} in {} of {} ({share}).",
+                    number::count(few),
+                    number::count(unfair)
+                ))
+            }
+        }
+    }
 }
 
 fn int(row: &Record<'_>, column: &str) -> i64 {
@@ -145,86 +240,51 @@ fn count(row: &Record<'_>, column: &str) -> String {
     number::count(int(row, column))
 }
 
-/// For whom it is harder, in one sentence.
-fn harder(comparison: &Record<'_>, analysis: &Record<'_>) -> Words {
-    let [a, b] = ["group_0", "group_1"].map(|group| comparison.text(group));
-    let (unfair_a, unfair_b) = (int(analysis, "unfair_0"), int(analysis, "unfair_1"));
-    let judged = count(analysis, "judged");
-    let by = format!(" (by {})", title(question(analysis)).to_lowercase());
-    if unfair_a + unfair_b == 0 {
-        let none = format!("In none of {judged} subgroups the way to the favourable decision is harder for group ");
-        return Words::from(none).name(a).text(" or ").name(b).text(format!("{by}."));
-    }
-    let ([first, second], [n, m]) = if unfair_a >= unfair_b { ([a, b], [unfair_a, unfair_b]) } else { ([b, a], [unfair_b, unfair_a]) };
-    Words::from("In ")
-        .strong(number::count(n))
-        .text(format!(" of {judged} subgroups the way to the favourable decision is harder for group "))
-        .name(first)
-        .text(format!(", in {} for group ", number::count(m)))
-        .name(second)
-        .text(by)
-        .text(".")
-}
-
 /// One pair of groups.
 fn part(audit: &Audit, comparison: &Record<'_>, k: usize) -> Vec<Block> {
-    let [a, b] = ["group_0", "group_1"].map(|group| comparison.text(group));
     let mut blocks = Vec::new();
-    let analysis: Vec<Record<'_>> = audit.recourse.analysis.records().filter(|row| of(row, comparison)).collect();
-    let people = Words::from(format!("{} people of group ", count(comparison, "affected_0")))
-        .name(a)
-        .text(format!(" and {} of group ", count(comparison, "affected_1")))
-        .name(b)
-        .text(format!(
-            " have the unfavourable decision. They make {} subgroups (each at least {} and {} of them); for {} there are actions to try, {} in all.",
-            count(comparison, "subgroups"),
-            count(comparison, "least_0"),
-            count(comparison, "least_1"),
-            count(comparison, "subgroups_with_actions"),
-            count(comparison, "actions"),
-        ));
-    let Some(first) = chosen(audit, comparison) else {
-        blocks.push(Block::Text(people));
+    let made = format!(
+        "These people make {} (each at least {} and {} of them); for {} there are actions to try, {} in all.",
+        number::of(int(comparison, "subgroups"), "subgroup", "subgroups"),
+        count(comparison, "least_0"),
+        count(comparison, "least_1"),
+        count(comparison, "subgroups_with_actions"),
+        count(comparison, "actions"),
+    );
+    let Some(outcome) = Outcome::of(audit, *comparison) else {
+        blocks.push(Block::Text(made.into()));
         blocks.push(Block::Text("No subgroup was judged.".into()));
         return blocks;
     };
-    blocks.push(Block::Text(harder(comparison, &first).and(over_all(&analysis, a, b))));
-    blocks.push(Block::Text(people));
-    if ["least_0", "least_1"].into_iter().any(|least| int(comparison, least) < FEW) {
-        let few = int(comparison, "least_0").min(int(comparison, "least_1"));
+    let [a, b] = outcome.names();
+    blocks.push(Block::Text(outcome.in_words()));
+    blocks.push(Block::Text(made.into()));
+    let least = int(comparison, "least_0").min(int(comparison, "least_1"));
+    if least < FEW {
         let words = format!(
-            "The smallest subgroups have {few} people of a group, so that one person decides: raise the support to look at larger ones."
+            "The smallest subgroups have {} of a group, so that one person decides: raise the support to look at larger ones.",
+            number::people(least)
         );
         blocks.push(Block::Note(words.into()));
     }
-    blocks.extend(cards(audit, comparison, &first, k));
-    blocks.push(Block::Table(by_definition(&analysis, a, b)));
-    let mut folded = Vec::new();
-    for row in &analysis {
-        folded.push(Block::Table(listing(audit, comparison, row)));
-    }
-    blocks.push(Block::Fold("The most unfair subgroups of every definition", folded));
-    blocks.extend(agreement(audit, comparison, &analysis));
+    blocks.extend(cards(audit, comparison, &outcome.first, k));
+    blocks.push(Block::Table(by_definition(&outcome.ways, a, b)));
+    let listings = outcome.ways.iter().flat_map(|way| listing(audit, comparison, way));
+    blocks.push(Block::Fold("The most unfair subgroups of every definition", listings.collect()));
+    blocks.extend(agreement(audit, comparison, &outcome.ways));
     blocks
 }
 
-/// Below so many people of a group in a subgroup one person decides.
-const FEW: i64 = 10;
-
-/// What the definitions say together.
-fn over_all(analysis: &[Record<'_>], a: &str, b: &str) -> Words {
-    let more = |row: &&Record<'_>, ours: &str, theirs: &str| int(row, ours) > int(row, theirs);
-    let against_a = analysis.iter().filter(|row| more(row, "unfair_0", "unfair_1")).count();
-    let against_b = analysis.iter().filter(|row| more(row, "unfair_1", "unfair_0")).count();
-    Words::from(format!(" Of {} ways to judge, {against_a} find more subgroups where it is harder for group ", analysis.len()))
-        .name(a)
-        .text(format!(", {against_b} for group "))
-        .name(b)
-        .text(".")
+/// What is to be known of a table with infinite scores; nothing of one without.
+fn of_infinity<'a>(mut rows: impl Iterator<Item = &'a Record<'a>>) -> Option<Block> {
+    let any = rows.any(|row| row.real("score").is_some_and(f64::is_infinite));
+    let words = "\u{221e} stands above every number, however few people it rests on: a row with it may rest on one person. Beside it stands how many of \
+                 the group that is better off are reached.";
+    any.then(|| Block::Note(words.into()))
 }
 
 /// Whom each definition puts at a disadvantage.
-fn by_definition(analysis: &[Record<'_>], a: &str, b: &str) -> Table {
+fn by_definition(ways: &[Way<'_>], a: &str, b: &str) -> Table {
     let head = vec![
         "Definition".into(),
         "What it compares".into(),
@@ -233,7 +293,8 @@ fn by_definition(analysis: &[Record<'_>], a: &str, b: &str) -> Table {
         "Fair".into(),
         "Of the most unfair tenth".into(),
     ];
-    let rows = analysis.iter().map(|row| {
+    let rows = ways.iter().map(|way| {
+        let row = &way.row;
         let judged = int(row, "judged");
         let share = |n: i64| {
             let small = (judged > 0).then(|| Words::from(Kind::Share.value(n as f64 / judged as f64)));
@@ -247,58 +308,27 @@ fn by_definition(analysis: &[Record<'_>], a: &str, b: &str) -> Table {
                     .text(format!(", {} against ", count(row, "top_1")))
                     .name(b);
                 let arbitrary = int(row, "tied") > int(row, "tied_in_top");
-                let tied = format!("its end cuts through {} equals", count(row, "tied"));
+                let tied = format!("it ends among {} of equal score, {} of them inside", count(row, "tied"), count(row, "tied_in_top"));
                 Cell { main, small: arbitrary.then(|| tied.into()).into_iter().collect(), ..Cell::default() }
             }
         };
         let tests = row
             .int("test_rejects")
             .map(|n| format!("its test calls the groups different in {}, one test per subgroup, without correction", number::count(n)));
-        let what = Cell { main: compares(question(row)).into(), small: tests.map(Words::from).into_iter().collect(), ..Cell::default() };
+        let what = Cell { main: way.compares().into(), small: tests.map(Words::from).into_iter().collect(), ..Cell::default() };
         let cells = vec![what, share(int(row, "unfair_0")), share(int(row, "unfair_1")), share(judged - int(row, "unfair")), top];
-        Row { id: String::new(), head: title(question(row)).into(), cells }
+        Row { id: String::new(), head: way.title().into(), cells }
     });
     let caption = "In how many subgroups each definition finds the way out harder for one group".into();
     Table { caption, head, rows: rows.collect(), prose: true }
 }
 
 /// The shown subgroups under one definition, best place first.
-fn shown<'a>(audit: &'a Audit, comparison: &Record<'_>, analysis: &Record<'_>) -> Vec<Record<'a>> {
-    let asked = question(analysis);
+fn shown<'a>(audit: &'a Audit, comparison: &Record<'_>, way: &Way<'_>) -> Vec<Record<'a>> {
     let mut rows: Vec<Record<'a>> =
-        audit.recourse.subgroups.records().filter(|row| of(row, comparison) && question(row) == asked).collect();
+        audit.recourse.subgroups.records().filter(|row| of(row, comparison) && question(row) == way.question).collect();
     rows.sort_by_key(|row| row.int("place"));
     rows
-}
-
-/// A value of a group under a definition.
-fn value(row: &Record<'_>, g: usize) -> Cell {
-    let (definition, n) = (row.text("definition"), int(row, ["n_0", "n_1"][g]));
-    let people = format!("{} people", number::count(n));
-    let main = match row.real(["value_0", "value_1"][g]) {
-        None => "\u{2013}".to_owned(),
-        Some(value) if value.is_infinite() => "no way".to_owned(),
-        Some(value) if is_share(definition) => {
-            return Cell {
-                main: Kind::Share.value(value).into(),
-                small: vec![format!("{} of {}", number::count((value * n as f64).round() as i64), number::count(n)).into()],
-                ..Cell::default()
-            };
-        }
-        Some(value) if definition == "equal-choice" => format!("{} actions", number::count(value as i64)),
-        Some(value) => format!("cost {}", three(value)),
-    };
-    let small = vec![people.into()];
-    Cell { main: main.into(), small, ..Cell::default() }
-}
-
-fn score(row: &Record<'_>) -> String {
-    match row.real("score") {
-        None => "\u{2013}".to_owned(),
-        Some(score) if score.is_infinite() => "\u{221e}".to_owned(),
-        Some(score) if is_share(row.text("definition")) => Kind::Distance.value(score),
-        Some(score) => three(score),
-    }
 }
 
 /// The lines of a shown subgroup for one group.
@@ -311,24 +341,23 @@ fn lines<'a>(audit: &'a Audit, subgroup: &Record<'_>, comparison: &Record<'_>, s
 }
 
 /// The most unfair subgroups with all that they can do, both groups side by side, and their curves.
-fn cards(audit: &Audit, comparison: &Record<'_>, analysis: &Record<'_>, k: usize) -> Vec<Block> {
+fn cards(audit: &Audit, comparison: &Record<'_>, way: &Way<'_>, k: usize) -> Vec<Block> {
     let names = ["group_0", "group_1"].map(|group| comparison.text(group));
-    let rows = shown(audit, comparison, analysis);
+    let rows = shown(audit, comparison, way);
     let told: Vec<Record<'_>> = rows.into_iter().take(audit.thrift.less(CARDS).max(1)).collect();
     if told.is_empty() {
         return Vec::new();
     }
-    let asked = question(analysis);
     let mut blocks = vec![Block::Text(
         Words::from("The most unfair subgroups by ")
-            .strong(title(asked).to_lowercase())
-            .text(format!(" ({}). Cells say how many of the people the change would help.", compares(asked))),
+            .strong(way.title().to_lowercase())
+            .text(format!(" ({}). Cells say how many of the people the change would help.", way.compares())),
     )];
     for subgroup in &told {
-        blocks.push(Block::Table(card(audit, comparison, subgroup, &names)));
+        blocks.push(Block::Table(card(audit, comparison, way, subgroup)));
     }
-    let view = asked[2];
-    let wanted = matches!(asked[0], "equal-cost-of-effectiveness" | "equal-choice").then(|| asked[1].parse().ok()).flatten();
+    blocks.extend(of_infinity(told.iter()));
+    let (view, wanted) = (way.view(), way.wanted());
     let curves: Vec<Curves<'_>> = told
         .iter()
         .map(|subgroup| {
@@ -359,12 +388,12 @@ fn cards(audit: &Audit, comparison: &Record<'_>, analysis: &Record<'_>, k: usize
 }
 
 /// One subgroup: its actions in rows, both groups in columns.
-fn card(audit: &Audit, comparison: &Record<'_>, subgroup: &Record<'_>, names: &[&str; 2]) -> Table {
-    let asked = question(subgroup);
+fn card(audit: &Audit, comparison: &Record<'_>, way: &Way<'_>, subgroup: &Record<'_>) -> Table {
+    let names = ["group_0", "group_1"].map(|group| comparison.text(group));
     let n = [int(subgroup, "n_0"), int(subgroup, "n_1")];
     let heading = |g: usize| {
         let coverage = subgroup.real(["coverage_0", "coverage_1"][g]).unwrap_or(0.0);
-        Words::new().name(names[g]).text(format!(": {} people, {} of all affected", number::count(n[g]), Kind::Share.value(coverage)))
+        Words::new().name(names[g]).text(format!(": {}, {} of all affected", number::people(n[g]), Kind::Share.value(coverage)))
     };
     // By cost, then by number: the order of the actions.
     let mut actions: BTreeMap<i64, (String, f64)> = BTreeMap::new();
@@ -384,7 +413,7 @@ fn card(audit: &Audit, comparison: &Record<'_>, subgroup: &Record<'_>, names: &[
             let Some(row) = &found else { return "\u{2013}".into() };
             let own = int(row, ["worked_0", "worked_1"][g]);
             let mut small = vec![Words::from(Kind::Share.value(own as f64 / n[g].max(1) as f64))];
-            if asked[2] == "micro" {
+            if way.view() == "micro" {
                 let all = int(row, ["cumulative_0", "cumulative_1"][g]);
                 small.push(format!("{} with all that cost no more", number::count(all)).into());
             }
@@ -398,36 +427,35 @@ fn card(audit: &Audit, comparison: &Record<'_>, subgroup: &Record<'_>, names: &[
     }
     let against = subgroup.text("against");
     let result = |g: usize| {
-        let mut cell = value(subgroup, g);
+        let mut cell = way.value(&audit.recourse, comparison, subgroup, g);
         if names[g] == against {
             cell.main = Words::new().strong(cell.main.plain());
             cell.small.push("at a disadvantage".into());
         }
         cell
     };
-    rows.push(Row {
-        id: String::new(),
-        head: compares(asked).into(),
-        cells: vec![result(0), result(1), Cell { main: score(subgroup).into(), small: vec!["score".into()], ..Cell::default() }],
-    });
+    let (score, reached) = way.score(&audit.recourse, comparison, subgroup);
+    let score = Cell { main: format!("score {score}").into(), small: reached.into_iter().collect(), ..Cell::default() };
+    rows.push(Row { id: String::new(), head: way.compares().into(), cells: vec![result(0), result(1), score] });
     let caption = Words::from(format!("{}. If {}", int(subgroup, "place"), subgroup.text("traits")));
     Table { caption, head: vec!["Change".into(), heading(0), heading(1), "Cost".into()], rows, prose: true }
 }
 
 /// The most unfair subgroups of one definition.
-fn listing(audit: &Audit, comparison: &Record<'_>, analysis: &Record<'_>) -> Table {
+fn listing(audit: &Audit, comparison: &Record<'_>, way: &Way<'_>) -> Vec<Block> {
     let names = ["group_0", "group_1"].map(|group| comparison.text(group));
-    let rows = shown(audit, comparison, analysis);
-    let told = rows.len().min(audit.thrift.less(ROWS).max(3));
+    let mut rows = shown(audit, comparison, way);
+    rows.truncate(audit.thrift.less(ROWS).max(3));
     let by_chance = rows.iter().any(|row| row.real("p_value").is_some());
     let mut head: Vec<Words> =
         vec!["If".into(), Words::new().name(names[0]), Words::new().name(names[1]), "Score".into(), "What helps".into()];
     head.extend(by_chance.then(|| "By chance".into()));
     let row = |subgroup: &Record<'_>| {
-        let mut cells = vec![value(subgroup, 0), value(subgroup, 1)];
+        let mut cells = Vec::from([0, 1].map(|g| way.value(&audit.recourse, comparison, subgroup, g)));
         let against = subgroup.text("against");
-        let small = Words::new().text("against ").name(against);
-        cells.push(Cell { main: score(subgroup).into(), small: vec![small], ..Cell::default() });
+        let (score, reached) = way.score(&audit.recourse, comparison, subgroup);
+        let small = [Words::new().text("against ").name(against)].into_iter().chain(reached).collect();
+        cells.push(Cell { main: score.into(), small, ..Cell::default() });
         // What helps those who are better off.
         let better = usize::from(names[0] == against);
         cells.push(helps(&lines(audit, subgroup, comparison, better as i64), names[better]));
@@ -439,14 +467,19 @@ fn listing(audit: &Audit, comparison: &Record<'_>, analysis: &Record<'_>) -> Tab
         Row { id: String::new(), head: format!("{}. {}", int(subgroup, "place"), subgroup.text("traits")).into(), cells }
     };
     let caption = format!(
-        "{}: {}. {} of {} subgroups are unfair{}",
-        title(question(analysis)),
-        compares(question(analysis)),
-        count(analysis, "unfair"),
-        count(analysis, "judged"),
-        if told > 0 { format!("; the first {told}, overlapping ones merged") } else { String::new() },
+        "{}: {}. {} of {} are unfair{}",
+        way.title(),
+        way.compares(),
+        count(&way.row, "unfair"),
+        number::of(int(&way.row, "judged"), "subgroup", "subgroups"),
+        match rows.len() {
+            0 => String::new(),
+            1 => "; the first, overlapping ones merged".to_owned(),
+            n => format!("; the first {n}, overlapping ones merged"),
+        },
     );
-    Table { caption: caption.into(), head, rows: rows.iter().take(told).map(row).collect(), prose: true }
+    let table = Table { caption: caption.into(), head, rows: rows.iter().map(row).collect(), prose: true };
+    [Block::Table(table)].into_iter().chain(of_infinity(rows.iter())).collect()
 }
 
 /// The action that helps a group most of those listed, of equals the cheapest.
@@ -463,8 +496,8 @@ fn helps(lines: &[Record<'_>], group: &str) -> Cell {
 }
 
 /// How far the definitions agree.
-fn agreement(audit: &Audit, comparison: &Record<'_>, analysis: &[Record<'_>]) -> Option<Block> {
-    if analysis.len() < 2 {
+fn agreement(audit: &Audit, comparison: &Record<'_>, ways: &[Way<'_>]) -> Option<Block> {
+    if ways.len() < 2 {
         return None;
     }
     let mut values: BTreeMap<([&str; 3], [&str; 3]), f64> = BTreeMap::new();
@@ -475,14 +508,13 @@ fn agreement(audit: &Audit, comparison: &Record<'_>, analysis: &[Record<'_>]) ->
         }
     }
     let mut head: Vec<Words> = vec!["Rank 1 by".into()];
-    head.extend((1..=analysis.len()).map(|i| Words::from(i.to_string())));
-    let rows = analysis.iter().enumerate().map(|(i, row)| {
-        let own = question(row);
-        let cell = |other: &Record<'_>| -> Cell {
-            let value = values.get(&(own, question(other)));
+    head.extend((1..=ways.len()).map(|i| Words::from(i.to_string())));
+    let rows = ways.iter().enumerate().map(|(i, way)| {
+        let cell = |other: &Way<'_>| -> Cell {
+            let value = values.get(&(way.question, other.question));
             value.map_or_else(|| "\u{2013}".into(), |value| format!("{value:.3}").into())
         };
-        Row { id: String::new(), head: format!("{} {}", i + 1, title(own)).into(), cells: analysis.iter().map(cell).collect() }
+        Row { id: String::new(), head: format!("{} {}", i + 1, way.title()).into(), cells: ways.iter().map(cell).collect() }
     });
     let caption = "Mean rank that the definition of the column gives to the subgroups of rank 1 by that of the row, over its largest rank plus 1: \
                    small where the two agree";
@@ -502,7 +534,7 @@ fn rules(audit: &Audit, recourse: &str) -> Vec<Block> {
             _ => "",
         };
         let without = int(&row, "missing") + int(&row, "outside");
-        let small = (without > 0).then(|| format!("{} people have no value, or one outside of the bins", number::count(without)).into());
+        let small = (without > 0).then(|| format!("{} without a value, or with one outside of the bins", number::people(without)).into());
         let how = Cell { main: row.text("may_change").into(), small: small.into_iter().collect(), ..Cell::default() };
         let cost = format!("{}{per}", three(row.real("weight").unwrap_or(0.0)));
         Row { id: String::new(), head: Words::new().name(row.text("column")), cells: vec![how, cost.into()] }

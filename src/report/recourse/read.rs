@@ -1,11 +1,14 @@
-//! What the page reads of the tables of recourse: all of the small ones, and of the long ones the subgroups that are shown.
+//! What the page reads of the tables of recourse: all of the small ones, and of the long ones the subgroups that are shown. Of those that are not
+//! it keeps how large they are, and whether both views say the same of them.
 
-use std::collections::BTreeSet;
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::Hasher;
 use std::path::Path;
 
 use crate::error::Result;
 use crate::table::io::read_frame;
-use crate::table::picked::read_picked;
+use crate::table::picked::{Looked, read_picked};
 use crate::table::recourse::{ACTIONS, AGGREGATED_RANKINGS, COMPARATIVES, ECD, RANKING_ANALYSIS, RECOURSE, RECOURSE_COLUMNS, SUBGROUPS};
 use crate::table::{Frame, Record};
 
@@ -21,12 +24,72 @@ pub(in crate::report) struct Tables {
     pub(super) rankings: Frame,
     /// The rows of `subgroups` that have a place.
     pub(super) subgroups: Frame,
+    /// What all rows of `subgroups` add up to: by recourse, both groups, definition, parameter and view.
+    sums: BTreeMap<[String; 6], Sum>,
     /// `comparatives`.
     pub(super) comparatives: Frame,
     /// The rows of `actions` that these list.
     pub(super) actions: Frame,
     /// The rows of `ecd` of the subgroups that have a place.
     pub(super) ecd: Frame,
+}
+
+/// All subgroups of a comparison under one definition in a view.
+#[derive(Debug, Clone, Default)]
+struct Sum {
+    /// How many people the smaller group of the unfair subgroups has, and how many subgroups have so many.
+    smaller: Sizes,
+    /// Of all that is said of them. Two views with the same hash say the same: that they differ and still meet has odds of 1 in 2^64.
+    hash: DefaultHasher,
+}
+
+/// Sizes, and how often each occurs.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sizes(BTreeMap<i64, i64>);
+
+impl Sizes {
+    fn add(&mut self, size: i64) {
+        *self.0.entry(size).or_default() += 1;
+    }
+
+    /// How many sizes.
+    pub(super) fn n(&self) -> i64 {
+        self.0.values().sum()
+    }
+
+    /// How many are below one.
+    pub(super) fn below(&self, size: i64) -> i64 {
+        self.0.range(..size).map(|(_, n)| n).sum()
+    }
+
+    /// The one in the middle, of an even number the mean of both; none of none.
+    pub(super) fn median(&self) -> Option<f64> {
+        let at = |place: i64| {
+            let mut before = 0;
+            let there = self.0.iter().find(|(_, n)| {
+                before += **n;
+                place < before
+            });
+            there.map(|(size, _)| *size as f64)
+        };
+        let n = self.n();
+        Some((at((n - 1) / 2)? + at(n / 2)?) / 2.0)
+    }
+}
+
+impl Sum {
+    fn look(&mut self, row: &Looked<'_>) {
+        for name in ["value_0", "value_1", "score", "cost", "p_value", "false_discovery"] {
+            // No table holds this number.
+            self.hash.write_u64(row.real(name).map_or(u64::MAX, f64::to_bits));
+        }
+        for name in ["subgroup", "rank", "place", "merged_into"] {
+            self.hash.write_i64(row.int(name).unwrap_or(-1));
+        }
+        if row.int("rank").is_some() {
+            self.smaller.add(row.int("n_0").min(row.int("n_1")).unwrap_or(0));
+        }
+    }
 }
 
 /// Whether a row is of a comparison.
@@ -40,17 +103,46 @@ pub(super) fn question<'a>(row: &Record<'a>) -> [&'a str; 3] {
 }
 
 impl Tables {
+    fn sum(&self, comparison: &Record<'_>, [definition, parameter, view]: [&str; 3]) -> Option<&Sum> {
+        let [recourse, a, b] = ["recourse", "group_0", "group_1"].map(|name| comparison.text(name));
+        self.sums.get(&[recourse, a, b, definition, parameter, view].map(str::to_owned))
+    }
+
+    /// How large the smaller group of the unfair subgroups is.
+    pub(super) fn smaller(&self, comparison: &Record<'_>, question: [&str; 3]) -> Sizes {
+        self.sum(comparison, question).map_or_else(Sizes::default, |sum| sum.smaller.clone())
+    }
+
+    /// Whether two views of a definition say the same of every subgroup.
+    pub(super) fn say_the_same(&self, comparison: &Record<'_>, one: [&str; 3], other: [&str; 3]) -> bool {
+        let hash = |question| self.sum(comparison, question).map(|sum| sum.hash.finish());
+        hash(one).is_some() && hash(one) == hash(other)
+    }
+
     /// Reads them.
     ///
     /// # Errors
     /// A table is damaged or of another version.
     pub(in crate::report) fn read(folder: &Path) -> Result<Tables> {
-        let subgroups = read_picked(folder, &SUBGROUPS, |row| row.int("place").is_some())?;
+        let mut sums: BTreeMap<[String; 6], Sum> = BTreeMap::new();
+        // Rows of one view stand together: the last key serves most of them.
+        let mut key: [String; 6] = Default::default();
+        let mut sum = Sum::default();
+        let subgroups = read_picked(folder, &SUBGROUPS, |row| {
+            let own = ["recourse", "group_0", "group_1", "definition", "parameter", "view"].map(|name| row.text(name));
+            if key != own {
+                sums.insert(std::mem::replace(&mut key, own.map(str::to_owned)), std::mem::take(&mut sum));
+                sum = sums.remove(&key).unwrap_or_default();
+            }
+            sum.look(row);
+            row.int("place").is_some()
+        })?;
+        sums.insert(key, sum);
         let comparatives = read_frame(folder, &COMPARATIVES)?;
         let shown: BTreeSet<i64> = subgroups.records().filter_map(|row| row.int("subgroup")).collect();
         let listed: BTreeSet<(i64, i64)> = comparatives.records().filter_map(|row| row.int("subgroup").zip(row.int("action"))).collect();
         // Of several comparisons some rows too many may be picked: whoever looks one up names the comparison.
-        let is_listed = |row: &crate::table::picked::Looked<'_>| {
+        let is_listed = |row: &Looked<'_>| {
             row.int("subgroup").zip(row.int("action")).is_some_and(|key| shown.contains(&key.0) && listed.contains(&key))
         };
         Ok(Tables {
@@ -61,7 +153,27 @@ impl Tables {
             actions: read_picked(folder, &ACTIONS, is_listed)?,
             ecd: read_picked(folder, &ECD, |row| row.int("subgroup").is_some_and(|subgroup| shown.contains(&subgroup)))?,
             subgroups,
+            sums,
             comparatives,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Sizes;
+
+    #[test]
+    fn sizes_in_the_middle() {
+        let sizes = |all: &[i64]| {
+            let mut sizes = Sizes::default();
+            all.iter().for_each(|size| sizes.add(*size));
+            sizes
+        };
+        assert_eq!(sizes(&[]).median(), None);
+        assert_eq!(sizes(&[7]).median(), Some(7.0));
+        assert_eq!(sizes(&[9, 2, 2, 3]).median(), Some(2.5));
+        assert_eq!(sizes(&[12, 2, 10]).median(), Some(10.0));
+        assert_eq!((sizes(&[12, 2, 10]).below(10), sizes(&[12, 2, 10]).n()), (1, 3));
     }
 }

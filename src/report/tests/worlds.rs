@@ -297,7 +297,7 @@ fn empty_and_blank_levels_and_the_rest() {
 #[test]
 fn what_lies_within_the_noise_blames_nobody() {
     let quiet = |_, _, _| [[[700, 1], [1, 49]], [[105, 1], [1, 49]]];
-    let sample = Sample { sets: vec![("world", "greedy")], cells: quiet, ..two_groups() };
+    let sample = Sample { sets: vec![("world", "greedy")], cells: quiet, gates: Vec::new(), ..two_groups() };
     let findings = section(&page("worlds-quiet", &sample), "findings");
     assert!(findings.contains("This lies within the band of noise: it may be noise alone."), "{findings}");
     assert!(!findings.contains("at a disadvantage is"), "{findings}");

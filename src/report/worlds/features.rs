@@ -81,7 +81,7 @@ fn moved_table(pair: &Pair, all: &[&Feature], id: &str, room: usize) -> Table {
         if numbers {
             cells.push(feature.value("mean_change").map_or_else(none, |mean| {
                 let size = feature.value("mean_abs_change_sd").map(|size| format!("size {} sd", three(size)));
-                Cell { main: Kind::Signed.value(mean).into(), small: size.map(Words::from).into_iter().collect(), ..Cell::default() }
+                Cell { main: Kind::Own.value(mean).into(), small: size.map(Words::from).into_iter().collect(), ..Cell::default() }
             }));
         }
         cells.extend(["dist_before", "dist_after"].map(|measure| number_cell(feature, measure)));

@@ -1,0 +1,244 @@
+//! The section on recourse: its tables as small hand-made ones, and what the page says of them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use super::{Sample, glossary, section, two_groups, well_formed};
+use crate::report::render;
+use crate::table::io::write_frame;
+use crate::table::recourse::{
+    ACTIONS, AGGREGATED_RANKINGS, COMPARATIVES, ECD, RANKING_ANALYSIS, RECOURSE, RECOURSE_COLUMNS, SUBGROUPS, UNFAIR_SUBGROUPS,
+};
+use crate::table::{Cell, ColumnType, Frame, GATES, TableDef};
+
+/// Tables of recourse: each of these groups is compared with the group m.
+struct Recourse {
+    groups: Vec<String>,
+    /// Affected people of each group in the five judged subgroups.
+    sizes: [[i64; 2]; 5],
+}
+
+const COST: &str = "equal-cost-of-effectiveness";
+const EFFECT: &str = "equal-effectiveness";
+
+/// Adds a row; what is not named is 0, empty, or null where it may be.
+fn push(frame: &mut Frame, named: &[(&str, Cell)]) {
+    let named: BTreeMap<&str, &Cell> = named.iter().map(|(name, cell)| (*name, cell)).collect();
+    assert!(named.keys().all(|name| frame.def.column(name).is_some()), "{named:?}");
+    let cell = |column: &crate::table::ColumnDef| match named.get(column.name) {
+        Some(cell) => (*cell).clone(),
+        None if column.nullable => Cell::Null,
+        None if column.kind == ColumnType::Int => Cell::Int(0),
+        None if column.kind == ColumnType::Real => Cell::Real(0.0),
+        None => "".into(),
+    };
+    frame.push(frame.def.columns.iter().map(cell).collect());
+}
+
+impl Recourse {
+    /// Few people: 2, 3 and 4 in the smaller group of the unfair subgroups.
+    fn few() -> Recourse {
+        Recourse { groups: vec!["f".to_owned()], sizes: [[2, 5], [5, 3], [4, 5], [12, 20], [30, 40]] }
+    }
+
+    fn write(&self, tables: &Path) {
+        let defs: [&'static TableDef; 8] =
+            [&RECOURSE, &RECOURSE_COLUMNS, &SUBGROUPS, &RANKING_ANALYSIS, &ECD, &COMPARATIVES, &ACTIONS, &AGGREGATED_RANKINGS];
+        let mut frames = defs.map(Frame::new);
+        let [recourse, columns, subgroups, analysis, ecd, comparatives, actions, rankings] = &mut frames;
+        for (column, changes) in [("job", 1), ("town", 0)] {
+            let rule = if changes == 1 { "freely" } else { "never" };
+            let named =
+                [("recourse", "sex".into()), ("column", column.into()), ("changes", Cell::Int(changes)), ("may_change", rule.into())];
+            push(columns, &named);
+        }
+        for group in &self.groups {
+            let key = || vec![("recourse", Cell::from("sex")), ("group_0", group.as_str().into()), ("group_1", "m".into())];
+            let with = |more: Vec<(&'static str, Cell)>| [key(), more].concat();
+            let counts = [
+                ("affected_0", 19),
+                ("affected_1", 46),
+                ("least_0", 2),
+                ("least_1", 5),
+                ("subgroups", 9),
+                ("subgroups_with_actions", 5),
+                ("actions", 6),
+            ];
+            let mut row = with(vec![("model", "gbm".into())]);
+            row.extend(counts.map(|(name, n)| (name, Cell::Int(n))));
+            push(recourse, &row);
+            for (definition, parameter, view, against) in [
+                (COST, "0.7", "macro", [2, 1]),
+                (COST, "0.7", "micro", [2, 1]),
+                (EFFECT, "", "macro", [0, 1]),
+                (EFFECT, "", "micro", [1, 1]),
+            ] {
+                let question = || vec![("definition", definition.into()), ("parameter", parameter.into()), ("view", view.into())];
+                let [a, b] = against.map(Cell::Int);
+                let sums = vec![("judged", Cell::Int(5)), ("unfair", Cell::Int(against[0] + against[1])), ("unfair_0", a), ("unfair_1", b)];
+                let tenth = vec![("top", Cell::Int(1)), ("top_0", Cell::Int(1)), ("tied", Cell::Int(3)), ("tied_in_top", Cell::Int(1))];
+                push(analysis, &with([question(), sums, tenth].concat()));
+                for (subgroup, size) in (0..).zip(self.sizes) {
+                    self.subgroup(subgroups, &with(question()), [definition, view], subgroup, size, against);
+                }
+            }
+            push(
+                rankings,
+                &with(vec![("definition", COST.into()), ("by_definition", EFFECT.into()), ("undefined", "no_unfair_subgroup".into())]),
+            );
+            let step = vec![("subgroup", Cell::Int(0)), ("cost", Cell::Real(3.0)), ("n_0", Cell::Int(2)), ("n_1", Cell::Int(5))];
+            let helped = [("macro_0", 1), ("macro_1", 4), ("micro_0", 1), ("micro_1", 4)].map(|(name, k)| (name, Cell::Int(k)));
+            push(ecd, &with([step, helped.to_vec()].concat()));
+            let action = vec![("subgroup", Cell::Int(0)), ("changes", "job = boss".into()), ("cost", Cell::Real(3.0))];
+            let worked = vec![("n_0", Cell::Int(2)), ("n_1", Cell::Int(5)), ("worked_0", Cell::Int(1)), ("worked_1", Cell::Int(4))];
+            push(actions, &with([action.clone(), worked].concat()));
+            for (side, n, own) in [(0, 2, 1), (1, 5, 4)] {
+                let place =
+                    vec![("definition", COST.into()), ("parameter", "0.7".into()), ("view", "macro".into()), ("place", Cell::Int(1))];
+                let line = vec![("side", Cell::Int(side)), ("n", Cell::Int(n)), ("action", Cell::Int(0)), ("own", Cell::Int(own))];
+                push(comparatives, &with([place, action.clone(), line].concat()));
+            }
+        }
+        for frame in &mut frames {
+            frame.sort();
+            write_frame(tables, frame).unwrap();
+        }
+    }
+
+    /// The first subgroups of a definition are unfair: so many against the first group, then so many against the second.
+    fn subgroup(&self, frame: &mut Frame, key: &[(&str, Cell)], asked: [&str; 2], subgroup: i64, size: [i64; 2], against: [i64; 2]) {
+        let group = key[1].1.clone();
+        let (against, unfair) = match subgroup {
+            i if i < against[0] => (group, true),
+            i if i < against[0] + against[1] => ("m".into(), true),
+            _ => ("".into(), false),
+        };
+        let values = match (asked, subgroup) {
+            ([COST, _], 0) => [f64::INFINITY, 3.0, f64::INFINITY],
+            ([COST, _], 1 | 2) => [1.0, 2.0, 1.0],
+            ([COST, _], _) => [1.0, 1.0, 0.0],
+            _ if unfair => [0.5, 1.0, 0.5],
+            _ => [0.5, 0.5, 0.0],
+        };
+        let mut row = key.to_vec();
+        row.extend([("subgroup", Cell::Int(subgroup)), ("traits", "age = old".into()), ("against", against), ("n_actions", Cell::Int(1))]);
+        row.extend(["n_0", "n_1"].into_iter().zip(size.map(Cell::Int)));
+        row.extend(["value_0", "value_1", "score"].into_iter().zip(values.map(Cell::Real)));
+        if unfair {
+            row.extend(["rank", "place"].map(|name| (name, Cell::Int(subgroup + 1))));
+        }
+        push(frame, &row);
+    }
+
+    /// The page of a sample with these tables.
+    fn page(&self, sample: &Sample, write: impl Fn(&Path)) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        sample.write(folder.path());
+        self.write(&folder.path().join("tables"));
+        write(&folder.path().join("tables"));
+        let html = render(folder.path(), None, &glossary).unwrap();
+        if let Some(pages) = std::env::var_os("CFAUDIT_PAGES") {
+            fs::write(Path::new(&pages).join(format!("recourse-{}.html", self.groups.len())), &html).unwrap();
+        }
+        well_formed(&html);
+        assert!(!html.contains("NaN") && !html.contains("not finite"));
+        html.replace('\u{202f}', " ")
+    }
+}
+
+/// A job with recourse and no counterfactual set.
+fn alone() -> Sample {
+    Sample { sets: Vec::new(), gates: Vec::new(), left_out: false, ..two_groups() }
+}
+
+#[test]
+fn subgroups_are_told_with_the_people_behind_them() {
+    let html = Recourse::few().page(&alone(), |_| ());
+    let said = "Too few to tell: in 2 of 5 subgroups the way to the favourable decision is harder for group f, in 1 for group m (by equal cost of \
+                effectiveness, 70 % of the group, in both views); of 3 ways to judge, 1 finds more subgroups where it is harder for group f, 1 for \
+                group m, 1 as many for either. 19 people of group f and 46 of group m have the unfavourable decision; in the unfair subgroups the smaller group \
+                has a median of 3 people, and fewer than 10 in 3 of 3 (100 %).";
+    for id in ["findings", "recourse"] {
+        let text = section(&html, id);
+        assert!(text.contains(said), "{id}: {text}");
+    }
+    // Of many people it is told without the words.
+    let many = Recourse { sizes: [[20, 50], [50, 9], [40, 50], [12, 20], [30, 40]], ..Recourse::few() }.page(&alone(), |_| ());
+    let findings = section(&many, "findings");
+    assert!(findings.contains("In 2 of 5 subgroups") && !findings.contains("Too few"), "{findings}");
+    assert!(findings.contains("a median of 20 people, and fewer than 10 in 1 of 3 (33.3 %)."), "{findings}");
+}
+
+#[test]
+fn what_no_action_reaches_is_told_with_what_it_does_reach() {
+    let text = section(&Recourse::few().page(&alone(), |_| ()), "recourse");
+    for said in [
+        "none helps 70 % at most 1 of 2 people at a disadvantage cost 3.00 4 of 5 people score \u{221e} m: 4 of 5 reached",
+        "lowest cost at which 70 % of the group are helped by one action for all",
+        "a row with it may rest on one person",
+        "it ends among 3 of equal score, 1 of them inside",
+        "Macro, micro, both views Macro: one action for all people of a subgroup.",
+        "Affected With the unfavourable decision.",
+        // Views that differ stay two, those that agree are one.
+        "Equal cost of effectiveness, 70 % of the group, in both views",
+        "Equal effectiveness, macro",
+        "Equal effectiveness, micro",
+    ] {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
+    assert!(!text.contains("no way") && !text.contains("Budget") && !text.contains("of the group, macro"), "{text}");
+    assert!(!text.contains(" 1 people") && !text.contains(" 1 actions"), "{text}");
+}
+
+#[test]
+fn what_may_change_is_told_once_where_comparisons_are_cut() {
+    let groups = (1..=7).map(|i| format!("g{i}")).collect();
+    let text = section(&Recourse { groups, ..Recourse::few() }.page(&alone(), |_| ()), "recourse");
+    assert_eq!(text.matches("What people may change by the job, recourse by sex").count(), 1, "{text}");
+    assert_eq!(text.matches("May not change, and so is never advised: sex, town.").count(), 1, "{text}");
+    assert_eq!(text.matches(" compared with m").count(), 6);
+    assert!(text.contains("Shown are 6 of 7 comparisons; the others are only in"), "{text}");
+}
+
+#[test]
+fn subgroups_without_actions_are_left_out_and_said() {
+    let left_out = section(&Recourse::few().page(&alone(), |_| ()), "left-out");
+    assert!(left_out.contains("f compared with m, model gbm 4 of 9 subgroups (44.4 %) there is no action: no change"), "{left_out}");
+    assert!(left_out.contains("1 mean rank no subgroup is unfair") && !left_out.contains("Nothing"), "{left_out}");
+}
+
+#[test]
+fn a_gate_on_recourse_says_what_it_counts() {
+    let gate = |tables: &Path| {
+        let mut frame = Frame::new(&GATES);
+        let reason = "subgroups with at least 20 affected people in the smaller group that are unfair to either group by equal-cost-of-effectiveness \
+                      0.7, macro, with any score above 0: the value breaks the limit";
+        let words = [("gate", "g"), ("verdict", "fail"), ("level", "fail"), ("metric", UNFAIR_SUBGROUPS), ("rule", "at_most, estimate")];
+        let mut row: Vec<(&str, Cell)> = words.map(|(name, word)| (name, word.into())).to_vec();
+        row.extend([("from_group", "f".into()), ("to_group", "m".into()), ("reason", reason.into()), ("value", Cell::Real(44.0))]);
+        row.extend([("limit", Cell::Real(0.0)), ("denominator", Cell::Int(250)), ("decides", Cell::Int(1))]);
+        push(&mut frame, &row);
+        write_frame(tables, &frame).unwrap();
+    };
+    let verdict = section(&Recourse::few().page(&alone(), gate), "verdict");
+    let said = "g: number of subgroups with at least 20 affected people in the smaller group that are unfair to either group by \
+                equal-cost-of-effectiveness 0.7, macro, with any score above 0, f and m fail at most 0 the number decides 44 subgroups 250 subgroups of \
+                that size, with actions the value breaks the limit";
+    assert!(verdict.contains(said), "{verdict}");
+}
+
+#[test]
+fn the_method_speaks_of_what_the_page_measures() {
+    let method = |html: &str| section(html, "method");
+    let of_recourse = "For recourse the model is asked about each person audited who has the unfavourable decision";
+    let of_sets = "For each person audited a set writes the same person in another group";
+    let only = method(&Recourse::few().page(&alone(), |_| ()));
+    assert!(only.contains("Recourse asks what people could change") && only.contains(of_recourse) && !only.contains(of_sets), "{only}");
+    let both = method(&Recourse::few().page(&two_groups(), |_| ()));
+    assert!(both.contains("This page asks two things.") && both.contains(of_recourse) && both.contains(of_sets), "{both}");
+    let sets = method(&super::page("method-of-sets", &two_groups()));
+    assert!(sets.contains("This page is about the first.") && sets.contains(of_sets) && !sets.contains("ecourse"), "{sets}");
+    let neither = method(&super::page("method-of-groups", &alone()));
+    assert!(neither.contains("This page compares groups as they are.") && !neither.contains(of_sets), "{neither}");
+}

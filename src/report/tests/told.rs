@@ -1,0 +1,360 @@
+//! Pages of a folder in which single tables were changed: what must be told of them, and how.
+
+use std::path::Path;
+
+use super::{Eccm, Sample, glossary, names, page, section, spread, two_groups, well_formed};
+use crate::report::render;
+use crate::table::io::{read_frame, write_frame};
+use crate::table::manifest::{ArmWords, Compared, ExperimentWords, JobChange, Manifest};
+use crate::table::{CHANGES, COMPARISONS, Cell, ColumnType, Frame, GATES, GRAPHS, METRICS, NODES, TableDef};
+
+/// A row of a table with these values; elsewhere empty, null where that is allowed, and 0.
+fn row(def: &TableDef, values: &[(&str, Cell)]) -> Vec<Cell> {
+    let mut row: Vec<Cell> = def
+        .columns
+        .iter()
+        .map(|column| match column.kind {
+            _ if column.nullable => Cell::Null,
+            ColumnType::Text => "".into(),
+            ColumnType::Real => Cell::Real(0.0),
+            _ => Cell::Int(0),
+        })
+        .collect();
+    for (column, value) in values {
+        row[def.column(column).unwrap()] = value.clone();
+    }
+    row
+}
+
+fn write(tables: &Path, def: &'static TableDef, rows: &[Vec<(&str, Cell)>]) {
+    let mut frame = Frame::new(def);
+    rows.iter().for_each(|values| frame.push(row(def, values)));
+    write_frame(tables, &frame).unwrap();
+}
+
+/// Tells a row by the texts of its columns.
+type Meant<'a> = dyn Fn(&dyn Fn(&str) -> String) -> bool + 'a;
+
+/// Changes the rows of a table that are meant.
+fn change(tables: &Path, def: &'static TableDef, of: &Meant<'_>, values: &[(&str, Cell)]) {
+    let mut frame = read_frame(tables, def).unwrap();
+    let mut changed = 0;
+    for row in &mut frame.rows {
+        let text = |column: &str| match &row[def.column(column).unwrap()] {
+            Cell::Text(text) => text.clone(),
+            _ => String::new(),
+        };
+        if of(&text) {
+            values.iter().for_each(|(column, value)| row[def.column(column).unwrap()] = value.clone());
+            changed += 1;
+        }
+    }
+    assert!(changed > 0, "no row of {} is meant", def.name);
+    write_frame(tables, &frame).unwrap();
+}
+
+/// The page of a sample whose folder was changed. Thin spaces are plain ones in the result.
+fn changed(sample: &Sample, manifest: &dyn Fn(&mut Manifest), tables: &dyn Fn(&Path)) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    sample.write(folder.path());
+    let mut words = sample.manifest();
+    manifest(&mut words);
+    std::fs::write(folder.path().join("manifest.json"), serde_json::to_string(&words).unwrap()).unwrap();
+    tables(&folder.path().join("tables"));
+    let html = render(folder.path(), None, &glossary).unwrap();
+    well_formed(&html);
+    html.replace('\u{202f}', " ")
+}
+
+fn same(_: &mut Manifest) {}
+
+const ATTRIBUTE: &str = "group of people";
+
+#[test]
+fn the_difference_of_a_gap_counts_in_points() {
+    let html = changed(&two_groups(), &same, &|tables| {
+        let values = [
+            ("model", "gbm".into()),
+            ("against", "other".into()),
+            ("sensitive", ATTRIBUTE.into()),
+            ("scope", "pair".into()),
+            ("from_group", "Male".into()),
+            ("to_group", "Female".into()),
+            ("metric", "demp_difference".into()),
+            ("difference", Cell::Real(0.031)),
+            ("model_value", Cell::Real(0.124)),
+            ("against_value", Cell::Real(0.093)),
+        ];
+        write(tables, &COMPARISONS, &[values.to_vec()]);
+    });
+    let models = section(&html, "models");
+    assert!(models.contains("Male and Female +12.4 points +9.30 points +3.10 points"), "{models}");
+}
+
+#[test]
+fn intervals_of_means_over_graphs_are_described() {
+    let html = changed(&two_groups(), &same, &|tables| {
+        let of_sr = |text: &dyn Fn(&str) -> String| text("metric") == "sr" && text("counterfactual") == "world";
+        change(tables, &METRICS, &of_sr, &[("interval", "block-bootstrap".into()), ("n_worlds", Cell::Int(7))]);
+    });
+    let method = section(&html, "method");
+    assert!(method.contains("for means over causal graphs") && method.contains("2000 bootstrap replicates"), "{method}");
+    assert!(!section(&page("two-groups", &two_groups()), "method").contains("causal graphs"));
+}
+
+#[test]
+fn gaps_of_arms_narrow_and_widen() {
+    let arm = |name: &str| ArmWords { name: name.to_owned(), words: "nothing".to_owned() };
+    let experiment = ExperimentWords {
+        name: "try".to_owned(),
+        model: "gbm".to_owned(),
+        counterfactual: "flip".to_owned(),
+        folds: Some(5),
+        arms: ["base", "all", "less", "round"].map(arm).to_vec(),
+    };
+    let gap = [("base", -0.283), ("all", -0.24), ("less", -0.3), ("round", 0.1)];
+    let html = changed(&two_groups(), &|manifest| manifest.experiments = vec![experiment.clone()], &|tables| {
+        let mut metrics = read_frame(tables, &METRICS).unwrap();
+        let mut comparisons = Vec::new();
+        for (arm, value) in gap {
+            let arm = format!("try/{arm}");
+            let at = |scope: &str, set: &str, metric: &str, value: f64| {
+                let pair = scope == "pair";
+                vec![
+                    ("arm", arm.as_str().into()),
+                    ("model", "gbm".into()),
+                    ("counterfactual", set.into()),
+                    ("sensitive", ATTRIBUTE.into()),
+                    ("scope", scope.into()),
+                    ("from_group", if pair { "Male" } else { "" }.into()),
+                    ("to_group", if pair { "Female" } else { "" }.into()),
+                    ("metric", metric.into()),
+                    ("value", Cell::Real(value)),
+                    ("n_rows", Cell::Int(5278)),
+                ]
+            };
+            let cells = [at("total", "", "acc", 0.8), at("total", "flip", "sr", 0.1), at("pair", "", "demp_difference", value)];
+            cells.iter().for_each(|values| metrics.push(row(&METRICS, values)));
+            let by: f64 = value - gap[0].1;
+            let mut values = at("pair", "", "demp_difference", 0.0);
+            values.retain(|(column, _)| *column != "value");
+            values.extend([("against_arm", "try/base".into()), ("difference", Cell::Real(by))]);
+            values.extend([("lo", Cell::Real(by - 0.008)), ("hi", Cell::Real(by + 0.009)), ("level", Cell::Real(0.95))]);
+            comparisons.extend((value != gap[0].1).then(|| row(&COMPARISONS, &values)));
+        }
+        write_frame(tables, &metrics).unwrap();
+        let mut frame = Frame::new(&COMPARISONS);
+        comparisons.into_iter().for_each(|row| frame.push(row));
+        write_frame(tables, &frame).unwrap();
+    });
+    let text = section(&html, "augmentation");
+    for said in [
+        "narrows by 4.30 points (3.50 to 5.20), from −28.3 points to −24.0 points",
+        "widens by 1.70 points (0.80 to 2.50), from −28.3 points to −30.0 points",
+        "turns round, from −28.3 points to +10.0 points",
+        "change +4.30 points (+3.50 to +5.20) the gap is narrower",
+        "change −1.70 points (−2.50 to −0.80) the gap is wider",
+        "the gap turns round",
+        "So the arms are measured on 5278 people: the folds go over all 45 222 rows kept, while the rest of this page is about the 16 281",
+    ] {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
+}
+
+#[test]
+fn people_whom_a_direction_does_not_count_are_left_out() {
+    let sample = Sample { left_out: false, ..two_groups() };
+    let html = changed(&sample, &same, &|tables| {
+        let meant = |text: &dyn Fn(&str) -> String| {
+            text("metric") == "sr" && text("counterfactual") == "world" && text("scope") == "direction" && text("from_group") == "Male"
+        };
+        change(tables, &METRICS, &meant, &[("n_rows", Cell::Int(989))]);
+    });
+    let text = section(&html, "left-out");
+    assert!(text.contains("Male → Female, set world, model gbm 1029 989 40 (3.89 %)"), "{text}");
+    assert!(!text.contains("set flip, model gbm 10"), "{text}");
+    assert!(!section(&page("all-counted", &sample), "left-out").contains("does not count"));
+}
+
+#[test]
+fn ratios_say_how_they_are_turned_and_gates_that_ask_in_reverse_are_told() {
+    let sample = Sample { gates: vec![("gap", "pass", "fail", "demp_difference", Some((1, 0)), 1)], ..two_groups() };
+    let html = changed(&sample, &same, &|tables| {
+        change(tables, &GATES, &|_| true, &[("scope", "pair".into()), ("counterfactual", "".into())]);
+    });
+    let text = section(&html, "groups");
+    assert!(text.contains("disparate impact DI, Female over Male"), "{text}");
+    let note = "A gate asks for the demographic parity difference DemP as Female minus Male: its value there is the one of this pair here with the other sign.";
+    assert!(text.contains(note), "{text}");
+    assert!(!section(&page("two-groups", &two_groups()), "groups").contains("A gate asks"));
+    let three = Sample { groups: names(&["a", "b", "c"]), cells: spread, ..two_groups() };
+    assert!(section(&page("three-groups", &three), "groups").contains("DI second over first"));
+}
+
+#[test]
+fn a_command_says_where_data_must_be() {
+    let text = section(&page("two-groups", &two_groups()), "provenance");
+    assert!(text.contains("name that folder by --data-dir or CFAUDIT_DATA where it is not data"), "{text}");
+    assert!(text.contains("Where no files of the catalog are to be had, generated rows take their place"), "{text}");
+    let stand_in = section(&page("stand-in", &Sample { stand_in: true, ..two_groups() }), "provenance");
+    assert!(stand_in.contains("Here no files of the catalog were there"), "{stand_in}");
+}
+
+#[test]
+fn scores_that_do_not_move_are_not_drawn() {
+    let html = changed(&two_groups(), &same, &|tables| {
+        let meant = |text: &dyn Fn(&str) -> String| {
+            text("metric") == "rmscd" && text("counterfactual") == "flip" && text("scope") == "direction" && text("from_group") == "Male"
+        };
+        change(tables, &METRICS, &meant, &[("value", Cell::Real(0.0))]);
+    });
+    let text = section(&html, "scores");
+    assert_eq!(text.matches("Male → Female: no score moved.").count(), 1, "{text}");
+    assert_eq!(html.matches("Change of the score, Male").count(), 1, "of set world alone");
+    assert_eq!(html.matches("Change of the score, Female").count(), 2);
+}
+
+#[test]
+fn counts_of_five_digits_have_a_line_of_their_own() {
+    let many = |_, _, _| -> Eccm { [[[10_019, 12], [5, 18]], [[105, 21], [8, 160]]] };
+    let html = page("many", &Sample { cells: many, ..two_groups() });
+    assert!(html.contains(r#"<table class="matrix wide">"#) && html.contains("<b>10 019</b>"));
+    assert!(!page("two-groups", &two_groups()).contains("matrix wide"));
+}
+
+#[test]
+fn graphs_that_determine_variables_and_means_outside_of_their_interval() {
+    let html = changed(&two_groups(), &same, &|tables| {
+        let sets = ["graph/low", "graph/high", "graph/forbid"];
+        let of = |set: &'static str| vec![("counterfactual", set.into()), ("sensitive", ATTRIBUTE.into())];
+        let graph = |set: &'static str, bootstrap: i64| {
+            let odd = set != "graph/forbid" || bootstrap == 1;
+            let determined = if odd { "workclass,job" } else { "" };
+            let more = [("bootstrap", Cell::Int(bootstrap)), ("drawn", "all".into()), ("determined", determined.into())];
+            of(set).into_iter().chain(more).collect::<Vec<_>>()
+        };
+        let graphs: Vec<_> = sets.into_iter().flat_map(|set| [0, 1, 2].map(|b| graph(set, b))).collect();
+        write(tables, &GRAPHS, &graphs);
+        let node = |set: &'static str, name: &str, level: &str, below: f64, by: f64, ends: (f64, f64)| {
+            let mut node = of(set);
+            node.extend([("node", name.into()), ("level", level.into()), ("from_group", "Male".into()), ("to_group", "Female".into())]);
+            node.extend([("below_sensitive", Cell::Real(below)), ("move", Cell::Real(by))]);
+            node.extend([("move_lo", Cell::Real(ends.0)), ("move_hi", Cell::Real(ends.1))]);
+            node
+        };
+        let nodes = sets.into_iter().flat_map(|set| {
+            [
+                node(set, ATTRIBUTE, "Female", 1.0, 1.0, (1.0, 1.0)),
+                node(set, "age", "", 0.0107, -0.0612, (0.0, 0.0)),
+                node(set, "hours", "", 0.5, 2.0, (2.5, 3.0)),
+                node(set, "pay", "", 1.0, 2.0, (1.5, 3.0)),
+            ]
+        });
+        write(tables, &NODES, &nodes.collect::<Vec<_>>());
+    });
+    let text = section(&html, "graphs");
+    for said in [
+        "Determined: in graph/high and graph/low, in all 3 bootstraps: others determine some variables exactly, such as workclass.",
+        "Determined: in graph/forbid, in bootstrap 1: others",
+        "−0.0612 in most graphs it does not move follows in 1.07 %",
+        "+2.00 in most graphs +2.50 to +3.00",
+        "+2.00 graphs +1.50 to +3.00",
+    ] {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
+    assert!(!text.contains("graphs 0 to 0"), "{text}");
+}
+
+#[test]
+fn a_column_without_a_value_is_left_out() {
+    let html = changed(&two_groups(), &same, &|tables| {
+        let mut frame = read_frame(tables, &METRICS).unwrap();
+        let metric = METRICS.column("metric").unwrap();
+        frame.rows.retain(|row| ![Cell::from("pprev_difference"), "f1_difference".into()].contains(&row[metric]));
+        write_frame(tables, &frame).unwrap();
+    });
+    let text = section(&html, "groups");
+    assert!(!text.contains("Difference, Male minus Female") && text.contains("Ratio, Male to Female"), "{text}");
+    assert!(section(&html, "method").contains("A dash in a table a value that does not exist there"));
+    assert!(section(&page("two-groups", &two_groups()), "groups").contains("Difference, Male minus Female"));
+}
+
+#[test]
+fn clear_changes_come_first_and_what_does_not_differ_is_one_sentence() {
+    let baseline = Compared {
+        job: "adult-sex".to_owned(),
+        run: "0a".to_owned(),
+        rows: 16_281,
+        comparable: true,
+        pairing: "paired: 16281 people have the same row id".to_owned(),
+        differs: vec![JobChange {
+            path: "models.gbm.file".to_owned(),
+            old: Some("a".to_owned()),
+            new: Some("b".to_owned()),
+            ..JobChange::default()
+        }],
+        ..Compared::default()
+    };
+    let html = changed(&two_groups(), &|manifest| manifest.baseline = Some(baseline.clone()), &|tables| {
+        let row = |model: &'static str, by: f64| {
+            let mut row = vec![("model", model.into()), ("counterfactual", "flip".into()), ("sensitive", ATTRIBUTE.into())];
+            row.extend([("scope", "direction".into()), ("from_group", "Male".into()), ("to_group", "Female".into())]);
+            row.extend([
+                ("metric", "nsr".into()),
+                ("status", "compared".into()),
+                ("old_value", Cell::Real(0.1)),
+                ("new_value", Cell::Real(0.1 + by)),
+            ]);
+            row.extend([
+                ("difference", Cell::Real(by)),
+                ("lo", Cell::Real(by - 0.01)),
+                ("hi", Cell::Real(by + 0.01)),
+                ("level", Cell::Real(0.95)),
+            ]);
+            row.extend([("clear", Cell::Int(i64::from(by > 0.01)))]);
+            row
+        };
+        write(tables, &CHANGES, &[row("alike", 0.0), row("gbm", 0.05), row("later", 0.005)]);
+    });
+    let text = section(&html, "against");
+    let steps = [
+        "All clear changes",
+        "set flip, model gbm; ring",
+        "set flip, model later; ring",
+        "No rate differs in any direction of group of people: set flip, model alike.",
+    ];
+    let places: Vec<usize> = steps.iter().map(|said| text.find(said).unwrap_or_else(|| panic!("{said}: {text}"))).collect();
+    assert!(places.is_sorted(), "{text}");
+    assert!(text.contains("paired: 16 281 people") && text.contains("Values that mean something else now"), "{text}");
+    assert!(text.contains("models.gbm.file a b none"), "{text}");
+}
+
+#[test]
+fn short_names_head_the_matrix_of_groups_and_the_smallest_are_listed() {
+    let sample = Sample { groups: names(&["hungarian", "switzerland", "va"]), cells: spread, ..two_groups() };
+    let html = changed(&sample, &|manifest| manifest.attributes[0].made_of = Some("site and sex".to_owned()), &|_| {});
+    let switches = section(&html, "switches");
+    assert!(
+        switches.contains("to the group of the column; the blue") && switches.contains("Factual group hungarian switzerland va"),
+        "{switches}"
+    );
+    let groups = section(&html, "groups");
+    assert!(groups.contains("The smallest groups: ") && groups.contains(" people; "), "{groups}");
+    assert!(!section(&page("plain", &sample), "groups").contains("The smallest"), "no group is flagged and none is crossed");
+}
+
+#[test]
+fn symbols_lead_to_the_glossary_and_long_words_may_break() {
+    let html = page("five", &Sample { groups: names(&["a", "b", "c"]), cells: spread, ..two_groups() });
+    assert!(
+        html.contains(
+            r##"<a class="metric" href="#metric-rmscd" title="root mean square counterfactual difference"><code>RMSCD</code></a>"##
+        )
+    );
+    assert!(html.contains(r#"<div id="metric-rmscd"><dt>"#));
+    let rates = &html[html.find("People whom any other group").unwrap()..];
+    assert!(rates.contains("<code>SR_<wbr>ANY</code>"), "{}", &rates[..600]);
+    // Where the page is narrow each cell of the gates says what it is.
+    assert!(html.contains(r#"<td data-head="Limit">"#) && !html.contains(r#"data-head="Male"#));
+    assert!(section(&html, "scores").contains("below each value its 95 % interval"));
+}
