@@ -20,9 +20,6 @@ use crate::causal::score::Score;
 use crate::error::{Fault, Result};
 use crate::num::seed::Stream;
 
-/// The format of a stored bag; a file of another version is made again.
-pub const BAG_VERSION: u32 = 1;
-
 /// Limits on the number of DAGs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -158,8 +155,6 @@ pub struct Entry {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bag {
-    /// [`BAG_VERSION`].
-    pub version: u32,
     /// Names of the variables.
     pub variables: Vec<String>,
     /// Position of the sensitive attribute.
@@ -225,7 +220,7 @@ impl Bag {
         };
         let replicates = parts.iter().map(entry).collect();
         let dags = positions.values().map(|(_, dag)| (*dag).clone()).collect();
-        Ok(Bag { version: BAG_VERSION, variables, sensitive, dags, n_classes: classes.len(), replicates })
+        Ok(Bag { variables, sensitive, dags, n_classes: classes.len(), replicates })
     }
 
     /// Number of members: DAGs of all replicates, each as often as it occurs.

@@ -141,7 +141,7 @@ impl Plan {
             flips: self.flips,
             checks: self.checks(&variables),
         };
-        Ok(Fitted::new(variables, attribute.groups.len(), rules, counts, filter))
+        Ok(Fitted { variables, n_groups: attribute.groups.len(), rules, counts, filter })
     }
 
     pub(super) fn eligible(&self, variables: &[Variable]) -> Eligible {

@@ -23,9 +23,6 @@ use crate::data::{Attribute, MISSING};
 use crate::num::ecdf::Cdf;
 use crate::num::hash::FastMap;
 
-/// Version of the artifact.
-const VERSION: u32 = 1;
-
 /// Decisions that a thread remembers from batch to batch.
 const DECISIONS: usize = 262_144;
 
@@ -70,7 +67,6 @@ pub struct Rules {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fitted {
-    version: u32,
     /// What may change, and how.
     pub variables: Vec<Variable>,
     /// Number of declared groups of the attribute.
@@ -82,26 +78,6 @@ pub struct Fitted {
     /// The centroids of the reference, where the strategy filters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filter>,
-}
-
-impl Fitted {
-    /// What was learnt, in the version of this program.
-    pub fn new(variables: Vec<Variable>, n_groups: usize, rules: Rules, counts: Counts, filter: Option<Filter>) -> Self {
-        Fitted { version: VERSION, variables, n_groups, rules, counts, filter }
-    }
-
-    /// Reads the artifact back.
-    ///
-    /// # Errors
-    /// The text is no artifact of this version; says why.
-    pub fn from_json(text: &str) -> Result<Fitted, String> {
-        let fitted: Fitted = serde_json::from_str(text).map_err(|e| e.to_string())?;
-        if fitted.version == VERSION {
-            Ok(fitted)
-        } else {
-            Err(format!("version {} of the artifact, this program reads {VERSION}", fitted.version))
-        }
-    }
 }
 
 /// What a thread remembers.

@@ -25,9 +25,6 @@ use crate::causal::nodes::Nodes;
 use crate::causal::scm::Fits;
 use crate::num::summary::{Spread, Weighed};
 
-/// The format of stored worlds; a file of another version is made again.
-pub const WORLDS_VERSION: u32 = 1;
-
 /// What is done to counterfactual columns that no row could have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -57,8 +54,6 @@ pub struct World {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Worlds {
-    /// [`WORLDS_VERSION`].
-    pub version: u32,
     /// How rows become encoded columns.
     pub encoding: Encoding,
     /// The graphs.
@@ -95,7 +90,7 @@ pub fn worlds_by(fits: &mut Fits<'_>, encoding: &Encoding, b: usize, dags: &[&Da
 impl Worlds {
     /// Puts the worlds of the replicates, in order, together.
     pub fn new(encoding: Encoding, bag: Bag, replicates: Vec<Vec<World>>) -> Self {
-        Worlds { version: WORLDS_VERSION, encoding, bag, worlds: replicates.into_iter().flatten().collect() }
+        Worlds { encoding, bag, worlds: replicates.into_iter().flatten().collect() }
     }
 
     /// Turns the encoded columns of a row into those of its counterfactual. `second` says whether the row is of the second group.

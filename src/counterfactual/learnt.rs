@@ -79,7 +79,7 @@ fn learn_to_carry(plan: &Plan, layout: &Layout, extras: &Extras, reference: &Ref
     let distance = Distance::new(compact(&movers), &crowd.rows());
     let checks = plan.checks(&variables);
     let n_groups = layout.attributes[position].groups.len();
-    Ok(Carriage::new(variables, n_groups, plan.condition, distance, moving, checks, counts))
+    Ok(Carriage { variables, n_groups, condition: plan.condition, distance, moving, checks, counts })
 }
 
 impl Learnt {

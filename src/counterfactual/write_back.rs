@@ -20,10 +20,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::data::derive::{DerivedFeature, JOINER, Rule};
-use crate::data::{Column, Feature, Layout, MISSING, Rows};
-
-/// The text of the level that stands for a missing value.
-const MISSING_LEVEL: &str = "missing";
+use crate::data::{Column, Feature, Layout, MISSING, MISSING_LEVEL, Rows};
 
 /// Negative, positive, no label.
 const CLASSES: usize = 3;

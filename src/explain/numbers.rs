@@ -14,12 +14,7 @@ use crate::table::{CF_FEATURES, CF_QUALITY, Frame, GATES, METRICS, Record};
 /// The folder holds no finished run, or the word has no numbers there: it is neither a metric nor one of its gates.
 pub fn of(word: &str, found: &[&Entry], folder: &Path) -> Result<String> {
     if !folder.join("manifest.json").is_file() {
-        return Err(Error::Operator {
-            path: folder.to_path_buf(),
-            doing: "read".to_owned(),
-            cause: "it holds no `manifest.json`".to_owned(),
-            hint: Some("name an output folder of a finished run".to_owned()),
-        });
+        return Err(Error::operator("read", folder, "it holds no `manifest.json`", "name an output folder of a finished run"));
     }
     let tables = folder.join("tables");
     let lines = judged(word, &read_frame(&tables, &GATES)?);
@@ -50,7 +45,7 @@ pub fn of(word: &str, found: &[&Entry], folder: &Path) -> Result<String> {
 /// A measure of counterfactuals: by set, attribute and direction, and feature where it is one of features.
 fn qualities(measure: &str, tables: &Path) -> Result<Vec<Vec<String>>> {
     let mut lines = Vec::new();
-    for table in [&CF_QUALITY, &CF_FEATURES].into_iter().filter(|table| tables.join(format!("{}.parquet", table.name)).is_file()) {
+    for table in [&CF_QUALITY, &CF_FEATURES].into_iter().filter(|table| tables.join(table.file()).is_file()) {
         for row in read_frame(tables, table)?.records().filter(|row| row.text("metric") == measure) {
             let value = row.real("value").map_or_else(|| format!("undefined: {}", row.text("undefined")), number);
             let feature = if table.name == CF_FEATURES.name { row.text("feature") } else { "" };

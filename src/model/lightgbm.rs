@@ -215,12 +215,10 @@ mod library {
             // Nobody listens any more where the run was stopped.
             let _ = sender.send(grow(matrix, &parameters));
         };
-        let thread = std::thread::Builder::new().name("lightgbm".to_owned()).spawn(work).map_err(|e| Error::Operator {
-            path: "threads".into(),
-            doing: "start".to_owned(),
-            cause: e.to_string(),
-            hint: None,
-        })?;
+        let thread = std::thread::Builder::new()
+            .name("lightgbm".to_owned())
+            .spawn(work)
+            .map_err(|e| Error::operator("start", "threads", e, None))?;
         let grown = loop {
             match receiver.recv_timeout(ASK) {
                 Ok(grown) => break grown,

@@ -1,8 +1,9 @@
 //! What a scorer is: rows in, one score in [0, 1] per row out; and where scorers come from.
 //!
-//! A [`Trainer`] is fitted on training rows and gives a [`Scorer`]: two types, so that nobody can score with an untrained model.
-//! Scores made elsewhere have no scorer: `scores_file` joins them to the rows by key, `command` keeps those of a program in order. What a score means as a decision (threshold and
-//! its rule) is [`Decision`], the same for the factual and the counterfactual row. Strategies and metrics are unknown here.
+//! A [`Trainer`] is fitted on training rows and gives a [`Trained`], a [`Scorer`] that can be written down: two types, so that nobody can
+//! score with an untrained model. Scores made elsewhere have no scorer: `scores_file` joins them to the rows by key, `command` keeps those
+//! of a program in order. What a score means as a decision (threshold and its rule) is [`Decision`], the same for the factual and the
+//! counterfactual row. Strategies and metrics are unknown here.
 
 pub mod command;
 pub mod encode;

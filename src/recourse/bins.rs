@@ -6,6 +6,7 @@
 //! Choice: a model that reads the number gets the lower median of the audited rows of the target bin, so an action's success depends
 //! on row and changes only. In the published results models were trained on bins, and the question does not arise.
 
+use crate::data::MISSING_LEVEL;
 use crate::data::derive::Bin;
 use crate::recourse::Behind;
 
@@ -32,7 +33,7 @@ pub fn cut(numbers: &[f64], bins: &[Bin]) -> Cut {
     let missing = codes.contains(&nowhere).then_some(nowhere);
     let outside = numbers.iter().zip(&codes).filter(|(x, code)| **code == nowhere && !x.is_nan()).count() as u64;
     let mut levels: Vec<String> = bins.iter().map(|bin| bin.name.clone()).collect();
-    levels.extend(missing.map(|_| "missing".to_owned()));
+    levels.extend(missing.map(|_| MISSING_LEVEL.to_owned()));
     let mut of_level = vec![Vec::new(); levels.len()];
     codes.iter().zip(numbers).filter(|(code, _)| **code != nowhere).for_each(|(&code, &x)| of_level[code as usize].push(x));
     let targets = of_level.into_iter().map(lower_median).collect();

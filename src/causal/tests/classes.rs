@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::frame::{Variables, expected, json, near};
+use super::frame::{Variables, expected, near};
 use crate::causal::bag::{Bag, Limits, Weighting};
 use crate::causal::class::{Beyond, Drawn, Listed, count, dags};
 use crate::causal::entropy::EdgeShares;
@@ -10,6 +10,7 @@ use crate::causal::given::given;
 use crate::causal::graph::{Dag, Pdag};
 use crate::causal::knowledge::Knowledge;
 use crate::num::seed::Stream;
+use crate::tests::json;
 
 fn named(names: &Json) -> Variables {
     let names: Vec<String> = names.as_array().unwrap().iter().map(|n| n.as_str().unwrap().to_owned()).collect();

@@ -15,24 +15,11 @@ use crate::causal::nodes::Nodes;
 use crate::causal::score::Score;
 use crate::data::training::TrainingRows;
 use crate::data::{Column, MISSING, Rows};
+use crate::tests::shared;
 
 /// A file of the expected values, or `None`, said aloud, where they are not there.
 pub(crate) fn expected(path: &str) -> Option<PathBuf> {
     shared(&format!("expected/cf-gu/{path}"))
-}
-
-pub(crate) fn shared(path: &str) -> Option<PathBuf> {
-    let shared = std::env::var_os("CFAUDIT_SHARED").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
-    let path = shared.join(path);
-    if !path.exists() {
-        eprintln!("skipped: {} is not there", path.display());
-        return None;
-    }
-    Some(path)
-}
-
-pub(crate) fn json(path: &Path) -> Json {
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
 /// The text of a file, unpacked by gzip where it is packed.

@@ -2,10 +2,11 @@
 
 use serde_json::Value as Json;
 
-use super::frame::{Csv, Training, Variables, discover, expected, json, near, text};
+use super::frame::{Csv, Training, Variables, discover, expected, near, text};
 use crate::causal::bag::{Discovery, Limits, Replicate, Singular};
 use crate::causal::boss::Knobs;
 use crate::causal::score::Score;
+use crate::tests::json;
 
 struct Case {
     json: Json,
@@ -16,7 +17,7 @@ struct Case {
 impl Case {
     fn read(folder: &str, file: &str, data: &str) -> Option<Case> {
         let folder = expected(folder)?;
-        let json = json(&folder.join(file));
+        let json = json(folder.join(file));
         let variables = Variables::of(&json["variables"]);
         let training = Training::new(&variables, &Csv::read(&folder.join(data)));
         Some(Case { json, variables, training })

@@ -272,19 +272,31 @@ impl GraphUncertain {
         given(variables, &pairs(&drawn.edges), &pairs(&drawn.undirected), knowledge).map(Some)
     }
 
-    /// What is wrong with a scenario over these variables: the place inside the set's block, and what.
-    pub fn wrong(&self, name: &Name, variables: &[String]) -> Vec<(String, String)> {
+    /// What is wrong with a scenario over these variables.
+    pub fn wrong<'n>(&self, name: &'n Name, variables: &[String]) -> Vec<Wrong<'n>> {
         let Some(scenario) = self.knowledge.get(name) else { return Vec::new() };
-        let here = |at: String| format!("knowledge.{name}{at}");
+        let wrong = |c: &Contradiction| Wrong { keys: ["knowledge", name.as_str()], below: scenario.place(c), what: c.to_string() };
         match scenario.knowledge(variables) {
-            Err(contradictions) => contradictions.iter().map(|c| (here(scenario.place(c)), c.to_string())).collect(),
+            Err(contradictions) => contradictions.iter().map(wrong).collect(),
             Ok(knowledge) => {
                 let Source::Given(drawn) = &self.discovery else { return Vec::new() };
                 let found = self.drawn(variables, &knowledge).err();
-                found.map(|bad| (format!("discovery.given{}", drawn.place(&bad)), bad.to_string())).into_iter().collect()
+                let wrong = |bad: BadGraph| Wrong { keys: ["discovery", "given"], below: drawn.place(&bad), what: bad.to_string() };
+                found.map(wrong).into_iter().collect()
             }
         }
     }
+}
+
+/// Something that is wrong with what is said of a graph.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrong<'a> {
+    /// The keys inside the set's block.
+    pub keys: [&'a str; 2],
+    /// The place below them, such as `.tiers[0]`; empty for all of it.
+    pub below: String,
+    /// What is wrong.
+    pub what: String,
 }
 
 impl Scenario {

@@ -12,9 +12,10 @@ use crate::causal::graph::Dag;
 use crate::causal::moments::Moments;
 use crate::causal::scm::{Equations, Fits, Model};
 use crate::causal::score::Score;
-use crate::causal::tests::frame::{Csv, Training, Variables, expected, json, near, numbers, shared};
+use crate::causal::tests::frame::{Csv, Training, Variables, expected, near, numbers};
 use crate::data::Rows;
 use crate::num::summary::Spread;
+use crate::tests::{json, shared};
 
 /// The names that the expected values give to encoded columns.
 fn column_names(variables: &Variables, encoding: &Encoding) -> Vec<String> {
@@ -73,7 +74,7 @@ fn equations_and_counterfactuals_agree() {
         "e6_determined_parents",
     ] {
         let Some(folder) = expected(&format!("scm/{name}")) else { return };
-        let case = json(&folder.join("case.json"));
+        let case = json(folder.join("case.json"));
         let mut variables = Variables::of(&case["variables"]);
         // Variables without an edge may be left out of the expected encoding: leave them out of the graph as well.
         let listed: Vec<&str> = case["encoding"].as_array().unwrap().iter().map(|e| e["column"].as_str().unwrap()).collect();
@@ -349,7 +350,7 @@ fn compare_spread(found: &Spread, expected: &Json, what: &str) {
 
 fn small_audit(name: &str) -> Option<Audit> {
     let folder = expected(&format!("pipeline/{name}"))?;
-    let case = json(&folder.join("case.json"));
+    let case = json(folder.join("case.json"));
     let variables = Variables::of(&case["variables"]);
     let training = Training::new(&variables, &Csv::read(&folder.join("train.csv")));
     compare_encoding(&training.encoding, &column_names(&variables, &training.encoding), &case["encoding"]);
@@ -372,7 +373,7 @@ fn whole_audits_agree() {
 fn compas() -> Option<Audit> {
     let folder = expected("pipeline/compas_high")?;
     let table = Csv::read(&shared("data/compas/compas-scores-two-years.csv")?);
-    let case = json(&folder.join("expected.json"));
+    let case = json(folder.join("expected.json"));
     let variables = Variables::of(&case["variables"]);
     let of_file = |file: &str| table.take(&numbers(&folder.join(file)).concat());
     let training = Training::new(&variables, &of_file("train_rows.txt.gz"));

@@ -1,23 +1,17 @@
 //! Adult: figures on real people that the reference programs reported for the default rules and for the formulas as printed.
 
-use std::path::{Path, PathBuf};
-
 use serde_json::Value as Json;
 
 use super::{feature_of, frame, generate, layout_of, mover, plausible};
 use crate::data::reference::ReferenceGroup;
 use crate::data::{Attribute, Column, Feature, Kind, Layout, MISSING, Rows};
+use crate::tests::shared;
 
 const NUMBERS: [&str; 5] = ["age", "education-num", "capital-gain", "capital-loss", "hours-per-week"];
 const LEVELS: [&str; 6] = ["workclass", "marital-status", "occupation", "relationship", "race", "native-country"];
 
 fn adult() -> Option<(Layout, ReferenceGroup)> {
-    let shared = std::env::var_os("CFAUDIT_SHARED").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
-    let file = shared.join("data/adult/adult.parquet");
-    if !file.is_file() {
-        eprintln!("skipped: {} is not there", file.display());
-        return None;
-    }
+    let file = shared("data/adult/adult.parquet")?;
     let frame = frame::read(&file);
     let text = |value: &Json| value.as_str().map(str::to_owned);
     let mut features = vec![feature_of("sex", Kind::Sensitive, vec!["Female".into(), "Male".into()])];

@@ -1,6 +1,6 @@
 //! What two other programs generated from the same rows: hand-worked examples, COMPAS, heart disease, and a table of every kind.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value as Json, json};
 
@@ -15,19 +15,10 @@ use crate::counterfactual::variable::Extras;
 use crate::counterfactual::{Generated, Generator, Samples};
 use crate::data::reference::{ReferenceGroup, ReferenceRows};
 use crate::data::{Attribute, Column, Feature, Kind, Layout, MISSING, MISSING_GROUP, Rows};
+use crate::tests::{json, shared};
 
 fn folder() -> Option<PathBuf> {
-    let shared = std::env::var_os("CFAUDIT_SHARED").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
-    let folder = shared.join("expected/generation");
-    if !folder.is_dir() {
-        eprintln!("skipped: {} is not there", folder.display());
-        return None;
-    }
-    Some(folder)
-}
-
-fn json_of(path: &Path) -> Json {
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    shared("expected/generation")
 }
 
 fn list(value: &Json) -> &[Json] {
@@ -199,7 +190,7 @@ impl<'a> Case<'a> {
         let fitted = plan.fit(&self.layout, &self.extras, &reference, 0).unwrap();
         // What is used has been written and read back.
         let text = serde_json::to_string(&fitted).unwrap();
-        let read = Fitted::from_json(&text).unwrap();
+        let read = serde_json::from_str::<Fitted>(&text).unwrap();
         assert_eq!(read, fitted);
         Box::new(Mover::new(read))
     }
@@ -288,7 +279,7 @@ fn check(case: &Case<'_>, reference: ReferenceGroup, samples: &ReferenceGroup, r
 #[test]
 fn worked_examples() {
     let Some(folder) = folder() else { return };
-    let examples = json_of(&folder.join("micro_generation.json"));
+    let examples = json(folder.join("micro_generation.json"));
     for example in list(&examples) {
         let (reference, samples) = (frame_of(&example["reference"]), frame_of(&example["samples"]));
         let case = Case::new(&example["config"], &[&reference, &samples]);
@@ -413,7 +404,7 @@ fn full(data: &str) -> usize {
     files.sort();
     let mut total = 0;
     for file in &files {
-        let described = json_of(file);
+        let described = json(file);
         let config = &described["config"];
         let case = Case::new(config, &[&input]);
         let of = |by: &Json| {
@@ -424,7 +415,7 @@ fn full(data: &str) -> usize {
         let expected = frame::read(&folder.join(described["expected"].as_str().unwrap()));
         let metrics = file.with_extension("metrics.json");
         if metrics.exists() {
-            check_quality(&case, reference.clone(), &samples, &json_of(&metrics), described["case"].as_str().unwrap());
+            check_quality(&case, reference.clone(), &samples, &json(&metrics), described["case"].as_str().unwrap());
         }
         total += check(&case, reference, &samples, &row_ids, &expected, described["case"].as_str().unwrap());
     }

@@ -20,14 +20,10 @@ use crate::data::{Attribute, Column, MISSING_GROUP, Rows};
 use crate::error::Result;
 use crate::param::Seed;
 
-/// Version of the artifact.
-const VERSION: u32 = 1;
-
 /// What transport learnt of a reference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Carriage {
-    version: u32,
     /// All variables.
     pub variables: Vec<Variable>,
     /// Number of declared groups of the attribute.
@@ -133,19 +129,6 @@ pub struct Tally {
 }
 
 impl Carriage {
-    /// What was learnt, in the version of this program.
-    pub fn new(
-        variables: Vec<Variable>,
-        n_groups: usize,
-        condition: Condition,
-        distance: Distance,
-        moving: Vec<usize>,
-        checks: Checks,
-        counts: Counts,
-    ) -> Self {
-        Carriage { version: VERSION, variables, n_groups, condition, distance, moving, checks, counts }
-    }
-
     /// The variables that move.
     pub fn movers(&self) -> Vec<&Variable> {
         self.moving.iter().map(|&v| &self.variables[v]).collect()

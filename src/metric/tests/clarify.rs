@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
-use super::oracle::{Columns, json, metrics_folder, near, object, parquet};
+use super::oracle::{Columns, metrics_folder, near, object, parquet};
 use super::{one, settings};
 use crate::metric::clarify::{Favoured, SAMPLED};
 use crate::metric::counts::{Confusion, FactualCounts};
@@ -14,6 +14,7 @@ use crate::metric::scope::{Scope, Who};
 use crate::metric::strata::Strata;
 use crate::metric::{Family, Reads, Undefined, catalog};
 use crate::param::{Count, Seed};
+use crate::tests::json;
 
 /// Groups with these confusions.
 fn counts(groups: &[Confusion]) -> FactualCounts {

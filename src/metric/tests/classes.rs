@@ -1,7 +1,7 @@
 //! Several classes: values that other programs computed, two classes against the metrics of two, weights against people who are there
 //! several times, partitions, coverage.
 
-use super::oracle::{check_confusion, check_eccm, check_values, json, metrics_folder, near, object, parquet};
+use super::oracle::{check_confusion, check_eccm, check_values, metrics_folder, near, object, parquet};
 use super::{measure_counterfactual, measure_factual, one, settings};
 use crate::metric::classes::counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::classes::measure::{Transition, measure_factual_classes, measure_switch_classes};
@@ -11,6 +11,7 @@ use crate::metric::scope::{Scope, Who};
 use crate::metric::{Family, Undefined};
 use crate::num::seed::Stream;
 use crate::param::{Count, Seed};
+use crate::tests::json;
 use serde_json::Value as Json;
 
 /// A person by key, with counterfactuals; scores stand beside, so that they can be lent out.

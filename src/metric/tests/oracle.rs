@@ -20,19 +20,10 @@ use crate::metric::scope::{Scope, Who};
 use crate::metric::{Family, Reads, catalog};
 use crate::num::seed::Stream;
 use crate::param::Count;
+use crate::tests::{json, shared};
 
 pub(super) fn metrics_folder() -> Option<PathBuf> {
-    let shared = std::env::var_os("CFAUDIT_SHARED").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
-    let folder = shared.join("expected/metrics");
-    if !folder.is_dir() {
-        eprintln!("skipped: {} is not there", folder.display());
-        return None;
-    }
-    Some(folder)
-}
-
-pub(super) fn json(path: PathBuf) -> Json {
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    shared("expected/metrics")
 }
 
 pub(super) fn object(value: &Json) -> &Map<String, Json> {

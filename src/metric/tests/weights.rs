@@ -302,31 +302,6 @@ fn blocks_add_up() {
     assert_eq!(gathered.factual.weight(Who::All), Some(all));
 }
 
-/// How long twenty groups take: `cargo test --lib metric::tests::weights::speed -- --ignored --nocapture`.
-#[test]
-#[ignore = "measures time"]
-fn speed() {
-    let people = keyed(people(20, 1, 200_000), |i| 1 + i * i % 97);
-    let settings = settings();
-    let mut factual = FactualCounts::new(20, true).weighed(settings.seed).in_strata(Strata::new(STRATA, 20, Some(settings.seed)));
-    let mut counts = CounterfactualCounts::new(20, true).weighed(settings.seed);
-    for (key, person, cfs) in &people {
-        factual.groups[person.group].add(person.label, person.predicted, false);
-        factual.add_weight(person.group, *key, person.weight, person.label, person.predicted);
-        factual.add_stratum(person.group, (*key, person.weight), person.label, person.predicted, stratum(person));
-        counts.add(person, cfs);
-        counts.add_weight(*key, person, cfs);
-    }
-    for threads in [1, 2] {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let start = std::time::Instant::now();
-        let n = pool.install(|| measure_factual(&factual, None, &settings)).len();
-        let as_they_are = start.elapsed();
-        let m = pool.install(|| measure_counterfactual(&counts, None, None, &settings)).len();
-        eprintln!("{threads} threads: {n} values {as_they_are:?}, {m} counterfactual values {:?}", start.elapsed() - as_they_are);
-    }
-}
-
 /// Every number of threads gives the same.
 #[test]
 fn threads_change_nothing() {

@@ -13,15 +13,10 @@ use crate::recourse::effect::Effects;
 use crate::recourse::exact::Ratio;
 use crate::recourse::overview::{agreement, analysis, column};
 use crate::recourse::sentence::Sentence;
+use crate::tests::shared;
 
 fn folder(case: &str) -> Option<PathBuf> {
-    let shared = std::env::var_os("CFAUDIT_SHARED").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
-    let folder = shared.join("expected/facts").join(case);
-    if !folder.is_dir() {
-        eprintln!("skipped: {} is not there", folder.display());
-        return None;
-    }
-    Some(folder)
+    shared(&format!("expected/facts/{case}"))
 }
 
 /// The question behind a name of the oracle such as `ece_macro@0.3`.

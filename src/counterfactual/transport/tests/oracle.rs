@@ -1,5 +1,6 @@
 //! Heart disease, sex, per label, unequal sizes, against the plans of another solver.
 
+use crate::tests::shared;
 use std::collections::BTreeMap;
 
 use arrow::array::AsArray;
@@ -67,12 +68,7 @@ fn compare(distance: &Distance, people: &People, folder: &Path, is_compared: imp
 
 #[test]
 fn heart_by_sex_and_label() {
-    let shared = std::env::var_os("CFAUDIT_SHARED").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
-    let folder = shared.join("expected/generation/transport");
-    if !folder.is_dir() {
-        eprintln!("skipped: {} is not there", folder.display());
-        return;
-    }
+    let Some(folder) = shared("expected/generation/transport") else { return };
     let input = columns(&folder.join("input.parquet"));
     let n = input["sex"].len();
     let mut features: Vec<Column> = NAMES.map(|name| Column::Number(input[name].clone())).into();
