@@ -29,11 +29,16 @@ pack "$program" "cfaudit-$version-x86_64-linux-gnu"
 # The same profile and target folder: nothing is built twice.
 "$out/venv/bin/maturin" build --profile "$profile" --locked --out "$out"
 
+# The static program: with musl where its standard library and compiler are there, else with the C library of this machine.
 libraries=$(rustc --print target-libdir --target $musl)
 if [ -n "$(ls "$libraries"/libstd-*.rlib 2>/dev/null)" ] && command -v musl-gcc >/dev/null; then
-    CC_x86_64_unknown_linux_musl=musl-gcc "$cargo" build --locked --profile "$profile" --bin cfaudit --no-default-features --target $musl
-    pack "$TARGET/$musl/${program#"$TARGET"/}" "cfaudit-$version-x86_64-linux-musl"
+    export CC_x86_64_unknown_linux_musl=musl-gcc
+    target=$musl
 else
-    echo "NOT MADE: the static program. It needs the standard library of $musl (\`rustup target add $musl\`) and musl-gcc (Debian: musl-tools)."
+    echo "without musl: the static program is linked with glibc. For musl, \`rustup target add $musl\` and get musl-gcc (Debian: musl-tools)."
+    export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C target-feature=+crt-static"
+    target=x86_64-unknown-linux-gnu
 fi
+"$cargo" build --locked --profile "$profile" --bin cfaudit --no-default-features --target $target
+pack "$TARGET/$target/${program#"$TARGET"/}" "cfaudit-$version-x86_64-linux-static${target#x86_64-unknown-linux}"
 du -h "$program" "$out"/*.whl "$out"/*.tar.gz
