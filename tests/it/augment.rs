@@ -178,3 +178,17 @@ fn a_killed_run_goes_on_at_the_arm_and_fold_where_it_was() {
     assert_eq!(fs::read_to_string(work.path("n")).unwrap().trim(), "6");
     work.run(0, "job.yaml", "").says(&["nothing to do"]);
 }
+
+/// Names of experiments and attributes that look like parts of other stages.
+#[test]
+fn no_name_makes_the_stage_of_another() {
+    let work = work("augment");
+    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let text = text.replace("folded", "selected").replace("    region: {groups", "    \"flip/sex\": {from: region, groups");
+    work.write("job.yaml", &text.replace("sensitive: region", "sensitive: \"flip/sex\""));
+    let planned = work.cfaudit(0, "plan job.yaml --cache cache").stdout;
+    for stage in ["augment/selected ", "selected ", "count/logit/flip/sex ", "count/logit/flip%2fsex ", "count/logit/flip/flip%2fsex "] {
+        let found = planned.lines().filter(|line| format!("{} ", line.trim()).split("  ").any(|cell| cell.trim() == stage.trim())).count();
+        assert_eq!(found, 1, "{stage}: {planned}");
+    }
+}

@@ -362,6 +362,17 @@ fn same_bytes_gates_and_numbers_of_a_word() {
     let first = work.results();
     work.cfaudit(1, "run job.yaml --out out --cache off --threads 3 --batch-rows 1024");
     assert_same(&first, &work.results(), "threads and row groups");
+    let metrics = frame(&work, &METRICS);
+    let of_all = |metric: &str, scope: &str| {
+        let is = |r: &Record<'_>| {
+            ["slice", "class"].iter().all(|of| r.text(of).is_empty()) && (r.text("metric"), r.text("scope")) == (metric, scope)
+        };
+        metrics.records().find(is).and_then(|r| r.real("value"))
+    };
+    let headline = &work.json("out/summary.json")["headline"];
+    assert_eq!(headline["risk.flip.g.sr"].as_f64(), of_all("sr", "total"));
+    assert_eq!(headline["risk.acc"].as_f64(), of_all("acc", "total"));
+    assert_eq!(headline["risk.g.demp_difference"].as_f64(), of_all("demp_difference", "worst_case"));
     let gates = frame(&work, &GATES);
     let verdict = |gate: &str| gates.records().find(|r| r.text("gate") == gate && r.int("decides") == Some(1)).unwrap();
     assert_eq!((verdict("keeps").text("class"), verdict("keeps").text("verdict")), ("low", "pass"));

@@ -277,7 +277,7 @@ fn gates_against_a_baseline() {
     assert_eq!((&summary["exit"], &summary["gates"]["fail"], &summary["worst"]["gate"]), (&1.into(), &1.into(), &"no-worse".into()));
     let page = fs::read_to_string(work.path("v2/report.html")).unwrap();
     assert!(
-        page.contains("Against the last version") && page.contains("rise at most 1 points") && page.contains("paired: 1200 people"),
+        page.contains("Against the last version") && page.contains("rise at most 1 point<") && page.contains("paired: 1200 people"),
         "{page}"
     );
     for of in ["summary", "manifest"] {

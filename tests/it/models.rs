@@ -307,3 +307,14 @@ fn an_onnx_file_is_scored() {
     fs::write(work.path("linear.onnx"), "no model").unwrap();
     work.run(3, "job.yaml", "").says(&["error[bad-model]", "does not take the model", "job.yaml:"]);
 }
+
+#[cfg(feature = "onnx")]
+#[test]
+fn an_onnx_file_that_is_not_there() {
+    let work = work("linear: {onnx: {model: models/linear.onnx}}");
+    let said = work.run(3, "job.yaml", "").stderr;
+    assert!(
+        said.contains("error[missing-file]: there is no file `models/linear.onnx`") && said.contains("hint: correct the path"),
+        "{said}"
+    );
+}

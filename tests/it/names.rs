@@ -133,3 +133,15 @@ fn exports(work: &Work) {
         _ => eprintln!("skipped in part: python3 is not there"),
     }
 }
+
+/// Keys and values of a job that is refused.
+#[test]
+fn a_refused_job_obeys_nobody() {
+    let work = Work::new();
+    work.write("job.yaml", "cfaudit: 1\nname: x\n\"k\\e[31m\\u202e\": 1\ndata: \"\\e]0;t\\a\"\n");
+    for verb in ["check", "run", "plan"] {
+        let said = work.cfaudit(2, &format!("{verb} job.yaml")).stderr;
+        assert_plain(&said, verb);
+        assert!(said.contains("\u{241b}[31m") && said.contains("\n  --> job.yaml:3:1"), "{said}");
+    }
+}

@@ -54,7 +54,7 @@ fn run(folder: &Path, job: &str) -> Result<(), String> {
     let settings = Settings {
         job_file: "job.yaml".to_owned(),
         out: Some(folder.join("out")),
-        cache: None,
+        cache: Some(folder.join("cache")),
         data_dir: folder.join("data"),
         threads: 2,
         memory: None,
