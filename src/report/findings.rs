@@ -160,21 +160,10 @@ fn candidates<'a>(audit: &'a Audit, panels: &'a [Panel], sides: &Sides) -> Vec<C
 fn gates(audit: &Audit, candidates: &[Candidate<'_>], sides: &Sides, glossary: &mut Glossary<'_>) -> (Vec<Words>, Vec<usize>) {
     let (mut sentences, mut asked) = (Vec::new(), Vec::new());
     for gate in verdict::not_passed(audit).into_iter().take(GATES_AT_MOST) {
+        // What a gate on a change, or with an interval of its own, rests on is another number.
+        let key = verdict::key(&gate).filter(|_| verdict::is_on_the_value(&gate));
         let is_about = |c: &Candidate<'_>| {
-            let groups = &c.panel.directions[c.direction];
-            let here = [
-                ("metric", c.metric),
-                ("sensitive", &c.panel.attribute),
-                ("counterfactual", &c.panel.set),
-                ("model", &c.panel.model),
-                ("from_group", &groups.from),
-                ("to_group", &groups.to),
-                ("scope", "direction"),
-                ("arm", ""),
-                ("class", ""),
-            ];
-            // What a gate on a change, or with an interval of its own, rests on is another number.
-            verdict::is_on_the_value(&gate) && here.iter().all(|(column, text)| gate.text(column) == *text)
+            c.metric == gate.text("metric") && key.as_ref() == Some(&c.panel.direction(&c.panel.directions[c.direction]))
         };
         // Two gates may ask for one value: it is told once.
         let place = candidates.iter().position(is_about).filter(|place| !asked.contains(place));

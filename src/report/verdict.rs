@@ -180,9 +180,15 @@ fn severity(gate: &Record<'_>) -> usize {
     order.iter().position(|o| *o == pair).unwrap_or(if pair.0 == "pass" { 4 } else { 5 })
 }
 
-fn gates(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Block> {
+/// The row that decides each gate, worst first.
+fn ranked(audit: &Audit) -> Vec<Record<'_>> {
     let mut gates: Vec<Record<'_>> = deciding(&audit.gates).collect();
     gates.sort_by(worst_first);
+    gates
+}
+
+fn gates(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Block> {
+    let gates = ranked(audit);
     (!gates.is_empty()).then(|| table(audit, "Gates, worst first".into(), &gates, gates.len(), glossary))
 }
 
@@ -207,26 +213,32 @@ fn table(audit: &Audit, caption: Words, gates: &[Record<'_>], shown: usize, glos
 }
 
 /// A gate's numbers as the page prints them.
-struct Numbers {
+struct Numbers<'a> {
     /// `at most 5 %`.
     limit: String,
     /// What decides, as the table codes it.
-    decides: String,
+    decides: &'a str,
     value: Option<String>,
     interval: Option<String>,
     baseline: Option<String>,
 }
 
-fn numbers(gate: &Record<'_>) -> Numbers {
+/// On which side of the limit the value is to be, and what decides; as the table codes them.
+fn rule<'a>(gate: &Record<'a>) -> (&'a str, &'a str) {
+    let rule = gate.text("rule");
+    rule.split_once([',', ' ']).map_or((rule, ""), |(bound, decides)| (bound, decides.trim()))
+}
+
+fn numbers<'a>(gate: &Record<'a>) -> Numbers<'a> {
     let metric = gate.text("metric");
     let of_value = terms::kind(metric, gate.text("scope"));
-    let is_change = ["rise_", "fall_"].iter().any(|word| gate.text("rule").starts_with(word));
+    let (bound, decides) = rule(gate);
+    let is_change = ["rise_at_most", "fall_at_most"].contains(&bound);
     let (kind, of_limit) = match (is_change, of_value.of_change()) {
         (false, _) => (of_value, of_value),
         (true, Kind::Points) => (Kind::Points, Kind::Distance),
         (true, other) => (other, Kind::Plain),
     };
-    let (bound, decides) = gate.text("rule").split_once([',', ' ']).unwrap_or((gate.text("rule"), ""));
     let is_count = metric == UNFAIR_SUBGROUPS;
     let shown = |value: f64| if is_count { subgroups(value as i64) } else { kind.value(value) };
     let of_limit = |value: f64| if is_count { number::count(value as i64) } else { of_limit.value(value) };
@@ -234,7 +246,7 @@ fn numbers(gate: &Record<'_>) -> Numbers {
     let ends = gate.real("lo").zip(gate.real("hi"));
     Numbers {
         limit: format!("{} {limit}", bound.replace('_', " ")),
-        decides: decides.trim().to_owned(),
+        decides,
         value: gate.real("value").map(shown),
         interval: gate.real("value").zip(ends).map(|(value, (lo, hi))| kind.interval(value, lo, hi)),
         baseline: gate.real("value").and(gate.real("baseline_value")).map(|baseline| of_value.value(baseline)),
@@ -248,7 +260,7 @@ fn subgroups(n: i64) -> String {
 fn row(audit: &Audit, gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Row {
     let is_count = gate.text("metric") == UNFAIR_SUBGROUPS;
     let Numbers { limit, decides, value, interval, baseline } = numbers(gate);
-    let decides = match decides.as_str() {
+    let decides = match decides {
         "" => Vec::new(),
         "interval" => vec!["the interval decides".into()],
         "interval, holm" => vec!["the interval decides, at the level that Holm's method gives each comparison".into()],
@@ -308,9 +320,8 @@ fn counted<'a>(gate: &Record<'a>) -> (&'a str, &'a str) {
 
 /// Gates that were judged and did not pass, worst first.
 pub(super) fn not_passed(audit: &Audit) -> Vec<Record<'_>> {
-    let mut gates: Vec<Record<'_>> =
-        deciding(&audit.gates).filter(|gate| ["fail", "inconclusive"].contains(&gate.text("verdict"))).collect();
-    gates.sort_by(worst_first);
+    let mut gates = ranked(audit);
+    gates.retain(|gate| ["fail", "inconclusive"].contains(&gate.text("verdict")));
     gates
 }
 
@@ -322,11 +333,10 @@ fn worst_first(a: &Record<'_>, b: &Record<'_>) -> Ordering {
 /// How far a value lies beyond the limit of its gate; below 0 where it keeps it.
 fn beyond(gate: &Record<'_>) -> f64 {
     let (Some(value), Some(limit)) = (gate.real("value"), gate.real("limit")) else { return f64::NEG_INFINITY };
-    let rule = gate.text("rule");
-    match rule.split([',', ' ']).next() {
-        Some("at_least") => limit - value,
+    match rule(gate).0 {
+        "at_least" => limit - value,
         // The limit of a fall is the size of the fall.
-        Some("fall_at_most") => -value - limit,
+        "fall_at_most" => -value - limit,
         _ => value - limit,
     }
 }
@@ -334,8 +344,20 @@ fn beyond(gate: &Record<'_>) -> f64 {
 /// Whether a gate judges a value as the tables have it, by its own interval or none: no change from a baseline, no level of Holm's, no interval
 /// across graphs.
 pub(super) fn is_on_the_value(gate: &Record<'_>) -> bool {
-    ["at_most", "at_least", "at_most, interval", "at_least, interval", "at_most, estimate", "at_least, estimate"]
-        .contains(&gate.text("rule"))
+    let (bound, decides) = rule(gate);
+    ["at_most", "at_least"].contains(&bound) && ["", "interval", "estimate"].contains(&decides)
+}
+
+/// What a gate is about; none for one on an arm or a class, which the plain audit knows nothing of.
+pub(super) fn key(gate: &Record<'_>) -> Option<Key> {
+    (gate.text("arm").is_empty() && gate.text("class").is_empty()).then(|| Key {
+        model: gate.text("model").to_owned(),
+        set: gate.text("counterfactual").to_owned(),
+        attribute: gate.text("sensitive").to_owned(),
+        scope: gate.text("scope").to_owned(),
+        from: gate.text("from_group").to_owned(),
+        to: gate.text("to_group").to_owned(),
+    })
 }
 
 /// "The gate few-switches failed", and what it asked for, for a sentence that has told the value.
@@ -364,20 +386,12 @@ pub(super) fn answered(audit: &Audit, gate: &Record<'_>, glossary: &mut Glossary
         .text(format!("{beside}, where {limit} was asked for; "))
         .quote(counted(gate).1)
         .text(".");
-    let key = Key {
-        model: gate.text("model").to_owned(),
-        set: gate.text("counterfactual").to_owned(),
-        attribute: gate.text("sensitive").to_owned(),
-        scope: gate.text("scope").to_owned(),
-        from: gate.text("from_group").to_owned(),
-        to: gate.text("to_group").to_owned(),
-    };
-    let plain = gate.text("arm").is_empty() && gate.text("class").is_empty();
-    // The tables have a pair in one order.
-    let reverse = Key { from: key.to.clone(), to: key.from.clone(), ..key.clone() };
-    let measure = [&key, &reverse].into_iter().find_map(|key| audit.measure(key, gate.text("metric")));
-    let impaired = measure.filter(|_| plain).map_or("", |measure| &measure.impaired);
-    let words = match impaired {
+    let measure = key(gate).and_then(|key| {
+        // The tables have a pair in one order.
+        let reverse = Key { from: key.to.clone(), to: key.from.clone(), ..key.clone() };
+        [&key, &reverse].into_iter().find_map(|key| audit.measure(key, gate.text("metric")))
+    });
+    let words = match measure.map_or("", |measure| &measure.impaired) {
         "" => words,
         group => words.text(" By this measure the group at a disadvantage is ").name(group).text("."),
     };

@@ -316,7 +316,6 @@ impl<'a> Plan<'a> {
         if self.job.run.keep_rows == Some(KeepRows::None) || self.n_classes().is_some() {
             return None;
         }
-        let mut needs = Self::ground();
         let mut made_of = vec![("run.keep_rows".to_owned(), text(&self.job.run.keep_rows))];
         let mut parts = Vec::new();
         for (name, model) in self.job.models.iter().filter(|(_, m)| Self::scores_worlds(m)) {
@@ -326,11 +325,8 @@ impl<'a> Plan<'a> {
         if parts.is_empty() {
             return None;
         }
-        for need in parts.iter().flat_map(|(sources, _)| sources.needs()) {
-            if !needs.contains(&need) {
-                needs.push(need);
-            }
-        }
+        // Models and worlds share stages; the executor counts each once.
+        let needs = parts.iter().flat_map(|(sources, _)| sources.needs()).collect();
         let always = self.job.run.keep_rows == Some(KeepRows::Outcomes);
         let run = move |ctx: &StageContext<'_>| {
             self.on_ground(ctx, parts.len() as u64, |ground| {
