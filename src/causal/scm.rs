@@ -98,16 +98,6 @@ impl<'a> Fits<'a> {
         let equations = (0..dag.parents.len()).map(|v| self.of(v, dag.parents[v])).collect();
         Model { dag: dag.clone(), equations }
     }
-
-    /// Number of different regressions so far.
-    pub fn len(&self) -> usize {
-        self.known.len()
-    }
-
-    /// Whether nothing was fitted yet.
-    pub fn is_empty(&self) -> bool {
-        self.known.is_empty()
-    }
 }
 
 fn fit(encoding: &Encoding, moments: &Moments, v: usize, parents: Nodes) -> Equations {

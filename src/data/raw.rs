@@ -21,7 +21,7 @@ use arrow::datatypes::{DataType, Field, Schema};
 
 use crate::data::rows::RowIds;
 use crate::data::values::Class;
-use crate::data::{Attribute, Column, Feature, Layout, MISSING, RowIdKind, Rows};
+use crate::data::{Column, Feature, Layout, MISSING, RowIdKind, Rows};
 use crate::error::{Error, Fault, Result};
 
 /// The columns of the features that models read, in the order of the layout.
@@ -121,22 +121,12 @@ pub fn counterfactual_key_fields() -> Vec<Field> {
     vec![text("sensitive"), text("from_group"), text("to_group"), Field::new("cf_index", DataType::Int64, false)]
 }
 
-/// The arrays of [`counterfactual_key_fields`]: for each counterfactual the position of its own and its target group, and its number.
-pub fn counterfactual_key_arrays(attribute: &Attribute, from: &[u16], to: &[u16], cf_index: &[u16]) -> Vec<ArrayRef> {
-    let group = |groups: &[u16]| -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(groups.iter().map(|&g| attribute.groups[usize::from(g)].as_str())))
-    };
-    let index = cf_index.iter().map(|&i| i64::from(i));
-    let sensitive = StringArray::from_iter_values(std::iter::repeat_n(attribute.name.as_str(), to.len()));
-    vec![Arc::new(sensitive), group(from), group(to), Arc::new(Int64Array::from_iter_values(index))]
-}
-
 #[cfg(test)]
 mod tests {
     use arrow::array::{Array, AsArray};
     use arrow::datatypes::{DataType, Float64Type, Int64Type};
 
-    use super::{counterfactual_key_arrays, counterfactual_key_fields, raw_arrays, raw_schema, row_id_array, row_id_field};
+    use super::{raw_arrays, raw_schema, row_id_array, row_id_field};
     use crate::data::rows::RowIds;
     use crate::data::values::Class;
     use crate::data::{Attribute, Column, Feature, Kind, Layout, MISSING, RowIdKind, Rows};
@@ -220,13 +210,8 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_words() {
+    fn keys_are_those_of_the_rows() {
         let layout = layout();
-        let arrays = counterfactual_key_arrays(&layout.attributes[0], &[0, 1], &[1, 0], &[0, 3]);
-        assert!(arrays.iter().zip(counterfactual_key_fields()).all(|(a, f)| a.data_type() == f.data_type()));
-        assert_eq!(arrays[1].as_string::<i32>().value(1), "Female");
-        assert_eq!(arrays[2].as_string::<i32>().value(1), "Male");
-        assert_eq!(arrays[3].as_primitive::<Int64Type>().values(), &[0, 3]);
         let ids = row_id_array(&RowIds::Integer(vec![7, 8, 9]), [2, 0].into_iter());
         assert_eq!(ids.data_type(), row_id_field(&layout).data_type());
         assert_eq!(ids.as_primitive::<Int64Type>().values(), &[9, 7]);

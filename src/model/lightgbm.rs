@@ -98,7 +98,9 @@ impl TreesTrainer {
         }
         if model.is_constant() {
             let what = format!("no tree was split: every leaf must hold {} training rows and make the labels purer", self.smallest_leaf);
-            return Err(Fault::new("undetermined-model", what).hint("give `smallest_leaf` a smaller number, or train on more rows").into());
+            return Err(Fault::new("undetermined-model", what)
+                .hint("give `smallest_leaf` a smaller number or `column_share` a larger one, or train on more rows")
+                .into());
         }
         Ok(model)
     }

@@ -162,6 +162,8 @@ pub struct Made<'a> {
     pub recourse: &'a [String],
     /// The sets that rest on causal graphs.
     pub graphs: &'a [GraphSet],
+    /// Models whose growth ended early: the name, how many trees it has, and how many it was to have.
+    pub short_of_trees: &'a [(&'a str, u64, u64)],
 }
 
 /// Puts the folder together.
@@ -169,14 +171,14 @@ pub struct Made<'a> {
 /// # Errors
 /// A file cannot be read or written.
 pub fn assemble(ctx: &StageContext<'_>, origins: &Origins<'_>, made: Made<'_>) -> Result<()> {
-    let Made { measured, kept, rechecks, worlds, baseline, recourse, graphs } = made;
+    let Made { measured, kept, rechecks, worlds, baseline, recourse, graphs, short_of_trees } = made;
     let out = ctx.out();
     let mut followed: Vec<(&str, &str, Followed)> = Vec::new();
     for (set, attribute, stage) in worlds {
         followed.push((set, attribute, read_json(&ctx.need(stage).join(FOLLOWED), stage)?));
     }
     let small = read_json(&ctx.need("measure").join(SMALL_SLICES), "measure")?;
-    begin(ctx, origins, &followed, &small, graphs)?;
+    begin(ctx, origins, &followed, &small, graphs, short_of_trees)?;
     let wanted = spec::check::families(&origins.checked.job, &measuring::catalog());
     if wanted.contains(&spec::Family::CfQuality) {
         copy_tables(ctx.need("measure"), &measuring::QUALITY.map(|table| table.name), out)?;
@@ -289,7 +291,7 @@ fn headline(metrics: &Frame) -> BTreeMap<String, f64> {
 /// # Errors
 /// A file cannot be read or written.
 pub fn assemble_waiting(ctx: &StageContext<'_>, origins: &Origins<'_>, awaited: Vec<AwaitedScores>) -> Result<()> {
-    begin(ctx, origins, &[], &SmallSlices::new(), &[])?;
+    begin(ctx, origins, &[], &SmallSlices::new(), &[], &[])?;
     let mut manifest = Manifest { awaited, ..manifest(origins, ctx.out())? };
     let summary = Summary {
         cfaudit: FORMAT,
@@ -312,6 +314,7 @@ fn begin(
     followed: &[(&str, &str, Followed)],
     small: &SmallSlices,
     graphs: &[GraphSet],
+    short_of_trees: &[(&str, u64, u64)],
 ) -> Result<()> {
     make_folder(&ctx.out().join("tables"))?;
     copy_tables(ctx.need("prepare"), &["filters"], ctx.out())?;
@@ -371,6 +374,13 @@ fn begin(
             set.found.n_dropped.into(),
             text.into(),
         ]);
+    }
+    for (model, grown, asked) in short_of_trees {
+        let text = format!(
+            "model `{model}` has {grown} of the {asked} trees that the job asks for: the columns that a tree drew could not be cut; ask for \
+             fewer trees, a smaller `smallest_leaf` or a larger `column_share`"
+        );
+        issues.push(vec!["fewer-trees".into(), "warning".into(), (*model).into(), Cell::Int(0), text.into()]);
     }
     for (attribute, slices) in small {
         let named: Vec<String> = slices.iter().take(SLICES_NAMED).map(|(slice, n)| format!("`{slice}` ({n})")).collect();

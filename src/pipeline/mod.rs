@@ -86,7 +86,7 @@ pub const KINDS: &[&str] =
 
 /// Raised whenever a stage of this program writes other bytes for the same inputs, or reads them otherwise: files of the cache carry no other
 /// version.
-const CODE: &str = concat!("cfaudit ", env!("CARGO_PKG_VERSION"), " stages 29");
+const CODE: &str = concat!("cfaudit ", env!("CARGO_PKG_VERSION"), " stages 30");
 
 /// How a job is run; nothing here changes a number.
 #[derive(Debug, Clone)]

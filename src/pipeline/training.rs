@@ -81,6 +81,20 @@ pub fn made_of(model: &Model, seed: Seed) -> Vec<(String, String)> {
     [(kind.to_owned(), knobs)].into_iter().chain(seed).collect()
 }
 
+/// How many trees a model has whose growth ended early, and how many the job asked for; none for one that has them all, or has no trees.
+///
+/// # Errors
+/// The text is no artifact of such a model; says why.
+pub fn shortage(model: &Model, json: &str) -> Result<Option<(u64, u64)>, String> {
+    let asked = match model.own() {
+        Some(OwnModel::Boosting(boosting)) => boosting.trees.get(),
+        Some(OwnModel::Forest(forest)) => forest.trees.get(),
+        Some(OwnModel::Logistic(_)) | None => return Ok(None),
+    };
+    let grown = TreesModel::from_json(json)?.n_trees() as u64;
+    Ok((grown < asked).then_some((grown, asked)))
+}
+
 /// Reads back what a trainer of the model wrote.
 ///
 /// # Errors

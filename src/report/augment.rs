@@ -233,7 +233,7 @@ impl<'a> Trial<'a> {
 
     /// What every arm was trained on, a fold on average.
     fn added(&self, audit: &Audit) -> Table {
-        let rows = self.words.arms.iter().map(|arm| {
+        let rows = self.words.arms.iter().enumerate().map(|(place, arm)| {
             let name = format!("{}/{}", self.words.name, arm.name);
             let mine: Vec<Record<'_>> = audit.added.records().filter(|row| row.text("arm") == name).collect();
             let sum = |column: &str| mine.iter().filter_map(|row| row.int(column)).sum::<i64>();
@@ -243,8 +243,10 @@ impl<'a> Trial<'a> {
             let after = before + taken + synthetic;
             let of = (candidates > 0).then(|| format!("of {}", mean(candidates)).into());
             let share = |part: i64, whole: i64| Kind::Share.value(if whole > 0 { part as f64 / whole as f64 } else { 0.0 });
+            let nothing = place > 0 && before > 0 && taken + synthetic == 0;
+            let remark = nothing.then(|| "found nothing to add, and so is the base again".into());
             let cells = vec![
-                arm.words.as_str().into(),
+                Cell { main: arm.words.as_str().into(), small: remark.into_iter().collect(), ..Cell::default() },
                 Cell { main: mean(taken).into(), small: of.into_iter().collect(), ..Cell::default() },
                 mean(synthetic).into(),
                 mean(after).into(),

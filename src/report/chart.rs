@@ -186,15 +186,15 @@ pub(super) fn change(bins: &[Bin], axes: &Axes, label: &Label<'_>) -> String {
     frame(label, axes, "change of the score, counterfactual minus factual", &inside)
 }
 
-/// Factual scores as an area, counterfactual scores as a line, the threshold as a dashed line.
-pub(super) fn scores(original: &[Bin], counterfactual: &[Bin], threshold: Option<f64>, axes: &Axes, label: &Label<'_>) -> String {
+/// Factual scores as an area, counterfactual scores as a line, thresholds as dashed lines.
+pub(super) fn scores(original: &[Bin], counterfactual: &[Bin], thresholds: &[f64], axes: &Axes, label: &Label<'_>) -> String {
     let mut inside = format!(
         r#"<path class="area" d="{}"/><path class="line" d="{}"/>"#,
         outline(original, axes, true),
         outline(counterfactual, axes, false)
     );
-    if let Some(threshold) = threshold {
-        let _ = write!(inside, r#"<path class="guide" d="M{} {}V{}"/>"#, at(axes.x(threshold)), at(TOP), at(TOP + PLOT.1));
+    for threshold in thresholds {
+        let _ = write!(inside, r#"<path class="guide" d="M{} {}V{}"/>"#, at(axes.x(*threshold)), at(TOP), at(TOP + PLOT.1));
     }
     frame(label, axes, "score: area factual, line counterfactual, dashed threshold", &inside)
 }

@@ -75,13 +75,7 @@ fn drawings(audit: &Audit, panel: &Panel) -> Vec<Block> {
     let end = chart::round_up(changes.1).min(1.0);
     let change_axes = Axes { x: (-end, end), top: chart::round_up(changes.0) };
     let score_axes = Axes { x: (0.0, 1.0), top: chart::round_up(top) };
-    let threshold = audit
-        .manifest
-        .models
-        .iter()
-        .find(|m| m.name == panel.model)
-        .and_then(|m| m.threshold.parse().ok())
-        .filter(|t| (0.0..=1.0).contains(t));
+    let thresholds = thresholds(audit, &panel.model);
     drawn
         .into_iter()
         .map(|(d, direction, histograms)| {
@@ -111,7 +105,7 @@ fn drawings(audit: &Audit, panel: &Panel) -> Vec<Block> {
                     chart::scores(
                         original,
                         counterfactual,
-                        threshold,
+                        &thresholds,
                         &score_axes,
                         &Label { id: format!("{id}-s"), title: &score_title, text: &scores },
                     ),
@@ -121,6 +115,16 @@ fn drawings(audit: &Audit, panel: &Panel) -> Vec<Block> {
             })
         })
         .collect()
+}
+
+/// The thresholds of a model that lie among the scores: the one that the job gives, or those fitted, one a fold.
+fn thresholds(audit: &Audit, model: &str) -> Vec<f64> {
+    let given = audit.manifest.models.iter().filter(|m| m.name == model).filter_map(|m| m.threshold.parse().ok());
+    let plain = audit.thresholds.records().filter(|row| row.text("arm").is_empty() && row.text("model") == model);
+    let mut all: Vec<f64> = given.chain(plain.filter_map(|row| row.real("threshold"))).filter(|t| (0.0..=1.0).contains(t)).collect();
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    all
 }
 
 /// Whether no score of a direction moved.

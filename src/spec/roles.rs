@@ -60,6 +60,11 @@ impl Model {
         self.own().is_some()
     }
 
+    /// Whether it is made of trees that the run grows.
+    pub fn grows_trees(&self) -> bool {
+        matches!(self.own(), Some(OwnModel::Boosting(_) | OwnModel::Forest(_)))
+    }
+
     /// The inputs that a model run here does without; `None` for scores made elsewhere, which read what they like.
     pub fn omitted(&self) -> Option<&[ColumnName]> {
         let own = self.own().map(|own| match own {

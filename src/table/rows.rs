@@ -45,6 +45,7 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
         "rows with no 1 in a one-hot group, or with several: they count as missing there for strategies, and models read them as they stand",
     ),
     ("coarse-weight", "weights so far apart that small ones are rounded by more than a millionth, or to nothing"),
+    ("fewer-trees", "a model has fewer trees than the job asks for, because the next ones could not be cut"),
     ("incomplete-graph-row", "training rows without a value for every variable of a causal graph: they are left out of it"),
     ("missing-group", "rows without a value of a sensitive attribute: they take no part in what compares its groups"),
     ("missing-label", "rows without a label: they are left out of every metric"),

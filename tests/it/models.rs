@@ -5,7 +5,7 @@ use std::fs;
 use arrow::array::{Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::ipc::writer::StreamWriter;
 use cfaudit::table::io::read_frame;
-use cfaudit::table::{OUTCOMES, THRESHOLDS};
+use cfaudit::table::{ISSUES, OUTCOMES, THRESHOLDS};
 
 use crate::work::{Work, column};
 
@@ -122,6 +122,22 @@ fn trees_are_trained_and_described() {
     let line = |id: &str| plan.lines().find(|line| line.contains(id)).unwrap_or_default().to_owned();
     assert!(line("train/bare").contains("cached"), "{plan}");
     assert!(!line("train/forest").contains("cached"), "{plan}");
+}
+
+#[cfg(feature = "lightgbm")]
+#[test]
+fn trees_that_could_not_be_grown_are_an_issue() {
+    let work = work("all: {boosting: {trees: 5}}\nfew: {boosting: {trees: 60, smallest_leaf: 220, column_share: 0.4}}");
+    // The jobs of people are three: no leaf of one of them has so many rows, and some trees draw nothing else.
+    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
+    work.write("job.yaml", &format!("{text}run: {{seed: 1}}\n"));
+    work.run(0, "job.yaml", "").says(&["warning: 9 of 60 trees: the columns that the next ones drew could not be cut"]);
+    let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
+    let found: Vec<_> = issues.records().filter(|issue| issue.text("code") == "fewer-trees").collect();
+    let [issue] = found[..] else { panic!("one model: {}", found.len()) };
+    let text = issue.text("text");
+    assert!(issue.text("where") == "few" && text.contains("of the 60 trees") && text.contains("`column_share`"), "{text}");
+    assert!(fs::read_to_string(work.path("out/report.html")).unwrap().contains("fewer-trees"));
 }
 
 #[cfg(feature = "lightgbm")]

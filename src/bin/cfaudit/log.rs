@@ -1,7 +1,7 @@
 //! Log lines: tracing events of a run as text for people or as JSON objects, to stderr, to a file, and kept for `logs/run.jsonl`.
 //!
 //! Every event of a run becomes one tracing event with the fields `event` (its dotted name) and `data` (its fields as JSON); the layers
-//! here turn that into lines. JSON lines hold `ts, level, event, job, run` and the event's own fields, flat.
+//! here turn that into lines. What the library warns of outside of a run's events is a line of the event `problem`. JSON lines hold `ts, level, event, job, run` and the event's own fields, flat.
 
 use std::fmt;
 use std::fs::File;
@@ -91,6 +91,9 @@ fn open_log(path: &Path) -> Result<File> {
     File::options().create(true).append(true).open(path).map_err(|e| Error::io("open the log file", path, &e))
 }
 
+/// The event of a line that is none of a run's.
+const PROBLEM: &str = "problem";
+
 enum Sink {
     Lines(Arc<dyn Lines>),
     File(Mutex<File>),
@@ -116,7 +119,8 @@ impl Visit for Fields {
     fn record_str(&mut self, field: &Field, value: &str) {
         match field.name() {
             "event" => value.clone_into(&mut self.event),
-            "text" => value.clone_into(&mut self.text),
+            // What `tracing::warn!("...")` says has the second name.
+            "text" | "message" => value.clone_into(&mut self.text),
             "data" => {
                 if let Ok(Value::Object(map)) = serde_json::from_str(value) {
                     self.data = map;
@@ -139,6 +143,9 @@ impl<S: Subscriber> Layer<S> for LineLayer {
         }
         let mut fields = Fields::default();
         event.record(&mut fields);
+        if fields.event.is_empty() {
+            PROBLEM.clone_into(&mut fields.event);
+        }
         let line = match self.form {
             LogForm::Text => self.text_line(*metadata.level(), &fields),
             LogForm::Json => self.json_line(*metadata.level(), fields),
@@ -193,5 +200,42 @@ impl LineLayer {
         line.extend(fields.data);
         line.insert("text".into(), fields.text.into());
         Value::Object(line).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cfaudit::exec::event::EVENT_NAMES;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Kept(Mutex<Vec<String>>);
+
+    impl Lines for Kept {
+        fn line(&self, text: &str) {
+            self.0.lock().unwrap().push(text.to_owned());
+        }
+    }
+
+    #[test]
+    fn what_the_library_warns_of_is_a_line() {
+        let lines = |form: LogForm| {
+            let kept = Arc::new(Kept::default());
+            let sink = Sink::Lines(Arc::clone(&kept) as Arc<dyn Lines>);
+            let layer = LineLayer { level: Level::WARN, form, times: false, sink, journal: Journal::default() };
+            tracing::subscriber::with_default(Registry::default().with(layer), || {
+                let error = "cannot remove `a`\n  hint: remove it";
+                tracing::warn!("{error}");
+                tracing::info!("too little to be told");
+            });
+            std::mem::take(&mut *kept.0.lock().unwrap())
+        };
+        assert_eq!(lines(LogForm::Text), ["warning: cannot remove `a`\n  hint: remove it"]);
+        let [line] = &lines(LogForm::Json)[..] else { panic!("one line") };
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!((&line["event"], &line["level"]), (&PROBLEM.into(), &"warn".into()));
+        assert_eq!(line["text"], "cannot remove `a`\n  hint: remove it");
+        assert!(EVENT_NAMES.contains(&PROBLEM));
     }
 }

@@ -231,13 +231,26 @@ impl<'a> Plan<'a> {
 
     /// As [`Plan::scorers_in`], for what asks them in their own encoding.
     pub(in crate::pipeline) fn trained_in(folder: &Path, model: &Model, n_folds: usize) -> Result<Vec<Box<dyn Trained>>> {
-        let read = |fold: usize| {
-            let path = folder.join(artifact(fold));
-            let json = folder::read_text(&path)?;
-            let fail = |cause| Error::operator("read", &path, cause, "delete the cache and run again");
-            training::trained(model, &json).map_err(fail)
-        };
-        (0..n_folds).map(read).collect()
+        (0..n_folds).map(|fold| Self::artifact_in(folder, fold, |json| training::trained(model, json))).collect()
+    }
+
+    /// The models trained here whose growth ended early: the name, and of the fold with the fewest trees how many it has and was to have.
+    pub(in crate::pipeline) fn short_of_trees(&self, ctx: &StageContext<'_>) -> Result<Vec<(&'a str, u64, u64)>> {
+        let mut all = Vec::new();
+        for (name, model) in self.job.models.iter().filter(|(_, model)| model.grows_trees()) {
+            let folder = ctx.need(&Self::train_id(name.as_str()));
+            let found: Vec<Option<(u64, u64)>> = (0..self.n_folds())
+                .map(|fold| Self::artifact_in(folder, fold, |json| training::shortage(model, json)))
+                .collect::<Result<_>>()?;
+            all.extend(found.into_iter().flatten().min().map(|(grown, asked)| (name.as_str(), grown, asked)));
+        }
+        Ok(all)
+    }
+
+    fn artifact_in<T>(folder: &Path, fold: usize, read: impl FnOnce(&str) -> Result<T, String>) -> Result<T> {
+        let path = folder.join(artifact(fold));
+        let json = folder::read_text(&path)?;
+        read(&json).map_err(|cause| Error::operator("read", &path, cause, "delete the cache and run again"))
     }
 
     /// A fault with the file and the row of the source that it was found in.

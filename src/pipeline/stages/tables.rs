@@ -153,15 +153,19 @@ impl<'a> Plan<'a> {
         let mut found: Vec<String> = self.worlds().iter().filter(|w| w.graphs().is_some()).map(World::discover_id).collect();
         found.dedup();
         needs.extend(found);
+        let trees = self.job.models.iter().filter(|(_, model)| model.grows_trees());
+        needs.extend(trees.map(|(name, _)| Self::train_id(name.as_str())));
         let run = move |ctx: &StageContext<'_>| {
             let kept = [(keeps_outcomes, OUTCOMES_STAGE, OUTCOMES.name), (selected, SELECTED_STAGE, SELECTED.name)];
             let kept: Vec<(&Path, &str)> =
                 kept.iter().filter(|(kept, ..)| *kept).map(|(_, stage, name)| (ctx.need(stage), *name)).collect();
             self.on_ground(ctx, 0, |ground| {
                 let graphs = self.graph_sets(ctx, &self.worlds())?;
+                let short_of_trees = self.short_of_trees(ctx)?;
                 self.with_origins(ground, |origins| {
                     let (rechecks, worlds, recourse, graphs) = (&rechecks, &worlds, &recourse, &graphs);
-                    let made = folder::Made { measured: self.measured(), kept: &kept, rechecks, worlds, baseline, recourse, graphs };
+                    let (measured, kept, short_of_trees) = (self.measured(), &kept, &short_of_trees);
+                    let made = folder::Made { measured, kept, rechecks, worlds, baseline, recourse, graphs, short_of_trees };
                     folder::assemble(ctx, origins, made)
                 })
             })

@@ -21,7 +21,7 @@ use crate::report::folder::Audit;
 use crate::report::number::{self, Kind, three};
 use crate::report::page::{Block, Cell, Figure, Row, Section, Table};
 use crate::report::recourse::curve::{Curves, end_of};
-use crate::report::recourse::read::{Sizes, of, question};
+use crate::report::recourse::read::{Chance, FALSE_DISCOVERIES, Sizes, of, question};
 use crate::report::recourse::ways::{FEW, Way, ways};
 use crate::report::words::Words;
 use crate::table::Record;
@@ -93,11 +93,11 @@ pub(super) fn is_there(audit: &Audit) -> bool {
 }
 
 /// A sentence for the findings: whom a comparison puts at a disadvantage. Of several it is the one with the largest share of unfair subgroups,
-/// among those that rest on enough people where there are any.
+/// among those that rest on enough people, and on more than chance, where there are any.
 pub(super) fn finding(audit: &Audit) -> Option<Words> {
     let comparisons = audit.recourse.comparisons.records().filter(|row| row.text("undefined").is_empty());
     let outcomes = comparisons.filter_map(|comparison| Outcome::of(audit, comparison));
-    let rank = |outcome: &Outcome<'_>| (!outcome.too_few(), outcome.unfair_share());
+    let rank = |outcome: &Outcome<'_>| (!outcome.too_few(), !outcome.all_by_chance(), outcome.unfair_share());
     // Of equals the first.
     let outcome = outcomes.reduce(|a, b| if rank(&b) > rank(&a) { b } else { a })?;
     Some(outcome.in_words().text(" ").link("See recourse", "recourse", "Recourse"))
@@ -139,6 +139,8 @@ struct Outcome<'a> {
     first: Way<'a>,
     /// How large the smaller group of its unfair subgroups is.
     smaller: Sizes,
+    /// What chance explains of them; none where the job asks for no test.
+    chance: Option<Chance>,
 }
 
 impl<'a> Outcome<'a> {
@@ -150,7 +152,8 @@ impl<'a> Outcome<'a> {
         let best = of_cost.max_by(|a, b| share(a).total_cmp(&share(b)).then_with(|| b.view().cmp(a.view())));
         let first = *best.or_else(|| ways.iter().max_by_key(|way| way.row.int("unfair")))?;
         let smaller = audit.recourse.smaller(&comparison, first.question);
-        Some(Outcome { comparison, ways, first, smaller })
+        let chance = audit.recourse.chance(&comparison, first.question);
+        Some(Outcome { comparison, ways, first, smaller, chance })
     }
 
     fn names(&self) -> [&'a str; 2] {
@@ -167,6 +170,11 @@ impl<'a> Outcome<'a> {
         self.smaller.median().unwrap_or(affected[0].min(affected[1]) as f64) < FEW as f64
     }
 
+    /// Whether the test leaves none of the unfair subgroups.
+    fn all_by_chance(&self) -> bool {
+        self.chance.is_some_and(|chance| chance.beyond == 0)
+    }
+
     /// For whom it is harder, by the way told first and by the others, and how many people that rests on.
     fn in_words(&self) -> Words {
         let row = &self.first.row;
@@ -176,7 +184,11 @@ impl<'a> Outcome<'a> {
             " of {} the way to the favourable decision is harder for group ",
             number::of(int(row, "judged"), "subgroup", "subgroups")
         );
-        let start = if self.too_few() { "Too few to tell: in " } else { "In " };
+        let start = match (self.too_few(), self.all_by_chance()) {
+            (true, _) => "Too few to tell: in ",
+            (false, true) => "No more than chance: in ",
+            (false, false) => "In ",
+        };
         let words = if unfair_a + unfair_b == 0 {
             Words::from(format!("{start}none{of_all}")).name(a).text(" or ").name(b)
         } else {
@@ -222,10 +234,17 @@ impl<'a> Outcome<'a> {
             Some(median) => {
                 let median = if median.fract() == 0.0 { number::people(median as i64) } else { format!("{median:.1} people") };
                 let share = Kind::Share.value(few as f64 / unfair.max(1) as f64);
-                words.text(format!(
+                let words = words.text(format!(
                     "; in the unfair subgroups the smaller group has a median of {median}, and fewer than {FEW} in {} of {} ({share}).",
                     number::count(few),
                     number::count(unfair)
+                ));
+                let Some(chance) = self.chance else { return words };
+                words.text(format!(
+                    " With at most {} false discoveries {} of these {} can be told from chance.",
+                    number::level(FALSE_DISCOVERIES),
+                    if chance.beyond == 0 { "none".to_owned() } else { number::count(chance.beyond) },
+                    number::count(chance.tested)
                 ))
             }
         }

@@ -39,9 +39,22 @@ pub(in crate::report) struct Tables {
 struct Sum {
     /// How many people the smaller group of the unfair subgroups has, and how many subgroups have so many.
     smaller: Sizes,
+    /// Of the unfair subgroups.
+    chance: Chance,
     /// Of all that is said of them. Two views with the same hash say the same: that they differ and still meet has odds of 1 in 2^64.
     hash: DefaultHasher,
 }
+
+/// How many unfair subgroups were tested against chance, and how many of them are beyond it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Chance {
+    pub(super) tested: i64,
+    /// With at most [`FALSE_DISCOVERIES`] of them false.
+    pub(super) beyond: i64,
+}
+
+/// The share of false discoveries that the page accepts where it says how many subgroups are beyond chance.
+pub(super) const FALSE_DISCOVERIES: f64 = 0.05;
 
 /// Sizes, and how often each occurs.
 #[derive(Debug, Clone, Default)]
@@ -88,6 +101,10 @@ impl Sum {
         }
         if row.int("rank").is_some() {
             self.smaller.add(row.int("n_0").min(row.int("n_1")).unwrap_or(0));
+            if let Some(share) = row.real("false_discovery") {
+                self.chance.tested += 1;
+                self.chance.beyond += i64::from(share <= FALSE_DISCOVERIES);
+            }
         }
     }
 }
@@ -111,6 +128,11 @@ impl Tables {
     /// How large the smaller group of the unfair subgroups is.
     pub(super) fn smaller(&self, comparison: &Record<'_>, question: [&str; 3]) -> Sizes {
         self.sum(comparison, question).map_or_else(Sizes::default, |sum| sum.smaller.clone())
+    }
+
+    /// What chance explains of its unfair subgroups; none where no test was asked for, or none is unfair.
+    pub(super) fn chance(&self, comparison: &Record<'_>, question: [&str; 3]) -> Option<Chance> {
+        self.sum(comparison, question).map(|sum| sum.chance).filter(|chance| chance.tested > 0)
     }
 
     /// Whether two views of a definition say the same of every subgroup.

@@ -103,9 +103,9 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// People of a group in a subgroup who are reached at the cost that is its value; where that is infinite, at whatever cost.
-    pub(super) fn reached(&self, tables: &Tables, comparison: &Record<'_>, subgroup: &Record<'_>, g: usize) -> i64 {
-        let column = match self.view() {
+    /// People of a group in a subgroup who are reached at the cost that is its value, in a view; where that is infinite, at whatever cost.
+    fn reached(&self, view: &str, tables: &Tables, comparison: &Record<'_>, subgroup: &Record<'_>, g: usize) -> i64 {
+        let column = match view {
             "micro" => ["micro_0", "micro_1"][g],
             _ => ["macro_0", "macro_1"][g],
         };
@@ -119,21 +119,31 @@ impl<'a> Way<'a> {
         steps.filter(within).filter_map(|row| row.int(column)).max().unwrap_or(0)
     }
 
+    /// Of how many people so many are reached. Where one way stands for both views, these may agree on the cost and yet reach different numbers:
+    /// then both are told.
+    fn reach(&self, tables: &Tables, comparison: &Record<'_>, subgroup: &Record<'_>, g: usize, of_how_many: &str) -> String {
+        let reached = |view| self.reached(view, tables, comparison, subgroup, g);
+        let first = reached(self.view());
+        let text = format!("{} of {of_how_many}", number::count(first));
+        if !self.both || reached("micro") == first {
+            return text;
+        }
+        format!("{text} by one action, {} by any", number::count(reached("micro")))
+    }
+
     /// The value of a group in a subgroup.
     pub(super) fn value(&self, tables: &Tables, comparison: &Record<'_>, subgroup: &Record<'_>, g: usize) -> Cell {
         let n = subgroup.int(["n_0", "n_1"][g]).unwrap_or(0);
         let of_them = |k: i64| format!("{} of {}", number::count(k), number::people(n));
-        let reached = || self.reached(tables, comparison, subgroup, g);
+        let reached = || self.reach(tables, comparison, subgroup, g, &number::people(n));
         let is_cost = self.definition() == "equal-cost-of-effectiveness";
         let (main, small) = match subgroup.real(["value_0", "value_1"][g]) {
             None => ("\u{2013}".to_owned(), number::people(n)),
-            Some(value) if value.is_infinite() && is_cost => {
-                (format!("none helps {}", self.share()), format!("at most {}", of_them(reached())))
-            }
+            Some(value) if value.is_infinite() && is_cost => (format!("none helps {}", self.share()), format!("at most {}", reached())),
             Some(value) if value.is_infinite() => ("none helps anybody".to_owned(), number::people(n)),
             Some(value) if self.is_share() => (Kind::Share.value(value), of_them((value * n as f64).round() as i64)),
             Some(value) if self.definition() == "equal-choice" => (number::of(value as i64, "action", "actions"), number::people(n)),
-            Some(value) if is_cost => (format!("cost {}", three(value)), of_them(reached())),
+            Some(value) if is_cost => (format!("cost {}", three(value)), reached()),
             Some(value) => (format!("cost {}", three(value)), number::people(n)),
         };
         Cell { main: main.into(), small: vec![small.into()], ..Cell::default() }
@@ -146,9 +156,9 @@ impl<'a> Way<'a> {
             Some(score) if score.is_infinite() => {
                 let names = ["group_0", "group_1"].map(|group| comparison.text(group));
                 let better = usize::from(names[0] == subgroup.text("against"));
-                let k = self.reached(tables, comparison, subgroup, better);
-                let n = subgroup.int(["n_0", "n_1"][better]).unwrap_or(0);
-                let words = Words::new().name(names[better]).text(format!(": {} of {} reached", number::count(k), number::count(n)));
+                let n = number::count(subgroup.int(["n_0", "n_1"][better]).unwrap_or(0));
+                let reach = self.reach(tables, comparison, subgroup, better, &n);
+                let words = Words::new().name(names[better]).text(format!(": {reach} reached"));
                 ("\u{221e}".to_owned(), Some(words))
             }
             Some(score) if self.is_share() => (Kind::Distance.value(score), None),

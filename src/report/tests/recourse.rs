@@ -17,6 +17,8 @@ struct Recourse {
     groups: Vec<String>,
     /// Affected people of each group in the five judged subgroups.
     sizes: [[i64; 2]; 5],
+    /// What the test against chance says of each; none where the job asks for no test.
+    false_discoveries: Option<f64>,
 }
 
 const COST: &str = "equal-cost-of-effectiveness";
@@ -39,7 +41,7 @@ fn push(frame: &mut Frame, named: &[(&str, Cell)]) {
 impl Recourse {
     /// Few people: 2, 3 and 4 in the smaller group of the unfair subgroups.
     fn few() -> Recourse {
-        Recourse { groups: vec!["f".to_owned()], sizes: [[2, 5], [5, 3], [4, 5], [12, 20], [30, 40]] }
+        Recourse { groups: vec!["f".to_owned()], sizes: [[2, 5], [5, 3], [4, 5], [12, 20], [30, 40]], false_discoveries: None }
     }
 
     fn write(&self, tables: &Path) {
@@ -88,7 +90,7 @@ impl Recourse {
                 &with(vec![("definition", COST.into()), ("by_definition", EFFECT.into()), ("undefined", "no_unfair_subgroup".into())]),
             );
             let step = vec![("subgroup", Cell::Int(0)), ("cost", Cell::Real(3.0)), ("n_0", Cell::Int(2)), ("n_1", Cell::Int(5))];
-            let helped = [("macro_0", 1), ("macro_1", 4), ("micro_0", 1), ("micro_1", 4)].map(|(name, k)| (name, Cell::Int(k)));
+            let helped = [("macro_0", 1), ("macro_1", 4), ("micro_0", 1), ("micro_1", 5)].map(|(name, k)| (name, Cell::Int(k)));
             push(ecd, &with([step, helped.to_vec()].concat()));
             let action = vec![("subgroup", Cell::Int(0)), ("changes", "job = boss".into()), ("cost", Cell::Real(3.0))];
             let worked = vec![("n_0", Cell::Int(2)), ("n_1", Cell::Int(5)), ("worked_0", Cell::Int(1)), ("worked_1", Cell::Int(4))];
@@ -125,6 +127,7 @@ impl Recourse {
         row.extend([("subgroup", Cell::Int(subgroup)), ("traits", "age = old".into()), ("against", against), ("n_actions", Cell::Int(1))]);
         row.extend(["n_0", "n_1"].into_iter().zip(size.map(Cell::Int)));
         row.extend(["value_0", "value_1", "score"].into_iter().zip(values.map(Cell::Real)));
+        row.extend(self.false_discoveries.map(|share| ("false_discovery", Cell::Real(share))));
         if unfair {
             row.extend(["rank", "place"].map(|name| (name, Cell::Int(subgroup + 1))));
         }
@@ -166,15 +169,29 @@ fn subgroups_are_told_with_the_people_behind_them() {
     // Of many people it is told without the words.
     let many = Recourse { sizes: [[20, 50], [50, 9], [40, 50], [12, 20], [30, 40]], ..Recourse::few() }.page(&alone(), |_| ());
     let findings = section(&many, "findings");
-    assert!(findings.contains("In 2 of 5 subgroups") && !findings.contains("Too few"), "{findings}");
+    assert!(findings.contains("In 2 of 5 subgroups") && !findings.contains("Too few") && !findings.contains("chance"), "{findings}");
     assert!(findings.contains("a median of 20 people, and fewer than 10 in 1 of 3 (33.3 %)."), "{findings}");
+}
+
+#[test]
+fn what_chance_explains_is_told() {
+    let many =
+        |share| Recourse { sizes: [[20, 50], [50, 9], [40, 50], [12, 20], [30, 40]], false_discoveries: Some(share), ..Recourse::few() };
+    let findings = |share| section(&many(share).page(&alone(), |_| ()), "findings");
+    let within = findings(0.0501);
+    assert!(within.contains("No more than chance: in 2 of 5 subgroups"), "{within}");
+    assert!(within.contains("With at most 5 % false discoveries none of these 3 can be told from chance."), "{within}");
+    let beyond = findings(0.05);
+    assert!(beyond.contains("In 2 of 5 subgroups"), "{beyond}");
+    assert!(beyond.contains("With at most 5 % false discoveries 3 of these 3 can be told from chance."), "{beyond}");
 }
 
 #[test]
 fn what_no_action_reaches_is_told_with_what_it_does_reach() {
     let text = section(&Recourse::few().page(&alone(), |_| ()), "recourse");
     for said in [
-        "none helps 70 % at most 1 of 2 people at a disadvantage cost 3.00 4 of 5 people score \u{221e} m: 4 of 5 reached",
+        "none helps 70 % at most 1 of 2 people at a disadvantage cost 3.00 4 of 5 people by one action, 5 by any score \u{221e} \
+         m: 4 of 5 by one action, 5 by any reached",
         "lowest cost at which 70 % of the group are helped by one action for all",
         "a row with it may rest on one person",
         "it ends among 3 of equal score, 1 of them inside",

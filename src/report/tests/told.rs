@@ -6,7 +6,7 @@ use super::{Eccm, Sample, glossary, names, page, section, spread, two_groups, we
 use crate::report::render;
 use crate::table::io::{read_frame, write_frame};
 use crate::table::manifest::{ArmWords, Compared, ExperimentWords, JobChange, Manifest};
-use crate::table::{CHANGES, COMPARISONS, Cell, ColumnType, Frame, GATES, GRAPHS, METRICS, NODES, TableDef};
+use crate::table::{ARMS, CHANGES, COMPARISONS, Cell, ColumnType, Frame, GATES, GRAPHS, METRICS, NODES, THRESHOLDS, TableDef};
 
 /// A row of a table with these values; elsewhere empty, null where that is allowed, and 0.
 fn row(def: &TableDef, values: &[(&str, Cell)]) -> Vec<Cell> {
@@ -143,6 +143,8 @@ fn gaps_of_arms_narrow_and_widen() {
             comparisons.extend((value != gap[0].1).then(|| row(&COMPARISONS, &values)));
         }
         write_frame(tables, &metrics).unwrap();
+        let added = |arm: &str, n: i64| vec![("arm", arm.into()), ("n_rows", Cell::Int(100)), ("n_synthetic", Cell::Int(n))];
+        write(tables, &ARMS, &[added("try/base", 0), added("try/all", 7), added("try/round", 0)]);
         let mut frame = Frame::new(&COMPARISONS);
         comparisons.into_iter().for_each(|row| frame.push(row));
         write_frame(tables, &frame).unwrap();
@@ -159,6 +161,8 @@ fn gaps_of_arms_narrow_and_widen() {
     ] {
         assert!(text.contains(said), "{said}\n{text}");
     }
+    assert_eq!(text.matches("found nothing to add").count(), 1, "{text}");
+    assert!(text.contains("round nothing found nothing to add, and so is the base again"), "{text}");
 }
 
 #[test]
@@ -357,4 +361,21 @@ fn symbols_lead_to_the_glossary_and_long_words_may_break() {
     // Where the page is narrow each cell of the gates says what it is.
     assert!(html.contains(r#"<td data-head="Limit">"#) && !html.contains(r#"data-head="Male"#));
     assert!(section(&html, "scores").contains("below each value its 95 % interval"));
+}
+
+#[test]
+fn fitted_thresholds_stand_in_the_drawings_of_scores() {
+    let guides = |html: &str| html.matches(r#"class="guide""#).count();
+    let given = guides(&changed(&two_groups(), &same, &|_| ()));
+    let fitted = |values: &[f64]| {
+        let fold = |(fold, value): (i64, &f64)| vec![("model", "gbm".into()), ("fold", Cell::Int(fold)), ("threshold", Cell::Real(*value))];
+        let rows: Vec<_> = (0..).zip(values).map(fold).collect();
+        let youden = |words: &mut Manifest| words.models.iter_mut().for_each(|model| model.threshold = "youden".to_owned());
+        guides(&changed(&two_groups(), &youden, &|tables| write(tables, &THRESHOLDS, &rows)))
+    };
+    let none = fitted(&[1.5]);
+    let drawings = given - none;
+    assert!(drawings > 0);
+    // Two folds with one threshold draw it once.
+    assert_eq!(fitted(&[0.3, 0.7, 0.3]), none + 2 * drawings);
 }
