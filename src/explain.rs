@@ -153,6 +153,34 @@ const WORDS: &[(&str, &str)] = &[
          a gate with `decide_by: worlds` is judged by `world_lo` and `world_hi`",
     ),
     (
+        "boundary",
+        "why a value has no interval, or a gate cannot tell: all replicates agree, for nothing or everything counts, and people drawn again \
+         would say nothing new\n\
+         more people, or a metric with counts of its own, may help",
+    ),
+    (
+        "small_group",
+        "flag of a value that rests on a group of fewer people than `metrics.min_group_size`; a gate on a gap or a distance is then \
+         inconclusive",
+    ),
+    (
+        "small_denominator",
+        "flag of a value that rests on a rate of fewer cases than `metrics.min_denominator`; a gate on a gap or a distance is then \
+         inconclusive",
+    ),
+    (
+        "decide_by",
+        "what decides a gate: `interval` (all of it must keep the limit, or break it; else the gate is inconclusive), `worlds` (the interval across \
+         causal graphs) or `estimate` (the value alone)",
+    ),
+    ("on_inconclusive", "what becomes of a run with a gate that cannot tell: `fail` (the default: exit status 1) or `warn`"),
+    (
+        "rise_at_most",
+        "limit of a gate with `against: baseline`: the value may be so much above that of the baseline; `fall_at_most` so much below",
+    ),
+    ("fall_at_most", "limit of a gate with `against: baseline`: the value may be so much below that of the baseline"),
+    ("family_error", "`holm`: the comparisons of one gate are judged together; see `holm`"),
+    (
         "compare",
         "metrics.compare: {challenger: current} sets models side by side on the same people, in the table `comparisons` and the report\n\
          a difference is the value of the first model minus that of the second; in every replicate of its interval the same people count \

@@ -196,6 +196,7 @@ impl<R: BufRead> Reader<R> {
 
     fn finish(&mut self, record: &mut Record) -> Result<bool> {
         record.ends.push(self.bytes.len());
+        let has_zeros = self.bytes.contains(&0);
         let text = String::from_utf8(std::mem::take(&mut self.bytes));
         let valid = match &text {
             // Two halves of a character in neighbouring fields meet to a valid text.
@@ -210,7 +211,9 @@ impl<R: BufRead> Reader<R> {
             (_, valid) => {
                 let column = record.ends.partition_point(|&end| end <= valid.unwrap_or(0)) + 1;
                 let fault = self.fault("bad-encoding", &format!("field {column} is not valid UTF-8"), record.line);
-                Err(fault.hint("convert the file, for instance by `iconv -f latin1 -t utf-8`").into())
+                // Every second byte of plain text in UTF-16 is 0.
+                let from = if has_zeros { "utf-16" } else { "latin1" };
+                Err(fault.hint(format!("convert the file, for instance by `iconv -f {from} -t utf-8`")).into())
             }
         }
     }

@@ -1,7 +1,8 @@
 //! Looks at a file that no job describes yet: which columns it has, of what kind, with which values. One pass.
 //!
 //! Choice: values are listed up to [`MOST`] different ones a column; beyond, it is only known that there are more. Whether a column tells
-//! rows apart is known exactly, by the hash of its values.
+//! rows apart is known exactly, by the hash of its values. Of a text file a column of numbers may have words that usually mean missing, such as
+//! `NA`; where one has, they are missing in all columns.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault};
@@ -20,6 +21,9 @@ pub const MOST: usize = 1000;
 /// Separators that a text file may have, the usual one first.
 const DELIMITERS: [char; 4] = [',', ';', '\t', '|'];
 
+/// Words that mean missing where the other values of a column are numbers.
+const NULLS: [&str; 12] = ["NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "none", "?", "-"];
+
 /// What a file holds.
 #[derive(Debug, Clone)]
 pub struct Glance {
@@ -27,6 +31,8 @@ pub struct Glance {
     pub rows: u64,
     /// The separator of a text file; none for Parquet.
     pub delimiter: Option<char>,
+    /// Words that mean missing, of a text file.
+    pub nulls: Vec<&'static str>,
     /// The columns in their order.
     pub columns: Vec<Look>,
     /// Columns of types that cannot be read.
@@ -51,6 +57,8 @@ pub struct Look {
     /// Smallest and largest number; none where it holds none.
     pub range: Option<(f64, f64)>,
     seen: Option<HashSet<u64, BuildHasherDefault<Mixer>>>,
+    /// How often each of [`NULLS`] occurs.
+    nulls: [u64; NULLS.len()],
 }
 
 impl Look {
@@ -64,6 +72,7 @@ impl Look {
             unique: true,
             range: None,
             seen: Some(HashSet::default()),
+            nulls: [0; NULLS.len()],
         }
     }
 
@@ -91,6 +100,15 @@ impl Look {
         } else {
             self.many = true;
             self.levels.clear();
+        }
+    }
+
+    /// Takes words for missing.
+    fn forget(&mut self, nulls: &[&str]) {
+        for (word, n) in NULLS.iter().zip(self.nulls).filter(|(word, n)| *n > 0 && nulls.contains(word)) {
+            self.missing += n;
+            self.levels.remove(*word);
+            self.seen = None;
         }
     }
 
@@ -133,7 +151,7 @@ fn of_parquet(pattern: &str) -> Result<Glance> {
         })?;
     }
     columns.iter_mut().for_each(|look| look.finish(source.n_rows()));
-    Ok(Glance { rows: source.n_rows(), delimiter: None, columns, unreadable })
+    Ok(Glance { rows: source.n_rows(), delimiter: None, nulls: Vec::new(), columns, unreadable })
 }
 
 fn of_text(files: &[PathBuf]) -> Result<Glance> {
@@ -173,7 +191,9 @@ fn of_text(files: &[PathBuf]) -> Result<Glance> {
             for (look, field) in columns.iter_mut().zip(record.fields()) {
                 let word = Some(field).filter(|field| !field.is_empty());
                 look.add(word, word.and_then(number));
-                if let Some(word) = word {
+                if let Some(null) = word.and_then(|word| NULLS.iter().position(|null| *null == word)) {
+                    look.nulls[null] += 1;
+                } else if let Some(word) = word {
                     look.class = match look.class {
                         Class::Empty | Class::Int if word.trim().parse::<i64>().is_ok() => Class::Int,
                         Class::Empty | Class::Int | Class::Float if number(word).is_some() => Class::Float,
@@ -183,6 +203,15 @@ fn of_text(files: &[PathBuf]) -> Result<Glance> {
             }
         }
     }
-    columns.iter_mut().for_each(|look| look.finish(rows));
-    Ok(Glance { rows, delimiter: Some(delimiter), columns, unreadable: Vec::new() })
+    let is_met = |i: &usize| columns.iter().any(|look| look.class.is_number() && look.nulls[*i] > 0);
+    let nulls: Vec<&'static str> = (0..NULLS.len()).filter(is_met).map(|i| NULLS[i]).collect();
+    for look in &mut columns {
+        look.forget(&nulls);
+        let is_level = |(null, n): (&&str, u64)| n > 0 && !nulls.contains(null);
+        if look.class == Class::Empty && NULLS.iter().zip(look.nulls).any(is_level) {
+            look.class = Class::Text;
+        }
+        look.finish(rows);
+    }
+    Ok(Glance { rows, delimiter: Some(delimiter), nulls, columns, unreadable: Vec::new() })
 }

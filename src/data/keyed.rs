@@ -79,7 +79,10 @@ impl KeyedScores {
                 return Err(Fault::new("missing-column", format!("the score file has no column `{name}`"))
                     .in_file(path)
                     .in_column(name)
-                    .hint(format!("its columns are {}", known.join(", ")))
+                    .hint(format!(
+                        "its columns are {}; those of the key are called row_id, sensitive, to_group and cf_index",
+                        known.join(", ")
+                    ))
                     .into());
             }
         }

@@ -335,6 +335,10 @@ fn key_of(file: &ParquetFile, name: &Path, keys: &[(String, String)], column: &s
 pub fn missing_column(file: &Path, column: &str, known: &[&str]) -> Fault {
     let list = listed(known.iter().map(|k| format!("`{k}`")), 60);
     let hint = match nearest(column, known) {
+        // All columns in one: the file is separated by something else than was said.
+        None if known.len() == 1 && known[0].contains([';', '\t', '|']) => {
+            format!("its only column is {list}: say what separates columns, such as `csv: {{path: ..., delimiter: \";\"}}`")
+        }
         Some(near) => format!("did you mean `{near}`? the columns are {list}"),
         None => format!("the columns are {list}"),
     };

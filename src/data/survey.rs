@@ -353,7 +353,11 @@ fn check_numbers(plan: &Plan<'_>, slice: &Slice, column: usize, rows: &[u32]) ->
                 Some((i, text)) => (
                     i,
                     Fault::new("not-numeric", format!("column `{name}` is to hold numbers, but holds the text `{text}`")).hint(
-                        if plan.features.iter().any(|f| f.column == column && f.kind == Kind::OrdinalNumber) {
+                        if number(&text.replace(',', ".")).is_some() {
+                            "write decimal points, not commas".to_owned()
+                        } else if plan.weight == Some(column) {
+                            "a weight is a number in every row: correct the value, or take such rows out by `keep`".to_owned()
+                        } else if plan.features.iter().any(|f| f.column == column && f.kind == Kind::OrdinalNumber) {
                             format!("name its levels from low to high: `ordinal: {{{name}: [LOW, ..., HIGH]}}`")
                         } else {
                             "list it under `nominal`, or, if the text means missing, under `null_values` of a CSV file".to_owned()

@@ -156,7 +156,9 @@ fn interval(rows: [Record<'_>; 2], values: [f64; 2], level: f64, pair: Option<&P
             "; not paired: outcomes hold the mean score of each person, the value is a mean over graphs".clone_into(&mut remark);
         } else if gives(pair.old, before) && gives(pair.new, after) {
             if let Some((lo, hi)) = pair.interval {
-                return (Some(Interval { lo, hi, method: pair.method, paired: true }), pair.words.clone());
+                // Newcombe's takes the people of the two runs for others.
+                let paired = pair.method != Method::Newcombe.as_str();
+                return (Some(Interval { lo, hi, method: pair.method, paired }), pair.words.clone());
             }
             remark = format!("; paired: {}", pair.words);
         } else if pair.old.is_some() || pair.new.is_some() {

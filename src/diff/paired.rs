@@ -191,11 +191,8 @@ impl Pairs {
             };
             let families = |holds: &dyn Fn(usize, usize) -> bool| {
                 let (old, new) = (sum(before, holds), sum(after, holds));
-                match (old.predictions == new.predictions, old.scores == new.scores) {
-                    (_, true) => vec![Family::Ccm, Family::Eccm, Family::Shift],
-                    (true, false) => vec![Family::Ccm, Family::Eccm],
-                    (false, false) => Vec::new(),
-                }
+                let of_predictions = [Family::Ccm, Family::Eccm].into_iter().filter(|_| old.predictions == new.predictions);
+                of_predictions.chain((old.scores == new.scores).then_some(Family::Shift)).collect::<Vec<_>>()
             };
             for a in 0..n {
                 for b in (0..n).filter(|b| *b != a) {

@@ -57,8 +57,8 @@ impl Digest {
             place = 1 + index.unsigned_abs();
             score_cf = bits(counterfactual.score);
         }
-        let what = h(person.weight, what, 0);
-        let scores = h(bits(person.score), score_cf, what);
+        let what = h(person.weight, what, 1);
+        let scores = h(bits(person.score), score_cf, h(person.weight, 0, 0));
         for (i, seed) in [1, 2].into_iter().enumerate() {
             self.predictions[i] = self.predictions[i].wrapping_add(h(seed, key, h(seed, place, what)));
             self.scores[i] = self.scores[i].wrapping_add(h(seed, key, h(seed, place, scores)));

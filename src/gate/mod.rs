@@ -114,6 +114,9 @@ pub struct Question {
     pub class: String,
     /// The attributes it is asked about; the worst decides.
     pub attributes: Vec<String>,
+    /// Those of them that the rows to score do not show: they differ from their originals in `to_group` alone. Where no score moves either,
+    /// nothing was tested.
+    pub unshown: Vec<String>,
     /// Which rows.
     pub scope: Scope,
     /// What is asked.
@@ -229,11 +232,15 @@ pub fn judge(questions: &[Question], metrics: &Frame, baseline: Option<&Baseline
     };
     let of_metrics = questions.iter().map(|question| (question, looked_up(question), ""));
     let of_recourse = recourse.iter().map(|counted| (&counted.question, counted.seen.clone(), counted.about.as_str()));
-    for (question, seen, about) in of_metrics.chain(of_recourse) {
+    for (question, mut seen, about) in of_metrics.chain(of_recourse) {
+        let untested = |seen: &&mut Seen| question.unshown.contains(&seen.sensitive) && nothing_moved(question, &seen.sensitive, metrics);
+        seen.iter_mut()
+            .filter(untested)
+            .for_each(|seen| seen.refused = format!("no row that was scored shows `{}`: {UNTESTED}", seen.sensitive));
         let mut rulings: Vec<Ruling> =
             if question.holm { holm::rule(question, seen) } else { seen.into_iter().map(|s| rule(question, s)).collect() };
         if question.asks == Asks::Value && question.scope == Scope::WorstCase && question.decide_by == DecideBy::Interval {
-            rulings.iter_mut().for_each(|ruling| borne_out(question, ruling, metrics));
+            rulings.iter_mut().for_each(|ruling| by_pairs(question, ruling, metrics));
         }
         if rulings.is_empty() {
             rulings.push(absent(question, baseline));
@@ -279,6 +286,19 @@ pub fn judge(questions: &[Question], metrics: &Frame, baseline: Option<&Baseline
 fn severity(question: &Question, a: &Ruling, b: &Ruling) -> Ordering {
     let excess = |r: &Ruling| r.seen.value.map_or(f64::NEG_INFINITY, |v| question.limit.excess(v));
     a.verdict.cmp(&b.verdict).then(excess(a).total_cmp(&excess(b)))
+}
+
+/// Why a value says nothing of a model that was shown no change.
+const UNTESTED: &str = "counterfactuals differ from their rows in `to_group` alone, and no score moved";
+
+/// Whether the set of a question switched nobody and moved no score.
+fn nothing_moved(question: &Question, attribute: &str, metrics: &Frame) -> bool {
+    let mine = |row: &Record<'_>| {
+        let same = row.text("model") == question.model && row.text("counterfactual") == question.counterfactual;
+        same && row.text("sensitive") == attribute && row.text("arm") == question.arm && row.text("slice").is_empty()
+    };
+    let zero = |row: &Record<'_>| row.text("scope") == "total" && row.real("value") == Some(0.0);
+    metrics.records().filter(mine).any(|row| ["sr", "rmscd", "macd"].contains(&row.text("metric")) && zero(&row))
 }
 
 /// The rows of the table of metrics that the question is about, turned to its orientation.
@@ -428,12 +448,17 @@ fn obstacle(question: &Question, seen: &Seen) -> Option<String> {
     if seen.denominator.is_none() && u64::try_from(seen.n_rows).unwrap_or(0) < question.enough {
         return Some(format!("{} people, {} are asked for", seen.n_rows, question.enough));
     }
-    let small: Vec<&str> = seen.flags.split(',').filter(|flag| flag.starts_with("small_")).collect();
-    if seen.denominator.is_none() && !small.is_empty() {
-        return Some(format!("too few to tell: {}", small.join(",")));
+    if let Some(small) = small(seen) {
+        return Some(format!("too few to tell: {small}"));
     }
     (question.decide_by != DecideBy::Estimate && (seen.lo.is_none() || seen.hi.is_none()))
         .then(|| format!("there is no interval: {}", seen.why_no_interval))
+}
+
+/// What is small below a value without a denominator of its own, as the table flags it.
+fn small(seen: &Seen) -> Option<String> {
+    let flags: Vec<&str> = seen.flags.split(',').filter(|flag| flag.starts_with("small_")).collect();
+    (seen.denominator.is_none() && !flags.is_empty()).then(|| flags.join(","))
 }
 
 fn rule(question: &Question, seen: Seen) -> Ruling {
@@ -462,9 +487,11 @@ fn rule(question: &Question, seen: Seen) -> Ruling {
 }
 
 /// The gap of the furthest of several groups is wide by chance, and so is its interval: it breaks a limit for sure only where some pair of
-/// groups does, judged among all pairs by Holm's method. That it keeps the limit is safe to say.
-fn borne_out(question: &Question, ruling: &mut Ruling, metrics: &Frame) {
-    if ruling.verdict != Verdict::Fail {
+/// groups does, judged among all pairs by Holm's method. Where it does, that a small group lies further still is no excuse. That the gap
+/// keeps the limit is safe to say.
+fn by_pairs(question: &Question, ruling: &mut Ruling, metrics: &Frame) {
+    let too_few = ruling.verdict == Verdict::Inconclusive && ruling.seen.refused.is_empty() && small(&ruling.seen).is_some();
+    if ruling.verdict != Verdict::Fail && !too_few {
         return;
     }
     let asked = |a: &str, b: &str| Question {
@@ -485,11 +512,19 @@ fn borne_out(question: &Question, ruling: &mut Ruling, metrics: &Frame) {
         if excess(&other) > excess(&one) { other } else { one }
     };
     let pairs: Vec<Seen> = metrics.records().filter(is_pair).map(further).collect();
-    let clear = holm::rule(question, pairs).into_iter().find(|pair| pair.verdict == Verdict::Fail);
+    let broken = holm::rule(question, pairs).into_iter().filter(|pair| pair.verdict == Verdict::Fail);
+    // Of equals the first.
+    let clear = broken.reduce(|a, b| if severity(question, &b, &a) == Ordering::Greater { b } else { a });
     match clear {
-        Some(pair) => {
-            ruling.reason = format!("{}, and that of {} and {} does: {}", ruling.reason, pair.seen.from, pair.seen.to, pair.reason)
+        Some(pair) if too_few => {
+            ruling.verdict = Verdict::Fail;
+            ruling.reason = format!(
+                "the furthest group is too small to tell, but the interval of {} and {} breaks the limit: {}",
+                pair.seen.from, pair.seen.to, pair.reason
+            );
         }
+        None if too_few => {}
+        Some(pair) => ruling.reason = format!("{}; so it does of {} and {}: {}", ruling.reason, pair.seen.from, pair.seen.to, pair.reason),
         None => {
             ruling.verdict = Verdict::Inconclusive;
             "the whole interval breaks the limit, but that of no pair of groups does among all pairs (Holm): of several groups some are far apart \

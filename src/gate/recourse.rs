@@ -111,6 +111,7 @@ pub fn count(question: &RecourseQuestion, folder: &Path) -> Result<Counted> {
         model: question.model.clone(),
         counterfactual: String::new(),
         attributes: vec![question.recourse.clone()],
+        unshown: Vec::new(),
         class: String::new(),
         arm: String::new(),
         scope: Scope::Total,

@@ -71,6 +71,7 @@ fn question(scope: Scope, limit: Limit) -> Question {
         counterfactual: if pair { String::new() } else { "flip".into() },
         class: String::new(),
         attributes: vec!["sex".into()],
+        unshown: Vec::new(),
         scope,
         asks: Asks::Value,
         limit,
@@ -213,12 +214,50 @@ fn facets_rests_and_worst_cases() {
         row[at("level")] = 0.95.into();
         row
     }));
-    let mut q = question(Scope::WorstCase, Limit::AtMost(0.25));
-    (q.metric, q.counterfactual) = ("eodds".into(), String::new());
-    let found = judge(&[q], &pairs, None);
-    assert_eq!(found.verdict, Some(Verdict::Fail));
-    let reason = found.table.records().next().map(|r| r.text("reason").to_owned()).unwrap_or_default();
+    let decided = |table: &Frame, limit: f64| {
+        let mut q = question(Scope::WorstCase, Limit::AtMost(limit));
+        (q.metric, q.counterfactual) = ("eodds".into(), String::new());
+        let found = judge(&[q], table, None);
+        let reason = found.table.records().next().map(|r| r.text("reason").to_owned()).unwrap_or_default();
+        (found.verdict.expect("it counts"), reason)
+    };
+    let (verdict, reason) = decided(&pairs, 0.25);
+    assert_eq!(verdict, Verdict::Fail);
     assert!(reason.contains("Other and Female") && reason.contains("Holm, 1 of 2"), "{reason}");
+    // A group of a few people lies further still: it is too small to tell, and no excuse for the others.
+    let worst = pairs.rows.iter().position(|row| row[at("scope")] == "worst_case".into()).expect("a row");
+    pairs.rows[worst][at("flags")] = "small_group".into();
+    let (verdict, reason) = decided(&pairs, 0.25);
+    assert!(verdict == Verdict::Fail && reason.contains("too small to tell, but the interval of Other and Female breaks"), "{reason}");
+    let (verdict, reason) = decided(&pairs, 0.48);
+    assert!(verdict == Verdict::Inconclusive && reason == "too few to tell: small_group", "{reason}");
+}
+
+/// Counterfactuals that look like their rows test nothing, unless the model knows better.
+#[test]
+fn what_no_row_shows_is_not_passed() {
+    let total = |metric: &'static str, value: f64| Value {
+        scope: "total",
+        from: "",
+        to: "",
+        metric,
+        value: Some(value),
+        lo: Some(value),
+        hi: Some(value),
+        denominator: Some(500),
+    };
+    let judged = |unshown: &[&str], sr: f64| {
+        let mut q = question(Scope::Total, Limit::AtMost(0.1));
+        q.unshown = unshown.iter().map(|&name| name.to_owned()).collect();
+        let judged = judge(&[q], &metrics(&[total("nsr", 0.0), total("sr", sr)]), None);
+        let reason = judged.table.records().next().map(|r| r.text("reason").to_owned()).unwrap_or_default();
+        (judged.verdict.expect("it counts"), reason)
+    };
+    assert_eq!(judged(&[], 0.0).0, Verdict::Pass);
+    assert_eq!(judged(&["age"], 0.0).0, Verdict::Pass, "another attribute");
+    assert_eq!(judged(&["sex"], 0.02).0, Verdict::Pass, "the model reads `to_group`");
+    let (verdict, reason) = judged(&["sex"], 0.0);
+    assert!(verdict == Verdict::Inconclusive && reason.contains("no row that was scored shows `sex`"), "{reason}");
 }
 
 #[test]

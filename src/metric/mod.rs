@@ -166,6 +166,11 @@ impl Rate {
     pub fn value(self) -> Value {
         if self.denominator == 0 { Err(self.empty) } else { Ok(self.numerator as f64 / self.denominator as f64) }
     }
+
+    /// Whether all cases count, or none: cases drawn again would all be alike.
+    pub fn is_at_an_end(self) -> bool {
+        self.denominator > 0 && (self.numerator == 0 || self.numerator == self.denominator)
+    }
 }
 
 /// What a metric reads, and the function that reads it.

@@ -42,7 +42,7 @@ pub const AFRESH: &str = "where data, `run.seed` or the share of `recheck` have 
                           file away (or name another one in the job) and run again: the rows to score are then written afresh";
 
 /// What a key is.
-const KEY: &str = "a score is identified by row_id, and that of a counterfactual also by sensitive, to_group and cf_index";
+pub const KEY: &str = "a score is identified by row_id, and that of a counterfactual also by sensitive, to_group and cf_index";
 
 impl<'a> ScoreJoin<'a> {
     /// Starts at the front of the file.
@@ -151,10 +151,10 @@ impl<'a> ScoreJoin<'a> {
                     unknown("the row is there, but this job has no such counterfactual of it", format!("{KEY}; {AFRESH}"))
                 }
                 Leftover::Unknown => unknown(
-                    "the data of this job have no such row",
+                    "no row that this job keeps has this row_id",
                     format!(
-                        "row_id must be what `data.row_id` names (without it: the row number from 0), and the scores must be of the rows \
-                         of this job; {AFRESH}"
+                        "row_id must be what `data.row_id` names (without it: the row number from 0); `cfaudit data` says which step takes \
+                         rows out: leave their scores out too; {AFRESH}"
                     ),
                 ),
             };

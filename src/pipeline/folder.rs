@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::data::prepare::PrepareParams;
+use crate::data::prepare::{PrepareParams, Severity};
 use crate::error::{Exit, Result};
 use crate::exec::event::Event;
 use crate::exec::{StageContext, StageRecord};
@@ -389,6 +389,9 @@ fn begin(
         let smallest = job.metrics.smallest_cell.get();
         let text = format!("slices of fewer than {smallest} people who count are counted and not measured: {}{more}", named.join(", "));
         issues.push(vec!["small-slice".into(), "info".into(), attribute.as_str().into(), (slices.len() as u64).into(), text.into()]);
+    }
+    for issue in issues.records().filter(|issue| issue.text("severity") == Severity::Warning.as_str()) {
+        tracing::warn!("{}: {}", issue.text("code"), issue.text("text"));
     }
     write_frame(&ctx.out().join("tables"), &issues)
 }

@@ -41,6 +41,26 @@ const LISTED: usize = 50;
 /// Levels that a nominal feature may have before it is left out.
 const NOMINAL: usize = 100;
 
+/// What people want to be told, and what not.
+const WANTED: [&str; 12] =
+    ["granted", "approved", "accepted", "admitted", "hired", "paid", "repaid", "passed", "pass", "good", "offered", "selected"];
+const UNWANTED: [&str; 14] = [
+    "refused",
+    "rejected",
+    "denied",
+    "declined",
+    "refuse",
+    "reject",
+    "deny",
+    "default",
+    "defaulted",
+    "failed",
+    "fail",
+    "bad",
+    "fraud",
+    "dismissed",
+];
+
 /// A role that was found for a column that is neither label nor attribute.
 enum Role {
     Continuous,
@@ -240,11 +260,18 @@ fn data(text: &mut String, glance: &Glance, wishes: &Wishes, (label, row_id, sen
         None => {
             line!(text, "  rows: {{parquet: {path}}}");
         }
-        Some(',') => {
-            line!(text, "  rows: {{csv: {{path: {path}}}}}");
-        }
         Some(delimiter) => {
-            line!(text, "  rows: {{csv: {{path: {path}, delimiter: {}}}}}", serde_json::Value::from(delimiter.to_string()));
+            let mut csv = format!("path: {path}");
+            if delimiter != ',' {
+                let _ = write!(csv, ", delimiter: {}", serde_json::Value::from(delimiter.to_string()));
+            }
+            let mut why = "";
+            if !glance.nulls.is_empty() {
+                let words: Vec<String> = glance.nulls.iter().map(|word| serde_json::Value::from(*word).to_string()).collect();
+                let _ = write!(csv, ", null_values: [{}]", words.join(", "));
+                why = "   # words among numbers, taken for missing";
+            }
+            line!(text, "  rows: {{csv: {{{csv}}}}}{why}");
         }
     }
     match row_id {
@@ -268,6 +295,7 @@ fn data(text: &mut String, glance: &Glance, wishes: &Wishes, (label, row_id, sen
     let (side, decide) = match wishes.favourable {
         Some(Side::Negative) => ("negative", ""),
         Some(Side::Positive) => ("positive", ""),
+        None if UNWANTED.contains(&positive.to_lowercase().as_str()) => ("negative", "DECIDE: "),
         None => ("positive", "DECIDE: "),
     };
     line!(text, "    favourable: {side}   # {decide}positive | negative: which prediction people want");
@@ -323,8 +351,8 @@ fn positive(label: &Look, wishes: &Wishes, levels: &[(&String, u64)]) -> Result<
         let fault = Fault::new("unknown-label-value", format!("the label has no value `{wished}`")).in_file(&wishes.data);
         return Err(fault.in_column(&label.name).hint(format!("its values are {known}")).into());
     }
-    let usual = ["1", "1.0", "true", "yes", "y", "positive"];
-    let found = levels.iter().find(|(level, _)| usual.contains(&level.to_lowercase().as_str()));
+    let is_among = |words: &[&str]| levels.iter().find(|(level, _)| words.contains(&level.to_lowercase().as_str()));
+    let found = is_among(&["1", "1.0", "true", "yes", "y", "positive"]).or_else(|| is_among(&WANTED));
     // The rarer class is what models are mostly made to find.
     let rarest = levels.iter().min_by_key(|(_, n)| *n);
     Ok(found.or(rarest).map_or_else(String::new, |(level, _)| (*level).clone()))

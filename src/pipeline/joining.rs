@@ -15,7 +15,7 @@ use crate::data::rows::PreparedBatch;
 use crate::data::split::Roles;
 use crate::data::{Attribute, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};
-use crate::model::scores_file::{AFRESH, Leftover, ScoreJoin};
+use crate::model::scores_file::{AFRESH, KEY, Leftover, ScoreJoin};
 use crate::num::seed::{h, u01};
 use crate::pipeline::worlds::Ground;
 
@@ -272,7 +272,10 @@ impl Join<'_> {
             return Err(Fault::new("no-scores-found", "the score file has a score for none of the audited rows")
                 .in_file(self.file.path())
                 .in_column("row_id")
-                .hint(format!("row_id must be the job's `data.row_id`, or, without one, the row number of the source from 0; {AFRESH}"))
+                .hint(format!(
+                    "{KEY}: row_id must be the job's `data.row_id`, or, without one, the row number of the source from 0, cf_index what the rows \
+                     to score have; {AFRESH}"
+                ))
                 .into());
         }
         if join.read_rest()? > 0 {
@@ -316,21 +319,25 @@ impl Join<'_> {
                 hint = format!("{hint}; lines whose `to_group` is their own group are asked for by `recheck`");
             }
         }
-        let what = format!("the score file lacks {n} of the {of} keys that were to be scored; the first is {key}");
+        let of_what = self.attribute.map_or_else(String::new, |attribute| format!(" for `{}`", attribute.name));
+        let what = format!("the score file lacks {n} of the {of} keys that were to be scored{of_what}; the first is {key}");
         Ok(Fault::new("incomplete-scores", what).in_file(self.file.path()).hint(format!("{hint}; {AFRESH}")))
     }
 
     fn differs(&self, compared: &Compared, tolerance: f64, g: usize, row: usize) -> Result<Fault> {
         let Rechecked { rows, largest } = compared.result;
-        let one_sided = match compared.n_one_sided {
-            0 => String::new(),
-            n => format!(", {n} have a score in one file only"),
+        let one_sided = compared.n_one_sided;
+        let found = match compared.n_differing - one_sided {
+            0 => format!("{one_sided} of {rows} rows that were scored again have a score in one file only"),
+            n => {
+                let besides = if one_sided > 0 { format!(", {one_sided} more have a score in one file only") } else { String::new() };
+                format!(
+                    "{n} of {rows} rows that were scored again differ from their factual scores by more than {tolerance}; the largest \
+                     difference is {largest}{besides}"
+                )
+            }
         };
-        let what = format!(
-            "{} of {rows} rows that were scored again differ from their factual scores by more than {tolerance}; the largest difference \
-             is {largest}{one_sided}: the scores of the two files come from different models or data",
-            compared.n_differing
-        );
+        let what = format!("{found}: the scores of the two files come from different models or data");
         Ok(Fault::new("recheck-differs", what)
             .in_file(self.file.path())
             .at_row(format!("row_id `{}` (the first)", self.id(g, row)?))

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::data::prepare::MISSING_VALUES;
+use crate::data::prepare::{MISSING_VALUES, Severity};
 use crate::data::profile::{ColumnCounts, GroupCounts, LabelCounts, Profile};
 use crate::data::rows::RowsReader;
 use crate::data::split::RolesReader;
@@ -19,8 +19,8 @@ use crate::exec::event::Observer;
 use crate::exec::store::Entries;
 use crate::exec::{Options, StageRecord, State};
 use crate::pipeline::inputs::{self, Absent, Awaited, Input};
-use crate::pipeline::plan::Plan;
-use crate::pipeline::stages::rows::ROLES;
+use crate::pipeline::plan::{Plan, reads_features};
+use crate::pipeline::stages::rows::{ROLES, prepare_params};
 use crate::pipeline::{KINDS, Settings, folder, open_store, open_workers, with_place};
 use crate::spec::check::CheckedJob;
 use crate::table::io::read_frame;
@@ -102,12 +102,31 @@ pub fn forecast(checked: &CheckedJob, settings: &Settings, cancel: &Cancel) -> R
     look().map_err(|error| with_place(error, checked))
 }
 
-/// Looks at the data of a job as `cfaudit check` does; the files of scores that are not there yet.
+/// What `cfaudit check` tells of data without an error.
+#[derive(Debug, Clone, Default)]
+pub struct CheckLook {
+    /// What was met and may change what the results mean.
+    pub warnings: Vec<IssueLook>,
+    /// The files of scores that are not there yet.
+    pub awaited: Vec<Awaited>,
+}
+
+/// Looks at the data of a job as `cfaudit check` does.
 ///
 /// # Errors
 /// What only the data can tell: missing columns, unknown groups, unreadable rows.
-pub fn check_data(checked: &CheckedJob, settings: &Settings, observer: &dyn Observer, cancel: &Cancel) -> Result<Vec<Awaited>> {
-    prepared(checked, settings, observer, cancel, None, |_, input, _| Ok(input.awaited.clone()))
+pub fn check_data(checked: &CheckedJob, settings: &Settings, observer: &dyn Observer, cancel: &Cancel) -> Result<CheckLook> {
+    prepared(checked, settings, observer, cancel, None, |plan, input, records| {
+        let (_, mut warnings) = found(&folder_of(records, "prepare"))?;
+        // Another job may have prepared more of the same rows.
+        let params = prepare_params(plan.job, reads_features(plan.job, input));
+        warnings.retain(|issue| issue.severity == Severity::Warning.as_str() && params.tells(&issue.code, &issue.place));
+        Ok(CheckLook { warnings, awaited: input.awaited.clone() })
+    })
+}
+
+fn folder_of(records: &[StageRecord], id: &str) -> PathBuf {
+    records.iter().find(|r| r.id == id).map_or_else(PathBuf::new, |r| r.folder.clone())
 }
 
 /// Prepares and splits the rows and hands the folders of these stages to `see`. `features`, where it is given, says whether features
@@ -291,7 +310,7 @@ pub struct GroupLook {
 /// As [`check_data`].
 pub fn data(checked: &CheckedJob, settings: &Settings, observer: &dyn Observer, cancel: &Cancel) -> Result<DataLook> {
     prepared(checked, settings, observer, cancel, Some(true), |plan, input, records| {
-        let folder = |id: &str| records.iter().find(|r| r.id == id).map_or_else(PathBuf::new, |r| r.folder.clone());
+        let folder = |id: &str| folder_of(records, id);
         let rows = RowsReader::open(&folder("prepare"))?;
         let roles = RolesReader::open(&folder("split").join(ROLES))?;
         let profile = profile(plan, &rows, &roles, cancel)?;

@@ -303,7 +303,17 @@ fn metric_info(metric: &'static metric::Metric) -> MetricInfo {
     let needs_counterfactual = matches!(metric.family, Family::Ccm | Family::Eccm | Family::Shift | Family::Graph);
     let min_groups = if any { 3 } else { 2 };
     let family = family_word(metric.family);
-    MetricInfo { id: metric.id, family, also, asked_by, needs_label: metric.needs_label, needs_counterfactual, scopes, min_groups }
+    MetricInfo {
+        id: metric.id,
+        family,
+        also,
+        asked_by,
+        needs_label: metric.needs_label,
+        needs_counterfactual,
+        scopes,
+        min_groups,
+        range: metric.range,
+    }
 }
 
 /// A family as jobs write it.

@@ -51,13 +51,17 @@ pub(super) fn is_clear(row: &Record<'_>) -> bool {
 
 /// How many changes are clear, in one sentence.
 pub(super) fn sentence(rows: &[Record<'_>]) -> String {
+    if !rows.iter().any(|row| row.text("status") == "compared") {
+        return "The two runs have no value in common: they measure other models, sets, attributes, groups or metrics.".to_owned();
+    }
     let all = rows.iter().filter(|row| row.is_some("difference")).count();
     let clear = rows.iter().filter(|row| is_clear(row)).count();
     let level = rows.iter().find_map(|row| row.real("level"));
     let level = level.map_or_else(String::new, |level| format!(" at {}", number::level(level)));
     format!(
-        "{clear} of {all} changes are clear: their interval{level} leaves out no change. Of many changes some are clear by chance; a gate \
-         `against: baseline` with `family_error: holm` minds that."
+        "{clear} of {all} changes are clear: 0 is not in their interval{level}. Of many changes some are clear by chance; a gate \
+         `against: baseline` with `family_error: holm` minds that. Intervals are about people: both models are taken as they are, and one that is \
+         trained again with another seed may differ clearly too."
     )
 }
 

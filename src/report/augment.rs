@@ -254,7 +254,9 @@ impl<'a> Trial<'a> {
             ];
             Row { id: String::new(), head: Words::new().name(&arm.name), cells }
         });
-        let head = ["Arm", "What is added to the training rows", "Counterfactuals", "Synthetic rows", "Rows trained on", "Positive"];
+        // Rows are counted here, whatever they weigh.
+        let positive = if audit.manifest.weight.is_some() { "Positive rows" } else { "Positive" };
+        let head = ["Arm", "What is added to the training rows", "Counterfactuals", "Synthetic rows", "Rows trained on", positive];
         let caption =
             if self.words.folds.is_some() { "What the arms are trained on, mean of the folds" } else { "What the arms are trained on" };
         Table { caption: caption.into(), head: head.map(Words::from).to_vec(), rows: rows.collect(), prose: true }

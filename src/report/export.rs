@@ -73,16 +73,21 @@ pub fn gate_sentence(row: &Record<'_>) -> String {
         class => format!(" of class {class}"),
     };
     let interval = match (row.real("lo"), row.real("hi")) {
-        (Some(lo), Some(hi)) => format!(" ({lo:.4} to {hi:.4})"),
+        (Some(lo), Some(hi)) => {
+            let across = if row.text("rule").ends_with("worlds") { "across graphs " } else { "" };
+            format!(" ({across}{lo:.4} to {hi:.4})")
+        }
         _ => String::new(),
     };
-    let changes = row.text("rule").contains("_at_most,");
+    let value = match row.text("rule").contains("_at_most,") {
+        _ if row.text("verdict") == "skipped" => "is not judged".to_owned(),
+        true => format!("changes from {} by {}", number("baseline_value"), number("value")),
+        false => format!("is {}", number("value")),
+    };
     format!(
-        "{}{class}{between} of {} {} {}{interval}, limit {}; {}",
+        "{}{class}{between} of {} {value}{interval}, limit {}; {}",
         row.text("metric"),
         if row.text("model").is_empty() { row.text("counterfactual") } else { row.text("model") },
-        if changes { format!("changes from {} by", number("baseline_value")) } else { "is".to_owned() },
-        number("value"),
         number("limit"),
         row.text("reason"),
     )

@@ -17,6 +17,7 @@ use crate::report::recourse;
 use crate::report::terms::{self, Glossary, Sides};
 use crate::report::verdict;
 use crate::report::words::Words;
+use crate::table::Record;
 
 /// Sentences on the page.
 const AT_MOST: usize = 7;
@@ -43,6 +44,8 @@ struct Candidate<'a> {
     several: bool,
     /// Whether some counterfactuals of this direction were discarded, so that their people are not counted.
     discards: bool,
+    /// Whether people of the group do not count, for another reason or one that no table tells.
+    leaves_out: bool,
     /// How many counterfactuals of this direction were made where none of them is valid.
     none_valid: Option<i64>,
     /// Moved features that ended farther from the target group, and where the page shows them.
@@ -60,6 +63,7 @@ impl Candidate<'_> {
             (true, n) => format!("{} of people in group ", number::of(n, "counterfactual", "counterfactuals")),
         };
         let valid = match (self.discards, self.several) {
+            (false, false) if self.leaves_out => " (those who count)",
             (false, _) => "",
             (true, false) => " (those with a valid counterfactual)",
             (true, true) => " (the valid ones)",
@@ -111,6 +115,10 @@ pub(super) fn section(audit: &Audit, panels: &[Panel], glossary: &mut Glossary<'
                 "A counterfactual is valid where it passed the filter and the checks of its set; others are not counted.".into(),
             ));
         }
+        if candidates.iter().any(|c| c.leaves_out && !c.discards && !c.several) {
+            let words = Words::from("Who counts has a counterfactual that its set kept, and both scores: ");
+            blocks.push(Block::Note(words.link("what was left out", "left-out", "What was left out").text(".")));
+        }
     }
     Section { id: "findings", title: "Findings in words", blocks }
 }
@@ -141,12 +149,16 @@ fn candidates<'a>(audit: &'a Audit, panels: &'a [Panel], sides: &Sides) -> Vec<C
             let pair =
                 Pair { set: panel.set.clone(), attribute: panel.attribute.clone(), from: groups.from.clone(), to: groups.to.clone() };
             let discards = audit.quality.discards(&pair);
+            // Candidates of groups: how many have a prediction.
+            let group = Key { set: String::new(), scope: "group".to_owned(), to: String::new(), ..key.clone() };
+            let n_rows = |key: &Key, metric: &str| audit.measure(key, metric).map(|measure| measure.n_rows);
+            let leaves_out = n_rows(&group, "pprev").zip(n_rows(&key, "sr")).is_some_and(|(people, counted)| people > counted);
             let none_valid = audit.quality.none_valid(&pair);
             let farther = audit.quality.features(&pair).iter().filter(|f| f.is_much_farther()).count();
             let consistency = if sides.loss == "sr" { "" } else { "sr" };
             for metric in [consistency, sides.loss, sides.gain, sides.rightful] {
                 if let Some(measure) = audit.measure(&key, metric) {
-                    found.push(Candidate { panel, direction, metric, measure, several, discards, none_valid, farther, world });
+                    found.push(Candidate { panel, direction, metric, measure, several, discards, leaves_out, none_valid, farther, world });
                 }
             }
         }
@@ -327,7 +339,26 @@ fn nothing_switches(audit: &Audit, panels: &[Panel]) -> Option<Words> {
         }
         n => Words::new().text(format!("No decision changed in {n} of the {} comparisons of set, model and attribute", panels.len())),
     };
-    Some(words.text(counts).text(" ").link("See the row", &first.anchor(usize::MAX, ""), "Who switches"))
+    let mut words = words.text(counts);
+    // In order of the manifest, each attribute once.
+    let untested = |attribute: &&str| still.iter().any(|(panel, _)| panel.attribute == **attribute && is_unshown(audit, panel));
+    let attributes: Vec<&str> = audit.manifest.attributes.iter().map(|a| a.name.as_str()).filter(untested).collect();
+    if !attributes.is_empty() {
+        words = words.text(" Nothing was tested of");
+        for (i, attribute) in attributes.iter().enumerate() {
+            words = words.text(if i > 0 { ", " } else { " " }).name(*attribute);
+        }
+        words = words.text(": the rows that were scored differ from their originals in to_group alone, and show a model no change.");
+    }
+    Some(words.text(" ").link("See the row", &first.anchor(usize::MAX, ""), "Who switches"))
+}
+
+/// Whether whoever scored the counterfactuals of a panel was shown rows that differ from their originals in `to_group` alone.
+fn is_unshown(audit: &Audit, panel: &Panel) -> bool {
+    let is_naive = audit.manifest.counterfactuals.iter().any(|set| set.name == panel.set && set.strategy == "naive");
+    let is_elsewhere = audit.manifest.models.iter().any(|model| model.name == panel.model && model.kind == "scores");
+    let is_unseen = |issue: Record<'_>| issue.text("code") == "unseen-group" && issue.text("where") == panel.attribute;
+    is_naive && is_elsewhere && audit.issues.records().any(is_unseen)
 }
 
 /// The widest gap between two groups in the share that gets the favourable decision.

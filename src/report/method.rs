@@ -123,11 +123,12 @@ fn weights(audit: &Audit) -> Option<Words> {
         " Every value, interval, gate and drawing takes a person as often as the weight says; every number of people, rows or counterfactuals, \
          the flags for few cases and what a gate calls enough do not. The tables hold both.",
     );
-    Some(if audit.quality.is_empty() {
+    let words = if audit.quality.is_empty() {
         words
     } else {
         words.text(" How plausible the other worlds are is told without weights: every counterfactual counts once.")
-    })
+    };
+    Some(if recourse::is_there(audit) { words.text(" So is recourse: every person counts once.") } else { words })
 }
 
 /// What attributes are made of, where they are no columns as they stand.

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::report::chart;
 use crate::report::export::deciding;
-use crate::report::folder::{Audit, Key};
+use crate::report::folder::{self, Audit, Key};
 use crate::report::number::{self, Kind};
 use crate::report::page::{Block, Cell, Row, Section, Table};
 use crate::report::terms::{self, Glossary};
@@ -350,14 +350,7 @@ pub(super) fn is_on_the_value(gate: &Record<'_>) -> bool {
 
 /// What a gate is about; none for one on an arm or a class, which the plain audit knows nothing of.
 pub(super) fn key(gate: &Record<'_>) -> Option<Key> {
-    (gate.text("arm").is_empty() && gate.text("class").is_empty()).then(|| Key {
-        model: gate.text("model").to_owned(),
-        set: gate.text("counterfactual").to_owned(),
-        attribute: gate.text("sensitive").to_owned(),
-        scope: gate.text("scope").to_owned(),
-        from: gate.text("from_group").to_owned(),
-        to: gate.text("to_group").to_owned(),
-    })
+    (gate.text("arm").is_empty() && gate.text("class").is_empty()).then(|| folder::key(gate))
 }
 
 /// "The gate few-switches failed", and what it asked for, for a sentence that has told the value.
@@ -367,8 +360,9 @@ pub(super) fn asked(gate: &Record<'_>) -> Words {
 
 /// The same with the value.
 pub(super) fn answered(audit: &Audit, gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Words {
-    let Numbers { limit, value, interval, baseline, .. } = numbers(gate);
-    let interval = interval.map(|interval| format!("interval {interval}"));
+    let Numbers { limit, value, interval, baseline, decides } = numbers(gate);
+    let of_graphs = if decides == "worlds" { " across graphs" } else { "" };
+    let interval = interval.map(|interval| format!("interval{of_graphs} {interval}"));
     let cases = gate.int("denominator").map(|n| match gate.text("metric") {
         UNFAIR_SUBGROUPS => format!("of {} of that size, with actions", subgroups(n)),
         _ => format!("{} cases", number::count(n)),

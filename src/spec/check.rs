@@ -38,7 +38,7 @@ use crate::spec::tree::{Node, Step, Value, dotted, join};
 use crate::spec::{DecideBy, Family, GateBetween, GateDirection, Job, decode};
 
 /// What `check` must know of a metric.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MetricInfo {
     /// Its id, such as `nsr`.
     pub id: &'static str,
@@ -56,6 +56,8 @@ pub struct MetricInfo {
     pub scopes: &'static [Scope],
     /// The fewest groups of an attribute that it is measured for.
     pub min_groups: usize,
+    /// Its smallest and its largest value; an end may be infinite.
+    pub range: (f64, f64),
 }
 
 /// What a gate asks a metric of, and the key that says so.

@@ -255,7 +255,7 @@ pub enum Side {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sensitive {
-    /// The column; left out: the column named like the attribute.
+    /// The column; left out: the column named like the attribute. With `map`, `bins` and `levels` it must be named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<ColumnName>,
     /// Groups with the values that belong to each: `{White: [White], Asian: [Chinese, Indian]}`. Other values belong to no group, and

@@ -13,7 +13,7 @@ const TOTAL_OR_DIRECTION: &[Scope] = &[Scope::Total, Scope::Direction];
 
 const fn metric(id: &'static str, family: Family, needs_label: bool, scopes: &'static [Scope], min_groups: usize) -> MetricInfo {
     let needs_counterfactual = matches!(family, Family::Ccm | Family::Eccm | Family::Shift | Family::Graph);
-    MetricInfo { id, family, also: None, asked_by: None, needs_label, needs_counterfactual, scopes, min_groups }
+    MetricInfo { id, family, also: None, asked_by: None, needs_label, needs_counterfactual, scopes, min_groups, range: (0.0, 1.0) }
 }
 
 /// A small catalog with one metric of each behaviour.

@@ -116,7 +116,11 @@ fn unreadable(path: &Path, owner: Owner, cause: impl std::fmt::Display) -> Error
     match owner {
         Owner::User => Fault::new("unreadable-file", format!("`{}` cannot be read as Parquet: {cause}", path.display()))
             .in_file(path)
-            .hint("the file is truncated, damaged or no Parquet file; write it again")
+            .hint(if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv")) {
+                "scores are read from Parquet alone, rows also by `csv:`; convert it, for instance by `duckdb -c \"copy 'A.csv' to 'A.parquet'\"`"
+            } else {
+                "the file is truncated, damaged or no Parquet file; write it again"
+            })
             .into(),
         Owner::Ours => Error::operator(
             "read",

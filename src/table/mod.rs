@@ -420,7 +420,11 @@ pub const GATES: TableDef = TableDef {
         text("model", "the model judged"),
         text("counterfactual", "the set judged; empty where none is involved"),
         text("class", "of several classes the one judged against all others; empty = all, and a label of two sides"),
-        or_null(real("value", "the value, of a gate against the baseline the change from it; null = undefined")),
+        or_null(real(
+            "value",
+            "the value as the gate asks it, of `between` from_group minus to_group or over it (`metrics` has one order); of a gate against the \
+             baseline the change from it; null = undefined",
+        )),
         or_null(real("lo", "lower end of its interval, with holm at the level that judged it; null = none")),
         or_null(real("hi", "upper end of its interval; null = none")),
         real("limit", "the limit"),

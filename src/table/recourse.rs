@@ -90,7 +90,8 @@ pub const SUBGROUPS: TableDef = TableDef {
         int("n_actions", "valid actions of the subgroup"),
         or_null(real(
             "value_0",
-            "value of group 0: a share, a number of actions or a cost; infinity = no cost is enough; null = without actions, see `undefined`",
+            "value of group 0: a share (of the trade-off that at `cost`, and 0 where the groups are never apart, whatever they reach), a number \
+             of actions or a cost; infinity = no cost is enough; null = without actions, see `undefined`",
         )),
         or_null(real("value_1", "value of group 1; null as value_0")),
         or_null(real("score", "how far the two are apart; infinity = one reaches what the other does not at any cost; null as value_0")),

@@ -1,11 +1,13 @@
 //! The verbs that look at a job without auditing it: `plan` and `data`, as text for people or as JSON.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use cfaudit::error::{Exit, Result};
 use cfaudit::pipeline::inputs::Awaited;
-use cfaudit::pipeline::look::{self, AttributeLook, ColumnLook, DataLook, Forecast};
+use cfaudit::pipeline::look::{self, AttributeLook, CheckLook, ColumnLook, DataLook, Forecast, IssueLook};
 use cfaudit::pipeline::{Record, Settings};
+use cfaudit::spec::Job;
 
 use crate::args::{DataArgs, PlanArgs};
 use crate::progress::grouped;
@@ -37,7 +39,7 @@ fn json(value: &impl serde::Serialize) -> String {
 }
 
 /// What a run waits for, a line a file, with the models that share it.
-pub(crate) fn awaited_text(awaited: &[Awaited]) -> String {
+fn awaited_text(awaited: &[Awaited]) -> String {
     let mut files: Vec<(&Awaited, Vec<&str>)> = Vec::new();
     for file in awaited {
         match files.iter_mut().find(|(first, _)| (&first.path, &first.set) == (&file.path, &file.set)) {
@@ -77,6 +79,24 @@ fn plan_text(forecast: &Forecast) -> String {
     text + &awaited_text(&forecast.awaited)
 }
 
+/// What `cfaudit check` prints of a job without errors.
+pub(crate) fn checked_text(file: &Path, job: &Job, seen: &CheckLook) -> String {
+    let mut text = format!("{}: no problem in the job or its data", file.display());
+    if job.models.values().any(|model| model.scores.is_some()) {
+        text += "; files of scores are looked at by `cfaudit run`";
+    }
+    text.push('\n');
+    for issue in &seen.warnings {
+        text += &issue_text(issue);
+    }
+    text + &awaited_text(&seen.awaited)
+}
+
+/// A line on something that was met in the data.
+fn issue_text(issue: &IssueLook) -> String {
+    format!("{}[{}]: {}\n", issue.severity, issue.code, visible(&issue.text))
+}
+
 fn data_text(data: &DataLook) -> String {
     let mut text = String::new();
     let r = &data.rows;
@@ -110,12 +130,10 @@ fn data_text(data: &DataLook) -> String {
     for attribute in &data.attributes {
         text += &format!("\n{}", groups(attribute, data.label.is_some()));
     }
-    for issue in &data.issues {
-        let _ = write!(text, "\n{}[{}]: {}", issue.severity, issue.code, visible(&issue.text));
-    }
     if !data.issues.is_empty() {
         text.push('\n');
     }
+    data.issues.iter().for_each(|issue| text += &issue_text(issue));
     let awaited = awaited_text(&data.awaited);
     if awaited.is_empty() { text } else { format!("{text}\n{awaited}") }
 }

@@ -21,6 +21,7 @@ use cfaudit::exec::cancel::Cancel;
 use cfaudit::exec::event::{Event, Observer};
 use cfaudit::exec::folder::Published;
 use cfaudit::explain::numbers;
+use cfaudit::pipeline::look::CheckLook;
 use cfaudit::pipeline::{self, Record, Settings};
 use cfaudit::report::compared::on_one_line;
 use cfaudit::spec::check::{self, CheckedJob};
@@ -276,28 +277,31 @@ fn check(args: &CheckArgs) -> Result<Exit> {
             Err(error) => error.to_string().into(),
         };
         let exit = result.as_ref().map_or_else(Error::exit, |_| Exit::Done);
-        print(&format!("{}\n", json!({"problems": listed, "error": other, "exit": exit.code()})))?;
+        let warnings = result.as_ref().map_or(&[][..], |(_, look)| &look.warnings);
+        print(&format!("{}\n", json!({"problems": listed, "warnings": warnings, "error": other, "exit": exit.code()})))?;
         return Ok(exit);
     }
-    print(&result?)?;
+    print(&result?.0)?;
     Ok(Exit::Done)
 }
 
-fn check_job(args: &CheckArgs) -> Result<String> {
+/// What there is to print, and what the data told.
+fn check_job(args: &CheckArgs) -> Result<(String, CheckLook)> {
     let (console, record, cancel) = surroundings(&args.job_flags.log)?;
     let checked = read_job(&args.job, &args.job_flags)?;
     record.identify(checked.job.name.as_str(), "");
-    let mut awaited = Vec::new();
+    let mut seen = CheckLook::default();
     if !args.no_data {
-        awaited = pipeline::look::check_data(&checked, &settings(&args.job, &args.job_flags), console.as_ref(), &cancel)?;
+        seen = pipeline::look::check_data(&checked, &settings(&args.job, &args.job_flags), console.as_ref(), &cancel)?;
     }
-    Ok(if args.resolved {
+    let text = if args.resolved {
         check::to_yaml(&checked.job)
     } else if args.no_data {
         format!("{}: no problem in the job; its data were not looked at\n", args.job.display())
     } else {
-        format!("{}: no problem in the job or its data\n{}", args.job.display(), look::awaited_text(&awaited))
-    })
+        look::checked_text(&args.job, &checked.job, &seen)
+    };
+    Ok((text, seen))
 }
 
 fn explain_word(word: Option<&str>, folder: Option<&Path>) -> Result<Exit> {

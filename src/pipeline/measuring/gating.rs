@@ -62,13 +62,15 @@ pub fn questions(checked: &CheckedJob) -> Vec<Question> {
             (None, Some(fall), _) => Limit::AtLeast(0.0 - fall.get()),
             (None, None, limit) => Limit::AtMost(limit.map_or(f64::INFINITY, |l| l.get())),
         };
+        let attributes = asked.map_or_else(|| attributes.clone(), |a| vec![a]);
         Question {
+            unshown: unshown(checked, gate, &attributes),
             name: name.to_string(),
             metric: gate.metric.clone().unwrap_or_default(),
             arm: gate.arm.clone().unwrap_or_default(),
             model: gate.model.as_ref().map(ToString::to_string).unwrap_or_default(),
             counterfactual: gate.counterfactual.as_ref().map(ToString::to_string).unwrap_or_default(),
-            attributes: asked.map_or_else(|| attributes.clone(), |a| vec![a]),
+            attributes,
             scope,
             class: gate.class.as_ref().map(ToString::to_string).unwrap_or_default(),
             asks,
@@ -85,6 +87,21 @@ pub fn questions(checked: &CheckedJob) -> Vec<Question> {
         }
     });
     questions.collect()
+}
+
+/// The attributes that the rows to score of a gate's set do not show: `naive` changes nothing but columns of the attribute, and none of
+/// these is sent to whoever scores.
+fn unshown(checked: &CheckedJob, gate: &spec::Gate, attributes: &[String]) -> Vec<String> {
+    let job = &checked.job;
+    let is_naive = gate
+        .counterfactual
+        .as_ref()
+        .and_then(|set| job.counterfactuals.get(set.to_string().as_str()))
+        .is_some_and(|set| set.naive.is_some());
+    let is_scored_elsewhere = gate.model.as_ref().and_then(|model| job.models.get(model)).is_some_and(|model| model.scores.is_some());
+    let is_unseen = |name: &ColumnName| job.data.unseen(name).is_some();
+    let unseen = job.data.sensitive.keys().filter(|name| is_naive && is_scored_elsewhere && is_unseen(name)).map(ToString::to_string);
+    unseen.filter(|name| attributes.contains(name)).collect()
 }
 
 /// The gates on recourse of a job as questions.

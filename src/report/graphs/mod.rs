@@ -39,8 +39,8 @@ pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Sect
     let mut blocks = vec![
         Block::Text(
             "A counterfactual says what would follow had the attribute been another. What follows from it is a causal question, and data alone \
-             rarely settle it. Here every graph that the data and the stated knowledge allow was taken, each with its own equations, and every \
-             rate was measured in each of them."
+             rarely settle it. Here graphs were searched for in the data under the stated knowledge, or given by the job; each has its own equations, \
+             and every rate was measured in all of them. A search may end below the best graphs: `starts` of `boss` says from how many orders it climbs."
                 .into(),
         ),
         Block::Note(

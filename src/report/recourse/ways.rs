@@ -146,6 +146,9 @@ impl<'a> Way<'a> {
             Some(value) if is_cost => (format!("cost {}", three(value)), reached()),
             Some(value) => (format!("cost {}", three(value)), number::people(n)),
         };
+        // Of the trade-off the two are compared at a cost of its own.
+        let at_cost = (self.definition() == "fair-trade-off").then(|| subgroup.real("cost")).flatten();
+        let small = at_cost.map_or(small.clone(), |cost| format!("{small}, at cost {}", three(cost)));
         Cell { main: main.into(), small: vec![small.into()], ..Cell::default() }
     }
 

@@ -166,16 +166,13 @@ fn drawings(audit: &Audit, shown: &[Direction<'_>], pair: &Pair, moved: &[&Featu
 
 /// The numbers of a drawing.
 fn bars(feature: &Feature, pair: &Pair) -> Table {
-    let width = match (feature.bars.first().and_then(|b| b.edges), feature.bars.last().and_then(|b| b.edges)) {
-        (Some(first), Some(last)) => last.1 - first.0,
-        _ => 0.0,
-    };
     let last = feature.bars.last().and_then(|bar| bar.edges);
     let row = |bar: &Bar| {
         let head = match bar.edges {
             Some((lo, hi)) => {
-                let from = on_axis(lo, width);
-                if bar.edges == last { format!("{from} and above").into() } else { format!("{from} to {}", on_axis(hi, width)).into() }
+                // The counts beside it are those between the edges: they are told to a thousandth of a bin.
+                let edge = |at: f64| on_axis(at, (hi - lo) / 10.0);
+                if bar.edges == last { format!("{} and above", edge(lo)).into() } else { format!("{} to {}", edge(lo), edge(hi)).into() }
             }
             None if bar.rest => shapes::OTHERS.into(),
             None => Words::new().name(level(&bar.level)),

@@ -149,10 +149,7 @@ fn farther(audit: &Audit, world: &World<'_>) -> Option<Block> {
         let words = match n_moved {
             0 => "No feature moved in any direction.".to_owned(),
             1 => "The one feature that moved ended no farther from its target group than it began.".to_owned(),
-            n => format!(
-                "None of the {} features that moved, over all directions, ended farther from its target group than it began.",
-                count(n)
-            ),
+            n => format!("Over all directions a feature moved {}, and never ended farther from its target group than it began.", times(n)),
         };
         return Some(Block::Text(words.into()));
     }
@@ -160,11 +157,9 @@ fn farther(audit: &Audit, world: &World<'_>) -> Option<Block> {
     // The sort is stable, so ties stay in the order of the directions.
     found.sort_by(|a, b| gap(b.1).total_cmp(&gap(a.1)));
     let mut words = Words::new().drawing(mark()).strong("Farther: ").text(format!(
-        "{} of the {} features that moved, over all directions, ended farther from {} target group than {} began: ",
-        count(found.len()),
-        count(n_moved),
-        if found.len() == 1 { "its" } else { "their" },
-        if found.len() == 1 { "it" } else { "they" },
+        "over all directions a feature moved {}, and ended farther from its target group than it began {}: ",
+        times(n_moved),
+        times(found.len()),
     ));
     for (i, (pair, feature)) in found.iter().take(3).enumerate() {
         words = words.text(if i > 0 { ", " } else { "" }).name(&feature.name).text(" (").and(Words::direction(&pair.from, &pair.to));
@@ -176,6 +171,11 @@ fn farther(audit: &Audit, world: &World<'_>) -> Option<Block> {
     }
     let rest = found.len().saturating_sub(3);
     Some(Block::Text(words.text(if rest > 0 { format!(" and {} more.", count(rest)) } else { ".".to_owned() })))
+}
+
+/// So many times.
+fn times(n: usize) -> String {
+    if n == 1 { "once".to_owned() } else { format!("{} times", count(n)) }
 }
 
 /// A count of things in memory.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::param::{ColumnName, Name};
+use crate::param::{ColumnName, Finite, Name};
 use crate::spec::clarify::Favoured;
 use crate::spec::experiments::Experiment;
 use crate::spec::nearest::{all, list, suggest};
@@ -90,6 +90,7 @@ impl Checker<'_> {
             _ => {}
         }
         self.evidence(at, gate, metric);
+        self.reachable(at, gate, metric);
         self.gate_class(at, gate, metric);
         self.scope(at, gate, metric, named);
         let intervals = self.job.metrics.interval.method != IntervalMethod::None;
@@ -184,6 +185,30 @@ impl Checker<'_> {
                 self.say("bad-limit", format!("{at}.{other}"), format!("the gate `{name}` has both `{one}` and `{other}`"), hint);
             }
             _ => {}
+        }
+    }
+
+    /// Complains about a limit that no value of the metric lies beyond, as a percentage written without its hundredth.
+    fn reachable(&mut self, at: &str, gate: &Gate, metric: &MetricInfo) {
+        let (lo, hi) = match &gate.between {
+            // Of what has directions a pair is the difference of its two.
+            Some(GateBetween::Pair(_)) if metric.needs_counterfactual => (metric.range.0 - metric.range.1, metric.range.1 - metric.range.0),
+            _ => metric.range,
+        };
+        for (key, limit) in [("at_most", gate.at_most), ("at_least", gate.at_least)] {
+            let Some(limit) = limit.map(Finite::get).filter(|limit| *limit < lo || *limit > hi) else { continue };
+            let bounds = match (lo.is_finite(), hi.is_finite()) {
+                (true, true) => format!("lies between {lo} and {hi}"),
+                (true, false) => format!("is never below {lo}"),
+                (false, _) => format!("is never above {hi}"),
+            };
+            let what = format!("`{}` {bounds}, so `{key}: {limit}` asks nothing, or what cannot be", metric.id);
+            let hint = if (lo, hi) == (0.0, 1.0) && (1.0..=100.0).contains(&limit) {
+                format!("for {limit} % write `{}`", limit / 100.0)
+            } else {
+                "write a limit that some values keep and others break".to_owned()
+            };
+            self.say("bad-limit", format!("{at}.{key}"), what, hint);
         }
     }
 
