@@ -334,6 +334,36 @@ fn gates_are_not_judged_where_a_definition_differs() {
     assert!(work.cfaudit(0, "diff v1 v2 --force").stdout.contains("comparable: no"));
 }
 
+/// Another threshold moves decisions and no score.
+#[test]
+fn scores_that_did_not_change_are_identical() {
+    let work = Work::new();
+    let people = scored()[0].clone();
+    let ids: Vec<i64> = (0..1500).collect();
+    audit_scores(&work, "v1", &ids, &people, ["", ""], "", 0);
+    let text = fs::read_to_string(work.path("v1.yaml")).unwrap();
+    work.write("v2.yaml", &text.replace("column: score}}}}", "column: score}}, threshold: 0.4}}"));
+    work.cfaudit(0, "run v2.yaml --out v2 --cache cache");
+    work.cfaudit(0, "diff v1 v2 --force --out page");
+    let changes = read_frame(&work.path("page"), &CHANGES).unwrap();
+    let row = change(&changes, "mcd");
+    assert_eq!((row.text("interval"), row.real("lo"), row.real("hi")), ("identical", Some(0.0), Some(0.0)), "{}", row.text("ci_method"));
+    assert!(change(&changes, "sr").real("difference") != Some(0.0));
+}
+
+/// Runs of other models have no value in common.
+#[test]
+fn runs_with_nothing_in_common() {
+    let work = Work::new();
+    let people = people(&LIGHTGBM);
+    audit(&work, "v1", &numbered(&people), &people, "", "", 0);
+    let text = fs::read_to_string(work.path("v1.yaml")).unwrap();
+    work.write("v2.yaml", &text.replace("models: {gbm:", "models: {other:"));
+    work.cfaudit(0, "run v2.yaml --out v2 --cache cache");
+    let told = work.cfaudit(0, "diff v1 v2").stdout;
+    assert!(told.contains("The two runs have no value in common") && !told.contains("changes are clear"), "{told}");
+}
+
 #[test]
 fn folders_that_cannot_be_compared_are_refused() {
     let work = Work::new();

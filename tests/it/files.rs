@@ -82,11 +82,18 @@ fn text_files_with_wrong_quotes() {
 #[test]
 fn text_files_in_another_encoding() {
     let latin = [HEAD.as_bytes(), rows(30).as_bytes(), b"f,yes,20,M\xfcnchen\n"].concat();
-    refused_csv(latin, &["bad-encoding", "`rows.csv`", "line 32", "field 4", "iconv"]);
+    refused_csv(latin, &["bad-encoding", "`rows.csv`", "line 32", "field 4", "iconv -f latin1"]);
     let wide: Vec<u8> = format!("\u{feff}{HEAD}{}", rows(30)).encode_utf16().flat_map(u16::to_le_bytes).collect();
-    refused_csv(wide, &["bad-encoding", "`rows.csv`", "line 1"]);
+    refused_csv(wide, &["bad-encoding", "`rows.csv`", "line 1", "iconv -f utf-16"]);
     let zeros = [HEAD.as_bytes(), rows(30).as_bytes(), &[0; 64]].concat();
     refused_csv(zeros, &["ragged-row", "`rows.csv`", "line 32"]);
+}
+
+#[test]
+fn text_files_of_another_country() {
+    let body = rows(30);
+    refused_csv(format!("{HEAD}{body}f,yes,\"20,5\",town1\n"), &["not-numeric", "the text `20,5`", "write decimal points"]);
+    refused_csv(format!("{HEAD}{body}").replace(',', ";"), &["missing-column", "delimiter: \";\""]);
 }
 
 #[test]

@@ -305,11 +305,15 @@ fn keys_of_scores() {
         "duplicate-key",
         &["`moved.parquet`", "row 4 and again in row 40 (row_id `104`, to_group `m`)"],
     );
-    refused(|i| i.scores[5].0 = 999, "unknown-key", &["`scores.parquet`", "no such row\n", "row 5 (row_id `999`)", AFRESH]);
+    refused(
+        |i| i.scores[5].0 = 999,
+        "unknown-key",
+        &["`scores.parquet`", "no row that this job keeps has this row_id\n", "row 5 (row_id `999`)", AFRESH],
+    );
     refused(
         |i| i.moved[5] = (999, "m", 0.5),
         "unknown-key",
-        &["`moved.parquet`", "no such row\n", "row 5 (row_id `999`, to_group `m`)", AFRESH],
+        &["`moved.parquet`", "no row that this job keeps has this row_id\n", "row 5 (row_id `999`, to_group `m`)", AFRESH],
     );
     // A counterfactual that no row has, and a row of its own group.
     let index = |work: &Work| {

@@ -156,6 +156,51 @@ fn a_new_job_of_a_poor_table_checks() {
     work.cfaudit(0, "check poor.yaml");
 }
 
+/// Words among numbers mean missing, and what people are refused is not what they want.
+#[test]
+fn a_new_job_understands_words() {
+    let work = Work::new();
+    let mut text = "age;income;town;title;decision\n".to_owned();
+    for i in 0..200 {
+        let income = if i % 9 == 0 { "NA".to_owned() } else { (i * 37 % 900).to_string() };
+        let (town, title) = (["north", "south", "NA"][i % 3], ["f", "m"][i % 2]);
+        let decision = if i % 5 == 0 { "refused" } else { "in order" };
+        text += &format!("{};{income};{town};{title};{decision}\n", 20 + i % 50);
+    }
+    work.write("credit.csv", &text);
+    let text = work.cfaudit(0, "new credit.csv --label decision --sensitive title").stdout;
+    for words in [
+        "csv: {path: credit.csv, delimiter: \";\", null_values: [\"NA\"]}",
+        "continuous: [age, income]",
+        "nominal: [town]",
+        "positive: [refused]   # DECIDE: ",
+        "favourable: negative   # DECIDE: ",
+    ] {
+        assert!(text.contains(words), "`{words}` is not in\n{text}");
+    }
+    work.write("job.yaml", &text);
+    work.run(0, "job.yaml", "");
+    work.write("credit.csv", &fs::read_to_string(work.path("credit.csv")).unwrap().replace("in order", "granted").replace("NA;", "7;"));
+    let text = work.cfaudit(0, "new credit.csv --label decision --sensitive title").stdout;
+    assert!(text.contains("positive: [granted]") && text.contains("favourable: positive") && !text.contains("null_values"), "{text}");
+}
+
+/// What the rows tell before anything is measured.
+#[test]
+fn a_check_warns_of_people_who_drop_out() {
+    let work = Work::new();
+    applicants(&work, "people.parquet");
+    let text = work.cfaudit(0, "new people.parquet --label repaid --sensitive sex").stdout;
+    work.write("job.yaml", &text);
+    assert!(!work.cfaudit(0, "check job.yaml").stdout.contains("warning["));
+    work.write("less.yaml", &text.replace("groups: [m, \"no, f\"]", "groups: [m, f]"));
+    let told = work.cfaudit(0, "check less.yaml").stdout;
+    assert!(told.contains("no problem in the job") && told.contains("warning[undeclared-group]: "), "{told}");
+    let json: serde_json::Value = serde_json::from_str(&work.cfaudit(0, "check less.yaml --json").stdout).unwrap();
+    assert!(json["warnings"].as_array().unwrap().iter().any(|w| w["code"] == "undeclared-group"), "{json}");
+    work.cfaudit(0, "run less.yaml --out out --cache cache").says(&["warning: undeclared-group: "]);
+}
+
 #[test]
 fn folders_become_files_of_other_tools() {
     let work = Work::with_jobs();

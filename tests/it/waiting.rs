@@ -6,10 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::compute::{concat_batches, filter_record_batch, take_record_batch};
-use arrow::datatypes::{DataType, Float64Type, Int64Type};
+use arrow::datatypes::{DataType, Float64Type, Int64Type, Schema};
 use cfaudit::table::io::read_frame;
 use cfaudit::table::{GROUPS, ISSUES};
 use parquet::arrow::ArrowWriter;
@@ -418,6 +419,13 @@ fn answers_that_do_not_fit_are_refused() {
     let other = Platform { bonus: 0.08 };
     let words = ["rows that were scored again differ", "the largest difference is 0.0", "come from different models or data"];
     refused(&work, &other.answer(&request), "recheck-differs", &words);
+    let scores = good.column_by_name("score").unwrap().as_primitive::<Float64Type>();
+    let without: Float64Array = (0..good.num_rows()).map(|i| (!again(i)).then(|| scores.value(i))).collect();
+    let mut columns = good.columns().to_vec();
+    columns[good.schema().index_of("score").unwrap()] = Arc::new(without);
+    let schema = Arc::new(Schema::new(good.schema().fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect::<Vec<_>>()));
+    let null = RecordBatch::try_new(schema, columns).unwrap();
+    refused(&work, &null, "recheck-differs", &["rows that were scored again have a score in one file only:"]);
     let what = [format!("row_id `{last}`"), "lacks 1 of the ".to_owned()];
     refused(&work, &only(&good, |i| i != 0), "incomplete-scores", &what.each_ref().map(String::as_str));
     refused(&work, &only(&good, |i| !again(i)), "incomplete-scores", &["are asked for by `recheck`"]);
@@ -431,7 +439,7 @@ fn answers_that_do_not_fit_are_refused() {
         &work,
         &strange,
         "unknown-key",
-        &["row 9 (row_id `B-1`, sensitive `", "no such row\n", "the rows to score are then written afresh"],
+        &["row 9 (row_id `B-1`, sensitive `", "no row that this job keeps has this row_id\n", "the rows to score are then written afresh"],
     );
     let wrong = with_text(&good, "sensitive", &|i| if i == 9 { "gender".to_owned() } else { text(&good, "sensitive", i) });
     refused(&work, &wrong, "bad-scores", &["`gender` is no sensitive attribute of the job", "row 9 (", "`sex`, `region`"]);

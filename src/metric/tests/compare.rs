@@ -293,3 +293,26 @@ fn score_metrics_of_two_runs() {
     let mixed = changes((&new_drawn, &new_counts), (&old_cut, &old_counts), &wanted);
     assert!(!mixed.is_empty() && mixed.iter().all(|c| c.interval.is_none() && c.ci_method == "none: no replicate was drawn"));
 }
+
+/// A rate of which nothing counts has no replicate that differs: its doubt is that of the counts.
+#[test]
+fn a_rate_at_an_end_keeps_its_doubt() {
+    let model = |positive: usize| {
+        let person = |i: usize| {
+            let predicted = Some(i < positive);
+            (Person { group: i % 2, label: Some(true), predicted, score: None, weight: 1 }, Vec::new())
+        };
+        gather(&(0..758).map(person).collect::<Vec<_>>(), 2, 1, None)
+    };
+    let none = model(0);
+    for (positive, clear) in [(4, false), (80, true)] {
+        let all = compared(&model(positive), &none);
+        let found = all.iter().find(|c| c.metric.id == "pprev" && c.scope == Scope::Total).unwrap();
+        let rate = |numerator: u64| Rate { numerator, denominator: 758, empty: Undefined::EmptyGroup };
+        let expected = newcombe(rate(positive as u64), rate(0), 1.959_963_984_540_054).unwrap();
+        let interval = found.interval.unwrap();
+        assert!((interval.lo - expected.lo).abs() < 1e-9 && (interval.hi - expected.hi).abs() < 1e-9, "{interval:?} {expected:?}");
+        assert_eq!(interval.lo > 0.0, clear);
+        assert!(found.ci_method.contains("Newcombe") && found.ci_method.contains("one of the rates is 0 or 1"), "{}", found.ci_method);
+    }
+}
