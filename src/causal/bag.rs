@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::causal::bes::bes;
@@ -39,13 +40,13 @@ impl Default for Limits {
 }
 
 /// What to do with a variable that its parents determine.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Singular {
-    /// Score it as `score` says, and name it.
+    /// Score it by convention and name it.
     #[default]
     Clamp,
-    /// Stop.
+    /// End the run.
     Error,
 }
 

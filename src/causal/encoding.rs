@@ -10,6 +10,7 @@
 
 use std::ops::Range;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::causal::nodes::MOST_NODES;
@@ -29,14 +30,15 @@ pub struct Variable {
     pub levels: Option<Vec<u32>>,
 }
 
-/// What to do with a training row that lacks a value.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Training rows without a value for every variable.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "MissingRows")]
 pub enum Missing {
-    /// Stop.
+    /// End the run.
     #[default]
     Error,
-    /// Leave the row out.
+    /// They teach nothing and have no counterfactual.
     Drop,
 }
 

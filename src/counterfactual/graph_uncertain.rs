@@ -15,6 +15,7 @@ pub mod knobs;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::causal::bag::{Bag, Weighting};
@@ -26,7 +27,7 @@ use crate::causal::scm::Fits;
 use crate::num::summary::{Spread, Weighed};
 
 /// What is done to counterfactual columns that no row could have.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Clip {
     /// Nothing, as in the paper.

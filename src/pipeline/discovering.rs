@@ -66,7 +66,7 @@ pub fn discover(ground: Ground<'_>, asked: &Asked<'_>) -> Result<Vec<Discovered>
     let sensitive = variables.iter().position(|v| v.feature == attribute.feature).ok_or_else(|| missing(&attribute.name))?;
     let rows = TrainingRows::of_fold(ground.rows, ground.roles, 0, ground.workers, ground.watch);
     let strata = (asked.graphs.stratify == Draw::Group).then_some(sensitive);
-    let (encoding, blocks) = Encoding::fit(&variables, &rows, asked.graphs.missing(), strata)?;
+    let (encoding, blocks) = Encoding::fit(&variables, &rows, asked.graphs.missing, strata)?;
     let bootstraps = usize::try_from(asked.graphs.bootstraps()).unwrap_or(usize::MAX);
     let draws = match bootstraps {
         0 => Draws::all_rows(&blocks.sizes),

@@ -18,6 +18,9 @@
 //! Choice: the trade-off takes the maximum over costs, as the paper defines it; published figures compare position by position in lists
 //! that each group sorts its own way, and come out too large.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::recourse::Share;
 use crate::recourse::effect::{Effect, Reach};
 use crate::recourse::exact::{Ratio, decimal_text};
@@ -25,12 +28,19 @@ use crate::recourse::groups::{OTHER, REFERENCE};
 use crate::recourse::steps::COST_UNIT;
 
 /// Who acts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum View {
-    /// One action for all people of the subgroup.
+    /// One action for all people of a subgroup.
     Macro,
-    /// Each person takes the action that helps.
+    /// Each person the action that helps.
     Micro,
+}
+
+impl AsRef<str> for View {
+    fn as_ref(&self) -> &str {
+        self.id()
+    }
 }
 
 impl View {

@@ -3,6 +3,9 @@
 //! More than two declared groups make one comparison per pair, each with a search of its own. AIF360 intersects the itemsets of all
 //! groups at once and takes the largest minus the smallest value; it then refuses the Kolmogorov-Smirnov definition.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Fault, Result};
 use crate::recourse::Audited;
 
@@ -22,7 +25,8 @@ pub struct Pair {
 }
 
 /// What the groups are compared with.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Against {
     /// Every other group with the reference.
     #[default]

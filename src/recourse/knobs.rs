@@ -16,8 +16,8 @@ use crate::num::decimal::Decimal;
 use crate::param::{ColumnName, Count, Finite, Fraction, Level, Name, Word};
 use crate::recourse::budget::Percentile;
 use crate::recourse::definition::{Definition, View};
-use crate::recourse::groups;
-use crate::recourse::rank;
+use crate::recourse::groups::Against;
+use crate::recourse::rank::RankBy;
 use crate::recourse::steps::{self, COST_UNIT};
 use crate::recourse::{Match, Search, Share};
 
@@ -46,24 +46,24 @@ pub struct Recourse {
     /// One action for all people of a subgroup (`macro`), or each person the action that helps (`micro`). A view is used where a definition
     /// has it.
     #[serde(default = "both_views")]
-    pub views: Vec<ViewWord>,
+    pub views: Vec<View>,
     /// What of the ranked subgroups is shown.
     #[serde(default)]
     pub keep: Keep,
     /// Which columns an action names: exactly those of its subgroup (`same-features`, what published numbers rest on), or some of them, all
     /// changed (`sub-features`).
     #[serde(default, rename = "match")]
-    pub matching: MatchWord,
+    pub matching: Match,
     /// What other groups are compared with: `reference`, or `rest`, all other groups together. With two groups both are the same.
     #[serde(default)]
-    pub against: AgainstWord,
+    pub against: Against,
     /// The cost that counts for people without recourse, 0 to 1e9. Only with the definition `mean-recourse`, which needs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_way_costs: Option<Finite>,
     /// What the fair trade-off is ranked by: the largest `distance`, or `scaled`, times the root of n0 n1 / (n0 + n1), which prefers large
     /// subgroups.
     #[serde(default)]
-    pub rank_by: RankByWord,
+    pub rank_by: RankBy,
     /// Level of the test of the fair trade-off, one test per subgroup without correction, between 0 and 1.
     #[serde(default = "alpha")]
     pub alpha: Fraction,
@@ -75,8 +75,8 @@ pub struct Recourse {
     pub at_most: Count,
 }
 
-fn both_views() -> Vec<ViewWord> {
-    vec![ViewWord::Macro, ViewWord::Micro]
+fn both_views() -> Vec<View> {
+    vec![View::Macro, View::Micro]
 }
 
 fn alpha() -> Fraction {
@@ -354,32 +354,6 @@ pub struct OneBudget {
     pub budget: Finite,
 }
 
-/// Who acts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ViewWord {
-    /// One action for all people of a subgroup.
-    Macro,
-    /// Each person the action that helps.
-    Micro,
-}
-
-impl AsRef<str> for ViewWord {
-    fn as_ref(&self) -> &str {
-        self.view().id()
-    }
-}
-
-impl ViewWord {
-    /// What the engine calls it.
-    pub fn view(self) -> View {
-        match self {
-            ViewWord::Macro => View::Macro,
-            ViewWord::Micro => View::Micro,
-        }
-    }
-}
-
 /// What of the ranked subgroups is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -411,49 +385,6 @@ pub enum Overlapping {
     Merge,
     /// All are shown.
     Keep,
-}
-
-/// Which columns an action names.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum MatchWord {
-    /// Exactly those of its subgroup.
-    #[default]
-    SameFeatures,
-    /// Some of them, all changed.
-    SubFeatures,
-}
-
-/// What a group is compared with.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum AgainstWord {
-    /// The reference.
-    #[default]
-    Reference,
-    /// All other groups together.
-    Rest,
-}
-
-impl AgainstWord {
-    /// What the engine calls it.
-    pub fn against(self) -> groups::Against {
-        match self {
-            AgainstWord::Reference => groups::Against::Reference,
-            AgainstWord::Rest => groups::Against::Rest,
-        }
-    }
-}
-
-/// What the fair trade-off is ranked by.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RankByWord {
-    /// The largest distance.
-    #[default]
-    Distance,
-    /// The distance times the root of n0 n1 / (n0 + n1).
-    Scaled,
 }
 
 /// How often people are dealt to the two groups at random.
@@ -508,10 +439,7 @@ impl Recourse {
     pub fn search(&self) -> Option<Search> {
         Some(Search {
             longest: self.subgroups.longest.map(|n| usize::try_from(n.get()).unwrap_or(usize::MAX)),
-            matching: match self.matching {
-                MatchWord::SameFeatures => Match::SameFeatures,
-                MatchWord::SubFeatures => Match::SubFeatures,
-            },
+            matching: self.matching,
             at_most: usize::try_from(self.at_most.get()).unwrap_or(usize::MAX),
             ..Search::new(share(self.subgroups.support)?, share(self.actions.support)?)
         })
@@ -539,14 +467,6 @@ impl Recourse {
         all.extend(of.equal_conditional_mean_recourse.map(|_| Definition::ConditionalMean));
         all.extend(of.mean_recourse.and(self.no_way_costs).and_then(cost).map(Definition::Mean));
         all
-    }
-
-    /// What the fair trade-off is ranked by.
-    pub fn rank_by(&self) -> rank::RankBy {
-        match self.rank_by {
-            RankByWord::Distance => rank::RankBy::Distance,
-            RankByWord::Scaled => rank::RankBy::Scaled,
-        }
     }
 
     /// The level of the test of the trade-off; `None` for 0 and 1.

@@ -52,6 +52,9 @@ pub mod steps;
 #[cfg(test)]
 mod tests;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::num::decimal::Decimal;
 use crate::recourse::steps::{Cost, MayChange};
 
@@ -132,7 +135,8 @@ impl Share {
 }
 
 /// Which columns an action may name.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Match {
     /// Exactly the columns of the subgroup, some of them perhaps with the level they have. What all published numbers rest on.
     #[default]

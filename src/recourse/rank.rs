@@ -7,6 +7,8 @@
 use std::cmp::Reverse;
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::recourse::actions::Plan;
 use crate::recourse::definition::{Answer, Definition, Exact, Question};
@@ -14,7 +16,8 @@ use crate::recourse::effect::Effects;
 use crate::recourse::exact::Ratio;
 
 /// What the trade-off is ranked by.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum RankBy {
     /// The largest distance `D`, as in the paper's tables.
     #[default]

@@ -29,7 +29,7 @@ use sha2::{Digest, Sha256};
 use crate::counterfactual::knobs::{Greedy, Plausible};
 use crate::error::{Error, Place, Problem, Result};
 use crate::param::Name;
-use crate::recourse::knobs::ViewWord;
+use crate::recourse::definition::View;
 use crate::spec::clarify::Clarify;
 use crate::spec::flat::{DOLLAR, literal};
 use crate::spec::load::{self, Included, Loaded, hex};
@@ -318,8 +318,8 @@ fn resolved(mut job: Job, catalog: &Catalog<'_>) -> Job {
     for gate in job.gates.values_mut().filter(|g| g.recourse.is_some() && g.view.is_none()) {
         let block = gate.recourse.as_ref().and_then(|attribute| job.recourse.get(attribute));
         let definition = gate.definition.and_then(|d| d.definition(block?.no_way_costs));
-        let has = |view: &ViewWord| definition.is_some_and(|d| d.views().contains(&view.view()));
-        gate.view = [ViewWord::Macro, ViewWord::Micro].into_iter().find(|view| has(view) && block.is_some_and(|b| b.views.contains(view)));
+        let has = |view: &View| definition.is_some_and(|d| d.views().contains(view));
+        gate.view = [View::Macro, View::Micro].into_iter().find(|view| has(view) && block.is_some_and(|b| b.views.contains(view)));
     }
     for gate in job.gates.values_mut().filter(|g| g.sensitive.is_none() && g.recourse.is_none()) {
         let direction = match &gate.direction {

@@ -9,7 +9,8 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::param::{ColumnName, Count, Finite, Name, SetName, Word};
-use crate::recourse::knobs::{OneDefinition, ViewWord};
+use crate::recourse::definition::View;
+use crate::recourse::knobs::OneDefinition;
 use crate::spec::metrics::ten;
 
 /// One question with a limit: about a `metric` of a `model`, or about `recourse`.
@@ -34,7 +35,7 @@ pub struct Gate {
     pub definition: Option<OneDefinition>,
     /// With `recourse`: who acts. Left out: `macro`, or `micro` where the definition has no other view.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub view: Option<ViewWord>,
+    pub view: Option<View>,
     /// With `recourse`: no more subgroups may be unfair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfair_subgroups_at_most: Option<u64>,

@@ -314,7 +314,7 @@ fn explain_word(word: Option<&str>, folder: Option<&Path>) -> Result<Exit> {
                 kind = entry.kind;
                 text.push_str(&format!("\n{kind}:\n"));
             }
-            text.push_str(&format!("  {:<22}{}\n", entry.word, entry.text.lines().next().unwrap_or_default()));
+            text.push_str(&format!("  {:<21} {}\n", entry.word, entry.text.lines().next().unwrap_or_default()));
         }
         print(text.trim_start())?;
         return Ok(Exit::Done);

@@ -43,14 +43,14 @@ pub struct GraphUncertain {
     pub variables: Option<Vec<ColumnName>>,
     /// Rows without a value for every variable: `error` ends the run, `drop` leaves them out, training rows and audited ones.
     #[serde(default)]
-    pub missing: MissingRows,
+    pub missing: Missing,
     /// Whether every bootstrap keeps the number of rows of each group.
     #[serde(default)]
     pub stratify: Draw,
     /// What is done to counterfactual values that no row could have: `none` (the paper), `indicators` are brought into [0, 1], with `range`
     /// also numbers into the range of the training rows.
     #[serde(default)]
-    pub clip: Clipped,
+    pub clip: Clip,
     /// What is known of the graph, a scenario per name, such as `none: {}`; each is a counterfactual set of its own, called `SET/SCENARIO`.
     pub knowledge: IndexMap<Name, Scenario>,
 }
@@ -84,7 +84,7 @@ pub struct Boss {
     pub bes: bool,
     /// A variable that is an exact function of its parents: `clamp` scores it by a stated convention and names it, `error` ends the run.
     #[serde(default)]
-    pub singular: Determined,
+    pub singular: Singular,
 }
 
 /// The score of the search.
@@ -117,28 +117,6 @@ pub enum Equations {
     Linear,
 }
 
-/// What to do with a variable that its parents determine.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Determined {
-    /// Score it by convention and name it.
-    #[default]
-    Clamp,
-    /// End the run.
-    Error,
-}
-
-/// Rows without a value for every variable.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum MissingRows {
-    /// End the run.
-    #[default]
-    Error,
-    /// They teach nothing and have no counterfactual.
-    Drop,
-}
-
 /// How bootstraps are drawn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -148,19 +126,6 @@ pub enum Draw {
     None,
     /// From the rows of each group for themselves.
     Group,
-}
-
-/// What is done to values that no row could have.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Clipped {
-    /// Nothing.
-    #[default]
-    None,
-    /// Indicators are brought into [0, 1].
-    Indicators,
-    /// Also numbers into the range of the training rows, widened to the value of the row itself.
-    Range,
 }
 
 /// What is known of the graph.
@@ -237,29 +202,8 @@ impl GraphUncertain {
             Source::Given(_) => (boss::Knobs::default(), Singular::Clamp),
             Source::Boss(Boss { penalty, starts, bes, singular, score: ScoreKind::DegenerateGaussian }) => {
                 let starts = usize::try_from(starts.get()).unwrap_or(usize::MAX);
-                let singular = match singular {
-                    Determined::Clamp => Singular::Clamp,
-                    Determined::Error => Singular::Error,
-                };
                 (boss::Knobs { penalty: penalty.get(), starts, bes }, singular)
             }
-        }
-    }
-
-    /// What happens to rows without a value.
-    pub fn missing(&self) -> Missing {
-        match self.missing {
-            MissingRows::Error => Missing::Error,
-            MissingRows::Drop => Missing::Drop,
-        }
-    }
-
-    /// What happens to values that no row could have.
-    pub fn clip(&self) -> Clip {
-        match self.clip {
-            Clipped::None => Clip::None,
-            Clipped::Indicators => Clip::Indicators,
-            Clipped::Range => Clip::Range,
         }
     }
 

@@ -114,7 +114,7 @@ pub fn recourse_questions(checked: &CheckedJob) -> Vec<RecourseQuestion> {
             name: name.to_string(),
             recourse: attribute.to_string(),
             model: block.model.to_string(),
-            definition: [definition.id().to_owned(), definition.parameter(), gate.view?.view().id().to_owned()],
+            definition: [definition.id().to_owned(), definition.parameter(), gate.view?.id().to_owned()],
             score_at_least: gate.score_at_least.map(|score| score.get()),
             smallest: gate.smallest.map_or(1, |n| n.get()),
             at_most: gate.unfair_subgroups_at_most?,

@@ -53,7 +53,7 @@ pub struct Block<'a> {
 pub fn run(ctx: &StageContext<'_>, ground: Ground<'_>, block: &Block<'_>, out: &Path) -> Result<()> {
     let mut writer = Writer::create(out, block)?;
     let reference = u16::try_from(block.attribute.reference).unwrap_or(u16::MAX);
-    let mut all = pairs(&block.attribute.groups, reference, block.recourse.against.against());
+    let mut all = pairs(&block.attribute.groups, reference, block.recourse.against);
     // Rows of the tables are sorted by key.
     all.sort_by(|a, b| a.names.cmp(&b.names));
     let only = all.len() == 1;
@@ -85,12 +85,12 @@ fn compare(ctx: &StageContext<'_>, ground: Ground<'_>, block: &Block<'_>, pair: 
 
     let half = Share::new(Decimal::of(0.5).expect("0.5 is a decimal")).expect("a half is a share");
     let definitions = recourse.definitions(|percentiles| budgets(&plan, &effects, percentiles, half));
-    let views = || recourse.views.iter().map(|view| view.view());
+    let views = || recourse.views.iter().copied();
     let questions: Vec<Question> = definitions.iter().flat_map(|&d| views().filter_map(move |view| Question::new(d, view))).collect();
     let mut judged = Vec::with_capacity(questions.len());
     for &question in &questions {
         ctx.check()?;
-        judged.push(ground.workers.within(|| Judged::new(&plan, &effects, question, recourse.rank_by())));
+        judged.push(ground.workers.within(|| Judged::new(&plan, &effects, question, recourse.rank_by)));
     }
     let mut p = chance.map(|_| Vec::with_capacity(n_scored));
     if let (Some(deals), Some(p)) = (chance, &mut p) {

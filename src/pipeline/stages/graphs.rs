@@ -1,6 +1,7 @@
 //! The stages of graph-uncertain sets: `discover` finds the graphs of all scenarios of a set, `score` asks a model in all of their worlds.
 
-use crate::counterfactual::graph_uncertain::knobs::{GraphUncertain, MissingRows};
+use crate::causal::encoding::Missing;
+use crate::counterfactual::graph_uncertain::knobs::GraphUncertain;
 use crate::data::aligned::{CounterfactualReader, ScoreReader};
 use crate::error::{Error, Fault, Result};
 use crate::exec::{Stage, StageContext};
@@ -92,8 +93,8 @@ impl<'a> Plan<'a> {
                 };
                 let branching = Branching {
                     worlds: &found.worlds,
-                    clip: graphs.clip(),
-                    drops: graphs.missing == MissingRows::Drop,
+                    clip: graphs.clip,
+                    drops: graphs.missing == Missing::Drop,
                     model: trained.as_ref(),
                     cut: &Self::cut(ctx, name, model, ground)?,
                     position: world.position,

@@ -325,7 +325,7 @@ impl Checker<'_> {
             return;
         }
         let mut unseen: Vec<Definition> = recourse.definitions(|_| Vec::new());
-        unseen.retain(|d| !recourse.views.iter().any(|view| d.views().contains(&view.view())));
+        unseen.retain(|d| !recourse.views.iter().any(|view| d.views().contains(view)));
         if let Some(definition) = unseen.first() {
             let has = definition.views().first().map_or("", |view| view.id());
             let what = format!("`{}` is judged in the view `{has}` alone, which `views` leaves out", definition.id());
@@ -388,7 +388,7 @@ impl Checker<'_> {
             return;
         };
         let Some(view) = gate.view else { return };
-        if Question::new(definition, view.view()).is_none() {
+        if Question::new(definition, view).is_none() {
             let what = format!("`{}` has no view `{}`", definition.id(), view.as_ref());
             self.say("bad-scope", format!("{at}.view"), what, "take `view` out");
         } else if !block.views.contains(&view) {
