@@ -161,12 +161,12 @@ const WORDS: &[(&str, &str)] = &[
     (
         "small_group",
         "flag of a value that rests on a group of fewer people than `metrics.min_group_size`; a gate on a gap or a distance is then \
-         inconclusive",
+         inconclusive, but for the worst case where the interval of other groups breaks the limit",
     ),
     (
         "small_denominator",
         "flag of a value that rests on a rate of fewer cases than `metrics.min_denominator`; a gate on a gap or a distance is then \
-         inconclusive",
+         inconclusive, but for the worst case where the interval of other groups breaks the limit",
     ),
     (
         "decide_by",

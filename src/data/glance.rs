@@ -48,6 +48,8 @@ pub struct Look {
     pub class: Class,
     /// Rows without a value.
     pub missing: u64,
+    /// Those among them that hold one of the words that mean missing.
+    pub forgotten: u64,
     /// Its values and how often each occurs; empty where there are more than [`MOST`].
     pub levels: BTreeMap<String, u64>,
     /// Whether there are more than [`MOST`].
@@ -67,6 +69,7 @@ impl Look {
             name: name.to_owned(),
             class,
             missing: 0,
+            forgotten: 0,
             levels: BTreeMap::new(),
             many: false,
             unique: true,
@@ -107,6 +110,7 @@ impl Look {
     fn forget(&mut self, nulls: &[&str]) {
         for (word, n) in NULLS.iter().zip(self.nulls).filter(|(word, n)| *n > 0 && nulls.contains(word)) {
             self.missing += n;
+            self.forgotten += n;
             self.levels.remove(*word);
             self.seen = None;
         }

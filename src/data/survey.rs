@@ -354,7 +354,7 @@ fn check_numbers(plan: &Plan<'_>, slice: &Slice, column: usize, rows: &[u32]) ->
                     i,
                     Fault::new("not-numeric", format!("column `{name}` is to hold numbers, but holds the text `{text}`")).hint(
                         if number(&text.replace(',', ".")).is_some() {
-                            "write decimal points, not commas".to_owned()
+                            "write decimal points instead of commas, and nothing between thousands".to_owned()
                         } else if plan.weight == Some(column) {
                             "a weight is a number in every row: correct the value, or take such rows out by `keep`".to_owned()
                         } else if plan.features.iter().any(|f| f.column == column && f.kind == Kind::OrdinalNumber) {

@@ -13,9 +13,10 @@ mod holm;
 pub mod recourse;
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use crate::metric::turn::Turn;
-use crate::metric::{Family, find};
+use crate::metric::{Family, Reads, find};
 use crate::table::manifest::{GateTally, WorstGate};
 use crate::table::{Cell, Frame, GATES, Record};
 
@@ -289,16 +290,20 @@ fn severity(question: &Question, a: &Ruling, b: &Ruling) -> Ordering {
 }
 
 /// Why a value says nothing of a model that was shown no change.
-const UNTESTED: &str = "counterfactuals differ from their rows in `to_group` alone, and no score moved";
+const UNTESTED: &str = "counterfactuals differ from their rows in `to_group` alone, and nothing that is measured of them moved";
 
-/// Whether the set of a question switched nobody and moved no score.
+/// Whether the set of a question switched nobody and moved no score, as far as that is measured.
 fn nothing_moved(question: &Question, attribute: &str, metrics: &Frame) -> bool {
     let mine = |row: &Record<'_>| {
         let same = row.text("model") == question.model && row.text("counterfactual") == question.counterfactual;
-        same && row.text("sensitive") == attribute && row.text("arm") == question.arm && row.text("slice").is_empty()
+        let plain = row.text("class") == question.class && row.text("arm") == question.arm && row.text("slice").is_empty();
+        same && plain && row.text("sensitive") == attribute && row.text("scope") == "total" && row.is_some("value")
     };
-    let zero = |row: &Record<'_>| row.text("scope") == "total" && row.real("value") == Some(0.0);
-    metrics.records().filter(mine).any(|row| ["sr", "rmscd", "macd"].contains(&row.text("metric")) && zero(&row))
+    // These tell of every move; where none is measured, rates that are 0 where nobody switches do.
+    let all: Vec<Record<'_>> = metrics.records().filter(mine).collect();
+    let whole: Vec<&Record<'_>> = all.iter().filter(|row| ["sr", "rmscd", "macd"].contains(&row.text("metric"))).collect();
+    let told: Vec<&Record<'_>> = if whole.is_empty() { all.iter().filter(|row| row.real("ideal") == Some(0.0)).collect() } else { whole };
+    !told.is_empty() && told.iter().all(|row| row.real("value") == Some(0.0))
 }
 
 /// The rows of the table of metrics that the question is about, turned to its orientation.
@@ -487,11 +492,14 @@ fn rule(question: &Question, seen: Seen) -> Ruling {
 }
 
 /// The gap of the furthest of several groups is wide by chance, and so is its interval: it breaks a limit for sure only where some pair of
-/// groups does, judged among all pairs by Holm's method. Where it does, that a small group lies further still is no excuse. That the gap
-/// keeps the limit is safe to say.
+/// groups does, judged among all pairs by Holm's method. Where it does, that a small group lies further still is no excuse, unless Holm's
+/// method has more than these pairs to judge. That the gap keeps the limit is safe to say.
 fn by_pairs(question: &Question, ruling: &mut Ruling, metrics: &Frame) {
-    let too_few = ruling.verdict == Verdict::Inconclusive && ruling.seen.refused.is_empty() && small(&ruling.seen).is_some();
-    if ruling.verdict != Verdict::Fail && !too_few {
+    let too_few =
+        ruling.verdict == Verdict::Inconclusive && ruling.seen.refused.is_empty() && small(&ruling.seen).is_some() && !question.holm;
+    let Some(metric) = find(&question.metric).filter(|_| ruling.verdict == Verdict::Fail || too_few) else { return };
+    if matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_)) {
+        of_all(ruling, metrics);
         return;
     }
     let asked = |a: &str, b: &str| Question {
@@ -501,17 +509,20 @@ fn by_pairs(question: &Question, ruling: &mut Ruling, metrics: &Frame) {
     };
     let is_pair = |row: &Record<'_>| {
         let (a, b) = (row.text("from_group"), row.text("to_group"));
-        row.text("scope") == "pair"
-            && matches(&asked(a, b), row)
-            && find(&question.metric).is_some_and(|m| m.family.as_str() == row.text("family"))
+        row.text("scope") == "pair" && matches(&asked(a, b), row) && metric.family.as_str() == row.text("family")
     };
-    let further = |row: Record<'_>| {
+    // As the worst case is told: a difference is not below 0, a ratio not above 1.
+    let as_worst = |row: Record<'_>| {
         let (a, b) = (row.text("from_group"), row.text("to_group"));
-        let [one, other] = [oriented(&asked(a, b), &row), oriented(&asked(b, a), &row)];
-        let excess = |seen: &Seen| seen.value.map_or(f64::NEG_INFINITY, |value| question.limit.excess(value));
-        if excess(&other) > excess(&one) { other } else { one }
+        let one = oriented(&asked(a, b), &row);
+        let is_told_so = match Turn::of(metric) {
+            Turn::Negated => one.value.is_none_or(|value| value >= 0.0),
+            Turn::Reciprocal => one.value.is_none_or(|value| value <= 1.0),
+            Turn::Same => true,
+        };
+        if is_told_so { one } else { oriented(&asked(b, a), &row) }
     };
-    let pairs: Vec<Seen> = metrics.records().filter(is_pair).map(further).collect();
+    let pairs: Vec<Seen> = metrics.records().filter(is_pair).map(as_worst).collect();
     let broken = holm::rule(question, pairs).into_iter().filter(|pair| pair.verdict == Verdict::Fail);
     // Of equals the first.
     let clear = broken.reduce(|a, b| if severity(question, &b, &a) == Ordering::Greater { b } else { a });
@@ -531,6 +542,18 @@ fn by_pairs(question: &Question, ruling: &mut Ruling, metrics: &Frame) {
              by chance"
                 .clone_into(&mut ruling.reason);
         }
+    }
+}
+
+/// A distance to all has no pairs that could bear it out: of more than two groups the furthest is far by chance too, of two it is not chosen.
+fn of_all(ruling: &mut Ruling, metrics: &Frame) {
+    let of_group = |row: &Record<'_>| row.text("scope") == "group" && row.text("sensitive") == ruling.seen.sensitive;
+    let groups: BTreeSet<&str> = metrics.records().filter(of_group).map(|row| row.text("from_group")).collect();
+    if ruling.verdict == Verdict::Fail && groups.len() > 2 {
+        ruling.verdict = Verdict::Inconclusive;
+        "the whole interval breaks the limit, but the furthest of several groups is far by chance too, and a distance to all has no pairs to \
+         bear it out: ask a group against all others by `between`"
+            .clone_into(&mut ruling.reason);
     }
 }
 

@@ -231,6 +231,20 @@ fn facets_rests_and_worst_cases() {
     assert!(verdict == Verdict::Fail && reason.contains("too small to tell, but the interval of Other and Female breaks"), "{reason}");
     let (verdict, reason) = decided(&pairs, 0.48);
     assert!(verdict == Verdict::Inconclusive && reason == "too few to tell: small_group", "{reason}");
+    // A worst case is not below 0, whatever the order of a pair.
+    let mut q = question(Scope::WorstCase, Limit::AtLeast(-0.1));
+    (q.metric, q.counterfactual) = ("demp_difference".into(), String::new());
+    let mut gaps = metrics(&[of("worst_case", "", "", "demp_difference", 0.45), of("pair", "Other", "Female", "demp_difference", 0.45)]);
+    gaps.rows.iter_mut().for_each(|row| (row[at("counterfactual")], row[at("family")]) = ("".into(), "group".into()));
+    let worst = gaps.rows.iter().position(|row| row[at("scope")] == "worst_case".into()).expect("a row");
+    gaps.rows[worst][at("flags")] = "small_group".into();
+    assert_eq!(judge(&[q.clone()], &gaps, None).verdict, Some(Verdict::Inconclusive));
+    // Holm's method has the pairs of other attributes to mind, too.
+    (q.limit, q.holm) = (Limit::AtMost(0.25), true);
+    gaps.rows.iter_mut().for_each(|row| row[at("level")] = 0.95.into());
+    assert_eq!(judge(&[q.clone()], &gaps, None).verdict, Some(Verdict::Inconclusive));
+    q.holm = false;
+    assert_eq!(judge(&[q], &gaps, None).verdict, Some(Verdict::Fail));
 }
 
 /// Counterfactuals that look like their rows test nothing, unless the model knows better.
@@ -246,14 +260,17 @@ fn what_no_row_shows_is_not_passed() {
         hi: Some(value),
         denominator: Some(500),
     };
-    let judged = |unshown: &[&str], sr: f64| {
+    let judged = |unshown: &[&str], sr: f64| judged_with(unshown, &[total("nsr", 0.0), total("sr", sr)]);
+    fn judged_with(unshown: &[&str], values: &[Value]) -> (Verdict, String) {
         let mut q = question(Scope::Total, Limit::AtMost(0.1));
         q.unshown = unshown.iter().map(|&name| name.to_owned()).collect();
-        let judged = judge(&[q], &metrics(&[total("nsr", 0.0), total("sr", sr)]), None);
+        let judged = judge(&[q], &metrics(values), None);
         let reason = judged.table.records().next().map(|r| r.text("reason").to_owned()).unwrap_or_default();
         (judged.verdict.expect("it counts"), reason)
-    };
+    }
     assert_eq!(judged(&[], 0.0).0, Verdict::Pass);
+    let scores_move = [total("nsr", 0.0), total("sr", 0.0), total("rmscd", 0.03)];
+    assert_eq!(judged_with(&["sex"], &scores_move).0, Verdict::Pass, "scores moved, and no decision with them");
     assert_eq!(judged(&["age"], 0.0).0, Verdict::Pass, "another attribute");
     assert_eq!(judged(&["sex"], 0.02).0, Verdict::Pass, "the model reads `to_group`");
     let (verdict, reason) = judged(&["sex"], 0.0);

@@ -91,7 +91,8 @@ impl TreesTrainer {
         })?;
         if model.n_trees() < self.trees as usize && !model.is_constant() {
             let n = model.n_trees();
-            tracing::warn!(
+            // Of a model of the job it is an issue of the run; of arms of experiments it stands here alone.
+            tracing::debug!(
                 "{n} of {} trees: the columns that the next ones drew could not be cut; ask for a larger `column_share`",
                 self.trees
             );

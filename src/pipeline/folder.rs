@@ -25,6 +25,7 @@ use crate::pipeline::measuring::{SMALL_SLICES, SmallSlices};
 use crate::pipeline::worlds::{FOLLOWED, Followed, Ground};
 use crate::pipeline::{Record, Settings, again, comparing, measuring};
 use crate::report;
+use crate::report::compared::on_one_line;
 use crate::report::export::{deciding, gate_sentence};
 use crate::spec::check::{CheckedJob, to_yaml};
 use crate::spec::{self, Job};
@@ -105,6 +106,22 @@ pub fn gate_events(folder: &Path) -> Result<Vec<Event>> {
         path: spec::check::path(&["gates", row.text("gate")]),
         line: row.int("job_line").and_then(|l| u64::try_from(l).ok()),
         text: gate_sentence(&row) + if row.text("level") == "warn" { "; level warn" } else { "" },
+    });
+    Ok(events.collect())
+}
+
+/// One event per warning about the data of an assembled folder, for the log.
+///
+/// # Errors
+/// The table of issues cannot be read.
+pub fn warning_events(folder: &Path) -> Result<Vec<Event>> {
+    let issues = read_frame(&folder.join("tables"), &ISSUES)?;
+    let warnings = issues.records().filter(|issue| issue.text("severity") == Severity::Warning.as_str());
+    let events = warnings.map(|issue| Event::Problem {
+        code: issue.text("code").to_owned(),
+        path: issue.text("where").to_owned(),
+        line: None,
+        text: format!("{}: {}", issue.text("code"), on_one_line(issue.text("text"))),
     });
     Ok(events.collect())
 }
@@ -326,11 +343,20 @@ fn begin(
     if job.models.values().any(|model| model.scores.is_some()) {
         for name in job.data.sensitive.keys().filter(|name| reached_by_naive(job, name)) {
             let Some(unseen) = job.data.unseen(name) else { continue };
-            let text = format!(
-                "no column among the sensitive columns and features changes with `{unseen}`: rows to score differ from their originals in \
-                 `to_group` alone, which the model must mind"
-            );
-            issues.push(vec!["unseen-group".into(), "warning".into(), name.as_str().into(), Cell::Int(0), text.into()]);
+            let (code, text) = if job.data.is_unshown(name) {
+                let text = format!(
+                    "no column among the sensitive columns and features changes with `{unseen}`: rows to score differ from their originals in \
+                     `to_group` alone, which the model must mind"
+                );
+                ("unseen-group", text)
+            } else {
+                let text = format!(
+                    "no column among the sensitive columns and features changes with `{unseen}`, of which `{name}` is made: where the group changes \
+                     in it alone rows to score differ from their originals in `to_group` alone, which the model must mind"
+                );
+                ("partly-unseen-group", text)
+            };
+            issues.push(vec![code.into(), "warning".into(), name.as_str().into(), Cell::Int(0), text.into()]);
         }
     }
     for name in job.data.sensitive.keys().map(ColumnName::as_str) {
@@ -389,9 +415,6 @@ fn begin(
         let smallest = job.metrics.smallest_cell.get();
         let text = format!("slices of fewer than {smallest} people who count are counted and not measured: {}{more}", named.join(", "));
         issues.push(vec!["small-slice".into(), "info".into(), attribute.as_str().into(), (slices.len() as u64).into(), text.into()]);
-    }
-    for issue in issues.records().filter(|issue| issue.text("severity") == Severity::Warning.as_str()) {
-        tracing::warn!("{}: {}", issue.text("code"), issue.text("text"));
     }
     write_frame(&ctx.out().join("tables"), &issues)
 }

@@ -290,6 +290,9 @@ fn data(text: &mut String, glance: &Glance, wishes: &Wishes, (label, row_id, sen
     let counts = levels.iter().map(|(level, n)| format!("{} ({n})", word(level)));
     line!(text, "  label:");
     line!(text, "    column: {}", word(&label.name));
+    if let Some(remark) = forgotten(label) {
+        line!(text, "    {remark}");
+    }
     let decide = if wishes.positive.is_some() { "" } else { "DECIDE: " };
     line!(text, "    positive: [{}]   # {decide}the class that the model predicts; values: {}", word(&positive), said(&listed(counts, 10)));
     let (side, decide) = match wishes.favourable {
@@ -310,6 +313,9 @@ fn data(text: &mut String, glance: &Glance, wishes: &Wishes, (label, row_id, sen
             "DECIDE: the group that others are compared with; here the largest"
         };
         line!(text, "    {}:", word(&look.name));
+        if let Some(remark) = forgotten(look) {
+            line!(text, "      {remark}");
+        }
         line!(text, "      groups: [{}]", words(groups.iter().map(|(group, _)| group.as_str())));
         line!(text, "      reference: {}   # {decide}", word(wished.unwrap_or(largest)));
         let small: Vec<String> = groups.iter().filter(|(_, n)| *n < 30).map(|(group, n)| format!("{} ({n})", word(group))).collect();
@@ -324,6 +330,14 @@ fn data(text: &mut String, glance: &Glance, wishes: &Wishes, (label, row_id, sen
         return Err(fault.hint("give one of the groups with `--reference`").into());
     }
     Ok(())
+}
+
+/// A remark on rows whose word for missing may mean something here.
+fn forgotten(look: &Look) -> Option<String> {
+    let n = look.forgotten;
+    (n > 0).then(|| {
+        format!("# DECIDE: {n} rows hold a word of `null_values` here, and count as missing; take the word out there if it is a value")
+    })
 }
 
 /// The values of a column that is to have few.

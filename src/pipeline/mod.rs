@@ -190,8 +190,8 @@ fn run_stages(
         return Ok(Finished { summary, published: None, stages, awaited: input.awaited.clone() });
     };
     let mut summary = folder::read_summary(&last.folder)?;
-    for event in folder::gate_events(&last.folder)? {
-        observer.on(&event);
+    for event in folder::warning_events(&last.folder)?.iter().chain(&folder::gate_events(&last.folder)?) {
+        observer.on(event);
     }
     let extras = folder::extras(&stages, settings, record);
     let published = claimed.publish(&last.folder, &extras, cancel)?;

@@ -51,7 +51,11 @@ pub(super) fn is_clear(row: &Record<'_>) -> bool {
 
 /// How many changes are clear, in one sentence.
 pub(super) fn sentence(rows: &[Record<'_>]) -> String {
-    if !rows.iter().any(|row| row.text("status") == "compared") {
+    let any = |status: &str| rows.iter().any(|row| row.text("status") == status);
+    if !any("compared") && any("not_comparable") {
+        return "No value means the same in both runs.".to_owned();
+    }
+    if !any("compared") {
         return "The two runs have no value in common: they measure other models, sets, attributes, groups or metrics.".to_owned();
     }
     let all = rows.iter().filter(|row| row.is_some("difference")).count();

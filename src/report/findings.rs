@@ -355,10 +355,11 @@ fn nothing_switches(audit: &Audit, panels: &[Panel]) -> Option<Words> {
 
 /// Whether whoever scored the counterfactuals of a panel was shown rows that differ from their originals in `to_group` alone.
 fn is_unshown(audit: &Audit, panel: &Panel) -> bool {
+    let is_still = |metric: &str| audit.measure(&panel.total(), metric).is_none_or(|measure| measure.value == Some(0.0));
     let is_naive = audit.manifest.counterfactuals.iter().any(|set| set.name == panel.set && set.strategy == "naive");
     let is_elsewhere = audit.manifest.models.iter().any(|model| model.name == panel.model && model.kind == "scores");
     let is_unseen = |issue: Record<'_>| issue.text("code") == "unseen-group" && issue.text("where") == panel.attribute;
-    is_naive && is_elsewhere && audit.issues.records().any(is_unseen)
+    is_naive && is_elsewhere && ["rmscd", "macd"].into_iter().all(is_still) && audit.issues.records().any(is_unseen)
 }
 
 /// The widest gap between two groups in the share that gets the favourable decision.

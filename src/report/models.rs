@@ -23,7 +23,8 @@ pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Sect
     if tables.is_empty() {
         return None;
     }
-    let intro = "Both models see the same people, and every interval is drawn with the same people for both. A difference is clear where its \
+    let intro = "Both models see the same people, and every interval is drawn with the same people for both; where one of two rates is 0 or 1 it is Newcombe's, as if \
+                 they were others. A difference is clear where its \
                  interval leaves out zero; of many differences some are clear by chance. Where one of the models does not score everybody the people are \
                  not the same, and there is no interval.";
     let mut blocks = vec![Block::Text(intro.into())];

@@ -263,7 +263,7 @@ impl Directed {
             format!("{name} ({})", said.into_iter().flatten().collect::<Vec<_>>().join(", "))
         };
         let rules: Vec<String> = self.rules.iter().map(rule).collect();
-        format!("{} % of the counterfactuals that match each rule: {}", self.fraction.get() * 100.0, rules.join("; "))
+        format!("{} % of the counterfactuals that match each rule: {}", (self.fraction.get() * 1e8).round() / 1e6, rules.join("; "))
     }
 
     /// Whether a rule asks what the base model predicts.

@@ -180,6 +180,14 @@ impl Data {
         self.unseen_below(self.column_of(name), &self.inputs(), &mut Vec::new())
     }
 
+    /// Whether no model is shown any change where an attribute is set: neither one of the columns that change with it is an input, nor one that is
+    /// derived from them.
+    pub fn is_unshown(&self, name: &ColumnName) -> bool {
+        let set = self.set_with(name);
+        let moves = |input: &&ColumnName| set.contains(*input) || self.roots(input).iter().any(|root| set.contains(root));
+        !self.inputs().iter().any(moves)
+    }
+
     fn unseen_below(&self, column: &ColumnName, inputs: &[&ColumnName], above: &mut Vec<ColumnName>) -> Option<ColumnName> {
         if inputs.contains(&column) || above.contains(column) {
             return None;

@@ -7,6 +7,7 @@ use super::check::{Catalog, CheckedJob, MetricInfo, Scope, check, read, to_yaml}
 use super::load::load;
 use super::{Family, Job, decode, schema, tree};
 use crate::error::{Error, Problem};
+use crate::param::ColumnName;
 
 const TOTAL_OR_GROUP: &[Scope] = &[Scope::Total, Scope::Group];
 const TOTAL_OR_DIRECTION: &[Scope] = &[Scope::Total, Scope::Direction];
@@ -558,6 +559,10 @@ data:
     let groups = |name: &str| job.data.sensitive[name].groups.iter().map(|g| g.as_str()).collect::<Vec<_>>();
     assert_eq!(groups("age_band"), ["[17, 30]", "(30, 45]", "(45, 62]", "(62, 120]"]);
     assert_eq!((groups("sex_age").len(), groups("sex_age")[7]), (8, "male & (62, 120]"));
+    // Rows to score show that the sex changes, and not the age, which stays where it is.
+    let column = |name: &str| ColumnName::new(name).unwrap();
+    assert_eq!(["sex", "age_band", "sex_age"].map(|name| job.data.is_unshown(&column(name))), [false, true, false]);
+    assert_eq!(["sex", "age_band", "sex_age"].map(|name| job.data.unseen(&column(name)).is_some()), [false, true, true]);
     assert_eq!(job.data.sensitive["sex_age"].reference.as_ref().unwrap().as_str(), "male & (30, 45]");
     // Written out, it reads back to the same job.
     let again = good(&to_yaml(&job), &[]);

@@ -355,7 +355,11 @@ pub const COMPARISONS: TableDef = TableDef {
         or_null(real("lo", "lower end of the interval of the difference; null = none")),
         or_null(real("hi", "upper end of the interval of the difference; null = none")),
         or_null(real("level", "level of the interval; null = none")),
-        text("interval", "method of the interval: block-bootstrap, drawn once for both models; empty = none"),
+        text(
+            "interval",
+            "method of the interval: block-bootstrap, drawn once for both models; newcombe where one of two rates is 0 or 1, as if of other people; \
+             empty = none",
+        ),
         text("ci_method", "the method in full, or why there is no interval"),
         int("n_rows", "people behind the value, the fewer of both models"),
     ],

@@ -57,6 +57,7 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ("outside-bins", "numbers outside the bins of a derived column: it is missing there"),
     ("outside-group", "counterfactuals that keep a number which belongs to another group of a binned attribute: they are not valid"),
     ("outside-split", "rows that neither train nor are audited, by the column that splits"),
+    ("partly-unseen-group", "rows to score that differ from their originals in `to_group` alone where only one part of a group changes"),
     ("small-slice", "slices of too few people: they are in the tables of counts and groups, and have no metrics"),
     ("uncompared-set", "a graph-uncertain set is not among the comparisons of two models"),
     ("undeclared-group", "rows whose sensitive value is no declared group: they take no part in what compares its groups"),

@@ -131,7 +131,7 @@ fn trees_that_could_not_be_grown_are_an_issue() {
     // The jobs of people are three: no leaf of one of them has so many rows, and some trees draw nothing else.
     let text = fs::read_to_string(work.path("job.yaml")).unwrap();
     work.write("job.yaml", &format!("{text}run: {{seed: 1}}\n"));
-    work.run(0, "job.yaml", "").says(&["warning: 9 of 60 trees: the columns that the next ones drew could not be cut"]);
+    work.run(0, "job.yaml", "").says(&["warning: fewer-trees: model `few` has 9 of the 60 trees"]);
     let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
     let found: Vec<_> = issues.records().filter(|issue| issue.text("code") == "fewer-trees").collect();
     let [issue] = found[..] else { panic!("one model: {}", found.len()) };

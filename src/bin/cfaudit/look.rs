@@ -82,7 +82,8 @@ fn plan_text(forecast: &Forecast) -> String {
 /// What `cfaudit check` prints of a job without errors.
 pub(crate) fn checked_text(file: &Path, job: &Job, seen: &CheckLook) -> String {
     let mut text = format!("{}: no problem in the job or its data", file.display());
-    if job.models.values().any(|model| model.scores.is_some()) {
+    let scores = job.models.values().filter_map(|model| model.scores.as_ref());
+    if scores.into_iter().any(|scores| scores.counterfactual.is_some() || scores.factual.parquet.is_some()) {
         text += "; files of scores are looked at by `cfaudit run`";
     }
     text.push('\n');

@@ -99,9 +99,9 @@ fn unshown(checked: &CheckedJob, gate: &spec::Gate, attributes: &[String]) -> Ve
         .and_then(|set| job.counterfactuals.get(set.to_string().as_str()))
         .is_some_and(|set| set.naive.is_some());
     let is_scored_elsewhere = gate.model.as_ref().and_then(|model| job.models.get(model)).is_some_and(|model| model.scores.is_some());
-    let is_unseen = |name: &ColumnName| job.data.unseen(name).is_some();
-    let unseen = job.data.sensitive.keys().filter(|name| is_naive && is_scored_elsewhere && is_unseen(name)).map(ToString::to_string);
-    unseen.filter(|name| attributes.contains(name)).collect()
+    let unshown =
+        job.data.sensitive.keys().filter(|name| is_naive && is_scored_elsewhere && job.data.is_unshown(name)).map(ToString::to_string);
+    unshown.filter(|name| attributes.contains(name)).collect()
 }
 
 /// The gates on recourse of a job as questions.

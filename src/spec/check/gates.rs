@@ -188,23 +188,34 @@ impl Checker<'_> {
         }
     }
 
-    /// Complains about a limit that no value of the metric lies beyond, as a percentage written without its hundredth.
+    /// Complains about a limit outside of what the metric, or a change of it, can be: a percentage written without its hundredth, for instance.
     fn reachable(&mut self, at: &str, gate: &Gate, metric: &MetricInfo) {
-        let (lo, hi) = match &gate.between {
+        let (least, most) = metric.range;
+        let range = match &gate.between {
             // Of what has directions a pair is the difference of its two.
-            Some(GateBetween::Pair(_)) if metric.needs_counterfactual => (metric.range.0 - metric.range.1, metric.range.1 - metric.range.0),
+            Some(GateBetween::Pair(_)) if metric.needs_counterfactual => (least - most, most - least),
+            // The furthest groups are told so that a difference is not below 0, and a ratio not above 1.
+            Some(GateBetween::WorstCase) if (least, most) == (0.0, f64::INFINITY) => (0.0, 1.0),
+            Some(GateBetween::WorstCase) => (least.max(0.0), most),
             _ => metric.range,
         };
-        for (key, limit) in [("at_most", gate.at_most), ("at_least", gate.at_least)] {
+        let width = range.1 - range.0;
+        let limits = [
+            ("at_most", gate.at_most, range, "value"),
+            ("at_least", gate.at_least, range, "value"),
+            ("rise_at_most", gate.rise_at_most, (-width, width), "change"),
+            ("fall_at_most", gate.fall_at_most, (-width, width), "change"),
+        ];
+        for (key, limit, (lo, hi), of) in limits {
             let Some(limit) = limit.map(Finite::get).filter(|limit| *limit < lo || *limit > hi) else { continue };
             let bounds = match (lo.is_finite(), hi.is_finite()) {
                 (true, true) => format!("lies between {lo} and {hi}"),
                 (true, false) => format!("is never below {lo}"),
                 (false, _) => format!("is never above {hi}"),
             };
-            let what = format!("`{}` {bounds}, so `{key}: {limit}` asks nothing, or what cannot be", metric.id);
-            let hint = if (lo, hi) == (0.0, 1.0) && (1.0..=100.0).contains(&limit) {
-                format!("for {limit} % write `{}`", limit / 100.0)
+            let what = format!("the {of} of `{}` {bounds}, so `{key}: {limit}` asks nothing, or what cannot be", metric.id);
+            let hint = if hi.is_finite() && (1.0..=100.0).contains(&limit) {
+                format!("for {limit} % or points write `{}`", limit / 100.0)
             } else {
                 "write a limit that some values keep and others break".to_owned()
             };
