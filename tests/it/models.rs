@@ -5,7 +5,7 @@ use std::fs;
 use arrow::array::{Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::ipc::writer::StreamWriter;
 use cfaudit::table::io::read_frame;
-use cfaudit::table::{ISSUES, OUTCOMES, THRESHOLDS};
+use cfaudit::table::{OUTCOMES, THRESHOLDS};
 
 use crate::work::{Work, column};
 
@@ -132,7 +132,7 @@ fn trees_that_could_not_be_grown_are_an_issue() {
     let text = fs::read_to_string(work.path("job.yaml")).unwrap();
     work.write("job.yaml", &format!("{text}run: {{seed: 1}}\n"));
     work.run(0, "job.yaml", "").says(&["warning: fewer-trees: model `few` has 9 of the 60 trees"]);
-    let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
+    let issues = read_frame(&work.path("out/tables"), &cfaudit::table::ISSUES).unwrap();
     let found: Vec<_> = issues.records().filter(|issue| issue.text("code") == "fewer-trees").collect();
     let [issue] = found[..] else { panic!("one model: {}", found.len()) };
     let text = issue.text("text");
