@@ -7,6 +7,7 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::string::FromUtf8Error;
 
 use crate::error::{Error, Fault, Result};
 
@@ -196,7 +197,6 @@ impl<R: BufRead> Reader<R> {
 
     fn finish(&mut self, record: &mut Record) -> Result<bool> {
         record.ends.push(self.bytes.len());
-        let has_zeros = self.bytes.contains(&0);
         let text = String::from_utf8(std::mem::take(&mut self.bytes));
         let valid = match &text {
             // Two halves of a character in neighbouring fields meet to a valid text.
@@ -208,11 +208,12 @@ impl<R: BufRead> Reader<R> {
                 record.text = text;
                 Ok(true)
             }
-            (_, valid) => {
+            (text, valid) => {
                 let column = record.ends.partition_point(|&end| end <= valid.unwrap_or(0)) + 1;
                 let fault = self.fault("bad-encoding", &format!("field {column} is not valid UTF-8"), record.line);
                 // Every second byte of plain text in UTF-16 is 0.
-                let from = if has_zeros { "utf-16" } else { "latin1" };
+                let bytes = text.map_or_else(FromUtf8Error::into_bytes, String::into_bytes);
+                let from = if bytes.contains(&0) { "utf-16" } else { "latin1" };
                 Err(fault.hint(format!("convert the file, for instance by `iconv -f {from} -t utf-8`")).into())
             }
         }

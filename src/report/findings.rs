@@ -10,6 +10,7 @@
 
 use crate::report::folder::{Audit, Key, Measure, Panel};
 use crate::report::groups;
+use crate::report::left_out;
 use crate::report::number::{self, Kind};
 use crate::report::page::{Block, Section};
 use crate::report::quality::Pair;
@@ -149,10 +150,7 @@ fn candidates<'a>(audit: &'a Audit, panels: &'a [Panel], sides: &Sides) -> Vec<C
             let pair =
                 Pair { set: panel.set.clone(), attribute: panel.attribute.clone(), from: groups.from.clone(), to: groups.to.clone() };
             let discards = audit.quality.discards(&pair);
-            // Candidates of groups: how many have a prediction.
-            let group = Key { set: String::new(), scope: "group".to_owned(), to: String::new(), ..key.clone() };
-            let n_rows = |key: &Key, metric: &str| audit.measure(key, metric).map(|measure| measure.n_rows);
-            let leaves_out = n_rows(&group, "pprev").zip(n_rows(&key, "sr")).is_some_and(|(people, counted)| people > counted);
+            let leaves_out = left_out::short(&audit.measures, &key).is_some();
             let none_valid = audit.quality.none_valid(&pair);
             let farther = audit.quality.features(&pair).iter().filter(|f| f.is_much_farther()).count();
             let consistency = if sides.loss == "sr" { "" } else { "sr" };

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::report::folder::{Audit, Key, Tally};
+use crate::report::folder::{Audit, Key, Measure, Tally};
 use crate::report::number;
 use crate::report::page::{Block, Row, Section, Table};
 use crate::report::quality::{Direction, Pair, Values};
@@ -125,6 +125,13 @@ impl Short<'_> {
     }
 }
 
+/// The people of the group of a direction, and how many of them it counts where these are fewer.
+pub(super) fn short(measures: &BTreeMap<Key, BTreeMap<String, Measure>>, direction: &Key) -> Option<(i64, i64)> {
+    let group = Key { set: String::new(), scope: "group".to_owned(), to: String::new(), ..direction.clone() };
+    let n_rows = |key: &Key, metric: &str| measures.get(key).and_then(|of| of.get(metric)).map(|measure| measure.n_rows);
+    n_rows(&group, "pprev").zip(n_rows(direction, "sr")).filter(|(people, counted)| people > counted)
+}
+
 /// People of a group whom a direction does not count, where no table tells how many of their counterfactuals were discarded; of every model
 /// and every arm, those that lose the same together.
 fn not_counted(audit: &Audit) -> Option<Block> {
@@ -136,11 +143,8 @@ fn not_counted(audit: &Audit) -> Option<Block> {
     let arms = audit.arms.iter().map(|(arm, numbers)| (arm.as_str(), &numbers.measures));
     let mut found: Vec<Short<'_>> = Vec::new();
     for (arm, measures) in std::iter::once(("", &audit.measures)).chain(arms) {
-        for (key, metrics) in measures.iter().filter(|(key, _)| key.scope == "direction" && !quality(key)) {
-            let group = Key { set: String::new(), scope: "group".to_owned(), to: String::new(), ..key.clone() };
-            let people = measures.get(&group).and_then(|of| of.get("pprev")).map(|m| m.n_rows);
-            let both = people.zip(metrics.get("sr").map(|m| m.n_rows));
-            let Some((people, counted)) = both.filter(|(people, counted)| people > counted) else { continue };
+        for key in measures.keys().filter(|key| key.scope == "direction" && !quality(key)) {
+            let Some((people, counted)) = short(measures, key) else { continue };
             let same = |of: &&mut Short<'_>| (of.people, of.counted) == (people, counted) && Short::place(of.key) == Short::place(key);
             match found.iter_mut().find(same) {
                 Some(known) if known.models.contains(&key.model.as_str()) => {}

@@ -1,7 +1,8 @@
 //! Log lines: tracing events of a run as text for people or as JSON objects, to stderr, to a file, and kept for `logs/run.jsonl`.
 //!
 //! Every event of a run becomes one tracing event with the fields `event` (its dotted name) and `data` (its fields as JSON); the layers
-//! here turn that into lines. What the library warns of outside of a run's events is a line of the event `problem`. JSON lines hold `ts, level, event, job, run` and the event's own fields, flat.
+//! here turn that into lines. What the library warns of outside of a run's events is a line of the event `problem`. JSON lines hold
+//! `ts, level, event, job, run` and the event's own fields, flat.
 
 use std::fmt;
 use std::fs::File;

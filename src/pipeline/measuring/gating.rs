@@ -93,11 +93,8 @@ pub fn questions(checked: &CheckedJob) -> Vec<Question> {
 /// these is sent to whoever scores.
 fn unshown(checked: &CheckedJob, gate: &spec::Gate, attributes: &[String]) -> Vec<String> {
     let job = &checked.job;
-    let is_naive = gate
-        .counterfactual
-        .as_ref()
-        .and_then(|set| job.counterfactuals.get(set.to_string().as_str()))
-        .is_some_and(|set| set.naive.is_some());
+    let set = gate.counterfactual.as_ref().and_then(|set| job.counterfactuals.get(set.as_str()));
+    let is_naive = set.is_some_and(|set| set.naive.is_some());
     let is_scored_elsewhere = gate.model.as_ref().and_then(|model| job.models.get(model)).is_some_and(|model| model.scores.is_some());
     let unshown =
         job.data.sensitive.keys().filter(|name| is_naive && is_scored_elsewhere && job.data.is_unshown(name)).map(ToString::to_string);

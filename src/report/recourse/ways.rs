@@ -125,10 +125,10 @@ impl<'a> Way<'a> {
         let reached = |view| self.reached(view, tables, comparison, subgroup, g);
         let first = reached(self.view());
         let text = format!("{} of {of_how_many}", number::count(first));
-        if !self.both || reached("micro") == first {
-            return text;
+        match self.both.then(|| reached("micro")) {
+            Some(any) if any != first => format!("{text} by one action, {} by any", number::count(any)),
+            _ => text,
         }
-        format!("{text} by one action, {} by any", number::count(reached("micro")))
     }
 
     /// The value of a group in a subgroup.
