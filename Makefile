@@ -21,10 +21,9 @@ FEATURES = $$CFAUDIT_FEATURES
 tools:            ## looks again for what LightGBM takes to compile: CMake and libclang, else fetched into .tools/
 	@.ci/tools
 
-# Built together with the integration tests: what these depend on switches on features of shared crates, and one set of features for
-# both means that `make test` after `make run` does not build the world a second time.
 build: .tools/env  ## the one program that the other targets run
-	@$(ENV) $(CARGO) build --locked --quiet --bins --test it $(FEATURES)
+	@test -x $(BIN) || echo "first build: about ten minutes on two cores, some 290 crates"
+	@$(ENV) $(CARGO) build --locked --bins $(FEATURES) $(if $(wildcard $(BIN)),--quiet)
 
 run: build        ## make run JOB=adult.yaml: runs jobs/adult.yaml into outputs/<name of the job>/
 	@$(BIN) run $(if $(wildcard $(JOB)),$(JOB),jobs/$(JOB)) $(ARGS)

@@ -8,6 +8,7 @@ out=$TARGET/packages
 musl=x86_64-unknown-linux-musl
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 export CARGO_TARGET_DIR=$TARGET
+unset CMAKE_CXX_COMPILER_LAUNCHER
 
 # pack BINARY NAME: the program with its manual, completions, schemas and jobs.
 pack() {
