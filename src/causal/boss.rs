@@ -49,6 +49,9 @@ pub struct Found {
     pub dag: Dag,
 }
 
+/// Version of the rule for the number of starts where the job names none; raised when that changes.
+pub const STARTS_POLICY: u32 = 2;
+
 /// Searches with `starts` starts; `stream` gives the random ones.
 pub fn boss(score: &Score, knowledge: &Knowledge, starts: usize, stream: &mut Stream) -> Found {
     let n = score.n_variables();

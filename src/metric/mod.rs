@@ -51,6 +51,14 @@ use patterns::AnySwitch;
 use shift::Shift;
 use strata::Stratum;
 
+/// Version of the rule that says who counts in which metric; raised when that rule changes. The
+/// manifest holds it, so that values of two rules are not compared.
+pub const WHO_COUNTS: u32 = 2;
+
+/// Version of the rule for the interval of a rate of which nobody or everybody is a case; raised
+/// when that rule changes.
+pub const BOUNDARIES: u32 = 2;
+
 /// A family of metrics: what kind of evidence they rest on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Family {

@@ -14,7 +14,7 @@ use std::path::Path;
 use crate::report::{GlossaryEntry, render};
 use crate::table::io::write_frame;
 use crate::table::manifest::{
-    AttributeWords, AwaitedScores, InputFile, LabelWords, Manifest, ModelWords, RecheckWords, RowCounts, SetWords, Words,
+    AttributeWords, AwaitedScores, InputFile, LabelWords, Manifest, ModelWords, Policies, RecheckWords, RowCounts, SetWords, Words,
 };
 use crate::table::{COUNTS, Cell, FILTERS, Frame, GATES, GROUPS, ISSUES, METRICS, SCORE_SHIFT, TableDef};
 
@@ -500,6 +500,7 @@ impl Sample {
             sets: vec!["model_version=2026.11".to_owned()],
             command: "cfaudit run jobs/adult.yaml --set model_version=2026.11".to_owned(),
             tables: BTreeMap::from([("metrics".to_owned(), 1)]),
+            policies: Policies::default(),
             files: BTreeMap::from([("tables/metrics.parquet".to_owned(), "ef".repeat(32))]),
             awaited: Vec::new(),
         }

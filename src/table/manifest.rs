@@ -66,6 +66,10 @@ pub struct Manifest {
     pub command: String,
     /// Version of every table.
     pub tables: BTreeMap<String, u32>,
+    /// Versions of the rules that decide what values mean; a folder without them was written by
+    /// version 0.1.
+    #[serde(default)]
+    pub policies: Policies,
     /// The earlier run that this one was compared with; absent where none was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Compared>,
@@ -74,6 +78,27 @@ pub struct Manifest {
     pub awaited: Vec<AwaitedScores>,
     /// SHA-256 of every other file of the folder that does not vary between runs.
     pub files: BTreeMap<String, String>,
+}
+
+/// Versions of the rules that decide what values mean. A rule that changes gets the next number, so
+/// that two folders with different numbers tell that the values it touches cannot be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Policies {
+    /// Who counts in which metric. 1: where the job has a label, people without one count in none;
+    /// 2: each metric counts everybody it can.
+    pub who_counts: u32,
+    /// Intervals of rates of which nobody or everybody is a case. 1: none where only a bootstrap
+    /// would give one; 2: Wilson's on people.
+    pub boundaries: u32,
+    /// Starts of a search for causal graphs where the job names none. 1: one; 2: ten.
+    pub starts: u32,
+}
+
+impl Default for Policies {
+    /// Those of version 0.1, whose folders name none.
+    fn default() -> Self {
+        Policies { who_counts: 1, boundaries: 1, starts: 1 }
+    }
 }
 
 /// Words for the report; none of them changes a number.
@@ -373,4 +398,20 @@ pub struct WorstGate {
     pub limit: f64,
     /// pass, fail or inconclusive.
     pub verdict: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Manifest, Policies};
+
+    #[test]
+    fn a_folder_without_policies_has_those_of_version_0_1() {
+        let policies = Policies { who_counts: 2, boundaries: 2, starts: 2 };
+        let manifest = Manifest { policies, ..Manifest::default() };
+        let mut written = serde_json::to_value(manifest).unwrap();
+        let read = |json| serde_json::from_value::<Manifest>(json).unwrap().policies;
+        assert_eq!(read(written.clone()), policies);
+        assert!(written.as_object_mut().unwrap().shift_remove("policies").is_some());
+        assert_eq!(read(written), Policies { who_counts: 1, boundaries: 1, starts: 1 });
+    }
 }

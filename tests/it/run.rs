@@ -68,7 +68,10 @@ fn assert_manifest_is_right(work: &Work) {
     let mut found = work.results();
     found.remove("manifest.json");
     let hashes: serde_json::Map<String, Json> = found.into_iter().map(|(name, bytes)| (name, sha256(&bytes).into())).collect();
-    assert_eq!(work.json("out/manifest.json")["files"], Json::Object(hashes));
+    let manifest = work.json("out/manifest.json");
+    assert_eq!(manifest["files"], Json::Object(hashes));
+    let policies = serde_json::json!({"who_counts": 2, "boundaries": 2, "starts": 2});
+    assert_eq!(manifest["policies"], policies);
 }
 
 /// Lines are objects with known names of events, in the order of a run.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::causal;
 use crate::data::derive::{Bin, Recipe};
 use crate::data::source::listed;
 use crate::data::split::Stratify;
@@ -18,7 +19,9 @@ use crate::spec::experiments::Experiment;
 use crate::spec::threshold::{Threshold, ThresholdOf};
 use crate::spec::{self, Job};
 use crate::table::io::read_frame;
-use crate::table::manifest::{ArmWords, AttributeWords, ExperimentWords, LabelWords, Manifest, ModelWords, RowCounts, SetWords, Words};
+use crate::table::manifest::{
+    ArmWords, AttributeWords, ExperimentWords, LabelWords, Manifest, ModelWords, Policies, RowCounts, SetWords, Words,
+};
 use crate::table::{FILTERS, TABLES};
 
 use super::{FORMAT, Origins};
@@ -64,6 +67,7 @@ pub(super) fn manifest(origins: &Origins<'_>, out: &Path) -> Result<Manifest> {
         sets: checked.sets.clone(),
         command: command(checked, settings),
         tables: TABLES.iter().map(|t| (t.name.to_owned(), t.version)).collect(),
+        policies: Policies { who_counts: metric::WHO_COUNTS, boundaries: metric::BOUNDARIES, starts: causal::boss::STARTS_POLICY },
         baseline: None,
         awaited: Vec::new(),
         files: BTreeMap::new(),
