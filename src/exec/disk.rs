@@ -153,6 +153,23 @@ pub(super) fn files_below(folder: &Path) -> Result<Vec<FileBelow>> {
     Ok(found)
 }
 
+/// The paths below a folder of all that is no folder, sorted. Links are named, not followed.
+pub(super) fn names_below(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(below) = folders.pop() {
+        let here = folder.join(&below);
+        for entry in fs::read_dir(&here).map_err(|e| Error::io("list", &here, &e))? {
+            let entry = entry.map_err(|e| Error::io("list", &here, &e))?;
+            let kind = entry.file_type().map_err(|e| Error::io("read", &entry.path(), &e))?;
+            let name = below.join(entry.file_name());
+            if kind.is_dir() { folders.push(name) } else { found.push(name) }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
 /// SHA-256, in hex, of a list of texts; each goes in with its length, so that no two lists meet.
 pub(super) fn hash_texts<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
     let mut hasher = Sha256::new();

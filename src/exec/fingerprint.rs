@@ -5,7 +5,7 @@
 //! | Part | In the key | Why |
 //! | --- | --- | --- |
 //! | format of the store | yes | an entry of an older layout is never read |
-//! | `code` of the stage | yes | another version of cfaudit may compute otherwise |
+//! | `code` of the stage | yes | another build of cfaudit may compute otherwise: the hash of its sources |
 //! | kind and id | yes | tables carry the names of models and sets; two equal models must not share rows that name one of them |
 //! | inputs, names and values, in order | yes | knobs as canonical text, user files as content hashes |
 //! | keys of the needed stages, in order | yes | so a change anywhere above reaches every stage below |
@@ -37,7 +37,7 @@ pub(super) struct Fingerprint {
     pub(super) id: String,
     /// Kind of the stage.
     pub(super) kind: String,
-    /// Version of the code behind it.
+    /// Fingerprint of the program behind it.
     pub(super) code: String,
     /// What it reads beside its needs: name to value.
     pub(super) inputs: IndexMap<String, String>,
@@ -90,11 +90,11 @@ impl Fingerprint {
 pub enum Reason {
     /// No run of this job knew the stage.
     NeverRun,
-    /// Another version of cfaudit, or of this kind of stage.
+    /// Another program made the result.
     CodeChanged {
-        /// Version before.
+        /// Its fingerprint.
         old: String,
-        /// Version now.
+        /// That of this program.
         new: String,
     },
     /// An input has another value.
@@ -152,7 +152,9 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::NeverRun => write!(f, "never run"),
-            Reason::CodeChanged { old, new } => write!(f, "made by `{old}`, this is `{new}`"),
+            Reason::CodeChanged { old, new } => {
+                write!(f, "made by another program (sources `{}`, now `{}`)", shorten(old, 0), shorten(new, 0))
+            }
             Reason::InputChanged { name, old, new } => {
                 let (old, new) = shorten_pair(old, new);
                 write!(f, "`{name}` changed from `{old}` to `{new}`")
@@ -236,7 +238,7 @@ mod tests {
     fn reasons_in_words() {
         let last = fingerprint("1", &[("l2", "1"), ("seed", "42")], &[("split", "k")]);
         let check = |now: Fingerprint, words: &str| assert_eq!(now.reason(Some(&last)).to_string(), words);
-        check(fingerprint("2", &[], &[]), "made by `1`, this is `2`");
+        check(fingerprint("2", &[], &[]), "made by another program (sources `1`, now `2`)");
         check(fingerprint("1", &[("l2", "0.5"), ("seed", "42")], &[("split", "k")]), "`l2` changed from `1` to `0.5`");
         check(fingerprint("1", &[("omit", "race")], &[]), "`omit` is new: `race`");
         check(fingerprint("1", &[("l2", "1")], &[]), "`seed` is gone, it was `42`");

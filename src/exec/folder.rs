@@ -12,25 +12,37 @@
 //!
 //! Publishing builds `.<name>.new-<pid>` beside the folder, brings it to the disk, and exchanges the two by one system call. Where
 //! the file system cannot exchange, the old folder is first renamed to `.<name>.old-<pid>`; should the process die between the
-//! two renames, the next claim puts it back. A folder is replaced as a whole: what others put into it goes with it.
+//! two renames, the next claim puts it back.
+//!
+//! What others put into the folder, such as a signed copy of the page, is everything that its manifest does not list: it moves into the
+//! new folder as it is. Where one of the new files would take its place nothing is published.
 //!
 //! If all deterministic files are there already with the same bytes, only the extras (`run.json`, logs) are written.
 
 #![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::cancel::Cancel;
 use super::disk::{self, refuse};
 use super::lock::{Lock, holder};
 use super::store::STAGE_FILE;
 use crate::error::{Error, Result};
+
+/// What a folder says of itself.
+const MANIFEST: &str = "manifest.json";
+
+/// Files of an output folder that differ between runs; its manifest does not list them.
+pub const EXTRAS: [&str; 2] = ["run.json", "logs/run.jsonl"];
 
 /// A claimed output folder; the claim ends when this is dropped.
 #[derive(Debug)]
@@ -50,6 +62,23 @@ pub struct OutputFolder {
 pub struct Scratch(PathBuf);
 
 impl Scratch {
+    /// A new empty folder where the system keeps temporary files, for this user alone.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn of_system() -> Result<Self> {
+        let root = std::env::temp_dir();
+        for n in 0_u32.. {
+            let folder = root.join(format!("cfaudit-{}-{n}", std::process::id()));
+            match fs::DirBuilder::new().mode(0o700).create(&folder) {
+                Ok(()) => return Ok(Scratch(folder)),
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(Error::io("make the folder", &folder, &e)),
+            }
+        }
+        Err(refuse("make a folder in", &root, "all names are taken", "remove what is no longer used there"))
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.0
@@ -88,6 +117,9 @@ enum Standing {
 #[derive(Deserialize)]
 struct Owner {
     job: String,
+    /// The other files that a run has put into the folder, but for the extras.
+    #[serde(default)]
+    files: BTreeMap<PathBuf, IgnoredAny>,
 }
 
 impl OutputFolder {
@@ -148,7 +180,7 @@ impl OutputFolder {
     ///
     /// `content` may be the folder of a stage: the store's own `stage.json` stays behind.
     pub fn publish(&self, content: &Path, extras: &[(String, Vec<u8>)], cancel: &Cancel) -> Result<Published> {
-        if owner(content)?.as_deref() != Some(&self.job) {
+        if owner(content)?.is_none_or(|owner| owner.job != self.job) {
             let hint = "this is a bug in cfaudit: a stage must write it";
             return Err(refuse("publish", content, format!("it has no `manifest.json` of the job `{}`", self.job), hint));
         }
@@ -165,8 +197,10 @@ impl OutputFolder {
             self.renew_extras(extras)?;
             return Ok(Published::Unchanged);
         }
+        let foreign = if standing == Standing::Results { self.foreign(&files, extras)? } else { Vec::new() };
         let new = self.beside("new");
-        let swapped = build(&new, &files, extras, cancel).and_then(|()| self.swap(&new, standing));
+        let built = build(&new, &files, extras, cancel).and_then(|()| self.carry_over(&foreign, &new));
+        let swapped = built.and_then(|()| self.swap(&new, standing));
         let synced = if swapped.is_ok() { disk::sync_folder(&self.parent) } else { Ok(()) };
         // What is left at `new` is the half-made folder or the old one. Should this fail, the next claim removes it.
         if let Err(e) = synced.and_then(|()| disk::remove_folder(&new)) {
@@ -191,8 +225,8 @@ impl OutputFolder {
             return Ok(Standing::Empty);
         }
         match owner(&self.folder)? {
-            Some(job) if job == self.job || self.replace => Ok(Standing::Results),
-            Some(job) => {
+            Some(owner) if owner.job == self.job || self.replace => Ok(Standing::Results),
+            Some(Owner { job, .. }) => {
                 let hint = "give another folder with `--out`, or `--replace` to delete those results";
                 Err(refuse("write", &self.named, format!("it holds the results of the job `{job}`"), hint))
             }
@@ -201,6 +235,44 @@ impl OutputFolder {
                 Err(refuse("write", &self.named, "it is not empty and has no `manifest.json` of cfaudit", hint))
             }
         }
+    }
+
+    /// The files below the folder that no run has put there, sorted.
+    fn foreign(&self, files: &[disk::FileBelow], extras: &[(String, Vec<u8>)]) -> Result<Vec<PathBuf>> {
+        let new: BTreeSet<&Path> = files.iter().map(|file| file.name.as_str()).chain(extras.iter().map(|e| e.0.as_str())).map(Path::new).collect();
+        let mut ours: BTreeSet<PathBuf> = EXTRAS.iter().chain(&[MANIFEST]).map(PathBuf::from).collect();
+        ours.extend(owner(&self.folder)?.into_iter().flat_map(|owner| owner.files.into_keys()));
+        let mut foreign = disk::names_below(&self.folder)?;
+        foreign.retain(|name| !ours.contains(name));
+        // A folder of theirs may stand where a file of ours is to be, and the other way round.
+        let meets = |name: &PathBuf| new.iter().any(|new| new.starts_with(name) || name.starts_with(new));
+        if let Some(name) = foreign.iter().find(|name| meets(name)) {
+            let cause = "it is not of cfaudit, and the results have a file of that name";
+            return Err(refuse("replace", &self.named.join(name), cause, "move or rename your file, then run again"));
+        }
+        Ok(foreign)
+    }
+
+    /// Gives the files of others a second name in the new folder; the first goes with the old one.
+    fn carry_over(&self, foreign: &[PathBuf], new: &Path) -> Result<()> {
+        for name in foreign {
+            let (from, to) = (self.folder.join(name), new.join(name));
+            disk::make_folder(to.parent().unwrap_or(new))?;
+            if fs::hard_link(&from, &to).is_ok() {
+                continue;
+            }
+            // The file system, or the owner of the file, allows no second name.
+            let fail = |e: std::io::Error| Error::io("move into the new folder", &self.named.join(name), &e);
+            if from.is_symlink() {
+                fs::read_link(&from).and_then(|target| symlink(target, &to)).map_err(fail)?;
+            } else if from.is_file() {
+                fs::copy(&from, &to).map_err(fail)?;
+            } else {
+                let cause = "it is neither a file nor a folder, and cannot be moved into the new folder";
+                return Err(refuse("replace", &self.named.join(name), cause, "move it elsewhere, then run again"));
+            }
+        }
+        Ok(())
     }
 
     /// Clears what a killed run left beside the folder. Nobody else writes there while we hold the lock.
@@ -313,10 +385,10 @@ fn locate(folder: &Path) -> Result<(PathBuf, String)> {
     }
 }
 
-/// The job that a folder's `manifest.json` names; nothing if there is none, or it is not one of ours.
-fn owner(folder: &Path) -> Result<Option<String>> {
-    let text = disk::read_if_there(&folder.join("manifest.json"))?;
-    Ok(text.and_then(|text| serde_json::from_slice::<Owner>(&text).ok()).map(|owner| owner.job))
+/// Whose results a folder holds by its `manifest.json`; nothing if there is none, or it is not one of ours.
+fn owner(folder: &Path) -> Result<Option<Owner>> {
+    let text = disk::read_if_there(&folder.join(MANIFEST))?;
+    Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
 }
 
 /// Makes the whole new folder and brings it to the disk.

@@ -33,6 +33,7 @@ pub mod event;
 pub mod fingerprint;
 pub mod folder;
 mod lock;
+pub mod program;
 pub mod store;
 
 /// One step of a job: equal fields give equal files, whatever machine, thread count or batch size.
@@ -41,7 +42,7 @@ pub struct Stage<'a> {
     pub id: String,
     /// One of [`Options::kinds`], such as `train`.
     pub kind: &'static str,
-    /// Version of the code that does the work: that of the crate and that of this kind of stage.
+    /// Fingerprint of the program that does the work, see [`program`].
     pub code: String,
     /// Ids of earlier stages whose files it reads.
     pub needs: Vec<String>,
@@ -372,26 +373,42 @@ fn run_stage(
 /// By key a file of a result and what is wrong with it.
 type Damaged = BTreeMap<String, (String, String)>;
 
-/// Hashes again the results that a step without a result reads, and those that are published: a damaged one must not get into a new
-/// result, or out to the user. (Stages that run only because others gave other files read what was compared by size.)
+/// Hashes again the results that a step may read, and those that are published: a damaged one must not get into a new result, or out to
+/// the user. A step may run if it has no result, or if one that it needs may run and so give other files.
 fn damaged(steps: &[Step<'_, '_>], store: &Entries, options: &Options<'_>, check: &mut dyn FnMut() -> Result<()>) -> Result<Damaged> {
     let mut damaged = Damaged::new();
-    let mut read: BTreeSet<&str> = BTreeSet::new();
-    for step in steps.iter().rev() {
-        let mut runs = step.forced;
-        if !runs && let Found::Sound(entry) = store.look(&step.key)? {
-            let is_read = read.contains(step.stage.id.as_str()) || options.published == Some(step.stage.kind);
-            let damage = if is_read { entry.damage(check)? } else { None };
-            runs = damage.is_some();
-            damaged.extend(damage.map(|damage| (step.key.clone(), damage)));
-        } else {
-            runs = true;
-        }
-        if runs {
-            read.extend(step.stage.needs.iter().map(String::as_str));
+    let mut sound: BTreeMap<&str, Box<Entry>> = BTreeMap::new();
+    for step in steps.iter().filter(|step| !step.forced) {
+        if let Found::Sound(entry) = store.look(&step.key)? {
+            sound.insert(step.stage.id.as_str(), entry);
         }
     }
-    Ok(damaged)
+    let mut hashed: BTreeSet<&str> = BTreeSet::new();
+    loop {
+        let (mut may_run, mut read): (BTreeSet<&str>, BTreeSet<&str>) = Default::default();
+        for Step { stage, .. } in steps {
+            let needs = || stage.needs.iter().map(String::as_str);
+            if !sound.contains_key(stage.id.as_str()) || needs().any(|need| may_run.contains(need)) {
+                may_run.insert(stage.id.as_str());
+                read.extend(needs());
+            }
+        }
+        let mut more = false;
+        for Step { stage, key, .. } in steps {
+            let id = stage.id.as_str();
+            let is_read = read.contains(id) || options.published == Some(stage.kind);
+            let Some(entry) = sound.get(id).filter(|_| is_read && hashed.insert(id)) else { continue };
+            if let Some(damage) = entry.damage(check)? {
+                damaged.insert(key.clone(), damage);
+                sound.remove(id);
+                more = true;
+            }
+        }
+        // What is damaged runs, and what rests on it may.
+        if !more {
+            return Ok(damaged);
+        }
+    }
 }
 
 /// The result of a stage, or why there is none. `entries` are the results of the stages before, as far as they are there.

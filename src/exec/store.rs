@@ -77,7 +77,7 @@ pub(super) enum There {
     Stays,
     /// It stays only if its bytes are those that were written: it was found damaged.
     Distrust,
-    /// It is replaced if it differs.
+    /// It is replaced if it differs, by its description or by its bytes.
     Replace,
 }
 
@@ -119,15 +119,6 @@ impl Store {
         Ok(Store { root: root.to_path_buf(), session, turn, next: AtomicU64::new(0), _lock: lock })
     }
 
-    /// A store that lasts as long as this value (`--cache off`): it lives in a session below `root`, beside the entries
-    /// there but blind to them. Should the process be killed, the next one to open `root` removes it.
-    pub fn temporary(root: &Path) -> Result<Self> {
-        let mut store = Store::open(root)?;
-        store.root = store.session.join("store");
-        disk::make_folder(&store.root)?;
-        Ok(store)
-    }
-
     /// Its results, to look at.
     pub fn entries(&self) -> Entries {
         Entries { root: Some(self.root.clone()) }
@@ -164,7 +155,7 @@ impl Store {
             match self.look(&key)? {
                 Found::Sound(old)
                     if (old.about == about || (there != There::Replace && old.about.need_outputs == about.need_outputs))
-                        && (there != There::Distrust || old.damage(&mut || Ok(()))?.is_none()) =>
+                        && (there == There::Stays || old.damage(&mut || Ok(()))?.is_none()) =>
                 {
                     return Ok(*old);
                 }
@@ -473,20 +464,6 @@ mod tests {
         let second = Store::open(root.path()).unwrap();
         assert!(draft.path().exists());
         assert_ne!(first.session, second.session);
-    }
-
-    #[test]
-    fn a_temporary_store_leaves_nothing() {
-        let root = tempfile::tempdir().unwrap();
-        fill(&Store::open(root.path()).unwrap(), "a", "rows", There::Stays);
-        let before = names(root.path());
-        let store = Store::temporary(root.path()).unwrap();
-        assert!(matches!(store.look(&fingerprint("a").key()).unwrap(), Found::Missing));
-        fill(&store, "a", "rows", There::Stays);
-        store.remember("job", &Memory::default()).unwrap();
-        drop(store);
-        assert_eq!(names(root.path()), before);
-        assert!(names(&root.path().join("tmp")).is_empty());
     }
 
     #[test]

@@ -234,6 +234,30 @@ fn changed_bytes_are_found_where_they_are_read_or_published() {
     assert_eq!(ran(&other, &store, &publishes), ["split", "train/a", "measure/a", "report"]);
 }
 
+/// A forced stage gives a fresh result, and what runs because of it reads nothing damaged.
+#[test]
+fn a_damaged_result_never_outlives_a_forced_stage() {
+    let root = tempfile::tempdir().unwrap();
+    let store = Store::open(root.path()).unwrap();
+    let folders: Vec<_> = go(&JOB, &store, &OPTIONS).1.unwrap().into_iter().map(|record| record.folder).collect();
+    let file = |stage: usize| folders[stage].join("out.txt");
+    let sound: Vec<Vec<u8>> = (0..6).map(|stage| std::fs::read(file(stage)).unwrap()).collect();
+    let spoil = |stage: usize| {
+        let mut bytes = sound[stage].clone();
+        bytes[3] ^= 1;
+        std::fs::write(file(stage), bytes).unwrap();
+    };
+    let force = Options { force: Some("train/a"), ..OPTIONS };
+    spoil(2);
+    assert_eq!(ran(&JOB, &store, &force), ["train/a"]);
+    assert_eq!(std::fs::read(file(2)).unwrap(), sound[2], "the fresh result is kept");
+    // `report` runs because `train/a` gives another result, and reads `train/b`.
+    spoil(3);
+    let job = Job { noise: "another outcome", ..JOB };
+    assert_eq!(ran(&job, &store, &force), ["train/a", "train/b", "measure/a", "report"]);
+    assert_eq!(std::fs::read(file(3)).unwrap(), sound[3]);
+}
+
 #[test]
 fn force_runs_what_it_names_and_what_thereby_changes() {
     let root = tempfile::tempdir().unwrap();

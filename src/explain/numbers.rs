@@ -5,17 +5,17 @@ use std::path::Path;
 
 use super::{Entry, MEASURE};
 use crate::error::{Error, Problem, Result};
+use crate::table::folder::verified;
 use crate::table::io::read_frame;
 use crate::table::{CF_FEATURES, CF_QUALITY, Frame, GATES, METRICS, Record};
 
 /// The numbers of a word whose explanations were found, with the line that says where they come from.
 ///
 /// # Errors
-/// The folder holds no finished run, or the word has no numbers there: it is neither a metric nor one of its gates.
+/// The folder holds no finished run, a table is not what its manifest lists, or the word has no numbers there: it is neither a metric nor one of its gates.
 pub fn of(word: &str, found: &[&Entry], folder: &Path) -> Result<String> {
-    if !folder.join("manifest.json").is_file() {
-        return Err(Error::operator("read", folder, "it holds no `manifest.json`", "name an output folder of a finished run"));
-    }
+    let read = [&GATES, &METRICS, &CF_QUALITY, &CF_FEATURES].map(|table| format!("tables/{}", table.file()));
+    verified(folder, |name| read.iter().any(|file| file == name))?;
     let tables = folder.join("tables");
     let lines = judged(word, &read_frame(&tables, &GATES)?);
     let judged = if lines.is_empty() { String::new() } else { format!("gate `{word}` in {}:\n{}", folder.display(), aligned(&lines)) };

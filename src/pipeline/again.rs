@@ -12,7 +12,7 @@ use crate::diff::{self, Comparison};
 use crate::error::{Error, Result};
 use crate::exec::cancel::Cancel;
 use crate::exec::event::Event;
-use crate::exec::folder::OutputFolder;
+use crate::exec::folder::{EXTRAS, OutputFolder};
 use crate::gate::Question;
 use crate::gate::recourse::RecourseQuestion;
 use crate::pipeline::{comparing, folder, measuring};
@@ -21,12 +21,10 @@ use crate::report::export;
 use crate::spec::check;
 use crate::spec::check::CheckedJob;
 use crate::spec::{Export, Job, OnInconclusive};
+use crate::table::folder::{self as opened, MANIFEST, below};
 use crate::table::io::{read_frame, write_frame};
 use crate::table::manifest::{Manifest, Summary};
 use crate::table::{CHANGES, Frame, GATES, METRICS};
-
-/// Files of an output folder that differ between runs.
-const EXTRAS: [&str; 2] = ["run.json", "logs/run.jsonl"];
 
 /// A folder judged again.
 #[derive(Debug, Clone)]
@@ -93,7 +91,7 @@ pub fn judge(folder: &Path, baseline: Option<&Path>, force: bool, cancel: &Cance
 pub fn render(folder: &Path, title: Option<&str>, cancel: &Cancel) -> Result<()> {
     let (mut manifest, bytes) = comparing::verified(folder)?;
     let claimed = OutputFolder::claim(folder, &manifest.job, false)?;
-    still(folder, &folder::sha256(&bytes))?;
+    still(folder, &opened::sha256(&bytes))?;
     if let Some(title) = title {
         title.clone_into(&mut manifest.words.title);
     }
@@ -105,7 +103,7 @@ pub fn render(folder: &Path, title: Option<&str>, cancel: &Cancel) -> Result<()>
 
 /// Fails where another process has written the folder since the SHA-256 of its manifest was `fingerprint`.
 fn still(folder: &Path, fingerprint: &str) -> Result<()> {
-    if fs::read(folder.join(folder::MANIFEST)).is_ok_and(|bytes| folder::sha256(&bytes) == fingerprint) {
+    if fs::read(folder.join(MANIFEST)).is_ok_and(|bytes| opened::sha256(&bytes) == fingerprint) {
         return Ok(());
     }
     let cause = "another run wrote the folder in the meantime, so that what was read is gone";
@@ -154,12 +152,14 @@ fn renew(
     folder::seal(scratch, manifest, None)
 }
 
-/// Gives the files that the manifest lists a second name in `scratch`, without those that are renewed.
+/// Gives the files that the manifest lists a second name in `scratch`, without those that are renewed. They get a new manifest, so each
+/// must be what the old one lists.
 fn link_all(folder: &Path, scratch: &Path, manifest: &Manifest, is_renewed: impl Fn(&str) -> bool) -> Result<()> {
-    for name in manifest.files.keys().filter(|name| !is_renewed(name)) {
-        let (from, to) = (folder.join(name), scratch.join(name));
+    for (name, sha256) in manifest.files.iter().filter(|(name, _)| !is_renewed(name)) {
+        let (from, to) = (below(folder, name)?, below(scratch, name)?);
         // Rows may have been deleted.
-        if from.is_file() {
+        if from.exists() {
+            opened::sound(&from, sha256)?;
             folder::make_folder(to.parent().unwrap_or(scratch))?;
             folder::link(&from, &to)?;
         }

@@ -3,10 +3,6 @@
 //! A folder from another machine is enough: `manifest.json`, `job.resolved.yaml` and `tables/`; `rows/outcomes.parquet` where it is kept.
 //! What is read must be what the manifest lists: a table that is gone would read as an empty one, and no change would be found.
 
-#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
-
-use std::fmt::Display;
-use std::fs;
 use std::path::Path;
 
 use crate::diff::definitions::Values;
@@ -15,11 +11,12 @@ use crate::error::{Error, Result};
 use crate::exec::StageContext;
 use crate::gate::Baseline;
 use crate::param::{Count, Level, Seed};
-use crate::pipeline::folder::{self, MANIFEST};
+use crate::pipeline::folder;
 use crate::pipeline::inputs::{DATA, Input};
 use crate::pipeline::worlds::Ground;
 use crate::spec::check::{CheckedJob, to_yaml};
 use crate::spec::{self, IntervalMethod, flat};
+use crate::table::folder::{self as opened, damaged};
 use crate::table::io::{read_frame, write_frame};
 use crate::table::manifest::{Compared, InputFile, Manifest};
 use crate::table::{CHANGES, METRICS};
@@ -30,50 +27,14 @@ pub const COMPARED: &str = "compared.json";
 /// The file of outcomes below an output folder.
 const OUTCOMES_FILE: &str = "rows/outcomes.parquet";
 
-fn damaged(path: &Path, cause: impl Display) -> Error {
-    Error::operator(
-        "read",
-        path,
-        cause,
-        "the folder was changed after it was written; run the job again, or copy the whole folder from where it is sound",
-    )
-}
-
-fn manifest(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
-    let path = folder.join(MANIFEST);
-    let bytes = fs::read(&path).map_err(|e| {
-        Error::operator(
-            "read",
-            folder,
-            format!("it has no readable manifest.json ({e})"),
-            "name an output folder of `cfaudit run`, such as outputs/demo",
-        )
-    })?;
-    let manifest = serde_json::from_slice(&bytes).map_err(|e| damaged(&path, e))?;
-    Ok((manifest, bytes))
-}
-
 /// The manifest of a finished folder, and its bytes.
 ///
 /// # Errors
 /// The folder is none of cfaudit's, or holds something else than its manifest lists.
 pub fn verified(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
-    let (manifest, bytes) = manifest(folder)?;
-    for (name, sha256) in &manifest.files {
-        let file = folder.join(name);
-        // Rows are large, and may be deleted; a page says nothing that the tables do not.
-        let may_miss = name == OUTCOMES_FILE;
-        if !(name.starts_with("tables/") || name == "job.resolved.yaml" || may_miss && file.is_file()) {
-            continue;
-        }
-        if !file.is_file() {
-            return Err(damaged(&file, "it is not there, and manifest.json lists it"));
-        }
-        if folder::hash_file(&file)?.0 != *sha256 {
-            return Err(damaged(&file, "its content is not what manifest.json lists"));
-        }
-    }
-    Ok((manifest, bytes))
+    // A page says nothing that the tables do not.
+    let others = ["job.resolved.yaml", "summary.json", OUTCOMES_FILE];
+    opened::verified(folder, |name| name.starts_with("tables/") || others.contains(&name))
 }
 
 /// SHA-256 of the manifest of a folder that a run is to be compared with.
@@ -81,9 +42,9 @@ pub fn verified(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
 /// # Errors
 /// The folder is none of cfaudit's, or holds no numbers.
 pub fn fingerprint(folder: &Path) -> Result<String> {
-    let (manifest, bytes) = manifest(folder)?;
+    let (manifest, bytes) = opened::manifest(folder)?;
     measured(folder, &manifest)?;
-    Ok(folder::sha256(&bytes))
+    Ok(opened::sha256(&bytes))
 }
 
 /// Refuses a folder whose run waits for scores.
@@ -118,7 +79,7 @@ pub fn finished(folder: &Path) -> Result<(Manifest, Side)> {
         job: manifest.job.clone(),
         run: manifest.run.clone(),
         version: manifest.words.version.clone(),
-        fingerprint: folder::sha256(&bytes),
+        fingerprint: opened::sha256(&bytes),
         rows: manifest.rows.audited,
         groups: manifest.attributes.iter().map(|a| (a.name.clone(), reference_first(&a.groups, &a.reference))).collect(),
         row_id: manifest.row_id.clone(),

@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use crate::data::prepare::{PrepareParams, Severity};
 use crate::error::{Exit, Result};
 use crate::exec::event::Event;
+use crate::exec::folder::EXTRAS;
 use crate::exec::{StageContext, StageRecord};
 use crate::param::ColumnName;
 use crate::pipeline::graph_tables::{self, GraphSet};
@@ -23,18 +24,19 @@ use crate::pipeline::inputs::Input;
 use crate::pipeline::joining::{RECHECKED, Rechecked};
 use crate::pipeline::measuring::{SMALL_SLICES, SmallSlices};
 use crate::pipeline::worlds::{FOLLOWED, Followed, Ground};
-use crate::pipeline::{Record, Settings, again, comparing, measuring};
+use crate::pipeline::{CODE, Record, Settings, again, comparing, measuring};
 use crate::report;
 use crate::report::compared::on_one_line;
 use crate::report::export::{deciding, gate_sentence};
 use crate::spec::check::{CheckedJob, to_yaml};
 use crate::spec::{self, Job};
+use crate::table::folder::MANIFEST;
 use crate::table::io::{read_frame, write_frame};
 use crate::table::manifest::{AwaitedScores, GateTally, Manifest, Summary, WorstGate};
 use crate::table::picked::join_tables;
 use crate::table::{self, ARM_FOLDS, ARMS, CHANGES, COMPARISONS, Cell, Frame, GATES, ISSUES, METRICS, THRESHOLDS, TRANSITIONS};
 
-pub use files::{from_json, hash_file, link, make_folder, read_json, read_text, replace, sha256, write_compact, write_json, write_text};
+pub use files::{from_json, link, make_folder, read_json, read_text, replace, write_compact, write_json, write_text};
 pub use words::{glossary, row_id};
 
 use files::{copy, hashes};
@@ -130,6 +132,7 @@ pub fn warning_events(folder: &Path) -> Result<Vec<Event>> {
 pub fn extras(stages: &[StageRecord], settings: &Settings, record: &dyn Record) -> Vec<(String, Vec<u8>)> {
     let run = json!({
         "program": env!("CARGO_PKG_VERSION"),
+        "code": CODE,
         "threads": settings.threads,
         "host": hostname(),
         "stages_run": stages.iter().filter(|s| !s.cached).count(),
@@ -138,7 +141,7 @@ pub fn extras(stages: &[StageRecord], settings: &Settings, record: &dyn Record) 
     });
     let mut text = serde_json::to_vec_pretty(&run).unwrap_or_default();
     text.push(b'\n');
-    vec![("run.json".to_owned(), text), ("logs/run.jsonl".to_owned(), record.log_lines())]
+    EXTRAS.map(str::to_owned).into_iter().zip([text, record.log_lines()]).collect()
 }
 
 fn hostname() -> String {
@@ -457,6 +460,3 @@ pub fn seal(out: &Path, manifest: &mut Manifest, title: Option<&str>) -> Result<
     manifest.files = hashes(out)?;
     write_json(&out.join(MANIFEST), manifest)
 }
-
-/// What a folder says of itself.
-pub const MANIFEST: &str = "manifest.json";

@@ -22,9 +22,10 @@ use crate::exec::cancel::Cancel;
 use crate::param::ColumnName;
 use crate::pipeline::plan::text;
 use crate::pipeline::stamp::Stamp;
-use crate::pipeline::{Settings, folder};
+use crate::pipeline::Settings;
 use crate::spec::check::CheckedJob;
 use crate::spec::{self, Command, Job, RowSource};
+use crate::table::folder::hash_file;
 use crate::table::manifest::InputFile;
 use crate::table::ordered::{Watch, Workers};
 
@@ -399,7 +400,7 @@ fn hashed(what: &str, path: &Path, cancel: &Cancel) -> Result<(InputFile, Stamp)
     }
     source::check_regular(path)?;
     let before = Stamp::of(path)?;
-    let (sha256, bytes) = folder::hash_file(path)?;
+    let (sha256, bytes) = hash_file(path)?;
     before.check()?;
     Ok((InputFile { what: what.to_owned(), path: path.to_string_lossy().into_owned(), sha256, bytes }, before))
 }

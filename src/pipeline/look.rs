@@ -16,6 +16,7 @@ use crate::data::{Feature, Kind, Layout, RowIdKind};
 use crate::error::{Error, Result};
 use crate::exec::cancel::Cancel;
 use crate::exec::event::Observer;
+use crate::exec::folder::Scratch;
 use crate::exec::store::Entries;
 use crate::exec::{Options, StageRecord, State};
 use crate::pipeline::inputs::{self, Absent, Awaited, Input};
@@ -140,7 +141,8 @@ fn prepared<T>(
     see: impl FnOnce(&Plan<'_>, &Input, &[StageRecord]) -> Result<T>,
 ) -> Result<T> {
     let look = || {
-        let (store, workers) = (open_store(settings)?, open_workers(settings)?);
+        let scratch = settings.cache.is_none().then(Scratch::of_system).transpose()?;
+        let (store, workers) = (open_store(settings, scratch.as_ref())?, open_workers(settings)?);
         let input = inputs::locate(checked, settings, Absent::Get, cancel)?;
         let mut plan = Plan::new(checked, settings, &input, &workers, "", &store.entries())?;
         plan.features = features.unwrap_or(plan.features);

@@ -69,7 +69,7 @@ use crate::data::derive::Derivation;
 use crate::error::{Error, Exit, Result};
 use crate::exec::cancel::Cancel;
 use crate::exec::event::{Event, Observer};
-use crate::exec::folder::{OutputFolder, Published};
+use crate::exec::folder::{OutputFolder, Published, Scratch};
 use crate::exec::store::Store;
 use crate::exec::{Options, StageRecord};
 use crate::param::ColumnName;
@@ -84,9 +84,9 @@ use crate::table::ordered::Workers;
 pub const KINDS: &[&str] =
     &["prepare", "split", "discover", "train", "fit", "generate", "score", "count", "measure", "augment", "recourse", "gate", "report"];
 
-/// Raised whenever a stage of this program writes other bytes for the same inputs, or reads them otherwise: files of the cache carry no other
-/// version.
-const CODE: &str = concat!("cfaudit ", env!("CARGO_PKG_VERSION"), " stages 30");
+/// The fingerprint of the program ([`crate::exec::program`]): results of another one are never read, so nobody has to remember to raise
+/// a version. It stands in the keys of stages and in `run.json`, and in no other file of an output folder.
+pub const CODE: &str = env!("CFAUDIT_PROGRAM");
 
 /// How a job is run; nothing here changes a number.
 #[derive(Debug, Clone)]
@@ -155,9 +155,11 @@ fn run_stages(
     cancel: &Cancel,
 ) -> Result<Finished> {
     let job = &checked.job;
-    let out = settings.out.clone().unwrap_or_else(|| Path::new("outputs").join(job.name.as_str()));
+    let out = settings.out.clone().unwrap_or_else(|| usual_folder(job));
     let claimed = OutputFolder::claim(&out, job.name.as_str(), settings.replace)?;
-    let (store, workers) = (open_store(settings)?, open_workers(settings)?);
+    // On the disk of the results there is room for them.
+    let scratch = settings.cache.is_none().then(|| claimed.scratch()).transpose()?;
+    let (store, workers) = (open_store(settings, scratch.as_ref())?, open_workers(settings)?);
     let input = inputs::locate(checked, settings, Absent::Get, cancel)?;
     let run_id = folder::run_id(checked, &input);
     record.identify(job.name.as_str(), &run_id);
@@ -275,11 +277,15 @@ fn asking_for(job: &Job, column: &str) -> Option<String> {
     })
 }
 
-fn open_store(settings: &Settings) -> Result<Store> {
-    match &settings.cache {
-        Some(root) => Store::open(root),
-        None => Store::temporary(Path::new("outputs/.cache")),
-    }
+/// The output folder of a job that is given no other.
+pub fn usual_folder(job: &Job) -> PathBuf {
+    Path::new("outputs").join(job.name.as_str())
+}
+
+/// The cache, or with `--cache off` a store in a folder that goes when the run ends.
+fn open_store(settings: &Settings, scratch: Option<&Scratch>) -> Result<Store> {
+    let root = settings.cache.as_deref().or(scratch.map(Scratch::path));
+    Store::open(root.unwrap_or(Path::new("outputs/.cache")))
 }
 
 fn open_workers(settings: &Settings) -> Result<Workers> {

@@ -14,6 +14,7 @@ use crate::report::number;
 use crate::report::quality::Quality;
 use crate::report::recourse;
 use crate::report::words::Words;
+use crate::table::folder as opened;
 use crate::table::io::read_frame;
 use crate::table::manifest::{Manifest, WrittenValue};
 use crate::table::{
@@ -390,9 +391,7 @@ impl Audit {
     /// # Errors
     /// `manifest.json` or `job.resolved.yaml` is absent or cannot be read, or a table is damaged or of another version.
     pub(super) fn read(folder: &Path) -> Result<Self> {
-        let path = folder.join("manifest.json");
-        let manifest: Manifest = serde_json::from_str(&read_text(&path)?)
-            .map_err(|e| Error::operator("read", &path, e, "the file was changed after it was written; run the job again"))?;
+        let manifest = opened::manifest(folder)?.0;
         let job = read_text(&folder.join("job.resolved.yaml"))?;
         let tables = folder.join("tables");
         let frame = |def| {

@@ -995,9 +995,9 @@ fn rows_scored_again_are_told_in_the_method() {
 fn damaged_folders_are_errors_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let message = |folder: &Path| render(folder, None, &glossary).unwrap_err().to_string();
-    assert!(message(folder.path()).contains("hint: name a folder that `cfaudit run` has finished"));
+    assert!(message(folder.path()).contains("hint: name an output folder of `cfaudit run` that is finished"));
     fs::write(folder.path().join("manifest.json"), "{\"cfaudit\": 1").unwrap();
-    assert!(message(folder.path()).contains("hint: the file was changed"));
+    assert!(message(folder.path()).contains("hint: the folder was changed"));
     two_groups().write(folder.path());
     let def: &TableDef = &METRICS;
     fs::write(folder.path().join("tables").join(format!("{}.parquet", def.name)), "not parquet").unwrap();

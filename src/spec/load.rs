@@ -83,6 +83,7 @@ pub fn load(path: &Path, sets: &[String]) -> Result<Loaded> {
         Unreadable::Absent => Error::Job(vec![absent(path)]),
         Unreadable::Io(cause) => Error::io("read", path, &cause),
         Unreadable::TooLong => Error::Job(vec![too_long(&file, None)]),
+        Unreadable::NoFile => Error::Job(vec![no_file("not-a-job-file", &file, None)]),
     })?;
     let mut merge = Merge { includes: Vec::new(), chain: vec![(canonical(path), file.clone())] };
     let root = merge.file(&file, path, &text).map_err(Error::Job)?;
@@ -99,12 +100,23 @@ pub fn load(path: &Path, sets: &[String]) -> Result<Loaded> {
 enum Unreadable {
     Absent,
     TooLong,
+    NoFile,
     Io(std::io::Error),
+}
+
+/// Whether a path stands for a file that was opened for this process, such as standard input or `<(...)` of a shell: who opened it has
+/// the other end, so a pipe there ends.
+fn is_handed_over(path: &Path) -> bool {
+    path == Path::new("/dev/stdin") || path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd")
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Unreadable> {
     let io = |e: std::io::Error| if e.kind() == std::io::ErrorKind::NotFound { Unreadable::Absent } else { Unreadable::Io(e) };
     let mut bytes = Vec::new();
+    // To open a pipe already waits for a writer, who may never come.
+    if !is_handed_over(path) && !std::fs::metadata(path).map_err(io)?.is_file() {
+        return Err(Unreadable::NoFile);
+    }
     File::open(path).map_err(io)?.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(io)?;
     if bytes.len() as u64 > MAX_BYTES { Err(Unreadable::TooLong) } else { Ok(bytes) }
 }
@@ -124,6 +136,15 @@ fn too_long(file: &str, place: Option<Place>) -> Problem {
         format!("`{file}` is longer than {} MiB", MAX_BYTES >> 20),
         "a job describes an audit; data belongs into Parquet or CSV files",
     )
+}
+
+fn no_file(code: &'static str, file: &str, place: Option<Place>) -> Problem {
+    let what = format!("`{file}` is a folder, pipe, socket or device, not a file");
+    let hint = match &place {
+        Some(_) => "name a regular file or a link to one",
+        None => "name a regular file or a link to one; a job from a pipe is read by the name `/dev/stdin`",
+    };
+    fault(code, place, what, hint)
 }
 
 fn absent(path: &Path) -> Problem {
@@ -236,6 +257,7 @@ impl Merge {
                 one(problem)
             }
             Unreadable::TooLong => one(too_long(&file, at())),
+            Unreadable::NoFile => one(no_file("bad-include", &file, at())),
             Unreadable::Io(cause) => {
                 one(fault("bad-include", at(), format!("`{file}` cannot be read: {cause}"), "name a file that this user can read"))
             }

@@ -83,6 +83,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("no-interval", "a gate is decided by an interval that is not made"),
     ("no-model", "the job names no model"),
     ("no-such-file", "a file does not exist"),
+    ("not-a-job-file", "a folder, pipe or device stands where a job file is to be read"),
     ("not-built", "this build of the program does without the library that a model needs"),
     ("not-measured", "a gate, or what the report is to show, is of a family that is not measured"),
     ("not-offered", "what is asked is well formed, and this version does not do it"),

@@ -6,6 +6,7 @@
 
 mod changes;
 mod experiments;
+pub mod folder;
 mod frame;
 mod graphs;
 pub mod io;

@@ -27,6 +27,7 @@ mod oracle;
 mod recourse;
 mod roles;
 mod run;
+mod safety;
 mod schedule;
 mod slices;
 mod waiting;

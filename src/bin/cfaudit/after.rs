@@ -1,5 +1,7 @@
 //! `cfaudit gate`, `diff` and `export`: what is asked of finished folders; `cfaudit new`: what comes before the first.
 
+use std::path::{Path, PathBuf};
+
 use cfaudit::error::{Error, Exit, Result};
 use cfaudit::exec::event::Observer;
 use cfaudit::pipeline::again::{self, Compared};
@@ -9,9 +11,12 @@ use cfaudit::table::{Cell, Record};
 use serde_json::{Map, Value, json};
 
 use crate::args::{DiffArgs, ExportArgs, ExportForm, Favourable, GateArgs, NewArgs};
+use crate::own::{self, Written};
 
 /// Judges a finished folder again.
 pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
+    let folders: Vec<&Path> = std::iter::once(&args.dir).chain(&args.baseline).map(PathBuf::as_path).collect();
+    crate::keep_off(&folders, args.summary_file.as_deref(), &args.log)?;
     crate::clear(args.summary_file.as_deref())?;
     let (console, record, cancel) = crate::surroundings(&args.log)?;
     let judged = again::judge(&args.dir, args.baseline.as_deref(), args.force, &cancel);
@@ -65,6 +70,9 @@ pub(crate) fn export(args: &ExportArgs) -> Result<Exit> {
         ExportForm::Csv => Export::Csv,
         ExportForm::Mlflow => Export::Mlflow,
     };
+    if let Some(file) = &args.file {
+        own::check(file, Written::Export(args.to), &[&args.dir])?;
+    }
     let text = again::export(&args.dir, form)?;
     match &args.file {
         // Collectors read at any time: a file appears whole or not at all.

@@ -23,6 +23,7 @@ use tracing_subscriber::registry::Registry;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::args::{LogFlags, LogForm};
+use crate::own::{self, Written};
 
 /// What all lines of a run share, known once the job is read.
 #[derive(Debug, Default)]
@@ -89,6 +90,7 @@ pub(crate) fn start(flags: &LogFlags, lines: Arc<dyn Lines>, journal: &Journal, 
 }
 
 fn open_log(path: &Path) -> Result<File> {
+    own::check(path, Written::Log, &[])?;
     File::options().create(true).append(true).open(path).map_err(|e| Error::io("open the log file", path, &e))
 }
 

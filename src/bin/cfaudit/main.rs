@@ -7,6 +7,7 @@ mod args;
 mod log;
 mod look;
 mod manual;
+mod own;
 mod progress;
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -33,6 +34,7 @@ use serde_json::json;
 
 use crate::args::{CheckArgs, Cli, Color, Gates, JobFlags, LogFlags, RunArgs, SchemaOf, Verb};
 use crate::log::Journal;
+use crate::own::Written;
 use crate::progress::Console;
 
 fn main() -> ExitCode {
@@ -156,6 +158,12 @@ fn listen(cancel: &Cancel) -> Result<()> {
     std::thread::Builder::new().name("signals".to_owned()).spawn(listen).map_err(fail).map(|_| ())
 }
 
+/// Refuses files for the summary and the log that hold something else, or that are files of these output folders.
+fn keep_off(folders: &[&Path], summary: Option<&Path>, log: &LogFlags) -> Result<()> {
+    summary.map_or(Ok(()), |path| own::check(path, Written::Summary, folders))?;
+    log.log_file.as_deref().map_or(Ok(()), |path| own::check(path, Written::Log, folders))
+}
+
 /// Removes the summary of an earlier run: where this one fails nobody must take the old verdict for its own.
 fn clear(summary: Option<&Path>) -> Result<()> {
     match summary.filter(|path| path.symlink_metadata().is_ok_and(|there| there.is_file())) {
@@ -166,9 +174,13 @@ fn clear(summary: Option<&Path>) -> Result<()> {
 
 fn run(args: &RunArgs) -> Result<Exit> {
     let started = Instant::now();
+    let checked = read_job(&args.job, &args.job_flags);
+    let usual = checked.as_ref().ok().map(|checked| pipeline::usual_folder(&checked.job));
+    let folders: Vec<&Path> = args.out.iter().chain(usual.iter().filter(|_| args.out.is_none())).chain(&args.baseline).map(PathBuf::as_path).collect();
+    keep_off(&folders, args.summary_file.as_deref(), &args.job_flags.log)?;
     clear(args.summary_file.as_deref())?;
     let (console, record, cancel) = surroundings(&args.job_flags.log)?;
-    let result = run_job(args, &console, &record, &cancel);
+    let result = checked.and_then(|checked| run_job(args, &checked, &console, &record, &cancel));
     let result = result.and_then(|(summary, words)| {
         let line = serde_json::to_string(&summary).unwrap_or_default() + "\n";
         if let Some(path) = &args.summary_file {
@@ -216,8 +228,13 @@ fn first_line(error: &Error) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
-fn run_job(args: &RunArgs, console: &Arc<Console>, record: &Kept, cancel: &Cancel) -> Result<(Summary, String)> {
-    let checked = read_job(&args.job, &args.job_flags)?;
+fn run_job(
+    args: &RunArgs,
+    checked: &CheckedJob,
+    console: &Arc<Console>,
+    record: &Kept,
+    cancel: &Cancel,
+) -> Result<(Summary, String)> {
     let settings = Settings {
         out: args.out.clone(),
         baseline: args.baseline.clone(),
@@ -227,7 +244,7 @@ fn run_job(args: &RunArgs, console: &Arc<Console>, record: &Kept, cancel: &Cance
         replace: args.replace,
         ..settings(&args.job, &args.job_flags)
     };
-    let finished = pipeline::run(&checked, &settings, console.as_ref(), record, cancel)?;
+    let finished = pipeline::run(checked, &settings, console.as_ref(), record, cancel)?;
     let ran = finished.stages.iter().filter(|s| !s.cached).count();
     let cached = finished.stages.len() - ran;
     let out = finished.summary.out.clone().unwrap_or_default();

@@ -25,7 +25,7 @@ impl Place {
     fn content(&self, job: &str, value: &str) -> PathBuf {
         let folder = self.root.path().join("stage");
         std::fs::create_dir_all(folder.join("tables")).unwrap();
-        std::fs::write(folder.join("manifest.json"), format!(r#"{{"job":"{job}","value":"{value}"}}"#)).unwrap();
+        std::fs::write(folder.join("manifest.json"), format!(r#"{{"job":"{job}","value":"{value}","files":{{"tables/metrics.parquet":""}}}}"#)).unwrap();
         std::fs::write(folder.join("tables/metrics.parquet"), value).unwrap();
         std::fs::write(folder.join("stage.json"), "{}").unwrap();
         folder
@@ -78,6 +78,44 @@ fn an_empty_folder_is_taken() {
     std::fs::create_dir_all(place.out()).unwrap();
     assert_eq!(place.publish("1", "first"), Published::Created);
     place.holds("1", "first");
+}
+
+/// What others put into the folder is theirs: it moves along, and nothing of ours takes its place.
+#[test]
+fn files_of_others_move_into_the_new_folder() {
+    let place = Place::new();
+    place.publish("1", "first");
+    let at = |name: &str| place.out().join(name);
+    std::fs::write(at("signed.pdf"), "signed").unwrap();
+    std::fs::create_dir_all(at("tables/notes")).unwrap();
+    std::fs::write(at("tables/notes/of-mine.txt"), "mine").unwrap();
+    std::os::unix::fs::symlink("signed.pdf", at("latest.pdf")).unwrap();
+    assert_eq!(place.publish("2", "second"), Published::Replaced);
+    let read = |name: &str| std::fs::read_to_string(at(name)).unwrap();
+    let theirs = |value: &str| {
+        assert_eq!([read("signed.pdf"), read("tables/notes/of-mine.txt"), read("latest.pdf")], ["signed", "mine", "signed"]);
+        assert!(at("latest.pdf").is_symlink());
+        assert_eq!(read("tables/metrics.parquet"), value);
+        place.is_tidy();
+    };
+    theirs("2");
+    // A file of theirs with the name of a new one of ours, and a folder of theirs in its place.
+    for (name, below) in [("page.html", ""), ("page.html", "/inside.txt")] {
+        let there = at(&format!("{name}{below}"));
+        std::fs::create_dir_all(there.parent().unwrap()).unwrap();
+        std::fs::write(&there, "theirs").unwrap();
+        let content = place.content("demo", "3");
+        std::fs::write(content.join(name), "ours").unwrap();
+        let folder = OutputFolder::claim(&place.out(), "demo", false).unwrap();
+        let (exit, text) = words(&folder.publish(&content, &[], &Cancel::default()).unwrap_err());
+        drop(folder);
+        assert!(exit == Exit::Operator && text.contains("page.html") && text.contains("hint: move or rename"), "{text}");
+        assert_eq!(std::fs::read_to_string(&there).unwrap(), "theirs");
+        theirs("2");
+        std::fs::remove_file(there).unwrap();
+        let _ = std::fs::remove_dir(at(name));
+        std::fs::remove_file(content.join(name)).unwrap();
+    }
 }
 
 #[test]

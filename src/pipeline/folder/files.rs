@@ -4,17 +4,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read;
 use std::path::Path;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::spec::load::hex;
-
-use super::MANIFEST;
+use crate::table::folder::{MANIFEST, hash_file};
 
 /// Writes a value as JSON.
 ///
@@ -106,30 +102,6 @@ pub fn link(from: &Path, to: &Path) -> Result<()> {
 /// The disk refuses.
 pub fn write_text(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).map_err(|e| Error::io("write", path, &e))
-}
-
-/// SHA-256 in hexadecimal.
-pub fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-/// SHA-256 and size of a file, read in pieces.
-///
-/// # Errors
-/// It cannot be read.
-pub fn hash_file(path: &Path) -> Result<(String, u64)> {
-    let mut file = fs::File::open(path).map_err(|e| Error::io("open", path, &e))?;
-    let mut hash = Sha256::new();
-    let mut bytes = 0;
-    let mut buffer = vec![0; 1 << 20];
-    loop {
-        let n = file.read(&mut buffer).map_err(|e| Error::io("read", path, &e))?;
-        if n == 0 {
-            return Ok((hex(&hash.finalize()), bytes));
-        }
-        hash.update(&buffer[..n]);
-        bytes += n as u64;
-    }
 }
 
 /// Path below the folder and hash of every file but the manifest.

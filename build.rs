@@ -1,0 +1,18 @@
+//! Embeds the fingerprint of the tree that is built, which the keys of stages hold.
+
+#![expect(clippy::print_stdout, reason = "cargo reads what a build script prints")]
+
+use std::path::Path;
+
+#[expect(unreachable_pub, reason = "the library offers it too")]
+#[path = "src/exec/program.rs"]
+mod program;
+
+fn main() -> Result<(), String> {
+    for path in program::OTHERS.iter().chain(&[program::SOURCES]) {
+        println!("cargo::rerun-if-changed={path}");
+    }
+    let root = std::env::var("CARGO_MANIFEST_DIR").map_err(|e| e.to_string())?;
+    println!("cargo::rustc-env=CFAUDIT_PROGRAM={}", program::fingerprint(&program::files(Path::new(&root))?));
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! Files that the command line names to be written: only what is new, empty, or of the same kind is replaced or appended to.
+//!
+//! A slip of the hand such as `--summary-file people.parquet` must not cost a file. What a file holds tells better than its path whether
+//! it is one of ours, and protects every input: job, includes, data, scores, models. Files of an output folder look like ours too, so
+//! their names are refused.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use cfaudit::error::{Error, Result};
+use serde_json::Value;
+
+use crate::args::ExportForm;
+
+/// What is to be written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Written {
+    /// The summary line of a run.
+    Summary,
+    /// Log lines as JSON.
+    Log,
+    /// A finished folder in another form.
+    Export(ExportForm),
+}
+
+impl Written {
+    fn called(self) -> &'static str {
+        match self {
+            Written::Summary => "a summary",
+            Written::Log => "a log of cfaudit",
+            Written::Export(_) => "an export of this form",
+        }
+    }
+
+    /// Whether a text begins like an earlier one of its kind.
+    fn begins(self, text: &[u8]) -> bool {
+        let start: &[u8] = match self {
+            Written::Summary => b"{\"cfaudit\":",
+            Written::Log => b"{\"ts\":",
+            Written::Export(ExportForm::Junit) => b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites ",
+            Written::Export(ExportForm::Prometheus) => b"# HELP cfaudit_",
+            Written::Export(ExportForm::Csv) => b"arm,model,counterfactual,",
+            Written::Export(ExportForm::Mlflow) => {
+                let numbers = serde_json::from_slice::<serde_json::Map<String, Value>>(text);
+                return numbers.is_ok_and(|numbers| numbers.values().all(Value::is_number));
+            }
+        };
+        text.starts_with(start)
+    }
+}
+
+/// Bytes that are read to tell what a file holds; more than any export of numbers has.
+const LOOKED_AT: u64 = 16 << 20;
+
+/// Names that cfaudit gives to files and folders of an output folder.
+const NAMES: [&str; 12] = [
+    "manifest.json", "run.json", "summary.json", "job.resolved.yaml", "report.html", "annex.html", "tables", "rows", "to-score", "exports",
+    "logs", "diff.html",
+];
+
+/// Refuses to write to a file that holds something else, or that is one of an output folder.
+///
+/// # Errors
+/// The file must not be written to, or cannot be read.
+pub(crate) fn check(path: &Path, what: Written, folders: &[&Path]) -> Result<()> {
+    let resolved = resolved(path);
+    for folder in folders {
+        let first = resolved.strip_prefix(self::resolved(folder)).ok().and_then(|below| below.components().next());
+        if first.is_some_and(|first| NAMES.iter().any(|name| first.as_os_str() == *name)) {
+            let cause = format!("it is, or will be, a file of the output folder `{}`", folder.display());
+            return Err(Error::operator("write", path, cause, "name a file outside of that folder"));
+        }
+    }
+    // Pipes and terminals lose nothing.
+    let is_stream = path.starts_with("/dev") || path.starts_with("/proc");
+    if is_stream || !path.metadata().is_ok_and(|there| there.is_file()) {
+        return Ok(());
+    }
+    let mut text = Vec::new();
+    let file = File::options().read(true).open(path);
+    file.and_then(|file| file.take(LOOKED_AT).read_to_end(&mut text)).map_err(|e| Error::io("read", path, &e))?;
+    if text.is_empty() || what.begins(&text) {
+        return Ok(());
+    }
+    let cause = format!("the file holds something else than {}, and would be lost", what.called());
+    Err(Error::operator("write", path, cause, "name a new file, or remove this one yourself"))
+}
+
+/// A path with links resolved, as far as it is there.
+fn resolved(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let mut rest = Vec::new();
+    for there in path.ancestors() {
+        if let Ok(there) = there.canonicalize() {
+            return rest.into_iter().rev().fold(there, |path, name| path.join(name));
+        }
+        rest.extend(there.file_name());
+    }
+    path
+}
