@@ -13,7 +13,7 @@ use crate::data::plan::{AttributePlan, FeaturePlan, LabelPlan, Plan, SplitPlan};
 use crate::data::prepare::{Issue, MISSING_VALUES, MissingRule, Severity};
 use crate::data::rows::{feature_array, feature_fields, number_array};
 use crate::data::source::{Slice, listed, nearest};
-use crate::data::survey::{Survey, Tally, kept};
+use crate::data::survey::{MANY_LEVELS, Survey, Tally, check_decimals, kept};
 use crate::data::values::{Class, Values, float_text};
 use crate::data::weight::Weight;
 use crate::data::{Attribute, Column, Feature, Kind, Label, Layout, MISSING, MISSING_LEVEL, RowIdKind, StrataColumn, row_id, split};
@@ -57,6 +57,16 @@ impl Encoding {
         let mut features = Vec::new();
         for (feature, &nulls) in plan.features.iter().zip(&survey.nulls) {
             let levels = if feature.kind.is_coded() { levels_of(plan, feature, tally(feature.column))? } else { Vec::new() };
+            if feature.kind == Kind::Nominal && !feature.hidden && levels.len() > MANY_LEVELS {
+                check_decimals(plan, &feature.name, tally(feature.column))?;
+                let n = levels.len() as u64;
+                let text = format!(
+                    "the nominal column `{}` has {n} levels: few people share one, and a model trained here gets a \
+                     column for each; take levels together by `data.derive` (`map`), or leave the column out",
+                    feature.name
+                );
+                issues.push(issue("many-levels", Severity::Warning, &feature.name, n, text));
+            }
             if nulls > 0 && feature.kind != Kind::Sensitive && !feature.hidden {
                 let then = if feature.rule == MissingRule::Level { "they form the level `missing`" } else { "they stay missing" };
                 issues.push(issue(

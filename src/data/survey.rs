@@ -10,12 +10,15 @@ use crate::data::derive::Rule;
 use crate::data::plan::Plan;
 use crate::data::prepare::{FilterStep, MissingRule};
 use crate::data::source::Slice;
-use crate::data::values::{Class, Values, number};
+use crate::data::values::{Class, Numeral, Values, number};
 use crate::data::weight::Weights;
 use crate::error::{Fault, Result};
 
 /// Levels that a coded column may have.
 pub(super) const MAX_LEVELS: usize = 100_000;
+
+/// Levels above which a nominal column is told: few models learn anything from so many, and they cost memory.
+pub(super) const MANY_LEVELS: usize = 1000;
 
 /// What is known of some rows.
 pub(super) struct Survey {
@@ -258,8 +261,9 @@ impl Survey {
         let mapped = self.nameless.iter().zip(plan.view.derived()).map(|(nameless, (column, _))| (&nameless.words, column));
         match coded.chain(mapped).find(|(tally, _)| tally.seen.len() > MAX_LEVELS) {
             None => Ok(()),
-            Some((_, column)) => {
+            Some((tally, column)) => {
                 let name = plan.name(column);
+                check_decimals(plan, name, tally)?;
                 let fault =
                     Fault::new("too-many-levels", format!("column `{name}` has more than {MAX_LEVELS} different values")).in_column(name);
                 Err(plan
@@ -333,6 +337,42 @@ impl Survey {
     }
 }
 
+/// Fails where the levels of a column are numbers with a decimal sign: more than [`MANY_LEVELS`] of them, of which 95 % read as
+/// numbers and half have the sign. Whole numbers alone may be codes.
+pub(super) fn check_decimals(plan: &Plan<'_>, name: &str, tally: &Tally) -> Result<()> {
+    let n = tally.seen.len();
+    if n <= MANY_LEVELS {
+        return Ok(());
+    }
+    let (mut read, mut commas, mut points, mut grouped) = (0, 0, 0, 0);
+    for word in tally.seen.keys() {
+        let Some(numeral) = Numeral::of(word) else { continue };
+        read += 1;
+        commas += usize::from(numeral.decimal_sign == Some(','));
+        points += usize::from(numeral.decimal_sign == Some('.'));
+        grouped += usize::from(numeral.grouped);
+    }
+    if read * 100 < n * 95 || (commas + points) * 2 < n {
+        return Ok(());
+    }
+    let sign = if commas > points { "comma" } else { "point" };
+    let what = format!(
+        "column `{name}` has {n} different values as levels, and {read} of them read as numbers, \
+         most with a decimal {sign}"
+    );
+    let in_file = match (sign, grouped > 0) {
+        ("comma", _) => {
+            "write the numbers in the file with a decimal point instead of the comma and nothing \
+             between thousands (`4583.58` for `4.583,58`), then "
+        }
+        (_, true) => "write nothing between thousands in the file (`4583.58` for `4,583.58`), then ",
+        _ => "",
+    };
+    let hint = format!("{in_file}list `{name}` under `continuous`; codes of this form need a letter in front");
+    let fault = Fault::new("numbers-as-levels", what).in_column(name).hint(hint);
+    Err(plan.view.source().within(fault).into())
+}
+
 /// Fails on the first kept value of a number column that is no finite number.
 fn check_numbers(plan: &Plan<'_>, slice: &Slice, column: usize, rows: &[u32]) -> Result<()> {
     let name = plan.name(column);
@@ -353,7 +393,7 @@ fn check_numbers(plan: &Plan<'_>, slice: &Slice, column: usize, rows: &[u32]) ->
                 Some((i, text)) => (
                     i,
                     Fault::new("not-numeric", format!("column `{name}` is to hold numbers, but holds the text `{text}`")).hint(
-                        if number(&text.replace(',', ".")).is_some() {
+                        if Numeral::of(&text).is_some() {
                             "write decimal points instead of commas, and nothing between thousands".to_owned()
                         } else if plan.weight == Some(column) {
                             "a weight is a number in every row: correct the value, or take such rows out by `keep`".to_owned()

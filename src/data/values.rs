@@ -122,6 +122,48 @@ pub fn number(text: &str) -> Option<f64> {
     text.parse::<f64>().ok().filter(|value| digits && value.is_finite())
 }
 
+/// How a text reads as a number in some country: `4.583,58`, `4,583.58`, `4 583,58`, `12.5`, `7`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Numeral {
+    /// What stands before the fraction; none: there is no fraction. `1.234` has a fraction.
+    pub(super) decimal_sign: Option<char>,
+    /// Whether a sign stands between the thousands.
+    pub(super) grouped: bool,
+}
+
+impl Numeral {
+    /// None where the text is no number in any such form.
+    pub(super) fn of(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if number(text).is_some() {
+            return Some(Numeral { decimal_sign: text.contains('.').then_some('.'), grouped: false });
+        }
+        let text = text.strip_prefix(['+', '-']).unwrap_or(text);
+        let last = text.rfind(['.', ',']).map(|at| (at, &text[at..=at]));
+        let (whole, decimal_sign) = match last.filter(|(_, sign)| text.matches(sign).count() == 1) {
+            Some((at, sign)) if is_digits(&text[at + 1..]) => (&text[..at], sign.chars().next()),
+            Some(_) => return None,
+            None => (text, None),
+        };
+        let is_between = |c: char| matches!(c, '.' | ',' | '\'' | '\u{2019}') || c.is_whitespace();
+        let mut between = whole.chars().filter(|&c| is_between(c));
+        let first = between.next();
+        let is_one_sign = first != decimal_sign || first.is_none();
+        let mut groups = whole.split(is_between);
+        let head = groups.next().unwrap_or_default();
+        let fits = is_one_sign
+            && between.all(|c| Some(c) == first)
+            && is_digits(head)
+            && (first.is_none() || head.len() <= 3)
+            && groups.all(|group| group.len() == 3 && is_digits(group));
+        fits.then_some(Numeral { decimal_sign, grouped: first.is_some() })
+    }
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
 /// The word of a float: the integer where it has an integral value, else the shortest text that reads back as the same number.
 pub fn float_text(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < EXACT {
@@ -381,7 +423,27 @@ mod tests {
     use arrow::array::{ArrayRef, Date32Array, DictionaryArray, Float32Array, TimestampMicrosecondArray, UInt64Array};
     use arrow::datatypes::Int8Type;
 
-    use super::{Class, Values, float_text};
+    use super::{Class, Numeral, Values, float_text};
+
+    #[test]
+    fn numerals_of_several_countries() {
+        let check = |text: &str, expected: Option<(Option<char>, bool)>| {
+            assert_eq!(Numeral::of(text).map(|n| (n.decimal_sign, n.grouped)), expected, "{text}");
+        };
+        check("7", Some((None, false)));
+        check("-12.5", Some((Some('.'), false)));
+        check("1.5e-3", Some((Some('.'), false)));
+        check("4583,58", Some((Some(','), false)));
+        check("-4.583,58", Some((Some(','), true)));
+        check("1.234.567", Some((None, true)));
+        check("1.234.567,5", Some((Some(','), true)));
+        check("4,583.58", Some((Some('.'), true)));
+        check("4 583,58", Some((Some(','), true)));
+        check("4'583.58", Some((Some('.'), true)));
+        for no in ["", "-", ",", "5,", ",5", "31.12.2020", "1.23,4.5", "12,34.5", "1234.567,5", "1,234,567,8", "x5", "5 x", "192.168.0.1"] {
+            check(no, None);
+        }
+    }
 
     #[test]
     fn words_of_the_job_meet_words_of_the_column() {

@@ -93,6 +93,18 @@ impl Encoder {
         Ok(encoder)
     }
 
+    /// The columns that each feature gets at most where all its levels train, a column of missing numbers not counted.
+    pub fn columns_at_most(features: &[Feature], omit: &[String]) -> Vec<u64> {
+        let of = |feature: &Feature| match feature.levels.len() {
+            _ if omit.contains(&feature.name) => 0,
+            _ if is_number(feature) => 1,
+            0 | 1 => 0,
+            2 => 1,
+            levels => levels as u64,
+        };
+        features.iter().map(of).collect()
+    }
+
     fn column(&mut self, name: String) -> usize {
         self.columns.push(name);
         self.columns.len() - 1

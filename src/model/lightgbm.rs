@@ -54,6 +54,15 @@ impl Trainer for TreesTrainer {
     fn fit(&self, rows: &TrainingRows<'_>) -> Result<Box<dyn Trained>> {
         self.fit_model(rows).map(|model| Box::new(model) as Box<dyn Trained>)
     }
+
+    /// The matrix of encoded rows that the library is given.
+    fn bytes(&self, n_training: u64, _: usize) -> u64 {
+        self.columns().iter().sum::<u64>().saturating_mul(n_training).saturating_mul(8)
+    }
+
+    fn columns(&self) -> Vec<u64> {
+        Encoder::columns_at_most(&self.features, &self.omit)
+    }
 }
 
 /// The training rows as the library takes them.

@@ -130,6 +130,16 @@ impl Trainer for LogisticTrainer {
     fn fit(&self, rows: &TrainingRows<'_>) -> Result<Box<dyn Trained>> {
         self.fit_model(rows).map(|model| Box::new(model) as Box<dyn Trained>)
     }
+
+    /// Half of a square of 16 bytes for each thread.
+    fn bytes(&self, _: u64, threads: usize) -> u64 {
+        let width = self.columns().iter().sum::<u64>();
+        width.saturating_mul(width).saturating_mul(8).saturating_mul(threads as u64)
+    }
+
+    fn columns(&self) -> Vec<u64> {
+        Encoder::columns_at_most(&self.features, &self.omit)
+    }
 }
 
 impl LogisticTrainer {

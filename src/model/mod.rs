@@ -26,6 +26,12 @@ pub trait Trainer {
     /// # Errors
     /// The training rows cannot be read, hold one class only, or do not determine the model.
     fn fit(&self, rows: &TrainingRows<'_>) -> Result<Box<dyn Trained>>;
+
+    /// Bytes that fitting takes next to the rows in flight: its largest tables, forecast from the levels of all features.
+    fn bytes(&self, n_training: u64, threads: usize) -> u64;
+
+    /// The encoded columns that each feature gets at most, in the order of the features.
+    fn columns(&self) -> Vec<u64>;
 }
 
 /// A model that can score: trained here, or made elsewhere and read from a file.

@@ -121,6 +121,11 @@ pub fn check_data(checked: &CheckedJob, settings: &Settings, observer: &dyn Obse
         let (_, mut warnings) = found(&folder_of(records, "prepare"))?;
         // Another job may have prepared more of the same rows.
         let params = prepare_params(plan.job, reads_features(plan.job, input));
+        let rows = RowsReader::open(&folder_of(records, "prepare"))?;
+        let n_training = RolesReader::open(&folder_of(records, "split").join(ROLES))?.n_trained();
+        for (name, model) in &plan.job.models {
+            plan.trainer(name.as_str(), model, rows.layout(), n_training)?;
+        }
         warnings.retain(|issue| issue.severity == Severity::Warning.as_str() && params.tells(&issue.code, &issue.place));
         Ok(CheckLook { warnings, awaited: input.awaited.clone() })
     })

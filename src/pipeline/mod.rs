@@ -50,6 +50,7 @@ pub mod joining;
 pub mod judging;
 pub mod look;
 pub mod measuring;
+mod memory;
 pub mod plan;
 pub mod recourse;
 pub mod redrawing;
@@ -101,7 +102,7 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// Number of threads.
     pub threads: usize,
-    /// Memory to stay within, in bytes.
+    /// Memory to stay within, in bytes; none: rows in flight are not cut down, and training may take half of what there is.
     pub memory: Option<u64>,
     /// Rows of a row group, a multiple of [`crate::table::io::BLOCK_ROWS`].
     pub batch_rows: Option<usize>,

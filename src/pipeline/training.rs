@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use crate::data::Layout;
+use crate::error::{Fault, Result};
 use crate::model::lightgbm::TreesTrainer;
 use crate::model::logistic::{LogisticModel, LogisticTrainer};
 use crate::model::onnx::OnnxParams;
@@ -51,6 +52,36 @@ pub fn trainer(model: &Model, layout: &Layout, seed: Seed) -> Option<Box<dyn Tra
             seed: named(seed.0, "train/forest"),
         }),
     })
+}
+
+/// Refuses a model whose training would take more than `allowed` bytes, before it takes any.
+///
+/// # Errors
+/// It would; says which column has most of the encoded columns.
+pub fn check_memory(trainer: &dyn Trainer, layout: &Layout, n_training: u64, threads: usize, allowed: u64) -> Result<()> {
+    let needed = trainer.bytes(n_training, threads);
+    if needed <= allowed {
+        return Ok(());
+    }
+    let columns = trainer.columns();
+    let all: u64 = columns.iter().sum();
+    let largest = columns.iter().zip(&layout.features).max_by_key(|(n, _)| **n);
+    let (n, name) = largest.map_or((0, ""), |(n, feature)| (*n, feature.name.as_str()));
+    let what = format!(
+        "training takes some {} of memory for {all} encoded columns, {n} of them levels of `{name}`; \
+         the run may take {}",
+        in_words(needed),
+        in_words(allowed)
+    );
+    let hint = format!(
+        "take levels of `{name}` together by `data.derive` (`map`), list it under `omit` of the model, or allow \
+         more with `--memory`"
+    );
+    Err(Fault::new("too-large-model", what).in_column(name).hint(hint).into())
+}
+
+fn in_words(bytes: u64) -> String {
+    if bytes < 1_000_000_000 { format!("{} MB", bytes / 1_000_000) } else { format!("{:.1} GB", bytes as f64 / 1e9) }
 }
 
 /// What an ONNX model needs to know of the rows.

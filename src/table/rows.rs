@@ -47,6 +47,7 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ("coarse-weight", "weights so far apart that small ones are rounded by more than a millionth, or to nothing"),
     ("fewer-trees", "a model has fewer trees than the job asks for, because the next ones could not be cut"),
     ("incomplete-graph-row", "training rows without a value for every variable of a causal graph: they are left out of it"),
+    ("many-levels", "a nominal column with more than 1,000 levels: few people share one, and each costs a model memory"),
     ("missing-group", "rows without a value of a sensitive attribute: they take no part in what compares its groups"),
     ("missing-label", "rows without a label: they are left out of every metric"),
     ("missing-slice", "rows without a value of a column that `metrics.by` names: they belong to no slice of it"),

@@ -43,7 +43,12 @@ fn with_source(source: &str) -> Work {
 /// Runs the job: this status, these words, a hint, no output folder and no scratch beside it.
 #[track_caller]
 fn refused(work: &Work, status: i32, words: &[&str]) -> Ran {
-    let ran = work.run(status, "job.yaml", "");
+    refused_with(work, status, "", words)
+}
+
+#[track_caller]
+fn refused_with(work: &Work, status: i32, args: &str, words: &[&str]) -> Ran {
+    let ran = work.run(status, "job.yaml", args);
     ran.says(&["error", "hint: "]);
     ran.says(words);
     assert!(ran.stdout.is_empty() && !ran.stderr.contains("panicked"), "{}", ran.stderr);
@@ -93,6 +98,7 @@ fn text_files_in_another_encoding() {
 fn text_files_of_another_country() {
     let body = rows(30);
     refused_csv(format!("{HEAD}{body}f,yes,\"20,5\",town1\n"), &["not-numeric", "the text `20,5`", "write decimal points"]);
+    refused_csv(format!("{HEAD}{body}f,yes,\"4.583,58\",town1\n"), &["not-numeric", "the text `4.583,58`", "write decimal points"]);
     refused_csv(format!("{HEAD}{body}").replace(',', ";"), &["missing-column", "delimiter: \";\""]);
 }
 
@@ -252,6 +258,38 @@ fn a_column_with_a_million_levels() {
         ],
     );
     refused(&work, 3, &["too-many-levels", "column `town`", "`rows.parquet`", "`ignore`"]);
+}
+
+/// Numbers with a decimal comma are no towns: today's hint must not lead to one encoded column for each.
+#[test]
+fn decimals_are_not_taken_for_levels() {
+    let work = with_source("{csv: {path: rows.csv, delimiter: \";\"}}");
+    let line =
+        |i: usize| format!("{};{};{};{}.{:03},5\n", ["f", "m"][i % 2], ["yes", "no"][i % 3 % 2], 20 + i % 50, i / 1000 + 1, i % 1000);
+    work.write("rows.csv", &format!("{}{}", HEAD.replace(',', ";"), (0..3000).map(line).collect::<String>()));
+    let words = ["error[numbers-as-levels]", "column `town`", "decimal point instead of the comma", "`continuous`"];
+    refused(&work, 3, &words);
+    work.cfaudit(3, "check job.yaml").says(&words);
+}
+
+/// 3,000 levels: 72 MB a thread for logistic regression, 36 MB for trees of the 1,500 rows that train.
+#[test]
+fn a_model_that_is_too_large_is_refused_before_it_takes_memory() {
+    let work = with_source("{csv: {path: rows.csv}}");
+    let line = |i: usize| format!("{},{},{},town{i}\n", ["f", "m"][i % 2], ["yes", "no"][i % 3 % 2], 20 + i % 50);
+    work.write("rows.csv", &format!("{HEAD}{}", (0..3000).map(line).collect::<String>()));
+    let words = ["error[too-large-model]", "72 MB", "3000 of them levels of `town`", "--memory", "--> job.yaml:13:"];
+    work.cfaudit(3, "check job.yaml --threads 1 --memory 64MiB --cache cache").says(&words);
+    refused_with(&work, 3, "--threads 1 --memory 64MiB", &words);
+    refused_with(&work, 3, "--threads 2 --memory 128MiB", &["error[too-large-model]", "144 MB"]);
+    let told = work.cfaudit(0, "check job.yaml --threads 1 --memory 80MiB --cache cache").stdout;
+    assert!(told.contains("warning[many-levels]: ") && told.contains("3000 levels"), "{told}");
+    let omits = "--set models.trained.logistic.omit=[town]";
+    work.cfaudit(0, &format!("check job.yaml --threads 1 --memory 64MiB --cache cache {omits}"));
+    if cfg!(feature = "lightgbm") {
+        work.write("job.yaml", &fs::read_to_string(work.path("job.yaml")).unwrap().replace("logistic: {l2: 1.0}", "boosting: {}"));
+        work.cfaudit(0, "check job.yaml --threads 9 --memory 64MiB --cache cache");
+    }
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! Hostile inputs: each ends with a fault that says where and what, none with a panic.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, NullArray, StringArray};
 
 use super::{batches, column, columns, counts, fault, integers, keep, label, numbers, parquet, prepare_parquet, sensitive, texts, words};
 use crate::data::MISSING_GROUP;
-use crate::data::prepare::{Missing, MissingRule, Order, PrepareParams, SplitColumn};
+use crate::data::prepare::{Missing, MissingRule, Order, PrepareParams, Severity, SplitColumn};
 use crate::data::rows::{RowIds, RowsReader};
 use crate::data::source::Source;
 use crate::error::{Exit, Fault};
@@ -203,6 +203,49 @@ fn too_many_levels_are_refused() {
     let params = PrepareParams { sensitive: vec![sensitive("g", &["a", "b"])], nominal: columns(&["name"]), ..PrepareParams::default() };
     let fault = fault_of(&file, &params);
     assert_eq!((fault.code, fault.column.as_deref()), ("too-many-levels", Some("name")));
+}
+
+/// `n` people with a value each in the column `v`.
+fn with_values(n: i64, v: impl Fn(i64) -> String) -> (tempfile::TempDir, PathBuf, PrepareParams) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("in.parquet");
+    let g = StringArray::from_iter_values((0..n).map(|i| if i % 2 == 0 { "a" } else { "b" }));
+    let v = StringArray::from_iter_values((0..n).map(v));
+    parquet(&file, vec![("g", Arc::new(g)), ("v", Arc::new(v))], 1000);
+    let params = PrepareParams { sensitive: vec![sensitive("g", &["a", "b"])], nominal: columns(&["v"]), ..PrepareParams::default() };
+    (dir, file, params)
+}
+
+#[test]
+fn many_levels_are_told() {
+    for (n, told) in [(1000, None), (1001, Some(1001))] {
+        let (dir, file, params) = with_values(n, |i| format!("town {i}"));
+        let prepared = prepare_parquet(&file, &params, dir.path(), 1024, 2).unwrap();
+        let issue = prepared.issues.iter().find(|issue| issue.code == "many-levels");
+        assert_eq!(issue.map(|issue| (issue.n, issue.place.as_str(), issue.severity)), told.map(|n| (n, "v", Severity::Warning)));
+    }
+}
+
+#[test]
+fn numbers_are_no_levels() {
+    let values = |n: i64, v: &dyn Fn(i64) -> String| {
+        let (dir, file, params) = with_values(n, v);
+        prepare_parquet(&file, &params, dir.path(), 1024, 2)
+    };
+    let german = |i: i64| format!("{}.{:03},{:02}", 1 + i / 1000, i % 1000, i % 100);
+    let refused = fault(values(1001, &german));
+    assert_eq!((refused.code, refused.column.as_deref()), ("numbers-as-levels", Some("v")));
+    let hint = refused.hint.unwrap();
+    assert!(hint.contains("decimal point instead of the comma") && hint.contains("list `v` under `continuous`"), "{hint}");
+    // Above the number of levels that any column may have the numbers are told, too.
+    assert_eq!(fault(values(100_001, &german)).code, "numbers-as-levels");
+    let points = fault(values(1001, &|i| format!("{}.5", i)));
+    assert!(points.what.contains("decimal point") && points.hint.unwrap().starts_with("list `v`"), "{}", points.what);
+    // Fewer levels, one number in twenty that is none, codes without a decimal sign.
+    assert!(values(1000, &german).is_ok());
+    assert!(values(1100, &|i| if i % 20 == 0 { format!("n/a {i}") } else { german(i) }).is_err());
+    assert!(values(1100, &|i| if i % 19 == 0 { format!("n/a {i}") } else { german(i) }).is_ok());
+    assert!(values(1100, &|i| format!("{}", 10_000 + i)).is_ok());
 }
 
 #[test]

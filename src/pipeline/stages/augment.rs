@@ -166,7 +166,8 @@ impl<'a> Plan<'a> {
         rows: &TrainingRows<'_>,
         (models, m): (Models, usize),
     ) -> Result<()> {
-        if let Some(trainer) = training::trainer(trial.model, layout, self.job.run.seed) {
+        let (_, n) = rows.count()?;
+        if let Some(trainer) = self.trainer(trial.block.model.as_str(), trial.model, layout, n)? {
             return folder::write_json(&ctx.out().join(artifact(m)), &trainer.fit(rows)?.to_json());
         }
         match self.arm_call(trial, models) {

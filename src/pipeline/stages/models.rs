@@ -11,7 +11,7 @@ use crate::error::{Error, Fault, Result};
 use crate::exec::{Stage, StageContext};
 use crate::model::onnx::OnnxParams;
 use crate::model::threshold::{Fitted, Objective};
-use crate::model::{Scorer, Trained};
+use crate::model::{Scorer, Trained, Trainer};
 use crate::pipeline::classes;
 use crate::pipeline::commands::{self, Call};
 use crate::pipeline::joining::{self, Recheck, Rechecked};
@@ -19,11 +19,25 @@ use crate::pipeline::plan::{Plan, World, text};
 #[cfg(feature = "onnx")]
 use crate::pipeline::runtime;
 use crate::pipeline::worlds::{self, Ground};
-use crate::pipeline::{fitting, folder, inputs, training};
+use crate::pipeline::{fitting, folder, inputs, memory, training};
 use crate::spec::{self, Model};
 
 impl<'a> Plan<'a> {
-    pub(in crate::pipeline) fn train_stage(&'a self, name: &str, model: &'a Model) -> Stage<'a> {
+    /// The trainer of a model, where there is memory enough for it; none for a model that is not trained here.
+    pub(in crate::pipeline) fn trainer(
+        &self,
+        name: &str,
+        model: &Model,
+        layout: &Layout,
+        n_training: u64,
+    ) -> Result<Option<Box<dyn Trainer>>> {
+        let Some(trainer) = training::trainer(model, layout, self.job.run.seed) else { return Ok(None) };
+        let (threads, allowed) = (self.settings.threads, memory::allowed(self.settings));
+        training::check_memory(trainer.as_ref(), layout, n_training, threads, allowed).map_err(|e| self.asked_by(e, &["models", name]))?;
+        Ok(Some(trainer))
+    }
+
+    pub(in crate::pipeline) fn train_stage(&'a self, name: &'a str, model: &'a Model) -> Stage<'a> {
         let mut made_of = training::made_of(model, self.job.run.seed);
         made_of.push(("folds".to_owned(), self.n_folds().to_string()));
         let run = move |ctx: &StageContext<'_>| {
@@ -31,7 +45,8 @@ impl<'a> Plan<'a> {
                 for fold in 0..self.n_folds() {
                     let fold_number = u8::try_from(fold).unwrap_or(u8::MAX);
                     let rows = TrainingRows::of_fold(ground.rows, ground.roles, fold_number, ground.workers, ground.watch);
-                    let Some(trainer) = training::trainer(model, ground.rows.layout(), self.job.run.seed) else { continue };
+                    let n_training = ground.roles.n_trained();
+                    let Some(trainer) = self.trainer(name, model, ground.rows.layout(), n_training)? else { continue };
                     let fitted = trainer.fit(&rows)?;
                     folder::write_json(&ctx.out().join(artifact(fold)), &fitted.to_json())?;
                 }
