@@ -178,6 +178,11 @@ const WORDS: &[(&str, &str)] = &[
         "rise_at_most",
         "limit of a gate with `against: baseline`: the value may be so much above that of the baseline; `fall_at_most` so much below",
     ),
+    ("harm_to", HARM_TO),
+    (
+        "favourable",
+        "data.label.favourable, or data.favourable in a job with `label: none`: which prediction people want, `positive` or `negative`",
+    ),
     ("fall_at_most", "limit of a gate with `against: baseline`: the value may be so much below that of the baseline"),
     ("family_error", "`holm`: the comparisons of one gate are judged together; see `holm`"),
     (
@@ -290,7 +295,13 @@ const CLASSES: &str = "data.label.classes: [Low, Medium, High] makes each value 
     a group at a disadvantage is named only for a class that has its side of `positive` and the rest for itself\n\
     clarify, compare, placebo and outcomes are not offered";
 
-const GATE: &str = "one question about one metric, with a limit\n\
+const HARM_TO: &str = "gates: {NAME: {harm_to: {sex: Female}, model: M, counterfactual: S, at_most: 0.02}}\n\
+    two shares must keep the limit, against each other group B: denied_by_group from Female to B (refused, and granted as B) and favoured_by_group \
+    from B to Female (granted, and refused as Female)\n\
+    a row each in the table `gates`; fail if any fails, else inconclusive if any is inconclusive or undefined, else pass\n\
+    each is judged for itself; `family_error: holm` judges them together";
+
+const GATE: &str = "one question about one metric, or about harm to a group (`harm_to`), with a limit\n\
     at_most L, decide_by interval: pass where the whole interval is at or below L, fail where all of it is above, else inconclusive\n\
     at_least L mirrors it; decide_by estimate looks at the value alone\n\
     decide_by worlds looks at the interval across causal graphs in its place; metrics of graphs, such as h_ga, take no model and no interval\n\

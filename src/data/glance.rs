@@ -24,9 +24,14 @@ const DELIMITERS: [char; 4] = [',', ';', '\t', '|'];
 /// Words that mean missing where the other values of a column are numbers.
 const NULLS: [&str; 12] = ["NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "none", "?", "-"];
 
+/// Of a column each value with the rows that hold a wanted value of another one, and the rows that hold any.
+pub type Wanted = BTreeMap<String, (u64, u64)>;
+
 /// What a file holds.
 #[derive(Debug, Clone)]
 pub struct Glance {
+    /// The file, folder or glob.
+    path: String,
     /// Number of rows.
     pub rows: u64,
     /// The separator of a text file; none for Parquet.
@@ -121,13 +126,64 @@ impl Look {
     }
 }
 
+impl Glance {
+    /// Whether rows hold the wanted value of a column, by the values of others; rows without a value of either count nowhere. Another pass over
+    /// the file.
+    ///
+    /// # Errors
+    /// The file cannot be read any more.
+    pub fn shares(&self, wanted: (&str, impl Fn(&str) -> bool), of: &[&str]) -> Result<Vec<Wanted>> {
+        let mut shares = vec![Wanted::new(); of.len()];
+        let mut add = |value: Option<&str>, others: &mut dyn Iterator<Item = Option<&str>>| {
+            let Some(value) = value else { return };
+            for (share, group) in shares.iter_mut().zip(others) {
+                let Some(group) = group else { continue };
+                if !share.contains_key(group) {
+                    share.insert(group.to_owned(), (0, 0));
+                }
+                if let Some(counts) = share.get_mut(group) {
+                    *counts = (counts.0 + u64::from(wanted.1(value)), counts.1 + 1);
+                }
+            }
+        };
+        let place = |name: &str| self.columns.iter().position(|look| look.name == name);
+        if let Some(delimiter) = self.delimiter {
+            let is_value = |field: &&str| !field.is_empty() && !self.nulls.contains(field);
+            for path in find(&self.path, Some("csv"))? {
+                let mut reader = Reader::open(&path, delimiter as u8)?;
+                let mut record = Record::default();
+                reader.read(&mut record)?;
+                while reader.read(&mut record)? {
+                    let field = |name: &str| record.fields().nth(place(name)?).filter(is_value);
+                    add(field(wanted.0), &mut of.iter().map(|name| field(name)));
+                }
+            }
+            return Ok(shares);
+        }
+        let needed: Vec<&str> = std::iter::once(wanted.0).chain(of.iter().copied()).collect();
+        let source = Source::parquet(&self.path, &needed)?;
+        let at = |name: &str| source.columns().iter().position(|column| column.name == name);
+        for piece in source.pieces() {
+            source.read(piece, BATCH_ROWS, |slice| {
+                for i in 0..slice.rows {
+                    let word = |name: &str| slice.columns[at(name)?].word(i);
+                    let others: Vec<_> = of.iter().map(|name| word(name)).collect();
+                    add(word(wanted.0).as_deref(), &mut others.iter().map(|word| word.as_deref()));
+                }
+                Ok(())
+            })?;
+        }
+        Ok(shares)
+    }
+}
+
 /// Looks at a Parquet file, folder or glob, or at a text file.
 ///
 /// # Errors
 /// No such file, or one that cannot be read.
 pub fn glance(path: &str) -> Result<Glance> {
     let is_text = [".csv", ".tsv", ".txt"].iter().any(|ending| path.to_ascii_lowercase().ends_with(ending));
-    if is_text { of_text(&find(path, Some("csv"))?) } else { of_parquet(path) }
+    if is_text { of_text(path) } else { of_parquet(path) }
 }
 
 fn of_parquet(pattern: &str) -> Result<Glance> {
@@ -155,10 +211,11 @@ fn of_parquet(pattern: &str) -> Result<Glance> {
         })?;
     }
     columns.iter_mut().for_each(|look| look.finish(source.n_rows()));
-    Ok(Glance { rows: source.n_rows(), delimiter: None, nulls: Vec::new(), columns, unreadable })
+    Ok(Glance { path: pattern.to_owned(), rows: source.n_rows(), delimiter: None, nulls: Vec::new(), columns, unreadable })
 }
 
-fn of_text(files: &[PathBuf]) -> Result<Glance> {
+fn of_text(path: &str) -> Result<Glance> {
+    let (files, whole) = (find(path, Some("csv"))?, path.to_owned());
     let Some(first) = files.first() else { return Err(Fault::new("missing-file", "there is no such file").into()) };
     let header = |delimiter: char| -> Result<Vec<String>> {
         let mut record = Record::default();
@@ -181,7 +238,7 @@ fn of_text(files: &[PathBuf]) -> Result<Glance> {
     }
     let mut columns: Vec<Look> = names.iter().map(|name| Look::new(name, Class::Empty)).collect();
     let mut rows = 0;
-    for path in files {
+    for path in &files {
         let mut reader = Reader::open(path, delimiter as u8)?;
         let mut record = Record::default();
         reader.read(&mut record)?;
@@ -217,5 +274,5 @@ fn of_text(files: &[PathBuf]) -> Result<Glance> {
         }
         look.finish(rows);
     }
-    Ok(Glance { rows, delimiter: Some(delimiter), nulls, columns, unreadable: Vec::new() })
+    Ok(Glance { path: whole, rows, delimiter: Some(delimiter), nulls, columns, unreadable: Vec::new() })
 }

@@ -3,7 +3,7 @@
 //! | Part of the job | Defines |
 //! | --- | --- |
 //! | `data.label`: column, positive and negative values | everything; where one run has no label, what needs one |
-//! | `data.label.favourable` | `di` and the family clarify |
+//! | `data.label.favourable`, `data.favourable` | `di`, `denied_by_group`, `favoured_by_group` and the family clarify |
 //! | `data.weight` | everything |
 //! | `data.sensitive.A`: groups and what they are made of | everything about A and the attributes made of it |
 //! | `data.sensitive.A.reference` | about A, which group is subtracted from which: pairs, differences, the family clarify |
@@ -57,7 +57,7 @@ impl Breaks {
             Breaks::Nothing => String::new(),
             Breaks::Everything => "everything".to_owned(),
             Breaks::Labelled => "values that need a label".to_owned(),
-            Breaks::Favourable => "di and the family clarify".to_owned(),
+            Breaks::Favourable => "what goes by the favourable side".to_owned(),
             Breaks::Attribute(names) => format!("everything about {}", listed(names)),
             Breaks::Orientation(name) => format!("comparisons of two groups of {name}"),
             Breaks::Derived { columns, attributes, strata, features } => {
@@ -89,7 +89,9 @@ impl Breaks {
             Breaks::Nothing => false,
             Breaks::Everything => true,
             Breaks::Labelled => metric().is_none_or(|m| m.needs_label),
-            Breaks::Favourable => clarify || metric().is_some_and(|m| matches!(m.reads, Reads::FavourableRatio)),
+            Breaks::Favourable => {
+                clarify || metric().is_some_and(|m| matches!(m.reads, Reads::FavourableRatio | Reads::SwitchByFavour { .. }))
+            }
             Breaks::Attribute(names) => names.iter().any(|name| row.text("sensitive") == name || is_sliced_by(row, name)),
             Breaks::Orientation(name) => {
                 row.text("sensitive") == name && (clarify || matches!(row.text("scope"), "pair" | "difference" | "one_vs_rest"))
@@ -196,6 +198,7 @@ fn breaks(path: &[String], old: &Values, new: &Values) -> Breaks {
     let in_both = |keys: &[&str]| [old, new].iter().all(|values| values.keys().any(|other| starts(other, keys)));
     match path[..] {
         ["data", "label", "favourable"] if in_both(&["data", "label", "favourable"]) => Breaks::Favourable,
+        ["data", "favourable"] if side(old).zip(side(new)).is_some_and(|(old, new)| old != new) => Breaks::Favourable,
         ["data", "label", ..] if in_both(&["data", "label", "column"]) => Breaks::Everything,
         ["data", "label", ..] => Breaks::Labelled,
         ["data", "weight"] => Breaks::Everything,
@@ -231,6 +234,12 @@ fn breaks(path: &[String], old: &Values, new: &Values) -> Breaks {
         ["metrics", "clarify", ..] => Breaks::Clarify,
         _ => Breaks::Nothing,
     }
+}
+
+/// Which prediction people want, by the label or, without one, by the job.
+fn side(values: &Values) -> Option<&String> {
+    let at = |keys: &[&str]| values.iter().find(|(path, _)| path.len() == keys.len() && starts(path, keys)).map(|(_, value)| value);
+    at(&["data", "label", "favourable"]).or_else(|| at(&["data", "favourable"]))
 }
 
 /// Whether a row is about a slice by a column, such as `region=north & channel=web`.

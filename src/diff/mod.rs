@@ -64,6 +64,8 @@ pub struct Side {
     pub has_label: bool,
     /// Whether the positive prediction is the one people want.
     pub favourable_is_positive: bool,
+    /// Whether its job says which prediction people want.
+    pub says_favourable: bool,
     /// Level of the intervals; none where the job asks for none.
     pub level: Option<Level>,
     /// Replicates of the bootstrap.

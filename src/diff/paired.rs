@@ -121,6 +121,7 @@ impl Pairs {
         let settings = Settings {
             families: vec![Family::Performance, Family::Group, Family::Ccm, Family::Eccm, Family::Shift],
             favourable: if side.favourable_is_positive { Favourable::Positive } else { Favourable::Negative },
+            says_favourable: side.says_favourable,
             favoured: Favoured::Rest,
             level: side.level,
             samples: side.samples,

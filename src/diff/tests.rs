@@ -69,6 +69,7 @@ fn side(job: &str, frame: Frame) -> Side {
         weighted: false,
         has_label: true,
         favourable_is_positive: true,
+        says_favourable: true,
         level: Level::new(0.95),
         samples: Count::new(100).unwrap(),
         seed: Seed(1),
@@ -152,12 +153,13 @@ gates: {g: {metric: sr, at_most: 0.1}}
 run: {seed: 1}
 ";
 
-/// Which of these values still mean the same: a switch rate, one after moved features, a score metric, a rate that needs the label, a gap, `di`,
+/// Which of these values still mean the same: a switch rate, one by the favourable side, one after moved features, a score metric, a rate that needs the label, a gap, `di`,
 /// one of Clarify's.
 fn kept(old: &str, new: &str) -> String {
     let definitions = Definitions::between(&values(old), &values(new));
-    let all: [(&str, Value<'_>); 7] = [
+    let all: [(&str, Value<'_>); 8] = [
         ("switch", ("m", "flip", "direction", ["Female", "Male"], "sr", "ccm", None)),
+        ("harm", ("m", "flip", "direction", ["Female", "Male"], "denied_by_group", "ccm", None)),
         ("moved", ("m", "world", "direction", ["Female", "Male"], "sr", "ccm", None)),
         ("score", ("m", "flip", "direction", ["Female", "Male"], "rmscd", "shift", None)),
         ("label", ("m", "", "group", ["Female", ""], "tpr", "performance", None)),
@@ -174,7 +176,7 @@ fn kept(old: &str, new: &str) -> String {
 
 #[test]
 fn only_values_that_mean_the_same_are_compared() {
-    const ALL: &str = "switch moved score label gap di clarify";
+    const ALL: &str = "switch harm moved score label gap di clarify";
     let change = |from: &str, to: &str| {
         assert!(JOB.contains(from), "{from}");
         kept(JOB, &JOB.replace(from, to))
@@ -195,16 +197,19 @@ fn only_values_that_mean_the_same_are_compared() {
         assert_eq!(change(from, to), ALL, "{to}");
     }
     assert_eq!(change("column: y", "column: z"), "");
-    assert_eq!(kept(JOB, &JOB.replace("{column: y, positive: ['1'], favourable: positive}", "none")), "switch moved score gap di");
+    assert_eq!(kept(JOB, &JOB.replace("{column: y, positive: ['1'], favourable: positive}", "none")), "switch harm moved score gap di");
     assert_eq!(change("favourable: positive", "favourable: negative"), "switch moved score label gap");
+    let unlabelled = JOB.replace("{column: y, positive: ['1'], favourable: positive}", "none\n  favourable: positive");
+    assert_eq!(kept(JOB, &unlabelled), "switch harm moved score gap di");
+    assert_eq!(kept(JOB, &unlabelled.replace("favourable: positive", "favourable: negative")), "switch moved score gap");
     assert_eq!(change("rows:", "weight: w\n  rows:"), "");
     assert_eq!(change("[Male, Female]", "[Male, Female, Other]"), "");
-    assert_eq!(change("reference: Male", "reference: Female"), "switch moved score label di");
+    assert_eq!(change("reference: Male", "reference: Female"), "switch harm moved score label di");
     // A derived column defines sets that move features where it is one, or one is made of it.
     assert_eq!(change("bins: [1, 2]", "bins: [1, 3]"), ALL);
     for features in ["[age2]", "[age, coarse]"] {
         let job = JOB.replace("[age]", features).replace("[1, 2]}", "[1, 2]}, coarse: {from: age2, map: {x: [a]}}");
-        assert_eq!(kept(&job, &job.replace("[1, 2]", "[1, 3]")), "switch score label gap di clarify", "{features}");
+        assert_eq!(kept(&job, &job.replace("[1, 2]", "[1, 3]")), "switch harm score label gap di clarify", "{features}");
     }
     // An attribute that is a column as it stands defines nothing of what is made of that column.
     let job = JOB.replace(
@@ -221,10 +226,10 @@ fn only_values_that_mean_the_same_are_compared() {
     for (from, to) in [("groups: [x, y]", "groups: [x, z]"), ("[1, 2]", "[1, 3]")] {
         assert_eq!(kept(&job, &job.replace(from, to)), "", "{to}");
     }
-    assert_eq!(change("continuous: [age]", "continuous: [age, pay]"), "switch score label gap di clarify");
-    assert_eq!(change("condition_on: label", "condition_on: none"), "switch score label gap di clarify");
+    assert_eq!(change("continuous: [age]", "continuous: [age, pay]"), "switch harm score label gap di clarify");
+    assert_eq!(change("condition_on: label", "condition_on: none"), "switch harm score label gap di clarify");
     assert_eq!(change("threshold: 0.5", "threshold: 0.6"), "score");
-    assert_eq!(change("neighbours: 5", "neighbours: 6"), "switch moved score label gap di");
+    assert_eq!(change("neighbours: 5", "neighbours: 6"), "switch harm moved score label gap di");
 }
 
 #[test]

@@ -6,6 +6,9 @@
 //! pass; so is a gap or a distance that rests on a small group or on a small denominator, as the table of metrics flags it. With `family_error: holm` the comparisons of a gate are judged together, see
 //! [`holm`]. Gates on recourse are counted in [`recourse`]. `run`, `gate`, `diff` and the report share this code.
 //!
+//! A gate on harm ([`Scope::HarmTo`]) has two parts for each other group, and the worst of them decides. No gate passes on people that it did
+//! not see: groups without a value, counterfactuals of which none is valid, changes that nobody who scores was shown.
+//!
 //! A gate against a baseline judges the change of a value by the interval of the change, from the table of changes. Without a baseline it
 //! is skipped, which is neither a pass nor a failure; where the two runs define the value differently it is inconclusive.
 
@@ -15,8 +18,9 @@ pub mod recourse;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
+use crate::metric::ccm::HARM;
 use crate::metric::turn::Turn;
-use crate::metric::{Family, Reads, find};
+use crate::metric::{Family, Reads, Undefined, find};
 use crate::table::manifest::{GateTally, WorstGate};
 use crate::table::{Cell, Frame, GATES, Record};
 
@@ -74,6 +78,8 @@ pub enum Scope {
     Direction(String, String),
     /// Every direction; the worst decides.
     AnyDirection,
+    /// Harm to a group, against each other group: who of it is denied what others would get, and who of these is favoured.
+    HarmTo(String),
     /// The first group against the second: difference first - second, ratio first / second; empty = all others.
     Pair(String, String),
     /// The groups that are furthest apart.
@@ -103,7 +109,7 @@ pub struct Baseline<'a> {
 pub struct Question {
     /// Its name.
     pub name: String,
-    /// The metric's id.
+    /// The metric's id; with [`Scope::HarmTo`] the first of its two.
     pub metric: String,
     /// Experiment and arm; empty for the plain audit.
     pub arm: String,
@@ -115,9 +121,9 @@ pub struct Question {
     pub class: String,
     /// The attributes it is asked about; the worst decides.
     pub attributes: Vec<String>,
-    /// Those of them that the rows to score do not show: they differ from their originals in `to_group` alone. Where no score moves either,
-    /// nothing was tested.
-    pub unshown: Vec<String>,
+    /// What the rows to score do not show: they differ from their originals in `to_group` alone. Where no score moves either, nothing was
+    /// tested.
+    pub unshown: Vec<Unshown>,
     /// Which rows.
     pub scope: Scope,
     /// What is asked.
@@ -134,6 +140,24 @@ pub struct Question {
     pub warn_only: bool,
     /// Line in the job file; 0 = not known.
     pub line: u64,
+}
+
+/// A change that the rows to score do not show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unshown {
+    /// The attribute.
+    pub attribute: String,
+    /// From which group to which; none: whatever the groups are.
+    pub direction: Option<[String; 2]>,
+}
+
+impl Unshown {
+    fn words(&self) -> String {
+        match &self.direction {
+            None => format!("`{}`", self.attribute),
+            Some([from, to]) => format!("`{}` from `{from}` to `{to}`", self.attribute),
+        }
+    }
 }
 
 impl Question {
@@ -234,17 +258,27 @@ pub fn judge(questions: &[Question], metrics: &Frame, baseline: Option<&Baseline
     let of_metrics = questions.iter().map(|question| (question, looked_up(question), ""));
     let of_recourse = recourse.iter().map(|counted| (&counted.question, counted.seen.clone(), counted.about.as_str()));
     for (question, mut seen, about) in of_metrics.chain(of_recourse) {
-        let untested = |seen: &&mut Seen| question.unshown.contains(&seen.sensitive) && nothing_moved(question, &seen.sensitive, metrics);
-        seen.iter_mut()
-            .filter(untested)
-            .for_each(|seen| seen.refused = format!("no row that was scored shows `{}`: {UNTESTED}", seen.sensitive));
+        seen.iter_mut().for_each(|seen| {
+            if let Some(what) = untested(question, seen, metrics) {
+                seen.refused = format!("no row that was scored shows {what}: {UNTESTED}");
+            }
+        });
         let mut rulings: Vec<Ruling> =
             if question.holm { holm::rule(question, seen) } else { seen.into_iter().map(|s| rule(question, s)).collect() };
         if question.asks == Asks::Value && question.scope == Scope::WorstCase && question.decide_by == DecideBy::Interval {
             rulings.iter_mut().for_each(|ruling| by_pairs(question, ruling, metrics));
         }
+        for ruling in rulings.iter_mut().filter(|ruling| ruling.verdict == Verdict::Pass) {
+            if let Some(unseen) = unseen(question, &ruling.seen, metrics) {
+                ruling.verdict = Verdict::Inconclusive;
+                ruling.reason = format!("{}, but {unseen}", ruling.reason);
+            }
+        }
         if rulings.is_empty() {
             rulings.push(absent(question, baseline));
+        }
+        if let Some(plain) = audited(question, metrics) {
+            rulings.iter_mut().for_each(|ruling| ruling.reason = format!("{}; {plain}", ruling.reason));
         }
         if !about.is_empty() {
             rulings.iter_mut().for_each(|ruling| ruling.reason = format!("{about}: {}", ruling.reason));
@@ -284,20 +318,125 @@ pub fn judge(questions: &[Question], metrics: &Frame, baseline: Option<&Baseline
     Judged { table, verdict, tally, worst: worst.map(|w| w.3) }
 }
 
+/// What the audited model does for the question of a gate on an arm, so that nobody reads the verdict on the arm as one on the model.
+fn audited(question: &Question, metrics: &Frame) -> Option<String> {
+    if question.arm.is_empty() || question.asks == Asks::Change {
+        return None;
+    }
+    let plain = Question { arm: String::new(), ..question.clone() };
+    let own = judge(std::slice::from_ref(&plain), metrics, None, &[]).table;
+    let row = own.records().find(|row| row.int("decides") == Some(1))?;
+    let model = if question.model.is_empty() { "set" } else { "model" };
+    if !row.is_some("value") {
+        return Some(format!("the audited {model} itself cannot be judged: {}", row.text("reason")));
+    }
+    let number = |column: &str| row.real(column).map(|x| format!("{x:.4}"));
+    let ends = number("lo").zip(number("hi")).map_or_else(String::new, |(lo, hi)| format!(" ({lo} to {hi})"));
+    let does = match row.text("verdict") {
+        "pass" => "keeps",
+        "fail" => "breaks",
+        _ => "may keep or break",
+    };
+    Some(format!("the audited {model} itself {does} the limit: {}{ends}", number("value").unwrap_or_default()))
+}
+
 fn severity(question: &Question, a: &Ruling, b: &Ruling) -> Ordering {
     let excess = |r: &Ruling| r.seen.value.map_or(f64::NEG_INFINITY, |v| question.limit.excess(v));
     a.verdict.cmp(&b.verdict).then(excess(a).total_cmp(&excess(b)))
 }
 
+const NOT_MEASURED: &str = "not measured";
+
 /// Why a value says nothing of a model that was shown no change.
 const UNTESTED: &str = "counterfactuals differ from their rows in `to_group` alone, and nothing that is measured of them moved";
 
-/// Whether the set of a question switched nobody and moved no score, as far as that is measured.
-fn nothing_moved(question: &Question, attribute: &str, metrics: &Frame) -> bool {
+/// What of a value nobody who scores was shown, where nothing moved either; none where all of it was tested.
+fn untested(question: &Question, seen: &Seen, metrics: &Frame) -> Option<String> {
+    let mut hidden = question.unshown.iter().filter(|unshown| unshown.attribute == seen.sensitive);
+    let held = |unshown: &Unshown| match (&unshown.direction, seen.scope.as_str()) {
+        (None, _) => nothing_moved(question, (&seen.sensitive, "total", "", ""), metrics),
+        (Some([from, to]), scope) => {
+            let forth = (&seen.from, &seen.to) == (from, to);
+            let back = scope == "difference" && (&seen.from, &seen.to) == (to, from);
+            (forth || back) && nothing_moved(question, (&seen.sensitive, "direction", from, to), metrics)
+        }
+    };
+    hidden.find(|unshown| held(unshown)).map(|unshown| unshown.words())
+}
+
+/// Who of a value that keeps its limit was not seen: groups without a value, directions without a valid counterfactual, and those that no
+/// row shows. None where everybody was.
+fn unseen(question: &Question, seen: &Seen, metrics: &Frame) -> Option<String> {
+    let like = |row: &Record<'_>, scope: &str| {
+        let plain = row.text("class") == question.class && row.text("arm") == question.arm && row.text("slice").is_empty();
+        let same = row.text("model") == question.model && row.text("counterfactual") == question.counterfactual;
+        same && plain && row.text("sensitive") == seen.sensitive && row.text("scope") == scope
+    };
+    let listed = |names: &[String]| names.join(", ");
+    if question.scope == Scope::WorstCase {
+        let mut worst = metrics.records().filter(|row| row.text("metric") == question.metric && like(row, "worst_case"));
+        let n = worst.find_map(|row| row.int("groups_undefined")).filter(|n| *n > 0)?;
+        // A group is named where it has no value of its own, or of no pair that it is in.
+        let base = question.metric.strip_suffix("_to_total").unwrap_or(&question.metric);
+        let mut of_group: Vec<(String, bool)> = Vec::new();
+        for row in metrics.records() {
+            let (metric, scope) = (row.text("metric"), row.text("scope"));
+            let ends = match scope {
+                "group" if metric == base => vec![row.text("from_group")],
+                "pair" if metric == question.metric => vec![row.text("from_group"), row.text("to_group")],
+                _ => continue,
+            };
+            if like(&row, scope) {
+                let without = !row.is_some("value") && row.text("undefined") != Undefined::ZeroReferenceRate.code();
+                for end in ends {
+                    match of_group.iter_mut().find(|(group, _)| group == end) {
+                        Some((_, all)) => *all &= without,
+                        None => of_group.push((end.to_owned(), without)),
+                    }
+                }
+            }
+        }
+        let names: Vec<String> = of_group.into_iter().filter(|(_, without)| *without).map(|(group, _)| format!("`{group}`")).collect();
+        let which = if names.is_empty() { String::new() } else { format!(": {}", listed(&names)) };
+        return Some(format!("{n} {} no value and {} not seen{which}", if n == 1 { "group has" } else { "groups have" }, was(n)));
+    }
+    if seen.scope != "total" || question.counterfactual.is_empty() {
+        return None;
+    }
+    let empty = |row: &Record<'_>| row.text("undefined") == Undefined::EmptyGroup.code();
+    let mut names: Vec<String> = Vec::new();
+    for row in metrics.records().filter(|row| row.text("metric") == question.metric && like(row, "direction")) {
+        let (from, to) = (row.text("from_group"), row.text("to_group"));
+        // Where nobody is in the group, nobody is missing.
+        let nobody = |row: &Record<'_>| row.text("scope") == "group" && row.text("from_group") == from && row.int("n_rows") == Some(0);
+        let is_empty_group = || {
+            let own = |row: &Record<'_>| row.text("model") == question.model && row.text("sensitive") == seen.sensitive;
+            metrics.records().any(|row| own(&row) && row.text("slice").is_empty() && row.text("metric") == "pprev" && nobody(&row))
+        };
+        let hidden = || {
+            let is_hidden = |u: &&Unshown| u.attribute == seen.sensitive && u.direction == Some([from.to_owned(), to.to_owned()]);
+            question.unshown.iter().any(|u| is_hidden(&u)) && nothing_moved(question, (&seen.sensitive, "direction", from, to), metrics)
+        };
+        if empty(&row) && !is_empty_group() || hidden() {
+            names.push(format!("`{from}` to `{to}`"));
+        }
+    }
+    let n = names.len() as i64;
+    let what = if n == 1 { "direction" } else { "directions" };
+    (n > 0).then(|| format!("{n} {what} {} not seen: {}", was(n), listed(&names)))
+}
+
+fn was(n: i64) -> &'static str {
+    if n == 1 { "was" } else { "were" }
+}
+
+/// Whether the set of a question switched nobody and moved no score in a scope, as far as that is measured.
+fn nothing_moved(question: &Question, (attribute, scope, from, to): (&str, &str, &str, &str), metrics: &Frame) -> bool {
     let mine = |row: &Record<'_>| {
         let same = row.text("model") == question.model && row.text("counterfactual") == question.counterfactual;
         let plain = row.text("class") == question.class && row.text("arm") == question.arm && row.text("slice").is_empty();
-        same && plain && row.text("sensitive") == attribute && row.text("scope") == "total" && row.is_some("value")
+        let there = row.text("scope") == scope && row.text("from_group") == from && row.text("to_group") == to;
+        same && plain && row.text("sensitive") == attribute && there && row.is_some("value")
     };
     // These tell of every move; where none is measured, rates that are 0 where nobody switches do.
     let all: Vec<Record<'_>> = metrics.records().filter(mine).collect();
@@ -315,7 +454,27 @@ fn seen(question: &Question, metrics: &Frame) -> Vec<Seen> {
     if rows.iter().any(is_direct) {
         rows.retain(is_direct);
     }
-    rows.iter().map(|row| oriented(question, row)).collect()
+    both_parts(question, rows.iter().map(|row| oriented(question, row)).collect())
+}
+
+/// Of a gate on harm also the part that no row tells, where one of the two of a group is missing: it cannot be judged, so neither can the gate.
+fn both_parts(question: &Question, mut seen: Vec<Seen>) -> Vec<Seen> {
+    let Scope::HarmTo(group) = &question.scope else { return seen };
+    let is_part = |seen: &Seen, (metric, from, to): (&str, &str, &str)| {
+        (seen.metric.as_str(), seen.from.as_str(), seen.to.as_str()) == (metric, from, to)
+    };
+    let others: BTreeSet<(String, String)> =
+        seen.iter().map(|s| (s.sensitive.clone(), if s.from == *group { s.to.clone() } else { s.from.clone() })).collect();
+    for (sensitive, other) in others {
+        for (metric, from, to) in [(HARM[0], group, &other), (HARM[1], &other, group)] {
+            if !seen.iter().any(|s| s.sensitive == sensitive && is_part(s, (metric, from, to))) {
+                let missing =
+                    Seen { metric: metric.to_owned(), sensitive: sensitive.clone(), from: from.clone(), to: to.clone(), ..Seen::default() };
+                seen.push(Seen { scope: "direction".to_owned(), undefined: NOT_MEASURED.to_owned(), ..missing });
+            }
+        }
+    }
+    seen
 }
 
 /// The rows of the table of changes that the question is about, turned to its orientation.
@@ -330,7 +489,7 @@ fn changes(question: &Question, baseline: &Baseline<'_>) -> Vec<Seen> {
         };
         let fewer = |of: &str| row.int(&format!("old_{of}")).zip(row.int(&format!("new_{of}"))).map(|(old, new)| old.min(new));
         let change = Seen {
-            metric: question.metric.clone(),
+            metric: row.text("metric").to_owned(),
             sensitive: row.text("sensitive").to_owned(),
             from: row.text("from_group").to_owned(),
             to: row.text("to_group").to_owned(),
@@ -352,38 +511,43 @@ fn changes(question: &Question, baseline: &Baseline<'_>) -> Vec<Seen> {
         };
         turned(question, &row, change)
     });
-    seen.collect()
+    both_parts(question, seen.collect())
 }
 
 fn matches(question: &Question, row: &Record<'_>) -> bool {
-    let same = row.text("metric") == question.metric
-        && row.text("model") == question.model
+    let same = row.text("model") == question.model
         && row.text("counterfactual") == question.counterfactual
         && row.text("class") == question.class
         && row.text("arm") == question.arm
         && row.text("slice").is_empty()
         && question.attributes.iter().any(|a| a == row.text("sensitive"));
     let (scope, from, to) = (row.text("scope"), row.text("from_group"), row.text("to_group"));
-    same && match &question.scope {
-        Scope::Total => scope == "total",
-        Scope::Group(group) => scope == "group" && from == group,
-        Scope::Direction(a, b) => scope == "direction" && from == a && to == b,
-        Scope::AnyDirection => scope == "direction",
-        Scope::Pair(a, b) => {
-            let compared = matches!(scope, "pair" | "difference" | "one_vs_rest");
-            // Facets do not change places: other neighbours vote, other strata have no share.
-            let may_turn = row.text("family") != Family::Clarify.as_str();
-            compared && ((from == a && to == b) || (may_turn && from == b && to == a))
+    let metric = row.text("metric");
+    let is_metric = match &question.scope {
+        Scope::HarmTo(group) => [(HARM[0], from), (HARM[1], to)].contains(&(metric, group.as_str())),
+        _ => metric == question.metric,
+    };
+    same && is_metric
+        && match &question.scope {
+            Scope::Total => scope == "total",
+            Scope::Group(group) => scope == "group" && from == group,
+            Scope::Direction(a, b) => scope == "direction" && from == a && to == b,
+            Scope::AnyDirection | Scope::HarmTo(_) => scope == "direction",
+            Scope::Pair(a, b) => {
+                let compared = matches!(scope, "pair" | "difference" | "one_vs_rest");
+                // Facets do not change places: other neighbours vote, other strata have no share.
+                let may_turn = row.text("family") != Family::Clarify.as_str();
+                compared && ((from == a && to == b) || (may_turn && from == b && to == a))
+            }
+            Scope::WorstCase => scope == "worst_case",
         }
-        Scope::WorstCase => scope == "worst_case",
-    }
 }
 
 fn oriented(question: &Question, row: &Record<'_>) -> Seen {
     let worlds = question.decide_by == DecideBy::Worlds;
     let (lo, hi) = if worlds { ("world_lo", "world_hi") } else { ("lo", "hi") };
     let seen = Seen {
-        metric: question.metric.clone(),
+        metric: row.text("metric").to_owned(),
         sensitive: row.text("sensitive").to_owned(),
         from: row.text("from_group").to_owned(),
         to: row.text("to_group").to_owned(),
@@ -559,7 +723,7 @@ fn of_all(ruling: &mut Ruling, metrics: &Frame) {
 
 fn absent(question: &Question, baseline: Option<&Baseline<'_>>) -> Ruling {
     let (from, to) = match &question.scope {
-        Scope::Group(group) => (group.clone(), String::new()),
+        Scope::Group(group) | Scope::HarmTo(group) => (group.clone(), String::new()),
         Scope::Direction(a, b) | Scope::Pair(a, b) => (a.clone(), b.clone()),
         Scope::Total | Scope::AnyDirection | Scope::WorstCase => (String::new(), String::new()),
     };
@@ -568,7 +732,7 @@ fn absent(question: &Question, baseline: Option<&Baseline<'_>>) -> Ruling {
         sensitive: question.attributes.first().cloned().unwrap_or_default(),
         from,
         to,
-        undefined: "not measured".to_owned(),
+        undefined: NOT_MEASURED.to_owned(),
         is_change: question.asks == Asks::Change,
         ..Seen::default()
     };
@@ -583,7 +747,7 @@ fn absent(question: &Question, baseline: Option<&Baseline<'_>>) -> Ruling {
 fn worst_gate(question: &Question, ruling: &Ruling) -> WorstGate {
     WorstGate {
         gate: question.name.clone(),
-        metric: question.metric.clone(),
+        metric: ruling.seen.metric.clone(),
         value: ruling.seen.value,
         lo: ruling.seen.lo,
         hi: ruling.seen.hi,
@@ -615,7 +779,7 @@ fn row(question: &Question, ruling: &Ruling, decides: bool) -> Vec<Cell> {
         seen.scope.as_str().into(),
         ruling.verdict.word().into(),
         (if question.warn_only { "warn" } else { "fail" }).into(),
-        question.metric.as_str().into(),
+        seen.metric.as_str().into(),
         question.arm.as_str().into(),
         question.model.as_str().into(),
         question.counterfactual.as_str().into(),
@@ -625,6 +789,7 @@ fn row(question: &Question, ruling: &Ruling, decides: bool) -> Vec<Cell> {
         seen.hi.into(),
         question.stated().into(),
         format!("{rule}, {by}").into(),
+        seen.numerator.into(),
         seen.denominator.into(),
         question.enough.into(),
         seen.baseline.into(),

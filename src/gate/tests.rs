@@ -1,6 +1,7 @@
 //! Gates on small tables of metrics worked by hand.
 
-use super::{Asks, Baseline, DecideBy, Judged, Limit, Question, Scope, Verdict};
+use super::{Asks, Baseline, DecideBy, Judged, Limit, Question, Scope, Unshown, Verdict};
+use crate::metric::ccm::HARM;
 use crate::metric::interval::{wilson, z_of};
 use crate::metric::{Rate, Undefined};
 use crate::table::{CHANGES, Cell, Frame, METRICS};
@@ -263,7 +264,7 @@ fn what_no_row_shows_is_not_passed() {
     let judged = |unshown: &[&str], sr: f64| judged_with(unshown, &[total("nsr", 0.0), total("sr", sr)]);
     fn judged_with(unshown: &[&str], values: &[Value]) -> (Verdict, String) {
         let mut q = question(Scope::Total, Limit::AtMost(0.1));
-        q.unshown = unshown.iter().map(|&name| name.to_owned()).collect();
+        q.unshown = unshown.iter().map(|&name| Unshown { attribute: name.to_owned(), direction: None }).collect();
         let judged = judge(&[q], &metrics(values), None);
         let reason = judged.table.records().next().map(|r| r.text("reason").to_owned()).unwrap_or_default();
         (judged.verdict.expect("it counts"), reason)
@@ -495,4 +496,152 @@ fn changes_of_pairs_turn_with_the_question() {
     let frame = changes("pair", ["Male", "Female"], "di", change);
     check_change(&against(pair("Female", "Male"), Limit::AtMost(0.2)), &frame, Verdict::Pass, "keeps");
     check_change(&against(pair("Male", "Female"), Limit::AtMost(0.2)), &frame, Verdict::Inconclusive, "`between` with Female before Male");
+}
+
+/// Verdict and reason of the row that decides.
+#[track_caller]
+fn decided(q: &Question, table: &Frame) -> (Verdict, String) {
+    let judged = judge(std::slice::from_ref(q), table, None);
+    let row = judged.table.records().find(|row| row.int("decides") == Some(1)).expect("a row decides");
+    (judged.verdict.expect("it counts"), row.text("reason").to_owned())
+}
+
+/// Harm to women has two parts, against each other group; each stands in a row of its own with its counts, and the worst decides.
+#[test]
+fn harm_is_judged_by_both_of_its_parts() {
+    let part = |metric, from, to, value: f64| Value {
+        metric,
+        from,
+        to,
+        value: Some(value),
+        lo: Some(value - 0.01),
+        hi: Some(value + 0.01),
+        ..NSR
+    };
+    let table = |denied: f64, favoured: f64| {
+        metrics(&[
+            part("denied_by_group", "Female", "Male", denied),
+            part("favoured_by_group", "Female", "Male", 0.9),
+            part("denied_by_group", "Male", "Female", 0.9),
+            part("favoured_by_group", "Male", "Female", favoured),
+            part("nsr", "Female", "Male", 0.9),
+        ])
+    };
+    let mut q = question(Scope::HarmTo("Female".into()), Limit::AtMost(0.1));
+    q.metric = HARM[0].into();
+    let judged = judge(std::slice::from_ref(&q), &table(0.05, 0.3), None);
+    let rows: Vec<(&str, &str, &str, Option<i64>, Option<i64>)> = judged
+        .table
+        .records()
+        .map(|row| (row.text("metric"), row.text("from_group"), row.text("verdict"), row.int("denominator"), row.int("decides")))
+        .collect();
+    let expected = [("denied_by_group", "Female", "pass", Some(122), Some(0)), ("favoured_by_group", "Male", "fail", Some(122), Some(1))];
+    assert_eq!(rows, expected);
+    assert_eq!((judged.verdict, judged.worst.map(|w| w.metric)), (Some(Verdict::Fail), Some("favoured_by_group".to_owned())));
+    assert_eq!(decided(&q, &table(0.05, 0.05)).0, Verdict::Pass);
+    assert_eq!(decided(&q, &table(0.5, 0.05)).0, Verdict::Fail);
+    assert_eq!(decided(&q, &table(0.1, 0.05)).0, Verdict::Inconclusive);
+    // An undefined part, and one that is not there, are no pass.
+    let undefined = Value { value: None, lo: None, hi: None, ..part("favoured_by_group", "Male", "Female", 0.0) };
+    let (verdict, reason) = decided(&q, &metrics(&[part("denied_by_group", "Female", "Male", 0.05), undefined]));
+    assert!(verdict == Verdict::Inconclusive && reason.contains("undefined: empty_group"), "{reason}");
+    let (verdict, reason) = decided(&q, &metrics(&[part("denied_by_group", "Female", "Male", 0.05)]));
+    assert!(verdict == Verdict::Inconclusive && reason.contains("not measured"), "{reason}");
+    // Three groups: four parts, and a numerator where the rate has counts.
+    let mut three = metrics(&[
+        part("denied_by_group", "Female", "Male", 0.05),
+        part("denied_by_group", "Female", "Other", 0.2),
+        part("favoured_by_group", "Male", "Female", 0.05),
+        part("favoured_by_group", "Other", "Female", 0.05),
+        part("favoured_by_group", "Other", "Male", 0.9),
+    ]);
+    three.rows[1][METRICS.column("numerator").unwrap()] = Cell::Int(24);
+    let judged = judge(&[q], &three, None);
+    let row = judged.table.records().find(|row| row.int("decides") == Some(1)).unwrap();
+    assert_eq!((judged.table.rows.len(), row.text("to_group"), row.text("verdict")), (4, "Other", "fail"));
+    assert_eq!(row.int("numerator"), Some(24));
+}
+
+/// A group without a value has no part in the furthest two, so that these keep a limit says nothing of it.
+#[test]
+fn the_furthest_groups_do_not_pass_for_a_group_without_a_value() {
+    let value = |scope, from, to, value: Option<f64>| Value {
+        scope,
+        from,
+        to,
+        metric: "tpr_difference",
+        value,
+        lo: value.map(|v| v - 0.01),
+        hi: value.map(|v| v + 0.01),
+        denominator: None,
+    };
+    let mut table = metrics(&[
+        value("worst_case", "", "", Some(0.03)),
+        value("pair", "A", "B", Some(0.03)),
+        value("pair", "A", "C", None),
+        value("pair", "B", "C", None),
+    ]);
+    for row in &mut table.rows {
+        row[METRICS.column("counterfactual").unwrap()] = "".into();
+    }
+    let q = Question { metric: "tpr_difference".into(), counterfactual: String::new(), ..question(Scope::WorstCase, Limit::AtMost(0.1)) };
+    assert_eq!(decided(&q, &table).0, Verdict::Pass);
+    table.rows[0][METRICS.column("groups_undefined").unwrap()] = Cell::Int(1);
+    let (verdict, reason) = decided(&q, &table);
+    assert!(verdict == Verdict::Inconclusive && reason.contains("1 group has no value and was not seen: `C`"), "{reason}");
+    let broken = Question { limit: Limit::AtMost(0.01), decide_by: DecideBy::Estimate, ..q };
+    assert_eq!(decided(&broken, &table).0, Verdict::Fail, "what was seen breaks it");
+}
+
+/// A total keeps its limit for those it holds: a direction without a valid counterfactual is none of them, nor one that no row shows.
+#[test]
+fn a_total_does_not_pass_for_a_direction_that_it_lacks() {
+    let value = |scope, from, to, value: Option<f64>| Value { scope, from, to, metric: "sr", value, lo: value, hi: value, ..NSR };
+    let all = |back: Option<f64>| {
+        metrics(&[
+            value("total", "", "", Some(0.0)),
+            value("direction", "Female", "Male", Some(0.02)),
+            value("direction", "Male", "Female", back),
+        ])
+    };
+    let mut q = Question { metric: "sr".into(), ..question(Scope::Total, Limit::AtMost(0.1)) };
+    assert_eq!(decided(&q, &all(Some(0.0))).0, Verdict::Pass);
+    let (verdict, reason) = decided(&q, &all(None));
+    assert!(verdict == Verdict::Inconclusive && reason.contains("1 direction was not seen: `Male` to `Female`"), "{reason}");
+    // Nobody is in the group: then nobody is missing.
+    let mut empty = all(None);
+    let mut group = metrics(&[Value { metric: "pprev", ..value("group", "Male", "", None) }]).rows.remove(0);
+    (group[METRICS.column("n_rows").unwrap()], group[METRICS.column("counterfactual").unwrap()]) = (Cell::Int(0), "".into());
+    empty.rows.push(group);
+    assert_eq!(decided(&q, &empty).0, Verdict::Pass);
+    // Of a crossed attribute only the part changes that no row shows.
+    q.unshown = vec![Unshown { attribute: "sex".into(), direction: Some(["Male".into(), "Female".into()]) }];
+    let (verdict, reason) = decided(&q, &all(Some(0.0)));
+    assert!(verdict == Verdict::Inconclusive && reason.contains("`Male` to `Female`"), "{reason}");
+    assert_eq!(decided(&q, &all(Some(0.01))).0, Verdict::Pass, "the model minds `to_group`");
+    let back = Question { scope: Scope::Direction("Male".into(), "Female".into()), ..q.clone() };
+    let (verdict, reason) = decided(&back, &all(Some(0.0)));
+    assert!(verdict == Verdict::Inconclusive && reason.contains("no row that was scored shows `sex` from `Male` to `Female`"), "{reason}");
+    let forth = Question { scope: direction(), ..q };
+    assert_eq!(decided(&forth, &all(Some(0.0))).0, Verdict::Pass, "the other direction is shown");
+}
+
+/// A verdict on an arm says in the same line what the audited model does.
+#[test]
+fn a_pass_of_an_arm_names_the_audited_model() {
+    let at = |value: f64| Value { value: Some(value), lo: Some(value - 0.01), hi: Some(value + 0.01), ..NSR };
+    let table = |arm: f64, plain: &[f64]| {
+        let mut table = metrics(&[at(arm)]);
+        table.rows[0][METRICS.column("arm").unwrap()] = "augment/all".into();
+        plain.iter().for_each(|value| table.rows.extend(metrics(&[at(*value)]).rows));
+        table
+    };
+    let q = Question { arm: "augment/all".into(), ..question(direction(), Limit::AtMost(0.1)) };
+    let (verdict, reason) = decided(&q, &table(0.02, &[0.31]));
+    assert_eq!(verdict, Verdict::Pass);
+    assert_eq!(reason, "the whole interval keeps the limit; the audited model itself breaks the limit: 0.3100 (0.3000 to 0.3200)");
+    assert!(decided(&q, &table(0.02, &[0.05])).1.ends_with("the audited model itself keeps the limit: 0.0500 (0.0400 to 0.0600)"));
+    assert!(decided(&q, &table(0.02, &[])).1.ends_with("the audited model itself cannot be judged: the table of metrics has no such row"));
+    let plain = question(direction(), Limit::AtMost(0.1));
+    assert!(!decided(&plain, &table(0.02, &[0.05])).1.contains("audited"));
 }

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use super::interval::{Boundary, Interval, Method, percentile, resample, z_of};
 use super::measure::{SMALL_DENOMINATOR, SMALL_GROUP, Settings};
+use super::placebo::Band;
 use super::redraw::Found;
 use super::weights::{BLOCKS, Times, redraw};
 use super::{Family, Metric, Value, catalog};
@@ -142,6 +143,11 @@ impl<'a> Ask<'a> {
         }
     }
 
+    /// The percentiles of replicates at a level of their own.
+    pub(super) fn percentile_at(&self, level: f64, replicates: impl Iterator<Item = Value>, method: Method) -> Option<Interval> {
+        percentile(replicates, level, method).ok().map(|(interval, _)| interval)
+    }
+
     pub(super) fn flags(&self, smallest_group: u64, smallest_denominator: Option<u64>) -> Vec<&'static str> {
         let mut flags = Vec::new();
         if smallest_group < self.settings.min_group_size.get() {
@@ -152,6 +158,13 @@ impl<'a> Ask<'a> {
         }
         flags
     }
+}
+
+/// Whether an interval leaves out the ideal and lies beyond what noise alone gives, so that the value says whom it puts at a disadvantage.
+pub(super) fn is_clear(ideal: Option<f64>, ends: Option<(f64, f64)>, noise: Option<Band>) -> bool {
+    let (Some(ideal), Some((lo, hi))) = (ideal, ends) else { return false };
+    let band = noise.and_then(|noise| noise.ends).unwrap_or((ideal, ideal));
+    lo > ideal.max(band.1) || hi < ideal.min(band.0)
 }
 
 fn words(interval: Interval) -> String {

@@ -5,11 +5,16 @@
 //! whether any of them switches.
 
 use super::counts::Eccm;
+use super::measure::{Favourable, Settings};
 use super::patterns::AnySwitch;
 use super::{Family, Impaired, Metric, Rate, Reads, Side, Undefined, Value, Worse, both, phi};
 
 const ADDED: &str = "an addition of cfaudit for more than two groups: each person counts once";
 const PAPERS: &str = "The Matrix Reloaded; Towards Counterfactual Group Fairness, counterfactual confusion matrix";
+const BY_SIDE: &str = "an addition of cfaudit: PSR or NSR, chosen by the prediction that people want";
+
+/// The two metrics of harm to a group: of the people of the group, and of those of every other.
+pub const HARM: [&str; 2] = ["denied_by_group", "favoured_by_group"];
 
 const fn metric(id: &'static str, symbol: &'static str, name: &'static str, ideal: Option<f64>, reads: Reads) -> Metric {
     Metric {
@@ -42,6 +47,11 @@ const fn positives(worse: Worse) -> Impaired {
 /// Negative predictions that get lost: where the positive ones are favourable, the original group did not get them.
 const fn negatives(worse: Worse) -> Impaired {
     Impaired::Switch { worse, if_positive: Side::Original, if_negative: Side::New }
+}
+
+/// A switch whose harmed group is the same whichever prediction is favourable.
+const fn harms(side: Side) -> Impaired {
+    Impaired::Switch { worse: Worse::High, if_positive: side, if_negative: side }
 }
 
 /// The list of this family.
@@ -101,6 +111,22 @@ pub const METRICS: &[Metric] = &[
         ..metric("psdr", "PSDR", "positive switch discovery rate", Some(0.0), Reads::SwitchRate(psdr))
     },
     Metric {
+        formula: "PSR where the positive prediction is favourable, else NSR",
+        reading: "share of people with the unfavourable decision who would get the favourable one in the other group",
+        undefined_when: "nobody has the unfavourable decision, or the job names no favourable side",
+        source: BY_SIDE,
+        impaired: harms(Side::Original),
+        ..metric(HARM[0], "denied by group", "denied by group", Some(0.0), DENIED)
+    },
+    Metric {
+        formula: "NSR where the positive prediction is favourable, else PSR",
+        reading: "share of people with the favourable decision who would get the unfavourable one in the other group",
+        undefined_when: "nobody has the favourable decision, or the job names no favourable side",
+        source: BY_SIDE,
+        impaired: harms(Side::New),
+        ..metric(HARM[1], "favoured by group", "favoured by group", Some(0.0), FAVOURED)
+    },
+    Metric {
         formula: "PSR / NSR",
         reading: "which switch prevails; the name says positive to negative, the formula is the other way round",
         range: (0.0, f64::INFINITY),
@@ -139,6 +165,35 @@ pub const METRICS: &[Metric] = &[
         ..metric("nsr_any", "NSR_any", "any negative switch rate", Some(0.0), Reads::AnySwitch(nsr_any))
     },
 ];
+
+const DENIED: Reads = Reads::SwitchByFavour { if_positive: psr, if_negative: nsr };
+const FAVOURED: Reads = Reads::SwitchByFavour { if_positive: nsr, if_negative: psr };
+
+/// The rate of one direction that a metric is; none where it is no such rate.
+pub(super) fn switch_rate(metric: &Metric, settings: &Settings) -> Option<fn(&Eccm) -> Rate> {
+    match metric.reads {
+        Reads::SwitchRate(rate) => Some(rate),
+        Reads::SwitchByFavour { .. } if !settings.says_favourable => Some(of_no_side),
+        Reads::SwitchByFavour { if_positive, if_negative } => Some(match settings.favourable {
+            Favourable::Positive => if_positive,
+            Favourable::Negative => if_negative,
+        }),
+        _ => None,
+    }
+}
+
+/// Whether a rate that counts one kind of switch tells of harm to the group that people belong to, else to the one they are moved to; none where
+/// it counts both kinds, or is no such rate.
+pub fn harmed(metric: &Metric, favourable: Favourable) -> Option<bool> {
+    let Impaired::Switch { if_positive, if_negative, .. } = metric.impaired else { return None };
+    let side = if favourable == Favourable::Positive { if_positive } else { if_negative };
+    let one_kind = if_positive != if_negative || matches!(metric.reads, Reads::SwitchByFavour { .. });
+    one_kind.then_some(side == Side::Original)
+}
+
+fn of_no_side(e: &Eccm) -> Rate {
+    e.rate(0, 0, Undefined::NoFavourableSide)
+}
 
 fn cr(e: &Eccm) -> Rate {
     e.rate(e.cp() + e.cn(), e.n(), Undefined::EmptyGroup)

@@ -12,11 +12,11 @@
 
 use rayon::prelude::*;
 
-use super::ask::Drawn;
+use super::ask::{Drawn, is_clear};
 use super::counts::{Confusion, FactualCounts};
 use super::flips::{Flips, sides};
 use super::gaps::first_is_impaired;
-use super::interval::Method;
+use super::interval::{Interval, Method};
 use super::measure::{Audit, Favourable, Measured, Subject, stream};
 use super::performance as p;
 use super::scope::{Scope, Who};
@@ -352,9 +352,7 @@ impl Audit<'_> {
             numerator: counted.map(|rate| rate.numerator),
             denominator: counted.map(|rate| rate.denominator),
             weights: weights.as_deref().and_then(rate).map(|rate| (rate.numerator, rate.denominator)),
-            interval,
-            ci_method,
-            ..self.of_facets(metric, scope, value, (n_a, n_d))
+            ..self.of_facets(metric, scope, value, (n_a, n_d), (interval, ci_method))
         }
     }
 
@@ -381,20 +379,29 @@ impl Audit<'_> {
         }
         let neighbours = if facet.neighbours == 1 { "1 neighbour".to_owned() } else { format!("{} neighbours", facet.neighbours) };
         ci_method.push_str(&format!("; {neighbours}"));
-        let mut measured = self.of_facets(metric, scope, value, (facet.n_a, facet.n_d));
-        if flips.looked_at < flips.eligible {
+        let sampled = flips.looked_at < flips.eligible;
+        if sampled {
             ci_method.push_str(&format!(" among a sample of {} of {} people", flips.looked_at, flips.eligible));
-            measured.flags.push(SAMPLED);
         }
         if flips.missing > 0 {
             ci_method.push_str(&format!("; {} people without a value of some feature are left out", flips.missing));
         }
-        Some(Measured { interval, ci_method, ..measured })
+        let mut measured = self.of_facets(metric, scope, value, (facet.n_a, facet.n_d), (interval, ci_method));
+        measured.flags.extend(sampled.then_some(SAMPLED));
+        Some(measured)
     }
 
-    /// A value of so many people of two facets, without interval.
-    fn of_facets(&self, metric: &'static Metric, scope: Scope, value: Value, (n_a, n_d): (u64, u64)) -> Measured {
-        let first = first_is_impaired(metric.impaired, value);
+    /// A value of so many people of two facets.
+    fn of_facets(
+        &self,
+        metric: &'static Metric,
+        scope: Scope,
+        value: Value,
+        (n_a, n_d): (u64, u64),
+        (interval, ci_method): (Option<Interval>, String),
+    ) -> Measured {
+        let clear = is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), None);
+        let first = first_is_impaired(metric.impaired, value).filter(|_| clear);
         Measured {
             scope,
             metric,
@@ -403,11 +410,12 @@ impl Audit<'_> {
             denominator: None,
             weights: None,
             n_rows: n_a + n_d,
-            interval: None,
-            ci_method: String::new(),
+            interval,
+            ci_method,
             ideal: metric.ideal,
             flags: self.ask.flags(n_a.min(n_d), None),
             impaired: first.and_then(|first| if first { scope.from_group() } else { scope.to_group() }),
+            switched: None,
             placebo: None,
             furthest: None,
         }

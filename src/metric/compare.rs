@@ -20,6 +20,7 @@
 use rayon::prelude::*;
 
 use super::ask::{Ask, Basis, Drawn};
+use super::ccm::switch_rate;
 use super::counts::{Confusion, CounterfactualCounts, Eccm, FactualCounts};
 use super::gaps;
 use super::interval::{Interval, Method, newcombe};
@@ -174,7 +175,8 @@ pub fn change_counterfactual(first: &CounterfactualCounts, second: &Counterfactu
     let ask = Ask::new(settings);
     let (places, spreads) = (first.places(), [first.spreads(), second.spreads()]);
     let asked = |metric: &&'static Metric| {
-        (first.has_label() || !metric.needs_label) && matches!(metric.reads, Reads::SwitchRate(_) | Reads::SwitchScore(_))
+        let is_of_cells = switch_rate(metric, settings).is_some() || matches!(metric.reads, Reads::SwitchScore(_));
+        is_of_cells && (first.has_label() || !metric.needs_label)
     };
     let metrics: Vec<&'static Metric> =
         [Family::Ccm, Family::Eccm].into_iter().flat_map(|family| ask.metrics(family)).filter(asked).collect();
@@ -187,9 +189,9 @@ pub fn change_counterfactual(first: &CounterfactualCounts, second: &Counterfactu
         let (Some(one_side), Some(other)) = (side(first, 0), side(second, 1)) else { return Vec::new() };
         let sides = [one_side, other];
         let of = |metric: &'static Metric| {
-            one(&ask, metric, scope, &sides, |cells| match metric.reads {
-                Reads::SwitchRate(rate) => Found::Rate(rate(&Eccm(cells))),
-                Reads::SwitchScore(score) => Found::Score(score(&Eccm(cells))),
+            one(&ask, metric, scope, &sides, |cells| match (switch_rate(metric, settings), metric.reads) {
+                (Some(rate), _) => Found::Rate(rate(&Eccm(cells))),
+                (None, Reads::SwitchScore(score)) => Found::Score(score(&Eccm(cells))),
                 _ => Found::Score(Err(Undefined::OperandUndefined)),
             })
         };

@@ -3,9 +3,9 @@
 //! A stands first. Clarify's metrics are about favourable labels and predictions: where the negative prediction is the favourable one
 //! they see both classes under each other's names.
 
-use super::ask::Basis;
+use super::ask::{Basis, is_clear};
 use super::counts::Confusion;
-use super::interval::{katz, newcombe};
+use super::interval::{katz, newcombe, z_of};
 use super::measure::{Audit, Favourable, Measured, Subject};
 use super::scope::Scope;
 use super::weights::by_weight;
@@ -72,7 +72,13 @@ impl Audit<'_> {
             (_, Some((x, y))) if !weighed => Basis::Formula(katz(x, y, self.ask.z)),
             _ => of_a.drawn.percentile_of_two(&of_b.drawn, &self.ask, |x, y| of(&Confusion::from_cells(x), &Confusion::from_cells(y))),
         });
+        let clear = match metric.reads {
+            // It is below 1 by chance too.
+            Reads::RateMinRatio(rate) => self.differ(rate, of_a, of_b, 1),
+            _ => is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), None),
+        };
         let first = match metric.impaired {
+            _ if !clear => None,
             Impaired::LowerRate(rate) if value.is_ok() => lower(rate(&seen(of_a.cells())), rate(&seen(of_b.cells())), favourable),
             impaired => first_is_impaired(impaired, value),
         };
@@ -90,9 +96,25 @@ impl Audit<'_> {
             ideal: metric.ideal,
             flags: self.ask.flags(n_a.min(n_b), people.map(|(x, y)| x.denominator.min(y.denominator))),
             impaired: first.and_then(|first| if first { scope.from_group() } else { scope.to_group() }),
+            switched: None,
             placebo: None,
             furthest: None,
         }
+    }
+
+    /// Whether the rates of two subjects differ for sure, the two being one of so many pairs: the interval of their difference leaves out 0
+    /// at the level 1 - alpha / pairs.
+    pub(super) fn differ(&self, rate: fn(&Confusion) -> Rate, of_a: &Subject, of_b: &Subject, pairs: u64) -> bool {
+        let Some(level) = self.ask.settings.level else { return false };
+        let level = 1.0 - (1.0 - level.get()) / pairs.max(1) as f64;
+        let interval = if of_a.weight.is_none() {
+            newcombe(rate(&of_a.people), rate(&of_b.people), z_of(level))
+        } else {
+            let worlds = of_a.drawn.worlds(&self.ask).iter().zip(of_b.drawn.worlds(&self.ask));
+            let value = |cells: &[u64; 4]| rate(&Confusion::from_cells(*cells)).value();
+            self.ask.percentile_at(level, worlds.map(|(a, b)| difference(value(a), value(b))), of_a.drawn.method())
+        };
+        is_clear(Some(0.0), interval.map(|i| (i.lo, i.hi)), None)
     }
 }
 

@@ -37,8 +37,11 @@ pub enum Favourable {
 pub struct Settings {
     /// The families asked for.
     pub families: Vec<Family>,
-    /// Which prediction people want; it decides impaired groups, `di` and the family clarify, no other value.
+    /// Which prediction people want; it decides impaired groups, `di`, `denied_by_group`, `favoured_by_group` and the family clarify, no
+    /// other value.
     pub favourable: Favourable,
+    /// Whether the job says so; without, nobody is called impaired, and values that go by the wanted prediction are undefined, but for `di`.
+    pub says_favourable: bool,
     /// Which groups of the attribute are favoured; only the family clarify asks.
     pub favoured: Favoured,
     /// Level of the intervals; none: no intervals.
@@ -84,8 +87,12 @@ pub struct Measured {
     pub ideal: Option<f64>,
     /// [`SMALL_GROUP`], [`SMALL_DENOMINATOR`].
     pub flags: Vec<&'static str>,
-    /// The group at a disadvantage, where the sources say.
+    /// The group at a disadvantage, where the sources say and the numbers are clear: the interval leaves out the ideal; of switches also,
+    /// at least as many people switch as a denominator is to have, and the interval lies beyond the band of the placebo.
     pub impaired: Option<usize>,
+    /// People whose prediction switches, of a rate those it counts, of a difference those of the worse direction; none of what is about no
+    /// switch.
+    pub switched: Option<u64>,
     /// What noise alone gives; none where no placebo was asked for.
     pub placebo: Option<Band>,
     /// Who holds a value of the scope `worst_case`; none in every other scope.
@@ -224,6 +231,7 @@ impl Audit<'_> {
             ideal: metric.ideal,
             flags: self.ask.flags(subject.people.n(), people.map(|rate| rate.denominator)),
             impaired: None,
+            switched: None,
             placebo: None,
             furthest: None,
         }

@@ -128,6 +128,7 @@ macro_rules! reasons {
 reasons! {
     EmptyGroup = "empty_group", "Nobody is left to count: no row of the group has what the metric needs.";
     NoLabel = "no_label", "The metric needs a label, and the job has none.";
+    NoFavourableSide = "no_favourable_side", "The job has no label, and `data.favourable` does not say which prediction people want.";
     NoActualPositive = "no_actual_positive", "Nobody has the positive label.";
     NoActualNegative = "no_actual_negative", "Nobody has the negative label.";
     NoPredictedPositive = "no_predicted_positive", "Nobody is predicted positive.";
@@ -221,6 +222,13 @@ pub enum Reads {
     },
     /// A rate of one direction.
     SwitchRate(fn(&Eccm) -> Rate),
+    /// A rate of one direction that goes by the prediction that people want.
+    SwitchByFavour {
+        /// What it is where that is the positive one.
+        if_positive: fn(&Eccm) -> Rate,
+        /// What it is where that is the negative one.
+        if_negative: fn(&Eccm) -> Rate,
+    },
     /// Another value of one direction.
     SwitchScore(fn(&Eccm) -> Value),
     /// A rate of people with counterfactuals in several groups.

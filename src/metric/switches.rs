@@ -7,7 +7,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::ask::{Ask, Basis, Drawn};
+use super::ask::{Ask, Basis, Drawn, is_clear};
+use super::ccm::switch_rate;
 use super::counts::{CounterfactualCounts, Eccm};
 use super::divergence::ShiftPass;
 use super::interval::{newcombe, wilson};
@@ -127,16 +128,15 @@ impl Evidence {
         }
     }
 
-    fn rate(&self, metric: &Metric) -> Option<Rate> {
+    fn rate(&self, metric: &Metric, settings: &Settings) -> Option<Rate> {
         match (metric.reads, self.any) {
-            (Reads::SwitchRate(rate), _) => Some(rate(&self.eccm)),
             (Reads::AnySwitch(rate), Some(any)) => Some(rate(&any)),
-            _ => None,
+            _ => switch_rate(metric, settings).map(|rate| rate(&self.eccm)),
         }
     }
 
-    fn value(&self, metric: &Metric) -> Value {
-        match (metric.reads, self.rate(metric), &self.shift) {
+    fn value(&self, metric: &Metric, settings: &Settings) -> Value {
+        match (metric.reads, self.rate(metric, settings), &self.shift) {
             (_, Some(rate), _) => rate.value(),
             (Reads::SwitchScore(score), ..) => score(&self.eccm),
             (Reads::Shift(value), _, Some(shift)) => value(shift),
@@ -189,23 +189,40 @@ impl Noise {
 }
 
 /// The people of one scope, and the worlds drawn from them.
-struct People {
+struct People<'a> {
     n: u64,
+    /// Kinds of people by the cells that one of them fills, and their number.
+    kinds: &'a [([u64; 8], u64)],
     repeats: bool,
     drawn: Drawn<8>,
     /// By whether anything switches; only where people have weights.
     any: Option<Drawn<4>>,
 }
 
-impl People {
-    fn new(counts: &CounterfactualCounts, (place, scope): (usize, Scope), spread: &Spread, stream: String) -> Self {
+impl<'a> People<'a> {
+    fn new(counts: &CounterfactualCounts, (place, scope): (usize, Scope), spread: &'a Spread, stream: String) -> Self {
         let any = any_groups(counts.places(), scope).and_then(|groups| counts.any_blocks(groups));
         People {
             n: spread.people(),
+            kinds: &spread.0,
             repeats: spread.repeats(),
             drawn: Drawn::new(counts.blocks(place), || spread.0.clone(), stream),
             any: any.map(|blocks| Drawn::new(Some(blocks), Vec::new, String::new())),
         }
+    }
+
+    /// People whose prediction switches: those that a switch rate counts, or that a rate of consistency lacks. None of what names nobody.
+    fn switched(&self, metric: &Metric, settings: &Settings) -> Option<u64> {
+        let Impaired::Switch { worse, .. } = metric.impaired else { return None };
+        let counts = |cells: &[u64; 8]| {
+            let e = Eccm(*cells);
+            match (switch_rate(metric, settings).map(|rate| rate(&e)), worse) {
+                (None, _) => e.sp() + e.sn() > 0,
+                (Some(rate), Worse::High) => rate.numerator > 0,
+                (Some(rate), Worse::Low) => rate.numerator < rate.denominator,
+            }
+        };
+        Some(self.kinds.iter().filter(|(cells, _)| counts(cells)).map(|(_, people)| people).sum())
     }
 
     /// Whether a rate is one of independent cases.
@@ -240,18 +257,19 @@ impl Audit<'_> {
     }
 
     /// One metric of one scope.
-    fn switch(&self, metric: &'static Metric, scope: Scope, place: usize, people: &People) -> Measured {
+    fn switch(&self, metric: &'static Metric, scope: Scope, place: usize, people: &People<'_>) -> Measured {
         let of = &self.evidence[place];
         let weighed = self.weighed.as_ref().map(|weighed| &weighed[place]);
-        let rate_of = |of: &Evidence| of.rate(metric).filter(|_| !metric.needs_label || self.has_label);
+        let settings = self.ask.settings;
+        let rate_of = |of: &Evidence| of.rate(metric, settings).filter(|_| !metric.needs_label || self.has_label);
         let rate = rate_of(of);
         let value = self.labelled(metric, || match (weighed, metric.reads) {
-            (None, _) => of.value(metric),
+            (None, _) => of.value(metric, settings),
             // Score metrics tell pairs that weigh nothing from pairs that are not there.
-            (Some(weighed), Reads::Shift(_)) => weighed.value(metric),
-            (Some(weighed), _) => by_weight(weighed.value(metric), || of.value(metric)),
+            (Some(weighed), Reads::Shift(_)) => weighed.value(metric, settings),
+            (Some(weighed), _) => by_weight(weighed.value(metric, settings), || of.value(metric, settings)),
         });
-        let (interval, ci_method) = self.ask.interval(value, || match (metric.reads, rate, of_cells(metric)) {
+        let (interval, ci_method) = self.ask.interval(value, || match (metric.reads, rate, of_cells(metric, settings)) {
             (Reads::AnySwitch(of), Some(rate), _) => match &people.any {
                 Some(drawn) => drawn.percentile(&self.ask, |cells| of(&AnySwitch::from_cells(cells)).value()),
                 None => Basis::Formula(wilson(rate, self.ask.z)),
@@ -260,12 +278,9 @@ impl Audit<'_> {
             (_, _, Some(replicate)) => people.drawn.percentile(&self.ask, replicate),
             _ => self.shift_interval(metric, scope),
         });
-        let impaired = match (metric.impaired, value, metric.ideal) {
-            (Impaired::Switch { .. }, Ok(value), Some(ideal)) if value != ideal => {
-                side(metric, scope.from_group(), scope.to_group(), self.ask.settings.favourable)
-            }
-            _ => None,
-        };
+        let placebo = self.noise.band(|evidence| self.labelled(metric, || evidence[place].value(metric, settings)));
+        let switched = value.is_ok().then(|| people.switched(metric, settings)).flatten();
+        let clear = is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), placebo);
         Measured {
             scope,
             metric,
@@ -278,20 +293,22 @@ impl Audit<'_> {
             ci_method,
             ideal: metric.ideal,
             flags: self.ask.flags(people.n, rate.map(|rate| rate.denominator)),
-            impaired,
-            placebo: self.noise.band(|evidence| self.labelled(metric, || evidence[place].value(metric))),
+            impaired: value.ok().filter(|_| clear).and_then(|value| impaired(metric, scope, value, switched, settings)),
+            switched,
+            placebo,
             furthest: None,
         }
     }
 
     /// The difference of two directions, from their values.
-    fn gap(&self, (a, b): (usize, usize), one: (&Measured, &People), other: (&Measured, &People)) -> Measured {
+    fn gap(&self, (a, b): (usize, usize), one: (&Measured, &People<'_>), other: (&Measured, &People<'_>)) -> Measured {
         let ((forth, of_forth), (back, of_back)) = (one, other);
         let (metric, scope) = (forth.metric, Scope::Difference(a, b));
         let (from_a, from_b) = (self.places.direction(a, b), self.places.direction(b, a));
         let value = self.labelled(metric, || difference(forth.value, back.value));
-        let (interval, ci_method) = self.ask.interval(value, || match (metric.reads, of_cells(metric)) {
-            (Reads::SwitchRate(rate), _) if of_forth.is_plain() && of_back.is_plain() => {
+        let settings = self.ask.settings;
+        let (interval, ci_method) = self.ask.interval(value, || match (switch_rate(metric, settings), of_cells(metric, settings)) {
+            (Some(rate), _) if of_forth.is_plain() && of_back.is_plain() => {
                 Basis::Formula(newcombe(rate(&self.evidence[from_a].eccm), rate(&self.evidence[from_b].eccm), self.ask.z))
             }
             (_, Some(replicate)) => {
@@ -299,19 +316,12 @@ impl Audit<'_> {
             }
             _ => self.shift_interval(metric, scope),
         });
-        // The direction with the worse value says who is impaired.
-        let impaired = match (metric.impaired, value) {
-            (Impaired::Switch { worse, .. }, Ok(value)) if value != 0.0 => {
-                let forth_is_worse = (value > 0.0) == (worse == Worse::High);
-                let (from, to) = if forth_is_worse { (a, b) } else { (b, a) };
-                side(metric, Some(from), Some(to), self.ask.settings.favourable)
-            }
-            _ => None,
-        };
         let denominator = forth.denominator.zip(back.denominator).map(|(x, y)| x.min(y));
-        let placebo = self
-            .noise
-            .band(|evidence| self.labelled(metric, || difference(evidence[from_a].value(metric), evidence[from_b].value(metric))));
+        let placebo = self.noise.band(|evidence| {
+            self.labelled(metric, || difference(evidence[from_a].value(metric, settings), evidence[from_b].value(metric, settings)))
+        });
+        let switched = value.ok().and_then(|value| if forth_is_worse(metric, value)? { forth.switched } else { back.switched });
+        let clear = is_clear(Some(0.0), interval.map(|i| (i.lo, i.hi)), placebo);
         Measured {
             scope,
             metric,
@@ -324,7 +334,8 @@ impl Audit<'_> {
             ci_method,
             ideal: Some(0.0),
             flags: self.ask.flags(forth.n_rows.min(back.n_rows), denominator),
-            impaired,
+            impaired: value.ok().filter(|_| clear).and_then(|value| impaired(metric, scope, value, switched, settings)),
+            switched,
             placebo,
             furthest: None,
         }
@@ -332,13 +343,31 @@ impl Audit<'_> {
 }
 
 /// The metric as a function of the eight cells; none for metrics that read something else.
-pub(super) fn of_cells(metric: &'static Metric) -> Option<impl Fn([u64; 8]) -> Value> {
-    let reads = metric.reads;
-    matches!(reads, Reads::SwitchRate(_) | Reads::SwitchScore(_)).then_some(move |cells| match reads {
-        Reads::SwitchRate(rate) => rate(&Eccm(cells)).value(),
-        Reads::SwitchScore(score) => score(&Eccm(cells)),
+pub(super) fn of_cells(metric: &'static Metric, settings: &Settings) -> Option<impl Fn([u64; 8]) -> Value + use<>> {
+    let (rate, reads) = (switch_rate(metric, settings), metric.reads);
+    (rate.is_some() || matches!(reads, Reads::SwitchScore(_))).then_some(move |cells| match (rate, reads) {
+        (Some(rate), _) => rate(&Eccm(cells)).value(),
+        (None, Reads::SwitchScore(score)) => score(&Eccm(cells)),
         _ => Err(Undefined::OperandUndefined),
     })
+}
+
+/// Whether the first of two directions is the worse one, by their difference; none where they are alike, and of what is about no switch.
+fn forth_is_worse(metric: &Metric, difference: f64) -> Option<bool> {
+    let Impaired::Switch { worse, .. } = metric.impaired else { return None };
+    (difference != 0.0).then_some((difference > 0.0) == (worse == Worse::High))
+}
+
+/// Whom a clear value puts at a disadvantage, so many people having switched; of a difference the direction with the worse value says so.
+pub(super) fn impaired(metric: &Metric, scope: Scope, value: f64, switched: Option<u64>, settings: &Settings) -> Option<usize> {
+    if switched? < settings.min_denominator.get() {
+        return None;
+    }
+    let (from, to) = match scope {
+        Scope::Difference(a, b) if !forth_is_worse(metric, value)? => (Some(b), Some(a)),
+        _ => (scope.from_group(), scope.to_group()),
+    };
+    side(metric, from, to, settings.favourable)
 }
 
 /// The impaired one of two groups; none where it is all the others.

@@ -30,6 +30,7 @@ fn settings() -> Settings {
     Settings {
         families: Family::ALL.to_vec(),
         favourable: Favourable::Positive,
+        says_favourable: true,
         level: Some(Level::DEFAULT),
         samples: Count::new(2000).unwrap(),
         seed: Seed(42),
@@ -161,14 +162,16 @@ fn the_catalog_is_sound() {
             Reads::ScoreRise(_) | Reads::Benefit(_) | Reads::Strata(_) | Reads::StrataRate(_) | Reads::Flips { .. } => {
                 metric.family == Family::Clarify
             }
-            Reads::SwitchRate(_) | Reads::SwitchScore(_) | Reads::AnySwitch(_) => matches!(metric.family, Family::Ccm | Family::Eccm),
+            Reads::SwitchRate(_) | Reads::SwitchByFavour { .. } | Reads::SwitchScore(_) | Reads::AnySwitch(_) => {
+                matches!(metric.family, Family::Ccm | Family::Eccm)
+            }
             Reads::Shift(_) => metric.family == Family::Shift,
             Reads::Graphs => metric.family == Family::Graph,
         };
         assert!(fits, "{id} reads evidence of another family");
         assert!(!matches!(metric.impaired, Impaired::Switch { .. }) || metric.ideal.is_some(), "{id}");
     }
-    assert_eq!(ids.len(), 14 + (37 + 14) + 13 + 8 + 8 + 16 + 5);
+    assert_eq!(ids.len(), 14 + (37 + 14) + 15 + 8 + 8 + 16 + 5);
     let symbols: BTreeSet<&str> = catalog().map(|metric| metric.symbol).collect();
     assert_eq!(symbols.len(), ids.len(), "a symbol stands twice");
     let codes: BTreeSet<&str> = Undefined::ALL.iter().map(|reason| reason.code()).collect();
@@ -196,7 +199,7 @@ fn empty_counts_are_undefined_and_never_nan() {
             Reads::Score(score) | Reads::Benefit(score) | Reads::ScoreToTotal(score) => score(&none),
             Reads::Strata(of) => of(&[]),
             Reads::StrataRate(of) => of(&[]).value(),
-            Reads::SwitchRate(rate) => rate(&Eccm::default()).value(),
+            Reads::SwitchRate(rate) | Reads::SwitchByFavour { if_positive: rate, .. } => rate(&Eccm::default()).value(),
             Reads::SwitchScore(score) => score(&Eccm::default()),
             Reads::AnySwitch(rate) => rate(&AnySwitch::default()).value(),
             Reads::Shift(value) => value(&shift_of_none),
@@ -499,6 +502,8 @@ fn impaired_groups_follow_the_published_table() {
         ("psr", ORIGINAL, NEW),
         ("pcp", ORIGINAL, NEW),
         ("psdr", ORIGINAL, NEW),
+        ("denied_by_group", ORIGINAL, ORIGINAL),
+        ("favoured_by_group", NEW, NEW),
         ("tpsr", NEW, NEW),
         ("tnsr", NEW, NEW),
         ("fpsr", ORIGINAL, ORIGINAL),
@@ -515,6 +520,84 @@ fn impaired_groups_follow_the_published_table() {
             assert_eq!(one(&measured, id, Scope::Difference(0, 1)).impaired, expected, "{id} {favourable:?}");
             assert_eq!(one(&measured, id, Scope::Total).impaired, None);
             assert_eq!(one(&measured, id, Scope::Difference(0, 1)).ideal, Some(0.0));
+        }
+    }
+}
+
+/// Harm goes by the favourable prediction, in every scope and with the same interval; without a favourable side it has no value.
+#[test]
+fn harm_is_a_switch_rate_by_the_favourable_side() {
+    let people = people(3, 2, 400);
+    for (favourable, denied, favoured) in [(Favourable::Positive, "psr", "nsr"), (Favourable::Negative, "nsr", "psr")] {
+        let settings = Settings { favourable, families: vec![Family::Ccm], samples: Count::new(50).unwrap(), ..settings() };
+        let measured = gather(&people, 3, false, 1, &settings).measured;
+        let of = |id: &str| measured.iter().filter(|m| m.metric.id == id).cloned().collect::<Vec<_>>();
+        for (harm, rate) in [("denied_by_group", denied), ("favoured_by_group", favoured)] {
+            let (harm, rate) = (of(harm), of(rate));
+            assert_eq!(harm.len(), 6 + 3 + 6 + 1);
+            for (a, b) in harm.iter().zip(&rate) {
+                let told = |m: &Measured| (m.scope, m.value, m.numerator, m.denominator, m.interval.map(|i| (i.lo, i.hi)));
+                assert_eq!(told(a), told(b));
+            }
+        }
+        let unsaid = gather(&people, 3, false, 1, &Settings { says_favourable: false, ..settings }).measured;
+        for m in unsaid.iter().filter(|m| ["denied_by_group", "favoured_by_group"].contains(&m.metric.id)) {
+            let expected = if matches!(m.scope, Scope::Difference(..)) { Undefined::OperandUndefined } else { Undefined::NoFavourableSide };
+            assert_eq!((m.value, m.interval.is_none()), (Err(expected), true));
+        }
+    }
+}
+
+/// Nobody is named by an interval that holds the ideal, by a handful of switches, or within what noise alone gives.
+#[test]
+fn a_group_is_named_only_by_clear_numbers() {
+    let counted = |moves: [u64; 2], n: u64| {
+        let mut counts = CounterfactualCounts::new(2, false);
+        for (group, moved) in moves.into_iter().enumerate() {
+            for i in 0..n {
+                let person = Person { group, label: None, predicted: Some(true), score: None, weight: 1 };
+                counts.add(&person, &[Counterfactual { to: 1 - group, predicted: Some(i >= moved), score: None }]);
+            }
+        }
+        counts
+    };
+    let named = |counts: &CounterfactualCounts, placebo: Option<&Placebo>, settings: &Settings, id: &str| {
+        let measured = measure_counterfactual(counts, None, placebo, settings);
+        let of = |scope| one(&measured, id, scope).impaired;
+        (of(Scope::Direction(0, 1)), of(Scope::Direction(1, 0)), of(Scope::Difference(0, 1)))
+    };
+    let settings = Settings { families: vec![Family::Ccm], ..settings() };
+    // 10 of 1,000 people switch, and 9: of the difference of the two nothing can be told.
+    let few = counted([10, 9], 1000);
+    assert_eq!(named(&few, None, &settings, "nsr"), (Some(1), None, None));
+    assert_eq!(named(&few, None, &settings, "pcr"), (Some(1), None, None));
+    assert_eq!(named(&counted([60, 9], 1000), None, &settings, "favoured_by_group"), (Some(1), None, Some(1)));
+    // Noise of as much.
+    let repeat = |moves| Repeat { counts: counted(moves, 1000), second: None };
+    let noise = Placebo::Repeats(vec![repeat([2, 40]), repeat([50, 30])]);
+    assert_eq!(named(&counted([60, 60], 1000), Some(&noise), &settings, "nsr"), (None, Some(0), None));
+    // Without an interval nobody knows.
+    assert_eq!(named(&few, None, &Settings { level: None, ..settings.clone() }, "nsr"), (None, None, None));
+
+    // 30 of 100 and 27 of 100 predicted positive; the least of ten groups differs from the most only by chance.
+    let factual = |positive: &[u64], n: u64| {
+        let mut factual = FactualCounts::new(positive.len(), false);
+        for (group, &positive) in positive.iter().enumerate() {
+            (0..n).for_each(|i| factual.groups[group].add(None, Some(i < positive), false));
+        }
+        measure_factual(&factual, None, &Settings { families: vec![Family::Group], ..settings.clone() })
+    };
+    let all = ["demp_difference", "demp_ratio", "demp_min_ratio", "di"];
+    for (positive, n, pair, worst) in [
+        (&[30, 27][..], 100, None, None),
+        (&[300, 200], 1000, Some(1), Some(1)),
+        (&[40, 27, 33, 33, 33, 33, 33, 33, 33, 33], 100, None, None),
+        (&[60, 27, 33, 33, 33, 33, 33, 33, 33, 33], 100, Some(1), Some(1)),
+    ] {
+        let measured = factual(positive, n);
+        for id in all {
+            let named = [Scope::Pair(0, 1), Scope::WorstCase].map(|scope| one(&measured, id, scope).impaired);
+            assert_eq!(named, [pair, worst], "{id} {positive:?}");
         }
     }
 }

@@ -65,6 +65,7 @@ mod tests {
         let settings = Settings {
             families: vec![Family::Group],
             favourable: Favourable::Positive,
+            says_favourable: true,
             level: None,
             samples: count(10),
             seed: Seed(1),

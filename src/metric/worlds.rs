@@ -18,14 +18,14 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::ask::{Ask, Basis};
+use super::ask::{Ask, Basis, is_clear};
 use super::counts::{Counterfactual, CounterfactualCounts, Person};
 use super::divergence::ShiftPass;
 use super::interval::{Boundary, Interval, Method, percentile, wilson};
 use super::measure::{Measured, Settings};
 use super::redraw::ShiftEvidence;
 use super::scope::Scope;
-use super::switches::{measure_counterfactual, of_cells};
+use super::switches::{impaired, measure_counterfactual, of_cells};
 use super::{Family, Metric, Rate, Undefined, Value, difference};
 use crate::num::poisson::{LANES, Poisson};
 use crate::num::seed::{h, named};
@@ -194,12 +194,20 @@ pub fn measure_worlds(counts: &WorldCounts, level: Level, settings: &Settings) -
         flags.sort_unstable_by(|a, b| b.cmp(a));
         flags.dedup();
         flags.extend(counts.sampled.then_some(SAMPLED));
-        // Who is impaired may follow from the side of the ideal on which a value lies: that of the mean decides.
-        let ideal = each[0].ideal.unwrap_or(0.0);
-        let like_mean =
-            |m: &&&Measured| value.is_ok_and(|mean| mean != ideal && m.value.is_ok_and(|v| v != ideal && (v > ideal) == (mean > ideal)));
-        let impaired = each.iter().find(like_mean).and_then(|m| m.impaired);
+        // Clear is what both other people and other graphs leave clear.
+        let around = all.and_then(|all| all.around);
+        let is_clear = |ends: Option<(f64, f64)>| is_clear(each[0].ideal, ends, None);
+        let clear = is_clear(interval.map(|i| (i.lo, i.hi))) && around.is_none_or(|around| is_clear(Some((around.lo, around.hi))));
+        // The mean over graphs.
+        let switched = counts.worlds.iter().zip(&each).try_fold((0, 0), |(sum, n), (world, m)| match (m.value, m.switched) {
+            (Err(_), _) => Some((sum, n)),
+            (Ok(_), switched) => Some((sum + world.copies * switched?, n + world.copies)),
+        });
+        let switched = switched.filter(|(_, n)| *n > 0).map(|(sum, n)| sum / n);
+        let named = value.ok().filter(|_| clear);
+        let impaired = named.and_then(|value| impaired(each[0].metric, each[0].scope, value, switched, settings));
         let measured = Measured {
+            switched,
             value,
             numerator: same(|m| m.numerator),
             denominator: same(|m| m.denominator),
@@ -210,7 +218,7 @@ pub fn measure_worlds(counts: &WorldCounts, level: Level, settings: &Settings) -
             ..each[0].clone()
         };
         let each = each.iter().map(|m| (m.value, m.numerator, m.denominator)).collect();
-        Across { measured, around: all.and_then(|all| all.around), even: spread(true).map(|even| even.mean), n_worlds, n_undefined, each }
+        Across { measured, around, even: spread(true).map(|even| even.mean), n_worlds, n_undefined, each }
     };
     (0..first.len()).into_par_iter().map(across).collect()
 }
@@ -228,7 +236,7 @@ type OfCells = Box<dyn Fn(&[[u64; 8]; 2]) -> Value + Sync>;
 impl Redrawn {
     fn new(counts: &WorldCounts, ask: &Ask<'_>, measured: &[Measured]) -> Self {
         let samples = usize::try_from(ask.settings.samples.get()).unwrap_or(usize::MAX);
-        let values: Vec<Option<OfCells>> = measured.iter().map(|m| value_of(m, counts.has_label)).collect();
+        let values: Vec<Option<OfCells>> = measured.iter().map(|m| value_of(m, counts.has_label, ask.settings)).collect();
         let asked: Vec<&OfCells> = values.iter().flatten().collect();
         let poisson = Poisson::new(ask.settings.seed.0, "bootstrap/worlds");
         let lanes = samples.div_ceil(LANES);
@@ -305,13 +313,13 @@ impl Redrawn {
 }
 
 /// A metric of a scope as a function of the cells of both directions; none where it reads scores, or a label that is not there.
-fn value_of(measured: &Measured, has_label: bool) -> Option<OfCells> {
+fn value_of(measured: &Measured, has_label: bool, settings: &Settings) -> Option<OfCells> {
     let metric: &'static Metric = measured.metric;
     if metric.needs_label && !has_label {
         return None;
     }
     debug_assert!(matches!(metric.family, Family::Ccm | Family::Eccm | Family::Shift), "a metric of counterfactuals");
-    let of = of_cells(metric)?;
+    let of = of_cells(metric, settings)?;
     Some(match measured.scope {
         Scope::Direction(from, _) => Box::new(move |cells| of(cells[from])),
         Scope::Difference(a, b) => Box::new(move |cells| difference(of(cells[a]), of(cells[b]))),

@@ -172,7 +172,11 @@ impl Audit<'_> {
         let least = |n: &dyn Fn(usize) -> Option<u64>| holders().filter_map(n).min();
         let impaired = match (metric.impaired, furthest.highest, furthest.lowest) {
             (Impaired::LowerRate(rate), Some(high), Some(low)) => {
-                lower(rate(&cells[high]), rate(&cells[low]), favourable).map(|first| if first { high } else { low })
+                // Of several groups the furthest is far by chance too: the pair is one of all.
+                let with_value = (groups.len() as u64).saturating_sub(found.furthest.n_undefined);
+                let pairs = with_value * with_value.saturating_sub(1) / 2;
+                let clear = self.differ(rate, &groups[high], &groups[low], pairs);
+                lower(rate(&cells[high]), rate(&cells[low]), favourable).filter(|_| clear).map(|first| if first { high } else { low })
             }
             _ => None,
         };
@@ -190,6 +194,7 @@ impl Audit<'_> {
             ideal: metric.ideal,
             flags: self.ask.flags(smallest, least(&|group| rate(metric, favourable, &people[group]).map(|rate| rate.denominator))),
             impaired,
+            switched: None,
             placebo: None,
             furthest: Some(furthest),
         }

@@ -31,7 +31,7 @@ use crate::table::{CHANGES, Frame, GATES, METRICS};
 pub struct Rejudged {
     /// Its summary, with `out`.
     pub summary: Summary,
-    /// One event per gate.
+    /// One event per gate; of a run that waits for scores one that says so.
     pub events: Vec<Event>,
     /// Whether the folder was changed.
     pub written: bool,
@@ -43,6 +43,10 @@ pub struct Rejudged {
 /// # Errors
 /// A folder cannot be read, is damaged or holds no numbers, or the new verdicts cannot be written.
 pub fn judge(folder: &Path, baseline: Option<&Path>, force: bool, cancel: &Cancel) -> Result<Rejudged> {
+    let (manifest, _) = comparing::verified(folder)?;
+    if !manifest.awaited.is_empty() {
+        return waiting(folder, &manifest);
+    }
     let (mut manifest, new) = comparing::finished(folder)?;
     if let Some(baseline) = baseline.filter(|baseline| is_same(baseline, folder)) {
         let cause = "it is the folder that is to be judged, which would differ from itself in nothing";
@@ -82,6 +86,15 @@ pub fn judge(folder: &Path, baseline: Option<&Path>, force: bool, cancel: &Cance
     }
     summary.out = Some(folder.to_string_lossy().into_owned());
     Ok(Rejudged { summary, events: folder::gate_events(folder)?, written })
+}
+
+/// A folder whose run waits for scores: there is nothing to judge yet, and its summary says so.
+fn waiting(folder: &Path, manifest: &Manifest) -> Result<Rejudged> {
+    let files: Vec<&str> = manifest.awaited.iter().map(|awaited| awaited.path.as_str()).collect();
+    let text = format!("no gate is judged: the run waits for scores, {}; run its job again once they are there", files.join(", "));
+    let told = Event::Problem { code: "waiting".to_owned(), path: folder.to_string_lossy().into_owned(), line: None, text };
+    let summary = Summary { out: Some(folder.to_string_lossy().into_owned()), ..folder::read_summary(folder)? };
+    Ok(Rejudged { summary, events: vec![told], written: false })
 }
 
 /// Renders the page of a finished folder again; the manifest gets its new hash.

@@ -15,7 +15,7 @@ use crate::pipeline::folder;
 use crate::pipeline::inputs::{DATA, Input};
 use crate::pipeline::worlds::Ground;
 use crate::spec::check::{CheckedJob, to_yaml};
-use crate::spec::{self, IntervalMethod, flat};
+use crate::spec::{IntervalMethod, flat};
 use crate::table::folder::{self as opened, damaged};
 use crate::table::io::{read_frame, write_frame};
 use crate::table::manifest::{Compared, InputFile, Manifest};
@@ -87,7 +87,8 @@ pub fn finished(folder: &Path) -> Result<(Manifest, Side)> {
         values,
         weighted: manifest.weight.is_some(),
         has_label: manifest.label.is_some(),
-        favourable_is_positive: manifest.label.as_ref().is_none_or(|label| label.favourable_is_positive),
+        favourable_is_positive: manifest.favourable_is_positive().unwrap_or(true),
+        says_favourable: manifest.favourable_is_positive().is_some(),
         level: manifest.level.and_then(Level::new),
         samples: Count::new(manifest.bootstrap_samples).unwrap_or(Count::ONE),
         seed: Seed(manifest.seed),
@@ -139,7 +140,8 @@ pub fn running(
         values,
         weighted: layout.weight.is_some(),
         has_label: job.data.label.column().is_some(),
-        favourable_is_positive: job.data.label.column().is_none_or(|label| label.favourable == spec::Side::Positive),
+        favourable_is_positive: job.data.favours_positive(),
+        says_favourable: job.data.favourable_side().is_some(),
         level: (job.metrics.interval.method == IntervalMethod::Auto).then_some(job.metrics.interval.level),
         samples: job.metrics.bootstrap.samples,
         seed: job.run.seed,

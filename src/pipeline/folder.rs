@@ -19,6 +19,7 @@ use crate::exec::event::Event;
 use crate::exec::folder::EXTRAS;
 use crate::exec::{StageContext, StageRecord};
 use crate::param::ColumnName;
+use crate::pipeline::blind::{self, BLIND_GATE, Blind};
 use crate::pipeline::graph_tables::{self, GraphSet};
 use crate::pipeline::inputs::Input;
 use crate::pipeline::joining::{RECHECKED, Rechecked};
@@ -34,7 +35,9 @@ use crate::table::folder::MANIFEST;
 use crate::table::io::{read_frame, write_frame};
 use crate::table::manifest::{AwaitedScores, GateTally, Manifest, Summary, WorstGate};
 use crate::table::picked::join_tables;
-use crate::table::{self, ARM_FOLDS, ARMS, CHANGES, COMPARISONS, Cell, Frame, GATES, ISSUES, METRICS, THRESHOLDS, TRANSITIONS};
+use crate::table::{
+    self, ARM_FOLDS, ARMS, CHANGES, COMPARISONS, Cell, Frame, GATES, GROUPS, ISSUES, METRICS, Record as Row, THRESHOLDS, TRANSITIONS,
+};
 
 pub use files::{from_json, link, make_folder, read_json, read_text, replace, write_compact, write_json, write_text};
 pub use words::{glossary, row_id};
@@ -198,7 +201,7 @@ pub fn assemble(ctx: &StageContext<'_>, origins: &Origins<'_>, made: Made<'_>) -
         followed.push((set, attribute, read_json(&ctx.need(stage).join(FOLLOWED), stage)?));
     }
     let small = read_json(&ctx.need("measure").join(SMALL_SLICES), "measure")?;
-    begin(ctx, origins, &followed, &small, graphs, short_of_trees)?;
+    begin(ctx, origins, &followed, &small, graphs, short_of_trees, blind_gates(ctx, origins)?)?;
     let wanted = spec::check::families(&origins.checked.job, &measuring::catalog());
     if wanted.contains(&spec::Family::CfQuality) {
         copy_tables(ctx.need("measure"), &measuring::QUALITY.map(|table| table.name), out)?;
@@ -311,7 +314,7 @@ fn headline(metrics: &Frame) -> BTreeMap<String, f64> {
 /// # Errors
 /// A file cannot be read or written.
 pub fn assemble_waiting(ctx: &StageContext<'_>, origins: &Origins<'_>, awaited: Vec<AwaitedScores>) -> Result<()> {
-    begin(ctx, origins, &[], &SmallSlices::new(), &[], &[])?;
+    begin(ctx, origins, &[], &SmallSlices::new(), &[], &[], Vec::new())?;
     let mut manifest = Manifest { awaited, ..manifest(origins, ctx.out())? };
     let summary = Summary {
         cfaudit: FORMAT,
@@ -335,6 +338,7 @@ fn begin(
     small: &SmallSlices,
     graphs: &[GraphSet],
     short_of_trees: &[(&str, u64, u64)],
+    blind: Vec<Blind>,
 ) -> Result<()> {
     make_folder(&ctx.out().join("tables"))?;
     copy_tables(ctx.need("prepare"), &["filters"], ctx.out())?;
@@ -419,7 +423,33 @@ fn begin(
         let text = format!("slices of fewer than {smallest} people who count are counted and not measured: {}{more}", named.join(", "));
         issues.push(vec!["small-slice".into(), "info".into(), attribute.as_str().into(), (slices.len() as u64).into(), text.into()]);
     }
+    for found in blind {
+        issues.push(vec![BLIND_GATE.into(), "warning".into(), found.path.as_str().into(), Cell::Int(0), found.text.as_str().into()]);
+    }
     write_frame(&ctx.out().join("tables"), &issues)
+}
+
+/// Gates whose direction cannot see harm to the group with the lowest share of favourable decisions.
+fn blind_gates(ctx: &StageContext<'_>, origins: &Origins<'_>) -> Result<Vec<Blind>> {
+    let job = &origins.checked.job;
+    if blind::attributes(job).is_empty() {
+        return Ok(Vec::new());
+    }
+    let groups = read_frame(ctx.need("measure"), &GROUPS)?;
+    let shares = |model: &str, attribute: &str| -> blind::GroupShares {
+        let mine = groups.records().filter(|row| {
+            let of = row.text("model") == model && row.text("sensitive") == attribute;
+            of && row.text("slice").is_empty() && !row.text("group").is_empty()
+        });
+        let share = |row: Row<'_>| {
+            let count = |column: &str| row.int(column).and_then(|n| u64::try_from(n).ok());
+            let (all, positive) = (count("n")?, count("n_predicted_positive")?);
+            let favourable = if job.data.favours_positive() { positive } else { all.saturating_sub(positive) };
+            Some((row.text("group").to_owned(), favourable, all))
+        };
+        mine.filter_map(share).collect()
+    };
+    Ok(blind::gates(job, shares, "decisions"))
 }
 
 /// How many small slices an issue names.

@@ -8,7 +8,7 @@
 
 use std::fmt::Write as _;
 
-use crate::data::glance::{Glance, Look};
+use crate::data::glance::{Glance, Look, Wanted};
 use crate::data::source::{listed, missing_column};
 use crate::data::values::Class;
 use crate::error::{Fault, Result};
@@ -135,7 +135,7 @@ pub fn job(glance: &Glance, wishes: &Wishes) -> Result<String> {
         .map(|look| (look, if is_twice(glance, &look.name) { Role::Ignored("several columns have this name") } else { role(look) }))
         .collect();
     match score {
-        None => trained(&mut text, &roles, &sensitive),
+        None => trained(&mut text, &roles, &sensitive, &at_risk(glance, wishes, label, &sensitive)?),
         Some(score) => scored(&mut text, score, label, row_id.is_some()),
     }
     if text.contains(&literal("${")) {
@@ -295,11 +295,9 @@ fn data(text: &mut String, glance: &Glance, wishes: &Wishes, (label, row_id, sen
     }
     let decide = if wishes.positive.is_some() { "" } else { "DECIDE: " };
     line!(text, "    positive: [{}]   # {decide}the class that the model predicts; values: {}", word(&positive), said(&listed(counts, 10)));
-    let (side, decide) = match wishes.favourable {
-        Some(Side::Negative) => ("negative", ""),
-        Some(Side::Positive) => ("positive", ""),
-        None if UNWANTED.contains(&positive.to_lowercase().as_str()) => ("negative", "DECIDE: "),
-        None => ("positive", "DECIDE: "),
+    let (side, decide) = match side(wishes, &positive) {
+        (Side::Negative, said) => ("negative", if said { "" } else { "DECIDE: " }),
+        (Side::Positive, said) => ("positive", if said { "" } else { "DECIDE: " }),
     };
     line!(text, "    favourable: {side}   # {decide}positive | negative: which prediction people want");
     line!(text, "  sensitive:");
@@ -330,6 +328,15 @@ fn data(text: &mut String, glance: &Glance, wishes: &Wishes, (label, row_id, sen
         return Err(fault.hint("give one of the groups with `--reference`").into());
     }
     Ok(())
+}
+
+/// Which prediction people want, and whether the caller says so.
+fn side(wishes: &Wishes, positive: &str) -> (Side, bool) {
+    match wishes.favourable {
+        Some(side) => (side, true),
+        None if UNWANTED.contains(&positive.to_lowercase().as_str()) => (Side::Negative, false),
+        None => (Side::Positive, false),
+    }
 }
 
 /// A remark on rows whose word for missing may mean something here.
@@ -392,7 +399,7 @@ fn role(look: &Look) -> Role {
     }
 }
 
-fn trained(text: &mut String, roles: &[(&Look, Role)], sensitive: &[&Look]) {
+fn trained(text: &mut String, roles: &[(&Look, Role)], sensitive: &[&Look], at_risk: &[(String, String)]) {
     let of = |wanted: fn(&Role) -> bool| roles.iter().filter(move |(_, role)| wanted(role)).map(|(look, _)| look.name.as_str());
     let is_continuous: fn(&Role) -> bool = |role| matches!(role, Role::Continuous);
     let is_nominal: fn(&Role) -> bool = |role| matches!(role, Role::Nominal);
@@ -435,13 +442,44 @@ fn trained(text: &mut String, roles: &[(&Look, Role)], sensitive: &[&Look]) {
     line!(text, "  # yours: {{command: {{score: [python3, score.py], watch: [score.py]}}}}   # a model of your own");
     line!(text, "");
     line!(text, "gates:");
-    line!(text, "  few-switches:        # the share of people whose prediction hangs on their group");
-    line!(text, "    metric: sr");
-    line!(text, "    model: trained");
-    line!(text, "    counterfactual: flip");
-    line!(text, "    direction: any");
-    line!(text, "    at_most: 0.05      # DECIDE: the limit; `fail` instead of `warn` stops a pipeline");
-    line!(text, "    level: warn");
+    for (i, (look, (group, why))) in sensitive.iter().zip(at_risk).enumerate() {
+        line!(text, "  {}:   # who is refused and would not be as another group, and the reverse", gate_name(&look.name, i));
+        line!(text, "    harm_to: {{{}: {}}}   # {}", word(&look.name), word(group), said(why));
+        line!(text, "    model: trained");
+        line!(text, "    counterfactual: flip");
+        line!(
+            text,
+            "    at_most: 0.05      # {}the limit; `fail` instead of `warn` stops a pipeline",
+            if i == 0 { "DECIDE: " } else { "" }
+        );
+        line!(text, "    level: warn");
+    }
+}
+
+/// A gate's name from that of an attribute.
+fn gate_name(attribute: &str, i: usize) -> String {
+    let name = format!("no-harm-by-{attribute}");
+    if Name::new(&name).is_some() { name } else { format!("no-harm-{}", i + 1) }
+}
+
+/// Of every attribute the group with the lowest share of what people want, and why it is named.
+fn at_risk(glance: &Glance, wishes: &Wishes, label: &Look, sensitive: &[&Look]) -> Result<Vec<(String, String)>> {
+    let positive = positive(label, wishes, &levels(label, wishes, 2)?)?;
+    let favours_positive = side(wishes, &positive).0 == Side::Positive;
+    let names: Vec<&str> = sensitive.iter().map(|look| look.name.as_str()).collect();
+    let shares = glance.shares((&label.name, |value| (value == positive) == favours_positive), &names)?;
+    let lowest = |shares: Wanted| {
+        let share = |(n, all): (u64, u64)| n as f64 / all.max(1) as f64;
+        let of: Vec<(String, f64)> = shares.into_iter().filter(|(_, of)| of.1 > 0).map(|(group, of)| (group, share(of))).collect();
+        let low = of.iter().min_by(|a, b| a.1.total_cmp(&b.1));
+        let high = of.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        low.zip(high).map(|((group, low), (other, high))| {
+            let why = "the group with the lowest share of favourable labels";
+            (group.clone(), format!("{why}: {}; {other} {}", percent(*low), percent(*high)))
+        })
+    };
+    Ok(shares.into_iter().map(|shares| lowest(shares).unwrap_or_default()).collect())
 }
 
 fn scored(text: &mut String, score: &Look, label: &Look, has_id: bool) {

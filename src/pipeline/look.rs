@@ -22,7 +22,7 @@ use crate::exec::{Options, StageRecord, State};
 use crate::pipeline::inputs::{self, Absent, Awaited, Input};
 use crate::pipeline::plan::{Plan, reads_features};
 use crate::pipeline::stages::rows::{ROLES, prepare_params};
-use crate::pipeline::{KINDS, Settings, folder, open_store, open_workers, with_place};
+use crate::pipeline::{KINDS, Settings, blind, folder, open_store, open_workers, with_place};
 use crate::spec::check::CheckedJob;
 use crate::table::io::read_frame;
 use crate::table::{FILTERS, ISSUES};
@@ -127,8 +127,38 @@ pub fn check_data(checked: &CheckedJob, settings: &Settings, observer: &dyn Obse
             plan.trainer(name.as_str(), model, rows.layout(), n_training)?;
         }
         warnings.retain(|issue| issue.severity == Severity::Warning.as_str() && params.tells(&issue.code, &issue.place));
+        warnings.extend(blind_gates(checked, plan, records, cancel)?);
         Ok(CheckLook { warnings, awaited: input.awaited.clone() })
     })
+}
+
+/// Gates whose direction cannot see harm to the group with the lowest share of favourable labels.
+fn blind_gates(checked: &CheckedJob, plan: &Plan<'_>, records: &[StageRecord], cancel: &Cancel) -> Result<Vec<IssueLook>> {
+    let job = &checked.job;
+    if job.data.label.column().is_none() || blind::attributes(job).is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = RowsReader::open(&folder_of(records, "prepare"))?;
+    let roles = RolesReader::open(&folder_of(records, "split").join(ROLES))?;
+    let attributes = attributes(rows.layout(), &profile(plan, &rows, &roles, cancel)?);
+    let shares = |_: &str, attribute: &str| -> blind::GroupShares {
+        let groups = attributes.iter().filter(|look| look.name == attribute).flat_map(|look| &look.groups);
+        let share = |group: &GroupLook| {
+            let (positive, negative) = (group.positive?, group.negative?);
+            let favourable = if job.data.favours_positive() { positive } else { negative };
+            Some((group.group.clone()?, favourable, positive + negative))
+        };
+        groups.filter_map(share).collect()
+    };
+    let line = |path: &str| checked.places.at(path).map_or(0, |place| place.line);
+    let issue = |found: blind::Blind| IssueLook {
+        code: blind::BLIND_GATE.to_owned(),
+        severity: Severity::Warning.as_str().to_owned(),
+        n: 0,
+        text: format!("line {}: {}", line(&found.path), found.text),
+        place: found.path,
+    };
+    Ok(blind::gates(job, shares, "labels").into_iter().map(issue).collect())
 }
 
 fn folder_of(records: &[StageRecord], id: &str) -> PathBuf {

@@ -313,6 +313,7 @@ fn metric_info(metric: &'static metric::Metric) -> MetricInfo {
         scopes,
         min_groups,
         range: metric.range,
+        by_favourable: matches!(metric.reads, Reads::SwitchByFavour { .. }),
     }
 }
 
@@ -342,6 +343,7 @@ pub(super) fn settings(checked: &CheckedJob, attribute: &Attribute) -> Settings 
     Settings {
         families: families(checked),
         favourable: if positive { Favourable::Positive } else { Favourable::Negative },
+        says_favourable: checked.job.data.favourable_side().is_some(),
         level: (metrics.interval.method == spec::IntervalMethod::Auto).then_some(metrics.interval.level),
         samples: metrics.bootstrap.samples,
         seed: checked.job.run.seed,

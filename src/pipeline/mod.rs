@@ -31,6 +31,7 @@ pub mod again;
 pub mod arms;
 pub mod augmenting;
 pub mod basis;
+mod blind;
 pub mod branching;
 mod class_tables;
 pub mod classes;

@@ -50,7 +50,7 @@ impl Slices {
                 let hint = "name fewer columns, or join their values by `data.derive` with `map` or `bins`";
                 return Err(Fault::new("too-many-slices", what).hint(hint).into());
             }
-            let word = |column: usize, level: usize| format!("{}={}", layout.slices[column].column, layout.slices[column].levels[level]);
+            let word = |column: usize, level: usize| named(&layout.slices[column].column, &layout.slices[column].levels[level]);
             slices.names.extend((0..n).map(|k| match *columns.as_slice() {
                 [a, b] => {
                     let of_b = layout.slices[b].levels.len();
@@ -83,6 +83,16 @@ impl Slices {
     fn none<T>(&self) -> Vec<Option<T>> {
         self.names.iter().map(|_| None).collect()
     }
+}
+
+/// A value of a column as part of a slice's name. Where one of the two could be taken for more than itself it stands in quotation marks, as in
+/// JSON, so that no two slices have one name.
+fn named(column: &str, level: &str) -> String {
+    let plain = |word: &str| {
+        let is_plain = !word.contains(['=', '"']) && !word.contains(" & ") && word.trim() == word;
+        if is_plain { word.to_owned() } else { serde_json::Value::from(word).to_string() }
+    };
+    format!("{}={}", plain(column), plain(level))
 }
 
 /// What was counted of rows inside each slice that has any, by its number.
@@ -183,5 +193,28 @@ fn merge<T>(whole: &mut [Option<T>], parts: Vec<Option<T>>, both: impl Fn(&mut T
             (sum @ None, part) => *sum = part,
             (Some(_), None) => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::named;
+
+    /// Names of slices of these columns and levels, alone and where two columns meet, are all different.
+    #[test]
+    fn no_two_slices_have_one_name() {
+        let columns = [("a", ["x", "x & b=y", "b=y"]), ("b", ["y", "", " y"]), ("a=b", ["y", "\"", "y & c"])];
+        let words: Vec<Vec<String>> = columns.iter().map(|(column, levels)| levels.map(|level| named(column, level)).to_vec()).collect();
+        let mut names: Vec<String> = words.iter().flatten().cloned().collect();
+        for (i, first) in words.iter().enumerate() {
+            for second in &words[i + 1..] {
+                names.extend(first.iter().flat_map(|a| second.iter().map(move |b| format!("{a} & {b}"))));
+            }
+        }
+        let all = names.len();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), all, "{names:?}");
+        assert_eq!((named("region", "north"), named("region", "x & b=y")), ("region=north".into(), "region=\"x & b=y\"".into()));
     }
 }

@@ -1,13 +1,16 @@
 //! Section "Findings in words": at most seven sentences from a closed set of templates, each with counts and a link.
 //!
-//! First comes what the gates that did not pass rest on, so that the verdict is explained. What follows is the worst first: of the path of
-//! interpretation of Towards Counterfactual Group Fairness, Figure 5 (decisions that would be others; decisions lost, and the other way;
-//! decisions gained; rightful decisions lost) and of the gap between groups as they are. Behind these stand recourse, too few to tell, not
+//! First comes what the gates that did not pass rest on, so that the verdict is explained. What follows is ranked by the people harmed, the
+//! most first: the lower end of an interval times the people it speaks of (of a gap those of the worse group). Each model, set and attribute has one
+//! finding: the direction between the reference and another group that harms most, unless other groups harm twice as many; the switch back that
+//! harms the same group stands in the same line. Behind these stand recourse, too few to tell, not
 //! defined, and where no decision changed. Where causal graphs give different numbers, a sentence has the mean over graphs in the place of
-//! a count. No sentence says why, none judges; a group is called disadvantaged only where the tables name it, by the rule of the metric
+//! a count. No sentence says why, none judges; that a decision hangs on the entry itself is said of naive sets only, of others that people are
+//! compared with similar people of the other group. A group is called disadvantaged only where the tables name it, by the rule of the metric
 //! (section 2.3.1 and Table 7 of the paper). A value that the tables flag as resting on few cases never makes a finding but "too few to
 //! tell", unless a gate asks for it.
 
+use crate::metric::ccm::HARM;
 use crate::report::folder::{Audit, Key, Measure, Panel};
 use crate::report::groups;
 use crate::report::left_out;
@@ -29,10 +32,10 @@ const GATES_AT_MOST: usize = 3;
 /// Sentences kept for what no gate asks.
 const OTHERS_AT_LEAST: usize = 2;
 
-/// A sentence, or two that belong together, and how bad what it tells is.
+/// A sentence, and how many people what it tells harms at least.
 struct Told {
-    severity: f64,
-    sentences: Vec<Words>,
+    harmed: f64,
+    sentence: Words,
 }
 
 /// A value of one direction that a sentence may be about.
@@ -41,6 +44,8 @@ struct Candidate<'a> {
     direction: usize,
     metric: &'static str,
     measure: &'a Measure,
+    /// How many people are harmed at least.
+    harmed: f64,
     /// Whether a person may stand behind several counterfactuals of this direction.
     several: bool,
     /// Whether some counterfactuals of this direction were discarded, so that their people are not counted.
@@ -94,12 +99,12 @@ pub(super) fn section(audit: &Audit, panels: &[Panel], glossary: &mut Glossary<'
     tail.extend(nothing_switches(audit, panels));
     tail.truncate(AT_MOST - OTHERS_AT_LEAST - sentences.len());
     let gap = gap(audit, &sides);
-    let room = AT_MOST - sentences.len() - tail.len() - usize::from(gap.is_some());
-    let open: Vec<&Candidate<'_>> = candidates.iter().enumerate().filter(|(i, _)| !asked.contains(i)).map(|(_, c)| c).collect();
-    let mut told = switches(&open, &sides, room);
+    let mut told = switches(&candidates, &asked, &sides);
     told.extend(gap);
-    told.sort_by(|a, b| b.severity.total_cmp(&a.severity));
-    sentences.extend(told.into_iter().flat_map(|told| told.sentences));
+    // Stable: what harms as many keeps the order of the page.
+    told.sort_by(|a, b| b.harmed.total_cmp(&a.harmed));
+    told.truncate(AT_MOST - sentences.len() - tail.len());
+    sentences.extend(told.into_iter().map(|told| told.sentence));
     sentences.extend(tail);
     let mut blocks = Vec::new();
     if sentences.is_empty() {
@@ -138,7 +143,7 @@ fn noise(candidates: &[Candidate<'_>]) -> Option<Words> {
     Some(format!("Noise alone is what the same set gives where group names are shuffled{band}.").into())
 }
 
-/// Losses and gains of all directions, highest first; ties in the order of the page.
+/// Losses and gains of all directions, those that harm most first; ties in the order of the page.
 fn candidates<'a>(audit: &'a Audit, panels: &'a [Panel], sides: &Sides) -> Vec<Candidate<'a>> {
     let mut found = Vec::new();
     let worlds = audit.quality.worlds(audit);
@@ -146,7 +151,10 @@ fn candidates<'a>(audit: &'a Audit, panels: &'a [Panel], sides: &Sides) -> Vec<C
         let world = worlds.iter().find(|world| world.key.set == panel.set && world.key.attribute == panel.attribute).map(|world| world.id);
         for (direction, groups) in panel.directions.iter().enumerate() {
             let key = panel.direction(groups);
-            let several = audit.measure(&key, "sr").is_some_and(|sr| sr.counts.is_some_and(|(_, n)| n > sr.n_rows));
+            let each = audit.measure(&key, "sr").and_then(|sr| Some(sr.n_rows as f64 / sr.counts?.1.max(1) as f64));
+            let several = each.is_some_and(|each| each < 1.0);
+            // Counterfactuals of one person are that person.
+            let people = |m: &Measure| people_of(m) * each.unwrap_or(1.0).min(1.0);
             let pair =
                 Pair { set: panel.set.clone(), attribute: panel.attribute.clone(), from: groups.from.clone(), to: groups.to.clone() };
             let discards = audit.quality.discards(&pair);
@@ -156,14 +164,44 @@ fn candidates<'a>(audit: &'a Audit, panels: &'a [Panel], sides: &Sides) -> Vec<C
             let consistency = if sides.loss == "sr" { "" } else { "sr" };
             for metric in [consistency, sides.loss, sides.gain, sides.rightful] {
                 if let Some(measure) = audit.measure(&key, metric) {
-                    found.push(Candidate { panel, direction, metric, measure, several, discards, leaves_out, none_valid, farther, world });
+                    let harmed = harmed(audit, measure, people(measure));
+                    found.push(Candidate {
+                        panel,
+                        direction,
+                        metric,
+                        measure,
+                        harmed,
+                        several,
+                        discards,
+                        leaves_out,
+                        none_valid,
+                        farther,
+                        world,
+                    });
                 }
             }
         }
     }
     let value = |c: &Candidate<'_>| c.measure.value.unwrap_or(-1.0);
-    found.sort_by(|a, b| value(b).total_cmp(&value(a)));
+    found.sort_by(|a, b| b.harmed.total_cmp(&a.harmed).then(value(b).total_cmp(&value(a))));
     found
+}
+
+/// Cases below a rate, also where graphs differ in what stands on top of it.
+fn people_of(measure: &Measure) -> f64 {
+    measure.counts.map(|(_, whole)| whole).or_else(|| measure.across?.whole).unwrap_or(0) as f64
+}
+
+/// How many of so many people a rate harms at least: by the lower end of its interval, nobody where noise alone gives as much. In a job without
+/// intervals by the value.
+fn harmed(audit: &Audit, measure: &Measure, people: f64) -> f64 {
+    let least = match (measure.interval, audit.manifest.level) {
+        (Some((lo, _)), _) => lo,
+        (None, None) => measure.value.unwrap_or(0.0),
+        (None, Some(_)) => 0.0,
+    };
+    let noise = measure.placebo.filter(|(lo, hi)| lo < hi).map_or(0.0, |(_, hi)| hi);
+    if least > noise { least * people } else { 0.0 }
 }
 
 /// What the gates that did not pass rest on, worst first, and which candidates say it.
@@ -172,9 +210,13 @@ fn gates(audit: &Audit, candidates: &[Candidate<'_>], sides: &Sides, glossary: &
     for gate in verdict::not_passed(audit).into_iter().take(GATES_AT_MOST) {
         // What a gate on a change, or with an interval of its own, rests on is another number.
         let key = verdict::key(&gate).filter(|_| verdict::is_on_the_value(&gate));
-        let is_about = |c: &Candidate<'_>| {
-            c.metric == gate.text("metric") && key.as_ref() == Some(&c.panel.direction(&c.panel.directions[c.direction]))
+        // What goes by the favourable side is told as what it is.
+        let metric = match gate.text("metric") {
+            metric if metric == HARM[0] => sides.gain,
+            metric if metric == HARM[1] => sides.loss,
+            metric => metric,
         };
+        let is_about = |c: &Candidate<'_>| c.metric == metric && key.as_ref() == Some(&c.panel.direction(&c.panel.directions[c.direction]));
         // Two gates may ask for one value: it is told once.
         let place = candidates.iter().position(is_about).filter(|place| !asked.contains(place));
         let about = place.and_then(|i| told_by(&candidates[i], sides));
@@ -190,55 +232,80 @@ fn gates(audit: &Audit, candidates: &[Candidate<'_>], sides: &Sides, glossary: &
 /// The sentence that fits the metric of a candidate.
 fn told_by(c: &Candidate<'_>, sides: &Sides) -> Option<Words> {
     match c.metric {
-        metric if metric == sides.loss => lost(c, sides, false),
+        metric if metric == sides.loss => lost(c, sides),
         metric if metric == sides.gain => gained(c, sides),
         "sr" => otherwise(c, sides),
         _ => rightful(c, sides),
     }
 }
 
-fn switches(candidates: &[&Candidate<'_>], sides: &Sides, room: usize) -> Vec<Told> {
+/// One finding of each model, set and attribute; none where a gate has told one that harms half as many or more.
+fn switches(candidates: &[Candidate<'_>], asked: &[usize], sides: &Sides) -> Vec<Told> {
     let graphs_differ = |c: &Candidate<'_>| c.measure.across.is_some_and(|across| across.whole.is_some()) && c.measure.value > Some(0.0);
-    let worth = |c: &&&Candidate<'_>| !c.measure.small && c.measure.counts.map_or_else(|| graphs_differ(c), |(part, _)| part > 0);
-    let worst = |metric: &str| candidates.iter().filter(|c| c.metric == metric).find(worth);
-    let told = |c: &Candidate<'_>, sentences: Vec<Words>| Told { severity: c.measure.value.unwrap_or(0.0), sentences };
-    let gain = worst(sides.gain).filter(|_| room > 0);
-    let room = room - usize::from(gain.is_some());
-    // Two sentences of the tendency before one of another step.
-    let consistency = worst("sr").filter(|_| room > 2 && sides.loss != "sr");
-    let room = room - usize::from(consistency.is_some());
-    let truth = worst(sides.rightful).filter(|_| room > 2 && sides.positive.is_some());
-    let mut room = room - usize::from(truth.is_some());
-    let mut all: Vec<Told> = Vec::new();
-    all.extend(consistency.and_then(|c| Some(told(c, vec![otherwise(c, sides)?]))));
-    // The worst direction of each panel and its reverse, panel after panel.
+    let worth = |c: &Candidate<'_>| !c.measure.small && c.measure.counts.map_or_else(|| graphs_differ(c), |(part, _)| part > 0);
+    let is_switch = |c: &Candidate<'_>| [sides.loss, sides.gain].contains(&c.metric) && !c.metric.is_empty();
+    let mut told: Vec<Told> = Vec::new();
     let mut seen: Vec<usize> = Vec::new();
-    for loss in candidates.iter().filter(|c| c.metric == sides.loss).filter(worth) {
-        if room == 0 || seen.contains(&loss.panel.id) {
+    for first in candidates.iter().filter(|c| is_switch(c)) {
+        let panel = first.panel;
+        if seen.contains(&panel.id) {
             continue;
         }
-        seen.push(loss.panel.id);
-        let groups = &loss.panel.directions[loss.direction];
-        let reverse = candidates.iter().find(|c| {
-            let d = &c.panel.directions[c.direction];
-            c.metric == sides.loss && c.panel.id == loss.panel.id && d.from == groups.to && d.to == groups.from
-        });
-        let mut sentences: Vec<Words> = lost(loss, sides, false).into_iter().collect();
-        sentences.extend(reverse.filter(|c| !c.measure.small).and_then(|c| lost(c, sides, true)));
-        sentences.truncate(room);
-        room -= sentences.len();
-        all.push(told(loss, sentences));
+        seen.push(panel.id);
+        // They come with those that harm most in front.
+        let open = candidates.iter().enumerate().filter(|(i, c)| c.panel.id == panel.id && is_switch(c) && worth(c) && !asked.contains(i));
+        let mut open = open.map(|(_, c)| c);
+        let reference = panel.groups.first();
+        let is_of_reference = |c: &Candidate<'_>| {
+            let direction = &c.panel.directions[c.direction];
+            reference.is_some_and(|reference| [&direction.from, &direction.to].contains(&reference))
+        };
+        let Some(worst) = open.next() else { continue };
+        let of_reference = std::iter::once(worst).chain(open).find(|c| is_of_reference(c));
+        let main = of_reference.filter(|c| worst.harmed < 2.0 * c.harmed || worst.harmed <= 0.0).unwrap_or(worst);
+        let by_gates = asked.iter().map(|&i| &candidates[i]).filter(|c| c.panel.id == panel.id).map(|c| c.harmed);
+        if by_gates.reduce(f64::max).is_some_and(|by_gates| main.harmed < 2.0 * by_gates || main.harmed <= 0.0) {
+            continue;
+        }
+        let sentence = if main.metric == sides.loss { lost(main, sides) } else { gained(main, sides) };
+        let Some(mut sentence) = sentence else { continue };
+        let groups = &panel.directions[main.direction];
+        let is_back = |c: &Candidate<'_>| {
+            let direction = &panel.directions[c.direction];
+            let other = if main.metric == sides.loss { sides.gain } else { sides.loss };
+            c.panel.id == panel.id && c.metric == other && direction.from == groups.to && direction.to == groups.from
+        };
+        let other = candidates.iter().enumerate().find(|(i, c)| !asked.contains(i) && is_switch(c) && is_back(c) && worth(c));
+        if let Some(words) = other.and_then(|(_, c)| back(c, sides)) {
+            sentence = sentence.and(words);
+        }
+        told.push(Told { harmed: main.harmed, sentence });
     }
-    all.extend(gain.and_then(|c| Some(told(c, vec![gained(c, sides)?]))));
-    all.extend(truth.and_then(|c| Some(told(c, vec![rightful(c, sides)?]))));
-    all
+    told
 }
 
-/// "if the record said Male" for naive sets, with the columns where the attribute is made of several or mapped; "had they been in group
-/// Male" for those that move more.
+/// Whether a set changes the entry alone, so that what switches hangs on it. Of others nothing is known but how people fare beside others.
+fn is_of_the_entry(panel: &Panel) -> bool {
+    panel.strategy == "naive"
+}
+
+/// How a sentence on a candidate begins: of sets that move more than the entry with whom people are compared.
+fn start(c: &Candidate<'_>, also: bool) -> Words {
+    match (is_of_the_entry(c.panel), also) {
+        (true, false) => "Of ".into(),
+        (true, true) => " Also, of ".into(),
+        (false, also) => Words::new()
+            .text(if also { " Also, compared with similar people in group " } else { "Compared with similar people in group " })
+            .name(&c.panel.directions[c.direction].to)
+            .text(", of "),
+    }
+}
+
+/// "if the record said Male" for naive sets, with the columns where the attribute is made of several or mapped; nothing for those that move
+/// more, whose sentences begin with whom people are compared.
 fn world(panel: &Panel, from: &str, to: &str) -> Words {
     match panel.written_in(from, to) {
-        _ if panel.strategy != "naive" => Words::new().text(" had they been in group ").name(to),
+        _ if !is_of_the_entry(panel) => Words::new(),
         None => Words::new().text(" if the record said ").name(to),
         Some(written) => Words::new().text(" if the record said ").name(to).text(" by ").and(written),
     }
@@ -285,14 +352,18 @@ fn sentence(c: &Candidate<'_>, start: Words, who: &str, does: &str) -> Option<Wo
     })
 }
 
-fn lost(c: &Candidate<'_>, sides: &Sides, other_way: bool) -> Option<Words> {
-    let start = if other_way { "The other way: of " } else { "Of " };
-    let words = sentence(c, start.into(), sides.held, sides.loses)?;
-    Some(if other_way { words } else { impaired(c, words) }.and(row(c)))
+fn lost(c: &Candidate<'_>, sides: &Sides) -> Option<Words> {
+    Some(impaired(c, sentence(c, start(c, false), sides.held, sides.loses)?).and(row(c)))
 }
 
 fn gained(c: &Candidate<'_>, sides: &Sides) -> Option<Words> {
-    Some(impaired(c, sentence(c, "Of ".into(), sides.lacked, sides.gains)?).and(row(c)))
+    Some(impaired(c, sentence(c, start(c, false), sides.lacked, sides.gains)?).and(row(c)))
+}
+
+/// The switch that harms the same group on the way back: who would lose the decision as its members, or who of it would gain it.
+fn back(c: &Candidate<'_>, sides: &Sides) -> Option<Words> {
+    let (who, would) = if c.metric == sides.loss { (sides.held, sides.loses) } else { (sides.lacked, sides.gains) };
+    Some(sentence(c, start(c, true), who, would)?.and(row(c)))
 }
 
 /// Consistency: whatever the decision is, it would be another. Of switches both ways none says who is at a disadvantage.
@@ -301,12 +372,12 @@ fn otherwise(c: &Candidate<'_>, sides: &Sides) -> Option<Words> {
         Some(_) => ("whatever their decision", "would get the other one"),
         None => ("whatever their prediction", "would get the other one"),
     };
-    Some(sentence(c, "Of ".into(), who, would)?.and(row(c)))
+    Some(sentence(c, start(c, false), who, would)?.and(row(c)))
 }
 
 /// The truth: decisions that the label confirms are lost.
 fn rightful(c: &Candidate<'_>, sides: &Sides) -> Option<Words> {
-    let words = sentence(c, "Of ".into(), "with the favourable decision and the label that confirms it", sides.loses)?;
+    let words = sentence(c, start(c, false), "with the favourable decision and the label that confirms it", sides.loses)?;
     Some(impaired(c, words).and(row(c)))
 }
 
@@ -360,23 +431,35 @@ fn is_unshown(audit: &Audit, panel: &Panel) -> bool {
     is_naive && is_elsewhere && ["rmscd", "macd"].into_iter().all(is_still) && audit.issues.records().any(is_unseen)
 }
 
-/// The widest gap between two groups in the share that gets the favourable decision.
+/// The gap between two groups in the share that gets the favourable decision that harms most people of the worse group.
 fn gap(audit: &Audit, sides: &Sides) -> Option<Told> {
     struct End<'a> {
         key: &'a Key,
         share: f64,
+        people: f64,
         words: String,
     }
-    let mut widest: Option<(f64, End<'_>, End<'_>)> = None;
+    let mut widest: Option<(f64, f64, End<'_>, End<'_>)> = None;
     let mut ends: Vec<End<'_>> = Vec::new();
     for (key, metrics) in audit.measures.iter().filter(|(k, _)| k.scope == "group" && k.set.is_empty()) {
         let Some(measure) = metrics.get("pprev").filter(|m| !m.small) else { continue };
         let (Some(value), Some((part, whole))) = (measure.value, measure.counts) else { continue };
         let favourable = turned(measure, value, (part, whole), sides.positive == Some(false));
         if let Some(words) = terms::share_in_words(&favourable) {
-            ends.push(End { key, share: favourable.value.unwrap_or(value), words });
+            ends.push(End { key, share: favourable.value.unwrap_or(value), people: whole as f64, words });
         }
     }
+    // How far the two are apart at least, by the interval of their difference.
+    let least = |low: &Key, high: &Key, distance: f64| {
+        let pair = |from: &str, to: &str| Key { scope: "pair".to_owned(), from: from.to_owned(), to: to.to_owned(), ..low.clone() };
+        let pairs = [pair(&low.from, &high.from), pair(&high.from, &low.from)];
+        let difference = pairs.iter().find_map(|key| audit.measure(key, "pprev_difference"));
+        match (difference.and_then(|m| m.interval), audit.manifest.level) {
+            (Some((lo, hi)), _) => lo.max(-hi).max(0.0),
+            (None, None) => distance,
+            (None, Some(_)) => 0.0,
+        }
+    };
     // Keys come sorted, so that rows of one model and attribute stand together.
     let mut ends = ends.into_iter().peekable();
     while let Some(first) = ends.next() {
@@ -388,12 +471,13 @@ fn gap(audit: &Audit, sides: &Sides) -> Option<Told> {
         if let (Some(high), true) = (same.pop(), !same.is_empty()) {
             let low = same.swap_remove(0);
             let distance = high.share - low.share;
-            if distance > 0.0 && widest.as_ref().is_none_or(|(d, _, _)| distance > *d) {
-                widest = Some((distance, low, high));
+            let harmed = least(low.key, high.key, distance) * low.people;
+            if distance > 0.0 && widest.as_ref().is_none_or(|(most, d, _, _)| (harmed, distance) > (*most, *d)) {
+                widest = Some((harmed, distance, low, high));
             }
         }
     }
-    let (distance, low, high) = widest?;
+    let (harmed, distance, low, high) = widest?;
     let what = if sides.positive.is_some() { "get the favourable decision" } else { "are predicted positive" };
     let words = Words::new()
         .text("As they are, ")
@@ -406,7 +490,7 @@ fn gap(audit: &Audit, sides: &Sides) -> Option<Told> {
         .name(&low.key.model)
         .text("). ")
         .link("See the row", &groups::anchor(audit, low.key), "Groups as they are");
-    Some(Told { severity: distance, sentences: vec![words] })
+    Some(Told { harmed, sentence: words })
 }
 
 /// The share predicted positive, or its complement where the favourable side is the negative one.
@@ -435,8 +519,13 @@ fn too_few(candidates: &[Candidate<'_>], sides: &Sides) -> Option<Words> {
     let c = thin.first()?;
     let (part, whole) = c.measure.counts?;
     let groups = &c.panel.directions[c.direction];
+    let start = format!(
+        "Too few to tell: {}{} of ",
+        if is_of_the_entry(c.panel) { "" } else { "compared with similar people, " },
+        number::count(part)
+    );
     let words = Words::new()
-        .text(format!("Too few to tell: {} of ", number::count(part)))
+        .text(start)
         .and(c.who(whole, sides.held))
         .text(format!(" {}", sides.loses))
         .and(world(c.panel, &groups.from, &groups.to))

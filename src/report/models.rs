@@ -29,10 +29,10 @@ pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Sect
                  not the same, and there is no interval.";
     let mut blocks = vec![Block::Text(intro.into())];
     let all = tables.len();
-    for ([model, against, set, attribute], rows) in tables.into_iter().take(TABLES_AT_MOST) {
+    for (i, ([model, against, set, attribute], rows)) in tables.into_iter().take(TABLES_AT_MOST).enumerate() {
         let words = Words::new().name(attribute).text(": model ").name(model).text(" minus model ").name(against);
         let words = if set.is_empty() { words } else { words.text(", set ").name(set) };
-        blocks.push(Block::Heading(String::new(), words.clone()));
+        blocks.push(Block::Heading(format!("models-{i}"), words.clone()));
         blocks.push(Block::Table(table(audit, words, rows, glossary)));
     }
     if all > TABLES_AT_MOST {

@@ -66,6 +66,8 @@ const SHARES: &[&str] = &[
     "bacc",
     "cr",
     "sr",
+    "denied_by_group",
+    "favoured_by_group",
     "psr",
     "ncr",
     "nsr",
@@ -165,6 +167,7 @@ pub(super) fn reason(code: &str) -> &str {
         "zero_weight" => "those it would be divided by weigh nothing",
         "operand_undefined" => "a value it is made of is undefined",
         "no_label" => "the job has no label",
+        "no_favourable_side" => "the job does not say which prediction people want",
         "" => "no reason is given",
         other => other,
     }
@@ -303,7 +306,7 @@ impl Sides {
             let [held, loses] = ["whatever their class", "would be predicted another class"];
             return Sides { loss: "sr", gain: "", rightful: "", held, lacked: "", loses, gains: "", positive: None };
         }
-        let positive = audit.manifest.label.as_ref().map(|l| l.favourable_is_positive);
+        let positive = audit.manifest.favourable_is_positive();
         let [loss, gain, rightful] = if positive == Some(false) { ["psr", "nsr", "tnsr"] } else { ["nsr", "psr", "tpsr"] };
         let words = if positive.is_some() {
             ["with the favourable decision", "without the favourable decision", "would lose it", "would gain it"]

@@ -185,7 +185,12 @@ fn measure_switches(frame: &mut Frame, at: At<'_>, cells: &Eccm) {
             },
         ),
     ] {
-        push(frame, at, metric, "ccm", &value, n, if metric == "nsr" { at.to } else { "" });
+        let impaired = match metric {
+            "nsr" => at.to,
+            "psr" => at.from,
+            _ => "",
+        };
+        push(frame, at, metric, "ccm", &value, n, impaired);
     }
     for (metric, value) in [
         ("tpsr", rate(tsn, tsn + tcp, "no_true_positive")),
@@ -420,7 +425,8 @@ impl Sample {
             let mut row =
                 [*gate, "group of people", &from, &to, scope, *verdict, *level, *metric, "", "gbm", set, ""].map(Cell::from).to_vec();
             row.extend([number(0.131), number(0.082), number(0.202), Cell::Real(0.1), "at_most, interval".into()]);
-            row.extend([if skipped { Cell::Null } else { Cell::Int(122) }, Cell::Int(50), Cell::Null]);
+            let cases = |n: i64| if skipped { Cell::Null } else { Cell::Int(n) };
+            row.extend([cases(16), cases(122), Cell::Int(50), Cell::Null]);
             row.extend([
                 Cell::from(if skipped { "there is no baseline" } else { "the limit lies inside the interval" }),
                 Cell::Int(88),
@@ -448,6 +454,7 @@ impl Sample {
             run: "7d0c1f".to_owned(),
             job_hash: "ab".repeat(32),
             stand_in: self.stand_in.then(|| "adult".to_owned()),
+            favourable_without_label: None,
             words: Words {
                 title: "Counterfactual fairness of the income model".to_owned(),
                 decision: Some("Grant a loan to people predicted to earn more than 50 000 a year".to_owned()),
@@ -602,7 +609,7 @@ fn well_formed(html: &str) {
         for attribute in tag.split('"').collect::<Vec<_>>().chunks(2) {
             let [key, value] = attribute else { continue };
             match key.trim_start_matches(name).trim().trim_end_matches('=') {
-                "id" => assert!(ids.insert(*value), "id {value} stands twice"),
+                "id" => assert!(!value.is_empty() && ids.insert(*value), "id `{value}` is empty or stands twice"),
                 "href" => links.push(value.strip_prefix('#').expect("links stay on the page")),
                 "aria-labelledby" => labels.extend(value.split(' ')),
                 key => assert!(!key.starts_with("on") && key != "src" && key != "style", "{key}"),
@@ -693,12 +700,11 @@ fn two_groups_in_words_and_numbers() {
         findings.contains("Of 122 people in group Female with the favourable decision, 16 (13.1 %; 95 % interval 8.2 to 20.2) would lose it if the record said Male (set flip (naive), model gbm). By this measure the group at a disadvantage is Male."),
         "{findings}"
     );
-    assert!(
-        findings.contains("The other way: of 191 people in group Male with the favourable decision, 15 (7.85 %")
-            && findings.contains("would lose it had they been in group Female"),
-        "{findings}"
-    );
-    assert!(findings.contains("had they been in group"), "{findings}");
+    // Of a set that moves more than the entry only a comparison is said, and no group is said to be treated worse.
+    let compared = "Compared with similar people in group Female, of 838 people in group Male without the favourable decision, 50 (5.97 %; 95 % \
+                    interval 4.55 to 7.78; noise alone 1.10 to 4.20 %) would gain it (set world (greedy), model gbm).";
+    assert!(findings.contains(compared), "{findings}");
+    assert!(!findings.contains("had they been") && !findings.contains("treat"), "{findings}");
     // What the gates rest on explains the verdict, and is told once.
     assert!(
         verdict.contains("four-fifths: disparate impact DI, Male over Female") && verdict.contains("The job says: a screening ratio"),
@@ -710,8 +716,9 @@ fn two_groups_in_words_and_numbers() {
                   0.082 to 0.202; 122 cases), where at most 0.100 was asked for; the limit lies inside the interval.";
     assert!(findings.contains(failed), "{findings}");
     assert_eq!(findings.matches("Of 122 people in group Female with the favourable decision, 16 ").count(), 1, "{findings}");
-    // Then the worst first, two directions of one comparison together.
-    let steps = ["32 (26.2 %", "The other way", "76 (7.47 %", "6.57 points apart", "50 (5.97 %"];
+    // Then those first that harm most people, the way back in the same line: 0.0455 x 838, 0.0282 x 838, 0.015 x 1017.
+    let back = "Also, compared with similar people in group Male, of 122 people in group Female with the favourable decision, 32 (26.2 %";
+    let steps = ["50 (5.97 %", back, "33 (3.94 %", "6.57 points apart"];
     let places: Vec<usize> = steps.iter().map(|said| findings.find(said).unwrap_or_else(|| panic!("{said}: {findings}"))).collect();
     assert!(places.is_sorted(), "{findings}");
     let switches = section(&html, "switches");
@@ -750,6 +757,60 @@ fn two_groups_in_words_and_numbers() {
     assert!(section(&html, "method").contains("negative switch rate NSR SN / (SN + CP)"));
     assert!(html.contains(r#"<span class="number">8</span> Provenance"#));
     assert!(!html.contains("tand-in data"));
+}
+
+/// Three groups, the first the reference: gains of 4 % towards it, and of more between the others.
+fn less_than_twice(_: usize, from: usize, to: usize) -> Eccm {
+    let gain = match (from, to) {
+        (1, 0) => 40,
+        (2, 1) => 70,
+        _ => 0,
+    };
+    [[[1000 - gain, gain], [0, 100]], [[0, 0], [0, 0]]]
+}
+
+fn more_than_twice(_: usize, from: usize, to: usize) -> Eccm {
+    let gain = match (from, to) {
+        (1, 0) => 40,
+        (2, 1) => 150,
+        _ => 0,
+    };
+    [[[1000 - gain, gain], [0, 100]], [[0, 0], [0, 0]]]
+}
+
+#[test]
+fn one_finding_of_each_comparison_and_that_of_the_reference_unless_others_harm_twice_as_many() {
+    let of = |cells| Sample { groups: names(&["a", "b", "c"]), sets: vec![("flip", "naive")], gates: Vec::new(), cells, ..two_groups() };
+    let findings = |name: &str, cells| section(&page(name, &of(cells)), "findings");
+    let (less, more) = (findings("less", less_than_twice as fn(usize, usize, usize) -> Eccm), findings("more", more_than_twice));
+    assert!(
+        less.contains("Of 1000 people in group b without the favourable decision, 40 (4.00 %") && !less.contains("70 (7.00 %"),
+        "{less}"
+    );
+    assert!(
+        more.contains("Of 1000 people in group c without the favourable decision, 150 (15.0 %") && !more.contains("40 (4.00 %"),
+        "{more}"
+    );
+    assert_eq!([&less, &more].map(|told| told.matches("(set flip (naive), model gbm)").count()), [1, 1]);
+}
+
+/// Both parts of a gate on harm stand together, and one verdict is counted.
+#[test]
+fn a_gate_on_harm_shows_both_parts() {
+    let gates = vec![
+        ("no-harm", "fail", "fail", "favoured_by_group", Some((0, 1)), 1),
+        ("no-harm", "pass", "fail", "denied_by_group", Some((1, 0)), 0),
+    ];
+    let html = page("harm", &Sample { gates, ..two_groups() });
+    let verdict = section(&html, "verdict");
+    assert!(verdict.contains("Of 1 gate: 1 failed."), "{verdict}");
+    let parts = [verdict.find("FAVOURED_BY_GROUP, Male"), verdict.find("the other part")];
+    let parts = if parts[0].is_some() { parts } else { [verdict.find("favoured by group, Male"), parts[1]] };
+    assert!(parts[0].is_some() && parts[0] < parts[1], "{verdict}");
+    assert!(!html.contains("Directions that did not decide"), "{verdict}");
+    // What the favourable side makes of it is told as a finding.
+    let findings = section(&html, "findings");
+    assert!(findings.contains("with the favourable decision, 13 (6.81 %") && findings.contains("The gate no-harm failed"), "{findings}");
 }
 
 #[test]

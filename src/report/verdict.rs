@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::metric::ccm::HARM;
 use crate::report::chart;
 use crate::report::export::deciding;
 use crate::report::folder::{self, Audit, Key};
@@ -160,6 +161,8 @@ pub(super) fn facts(audit: &Audit) -> Vec<(Words, Words)> {
 /// Which prediction is the favourable one.
 pub(super) fn favourable(audit: &Audit) -> Words {
     match &audit.manifest.label {
+        None if audit.manifest.favourable_without_label == Some(true) => "the positive prediction".into(),
+        None if audit.manifest.favourable_without_label == Some(false) => "the negative prediction".into(),
         None => "the job has no label and names no favourable side; this page says positive and negative".into(),
         Some(label) => {
             let words = Words::new().text(match (label.classes.is_empty(), label.favourable_is_positive) {
@@ -188,13 +191,33 @@ fn ranked(audit: &Audit) -> Vec<Record<'_>> {
 }
 
 fn gates(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Block> {
-    let gates = ranked(audit);
+    let mut gates: Vec<Record<'_>> = Vec::new();
+    for gate in ranked(audit) {
+        let others = parts(audit, &gate);
+        gates.push(gate);
+        gates.extend(others);
+    }
     (!gates.is_empty()).then(|| table(audit, "Gates, worst first".into(), &gates, gates.len(), glossary))
+}
+
+/// The most parts of a gate on harm that stand below the one that decides.
+const PARTS_AT_MOST: usize = 5;
+
+/// The parts of a gate on harm besides the one that decides: both kinds of harm are one question. None of other gates, and of one with very
+/// many.
+fn parts<'a>(audit: &'a Audit, gate: &Record<'_>) -> Vec<Record<'a>> {
+    let own = || audit.gates.records().filter(|row| row.text("gate") == gate.text("gate"));
+    let is_of_harm = HARM.iter().all(|metric| own().any(|row| row.text("metric") == *metric));
+    let mut others: Vec<Record<'_>> = own().filter(|row| is_of_harm && row.int("decides") != Some(1)).collect();
+    others.sort_by(worst_first);
+    if others.len() > PARTS_AT_MOST { Vec::new() } else { others }
 }
 
 /// The directions of gates that are asked for each ordered pair, without those that decided.
 fn other_directions(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Block> {
-    let mut others: Vec<Record<'_>> = audit.gates.records().filter(|g| g.int("decides") != Some(1)).collect();
+    let place = |row: &Record<'_>| ["gate", "sensitive", "from_group", "to_group"].map(|column| row.text(column).to_owned());
+    let told: Vec<[String; 4]> = deciding(&audit.gates).flat_map(|gate| parts(audit, &gate)).map(|row| place(&row)).collect();
+    let mut others: Vec<Record<'_>> = audit.gates.records().filter(|g| g.int("decides") != Some(1) && !told.contains(&place(g))).collect();
     others.sort_by(worst_first);
     let shown = others.len().min(audit.rows_shown());
     let caption = if shown < others.len() {
@@ -277,7 +300,9 @@ fn row(audit: &Audit, gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Row {
         main: Words::new().drawing(chart::verdict(class, &format!("mark {class}"))).strong(gate.text("verdict")),
         ..Cell::default()
     };
-    if gate.text("level") == "warn" {
+    if gate.int("decides") != Some(1) && HARM.contains(&gate.text("metric")) {
+        answer.small.push("the other part".into());
+    } else if gate.text("level") == "warn" {
         answer.small.push("only warns".into());
     }
     let value = match value {

@@ -58,6 +58,8 @@ pub struct MetricInfo {
     pub min_groups: usize,
     /// Its smallest and its largest value; an end may be infinite.
     pub range: (f64, f64),
+    /// Whether it goes by the prediction that people want, so that the job must say which.
+    pub by_favourable: bool,
 }
 
 /// What a gate asks a metric of, and the key that says so.
@@ -330,7 +332,7 @@ fn resolved(mut job: Job, catalog: &Catalog<'_>) -> Job {
             Some(GateBetween::Pair(map)) => map.keys().next(),
             _ => None,
         };
-        let named = direction.or(between).or_else(|| gate.group.as_ref()?.keys().next());
+        let named = direction.or(between).or_else(|| gate.group.as_ref().or(gate.harm_to.as_ref())?.keys().next());
         gate.sensitive = named.cloned();
     }
     job

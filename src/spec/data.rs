@@ -41,6 +41,10 @@ pub struct Data {
     pub keep: Vec<BTreeMap<ColumnName, Condition>>,
     /// The label, or `none`.
     pub label: LabelRole,
+    /// Which prediction people want, of a job with `label: none`; of a label its key `favourable` says so. Left out: the job names no side,
+    /// the report says positive and negative, and `denied_by_group`, `favoured_by_group` and gates with `harm_to` are not to be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub favourable: Option<Side>,
     /// The rows whose distributions strategies learn. Left out: the rows that train; where none does, those that are audited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,

@@ -1,4 +1,4 @@
-//! The block `gates`: limits that a metric, its change or recourse must keep.
+//! The block `gates`: limits that a metric, its change, harm to a group or recourse must keep.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,14 +13,19 @@ use crate::recourse::definition::View;
 use crate::recourse::knobs::OneDefinition;
 use crate::spec::metrics::ten;
 
-/// One question with a limit: about a `metric` of a `model`, or about `recourse`.
+/// One question with a limit: about a `metric` of a `model`, about `harm_to` a group, or about `recourse`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(extend("oneOf" = [{"required": ["metric"]}, {"required": ["recourse", "definition", "unfair_subgroups_at_most"]}]))]
+#[schemars(extend("oneOf" = [{"required": ["metric"]}, {"required": ["harm_to", "model", "counterfactual"]}, {"required": ["recourse", "definition", "unfair_subgroups_at_most"]}]))]
 pub struct Gate {
     /// Id of the metric, such as `nsr` or `demp_ratio`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
+    /// In the place of a metric: the group that must not be harmed, `{sex: Female}`. Two shares must keep the limit, against each other group:
+    /// of its people with the unfavourable decision those who would get the favourable one in the other group (`denied_by_group`), and of
+    /// the other group's people with the favourable decision those who would get the unfavourable one in it (`favoured_by_group`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub harm_to: Option<BTreeMap<ColumnName, Word>>,
     /// The arm of an experiment, `EXPERIMENT/ARM`, such as `augment/all` or `augment/base`. Left out: the plain audit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<String>,

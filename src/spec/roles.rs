@@ -138,9 +138,14 @@ impl LabelColumn {
 }
 
 impl Data {
-    /// Whether the positive side is the one that people want; it is where there is no label.
+    /// Which prediction people want, as the label or, without one, the job says; none where neither does.
+    pub fn favourable_side(&self) -> Option<Side> {
+        self.label.column().map(|label| label.favourable).or(self.favourable)
+    }
+
+    /// Whether the positive side is the one that people want; it is where the job does not say.
     pub fn favours_positive(&self) -> bool {
-        self.label.column().is_none_or(LabelColumn::favours_positive)
+        self.favourable_side() != Some(Side::Negative)
     }
 
     /// Within which strata rows are drawn: as the split says, or by label and group where there is a label.
@@ -186,6 +191,36 @@ impl Data {
         let set = self.set_with(name);
         let moves = |input: &&ColumnName| set.contains(*input) || self.roots(input).iter().any(|root| set.contains(root));
         !self.inputs().iter().any(moves)
+    }
+
+    /// Whether no model is shown any change where people of one group become members of another: of a cross, none of its parts in which the two
+    /// differ is shown.
+    pub fn is_direction_unshown(&self, name: &ColumnName, from: &Word, to: &Word) -> bool {
+        if self.is_unshown(name) {
+            return true;
+        }
+        let Some(cross) = self.sensitive.get(name).and_then(|attribute| attribute.cross.as_ref()) else { return false };
+        let lists: Vec<Vec<Word>> = cross.iter().filter_map(|part| self.part(name, part).groups).collect();
+        let all = self.possible_groups(name);
+        let at = |group: &Word| all.iter().position(|other| other == group);
+        let (Some(mut from), Some(mut to)) = (at(from), at(to)) else { return false };
+        // Combinations count like digits, those of the last part the fastest.
+        let mut differs = false;
+        for (part, list) in cross.iter().zip(&lists).rev() {
+            let (a, b) = (&list[from % list.len()], &list[to % list.len()]);
+            (from, to) = (from / list.len(), to / list.len());
+            if a != b {
+                differs = true;
+                let unshown = match self.attribute_above(name, part) {
+                    Some(_) => self.is_direction_unshown(part, a, b),
+                    None => self.is_unshown(part),
+                };
+                if !unshown {
+                    return false;
+                }
+            }
+        }
+        differs
     }
 
     fn unseen_below(&self, column: &ColumnName, inputs: &[&ColumnName], above: &mut Vec<ColumnName>) -> Option<ColumnName> {

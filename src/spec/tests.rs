@@ -7,14 +7,25 @@ use super::check::{Catalog, CheckedJob, MetricInfo, Scope, check, read, to_yaml}
 use super::load::load;
 use super::{Family, Job, decode, schema, tree};
 use crate::error::{Error, Problem};
-use crate::param::ColumnName;
+use crate::param::{ColumnName, Word};
 
 const TOTAL_OR_GROUP: &[Scope] = &[Scope::Total, Scope::Group];
 const TOTAL_OR_DIRECTION: &[Scope] = &[Scope::Total, Scope::Direction];
 
 const fn metric(id: &'static str, family: Family, needs_label: bool, scopes: &'static [Scope], min_groups: usize) -> MetricInfo {
     let needs_counterfactual = matches!(family, Family::Ccm | Family::Eccm | Family::Shift | Family::Graph);
-    MetricInfo { id, family, also: None, asked_by: None, needs_label, needs_counterfactual, scopes, min_groups, range: (0.0, 1.0) }
+    MetricInfo {
+        id,
+        family,
+        also: None,
+        asked_by: None,
+        needs_label,
+        needs_counterfactual,
+        scopes,
+        min_groups,
+        range: (0.0, 1.0),
+        by_favourable: false,
+    }
 }
 
 /// A small catalog with one metric of each behaviour.
@@ -27,6 +38,7 @@ const CATALOG: Catalog<'static> = Catalog {
         metric("acc_difference", Family::Group, true, &[Scope::Pair, Scope::WorstCase], 2),
         metric("sr", Family::Ccm, false, TOTAL_OR_DIRECTION, 2),
         metric("nsr", Family::Ccm, false, TOTAL_OR_DIRECTION, 2),
+        MetricInfo { by_favourable: true, ..metric("denied_by_group", Family::Ccm, false, TOTAL_OR_DIRECTION, 2) },
         metric("fpsr", Family::Eccm, true, TOTAL_OR_DIRECTION, 2),
         metric("rmscd", Family::Shift, false, TOTAL_OR_DIRECTION, 2),
         metric("sr_any", Family::Ccm, false, &[Scope::Total], 3),
@@ -220,6 +232,17 @@ fn sample_jobs_hold() {
     // A variable that stands alone may be a number; words that other parsers take for booleans stay text.
     assert_eq!(credit.job.models["fixed"].threshold, super::threshold::Threshold::default());
     assert_eq!(credit.job.data.sensitive["sex"].reference.as_ref().unwrap().as_str(), "yes");
+}
+
+/// A gate on harm names its attribute once it is resolved, and reads back; what it makes of the groups is many comparisons.
+#[test]
+fn gates_on_harm_read_back() {
+    let gate = "  no-harm: {harm_to: {sex: Female}, model: logit, counterfactual: flip, at_most: 0.1, family_error: holm}\n";
+    let job = good(&ADULT.replace("on_inconclusive:", &format!("{gate}on_inconclusive:")), &[]).job;
+    let harm = &job.gates["no-harm"];
+    assert_eq!((harm.sensitive.as_ref().map(ColumnName::as_str), harm.metric.as_deref()), (Some("sex"), None));
+    assert_eq!(harm.harm_to.as_ref().unwrap().values().next().unwrap().as_str(), "Female");
+    assert_eq!(good(&to_yaml(&job), &[]).job, job);
 }
 
 #[test]
@@ -563,6 +586,11 @@ data:
     let column = |name: &str| ColumnName::new(name).unwrap();
     assert_eq!(["sex", "age_band", "sex_age"].map(|name| job.data.is_unshown(&column(name))), [false, true, false]);
     assert_eq!(["sex", "age_band", "sex_age"].map(|name| job.data.unseen(&column(name)).is_some()), [false, true, true]);
+    // Of the cross a direction is shown where the sex changes too.
+    let word = |group: &str| Word(group.to_owned());
+    let shown = |from, to| !job.data.is_direction_unshown(&column("sex_age"), &word(from), &word(to));
+    assert!(shown("male & [17, 30]", "female & (45, 62]") && shown("female & [17, 30]", "male & [17, 30]"));
+    assert!(!shown("male & [17, 30]", "male & (62, 120]") && !shown("female & (30, 45]", "female & [17, 30]"));
     assert_eq!(job.data.sensitive["sex_age"].reference.as_ref().unwrap().as_str(), "male & (30, 45]");
     // Written out, it reads back to the same job.
     let again = good(&to_yaml(&job), &[]);

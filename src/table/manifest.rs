@@ -30,6 +30,9 @@ pub struct Manifest {
     /// The label; absent where the job has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<LabelWords>,
+    /// Of a job without a label whether the positive prediction is the one people want; absent where the job does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub favourable_without_label: Option<bool>,
     /// The sensitive attributes.
     pub attributes: Vec<AttributeWords>,
     /// The counterfactual sets.
@@ -120,6 +123,13 @@ pub struct Words {
     /// What the job says of its gates, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub gate_notes: BTreeMap<String, String>,
+}
+
+impl Manifest {
+    /// Whether the positive prediction is the one people want; none where the job does not say.
+    pub fn favourable_is_positive(&self) -> Option<bool> {
+        self.label.as_ref().map(|label| label.favourable_is_positive).or(self.favourable_without_label)
+    }
 }
 
 /// The label in the job's words.

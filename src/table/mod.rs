@@ -124,6 +124,9 @@ const CLASS: ColumnDef = text(
 
 /// `metrics`: one row per key and metric.
 ///
+/// Files of version 6 that program 0.1 wrote name an impaired group for any value away from the ideal, and lack `denied_by_group` and
+/// `favoured_by_group`; no column changed, so that they stay readable.
+///
 /// Version 6 filled the columns of causal graphs and added `world_var`, `world_even`, `n_worlds`, `n_worlds_undefined` and the family graph. In
 /// a file of version 5 no set has graphs.
 ///
@@ -197,7 +200,8 @@ pub const METRICS: TableDef = TableDef {
         text("flags", "small_group, small_denominator, sampled; joined by `,`; empty = none"),
         text(
             "impaired_group",
-            "the group put at a disadvantage by a value away from the ideal; empty = not stated, or in scope `one_vs_rest` all others",
+            "the group put at a disadvantage: only where the interval (of graphs also theirs) leaves out the ideal and, of switches, where \
+             `min_denominator` people switch and the interval lies beyond the placebo; empty = not clear, not stated, or all others",
         ),
         text(
             "highest_group",
@@ -409,7 +413,7 @@ pub const TRANSITIONS: TableDef = TableDef {
 /// value is one of `metrics`.
 pub const GATES: TableDef = TableDef {
     name: "gates",
-    version: 2,
+    version: 3,
     one_row_per: "gate and direction judged",
     n_key: 4,
     columns: &[
@@ -420,7 +424,7 @@ pub const GATES: TableDef = TableDef {
         text("scope", "what the groups mean, as in `metrics`: total, group, pair, one_vs_rest, worst_case, direction, difference"),
         text("verdict", "pass, fail, inconclusive, skipped"),
         text("level", "fail = counts for the exit status, warn = shown only"),
-        text("metric", "the metric judged"),
+        text("metric", "the metric judged; a gate on harm has a row for each of its two, against each other group"),
         text("arm", "experiment and arm judged; empty for the plain audit"),
         text("model", "the model judged"),
         text("counterfactual", "the set judged; empty where none is involved"),
@@ -438,6 +442,10 @@ pub const GATES: TableDef = TableDef {
             "at_most or at_least, against the baseline rise_at_most or fall_at_most, with what decides: interval, `interval, holm` (a family \
              of comparisons), estimate or worlds",
         ),
+        or_null(int(
+            "numerator",
+            "cases on top of the rate; null where the metric is no rate of counts, where graphs differ, and of a change",
+        )),
         or_null(int("denominator", "cases below the rate; null where the metric is no rate")),
         int("enough", "cases asked for before the gate decides"),
         or_null(real("baseline_value", "value of the baseline, to which `value` is to be added; null = none involved, or undefined there")),

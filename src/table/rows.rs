@@ -40,6 +40,7 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ("absent-class", "a class of the label that no row has"),
     ("absent-group", "a declared group that no row belongs to"),
     ("absent-split-value", "a value of the split that no row has"),
+    ("blind-gate", "a gate whose direction cannot see harm to the group with the lower share of favourable labels or decisions"),
     (
         "broken-onehot",
         "rows with no 1 in a one-hot group, or with several: they count as missing there for strategies, and models read them as they stand",

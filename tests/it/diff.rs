@@ -382,6 +382,9 @@ fn folders_that_cannot_be_compared_are_refused() {
     fs::write(&metrics, &bytes).unwrap();
     fs::remove_file(work.path("v1-moved.parquet")).unwrap();
     work.cfaudit(4, "run v1.yaml --out waits --cache other");
+    let waits = work.cfaudit(4, "gate waits");
+    waits.says(&["no gate is judged: the run waits for scores", "v1-moved.parquet"]);
+    assert_eq!([&waits.summary()["verdict"], &waits.summary()["exit"]], [&"waiting".into(), &serde_json::json!(4)]);
     work.cfaudit(5, "diff waits v1").says(&["its run waits for scores"]);
     work.cfaudit(5, "run v1.yaml --out v2 --cache other --baseline waits").says(&["its run waits for scores"]);
     work.cfaudit(2, "diff v1 v1 --json --md");

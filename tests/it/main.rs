@@ -16,6 +16,7 @@ mod faults;
 mod files;
 mod fuzz;
 mod graphs;
+mod harm;
 mod hostile;
 mod layers;
 mod lists;

@@ -48,6 +48,19 @@ impl Work {
 
 #[test]
 fn a_new_job_checks_and_runs() {
+    // Who repays least: by the draws that `applicants` makes.
+    let share = |women: bool| {
+        let own = || (0..N).filter(|&i| (draw(i, 2) < 0.45) == women);
+        own().filter(|&i| draw(i, 5) + draw(i, 11) >= 0.9).count() as f64 / own().count() as f64
+    };
+    let of = |women: bool| format!("{:.1} %", share(women) * 100.0);
+    let women = share(true) < share(false);
+    let (group, other) = if women { ("\"no, f\"", "m") } else { ("m", "no, f") };
+    let at_risk = format!(
+        "harm_to: {{sex: {group}}}   # the group with the lowest share of favourable labels: {}; {other} {}",
+        of(women),
+        of(!women)
+    );
     for file in ["people.parquet", "people.csv"] {
         let work = Work::new();
         applicants(&work, file);
@@ -63,6 +76,8 @@ fn a_new_job_checks_and_runs() {
             "# left out: note (it tells rows apart)",
             "# left out: country (it holds one value only)",
             "missing: {nominal: level, continuous: keep}",
+            "  no-harm-by-sex: ",
+            &at_risk,
         ] {
             assert!(text.contains(words), "`{words}` is not in\n{text}");
         }

@@ -272,11 +272,11 @@ fn a_day_of_decisions_from_request_to_verdict() {
 
     // The gate is asked for real: 10 of 136 approved men would not be as women.
     let gate = ["counterfactual=flip", "level=fail", "enough=20", "at_most=0.02"]
-        .map(|knob| format!("--set gates.any-group-loses.{knob}"))
+        .map(|knob| format!("--set gates.no-harm-to-women.{knob}"))
         .join(" ");
     let failed = work.run(1, JOB, &format!("{VARS} {gate}"));
     let worst = &failed.summary()["worst"];
-    assert_eq!([&worst["gate"], &worst["verdict"]], ["any-group-loses", "fail"]);
+    assert_eq!([&worst["gate"], &worst["verdict"]], ["no-harm-to-women", "fail"]);
 
     // Without a cache of the waiting run the rows are prepared without features, with the same results.
     work.cfaudit(0, &format!("run {JOB} {VARS} --out fresh --cache fresh-cache"));
@@ -618,7 +618,7 @@ fn a_plan_does_no_work() {
     assert_eq!(json["run"], ran.summary()["run"]);
     assert_eq!(work.json("out/run.json")["stages_run"], json["to_run"]);
     assert!(plan(0, "--exit-code").stdout.contains("are cached"));
-    let stale = plan(1, "--exit-code --set gates.any-group-loses.at_most=0.2").stdout;
+    let stale = plan(1, "--exit-code --set gates.no-harm-to-women.at_most=0.2").stdout;
     assert!(stale.contains("2 of ") && stale.contains("`gates` changed from"), "{stale}");
     assert!(work.cfaudit(0, &format!("plan {JOB} {VARS} --cache off")).stdout.contains("never run"));
 

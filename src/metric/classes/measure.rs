@@ -276,6 +276,7 @@ impl Subject {
             ideal: metric.ideal,
             flags: ask.flags(self.n, rate.map(|rate| rate.denominator)),
             impaired: None,
+            switched: None,
             placebo: None,
             furthest: None,
         }
@@ -306,6 +307,7 @@ impl Subject {
             ideal: Some(0.0),
             flags: ask.flags(self.n.min(other.n), smallest),
             impaired: None,
+            switched: None,
             placebo: None,
             furthest: None,
         }

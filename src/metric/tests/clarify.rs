@@ -13,7 +13,7 @@ use crate::metric::measure::{Favourable, Measured, Settings, measure_factual};
 use crate::metric::scope::{Scope, Who};
 use crate::metric::strata::Strata;
 use crate::metric::{Family, Reads, Undefined, catalog};
-use crate::param::{Count, Seed};
+use crate::param::{Count, Level, Seed};
 use crate::tests::json;
 
 /// Groups with these confusions.
@@ -123,8 +123,10 @@ fn aliases_are_equal() {
     assert_eq!(pair("di").value, Ok((27.0 / 72.0) / (42.0 / 100.0)));
     // Who is worse off is said by the sign.
     let contrary = [Confusion { tp: 10, fp: 0, fn_: 10, tn: 10 }, Confusion { tp: 10, fp: 5, fn_: 0, tn: 10 }];
-    let signs = measure_factual(&counts(&contrary), None, &plain());
+    let many = contrary.map(|c| Confusion { tp: 40 * c.tp, fp: 40 * c.fp, fn_: 40 * c.fn_, tn: 40 * c.tn });
+    let signs = measure_factual(&counts(&many), None, &Settings { level: Some(Level::DEFAULT), ..plain() });
     let impaired = |id: &str| one(&signs, id, Scope::Pair(0, 1)).impaired;
+    assert!(measure_factual(&counts(&contrary), None, &plain()).iter().all(|m| m.impaired.is_none()), "without an interval");
     assert_eq!(["rd", "drr", "dcacc", "dar", "te", "sd"].map(impaired), [Some(0), Some(0), Some(0), Some(1), None, Some(0)]);
     assert_eq!(measured.iter().filter(|m| m.metric.id == "di").count(), 2, "of the pair, and of the worst case");
     let elsewhere = Settings { favoured: Favoured::Groups(vec![1]), families: vec![Family::Group, Family::Clarify], ..settings() };
@@ -160,7 +162,10 @@ fn the_rest_is_all_other_groups() {
         compared += 1;
     }
     assert_eq!(compared, 37 + 9);
-    assert_eq!(one(&three, "dppl", Scope::RestVsOne(2)).impaired, Some(2));
+    assert_eq!(one(&three, "dppl", Scope::RestVsOne(2)).impaired, None, "18 people make nothing clear");
+    let many = groups.map(|c| Confusion { tp: 40 * c.tp, fp: 40 * c.fp, fn_: 40 * c.fn_, tn: 40 * c.tn });
+    let rest = Settings { favoured: Favoured::Rest, families: vec![Family::Clarify], ..settings() };
+    assert_eq!(one(&measure_factual(&counts(&many), None, &rest), "dppl", Scope::RestVsOne(1)).impaired, Some(1));
     let pairs = |all: &[Measured], scope: &str| all.iter().filter(|m| m.scope.as_str() == scope && m.metric.id == "dppl").count();
     assert_eq!((pairs(&three, "one_vs_rest"), pairs(&three, "pair")), (3, 0));
     assert!(two.iter().all(|m| m.scope.as_str() != "one_vs_rest"), "of two groups the rest is the other");

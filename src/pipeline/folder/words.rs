@@ -42,6 +42,7 @@ pub(super) fn manifest(origins: &Origins<'_>, out: &Path) -> Result<Manifest> {
         stand_in: input.stand_in.clone(),
         words: words(job),
         label: label_words(job, layout),
+        favourable_without_label: job.data.favourable.map(|side| side == spec::Side::Positive),
         attributes: layout
             .attributes
             .iter()

@@ -7,7 +7,8 @@ use crate::diff::Comparison;
 use crate::error::{Exit, Result};
 use crate::exec::StageContext;
 use crate::gate::recourse::{Counted, RecourseQuestion};
-use crate::gate::{self, Asks, Limit, Question, Scope, Verdict};
+use crate::gate::{self, Asks, Limit, Question, Scope, Unshown, Verdict};
+use crate::metric::ccm::HARM;
 use crate::param::{ColumnName, Name, Word};
 use crate::pipeline::plan::Plan;
 use crate::pipeline::{comparing, folder};
@@ -51,6 +52,10 @@ pub fn questions(checked: &CheckedJob) -> Vec<Question> {
             }
             None => {}
         }
+        if let Some((attribute, group)) = gate.harm_to.as_ref().and_then(|m| m.iter().next()) {
+            asked = Some(attribute.as_str().to_owned());
+            scope = Scope::HarmTo(group.as_str().to_owned());
+        }
         if let Some((attribute, group)) = gate.group.as_ref().and_then(|m| m.iter().next()) {
             asked = Some(attribute.as_str().to_owned());
             scope = Scope::Group(group.as_str().to_owned());
@@ -66,7 +71,7 @@ pub fn questions(checked: &CheckedJob) -> Vec<Question> {
         Question {
             unshown: unshown(checked, gate, &attributes),
             name: name.to_string(),
-            metric: gate.metric.clone().unwrap_or_default(),
+            metric: gate.metric.clone().unwrap_or_else(|| HARM[0].to_owned()),
             arm: gate.arm.clone().unwrap_or_default(),
             model: gate.model.as_ref().map(ToString::to_string).unwrap_or_default(),
             counterfactual: gate.counterfactual.as_ref().map(ToString::to_string).unwrap_or_default(),
@@ -89,16 +94,25 @@ pub fn questions(checked: &CheckedJob) -> Vec<Question> {
     questions.collect()
 }
 
-/// The attributes that the rows to score of a gate's set do not show: `naive` changes nothing but columns of the attribute, and none of
-/// these is sent to whoever scores.
-fn unshown(checked: &CheckedJob, gate: &spec::Gate, attributes: &[String]) -> Vec<String> {
+/// What the rows to score of a gate's set do not show: `naive` changes nothing but columns of the attribute, and those that tell the groups
+/// apart are not sent to whoever scores.
+fn unshown(checked: &CheckedJob, gate: &spec::Gate, attributes: &[String]) -> Vec<Unshown> {
     let job = &checked.job;
     let set = gate.counterfactual.as_ref().and_then(|set| job.counterfactuals.get(set.as_str()));
     let is_naive = set.is_some_and(|set| set.naive.is_some());
     let is_scored_elsewhere = gate.model.as_ref().and_then(|model| job.models.get(model)).is_some_and(|model| model.scores.is_some());
-    let unshown =
-        job.data.sensitive.keys().filter(|name| is_naive && is_scored_elsewhere && job.data.is_unshown(name)).map(ToString::to_string);
-    unshown.filter(|name| attributes.contains(name)).collect()
+    let asked = job.data.sensitive.keys().filter(|name| attributes.iter().any(|asked| asked == name.as_str()));
+    let of = |name: &ColumnName| {
+        let unshown = |direction| Unshown { attribute: name.to_string(), direction };
+        if job.data.is_unshown(name) {
+            return vec![unshown(None)];
+        }
+        let groups = job.data.groups_of(name);
+        let pairs = groups.iter().flat_map(|from| groups.iter().filter(move |to| *to != from).map(move |to| (from, to)));
+        let hidden = pairs.filter(|(from, to)| job.data.is_direction_unshown(name, from, to));
+        hidden.map(|(from, to)| unshown(Some([from.to_string(), to.to_string()]))).collect()
+    };
+    asked.filter(|_| is_naive && is_scored_elsewhere).flat_map(of).collect()
 }
 
 /// The gates on recourse of a job as questions.

@@ -133,8 +133,8 @@ impl Scribe<'_> {
             measured.placebo.map(|band| band.repeats).into(),
             measured.ideal.into(),
             measured.flags.join(",").into(),
-            // Without a label the job names no side that people want.
-            measured.impaired.filter(|_| self.layout.label.is_some()).map_or("", |g| self.group(g)).into(),
+            // Where the job names no side that people want nobody is worse off.
+            measured.impaired.filter(|_| self.settings.says_favourable).map_or("", |g| self.group(g)).into(),
             measured.furthest.and_then(|furthest| furthest.highest).map_or("", |g| self.group(g)).into(),
             measured.furthest.and_then(|furthest| furthest.lowest).map_or("", |g| self.group(g)).into(),
             measured.furthest.map(|furthest| furthest.n_undefined).into(),

@@ -505,6 +505,7 @@ impl<'a> Plan<'a> {
         let made_of = vec![
             ("metrics".to_owned(), text(&self.job.metrics)),
             ("data.label".to_owned(), text(&self.job.data.label)),
+            ("data.favourable".to_owned(), text(&self.job.data.favourable)),
             self.seed_input(),
             ("threshold".to_owned(), text(&trial.model.threshold)),
         ];

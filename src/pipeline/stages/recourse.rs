@@ -41,7 +41,7 @@ impl<'a> Plan<'a> {
             ("data.bins".to_owned(), text(&data.bins)),
             ("data.features.onehot".to_owned(), text(&data.features.onehot)),
             ("data.missing".to_owned(), text(&data.missing)),
-            ("favourable".to_owned(), text(&data.label.column().map(|label| label.favourable))),
+            ("favourable".to_owned(), text(&data.favourable_side())),
         ]);
         made_of.extend(block.chance.map(|_| self.seed_input()));
         if let Some(call) = &call {

@@ -30,6 +30,7 @@ impl<'a> Plan<'a> {
                 text(&self.job.models.iter().filter(|(_, m)| m.threshold.is_fitted()).map(|(n, m)| (n, &m.threshold)).collect::<Vec<_>>()),
             ),
             ("data.label".to_owned(), text(&self.job.data.label)),
+            ("data.favourable".to_owned(), text(&self.job.data.favourable)),
             self.seed_input(),
             (
                 "placebo".to_owned(),

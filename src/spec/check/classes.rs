@@ -25,6 +25,11 @@ impl Checker<'_> {
         if !self.distinct(at, "class", &names) {
             return;
         }
+        if let Some(i) = names.iter().position(|name| name.is_empty()) {
+            let hint = "give these rows a value with a name by `data.derive`";
+            self.say("empty-value", format!("{at}[{i}]"), "a class has an empty name, which means all classes in tables", hint);
+            return;
+        }
         if classes.len() < 2 {
             self.say("bad-value", at, format!("`{}` is the only class", classes[0]), "name all values of the label, at least two");
         }

@@ -267,6 +267,12 @@ impl Checker<'_> {
             }
             return;
         }
+        if let Some(i) = groups.iter().position(|group| group.as_str().is_empty()) {
+            let place = if written { format!("{list_at}[{i}]") } else { at.to_owned() };
+            let hint = "give these rows a group with a name: `map: {unknown: [\"\"], ...}`";
+            self.say("empty-value", place, format!("a group of `{name}` has an empty name, which means all groups in tables"), hint);
+            return;
+        }
         let words: Vec<&str> = groups.iter().map(Word::as_str).collect();
         let at_groups = if written { list_at.clone() } else { at.to_owned() };
         if words.len() == 1 {

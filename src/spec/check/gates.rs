@@ -12,6 +12,9 @@ use crate::spec::{DecideBy, Family, Gate, GateBetween, GateDirection, IntervalMe
 use super::clarify::REST;
 use super::{Checker, MetricInfo, Scope, families, family_word, path};
 
+/// The first of the two metrics of a gate with `harm_to`, which share all but their direction.
+const HARM: &str = "denied_by_group";
+
 /// The most replicates of a bootstrap: all of them are held in memory at once.
 const MOST_SAMPLES: u64 = 1_000_000;
 
@@ -43,22 +46,27 @@ impl Checker<'_> {
             self.recourse_gate(at, attribute, gate);
             return;
         }
-        let Some(metric) = &gate.metric else {
-            for (key, there, form) in [("metric", false, "metric: ID"), ("model", gate.model.is_some(), "model: NAME")] {
+        let Some(metric) = gate.metric.as_deref().or(gate.harm_to.as_ref().map(|_| HARM)) else {
+            for (key, there, form) in
+                [("metric", false, "metric: ID` or `harm_to: {ATTRIBUTE: GROUP}"), ("model", gate.model.is_some(), "model: NAME")]
+            {
                 if !there {
                     self.say("missing-key", at, format!("`{at}` has no `{key}`"), format!("add `{form}`"));
                 }
             }
             return;
         };
+        if gate.harm_to.is_some() && !self.harm(at, gate) {
+            return;
+        }
         self.limit(at, name, gate);
         if let Some(model) = gate.model.as_ref().filter(|_| self.names_sound("models") && !self.job.models.is_empty()) {
             self.known("model", format!("{at}.model"), model.as_str(), self.job.models.keys().map(Name::as_str), "unknown-name");
         }
         self.arm(at, gate);
         let named = self.named(at, gate);
-        let Some(metric) = self.catalog.metrics.iter().find(|m| m.id == metric.as_str()) else {
-            if self.catalog.measures.contains(&metric.as_str()) {
+        let Some(metric) = self.catalog.metrics.iter().find(|m| m.id == metric) else {
+            if self.catalog.measures.contains(&metric) {
                 let what = format!("`{}` is a measure of counterfactuals, of the family `cf_quality`, and gates cannot ask it", metric);
                 let hint =
                     "choose a metric of predictions; `cf_quality` stands on the page and in the tables `cf_quality` and `cf_features`";
@@ -115,6 +123,29 @@ impl Checker<'_> {
         }
     }
 
+    /// Complains about keys that say otherwise than `harm_to` of whom and of what is asked; gives back whether there is none.
+    fn harm(&mut self, at: &str, gate: &Gate) -> bool {
+        let keys = [
+            ("metric", gate.metric.is_some(), "`harm_to` asks for two metrics of its own"),
+            ("direction", gate.direction.is_some(), "`harm_to` asks for both directions between the group and each other"),
+            ("between", gate.between.is_some(), "`harm_to` asks for both directions between the group and each other"),
+            ("group", gate.group.is_some(), "`harm_to` names the group"),
+            ("at_least", gate.at_least.is_some(), "less harm is never worse"),
+            ("fall_at_most", gate.fall_at_most.is_some(), "less harm is never worse"),
+        ];
+        for (key, _, what) in keys.iter().filter(|(_, there, _)| *there) {
+            let code = if key.contains("_") { "bad-limit" } else { "bad-scope" };
+            let hint = match *key {
+                "metric" => "keep one of `metric` and `harm_to`",
+                "at_least" => "write `at_most: X`",
+                "fall_at_most" => "write `rise_at_most: X`",
+                _ => "take it out",
+            };
+            self.say(code, join(at, key), (*what).to_owned(), hint);
+        }
+        keys.iter().all(|(_, there, _)| !there)
+    }
+
     /// Complains about an arm that there is not, and about one of another model or set.
     fn arm(&mut self, at: &str, gate: &Gate) {
         let Some(arm) = &gate.arm else { return };
@@ -155,7 +186,11 @@ impl Checker<'_> {
         let everybody =
             gate.direction.is_none() && gate.between.as_ref().is_none_or(|b| *b == GateBetween::WorstCase) && gate.group.is_none();
         let attributes = if gate.sensitive.is_some() { 1 } else { self.job.data.sensitive.len() };
-        if gate.direction != Some(GateDirection::Any) && !(everybody && attributes > 1) && self.names_sound("data.sensitive") {
+        if gate.harm_to.is_none()
+            && gate.direction != Some(GateDirection::Any)
+            && !(everybody && attributes > 1)
+            && self.names_sound("data.sensitive")
+        {
             let what = format!("the gate `{name}` makes one comparison, and `family_error` is about many");
             self.say("bad-scope", here, what, "write `direction: any`, or take `family_error` out");
         }
@@ -179,7 +214,10 @@ impl Checker<'_> {
         }
         let [(one, first), (other, second)] = asked;
         match (first, second) {
-            (None, None) => self.say("bad-limit", at, format!("the gate `{name}` has no limit"), format!("add `{one}: X` or `{other}: X`")),
+            (None, None) => {
+                let or = if gate.harm_to.is_some() { String::new() } else { format!(" or `{other}: X`") };
+                self.say("bad-limit", at, format!("the gate `{name}` has no limit"), format!("add `{one}: X`{or}"));
+            }
             (Some(_), Some(_)) => {
                 let hint = "keep one; a band is two gates";
                 self.say("bad-limit", format!("{at}.{other}"), format!("the gate `{name}` has both `{one}` and `{other}`"), hint);
@@ -229,7 +267,9 @@ impl Checker<'_> {
         let of_graphs = metric.family == Family::Graph;
         let sets: Vec<&str> =
             named.iter().filter(|(_, set)| !of_graphs || set.graph_uncertain.is_some()).map(|(name, _)| name.as_str()).collect();
-        let (id, family) = (metric.id, family_word(metric.family));
+        let id = if gate.harm_to.is_some() { "harm_to" } else { metric.id };
+        let family = family_word(metric.family);
+        let asked = join(at, if gate.harm_to.is_some() { "harm_to" } else { "metric" });
         match (&gate.counterfactual, metric.needs_counterfactual) {
             (Some(_), false) => {
                 let what = format!("`{id}` is measured on the rows as they are, without counterfactuals");
@@ -250,22 +290,36 @@ impl Checker<'_> {
             }
             _ => {}
         }
-        if metric.needs_label && self.job.data.label.column().is_none() && self.sound(&["data.label"]) {
+        if metric.by_favourable && self.job.data.favourable_side().is_none() && self.sound(&["data.label", "data.favourable"]) {
+            let what = format!("`{id}` must know which prediction people want, and the job has neither a label nor `data.favourable`");
+            self.say("needs-label", asked, what, "write `favourable: positive` or `favourable: negative` below `data`");
+        } else if metric.needs_label && self.job.data.label.column().is_none() && self.sound(&["data.label"]) {
             self.say(
                 "needs-label",
-                format!("{at}.metric"),
+                asked,
                 format!("`{id}` needs a label, and `data.label` is `none`"),
                 "choose a metric without labels, or name the label column",
             );
-        } else if let Some(named) = &self.job.metrics.families
-            && !named.is_empty()
-            && !of_graphs
-            && !named.contains(&metric.family)
-            && metric.also.is_none_or(|family| !named.contains(&family))
+        } else if !of_graphs
             && self.sound(&["metrics.families"])
+            && let measured = families(self.job, self.catalog)
+            && !measured.is_empty()
+            && [Some(metric.family), metric.also].into_iter().flatten().all(|family| !measured.contains(&family))
+            // Without a list of families only this one must be asked for; what else is missing has its own complaint.
+            && (self.job.metrics.families.is_some() || metric.family == Family::Clarify)
         {
-            let what = format!("`{id}` is of the family `{family}`, which `metrics.families` leaves out");
-            self.say("not-measured", format!("{at}.metric"), what, format!("add `{family}` to `metrics.families`"));
+            let (what, hint) = match &self.job.metrics.families {
+                Some(_) => (
+                    format!("`{id}` is of the family `{family}`, which `metrics.families` leaves out"),
+                    format!("add `{family}` to `metrics.families`"),
+                ),
+                None => {
+                    let words: Vec<&str> = measured.iter().map(|family| family_word(*family)).chain([family]).collect();
+                    let what = format!("`{id}` is of the family `{family}`, which is measured only where `metrics.families` names it");
+                    (what, format!("write `families: [{}]` below `metrics`", words.join(", ")))
+                }
+            };
+            self.say("not-measured", asked, what, hint);
         } else if let Some(key) = metric.asked_by
             && self.sound(&["metrics.clarify"])
         {
@@ -274,7 +328,7 @@ impl Checker<'_> {
             if !there {
                 let form = if key == "strata" { "strata: COLUMN" } else { "flip_test: {}" };
                 let what = format!("`{id}` is measured where `metrics.clarify.{key}` stands in the job");
-                self.say("not-measured", format!("{at}.metric"), what, format!("add `clarify: {{{form}}}` to `metrics`"));
+                self.say("not-measured", asked, what, format!("add `clarify: {{{form}}}` to `metrics`"));
             }
         }
     }
@@ -310,7 +364,7 @@ impl Checker<'_> {
         if fits && there.len() > 1 {
             self.say("bad-scope", at, format!("`{at}` has {}", all(&there)), "keep one of them");
         }
-        if there.is_empty() && !metric.scopes.contains(&Scope::Total) {
+        if there.is_empty() && gate.harm_to.is_none() && !metric.scopes.contains(&Scope::Total) {
             self.say(
                 "bad-scope",
                 at,
@@ -427,6 +481,10 @@ impl Checker<'_> {
         if let Some(GateBetween::Pair(map)) = &gate.between {
             let pairs: Vec<(&ColumnName, &[Word])> = map.iter().map(|(a, pair)| (a, pair.as_slice())).collect();
             named.extend(self.people(&format!("{at}.between"), "[FIRST, SECOND]", &pairs));
+        }
+        if let Some(map) = &gate.harm_to {
+            let groups: Vec<(&ColumnName, &[Word])> = map.iter().map(|(a, group)| (a, std::slice::from_ref(group))).collect();
+            named.extend(self.people(&format!("{at}.harm_to"), "GROUP", &groups));
         }
         if let Some(map) = &gate.group {
             let groups: Vec<(&ColumnName, &[Word])> = map.iter().map(|(a, group)| (a, std::slice::from_ref(group))).collect();

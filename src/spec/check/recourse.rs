@@ -35,8 +35,9 @@ enum Seen {
 }
 
 /// Keys of gates that are about metrics, and about recourse.
-const OF_METRICS: [&str; 17] = [
+const OF_METRICS: [&str; 18] = [
     "metric",
+    "harm_to",
     "arm",
     "model",
     "counterfactual",
@@ -349,7 +350,11 @@ impl Checker<'_> {
         let there = others.iter().copied().filter(|key| self.places.0.contains_key(&join(at, key)) && !says_nothing(key));
         let there: Vec<&str> = there.collect();
         for key in &there {
-            let hint = if gate.recourse.is_some() || gate.metric.is_some() { "take it out" } else { "add `recourse: ATTRIBUTE`" };
+            let hint = if gate.recourse.is_some() || gate.metric.is_some() || gate.harm_to.is_some() {
+                "take it out"
+            } else {
+                "add `recourse: ATTRIBUTE`"
+            };
             self.say("bad-scope", join(at, key), format!("`{key}` {what}"), hint);
         }
         there.is_empty()

@@ -149,6 +149,10 @@ impl Checker<'_> {
     }
 
     fn label(&mut self) {
+        if self.job.data.favourable.is_some() && self.sound(&["data.favourable", "data.label"]) && self.job.data.label.column().is_some() {
+            let what = "the label has a key `favourable` of its own";
+            self.say("bad-value", "data.favourable", what, "take `data.favourable` out: it is for jobs with `label: none`");
+        }
         if self.sound(&["data.label"])
             && let Some(label) = self.job.data.label.column()
         {

@@ -1,0 +1,124 @@
+//! Gates whose direction cannot see harm to the group with the lower favourable share: told by `check` from labels, and by a run from decisions.
+//!
+//! A rate of one direction tells of harm to one group: decisions that people would lose as members of the other group tell that they are better
+//! off as they are. A limit on it passes a model that is hard on them. A gate is told of where no gate on the same model, set and arm tells
+//! of harm to the group with the lowest share.
+
+use std::collections::BTreeMap;
+
+use crate::metric::ccm::{HARM, harmed};
+use crate::metric::measure::Favourable;
+use crate::metric::{Family, Metric, find};
+use crate::param::{ColumnName, Name};
+use crate::spec::{Gate, GateDirection, Job, Side};
+
+/// The code of such an issue.
+pub(super) const BLIND_GATE: &str = "blind-gate";
+
+/// Of an attribute each group with the people who have the favourable label or decision, and all who have any.
+pub(super) type GroupShares = Vec<(String, u64, u64)>;
+
+/// A gate that cannot see harm to the group with the lowest share, and that in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Blind {
+    /// The gate's path in the job.
+    pub(super) path: String,
+    /// What it cannot see, and what to write.
+    pub(super) text: String,
+}
+
+/// Whom one of the rates that count a single kind of switch tells of harm to, in a direction; none where it counts both kinds, or neither.
+fn told_of<'a>(metric: &Metric, favourable: Favourable, from: &'a str, to: &'a str) -> Option<&'a str> {
+    harmed(metric, favourable).map(|original| if original { from } else { to })
+}
+
+/// The gates with one direction that a job asks of counterfactuals.
+fn directed(gate: &Gate) -> Option<(&ColumnName, [&str; 2])> {
+    let Some(GateDirection::Pair(map)) = &gate.direction else { return None };
+    map.iter().next().map(|(attribute, [from, to])| (attribute, [from.as_str(), to.as_str()]))
+}
+
+/// The attribute of a gate that tells of harm to one side only.
+fn one_sided<'a>(gate: &'a Gate, favourable: Favourable) -> Option<(&'a ColumnName, &'a str)> {
+    if let Some((attribute, group)) = gate.harm_to.as_ref().and_then(|map| map.iter().next()) {
+        return Some((attribute, group.as_str()));
+    }
+    let (attribute, [from, to]) = directed(gate)?;
+    Some((attribute, told_of(find(gate.metric.as_deref()?)?, favourable, from, to)?))
+}
+
+/// Whether a gate tells of harm to a group of an attribute, among other things.
+fn sees(gate: &Gate, attribute: &ColumnName, group: &str, favourable: Favourable) -> bool {
+    if let Some((asked, told)) = one_sided(gate, favourable) {
+        return asked == attribute && told == group;
+    }
+    let Some(metric) = gate.metric.as_deref().and_then(find) else { return false };
+    let is_of_switches = matches!(metric.family, Family::Ccm | Family::Eccm);
+    let about = gate.sensitive.as_ref().is_none_or(|asked| asked == attribute);
+    is_of_switches && about && directed(gate).is_none_or(|(asked, ends)| asked == attribute && ends.contains(&group))
+}
+
+/// The attributes that some gate asks one-sidedly about: only of these shares need be known.
+pub(super) fn attributes(job: &Job) -> Vec<&ColumnName> {
+    let Some(favourable) = favourable(job) else { return Vec::new() };
+    let mut named: Vec<&ColumnName> =
+        job.gates.values().filter(|gate| gate.class.is_none()).filter_map(|gate| Some(one_sided(gate, favourable)?.0)).collect();
+    named.sort();
+    named.dedup();
+    named
+}
+
+fn favourable(job: &Job) -> Option<Favourable> {
+    // Of several classes each has a favourable side of its own.
+    job.data.favourable_side().filter(|_| job.data.label.classes().is_none()).map(|side| match side {
+        Side::Positive => Favourable::Positive,
+        Side::Negative => Favourable::Negative,
+    })
+}
+
+/// The gates that cannot see harm to the group with the lowest share. `shares` gives those of an attribute under a model, and `of` says
+/// what they are shares of, such as `labels`.
+pub(super) fn gates(job: &Job, shares: impl Fn(&str, &str) -> GroupShares, of: &str) -> Vec<Blind> {
+    let Some(favourable) = favourable(job) else { return Vec::new() };
+    let mut lowest: BTreeMap<(&str, &ColumnName), Option<(String, String)>> = BTreeMap::new();
+    let mut found = Vec::new();
+    for (name, gate) in job.gates.iter().filter(|(_, gate)| gate.class.is_none()) {
+        let (Some((attribute, told)), Some(model)) = (one_sided(gate, favourable), gate.model.as_ref()) else { continue };
+        let low = lowest.entry((model.as_str(), attribute)).or_insert_with(|| lowest_of(shares(model.as_str(), attribute.as_str())));
+        let Some((low, numbers)) = low else { continue };
+        let same = |other: &&Gate| (&other.model, &other.counterfactual, &other.arm) == (&gate.model, &gate.counterfactual, &gate.arm);
+        if told == low || job.gates.values().filter(same).any(|other| sees(other, attribute, low, favourable)) {
+            continue;
+        }
+        found.push(Blind { path: crate::spec::check::path(&["gates", name.as_str()]), text: text(name, gate, (told, low), (of, numbers)) });
+    }
+    found
+}
+
+fn text(name: &Name, gate: &Gate, (told, low): (&str, &str), (of, numbers): (&str, &str)) -> String {
+    let asks = match directed(gate) {
+        Some((attribute, [from, to])) => {
+            let metric = gate.metric.as_deref().unwrap_or(HARM[0]);
+            format!("the gate `{name}` asks `{metric}` of `{attribute}` from `{from}` to `{to}`, which tells of harm to `{told}`")
+        }
+        None => format!("the gate `{name}` asks for harm to `{told}`"),
+    };
+    let attribute = gate.harm_to.as_ref().and_then(|map| map.keys().next()).or_else(|| Some(directed(gate)?.0));
+    let attribute = attribute.map_or("", ColumnName::as_str);
+    format!(
+        "{asks}; no gate on this model and set sees harm to `{low}`, the group with the lowest share of favourable {of} ({numbers}): write \
+         `harm_to: {{{attribute}: {low}}}`"
+    )
+}
+
+/// The group with the lowest share, and all shares in words; none where no share is known or all are alike.
+fn lowest_of(shares: GroupShares) -> Option<(String, String)> {
+    let known: Vec<(String, f64)> = shares.into_iter().filter(|s| s.2 > 0).map(|(group, n, all)| (group, n as f64 / all as f64)).collect();
+    let low = known.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let high = known.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    if low.1 >= high.1 {
+        return None;
+    }
+    let words = |(group, share): &(String, f64)| format!("`{group}` {:.1} %", share * 100.0);
+    Some((low.0.clone(), format!("{}, {}", words(low), words(high))))
+}
