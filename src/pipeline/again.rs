@@ -43,9 +43,8 @@ pub struct Rejudged {
 /// # Errors
 /// A folder cannot be read, is damaged or holds no numbers, or the new verdicts cannot be written.
 pub fn judge(folder: &Path, baseline: Option<&Path>, force: bool, cancel: &Cancel) -> Result<Rejudged> {
-    let (manifest, _) = comparing::verified(folder)?;
-    if !manifest.awaited.is_empty() {
-        return waiting(folder, &manifest);
+    if !opened::manifest(folder)?.0.awaited.is_empty() {
+        return waiting(folder, &comparing::verified(folder)?.0);
     }
     let (mut manifest, new) = comparing::finished(folder)?;
     if let Some(baseline) = baseline.filter(|baseline| is_same(baseline, folder)) {

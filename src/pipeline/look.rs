@@ -140,7 +140,7 @@ fn blind_gates(checked: &CheckedJob, plan: &Plan<'_>, records: &[StageRecord], c
     }
     let rows = RowsReader::open(&folder_of(records, "prepare"))?;
     let roles = RolesReader::open(&folder_of(records, "split").join(ROLES))?;
-    let attributes = attributes(rows.layout(), &profile(plan, &rows, &roles, cancel)?);
+    let attributes = attributes(rows.layout(), &profile(plan, &rows, &roles, cancel, false)?);
     let shares = |_: &str, attribute: &str| -> blind::GroupShares {
         let groups = attributes.iter().filter(|look| look.name == attribute).flat_map(|look| &look.groups);
         let share = |group: &GroupLook| {
@@ -350,7 +350,7 @@ pub fn data(checked: &CheckedJob, settings: &Settings, observer: &dyn Observer, 
         let folder = |id: &str| folder_of(records, id);
         let rows = RowsReader::open(&folder("prepare"))?;
         let roles = RolesReader::open(&folder("split").join(ROLES))?;
-        let profile = profile(plan, &rows, &roles, cancel)?;
+        let profile = profile(plan, &rows, &roles, cancel, true)?;
         let layout = rows.layout();
         let (filters, issues) = found(&folder("prepare"))?;
         let job = &checked.job;
@@ -382,7 +382,8 @@ pub fn data(checked: &CheckedJob, settings: &Settings, observer: &dyn Observer, 
     })
 }
 
-fn profile(plan: &Plan<'_>, rows: &RowsReader, roles: &RolesReader, cancel: &Cancel) -> Result<Profile> {
+/// `features` says whether they are counted too; a job that needs none may have prepared none.
+fn profile(plan: &Plan<'_>, rows: &RowsReader, roles: &RolesReader, cancel: &Cancel, features: bool) -> Result<Profile> {
     let by_folds = plan.job.data.split.as_ref().is_some_and(|s| s.folds.is_some());
     let layout = rows.layout();
     let mut whole = Profile::empty(layout);
@@ -391,7 +392,8 @@ fn profile(plan: &Plan<'_>, rows: &RowsReader, roles: &RolesReader, cancel: &Can
         |g| {
             cancel.check()?;
             let mut part = Profile::empty(layout);
-            part.add(layout, &rows.read(g)?, &roles.read(g)?, by_folds);
+            let batch = if features { rows.read(g)? } else { rows.read_keys(g)? };
+            part.add(layout, &batch, &roles.read(g)?, by_folds);
             Ok::<_, Error>(part)
         },
         |_, part| {
