@@ -19,7 +19,10 @@ const MEASURE: &str = "measure of counterfactuals";
 pub const STAGES: &[(&str, &str)] = &[
     ("prepare", "reads the rows (Parquet, CSV, catalog, synthetic), applies `keep` and the rules for missing values, encodes columns"),
     ("split", "decides which rows train and which are audited"),
-    ("discover", "finds the causal graphs that bootstraps of the training rows and the stated knowledge allow, with their equations"),
+    (
+        "discover",
+        "finds the best class of causal graphs of each bootstrap of the training rows under the stated knowledge, with their equations",
+    ),
     ("train", "fits the models that are trained here, or runs the programs that train"),
     ("fit", "learns from the reference rows what strategies need, one artifact per fold"),
     ("generate", "writes the counterfactuals of the audited rows"),
@@ -100,6 +103,7 @@ const BLOCKS: &[(&str, &str)] = &[
         "strategy of a counterfactual set: `graph: {graph-uncertain: {discovery: {boss: {}}, bootstraps: 100, knowledge: {none: {}}}}`\n\
          each bootstrap of the training rows gives a class of causal graphs, each graph linear equations; what follows from the attribute moves by \
          them\n\
+         assumed, and in no interval: no common cause is missing, independent means unconnected (in a search), effects are linear\n\
          every scenario under `knowledge` (tiers, forbidden, required) is a set of its own, here `graph/none`; `discovery: {given: {edges: [[a, b]]}}` \
          takes a graph that you draw\n\
          only models trained here can score such sets; `counts`, `score_shift` and `outcomes` rest on the mean score of each person over all graphs",
@@ -150,7 +154,9 @@ const WORDS: &[(&str, &str)] = &[
         "the graphs of one bootstrap that give the same counterfactuals; it counts as often as it has graphs\n\
          every metric of a graph-uncertain set has a value in each world (table `worlds`); its value is the mean over graphs, `world_lo` to \
          `world_hi` the middle of them, `lo` to `hi` what other people would give\n\
-         a gate with `decide_by: worlds` is judged by `world_lo` and `world_hi`",
+         `between_lo` to `between_hi` is what other graphs give, each fitted on all training rows; `within_lo` to `within_hi` what refits of the \
+         coefficients give; `between_var`, `within_var` and `mixed_var` add up to `world_var`\n\
+         a gate with `decide_by: worlds` is judged by `world_lo` and `world_hi`: graphs and refits together, without other people",
     ),
     (
         "boundary",
@@ -170,8 +176,8 @@ const WORDS: &[(&str, &str)] = &[
     ),
     (
         "decide_by",
-        "what decides a gate: `interval` (all of it must keep the limit, or break it; else the gate is inconclusive), `worlds` (the interval across \
-         causal graphs) or `estimate` (the value alone)",
+        "what decides a gate: `interval` (all of it must keep the limit, or break it; else the gate is inconclusive), `worlds` (the interval over \
+         causal graphs and refits of their coefficients) or `estimate` (the value alone)",
     ),
     ("on_inconclusive", "what becomes of a run with a gate that cannot tell: `fail` (the default: exit status 1) or `warn`"),
     (
@@ -304,7 +310,7 @@ const HARM_TO: &str = "gates: {NAME: {harm_to: {sex: Female}, model: M, counterf
 const GATE: &str = "one question about one metric, or about harm to a group (`harm_to`), with a limit\n\
     at_most L, decide_by interval: pass where the whole interval is at or below L, fail where all of it is above, else inconclusive\n\
     at_least L mirrors it; decide_by estimate looks at the value alone\n\
-    decide_by worlds looks at the interval across causal graphs in its place; metrics of graphs, such as h_ga, take no model and no interval\n\
+    decide_by worlds looks at the interval over causal graphs and refits of their coefficients in its place; metrics of graphs, such as h_ga, take no model and no interval\n\
     fewer cases than `enough`, an undefined value or a missing interval are inconclusive, never a pass\n\
     level warn is shown only; of level fail, a fail (and, with on_inconclusive: fail, an inconclusive gate) ends the run with status 1";
 

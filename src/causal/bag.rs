@@ -99,7 +99,10 @@ impl Discovery<'_> {
             let what = format!("in bootstrap {b} the column is an exact linear function of {}", parents.join(", "));
             return Err(Fault::new("collinear-columns", what)
                 .in_column(&self.variables[x])
-                .hint("leave one of them out of the graph's variables, or accept the convention `singular: clamp`")
+                .hint(
+                    "leave one of them out of the graph's variables; where rows lack several columns together, so that the level `missing` of one \
+                     gives away that of another, write `data.missing: {nominal: drop-row}`; or accept the convention `singular: clamp`",
+                )
                 .into());
         }
         let class = Pdag::of_dag(&dag, self.knowledge);

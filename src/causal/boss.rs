@@ -36,7 +36,7 @@ pub struct Knobs {
 
 impl Default for Knobs {
     fn default() -> Self {
-        Knobs { penalty: 2.0, starts: 1, bes: false }
+        Knobs { penalty: 2.0, starts: 10, bes: false }
     }
 }
 

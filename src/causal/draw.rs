@@ -16,6 +16,8 @@ pub struct Draws {
     /// For each block where its rows start.
     starts: Vec<u64>,
     way: Way,
+    /// Whether one more replicate holds every row once.
+    then_all: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -41,22 +43,31 @@ impl Draws {
             totals
         });
         let totals = totals.collect();
-        Draws { seed, starts: starts(sizes), way: Way::Seeded { n_strata, totals } }
+        Draws { seed, starts: starts(sizes), way: Way::Seeded { n_strata, totals }, then_all: false }
     }
 
     /// Replicates whose multiplicities are given, one per row and replicate.
     pub fn given(multiplicities: Vec<Vec<u32>>, sizes: &[Vec<u64>]) -> Self {
-        Draws { seed: 0, starts: starts(sizes), way: Way::Given(multiplicities) }
+        Draws { seed: 0, starts: starts(sizes), way: Way::Given(multiplicities), then_all: false }
     }
 
     /// One replicate that holds every row once: the training rows as they are.
     pub fn all_rows(sizes: &[Vec<u64>]) -> Self {
-        let n: u64 = sizes.iter().flatten().sum();
-        Draws::given(vec![vec![1; n as usize]], sizes)
+        Draws::given(Vec::new(), sizes).then_all_rows()
+    }
+
+    /// One more replicate at the end, which holds every row once.
+    pub fn then_all_rows(self) -> Self {
+        Draws { then_all: true, ..self }
     }
 
     /// Number of replicates.
     pub fn replicates(&self) -> usize {
+        self.drawn() + usize::from(self.then_all)
+    }
+
+    /// Number of replicates that are drawn or given.
+    fn drawn(&self) -> usize {
         match &self.way {
             Way::Seeded { totals, .. } => totals.len(),
             Way::Given(rows) => rows.len(),
@@ -66,6 +77,7 @@ impl Draws {
     /// How often each row of a block stands in replicate `b`; `strata` names the stratum of each row, all 0 where there are none.
     pub fn of_block(&self, b: usize, block: usize, strata: &[usize]) -> Vec<u32> {
         match &self.way {
+            _ if b == self.drawn() => vec![1; strata.len()],
             Way::Given(rows) => {
                 let start = self.starts[block] as usize;
                 rows[b][start..start + strata.len()].to_vec()
@@ -133,5 +145,7 @@ mod tests {
         let draws = Draws::given(vec![vec![2, 0, 1]], &[vec![2], vec![1]]);
         assert_eq!((draws.of_block(0, 0, &[0, 0]), draws.of_block(0, 1, &[0])), (vec![2, 0], vec![1]));
         assert_eq!(Draws::all_rows(&[vec![2], vec![1]]).of_block(0, 0, &[0, 0]), [1, 1]);
+        let both = draws.then_all_rows();
+        assert_eq!((both.replicates(), both.of_block(0, 0, &[0, 0]), both.of_block(1, 1, &[0])), (2, vec![2, 0], vec![1]));
     }
 }

@@ -119,6 +119,11 @@ impl Counts {
         }
     }
 
+    /// Whether no row belongs to a group: then nothing is known of who is in it.
+    pub fn lacks(&self, group: usize) -> bool {
+        self.0.iter().all(|(key, stratum)| key.0.map(usize::from) != Some(group) || stratum.rows == 0)
+    }
+
     /// The counts of all rows whose key is chosen, together; none of no such rows.
     pub fn pooled(&self, chosen: impl Fn(Key) -> bool) -> Option<Stratum> {
         let mut strata = self.0.iter().filter(|(key, _)| chosen(**key)).map(|(_, stratum)| stratum);

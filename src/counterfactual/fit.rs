@@ -19,9 +19,8 @@ use crate::counterfactual::greedy::Relation;
 use crate::counterfactual::knobs::Decorrelate;
 use crate::counterfactual::variable::{Extras, Variable, variables};
 use crate::counterfactual::write_back::{binned_below, set_with};
-use crate::data::derive::Rule;
+use crate::data::Layout;
 use crate::data::reference::ReferenceRows;
-use crate::data::{Attribute, Layout};
 use crate::error::{Error, Fault, Result};
 use crate::num::ecdf::Cdf;
 use crate::param::ColumnName;
@@ -170,22 +169,11 @@ pub(super) fn no_rows() -> Error {
         .into()
 }
 
-/// What a reference must have: rows of every group, values of every variable that moves for sure, the levels that are named.
+/// What a reference must have: values of every variable that moves for sure, the levels that are named.
 ///
 /// # Errors
 /// Says what it lacks.
-pub fn suits(attribute: &Attribute, layout: &Layout, variables: &[Variable], moving: &[bool], counts: &Counts, plan: &Plan) -> Result<()> {
-    for (group, name) in (0_u16..).zip(&attribute.groups) {
-        if counts.0.iter().all(|(key, stratum)| key.0 != Some(group) || stratum.rows == 0) {
-            let what = format!("there are no rows of the group `{name}` of `{}` to learn its distributions from", attribute.name);
-            let is_binned = layout.derivation(attribute.feature).is_some_and(|derived| matches!(derived.rule, Rule::Bins(_)));
-            let hint = match is_binned {
-                true => "choose other `bins`, so that there are rows in each",
-                false => "take the group out of `groups`, or put it together with another by `derive`",
-            };
-            return Err(Fault::new("no-reference-rows", what).in_column(&attribute.name).hint(hint).into());
-        }
-    }
+pub fn suits(layout: &Layout, variables: &[Variable], moving: &[bool], counts: &Counts, plan: &Plan) -> Result<()> {
     let (mut numbers, mut levels) = (0, 0);
     for (variable, moves) in variables.iter().zip(moving) {
         let there = match variable.levels() {

@@ -114,6 +114,8 @@ pub struct Mover {
     strata: Conditional,
     /// By own group, target group: which variables may change.
     eligible: Vec<Vec<Vec<bool>>>,
+    /// Groups without a reference row: who is in them does not move, and nobody moves there.
+    untaught: Vec<bool>,
     /// By variable without levels, own group, target group, stratum.
     tabulated: Vec<Option<Tabulated>>,
     idle: Mutex<Vec<Memory>>,
@@ -131,7 +133,8 @@ impl Mover {
             }
         };
         let eligible = (0..fitted.n_groups).map(|own| (0..fitted.n_groups).map(|to| pair(own, to)).collect()).collect();
-        let mut mover = Mover { strata, eligible, tabulated: Vec::new(), idle: Mutex::default(), fitted };
+        let untaught = (0..fitted.n_groups).map(|group| fitted.counts.lacks(group)).collect();
+        let mut mover = Mover { strata, eligible, untaught, tabulated: Vec::new(), idle: Mutex::default(), fitted };
         mover.tabulated = mover.tabulate();
         mover
     }
@@ -182,8 +185,12 @@ impl Mover {
     fn cases(&self, samples: &Samples<'_>, to: usize) -> (Vec<Case>, u64) {
         let mut no_class = 0;
         let mut cases = Vec::with_capacity(samples.rows.n);
+        if self.untaught[to] {
+            return (cases, no_class);
+        }
         for row in 0..samples.rows.n {
-            let Some(own) = samples.own_group(row, to).filter(|&own| own < self.fitted.n_groups) else { continue };
+            let known = |own: &usize| *own < self.fitted.n_groups && !self.untaught[*own];
+            let Some(own) = samples.own_group(row, to).filter(known) else { continue };
             let Some(class) = self.strata.class(samples.classes.get(row).copied().flatten()) else {
                 no_class += 1;
                 continue;

@@ -8,8 +8,9 @@
 //! Counterfactual indicators are real numbers and counts may be negative or fractional: nothing is rounded, and clipped only on request.
 //!
 //! A *world* is what models of one replicate share that move the same columns by the same equations: it is scored once and counts for all
-//! of them. Input: the moments of each replicate and the bag; output: worlds in order of replicate and member. Memory: one shift per
-//! world, whatever the number of rows. Cost: one small regression per replicate, variable and parent set.
+//! of them. The same graph with equations fitted on all training rows tells what graphs differ by from what refits differ by (see
+//! `metric::worlds`). Input: the moments of each replicate and of all rows, and the bag; output: worlds in order of replicate and member.
+//! Memory: one shift per world, whatever the number of rows. Cost: one small regression per replicate, variable and parent set.
 
 pub mod knobs;
 
@@ -47,8 +48,8 @@ pub struct World {
     pub replicate: usize,
     /// Positions of the models among the members of the replicate, ascending.
     pub members: Vec<usize>,
-    /// (encoded column, movement from the first group to the second), columns ascending, none 0.
-    pub shift: Vec<(usize, f64)>,
+    /// How it moves the columns.
+    pub shift: Movement,
 }
 
 /// The worlds of a bag, with all that is needed to apply them to rows.
@@ -61,7 +62,15 @@ pub struct Worlds {
     pub bag: Bag,
     /// The worlds, by replicate and first member.
     pub worlds: Vec<World>,
+    /// Movements by graphs whose equations are fitted on all training rows, each different graph below the attribute once; form as of
+    /// [`World::shift`]. What a world differs by from its own one is the refit of its coefficients.
+    pub on_all_rows: Vec<Movement>,
+    /// For each world the position of its graph in `on_all_rows`.
+    pub all_rows_of: Vec<usize>,
 }
+
+/// (encoded column, movement from the first group to the second), columns ascending, none 0.
+pub type Movement = Vec<(usize, f64)>;
 
 /// The worlds of replicate `b`: `dags` are its members, `sensitive` is the position of the attribute.
 pub fn worlds_of_replicate(encoding: &Encoding, moments: &Moments, b: usize, dags: &[&Dag], sensitive: usize) -> Vec<World> {
@@ -73,31 +82,63 @@ pub fn worlds_by(fits: &mut Fits<'_>, encoding: &Encoding, b: usize, dags: &[&Da
     let mut found: Vec<World> = Vec::new();
     let mut known: BTreeMap<Vec<Nodes>, usize> = BTreeMap::new();
     for (member, dag) in dags.iter().enumerate() {
-        let moved = dag.with_descendants(sensitive).without(sensitive);
-        let key: Vec<Nodes> = (0..dag.parents.len()).map(|v| if moved.has(v) { dag.parents[v] } else { Nodes::NONE }).collect();
+        let key = moving(dag, sensitive);
         if let Some(&at) = known.get(&key) {
             found[at].members.push(member);
             continue;
         }
-        // What does not move needs no equation.
-        let model = fits.model(&Dag { parents: key.clone() });
-        let shift = model.shift(encoding, sensitive).into_iter().enumerate().filter(|(_, x)| *x != 0.0).collect();
+        let shift = shift_of(fits, encoding, &key, sensitive);
         known.insert(key, found.len());
         found.push(World { replicate: b, members: vec![member], shift });
     }
     found
 }
 
+/// The parents of what follows from the attribute: what does not move needs no equation.
+fn moving(dag: &Dag, sensitive: usize) -> Vec<Nodes> {
+    let moved = dag.with_descendants(sensitive).without(sensitive);
+    (0..dag.parents.len()).map(|v| if moved.has(v) { dag.parents[v] } else { Nodes::NONE }).collect()
+}
+
+fn shift_of(fits: &mut Fits<'_>, encoding: &Encoding, moving: &[Nodes], sensitive: usize) -> Movement {
+    let model = fits.model(&Dag { parents: moving.to_vec() });
+    model.shift(encoding, sensitive).into_iter().enumerate().filter(|(_, x)| *x != 0.0).collect()
+}
+
 impl Worlds {
-    /// Puts the worlds of the replicates, in order, together.
-    pub fn new(encoding: Encoding, bag: Bag, replicates: Vec<Vec<World>>) -> Self {
-        Worlds { encoding, bag, worlds: replicates.into_iter().flatten().collect() }
+    /// Puts the worlds of the replicates, in order, together, and fits their graphs on all training rows, which `all_rows` sums up.
+    pub fn new(encoding: Encoding, bag: Bag, replicates: Vec<Vec<World>>, all_rows: &Moments) -> Self {
+        let worlds: Vec<World> = replicates.into_iter().flatten().collect();
+        let mut fits = Fits::new(&encoding, all_rows);
+        let mut known: BTreeMap<Vec<Nodes>, usize> = BTreeMap::new();
+        let mut on_all_rows = Vec::new();
+        let of_world = |world: &World| {
+            let dag = &bag.dags[bag.replicates[world.replicate].members[world.members[0]]];
+            let key = moving(dag, bag.sensitive);
+            *known.entry(key).or_insert_with_key(|key| {
+                on_all_rows.push(shift_of(&mut fits, &encoding, key, bag.sensitive));
+                on_all_rows.len() - 1
+            })
+        };
+        let all_rows_of = worlds.iter().map(of_world).collect();
+        Worlds { encoding, bag, worlds, on_all_rows, all_rows_of }
+    }
+
+    /// No world, where nothing can be learnt of these variables.
+    pub fn none(variables: Vec<String>, sensitive: usize) -> Self {
+        let bag = Bag { variables, sensitive, dags: Vec::new(), n_classes: 0, replicates: Vec::new() };
+        Worlds { encoding: Encoding { variables: Vec::new() }, bag, worlds: Vec::new(), on_all_rows: Vec::new(), all_rows_of: Vec::new() }
+    }
+
+    /// The movements of the worlds, then those of their graphs fitted on all training rows.
+    pub fn shifts(&self) -> impl Iterator<Item = &Movement> {
+        self.worlds.iter().map(|world| &world.shift).chain(&self.on_all_rows)
     }
 
     /// Turns the encoded columns of a row into those of its counterfactual. `second` says whether the row is of the second group.
-    pub fn apply(&self, world: &World, second: bool, clip: Clip, row: &mut [f64]) {
+    pub fn apply(&self, shift: &[(usize, f64)], second: bool, clip: Clip, row: &mut [f64]) {
         let attribute = self.encoding.variables[self.bag.sensitive].columns.start;
-        for &(column, movement) in &world.shift {
+        for &(column, movement) in shift {
             let before = row[column];
             row[column] += if second { -movement } else { movement };
             if clip != Clip::None && column != attribute {

@@ -41,7 +41,7 @@ impl Plan {
 /// # Errors
 /// The reference cannot be read, or lacks what the strategy needs.
 pub fn learn(knobs: Knobs<'_>, layout: &Layout, extras: &Extras, reference: &ReferenceRows<'_>, position: usize) -> Result<Learnt> {
-    let (plan, attribute) = (Plan::of(knobs), &layout.attributes[position]);
+    let plan = Plan::of(knobs);
     if let Knobs::Transport(_) = knobs {
         let carriage = learn_to_carry(&plan, layout, extras, reference, position)?;
         return Ok(Learnt::Carrying(Box::new(carriage)));
@@ -52,7 +52,7 @@ pub fn learn(knobs: Knobs<'_>, layout: &Layout, extras: &Extras, reference: &Ref
         // What does not differ between the groups does not move.
         Eligible::Related(..) => vec![false; fitted.variables.len()],
     };
-    suits(attribute, layout, &fitted.variables, &moving, &fitted.counts, &plan)?;
+    suits(layout, &fitted.variables, &moving, &fitted.counts, &plan)?;
     Ok(Learnt::Moving(Box::new(fitted)))
 }
 
@@ -75,7 +75,7 @@ fn learn_to_carry(plan: &Plan, layout: &Layout, extras: &Extras, reference: &Ref
     if counts.0.is_empty() {
         return Err(no_rows());
     }
-    suits(&layout.attributes[position], layout, &variables, &named, &counts, plan)?;
+    suits(layout, &variables, &named, &counts, plan)?;
     let distance = Distance::new(compact(&movers), &crowd.rows());
     let checks = plan.checks(&variables);
     let n_groups = layout.attributes[position].groups.len();
@@ -97,6 +97,15 @@ impl Learnt {
             Learnt::Moving(fitted) => &fitted.counts,
             Learnt::Carrying(carriage) => &carriage.counts,
         }
+    }
+
+    /// The declared groups without a row to learn from: nobody is moved out of them or into them.
+    pub fn untaught(&self) -> Vec<usize> {
+        let n_groups = match self {
+            Learnt::Moving(fitted) => fitted.n_groups,
+            Learnt::Carrying(carriage) => carriage.n_groups,
+        };
+        (0..n_groups).filter(|&group| self.counts().lacks(group)).collect()
     }
 
     /// What is conditioned on.

@@ -1,6 +1,6 @@
 //! Gates: one question each about one metric, with a limit; judged from the table of metrics alone.
 //!
-//! With `decide_by: interval` (or `worlds`, where the interval is the one across causal graphs) and `at_most L`: *pass* where the whole
+//! With `decide_by: interval` (or `worlds`, where the interval is the one over causal graphs and refits of their coefficients) and `at_most L`: *pass* where the whole
 //! interval is at or below L, *fail* where all of it is above, else *inconclusive*; mirrored for `at_least`. With `decide_by: estimate`
 //! the value alone decides. Fewer cases than `enough` below a rate, an undefined value or a missing interval are inconclusive, never a
 //! pass; so is a gap or a distance that rests on a small group or on a small denominator, as the table of metrics flags it. With `family_error: holm` the comparisons of a gate are judged together, see
@@ -29,7 +29,7 @@ use crate::table::{Cell, Frame, GATES, Record};
 pub enum DecideBy {
     /// The interval.
     Interval,
-    /// The interval across causal graphs.
+    /// The interval over causal graphs and refits of their coefficients.
     Worlds,
     /// The value alone.
     Estimate,
@@ -643,12 +643,13 @@ fn rule(question: &Question, seen: Seen) -> Ruling {
             Ruling { seen, verdict: if kept { Verdict::Pass } else { Verdict::Fail }, reason }
         }
         (_, _, Some((lo, hi))) => {
+            let over = if question.decide_by == DecideBy::Worlds { " over graphs and refits" } else { "" };
             let (verdict, reason) = match (limit.kept_by(lo), limit.kept_by(hi)) {
-                (true, true) => (Verdict::Pass, "the whole interval keeps the limit"),
-                (false, false) => (Verdict::Fail, "the whole interval breaks the limit"),
-                _ => (Verdict::Inconclusive, "the limit lies inside the interval"),
+                (true, true) => (Verdict::Pass, format!("the whole interval{over} keeps the limit")),
+                (false, false) => (Verdict::Fail, format!("the whole interval{over} breaks the limit")),
+                _ => (Verdict::Inconclusive, format!("the limit lies inside the interval{over}")),
             };
-            Ruling { seen, verdict, reason: reason.to_owned() }
+            Ruling { seen, verdict, reason }
         }
         // `obstacle` has said so.
         (_, _, None) => Ruling { seen, verdict: Verdict::Inconclusive, reason: "there is no interval".to_owned() },

@@ -378,6 +378,12 @@ fn graphs_decide_where_the_gate_asks_them() {
     assert_eq!(verdict(&frame, 0.15, DecideBy::Worlds), Some(Verdict::Pass));
     assert_eq!(verdict(&frame, 0.13, DecideBy::Worlds), Some(Verdict::Inconclusive));
     assert_eq!(verdict(&frame, 0.11, DecideBy::Worlds), Some(Verdict::Fail));
+    let table = judge(&[asked(0.15, DecideBy::Worlds)], &frame, None).table;
+    assert!(
+        table.records().all(|row| row.text("reason") == "the whole interval over graphs and refits keeps the limit"),
+        "{:?}",
+        table.rows
+    );
 }
 
 /// A change of the rate: status, old value, change, its interval, cases in the old run and in the new.

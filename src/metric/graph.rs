@@ -1,4 +1,4 @@
-//! How sure the causal graphs of a counterfactual set are: entropies and numbers of graphs.
+//! How far the causal graphs of a counterfactual set agree: entropies and numbers of graphs.
 //!
 //! Source: "Counterfactual Fairness with Graph Uncertainty" (CF-GU), section 3.1. Values come from the bag of graphs (`causal::entropy`,
 //! `causal::bag`), once per set and attribute, whatever the models; the list here says what they mean, so that tables, gates and
@@ -37,7 +37,7 @@ pub const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "h_g after each graph was cut down to the sensitive attribute, what follows from it, and all edges among these",
-        reading: "how far the graphs disagree on what follows from the attribute: the part of their doubt that counterfactuals rest on",
+        reading: "how far the graphs disagree on the edges below the attribute; it does not rank rates by how sure they are: where it is low, rates of single graphs may still differ widely",
         ..metric("h_ga", "H_GA", "normalised entropy of the edges below the attribute", (0.0, 1.0), PAPER)
     },
     Metric {

@@ -74,7 +74,7 @@ pub enum Family {
     Shift,
     /// A favoured and a disfavoured facet, as Clarify compares them.
     Clarify,
-    /// How sure causal graphs are; no model has a part in it.
+    /// How far causal graphs agree; no model has a part in it.
     Graph,
 }
 
@@ -150,6 +150,7 @@ reasons! {
     NoDefinedStratum = "no_defined_stratum", "In every stratum all predictions are alike.";
     StratumIsGroup = "stratum_is_group", "No stratum holds people of both facets: the strata are the groups, or made of them.";
     ZeroWeight = "zero_weight", "Those whom the value would be divided by weigh nothing together.";
+    NoTrainingRows = "no_training_rows", "The counterfactuals are learnt from rows, and of a group that the value is about there is none.";
     OperandUndefined = "operand_undefined", "A value that the metric is made of is undefined itself.";
 }
 

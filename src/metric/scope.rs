@@ -50,6 +50,15 @@ impl Scope {
         }
     }
 
+    /// Whether a value of counterfactuals in this scope rests on people of a group, as they are or as they are moved there.
+    pub fn involves(self, group: usize) -> bool {
+        match (self.from_group(), self.to_group()) {
+            (Some(from), Some(to)) => group == from || group == to,
+            // All together, one to the rest and the rest to one: each has all groups.
+            _ => true,
+        }
+    }
+
     /// The first group: the group itself, A, or where people come from; none for all.
     pub fn from_group(self) -> Option<usize> {
         match self {

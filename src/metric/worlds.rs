@@ -2,8 +2,9 @@
 //!
 //! Source: "Counterfactual Fairness with Graph Uncertainty" (CF-GU), section 3.3. Graphs of one bootstrap that give the same counterfactuals are one
 //! *world* here, which counts as often as it has graphs. A metric of a counterfactual family has a value in every world. Its value is the mean over the
-//! graphs in which it is defined; `across` holds variance (divisor M - 1) and percentiles of these values, which say nothing of sampling
-//! error. The interval is the bootstrap of people of that mean: in every replicate people count equally often in all worlds.
+//! graphs in which it is defined; `around` holds variance (divisor M - 1) and percentiles of these values, which say nothing of sampling
+//! error. They hold two doubts, since every bootstrap has a graph and coefficients of its own; `parts` tells them apart with the help of
+//! the same graphs fitted on all training rows. The interval is the bootstrap of people of that mean: in every replicate people count equally often in all worlds.
 //!
 //! A bootstrap with a large class of graphs weighs more than one with a small class; that is the published definition. The mean in which
 //! every bootstrap weighs the same stands beside it.
@@ -51,6 +52,8 @@ pub struct World {
     pub bootstrap: usize,
     /// Its graphs.
     pub copies: u64,
+    /// Position of its graph among those fitted on all training rows.
+    pub all_rows: usize,
 }
 
 /// Everybody in every world: the evidence of one model and one graph-uncertain set.
@@ -64,6 +67,7 @@ pub struct WorldCounts {
     cut: u64,
     /// People of each block by [`KINDS`], block by block.
     people: Vec<u64>,
+    /// The worlds, then their graphs fitted on all training rows.
     of_world: Vec<OfWorld>,
 }
 
@@ -71,7 +75,7 @@ pub struct WorldCounts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct OfWorld {
     counts: CounterfactualCounts,
-    /// Those of `people` whose prediction switches.
+    /// Those of `people` whose prediction switches; empty where all training rows were fitted, of which there is no interval.
     switched: Vec<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     second: Option<ShiftPass>,
@@ -84,6 +88,10 @@ pub struct Across {
     pub measured: Measured,
     /// Variance and percentiles over graphs; none of a single one.
     pub around: Option<Around>,
+    /// Level of all percentiles.
+    pub level: Level,
+    /// What of it graphs differ by and what refits of them; none as `around`, and where a graph fitted on all training rows has no value.
+    pub parts: Option<SpreadParts>,
     /// The mean in which every bootstrap weighs the same.
     pub even: Option<f64>,
     /// Graphs in which the metric has a value.
@@ -94,21 +102,57 @@ pub struct Across {
     pub each: Vec<(Value, Option<u64>, Option<u64>)>,
 }
 
+/// The two parts of the spread of a metric over graphs and refits. With v the value in a world and u that of its graph fitted on all
+/// training rows, v = u + (v - u): variances of both and twice their covariance add up to the variance of v.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SpreadParts {
+    /// Of u: what other graphs give, coefficients apart.
+    pub between: Around,
+    /// Of mean(u) + v - u: what other coefficients give, graphs apart. Ends of a rate may lie outside [0, 1].
+    pub within: Around,
+    /// Twice the covariance of u and v - u, divisor M - 1.
+    pub mixed: f64,
+}
+
+impl SpreadParts {
+    /// Of (v, u, graphs) for each world; none where a u is missing, or there are fewer than two graphs.
+    fn of(sample: &[(f64, Option<f64>, u64)], level: f64) -> Option<SpreadParts> {
+        // From the first u on, so that equal ones differ by nothing at all.
+        let start = sample.first()?.1?;
+        let apart: Vec<(f64, f64, u64)> = sample.iter().map(|&(v, u, copies)| Some((u? - start, v - u?, copies))).collect::<Option<_>>()?;
+        let spread = |of: &dyn Fn(&(f64, f64, u64)) -> f64| {
+            let weighed = |x: &(f64, f64, u64)| Weighed { value: of(x), copies: x.2, weight: 1.0 };
+            Spread::of(&apart.iter().map(weighed).collect::<Vec<_>>(), level)
+        };
+        let (graphs, refits) = (spread(&|x| x.0)?, spread(&|x| x.1)?);
+        let up = |around: Around, by: f64| Around { lo: around.lo + by, hi: around.hi + by, ..around };
+        let products = apart.iter().map(|x| x.2 as f64 * (x.0 - graphs.mean) * (x.1 - refits.mean)).sum::<f64>();
+        let graphs_of_all: u64 = apart.iter().map(|x| x.2).sum();
+        Some(SpreadParts {
+            between: up(graphs.around?, start),
+            within: up(refits.around?, start + graphs.mean),
+            mixed: 2.0 * products / graphs_of_all.saturating_sub(1) as f64,
+        })
+    }
+}
+
 impl WorldCounts {
     /// Nobody yet, in these worlds of an attribute with two groups.
     pub fn new(worlds: Vec<World>, sampled: bool, has_label: bool, seed: Seed) -> Self {
-        let nobody = OfWorld { counts: CounterfactualCounts::new(2, has_label), switched: vec![0; BLOCKS * KINDS], second: None };
-        let of_world = vec![nobody; worlds.len()];
+        let nobody = |of: usize| OfWorld { counts: CounterfactualCounts::new(2, has_label), switched: vec![0; of], second: None };
+        let on_all_rows = worlds.iter().map(|world| world.all_rows + 1).max().unwrap_or(0);
+        let mut of_world = vec![nobody(BLOCKS * KINDS); worlds.len()];
+        of_world.extend(vec![nobody(0); on_all_rows]);
         let cut = named(seed.0, "bootstrap/worlds/cut");
         WorldCounts { worlds, sampled, has_label, cut, people: vec![0; BLOCKS * KINDS], of_world }
     }
 
-    /// Adds a person with the counterfactual of each world. `key` is the person's own.
+    /// Adds a person with the counterfactual of each world, then of each graph fitted on all training rows. `key` is the person's own.
     ///
     /// # Panics
-    /// Where there are not as many counterfactuals as worlds: a bug of the caller.
+    /// Where there are not as many counterfactuals as that: a bug of the caller.
     pub fn add(&mut self, key: u64, person: &Person, counterfactuals: &[Counterfactual]) {
-        assert_eq!(counterfactuals.len(), self.worlds.len(), "a counterfactual per world");
+        assert_eq!(counterfactuals.len(), self.of_world.len(), "a counterfactual per world and graph");
         let label = if self.has_label { person.label } else { Some(false) };
         let block = usize::try_from(((h(self.cut, key, 0) >> 32) * BLOCKS as u64) >> 32).unwrap_or(0);
         let at = label
@@ -121,8 +165,8 @@ impl WorldCounts {
         }
         for (world, counterfactual) in self.of_world.iter_mut().zip(counterfactuals) {
             world.counts.add(person, std::slice::from_ref(counterfactual));
-            if let Some(at) = at.filter(|_| counterfactual.predicted != person.predicted) {
-                world.switched[at] += 1;
+            if let Some(switched) = at.filter(|_| counterfactual.predicted != person.predicted).and_then(|at| world.switched.get_mut(at)) {
+                *switched += 1;
             }
         }
     }
@@ -155,6 +199,9 @@ pub fn add_second(second: &mut [ShiftPass], person: &Person, counterfactuals: &[
 /// Every metric of the counterfactual families asked for, in every scope; `level` is that of the percentiles over graphs.
 pub fn measure_worlds(counts: &WorldCounts, level: Level, settings: &Settings) -> Vec<Across> {
     let plain = Settings { level: None, ..settings.clone() };
+    if counts.worlds.is_empty() {
+        return measure_nothing(counts.has_label, level, &plain);
+    }
     let of_world = |world: &OfWorld| {
         let second = world.second.clone().map(|second| ShiftEvidence { second, intervals: None });
         measure_counterfactual(&world.counts, second.as_ref(), None, &plain)
@@ -165,8 +212,9 @@ pub fn measure_worlds(counts: &WorldCounts, level: Level, settings: &Settings) -
     let drawn = settings.level.map(|_| Redrawn::new(counts, &ask, first));
     let mut members = vec![0; counts.worlds.iter().map(|world| world.bootstrap + 1).max().unwrap_or(0)];
     counts.worlds.iter().for_each(|world| members[world.bootstrap] += world.copies);
+    let (measured_worlds, on_all_rows) = measured.split_at(counts.worlds.len());
     let across = |k: usize| -> Across {
-        let each: Vec<&Measured> = measured.iter().map(|of_world| &of_world[k]).collect();
+        let each: Vec<&Measured> = measured_worlds.iter().map(|of_world| &of_world[k]).collect();
         let spread = |even: bool| {
             let weight = |world: &World| if even { 1.0 / members[world.bootstrap] as f64 } else { 1.0 };
             let of = |(world, m): (&World, &&Measured)| Some(Weighed { value: m.value.ok()?, copies: world.copies, weight: weight(world) });
@@ -174,6 +222,8 @@ pub fn measure_worlds(counts: &WorldCounts, level: Level, settings: &Settings) -
             Spread::of(&sample, level.get())
         };
         let all = spread(false);
+        let pair = |(world, m): (&World, &&Measured)| Some((m.value.ok()?, on_all_rows[world.all_rows][k].value.ok(), world.copies));
+        let parts = SpreadParts::of(&counts.worlds.iter().zip(&each).filter_map(pair).collect::<Vec<_>>(), level.get());
         let value = all.map_or(each[0].value, |all| Ok(all.mean));
         let same = |of: fn(&Measured) -> Option<u64>| of(each[0]).filter(|first| each.iter().all(|m| of(m) == Some(*first)));
         let counts_of_all = same(|m| m.numerator).zip(same(|m| m.denominator));
@@ -218,9 +268,27 @@ pub fn measure_worlds(counts: &WorldCounts, level: Level, settings: &Settings) -
             ..each[0].clone()
         };
         let each = each.iter().map(|m| (m.value, m.numerator, m.denominator)).collect();
-        Across { measured, around, even: spread(true).map(|even| even.mean), n_worlds, n_undefined, each }
+        Across {
+            measured,
+            around,
+            level,
+            parts,
+            even: spread(true).map(|even| even.mean),
+            n_worlds,
+            n_undefined,
+            each,
+        }
     };
     (0..first.len()).into_par_iter().map(across).collect()
+}
+
+/// Every metric without a value: there is no world.
+fn measure_nothing(has_label: bool, level: Level, plain: &Settings) -> Vec<Across> {
+    let nobody = CounterfactualCounts::new(2, has_label);
+    let second = ShiftEvidence { second: nobody.second_pass(), intervals: None };
+    let across =
+        |measured| Across { measured, around: None, level, parts: None, even: None, n_worlds: 0, n_undefined: 0, each: Vec::new() };
+    measure_counterfactual(&nobody, Some(&second), None, plain).into_iter().map(across).collect()
 }
 
 /// The mean over worlds in every replicate, for every metric of cells in every scope.

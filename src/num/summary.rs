@@ -71,7 +71,8 @@ impl Spread {
                 sum += (share - below) * x.value;
                 below = share;
             }
-            sum
+            // A mean of these values, which rounding must not carry past them.
+            sum.clamp(ascending[0].value, ascending[ascending.len() - 1].value)
         };
         Some(Spread { mean, around: Some(Around { variance, lo: quantile((1.0 - level) / 2.0), hi: quantile((1.0 + level) / 2.0) }) })
     }

@@ -73,6 +73,8 @@ pub struct About<'a> {
     pub set: &'a str,
     /// Positions of the attributes that it changes.
     pub changed: &'a [usize],
+    /// For each of them the groups of which nothing could be learnt, in reference-first order.
+    pub untaught: &'a [Vec<usize>],
 }
 
 /// The tables of one experiment, but for `arms`; the first of the arms is the base.
@@ -159,6 +161,11 @@ impl About<'_> {
             slices: None,
             flips: None,
             branch: None,
+            made: None,
+            untaught: match set.and(self.changed.iter().position(|&changed| changed == attribute)) {
+                Some(at) => self.untaught.get(at).cloned().unwrap_or_default(),
+                None => Vec::new(),
+            },
         }
     }
 }
@@ -181,7 +188,11 @@ fn spread(frame: &mut Frame, scribe: &Scribe<'_>, folds: Vec<Vec<Measured>>) {
         let cells = scribe.metric(measured);
         let key: Vec<Cell> = places.iter().map(|&place| cells[place].clone()).collect();
         let text = key.iter().map(|cell| format!("{cell:?}")).collect();
-        values.entry(text).or_insert_with(|| (key, Vec::new())).1.extend(measured.value);
+        values
+            .entry(text)
+            .or_insert_with(|| (key, Vec::new()))
+            .1
+            .extend(measured.value.ok().filter(|_| !scribe.is_untaught(measured.scope)));
     }
     for (mut row, values) in values.into_values() {
         let n = values.len();

@@ -81,7 +81,7 @@ pub struct Branching<'a> {
     pub seed: Seed,
 }
 
-/// One row in every world.
+/// One row in every world, then in every graph fitted on all training rows.
 struct Row<'r> {
     key: u64,
     person: &'r Person,
@@ -95,8 +95,8 @@ impl Branching<'_> {
     /// A row lacks a value where none may, a file cannot be read or written, or the run is to stop.
     pub fn write(&self, ground: Ground<'_>, out: &Path) -> Result<()> {
         let layout = ground.rows.layout();
-        let kinds = |w: &crate::counterfactual::graph_uncertain::World| World { bootstrap: w.replicate, copies: w.members.len() as u64 };
-        let kinds: Vec<World> = self.worlds.worlds.iter().map(kinds).collect();
+        let kinds = self.worlds.worlds.iter().zip(&self.worlds.all_rows_of);
+        let kinds = kinds.map(|(w, &all_rows)| World { bootstrap: w.replicate, copies: w.members.len() as u64, all_rows }).collect();
         let sampled = self.worlds.bag.replicates.iter().any(|r| r.drawn != crate::causal::class::Drawn::All);
         let nobody = WorldCounts::new(kinds, sampled, layout.label.is_some(), self.seed);
         let keeps = self.counterfactuals.n_rows() <= PEOPLE_AT_MOST;
@@ -156,7 +156,7 @@ impl Branching<'_> {
         let mut dropped = 0;
         let (mut entries, mut row, mut moved, mut encoded, mut base) =
             (Vec::new(), vec![0.0; encoding.width()], Vec::new(), vec![0.0; self.model.encoder().width()], Vec::new());
-        let mut counterfactuals = Vec::with_capacity(self.worlds.worlds.len());
+        let mut counterfactuals = Vec::with_capacity(self.worlds.shifts().count());
         for (&parent, &to) in keys.parent.iter().zip(&keys.to_group) {
             let i = parent as usize;
             let (own, to) = (usize::from(batch.groups[self.position][i]), ranks[usize::from(to)]);
@@ -175,15 +175,15 @@ impl Branching<'_> {
                 entries.iter().for_each(|&(column, x)| encoded[column] = x);
                 base.clone_from(&encoded);
             }
-            for world in &self.worlds.worlds {
+            for shift in self.worlds.shifts() {
                 if !known {
                     counterfactuals.push(Counterfactual { to, predicted: None, score: None });
                     continue;
                 }
                 moved.clone_from(&row);
-                self.worlds.apply(world, own == 1, self.clip, &mut moved);
+                self.worlds.apply(shift, own == 1, self.clip, &mut moved);
                 encoded.copy_from_slice(&base);
-                for &(column, _) in &world.shift {
+                for &(column, _) in shift {
                     for &(at, unit) in &reach.columns[column] {
                         encoded[at] += (moved[column] - row[column]) * unit;
                     }

@@ -1,4 +1,4 @@
-//! The stage `discover`: training rows become the graphs that they and the knowledge allow, and how each of them moves a row.
+//! The stage `discover`: bootstraps of training rows become their best graphs under the knowledge, and how each of them moves a row.
 //!
 //! One pass over the training rows gives the moments of all bootstraps; after that no row is needed. Bootstraps are worked on in any order, every
 //! scenario of a set on the same scores and equations, so that what two scenarios share is computed once.
@@ -17,10 +17,10 @@ use crate::causal::score::Score;
 use crate::counterfactual::graph_uncertain::knobs::{Draw, GraphUncertain};
 use crate::counterfactual::graph_uncertain::{World, Worlds, worlds_by};
 use crate::data::training::TrainingRows;
-use crate::data::{Attribute, Kind, Layout};
+use crate::data::{Attribute, Column, Kind, Layout};
 use crate::error::{Error, Fault, Result};
 use crate::num::seed::Stream;
-use crate::param::{ColumnName, Seed};
+use crate::param::{ColumnName, Name, Seed};
 use crate::pipeline::worlds::Ground;
 
 /// What is known of one scenario once its graphs are there.
@@ -36,6 +36,9 @@ pub struct Discovered {
     pub n_rows: u64,
     /// Training rows left out because a variable is missing.
     pub n_dropped: u64,
+    /// Declared groups without a training row; where there is one, there are no worlds.
+    #[serde(default)]
+    pub untaught: Vec<String>,
 }
 
 /// What a set asks for.
@@ -66,20 +69,28 @@ pub fn discover(ground: Ground<'_>, asked: &Asked<'_>) -> Result<Vec<Discovered>
     let sensitive = variables.iter().position(|v| v.feature == attribute.feature).ok_or_else(|| missing(&attribute.name))?;
     let rows = TrainingRows::of_fold(ground.rows, ground.roles, 0, ground.workers, ground.watch);
     let strata = (asked.graphs.stratify == Draw::Group).then_some(sensitive);
-    let (encoding, blocks) = Encoding::fit(&variables, &rows, asked.graphs.missing, strata)?;
+    let (encoding, blocks) = match Encoding::fit(&variables, &rows, asked.graphs.missing, strata) {
+        // All rows are of one group: nothing tells how they differ from the other.
+        Err(Error::Data(fault)) if fault.code == "constant-column" && fault.column.as_ref() == Some(&variables[sensitive].name) => {
+            return untaught(asked, attribute, &variables[sensitive], &rows, &names);
+        }
+        fitted => fitted?,
+    };
     let bootstraps = usize::try_from(asked.graphs.bootstraps()).unwrap_or(usize::MAX);
     let draws = match bootstraps {
         0 => Draws::all_rows(&blocks.sizes),
-        n => Draws::seeded(asked.seed.0, n, &blocks.sizes),
+        n => Draws::seeded(asked.seed.0, n, &blocks.sizes).then_all_rows(),
     };
     let moments = Moments::of_replicates(&encoding, &blocks, &rows, &draws)?;
+    // Without bootstraps all rows are the only replicate.
+    let (all_rows, drawn) = (&moments[moments.len() - 1], &moments[..bootstraps.max(1)]);
     let scenarios = Scenarios::new(asked, &names, &encoding, sensitive)?;
     let mut found: Vec<Vec<Found>> = vec![Vec::new(); scenarios.knowledge.len()];
     ground.workers.map(
-        moments.len(),
+        drawn.len(),
         |b| {
             (ground.watch.check)()?;
-            scenarios.of_replicate(b, &moments[b])
+            scenarios.of_replicate(b, &drawn[b])
         },
         |_, part| {
             found.iter_mut().zip(part).for_each(|(all, part)| all.push(part));
@@ -96,13 +107,53 @@ pub fn discover(ground: Ground<'_>, asked: &Asked<'_>) -> Result<Vec<Discovered>
         };
         all.push(Discovered {
             scenario: scenarios.names[s].clone(),
-            worlds: Worlds::new(encoding.clone(), bag, worlds),
+            worlds: Worlds::new(encoding.clone(), bag, worlds, all_rows),
             tiers: (0..names.len()).map(|v| scenarios.knowledge[s].tier(v)).collect(),
             n_rows,
             n_dropped: blocks.dropped,
+            untaught: Vec::new(),
         });
     }
     Ok(all)
+}
+
+/// The scenarios of a set whose training rows lack a group: without graphs.
+fn untaught(
+    asked: &Asked<'_>,
+    attribute: &Attribute,
+    variable: &Variable,
+    rows: &TrainingRows<'_>,
+    names: &[String],
+) -> Result<Vec<Discovered>> {
+    let (mut seen, mut n_rows) = (vec![false; attribute.groups.len()], 0);
+    rows.fold(
+        |group| {
+            let codes = match &group.rows.columns[variable.feature] {
+                Column::Code(codes) => codes.as_slice(),
+                Column::Number(_) => &[],
+            };
+            let is_there = |level: &u32| codes.contains(level);
+            (attribute.level_of_group.iter().map(is_there).collect::<Vec<bool>>(), group.rows.n as u64)
+        },
+        |(part, n)| {
+            seen.iter_mut().zip(part).for_each(|(seen, part)| *seen |= part);
+            n_rows += n;
+        },
+    )?;
+    // A group whose rows all lack a variable teaches as little.
+    let all = seen.iter().all(|&seen| seen);
+    let lacking = attribute.groups.iter().zip(&seen).filter(|(_, seen)| all || !**seen).map(|(group, _)| group.clone());
+    let lacking: Vec<String> = lacking.collect();
+    let sensitive = names.iter().position(|name| *name == variable.name).unwrap_or(0);
+    let without = |scenario: &Name| Discovered {
+        scenario: scenario.to_string(),
+        worlds: Worlds::none(names.to_vec(), sensitive),
+        tiers: vec![None; names.len()],
+        n_rows,
+        n_dropped: 0,
+        untaught: lacking.clone(),
+    };
+    Ok(asked.graphs.knowledge.keys().map(without).collect())
 }
 
 /// Everything that bootstraps are searched with.

@@ -24,7 +24,7 @@ use crate::pipeline::graph_tables::{self, GraphSet};
 use crate::pipeline::inputs::Input;
 use crate::pipeline::joining::{RECHECKED, Rechecked};
 use crate::pipeline::measuring::{SMALL_SLICES, SmallSlices};
-use crate::pipeline::worlds::{FOLLOWED, Followed, Ground};
+use crate::pipeline::worlds::{Followed, Ground};
 use crate::pipeline::{CODE, Record, Settings, again, comparing, measuring};
 use crate::report;
 use crate::report::compared::on_one_line;
@@ -198,7 +198,7 @@ pub fn assemble(ctx: &StageContext<'_>, origins: &Origins<'_>, made: Made<'_>) -
     let out = ctx.out();
     let mut followed: Vec<(&str, &str, Followed)> = Vec::new();
     for (set, attribute, stage) in worlds {
-        followed.push((set, attribute, read_json(&ctx.need(stage).join(FOLLOWED), stage)?));
+        followed.push((set, attribute, Followed::read(ctx, stage)?));
     }
     let small = read_json(&ctx.need("measure").join(SMALL_SLICES), "measure")?;
     begin(ctx, origins, &followed, &small, graphs, short_of_trees, blind_gates(ctx, origins)?)?;
@@ -377,6 +377,21 @@ fn begin(
         if people > 0 {
             let text = format!("no reference row of `{name}` shows what to write: {where_to}");
             issues.push(vec!["unreached-group".into(), "warning".into(), name.into(), people.into(), text.into()]);
+        }
+        let of_sets = mine().map(|(set, _, followed)| (*set, &followed.untaught));
+        let attributes = &origins.ground.rows.layout().attributes;
+        let of_graphs = graphs.iter().filter(|set| attributes[set.position].name == name);
+        let of_graphs = of_graphs.map(|set| (set.name.as_str(), &set.found.untaught));
+        let untaught =
+            of_sets.chain(of_graphs).flat_map(|(set, groups)| groups.iter().map(move |group| format!("group `{group}` (set `{set}`)")));
+        let untaught: Vec<String> = untaught.collect();
+        if !untaught.is_empty() {
+            let text = format!(
+                "no row that the strategy learns from belongs to a declared group of `{name}`, so every value from it or to it is undefined \
+                 (no_training_rows): {}; take the group out of `groups`, or join it with another",
+                untaught.join(", ")
+            );
+            issues.push(vec!["no-training-rows".into(), "warning".into(), name.into(), (untaught.len() as u64).into(), text.into()]);
         }
         let (n, where_to) = missed(&|f| &f.outside, "counterfactuals");
         if n > 0 {

@@ -49,8 +49,11 @@ impl Default for GraphTables {
 }
 
 impl GraphTables {
-    /// Adds a scenario; `level` is that of intervals across graphs.
+    /// Adds a scenario, unless it has no graphs; `level` is that of intervals over graphs.
     pub fn add(&mut self, set: &GraphSet, layout: &Layout, level: Level) {
+        if set.found.worlds.bag.is_empty() {
+            return;
+        }
         let attribute = &layout.attributes[set.position];
         let key = || -> Vec<Cell> { vec![set.name.as_str().into(), attribute.name.as_str().into()] };
         let (worlds, bag) = (&set.found.worlds, &set.found.worlds.bag);
@@ -122,25 +125,29 @@ impl GraphTables {
     }
 }
 
-/// The metrics of a scenario's graphs, in the order of the catalog.
-pub fn values(set: &GraphSet) -> Vec<(&'static metric::Metric, f64)> {
+/// The metrics of a scenario's graphs, in the order of the catalog; undefined where there are none.
+pub fn values(set: &GraphSet) -> Vec<(&'static metric::Metric, metric::Value)> {
     let bag = &set.found.worlds.bag;
     let value = |id: &str| match id {
-        "h_g" => bag.edges(Weighting::Dag).entropy,
-        "h_ga" => bag.edges_below(Weighting::Dag).entropy,
-        "n_graphs" => bag.len() as f64,
-        "n_graphs_distinct" => bag.dags.len() as f64,
-        _ => bag.n_classes as f64,
+        _ if bag.is_empty() => Err(metric::Undefined::NoTrainingRows),
+        "h_g" => Ok(bag.edges(Weighting::Dag).entropy),
+        "h_ga" => Ok(bag.edges_below(Weighting::Dag).entropy),
+        "n_graphs" => Ok(bag.len() as f64),
+        "n_graphs_distinct" => Ok(bag.dags.len() as f64),
+        _ => Ok(bag.n_classes as f64),
     };
     metric::graph::METRICS.iter().map(|metric| (metric, value(metric.id))).collect()
 }
 
-/// Writes the graphs of a scenario for other programs: `SET.SCENARIO.dot`, `.gml` and `.json`.
+/// Writes the graphs of a scenario, if it has any, for other programs: `SET.SCENARIO.dot`, `.gml` and `.json`.
 ///
 /// # Errors
 /// The disk refuses.
 pub fn export(set: &GraphSet, folder: &Path) -> Result<()> {
     let bag = &set.found.worlds.bag;
+    if bag.is_empty() {
+        return Ok(());
+    }
     let edges = bag.edges(Weighting::Dag);
     let drawing = Drawing { name: &set.name, variables: &bag.variables, sensitive: bag.sensitive, edges: &edges };
     let file = |ending: &str| folder.join(format!("{}.{ending}", set.name.replace('/', ".")));

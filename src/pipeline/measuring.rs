@@ -28,7 +28,7 @@ use crate::param::Count;
 use crate::pipeline::graph_tables::{GraphSet, GraphTables};
 use crate::pipeline::plan::Plan;
 use crate::pipeline::slicing::{RowSlices, Slices, WorldSlices};
-use crate::pipeline::worlds::Ground;
+use crate::pipeline::worlds::{Followed, Ground};
 use crate::pipeline::{class_tables, fitting, folder, shuffling};
 use crate::spec;
 use crate::spec::check::{Catalog, CheckedJob, MetricInfo};
@@ -74,13 +74,36 @@ pub struct Part {
     pub flips: Option<String>,
     /// Of a set that rests on causal graphs where its worlds stand.
     pub branch: Option<Branch>,
+    /// The stage that made the counterfactuals of a set.
+    pub made: Option<String>,
+    /// Groups of which nothing could be learnt, by position in reference-first order: values about them are undefined.
+    pub untaught: Vec<usize>,
 }
 
 impl Part {
     /// The stages that it reads.
     pub fn stages(&self) -> impl Iterator<Item = &String> {
-        let more = [&self.second, &self.repeated, &self.slices, &self.flips].into_iter().flatten();
+        let more = [&self.second, &self.repeated, &self.slices, &self.flips, &self.made].into_iter().flatten();
         [&self.stage].into_iter().chain(more).chain(self.branch.iter().map(|branch| &branch.stage))
+    }
+}
+
+/// For the groups of an attribute without rows to learn from their positions in reference-first order.
+pub(super) fn untaught(attribute: &Attribute, named: &[String]) -> Vec<usize> {
+    let order = attribute.reference_first();
+    (0..order.len()).filter(|&rank| named.contains(&attribute.groups[order[rank]])).collect()
+}
+
+impl Part {
+    /// The same with the groups of which nothing could be learnt.
+    fn taught(&self, ctx: &StageContext<'_>, attribute: &Attribute, graphs: &[GraphSet]) -> Result<Part> {
+        let set = graphs.iter().find(|set| Some(&set.name) == self.set.as_ref() && set.position == self.attribute);
+        let named = match (set, &self.made) {
+            (Some(set), _) => set.found.untaught.clone(),
+            (None, Some(stage)) => Followed::read(ctx, stage)?.untaught,
+            (None, None) => Vec::new(),
+        };
+        Ok(Part { untaught: untaught(attribute, &named), ..self.clone() })
     }
 }
 
@@ -123,7 +146,8 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
     let layout = ground.rows.layout();
     let mut across = worlds::Across::new();
     let mut tables = Tables::new();
-    for part in parts {
+    let parts = parts.iter().map(|part| part.taught(ctx, &layout.attributes[part.attribute], graphs)).collect::<Result<Vec<_>>>()?;
+    for part in &parts {
         ctx.check()?;
         let scribe = Scribe { part, layout, settings: settings(checked, &layout.attributes[part.attribute]), slice: "", class: "" };
         let text = folder::read_text(&ctx.need(&part.stage).join(EVIDENCE))?;
@@ -182,7 +206,7 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
         write_frame(ctx.out(), frame)?;
     }
     write_frame(ctx.out(), &thresholds(ctx, checked)?)?;
-    write_frame(ctx.out(), &compare(ctx, checked, ground, parts)?)
+    write_frame(ctx.out(), &compare(ctx, checked, ground, &parts)?)
 }
 
 /// The thresholds that were fitted.

@@ -14,6 +14,7 @@ use crate::data::rows::{PreparedBatch, RowsReader};
 use crate::data::split::{Roles, RolesReader};
 use crate::data::{Attribute, Feature, MISSING_GROUP, Rows};
 use crate::error::{Error, Fault, Result};
+use crate::exec::StageContext;
 use crate::model::Scorer;
 use crate::pipeline::basis::{Basis, Classes};
 use crate::pipeline::folder;
@@ -47,6 +48,8 @@ pub struct Making<'a> {
     pub with_features: bool,
     /// Whether the strategy judges what it makes.
     pub judged: bool,
+    /// Declared groups without a row to learn from, of which there are no counterfactuals.
+    pub untaught: &'a [usize],
 }
 
 /// Writes the counterfactuals of every audited row of a declared group, in every other group, in the order of the rows, then of the
@@ -98,12 +101,23 @@ pub fn generate(ground: Ground<'_>, making: &Making<'_>, out: &Path) -> Result<(
         written: if derived { written.values(layout).map(value).collect() } else { Vec::new() },
         unreached: of.groups.iter().cloned().zip(unreached).filter(|(_, n)| *n > 0).collect(),
         outside: of.groups.iter().cloned().zip(outside).filter(|(_, n)| *n > 0).collect(),
+        untaught: making.untaught.iter().map(|&group| of.groups[group].clone()).collect(),
     };
     folder::write_json(&out.join(FOLLOWED), &followed)
 }
 
 /// File of the stage `generate` beside the counterfactuals.
-pub const FOLLOWED: &str = "followed.json";
+const FOLLOWED: &str = "followed.json";
+
+impl Followed {
+    /// What a stage `generate` wrote.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn read(ctx: &StageContext<'_>, stage: &str) -> Result<Followed> {
+        folder::read_json(&ctx.need(stage).join(FOLLOWED), stage)
+    }
+}
 
 /// What followed from setting an attribute.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -114,6 +128,9 @@ pub struct Followed {
     pub unreached: Vec<(String, u64)>,
     /// Groups with the number of counterfactuals there that are not valid because a number of theirs belongs to another group.
     pub outside: Vec<(String, u64)>,
+    /// Groups without a row that the strategy learns from, in one of the folds at least.
+    #[serde(default)]
+    pub untaught: Vec<String>,
 }
 
 /// What follows from setting an attribute, per fold where the basis has several.

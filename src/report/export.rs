@@ -74,7 +74,7 @@ pub fn gate_sentence(row: &Record<'_>) -> String {
     };
     let interval = match (row.real("lo"), row.real("hi")) {
         (Some(lo), Some(hi)) => {
-            let across = if row.text("rule").ends_with("worlds") { "across graphs " } else { "" };
+            let across = if row.text("rule").ends_with("worlds") { "graphs and refits " } else { "" };
             format!(" ({across}{lo:.4} to {hi:.4})")
         }
         _ => String::new(),

@@ -326,7 +326,7 @@ fn sentence(c: &Candidate<'_>, start: Words, who: &str, does: &str) -> Option<Wo
         share.push_str(&format!("; {} interval {}", number::level(level), Kind::Share.interval(value, lo, hi)));
     }
     if let Some((lo, hi)) = c.measure.across.filter(|_| c.measure.counts.is_none()).and_then(|across| across.ends) {
-        share.push_str(&format!("; graphs {}", Kind::Share.interval(value, lo, hi)));
+        share.push_str(&format!("; graphs and refits {}", Kind::Share.interval(value, lo, hi)));
     }
     if let Some((lo, hi)) = c.noise() {
         share.push_str(&format!("; noise alone {}", terms::noise(Kind::Share, value, lo, hi)));

@@ -94,6 +94,12 @@ pub(super) struct Measure {
 pub(super) struct AcrossGraphs {
     /// Percentiles; none of a single graph.
     pub(super) ends: Option<(f64, f64)>,
+    /// Level of the percentiles.
+    pub(super) level: Option<f64>,
+    /// Those of other graphs, coefficients apart; none as `ends`, or in part of the graphs undefined.
+    pub(super) between: Option<(f64, f64)>,
+    /// Those of refits of the coefficients, graphs apart.
+    pub(super) within: Option<(f64, f64)>,
     /// The mean in which every bootstrap weighs the same.
     pub(super) even: Option<f64>,
     /// Graphs in which it is undefined.
@@ -604,6 +610,9 @@ pub(super) fn measure(row: &Record<'_>) -> Measure {
         placebo: row.real("placebo_lo").zip(row.real("placebo_hi")),
         across: row.int("n_worlds").map(|_| AcrossGraphs {
             ends: row.real("world_lo").zip(row.real("world_hi")),
+            level: row.real("world_level"),
+            between: row.real("between_lo").zip(row.real("between_hi")),
+            within: row.real("within_lo").zip(row.real("within_hi")),
             even: row.real("world_even"),
             n_undefined: row.int("n_worlds_undefined").unwrap_or(0),
             whole: row.int("denominator"),

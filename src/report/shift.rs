@@ -35,6 +35,13 @@ pub(super) fn section(audit: &Audit, panels: &[Panel], glossary: &mut Glossary<'
     for panel in panels {
         blocks.push(Block::Heading(format!("s{}", panel.id), switches::heading(panel)));
         blocks.extend(switches::drawn_in_words(panel).map(Block::Note));
+        if panel.strategy == "graph-uncertain" {
+            blocks.push(Block::Note(
+                "Drawings show the mean score of each person over all graphs, so graphs in which scores move far do not stand out. Distances are \
+                 means over graphs of the distance in each."
+                    .into(),
+            ));
+        }
         blocks.extend(drawings(audit, panel));
         blocks.extend(table(audit, panel, glossary));
     }

@@ -147,7 +147,7 @@ fn push(frame: &mut Frame, at: At<'_>, metric: &str, family: &str, value: &Value
     row.extend([interval.map(|i| i.0).into(), interval.map(|i| i.1).into(), interval.map(|_| 0.95).into()]);
     row.extend([Cell::from(method), format!("{method} in full").into()]);
     // What causal graphs say: there are none.
-    row.extend([const { Cell::Null }; 6]);
+    row.extend([const { Cell::Null }; 14]);
     // As sets with a placebo have it: naive ones have no noise, the others some.
     row.extend(match at.set {
         "flip" => [Cell::Real(0.0), Cell::Real(0.0), Cell::Int(20)],

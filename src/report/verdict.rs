@@ -287,7 +287,7 @@ fn row(audit: &Audit, gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Row {
         "" => Vec::new(),
         "interval" => vec!["the interval decides".into()],
         "interval, holm" => vec!["the interval decides, at the level that Holm's method gives each comparison".into()],
-        "worlds" => vec!["the interval across causal graphs decides".into()],
+        "worlds" => vec!["the interval over all graphs and refits of their coefficients decides; other people are no part of it".into()],
         "estimate" if is_count => vec!["the number decides".into()],
         "estimate" => vec!["the estimate decides".into()],
         other => vec![Words::from(other.replace('_', " "))],
@@ -367,7 +367,7 @@ fn beyond(gate: &Record<'_>) -> f64 {
 }
 
 /// Whether a gate judges a value as the tables have it, by its own interval or none: no change from a baseline, no level of Holm's, no interval
-/// across graphs.
+/// over graphs.
 pub(super) fn is_on_the_value(gate: &Record<'_>) -> bool {
     let (bound, decides) = rule(gate);
     ["at_most", "at_least"].contains(&bound) && ["", "interval", "estimate"].contains(&decides)
@@ -386,7 +386,7 @@ pub(super) fn asked(gate: &Record<'_>) -> Words {
 /// The same with the value.
 pub(super) fn answered(audit: &Audit, gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Words {
     let Numbers { limit, value, interval, baseline, decides } = numbers(gate);
-    let of_graphs = if decides == "worlds" { " across graphs" } else { "" };
+    let of_graphs = if decides == "worlds" { " over graphs and refits" } else { "" };
     let interval = interval.map(|interval| format!("interval{of_graphs} {interval}"));
     let cases = gate.int("denominator").map(|n| match gate.text("metric") {
         UNFAIR_SUBGROUPS => format!("of {} of that size, with actions", subgroups(n)),

@@ -86,7 +86,8 @@ pub struct Gate {
     /// With `against`: the value must not fall by more than this; a negative number asks for a rise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fall_at_most: Option<Finite>,
-    /// `interval`: the whole interval must keep the limit (pass, fail or inconclusive); `worlds`: the whole interval across causal graphs must;
+    /// `interval`: the whole interval must keep the limit (pass, fail or inconclusive); `worlds`: the whole interval over
+    /// causal graphs and refits of their coefficients must;
     /// `estimate`: the value alone decides, as it does for metrics of graphs whatever stands here.
     #[serde(default)]
     pub decide_by: DecideBy,
@@ -230,7 +231,8 @@ pub enum DecideBy {
     /// Pass where the whole interval keeps the limit, fail where all of it breaks it, else inconclusive.
     #[default]
     Interval,
-    /// The same with the interval across the graphs of a graph-uncertain set; what other people would give has no part in it.
+    /// The same with the interval over the graphs of a graph-uncertain set and refits of their coefficients; what other people would give
+    /// has no part in it.
     Worlds,
     /// The value alone: pass or fail.
     Estimate,

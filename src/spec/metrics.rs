@@ -88,7 +88,7 @@ pub enum Family {
     Clarify,
     /// How good counterfactuals are: near to their rows, like the target group. Of sets that move features.
     CfQuality,
-    /// How sure the graphs of a set are. Always measured where there are any, so that no job asks for it.
+    /// How far the graphs of a set agree. Always measured where there are any, so that no job asks for it.
     #[serde(skip)]
     Graph,
 }

@@ -193,7 +193,7 @@ pub struct CounterfactualSet {
     /// Gives the rows of a group the values of real rows of the other group, at the least total distance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<Transport>,
-    /// Moves what follows from the attribute in every causal graph that the data and the knowledge allow.
+    /// Moves what follows from the attribute in causal graphs that bootstraps of the training rows give under the stated knowledge.
     #[serde(default, rename = "graph-uncertain", skip_serializing_if = "Option::is_none")]
     pub graph_uncertain: Option<GraphUncertain>,
     /// The sensitive attributes to change, one at a time. Left out: all of them.

@@ -124,6 +124,8 @@ const CLASS: ColumnDef = text(
 
 /// `metrics`: one row per key and metric.
 ///
+/// Version 7 added `world_level` and `between_lo` to `mixed_var`. In a file of version 6 nothing tells other graphs from refits of their coefficients.
+///
 /// Files of version 6 that program 0.1 wrote name an impaired group for any value away from the ideal, and lack `denied_by_group` and
 /// `favoured_by_group`; no column changed, so that they stay readable.
 ///
@@ -142,7 +144,7 @@ const CLASS: ColumnDef = text(
 /// 1 no set had a placebo, and a null interval of that family means that none was made.
 pub const METRICS: TableDef = TableDef {
     name: "metrics",
-    version: 6,
+    version: 7,
     one_row_per: "key and metric",
     n_key: 10,
     columns: &[
@@ -180,10 +182,29 @@ pub const METRICS: TableDef = TableDef {
         text("ci_method", "the method in full, or why there is no interval"),
         or_null(real(
             "world_lo",
-            "lower percentile of the values of all causal graphs, at the level of `metrics.worlds`; null = no graphs, or fewer than two with a value",
+            "lower percentile of the values of all causal graphs, each with the coefficients of its own bootstrap, at the level of `metrics.worlds`; null = no graphs, or fewer than two with a value",
         )),
         or_null(real("world_hi", "upper percentile of the values of all causal graphs; null as world_lo")),
-        or_null(real("world_var", "variance of the values of all causal graphs, divisor M - 1; null as world_lo")),
+        or_null(real(
+            "world_var",
+            "variance of the values of all causal graphs, divisor M - 1; the sum of between_var, within_var and mixed_var; null as world_lo",
+        )),
+        or_null(real("world_level", "level of the percentiles over graphs; null as world_lo")),
+        or_null(real(
+            "between_lo",
+            "lower percentile of the values of the same graphs with equations fitted on all training rows: what other graphs give, their \
+            coefficients apart; null as world_lo, or a graph has no value then",
+        )),
+        or_null(real("between_hi", "upper percentile of these values; null as between_lo")),
+        or_null(real("between_var", "variance of these values; null as between_lo")),
+        or_null(real(
+            "within_lo",
+            "lower percentile of what a bootstrap's own coefficients change in the value of its graph, around the mean of the values behind \
+            between_lo: what refits of the coefficients give; of a rate it may lie below 0; null as between_lo",
+        )),
+        or_null(real("within_hi", "upper percentile of that; of a rate it may lie above 1; null as between_lo")),
+        or_null(real("within_var", "variance of that; null as between_lo")),
+        or_null(real("mixed_var", "twice the covariance of both, which may be negative; null as between_lo")),
         or_null(real(
             "world_even",
             "mean over graphs in which every bootstrap weighs the same, whatever the size of its class; null = no graphs, or undefined in all",

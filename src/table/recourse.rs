@@ -29,7 +29,10 @@ pub const RECOURSE: TableDef = TableDef {
         GROUP_0,
         GROUP_1,
         text("model", "the model whose decisions people want to change"),
-        text("undefined", "why nothing was compared: nobody_affected (in one of the groups); empty where it was"),
+        text(
+            "undefined",
+            "why nothing was compared: no_affected_rows (nobody of one of the groups has the unfavourable decision), no_unaffected_rows (nobody has the favourable one, so there is no action to try); empty where it was",
+        ),
         int("affected_0", "audited people of group 0 with the unfavourable decision"),
         int("affected_1", "of group 1"),
         int("unaffected", "audited people of any declared group with the favourable decision"),
@@ -165,9 +168,11 @@ pub const ECD: TableDef = TableDef {
 };
 
 /// `comparatives`: one row per subgroup that the page shows, group and listed action.
+///
+/// Version 2 added `no_action`. In a file of version 1 a null `action` has two meanings.
 pub const COMPARATIVES: TableDef = TableDef {
     name: "comparatives",
-    version: 1,
+    version: 2,
     one_row_per: "block of the job, pair of groups, definition, view, shown subgroup, group and listed action",
     n_key: 9,
     columns: &[
@@ -182,7 +187,7 @@ pub const COMPARATIVES: TableDef = TableDef {
         int("line", "number of the line, from 0"),
         SUBGROUP,
         int("n", "affected people of the group in the subgroup"),
-        or_null(int("action", "the action, as in `actions`; null = the definition speaks of none: no recourse")),
+        or_null(int("action", "the action, as in `actions`; null = none is listed, see `no_action`")),
         text("changes", "what it changes; empty = no action"),
         or_null(real("cost", "what it costs; null = no action")),
         or_null(int("own", "people of the group whom it helps; null = no action")),
@@ -190,6 +195,11 @@ pub const COMPARATIVES: TableDef = TableDef {
         int(
             "n_lines",
             "actions that the definition speaks of for this group; of more than 8 those are listed that help more than any cheaper one",
+        ),
+        text(
+            "no_action",
+            "why no action is listed: none_meets = no action of this group meets what the definition asks (its phi, its budget), none_helps = those \
+            that it speaks of, n_lines, help nobody of the group; empty = an action is listed",
         ),
     ],
     writer: "recourse",

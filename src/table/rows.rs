@@ -54,6 +54,10 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ("missing-slice", "rows without a value of a column that `metrics.by` names: they belong to no slice of it"),
     ("missing-stratum", "rows without a value of the column of strata: they are left out of the disparity by strata, CDDPL"),
     ("missing-values", "rows without a value of a feature, and what becomes of them"),
+    (
+        "no-training-rows",
+        "a declared group has no row that a strategy learns from: values of counterfactuals from it or to it, and sums with them, are undefined",
+    ),
     ("null-value", "values that the job says mean missing"),
     ("one-label-value", "all labels are the same, so nothing can be learnt and half of the metrics are undefined"),
     ("outside-bins", "numbers outside the bins of a derived column: it is missing there"),

@@ -115,6 +115,40 @@ fn a_chain_moves_as_least_squares_says() {
     }
 }
 
+/// Refitted on bootstraps, one graph gives an interval that no other graph has a part in.
+#[test]
+fn refits_of_one_graph_are_no_other_graphs() {
+    let work = Work::new();
+    write(&work, &numbers);
+    let set = "{graph-uncertain: {discovery: {given: {edges: [[group, first], [first, second]]}}, bootstraps: 20, knowledge: {own: {}}}}";
+    work.write("refits.yaml", &job(set));
+    work.run(0, "refits.yaml", "");
+    let metrics = table(&work, &METRICS);
+    let mut moved = 0;
+    for row in metrics.records().filter(|row| row.real("world_var").is_some_and(|variance| variance > 0.0)) {
+        assert_eq!(
+            (row.real("between_lo"), row.real("between_var"), row.real("mixed_var")),
+            (row.real("between_hi"), Some(0.0), Some(0.0))
+        );
+        let (all, within) = (row.real("world_var").unwrap(), row.real("within_var").unwrap());
+        assert!((all - within).abs() <= 1e-12 * all.max(1.0), "{} {all} {within}", row.text("metric"));
+        moved += 1;
+    }
+    assert!(moved > 5, "{moved}");
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    for said in [
+        "other graphs none",
+        "refits of the coefficients ",
+        "Few bootstraps:",
+        "causal sufficiency",
+        "a few graphs stays",
+        "do not stand out",
+    ] {
+        assert!(page.contains(said), "{said}");
+    }
+    assert!(!page.contains("Against what people know"), "nothing comes before the group here");
+}
+
 /// A job with several scenarios on rows with holes.
 fn several() -> Work {
     let work = crate::determinism::work("graphs");
@@ -144,7 +178,7 @@ fn tables_agree_with_each_other() {
         }
     }
     let sets = ["found/none", "found/late", "drawn/own"];
-    let mut met = 0;
+    let (mut met, mut parts) = (0, 0);
     for row in metrics.records().filter(|row| sets.contains(&row.text("counterfactual")) && row.text("family") != "graph") {
         let (sum, n, undefined) = sums[&text(&row, &KEY)];
         assert_eq!((row.int("n_worlds").unwrap(), row.int("n_worlds_undefined").unwrap()), (n, undefined));
@@ -153,11 +187,19 @@ fn tables_agree_with_each_other() {
             None => assert_eq!(n, 0),
         }
         if let (Some(lo), Some(hi)) = (row.real("world_lo"), row.real("world_hi")) {
-            assert!(lo <= hi && row.real("world_var").unwrap() >= 0.0);
+            let variance = row.real("world_var").unwrap();
+            assert!(lo <= hi && variance >= 0.0 && row.real("world_level") == Some(0.9));
+            if let Some(between) = row.real("between_var") {
+                let sum = between + row.real("within_var").unwrap() + row.real("mixed_var").unwrap();
+                assert!((sum - variance).abs() <= 1e-12 * variance.max(1.0), "{sum} {variance}");
+                assert!(row.real("between_lo") <= row.real("between_hi") && row.real("within_lo") <= row.real("within_hi"));
+                parts += 1;
+            }
         }
         met += 1;
     }
     assert_eq!(met, sums.len());
+    assert!(parts > 20, "{parts}");
     let graph = |set: &str, metric: &str| {
         let found = metrics.records().find(|row| row.text("counterfactual") == set && row.text("metric") == metric);
         found.unwrap_or_else(|| panic!("{set} {metric}")).real("value").unwrap()

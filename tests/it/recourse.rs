@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use arrow::array::{Int64Array, StringArray};
 use cfaudit::table::io::read_frame;
 use cfaudit::table::recourse::{ACTIONS, AGGREGATED_RANKINGS, COMPARATIVES, ECD, RANKING_ANALYSIS, RECOURSE, RECOURSE_COLUMNS, SUBGROUPS};
-use cfaudit::table::{Frame, GATES, Record, TableDef};
+use cfaudit::table::{Frame, GATES, METRICS, Record, TableDef};
 
 use crate::work::{Going, Work, assert_same, column, root};
 
@@ -304,7 +304,15 @@ fn the_tables_fit_together() {
     let told: Vec<(&str, i64, &str)> = columns.records().map(|r| (r.text("column"), int(&r, "levels"), r.text("may_change"))).collect();
     let expected = [("age", 3, "upwards, by at most 1"), ("grade", 3, "upwards"), ("home", 2, "freely"), ("job", 4, "freely, not to none")];
     assert_eq!(told, expected);
-    assert!(frame(&work, &COMPARATIVES).records().all(|r| r.int("action").is_some() != r.text("changes").is_empty()));
+    let comparatives = frame(&work, &COMPARATIVES);
+    let mut without = std::collections::BTreeSet::new();
+    for row in comparatives.records() {
+        let lists = row.int("action").is_some();
+        assert!(lists != row.text("changes").is_empty() && lists == row.text("no_action").is_empty());
+        assert_eq!(row.text("no_action") == "none_meets", int(&row, "n_lines") == 0);
+        without.insert(row.text("no_action").to_owned());
+    }
+    assert!(without.contains("none_meets"), "{without:?}");
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
     for words in [
         "Recourse: who has a way out",
@@ -343,13 +351,37 @@ fn several_groups_are_compared_by_pairs_and_one_without_affected_people_is_told(
     work.run(1, "job.yaml", "");
     let comparison = frame(&work, &RECOURSE);
     let told: Vec<(&str, &str)> = comparison.records().map(|r| (r.text("group_0"), r.text("undefined"))).collect();
-    assert_eq!(told, [("f", ""), ("x", "nobody_affected")]);
+    assert_eq!(told, [("f", ""), ("x", "no_affected_rows")]);
     let gates = frame(&work, &GATES);
     let verdicts: Vec<(&str, &str)> =
         gates.records().filter(|r| r.text("gate") == "any").map(|r| (r.text("from_group"), r.text("verdict"))).collect();
     assert_eq!(verdicts, [("f", "pass"), ("x", "inconclusive")]);
+    // Nor is there anything else to compare: the run goes on, and the gate cannot tell.
     work.write("job.yaml", &job.replace("groups: [m, f, x]", "groups: [m, x]"));
-    work.run(3, "job.yaml", "--replace").says(&["error[no-affected-rows]: nobody of the group `x`"]);
+    work.run(1, "job.yaml", "--replace");
+    let comparison = frame(&work, &RECOURSE);
+    assert_eq!(comparison.records().map(|r| r.text("undefined").to_owned()).collect::<Vec<_>>(), ["no_affected_rows"]);
+    assert!(frame(&work, &GATES).records().filter(|r| r.text("gate") == "any").all(|r| r.text("verdict") == "inconclusive"));
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert!(page.contains("Nothing is compared: nobody of one of the two groups has the unfavourable decision."));
+}
+
+/// Nobody is refused, then nobody is granted: both are said with a reason, and the rest of the job is done.
+#[test]
+fn a_model_that_decides_alike_about_all_leaves_nothing_to_compare() {
+    let work = trained();
+    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+    for (threshold, reason) in [("0", "no_affected_rows"), ("1", "no_unaffected_rows")] {
+        let model = format!("NAME: {{threshold: {threshold}, ").replace("NAME", "logistic");
+        work.write("job.yaml", &job.replacen("logistic: {", &model, 1));
+        let ran = work.command("run job.yaml --out out --cache cache --replace").output().unwrap();
+        let words = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert!([Some(0), Some(1)].contains(&ran.status.code()), "{words}");
+        let comparison = frame(&work, &RECOURSE);
+        assert!(comparison.records().all(|r| r.text("undefined") == reason), "{reason}: {:?}", comparison.rows);
+        assert!(frame(&work, &METRICS).records().any(|r| r.text("metric") == "acc" && r.real("value").is_some()));
+        assert!(frame(&work, &ACTIONS).rows.is_empty() && frame(&work, &COMPARATIVES).rows.is_empty());
+    }
 }
 
 /// Stopped or killed in the middle of the search, a run goes on with the models and scores that it had, to the same bytes.

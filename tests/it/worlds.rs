@@ -171,6 +171,67 @@ fn shuffled_rows_have_the_same_counterfactuals() {
     }
 }
 
+/// Of one group no row trains: values about it are undefined with the reason, sums too, and everything else of the job is done.
+#[test]
+fn a_group_without_training_rows_is_undefined_and_ends_no_run() {
+    let sets = "{typical: {greedy: {condition_on: label}, sensitive: [sex]}, world: {plausible: {move: all, condition_on: label}, sensitive: [sex]}, \
+                 carried: {transport: {move: all, condition_on: label, max_rows: 60}, sensitive: [sex]}, \
+                 graph: {graph-uncertain: {discovery: {boss: {}}, bootstraps: 2, knowledge: {none: {}}}, sensitive: [side]}}";
+    let job = job_of(sets, LOGIT)
+        .replace("{sex: {groups: [f, m], reference: m}}", "{sex: {groups: [f, m, x], reference: m}, side: {groups: [a, b], reference: a}}")
+        .replace("{share: {train: 0.5, audit: 0.5}}", "{column: part, train: [fit], audit: [test]}");
+    let work = Work::new();
+    work.write("job.yaml", &job);
+    let mut columns = people(&all());
+    let audited = |i: i64| i >= N / 2;
+    let sex = |i: i64| {
+        if audited(i) && i % 7 == 0 {
+            "x"
+        } else if draw(i, 2) < 0.5 {
+            "m"
+        } else {
+            "f"
+        }
+    };
+    replaced(&mut columns, "sex", column((0..N).map(|i| Some(sex(i))).collect::<StringArray>()));
+    let side = |i: i64| if audited(i) && i % 5 == 0 { "b" } else { "a" };
+    columns.push(("side", column((0..N).map(|i| Some(side(i))).collect::<StringArray>())));
+    columns.push(("part", column((0..N).map(|i| Some(if audited(i) { "test" } else { "fit" })).collect::<StringArray>())));
+    work.parquet("people.parquet", columns);
+    work.run(0, "job.yaml", "");
+    let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
+    for set in ["typical", "world", "carried"] {
+        let (mut defined, mut undefined) = (0, 0);
+        for row in metrics.records().filter(|row| row.text("counterfactual") == set) {
+            let (from, to) = (row.text("from_group"), row.text("to_group"));
+            if from.is_empty() || to.is_empty() || from == "x" || to == "x" {
+                assert_eq!(
+                    (row.real("value"), row.text("undefined")),
+                    (None, "no_training_rows"),
+                    "{set} {from} {to} {}",
+                    row.text("metric")
+                );
+                assert!(row.int("denominator").is_none() && row.real("lo").is_none());
+                undefined += 1;
+            } else if row.text("metric") == "sr" {
+                defined += usize::from(row.real("value").is_some());
+            }
+        }
+        assert!(undefined > 20 && defined == 3, "{set}: {undefined} {defined}");
+    }
+    let of_graphs: Vec<_> = metrics.records().filter(|row| row.text("counterfactual") == "graph/none").collect();
+    assert!(of_graphs.iter().any(|row| row.text("metric") == "h_ga") && of_graphs.iter().any(|row| row.text("metric") == "psr"));
+    assert!(of_graphs.iter().all(|row| row.real("value").is_none() && row.text("undefined") == "no_training_rows"));
+    let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
+    let told: Vec<(String, String)> = issues
+        .records()
+        .filter(|row| row.text("code") == "no-training-rows")
+        .map(|row| (row.text("where").to_owned(), row.text("text").to_owned()))
+        .collect();
+    assert_eq!(told.iter().map(|issue| issue.0.as_str()).collect::<Vec<_>>(), ["sex", "side"]);
+    assert!(told[0].1.contains("group `x` (set `carried`)") && told[1].1.contains("group `b` (set `graph/none`)"), "{told:?}");
+}
+
 #[test]
 fn several_counterfactuals_include_the_single_one() {
     let sets = "{one: {plausible: {move: all, condition_on: label, threshold: 0.1}}, \

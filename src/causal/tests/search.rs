@@ -8,6 +8,9 @@ use crate::causal::boss::Knobs;
 use crate::causal::score::Score;
 use crate::tests::json;
 
+/// The published figures and Tetrad's have one start.
+const PUBLISHED: Knobs = Knobs { penalty: 2.0, starts: 1, bes: false };
+
 struct Case {
     json: Json,
     variables: Variables,
@@ -29,7 +32,7 @@ impl Case {
 
     fn found(&self, bes: bool) -> Replicate {
         let knowledge = self.variables.knowledge(&self.json["knowledge"]);
-        discover(&self.variables, &self.score(), &knowledge, Knobs { bes, ..Knobs::default() }, 1)
+        discover(&self.variables, &self.score(), &knowledge, Knobs { bes, ..PUBLISHED }, 1)
     }
 
     fn tolerance(&self, score: f64) -> f64 {
@@ -138,7 +141,7 @@ fn bootstrap_multiplicities_agree() {
     let mut total = 0;
     for (line, moments) in lines.iter().zip(&moments) {
         let score = Score::new(&case.training.encoding, moments, 2.0);
-        let found = discover(&case.variables, &score, &knowledge, Knobs::default(), 1);
+        let found = discover(&case.variables, &score, &knowledge, PUBLISHED, 1);
         case.compare(&found, &line["expected"]);
         total += found.listed.dags.len();
         classes.insert(found.class);
@@ -178,7 +181,7 @@ fn more_starts_leave_a_local_optimum() {
 #[test]
 fn a_determined_variable_is_an_error_where_the_job_says_so() {
     let Some(case) = Case::read("search/s16_determined5", "case.json", "data.csv") else { return };
-    let (knowledge, knobs, limits) = (case.variables.knowledge(&case.json["knowledge"]), Knobs::default(), Limits::default());
+    let (knowledge, knobs, limits) = (case.variables.knowledge(&case.json["knowledge"]), PUBLISHED, Limits::default());
     let variables = &case.variables.names;
     let discovery = Discovery { variables, knowledge: &knowledge, knobs: &knobs, singular: Singular::Error, limits: &limits, seed: 1 };
     let error = discovery.of_replicate(0, &case.score()).unwrap_err().to_string();

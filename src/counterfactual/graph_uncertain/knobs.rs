@@ -16,8 +16,8 @@ use crate::causal::graph::Pdag;
 use crate::causal::knowledge::{Contradiction, Knowledge, Stated};
 use crate::param::{ColumnName, Count, Finite, Name};
 
-/// Counterfactuals by causal graphs that are not certain: what follows from the attribute moves as linear equations say, in every graph that
-/// bootstraps of the training rows and the knowledge allow. Every metric then has a value per graph.
+/// Counterfactuals by causal graphs that are not certain: what follows from the attribute moves as linear equations say, in the best class
+/// of graphs of every bootstrap of the training rows, under the stated knowledge. Every metric then has a value per graph.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphUncertain {
@@ -75,8 +75,9 @@ pub struct Boss {
     /// Penalty discount of the score, above 0: the larger, the fewer edges. The paper's is 2, on the scale 2 log-likelihood.
     #[serde(default = "two")]
     pub penalty: Finite,
-    /// Starts of the search, 1 to 1000: the order of the variables, then random ones.
-    #[serde(default = "one")]
+    /// Starts of the search, 1 to 1000: the order of the variables, then random ones. The more, the more bootstraps end at their best
+    /// graphs; published figures of the method have one.
+    #[serde(default = "ten")]
     #[schemars(range(max = 1000))]
     pub starts: Count,
     /// Whether edges are removed afterwards by backward equivalence search. The paper's search does not.
@@ -173,8 +174,8 @@ fn two_hundred_thousand() -> Count {
     Count::new(200_000).expect("200000 is at least 1")
 }
 
-fn one() -> Count {
-    Count::new(1).expect("1 is at least 1")
+fn ten() -> Count {
+    Count::new(10).expect("10 is at least 1")
 }
 
 fn two() -> Finite {

@@ -116,7 +116,7 @@ fn equations_and_counterfactuals_agree() {
         assert_eq!(compared, case["equations"].as_object().unwrap().len());
         let test = variables.rows(&Csv::read(&folder.join("test.csv")));
         let worlds = worlds_of_replicate(encoding, &moments, 0, &[&dag], sensitive);
-        let all = Worlds::new(encoding.clone(), lone_bag(&variables, sensitive, &dag), vec![worlds]);
+        let all = Worlds::new(encoding.clone(), lone_bag(&variables, sensitive, &dag), vec![worlds], &moments);
         let order: Vec<usize> =
             case["counterfactual_encoded"]["columns"].as_array().unwrap().iter().map(|c| column(c.as_str().unwrap())).collect();
         let in_units = case["counterfactual_original_units"].as_array().unwrap();
@@ -125,7 +125,7 @@ fn equations_and_counterfactuals_agree() {
             let row = dense(encoding, &test, i);
             let second = row[encoding.variables[sensitive].columns.start] == 1.0;
             let mut made = row.clone();
-            all.apply(&all.worlds[0], second, Clip::None, &mut made);
+            all.apply(&all.worlds[0].shift, second, Clip::None, &mut made);
             let steps = by_three_steps(&model, encoding, sensitive, if second { 0.0 } else { 1.0 }, &row);
             for (&c, expected) in order.iter().zip(expected.as_array().unwrap()) {
                 near(made[c], expected.as_f64().unwrap(), 1e-8, &format!("{name}: {} of row {i}", names[c]));
@@ -168,6 +168,16 @@ fn the_example_of_the_paper() {
     }
 }
 
+/// One start reaches the best graph of COMPAS in 69 % of the bootstraps, ten in 96 %.
+#[test]
+fn a_search_has_ten_starts_unless_the_job_says_otherwise() {
+    let starts = |boss: &str| {
+        let text = format!(r#"{{"discovery": {{"boss": {boss}}}, "knowledge": {{"none": {{}}}}}}"#);
+        serde_json::from_str::<super::knobs::GraphUncertain>(&text).unwrap().search().0.starts
+    };
+    assert_eq!((starts("{}"), starts(r#"{"starts": 1}"#)), (10, 1));
+}
+
 #[test]
 fn clipping_keeps_rows_possible() {
     let form = Form::Number { mean: 10.0, sd: 2.0, smallest: 6.0, largest: 14.0 };
@@ -180,10 +190,11 @@ fn clipping_keeps_rows_possible() {
     let variables = Variables { names: vec!["a".into(), "x".into(), "job".into()], levels: vec![None; 3] };
     let dag = Dag::from_edges(3, &[(0, 1), (0, 2)]).unwrap();
     let world = super::World { replicate: 0, members: vec![0], shift: vec![(0, 1.0), (1, 3.0), (2, -0.5), (3, 0.5)] };
-    let worlds = Worlds::new(encoding, lone_bag(&variables, 0, &dag), vec![vec![world]]);
+    let bag = lone_bag(&variables, 0, &dag);
+    let worlds = Worlds { encoding, bag, worlds: vec![world], on_all_rows: Vec::new(), all_rows_of: Vec::new() };
     let check = |second: bool, clip: Clip, expected: [f64; 5]| {
         let mut row = [f64::from(u8::from(second)), 0.5, 0.0, 1.0, 0.0];
-        worlds.apply(&worlds.worlds[0], second, clip, &mut row);
+        worlds.apply(&worlds.worlds[0].shift, second, clip, &mut row);
         assert_eq!(row, expected, "{clip:?}");
     };
     check(false, Clip::None, [1.0, 3.5, -0.5, 1.5, 0.0]);
@@ -194,7 +205,7 @@ fn clipping_keeps_rows_possible() {
     check(true, Clip::Range, [0.0, -2.0, 0.5, 0.5, 0.0]);
     // A row that lies outside the training range itself is not moved back by force.
     let mut row = [0.0, 4.0, 1.0, 0.0, 0.0];
-    worlds.apply(&worlds.worlds[0], false, Clip::Range, &mut row);
+    worlds.apply(&worlds.worlds[0].shift, false, Clip::Range, &mut row);
     assert_eq!(row[1], 4.0);
 }
 
@@ -235,7 +246,8 @@ impl Audit {
     fn discover(&self, scenario: &Json) -> (Vec<Replicate>, Worlds) {
         let null = Json::Object(serde_json::Map::new());
         let knowledge = self.variables.knowledge(scenario.get("knowledge").unwrap_or(&null));
-        let (knobs, limits) = (Knobs::default(), Limits::default());
+        // The published figures were made with one start.
+        let (knobs, limits) = (Knobs { starts: 1, ..Knobs::default() }, Limits::default());
         let names = &self.variables.names;
         let discovery =
             Discovery { variables: names, knowledge: &knowledge, knobs: &knobs, singular: Singular::Clamp, limits: &limits, seed: 1 };
@@ -247,7 +259,7 @@ impl Audit {
             let members: Vec<&Dag> = replicates[b].listed.dags.iter().collect();
             worlds_of_replicate(encoding, &self.moments[b], b, &members, self.sensitive)
         });
-        let worlds = Worlds::new(encoding.clone(), bag, worlds.collect());
+        let worlds = Worlds::new(encoding.clone(), bag, worlds.collect(), &self.training.whole());
         (replicates, worlds)
     }
 
@@ -297,7 +309,7 @@ impl Audit {
             .map(|world| {
                 let score = |(row, &second): (&Vec<f64>, &bool)| {
                     let mut made = row.clone();
-                    worlds.apply(world, second, Clip::None, &mut made);
+                    worlds.apply(&world.shift, second, Clip::None, &mut made);
                     self.score(&coefficients, &made)
                 };
                 rows.iter().zip(&second).map(score).collect()

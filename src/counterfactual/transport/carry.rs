@@ -212,7 +212,10 @@ impl Carrier {
 impl Generator for Carrier {
     fn generate(&self, samples: &Samples<'_>, attribute: &Attribute, to: usize) -> Generated {
         let group = u16::try_from(to).unwrap_or(MISSING_GROUP);
-        let image = |i: usize| samples.own_group(i, to).and_then(|_| self.images.get(&(samples.keys[i], group)).copied());
+        let lacks = |group: usize| self.carriage.counts.lacks(group);
+        let untaught: Vec<bool> = (0..self.carriage.n_groups).map(|own| lacks(own) || lacks(to)).collect();
+        let own = |i: usize| samples.own_group(i, to).filter(|&own| untaught.get(own) == Some(&false));
+        let image = |i: usize| own(i).and_then(|_| self.images.get(&(samples.keys[i], group)).copied());
         let (parent, at): (Vec<usize>, Vec<u32>) = (0..samples.rows.n).filter_map(|i| Some((i, image(i)?))).unzip();
         let mut rows = samples.rows.take(&parent);
         set_group(&mut rows, attribute, to);

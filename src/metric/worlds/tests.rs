@@ -1,6 +1,6 @@
 //! Values over worlds by hand, parts that make the whole, and intervals against those of one world.
 
-use super::{Across, SAMPLED, World, WorldCounts, add_second, measure_worlds};
+use super::{Across, SAMPLED, SpreadParts, World, WorldCounts, add_second, measure_worlds};
 use crate::metric::clarify::Favoured;
 use crate::metric::counts::{Counterfactual, CounterfactualCounts, Person};
 use crate::metric::measure::{Favourable, Measured, Settings};
@@ -24,16 +24,19 @@ fn settings(level: Option<Level>) -> Settings {
     }
 }
 
+/// Worlds of one graph.
 fn worlds(copies: &[(usize, u64)]) -> Vec<World> {
-    copies.iter().map(|&(bootstrap, copies)| World { bootstrap, copies }).collect()
+    copies.iter().map(|&(bootstrap, copies)| World { bootstrap, copies, all_rows: 0 }).collect()
 }
 
 fn person(group: usize, score: f64) -> Person {
     Person { group, label: Some(score > 0.3), predicted: Some(score > 0.5), score: Some(score), weight: 1 }
 }
 
+/// The counterfactuals of the worlds; fitted on all rows their one graph says what the first of them says.
 fn moved(person: &Person, scores: &[f64]) -> Vec<Counterfactual> {
-    scores.iter().map(|&score| Counterfactual { to: 1 - person.group, predicted: Some(score > 0.5), score: Some(score) }).collect()
+    let scores = scores.iter().chain(&scores[..1]);
+    scores.map(|&score| Counterfactual { to: 1 - person.group, predicted: Some(score > 0.5), score: Some(score) }).collect()
 }
 
 /// Adds people with the score in every world, and keeps the second pass.
@@ -86,6 +89,61 @@ fn means_and_percentiles_by_hand() {
     assert!((mcd.measured.value.unwrap() - (0.8 * 0.4375 - 0.1)).abs() < 1e-12);
 }
 
+/// Three members of two graphs: of one graph, fitted on all rows 0.2, the bootstraps give 0.1 and 0.4; of the other, 0.6, one gives 0.7.
+#[test]
+fn two_parts_of_a_spread_by_hand() {
+    let parts = SpreadParts::of(&[(0.1, Some(0.2), 1), (0.4, Some(0.2), 1), (0.7, Some(0.6), 1)], 0.5).unwrap();
+    let near = |found: f64, by_hand: f64| assert!((found - by_hand).abs() < 1e-15, "{found} {by_hand}");
+    // u is 0.2, 0.2, 0.6, its mean 1/3; v - u is -0.1, 0.2, 0.1, its mean 1/15.
+    let (mean, apart) = (1.0 / 3.0, 1.0 / 15.0);
+    near(parts.between.variance, (2.0 * (0.2 - mean) * (0.2 - mean) + (0.6 - mean) * (0.6 - mean)) / 2.0);
+    near(parts.within.variance, ((-0.1 - apart) * (-0.1 - apart) + (0.2 - apart) * (0.2 - apart) + (0.1 - apart) * (0.1 - apart)) / 2.0);
+    near(parts.mixed, (0.2 - mean) * (-0.1 - apart) + (0.2 - mean) * (0.2 - apart) + (0.6 - mean) * (0.1 - apart));
+    near(parts.between.variance + parts.within.variance + parts.mixed, 0.09);
+    // Quartiles lie half way between neighbours.
+    near(parts.between.lo, 0.2);
+    near(parts.between.hi, 0.4);
+    near(parts.within.lo, mean);
+    near(parts.within.hi, mean + 0.15);
+    assert_eq!(SpreadParts::of(&[(0.1, Some(0.2), 1), (0.4, None, 1)], 0.5), None);
+    assert_eq!(SpreadParts::of(&[(0.1, Some(0.2), 1)], 0.5), None);
+    assert_eq!(SpreadParts::of(&[], 0.5), None);
+}
+
+/// Whatever the people are: variances add up, and graphs that are one differ by nothing, to the last bit.
+#[test]
+fn the_parts_of_a_variance_add_up_to_it() {
+    let worlds = |graphs: [usize; 4]| -> Vec<World> {
+        let copies = [3, 1, 2, 1];
+        (0..4).map(|w| World { bootstrap: w, copies: copies[w], all_rows: graphs[w] }).collect()
+    };
+    // Scores of four worlds, and of one graph or two on all rows.
+    let measured = |worlds: Vec<World>, n: usize| {
+        let mut counts = WorldCounts::new(worlds, false, true, Seed(3));
+        let all = crowd(n);
+        for (key, (group, score, scores)) in all.iter().enumerate() {
+            let person = person(*group, *score);
+            let cfs = scores.iter().map(|&score| Counterfactual { to: 1 - group, predicted: Some(score > 0.5), score: Some(score) });
+            counts.add(key as u64, &person, &cfs.collect::<Vec<_>>());
+        }
+        measure_worlds(&counts, Level::DEFAULT, &settings(None))
+    };
+    let mut met = 0;
+    for across in measured(worlds([0, 1, 0, 1]), 6) {
+        assert!(across.around.is_some() || across.parts.is_none());
+        let Some((parts, around)) = across.parts.zip(across.around) else { continue };
+        let sum = parts.between.variance + parts.within.variance + parts.mixed;
+        assert!((sum - around.variance).abs() < 1e-12 * around.variance.max(1.0), "{parts:?} {around:?}");
+        met += usize::from(parts.between.variance > 0.0 && parts.mixed != 0.0);
+    }
+    assert!(met > 10, "{met}");
+    for across in measured(worlds([0; 4]), 5) {
+        let Some((parts, around)) = across.parts.zip(across.around) else { continue };
+        assert!(parts.between.lo == parts.between.hi && parts.between.variance == 0.0 && parts.mixed == 0.0, "{parts:?}");
+        assert!((parts.within.hi - around.hi).abs() < 1e-12 || (parts.within.hi - parts.within.lo - around.hi + around.lo).abs() < 1e-12);
+    }
+}
+
 /// Where nothing switches there is no ratio; such a world is left out and counted.
 #[test]
 fn worlds_without_a_value_are_left_out() {
@@ -132,7 +190,7 @@ fn parts_make_the_whole_and_one_world_is_one_set() {
     let mut counts = CounterfactualCounts::new(2, true);
     for (group, score, scores) in &people {
         let person = person(*group, *score);
-        counts.add(&person, &moved(&person, scores));
+        counts.add(&person, &moved(&person, scores)[..1]);
     }
     let plain: Vec<Measured> = measure_counterfactual(&counts, None, None, &settings(Some(Level::DEFAULT)));
     for m in &plain {

@@ -1,12 +1,14 @@
 //! Writes the numbers of one part as rows of tables.
 
+use std::borrow::Cow;
+
 use crate::data::Layout;
-use crate::metric;
 use crate::metric::compare::Compared;
 use crate::metric::counts::{CELLS, Confusion, CounterfactualCounts, Eccm, FactualCounts};
 use crate::metric::measure::{Measured, Settings};
-use crate::metric::scope::Who;
+use crate::metric::scope::{Scope, Who};
 use crate::metric::shift::{self, ShiftSums};
+use crate::metric::{self, Value};
 use crate::table::{COUNTS, Cell, Frame, GROUPS, METRICS, SCORE_SHIFT, TRANSITIONS};
 
 use super::{Part, SmallSlices};
@@ -98,11 +100,35 @@ impl Scribe<'_> {
 
     /// A row of `metrics`.
     pub(in crate::pipeline) fn metric(&self, measured: &Measured) -> Vec<Cell> {
-        self.metric_with(measured, [const { Cell::Null }; 6])
+        self.metric_with(measured, [const { Cell::Null }; 14])
+    }
+
+    /// Whether a value is about a group of which nothing could be learnt.
+    pub(in crate::pipeline) fn is_untaught(&self, scope: Scope) -> bool {
+        self.part.untaught.iter().any(|&group| scope.involves(group))
+    }
+
+    /// The same, undefined where it is about a group of which nothing could be learnt: a sum over the other groups would be another value.
+    fn of_taught<'m>(&self, measured: &'m Measured) -> Cow<'m, Measured> {
+        if !self.is_untaught(measured.scope) {
+            return Cow::Borrowed(measured);
+        }
+        Cow::Owned(Measured {
+            value: Err(metric::Undefined::NoTrainingRows),
+            numerator: None,
+            denominator: None,
+            weights: None,
+            interval: None,
+            ci_method: "none: the value is undefined".to_owned(),
+            impaired: None,
+            placebo: None,
+            ..measured.clone()
+        })
     }
 
     /// A metric with the cells `world_lo` to `n_worlds_undefined`.
-    pub(super) fn metric_with(&self, measured: &Measured, across: [Cell; 6]) -> Vec<Cell> {
+    pub(super) fn metric_with(&self, measured: &Measured, across: [Cell; 14]) -> Vec<Cell> {
+        let measured = &self.of_taught(measured);
         let (value, undefined) = match measured.value {
             Ok(value) => (Cell::from(value), ""),
             Err(reason) => (Cell::Null, reason.code()),
@@ -145,7 +171,10 @@ impl Scribe<'_> {
     /// Compared with another arm and model.
     pub(in crate::pipeline) fn compared(&self, (arm, against): (&str, &str), compared: &Compared) -> Vec<Cell> {
         let group = |rank: Option<usize>| rank.map_or("", |r| self.group(r));
-        let (scope, interval) = (compared.scope, compared.interval.as_ref());
+        let untaught = self.is_untaught(compared.scope);
+        let (scope, interval) = (compared.scope, compared.interval.as_ref().filter(|_| !untaught));
+        let of_taught = |value: Value| if untaught { Err(metric::Undefined::NoTrainingRows) } else { value };
+        let difference = of_taught(compared.difference);
         vec![
             self.part.arm.as_str().into(),
             self.part.model.as_str().into(),
@@ -158,10 +187,10 @@ impl Scribe<'_> {
             group(scope.to_group()).into(),
             compared.metric.id.into(),
             compared.metric.family.as_str().into(),
-            compared.difference.ok().into(),
-            compared.difference.err().map_or("", metric::Undefined::code).into(),
-            compared.first.ok().into(),
-            compared.second.ok().into(),
+            difference.ok().into(),
+            difference.err().map_or("", metric::Undefined::code).into(),
+            of_taught(compared.first).ok().into(),
+            of_taught(compared.second).ok().into(),
             interval.map(|i| i.lo).into(),
             interval.map(|i| i.hi).into(),
             interval.and(self.settings.level).map(|l| l.get()).into(),

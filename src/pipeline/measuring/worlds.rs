@@ -6,6 +6,7 @@ use crate::data::Layout;
 use crate::error::Result;
 use crate::metric::scope::Scope;
 use crate::metric::worlds as metric;
+use crate::num::summary::Around;
 use crate::pipeline::branching::Branched;
 use crate::pipeline::graph_tables::{GraphSet, values};
 use crate::table::io::write_frame;
@@ -69,11 +70,24 @@ impl Scribe<'_> {
 
     /// A metric of a graph-uncertain set.
     pub(super) fn metric_across(&self, across: &metric::Across) -> Vec<Cell> {
-        let around = across.around;
+        let ends = |around: Option<Around>| -> [Cell; 3] {
+            [around.map(|a| a.lo).into(), around.map(|a| a.hi).into(), around.map(|a| a.variance).into()]
+        };
+        let [world_lo, world_hi, world_var] = ends(across.around);
+        let [between_lo, between_hi, between_var] = ends(across.parts.map(|parts| parts.between));
+        let [within_lo, within_hi, within_var] = ends(across.parts.map(|parts| parts.within));
         let cells = [
-            around.map(|a| a.lo).into(),
-            around.map(|a| a.hi).into(),
-            around.map(|a| a.variance).into(),
+            world_lo,
+            world_hi,
+            world_var,
+            across.around.map(|_| across.level.get()).into(),
+            between_lo,
+            between_hi,
+            between_var,
+            within_lo,
+            within_hi,
+            within_var,
+            across.parts.map(|parts| parts.mixed).into(),
             across.even.into(),
             across.n_worlds.into(),
             across.n_undefined.into(),
@@ -85,7 +99,7 @@ impl Scribe<'_> {
 /// The metrics of the graphs themselves, as rows of the table of metrics.
 pub(super) fn metrics_of_graphs(set: &GraphSet, layout: &Layout) -> Vec<Vec<Cell>> {
     let attribute = &layout.attributes[set.position].name;
-    let row = |(metric, value): (&'static crate::metric::Metric, f64)| {
+    let row = |(metric, value): (&'static crate::metric::Metric, crate::metric::Value)| {
         METRICS
             .columns
             .iter()
@@ -95,7 +109,8 @@ pub(super) fn metrics_of_graphs(set: &GraphSet, layout: &Layout) -> Vec<Vec<Cell
                 "scope" => Scope::Total.as_str().into(),
                 "metric" => metric.id.into(),
                 "family" => metric.family.as_str().into(),
-                "value" => Cell::Real(value),
+                "value" => value.ok().into(),
+                "undefined" => value.err().map_or("", crate::metric::Undefined::code).into(),
                 "n_rows" => set.found.n_rows.into(),
                 "ci_method" => "none: a number of the graphs themselves".into(),
                 _ if column.nullable => Cell::Null,

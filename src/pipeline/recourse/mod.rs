@@ -48,7 +48,7 @@ pub struct Block<'a> {
 /// Compares every pair of groups and writes the tables.
 ///
 /// # Errors
-/// Nobody of the only other group has the unfavourable decision; the search finds more than it may; the model fails; the disk refuses; the
+/// The search finds more than it may; the model fails; the disk refuses; the
 /// run is to stop.
 pub fn run(ctx: &StageContext<'_>, ground: Ground<'_>, block: &Block<'_>, out: &Path) -> Result<()> {
     let mut writer = Writer::create(out, block)?;
@@ -56,13 +56,12 @@ pub fn run(ctx: &StageContext<'_>, ground: Ground<'_>, block: &Block<'_>, out: &
     let mut all = pairs(&block.attribute.groups, reference, block.recourse.against);
     // Rows of the tables are sorted by key.
     all.sort_by(|a, b| a.names.cmp(&b.names));
-    let only = all.len() == 1;
     for pair in &all {
         ctx.check()?;
         if let Err(missing) = compare(ctx, ground, block, pair, &mut writer) {
             match missing {
-                // Of several pairs the others can be compared all the same.
-                Error::Data(fault) if fault.code == "no-affected-rows" && !only => writer.nobody(pair, &block.people.audited),
+                // What else the job asks goes on.
+                Error::Data(fault) if fault.code == "no-affected-rows" => writer.nobody(pair, &block.people.audited),
                 other => return Err(other),
             }
         }

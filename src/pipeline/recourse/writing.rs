@@ -134,7 +134,7 @@ impl<'a> Writer<'a> {
         };
         let unaffected = audited.groups.iter().zip(&audited.favourable).filter(|(group, f)| **f && group.is_some()).count() as u64;
         let mut row = self.key(&pair.names);
-        row.extend([self.block.recourse.model.as_str().into(), "nobody_affected".into()]);
+        row.extend([self.block.recourse.model.as_str().into(), "no_affected_rows".into()]);
         row.extend([affected(0), affected(1), unaffected].map(Cell::from));
         row.extend([0_u64; 8].map(Cell::from));
         self.recourse.push(row);
@@ -199,7 +199,8 @@ impl<'a> Writer<'a> {
         let plan = found.plan;
         let with_actions = (0..plan.n_subgroups()).filter(|&s| !plan.actions(s).is_empty()).count();
         let mut row = self.key(&plan.population().names);
-        row.extend([self.block.recourse.model.as_str().into(), "".into()]);
+        let undefined = if plan.population().unaffected() == 0 { "no_unaffected_rows" } else { "" };
+        row.extend([self.block.recourse.model.as_str().into(), undefined.into()]);
         row.extend(plan.population().n.map(|n| Cell::Int(n.into())));
         row.push((plan.population().unaffected() as u64).into());
         row.extend(plan.least.map(|n| Cell::Int(n.into())));
@@ -282,6 +283,11 @@ impl<'a> Writer<'a> {
             let first = found.plan.actions(subgroup as usize).start;
             for (side, half) in (0_i64..).zip(&sentence.halves) {
                 let listed = listed(half);
+                let no_action = match (listed.is_empty(), half.lines.is_empty()) {
+                    (false, _) => "",
+                    (true, true) => "none_meets",
+                    (true, false) => "none_helps",
+                };
                 let lines = if listed.is_empty() { vec![None] } else { listed.into_iter().map(Some).collect() };
                 for (number, line) in (0_i64..).zip(lines) {
                     let mut row = self.key(&found.plan.population().names);
@@ -300,6 +306,7 @@ impl<'a> Writer<'a> {
                         line.map(|line| u64::from(line.own)).into(),
                         line.map(|line| u64::from(line.cumulative)).into(),
                         (half.lines.len() as u64).into(),
+                        no_action.into(),
                     ]);
                     self.comparatives.push(row);
                 }

@@ -27,8 +27,8 @@ use crate::pipeline::stages::counts::KEEP_ROWS_BELOW;
 use crate::pipeline::stages::models::artifact;
 use crate::pipeline::stages::rows::ROLES;
 use crate::pipeline::stages::worlds::artifact as learnt_artifact;
-use crate::pipeline::worlds::{self, Ground};
-use crate::pipeline::{fitting, folder, redrawing, training};
+use crate::pipeline::worlds::{self, Followed, Ground};
+use crate::pipeline::{fitting, folder, measuring, redrawing, training};
 use crate::spec::KeepRows;
 use crate::spec::experiments::{self, Class, Experiment, Predictions};
 use crate::table::io::write_frame;
@@ -498,6 +498,7 @@ impl<'a> Plan<'a> {
         let mut needs = vec!["prepare".to_owned(), of_all.clone()];
         let arms = trial.arms();
         needs.extend(arms.iter().map(|arm| trial.id(arm.as_str())));
+        needs.extend(trial.worlds.iter().map(|world| world.id("generate")));
         let trained = |fold: usize| arms.iter().map(move |&arm| (arm, fold));
         let trained: Vec<(Arm, usize)> = (0..trial.n_folds).flat_map(trained).collect();
         needs.extend(trained.iter().map(|&(arm, fold)| trial.train(fold, arm)));
@@ -513,7 +514,16 @@ impl<'a> Plan<'a> {
         let trial = trial.clone();
         let run = move |ctx: &StageContext<'_>| {
             let changed: Vec<usize> = trial.worlds.iter().map(|world| world.position).collect();
-            let about = trial.about(&changed);
+            let untaught: Vec<Vec<usize>> = trial
+                .worlds
+                .iter()
+                .map(|world| {
+                    let rows = RowsReader::open(ctx.need("prepare"))?;
+                    let attribute = &rows.layout().attributes[world.position];
+                    Ok(measuring::untaught(attribute, &Followed::read(ctx, &world.id("generate"))?.untaught))
+                })
+                .collect::<Result<_>>()?;
+            let about = trial.about(&changed, &untaught);
             let names: Vec<(Arm, String)> = arms.iter().map(|&arm| (arm, trial.arm(arm))).collect();
             let folders: Vec<ArmFolder<'_>> =
                 names.iter().map(|(arm, name)| ArmFolder { arm: name, folder: ctx.need(&trial.id(arm.as_str())) }).collect();

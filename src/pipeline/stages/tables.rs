@@ -70,6 +70,7 @@ impl<'a> Plan<'a> {
                     set: Some(world.set.to_owned()),
                     attribute: world.position,
                     stage: world.count_id(name.as_str()),
+                    made: Some(world.id("generate")),
                     second: (self.wants_shift() && world.graphs().is_none()).then(|| world.second(name.as_str())),
                     branch: Self::branch_of(&world, name.as_str()),
                     // What is written for a group of a derived attribute rests on reference rows, so its noise is not that of naive.

@@ -185,10 +185,14 @@ impl<'a> Plan<'a> {
         // Of a set that rests on graphs only the keys are written: its counterfactuals are numbers, not rows.
         let (with_features, knobs) = (self.features && world.graphs().is_none(), world.block.knobs());
         let (basis, classes) = (self.basis(ctx, ground)?, self.classes(ctx, ground, world)?);
+        let mut untaught = Vec::new();
         let generators = match knobs {
             None => vec![Box::new(Naive) as Box<dyn Generator>],
             Some(knobs) => {
                 let learnt = learnt(basis.n_folds())?;
+                untaught = learnt.iter().flat_map(Learnt::untaught).collect();
+                untaught.sort_unstable();
+                untaught.dedup();
                 check_classes(ground, &classes, &learnt, world.position).map_err(|e| self.asked_by_set(e, world))?;
                 let made = Drafting {
                     ground,
@@ -214,6 +218,7 @@ impl<'a> Plan<'a> {
             write_backs: &write_backs,
             with_features,
             judged: knobs.is_some(),
+            untaught: &untaught,
         };
         worlds::generate(ground, &making, ctx.out())
     }

@@ -66,6 +66,7 @@ fn races_of_others(roles: &[u8]) -> Vec<String> {
     let generators: Vec<Box<dyn Generator>> = vec![Box::new(Naive)];
     let basis = Basis::new(ground, None).unwrap();
     let making = Making {
+        untaught: &[],
         generators: &generators,
         attribute: 0,
         classes: &Classes::Label,

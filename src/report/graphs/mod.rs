@@ -1,15 +1,15 @@
-//! Section "How sure are we of the world": what causal graphs the data and the knowledge allow, how far they disagree, and what that does to
-//! the rates; scenarios of knowledge side by side.
+//! Section "How sure are we of the world": what causal graphs the bootstraps gave under the stated knowledge, how far they disagree, and what
+//! that does to the rates; scenarios of knowledge side by side.
 //!
-//! Two doubts stand apart in every row: which people happened to be audited (the interval of people), and which graph is the right one (the
-//! interval across graphs). The drawing of a scenario holds every edge that stands in at least one graph in twenty; all of them are in the
+//! Three doubts stand apart in every row: which people happened to be audited (the interval of people), which graph is the right one, and which
+//! coefficients it has (other graphs, refits). What all graphs assume alike is no part of any interval and is said in words. The drawing of a scenario holds every edge that stands in at least one graph in twenty; all of them are in the
 //! table below it. [`evidence`] reads the tables, [`drawing`] draws a scenario.
 
 mod drawing;
 mod evidence;
 
 pub(super) use evidence::Evidence;
-use evidence::{Bootstrap, Scenario};
+use evidence::{Bootstrap, Node, Scenario};
 
 use crate::report::chart::{self, Whisker};
 use crate::report::folder::{Audit, Key, Measure};
@@ -27,6 +27,12 @@ const DRAWN_AT_MOST: usize = 12;
 /// Columns of movements on one page, over all scenarios.
 const MOVES_AT_MOST: usize = 60;
 
+/// The level of rows without a value, as jobs with `missing: {nominal: level}` have it.
+const MISSING_LEVEL: &str = "missing";
+
+/// Bootstraps below which the ends of a 95 % interval are extremes: 2.5 % of 40 is one.
+const ENOUGH_BOOTSTRAPS: usize = 40;
+
 /// Bootstraps that are said to have been sampled, or to have determined variables, by their number: more are counted.
 const NAMED_AT_MOST: usize = 6;
 
@@ -39,25 +45,28 @@ pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Sect
     let mut blocks = vec![
         Block::Text(
             "A counterfactual says what would follow had the attribute been another. What follows from it is a causal question, and data alone \
-             rarely settle it. Here graphs were searched for in the data under the stated knowledge, or given by the job; each has its own equations, \
-             and every rate was measured in all of them. A search may end below the best graphs: `starts` of `boss` says from how many orders it climbs."
+             rarely settle it. Here each bootstrap of the training rows gave one best class of graphs under the stated knowledge, or the job gave the \
+             graph. Each graph has its own equations, and every rate was measured in all of them."
                 .into(),
         ),
-        Block::Note(
-            Words::from("Two doubts, kept apart: ")
-                .strong("people")
-                .text(" is the interval that other people of the same kind would give, all graphs kept; ")
-                .strong("graphs")
+        Block::Text(
+            Words::new()
+                .strong("All graphs assume the same, and no interval covers it: ")
                 .text(
-                    " holds the middle of the values of all graphs, the people kept. Neither contains the other. A value is the mean over \
-                     graphs; a bootstrap with many graphs weighs more in it, as in the method's paper.",
+                    "no common cause of two variables is missing from the data (causal sufficiency); a search also takes variables that look independent \
+                     for unconnected (faithfulness); every effect is linear, on shares of levels too. Graphs that fit a bootstrap nearly as well \
+                     as its best class are left out. The search may miss a better graph; raise `starts` of `boss` to search longer. Graphs of \
+                     bootstrapped rows have more edges than those of the rows themselves, and more than the truth.",
                 ),
         ),
+        Block::Note(doubts(audit)),
     ];
     for (attribute, scenarios) in &groups {
         blocks.push(Block::Heading(format!("graphs-{}", scenarios[0].id), Words::new().name(attribute.as_str())));
         blocks.push(overview(audit, attribute, scenarios, glossary));
         blocks.extend(oddities(scenarios));
+        blocks.extend(few_bootstraps(scenarios));
+        blocks.extend(against_knowledge(scenarios));
         blocks.extend(changes(audit, attribute, scenarios));
         for model in audit.manifest.models.iter().map(|model| model.name.as_str()) {
             blocks.extend(rates(audit, attribute, model, scenarios, glossary));
@@ -94,7 +103,8 @@ fn overview(audit: &Audit, attribute: &str, scenarios: &[&Scenario], glossary: &
     };
     let head = ["Set", "Bootstraps", "Graphs", "Different", "Classes", "H_G", "H_GA"].map(Words::from).to_vec();
     let caption = "What the search found. H_G is how far graphs disagree on all edges, H_GA on those below the attribute: 0 they agree, 1 every \
-                   edge is in half of them";
+                   edge is in half of them. Neither ranks scenarios by how far their rates can be trusted: graphs that agree on most edges may \
+                   disagree on the one that moves decisions";
     Block::Table(Table { caption: caption.into(), head, rows: scenarios.iter().map(row).collect(), prose: false })
 }
 
@@ -109,7 +119,7 @@ fn oddities(scenarios: &[&Scenario]) -> Vec<Block> {
     };
     // What is said of several scenarios in the same words is said once.
     let mut sampled: Vec<(String, Vec<&str>)> = Vec::new();
-    let mut determined: Vec<((String, &str), Vec<&str>)> = Vec::new();
+    let mut determined: Vec<((String, &str, String), Vec<&str>)> = Vec::new();
     for scenario in scenarios {
         let numbers =
             |odd: &dyn Fn(&Bootstrap) -> bool| -> Vec<i64> { scenario.bootstraps.iter().filter(|b| odd(b)).map(|b| b.number).collect() };
@@ -120,7 +130,8 @@ fn oddities(scenarios: &[&Scenario]) -> Vec<Block> {
         }
         if let Some(first) = scenario.bootstraps.iter().find(|b| !b.determined.is_empty()) {
             let variable = first.determined.split(',').next().unwrap_or_default();
-            together(&mut determined, (named(&numbers(&|b| !b.determined.is_empty()), all), variable), &scenario.set);
+            let which = named(&numbers(&|b| !b.determined.is_empty()), all);
+            together(&mut determined, (which, variable, advice(scenario, variable)), &scenario.set);
         }
     }
     let begin = |what: &str, sets: &[&str]| {
@@ -140,11 +151,79 @@ fn oddities(scenarios: &[&Scenario]) -> Vec<Block> {
     let sampled = sampled.iter().map(|(which, sets)| {
         begin("Sampled:", sets).text(format!("{which}: there are more graphs than are listed, and a seeded sample stands for the class."))
     });
-    let determined = determined.iter().map(|((which, variable), sets)| {
+    let determined = determined.iter().map(|((which, variable, advice), sets)| {
         let words = begin("Determined:", sets).text(format!("{which}: others determine some variables exactly, such as ")).name(*variable);
-        words.text(". Their edges rest on a convention of the score; leave one of such columns out.")
+        words.text(format!(". Their edges rest on a convention of the score. {advice}"))
     });
     sampled.chain(determined).map(Block::Text).collect()
+}
+
+/// What to do about a variable that others determine: rows that lack several columns are a usual cause.
+fn advice(scenario: &Scenario, variable: &str) -> String {
+    let lacking: Vec<&str> = scenario.nodes.iter().filter(|n| n.level == MISSING_LEVEL).map(|n| n.variable.as_str()).collect();
+    if lacking.len() > 1 && lacking.contains(&variable) {
+        return format!(
+            "A likely cause is the level `{MISSING_LEVEL}`, which {} have: where rows lack several of them together, this level of one gives away \
+             that of another. Write `data.missing: {{nominal: drop-row}}`, or leave one of the columns out.",
+            lacking.join(", ")
+        );
+    }
+    "Leave one of such columns out.".to_owned()
+}
+
+/// What the intervals hold, with their level.
+fn doubts(audit: &Audit) -> Words {
+    let level = audit.all_measures().find_map(|measure| measure.across?.level);
+    let share = level.map_or_else(|| "the middle".to_owned(), |level| format!("the middle {}", number::level(level)));
+    Words::from("Three doubts, kept apart. ")
+        .strong("People")
+        .text(" is the interval that other people of the same kind would give, all graphs and coefficients kept. ")
+        .strong("Other graphs")
+        .text(format!(" holds {share} of the values of all graphs, each fitted on all training rows. "))
+        .strong("Refits of the coefficients")
+        .text(format!(
+            " holds {share} of what the coefficients of single bootstraps change, around the mean of those values, so that an end may lie below 0. "
+        ))
+        .strong("Graphs and refits")
+        .text(format!(
+            " holds {share} of the values with both doubts together, the people kept. It says how far the results of this search differ, not how \
+             far they are from the truth. A value is the mean over graphs; a bootstrap with many graphs weighs more in it, as in the method's paper."
+        ))
+}
+
+/// Percentiles of few bootstraps are their extremes.
+fn few_bootstraps(scenarios: &[&Scenario]) -> Option<Block> {
+    let few: Vec<&&Scenario> = scenarios.iter().filter(|s| (2..ENOUGH_BOOTSTRAPS).contains(&s.bootstraps.len())).collect();
+    let most = few.iter().map(|s| s.bootstraps.len()).max()?;
+    let words = Words::new().drawing(chart::verdict("warn", "mark warn")).strong("Few bootstraps: ");
+    let names = few.iter().enumerate().fold(words, |words, (i, s)| words.text(if i == 0 { "" } else { ", " }).name(&s.set));
+    Some(Block::Text(names.text(format!(
+        " rest on {most}. The ends of an interval over fewer than {ENOUGH_BOOTSTRAPS} bootstraps are the most extreme ones or next to them, and other \
+         seeds give others: take 100 before a decision rests on them."
+    ))))
+}
+
+/// Scenarios in which the attribute itself follows from other columns, which people know to be false of most attributes.
+fn against_knowledge(scenarios: &[&Scenario]) -> Option<Block> {
+    let into = |s: &&&Scenario| -> Option<(String, String, f64)> {
+        let causes = s.edges.iter().filter(|((_, effect), edge)| *effect == s.sensitive && edge.share >= drawing::LEAST);
+        let ((cause, _), edge) = causes.max_by(|a, b| a.1.share.total_cmp(&b.1.share).then_with(|| b.0.cmp(a.0)))?;
+        Some((s.set.clone(), cause.clone(), edge.share))
+    };
+    let found: Vec<(String, String, f64)> = scenarios.iter().filter_map(|s| into(&s)).collect();
+    let attribute = &scenarios.first()?.sensitive;
+    if found.is_empty() {
+        return None;
+    }
+    let words = Words::new().drawing(chart::verdict("warn", "mark warn")).strong("Against what people know: ");
+    let words = found.iter().enumerate().fold(words, |words, (i, (set, cause, share))| {
+        let words = words.text(if i == 0 { "in " } else { ", in " }).name(set).text(" ").name(attribute).text(" follows from ").name(cause);
+        words.text(format!(" in {} of the graphs", Kind::Share.value(*share)))
+    });
+    Some(Block::Text(words.text(
+        ". Where nothing on file can cause the attribute, as with race, sex or age, such a scenario contradicts what people know: its rates \
+         show what that knowledge is worth and answer no question. Say by `tiers` that nothing comes before the attribute.",
+    )))
 }
 
 /// Adds a set to those of which the same is said.
@@ -246,7 +325,7 @@ fn rates(audit: &Audit, attribute: &str, model: &str, scenarios: &[&Scenario], g
     let mut head = vec![Words::from("Rate")];
     head.extend(scenarios.iter().map(|s| Words::new().name(&s.set)));
     let caption = Words::new().name(model).text(format!(
-        ": the filled dot with the interval of people, the open one with the interval across graphs, from 0 to {}",
+        ": the filled dot with the interval of people, the open one with that of graphs and refits, from 0 to {}",
         Kind::Share.value(end)
     ));
     Some(Block::Table(Table { caption, head, rows, prose: false }))
@@ -265,10 +344,21 @@ fn rate(measure: Option<&Measure>, kind: Kind, end: f64) -> Cell {
         None => "people: no interval".into(),
     });
     small.push(match ends {
-        Some((lo, hi)) => format!("graphs {}", kind.interval(value, lo, hi)).into(),
+        Some((lo, hi)) => format!("graphs and refits {}", kind.interval(value, lo, hi)).into(),
         None => "graphs: one only".into(),
     });
     if let Some(across) = measure.across.as_ref() {
+        // Where nothing differs, no part of it does.
+        let differs = ends.is_some_and(|(lo, hi)| lo < hi);
+        for (name, part) in
+            [("other graphs", across.between), ("refits of the coefficients", across.within)].into_iter().filter(|_| differs)
+        {
+            small.extend(
+                part.map(|(lo, hi)| {
+                    if lo == hi { format!("{name} none") } else { format!("{name} {}", kind.interval(value, lo, hi)) }.into()
+                }),
+            );
+        }
         if let Some(even) = across.even.filter(|even| kind.value(*even) != kind.value(value)) {
             small.push(format!("each bootstrap alike {}", kind.value(even)).into());
         }
@@ -349,7 +439,7 @@ fn movements(audit: &Audit, scenarios: &[&Scenario]) -> Block {
                 Some((lo, hi)) if found.mean < lo || found.mean > hi => {
                     small.push(format!("in most graphs {}", Kind::Own.interval(found.mean, lo, hi)).into());
                 }
-                Some((lo, hi)) => small.push(format!("graphs {}", Kind::Own.interval(found.mean, lo, hi)).into()),
+                Some((lo, hi)) => small.push(format!("graphs and refits {}", Kind::Own.interval(found.mean, lo, hi)).into()),
                 None => {}
             }
             small.push(format!("follows in {}", Kind::Share.value(found.below)).into());
@@ -361,10 +451,16 @@ fn movements(audit: &Audit, scenarios: &[&Scenario]) -> Block {
     }
     let mut head = vec![Words::from("Variable")];
     head.extend(scenarios.iter().map(|s| Words::new().name(&s.set)));
-    let caption = Words::from("How far variables move from ").and(Words::direction(&first.groups.0, &first.groups.1)).text(
+    let moved = |n: &Node| n.variable != first.sensitive && !n.level.is_empty() && n.mean != 0.0;
+    let fractions = if scenarios.iter().any(|s| s.nodes.iter().any(moved)) {
+        ". Levels move by fractions, and such people cannot exist: the model is asked about points between people, as in the method's paper"
+    } else {
+        ""
+    };
+    let caption = Words::from("How far variables move from ").and(Words::direction(&first.groups.0, &first.groups.1)).text(format!(
         ", in their own unit, levels in shares of 1; back they move as far the other way. Mean over all graphs, which a few graphs can move; \
-         below it the interval that holds the middle of the graphs, and the share of graphs in which the variable follows from the attribute at \
-         all",
-    );
+         below it the interval that holds the middle of graphs and refits, and the share of graphs in which the variable follows from the \
+         attribute at all{fractions}"
+    ));
     Block::Table(Table { caption, head, rows, prose: false })
 }

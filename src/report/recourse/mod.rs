@@ -43,7 +43,8 @@ pub(super) fn section(audit: &Audit) -> Option<Section> {
     }
     let mut blocks = vec![Block::Text(
         "People with the unfavourable decision who share some traits are a subgroup. What would they have to change to get the favourable \
-         one, and is that harder for one group than for the other, though their traits are the same?"
+         one, and is that harder for one group than for the other, though their traits are the same? An action changes entries of the file and \
+         nothing follows from it: this is what the model would decide, and neither advice nor a forecast of what people can reach."
             .into(),
     )];
     blocks.push(meanings::meanings(&audit.recourse));
@@ -59,8 +60,7 @@ pub(super) fn section(audit: &Audit) -> Option<Section> {
         if comparison.text("undefined").is_empty() {
             blocks.extend(part(audit, comparison, k));
         } else {
-            blocks
-                .push(Block::Text("Nobody of one of the two groups has the unfavourable decision, so there is nothing to compare.".into()));
+            blocks.push(Block::Text(format!("Nothing is compared: {}.", why_not(comparison)).into()));
         }
         // Comparisons of one block of the job stand together.
         let last = shown.get(k + 1).is_none_or(|next| next.text("recourse") != comparison.text("recourse"));
@@ -103,6 +103,14 @@ pub(super) fn finding(audit: &Audit) -> Option<Words> {
     Some(outcome.in_words().text(" ").link("See recourse", "recourse", "Recourse"))
 }
 
+/// Why two groups were not compared.
+fn why_not(comparison: &Record<'_>) -> &'static str {
+    match comparison.text("undefined") {
+        "no_unaffected_rows" => "nobody has the favourable decision, so there is no action to try",
+        _ => "nobody of one of the two groups has the unfavourable decision",
+    }
+}
+
 /// What was left out of comparisons: where, why, and how much.
 pub(super) fn left_out(audit: &Audit) -> Vec<(Words, &'static str, String)> {
     let mut found = Vec::new();
@@ -112,7 +120,7 @@ pub(super) fn left_out(audit: &Audit) -> Vec<(Words, &'static str, String)> {
             words.text(", model ").name(comparison.text("model"))
         };
         if !comparison.text("undefined").is_empty() {
-            found.push((place(), "nobody of one of the groups has the unfavourable decision", "the whole comparison".to_owned()));
+            found.push((place(), why_not(&comparison), "the whole comparison".to_owned()));
             continue;
         }
         let (all, with) = (int(&comparison, "subgroups"), int(&comparison, "subgroups_with_actions"));

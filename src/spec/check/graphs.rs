@@ -26,7 +26,12 @@ impl Checker<'_> {
         let here = format!("{at}.{}", GraphUncertain::WORD);
         if set.placebo.is_some() {
             let what = "a placebo repeats a strategy on shuffled groups, and graphs have bootstraps of their own";
-            self.say("not-offered", format!("{at}.placebo"), what, "take it out: `world_lo` and `world_hi` show how far graphs disagree");
+            self.say(
+                "not-offered",
+                format!("{at}.placebo"),
+                what,
+                "take it out: `world_lo` and `world_hi` show how far graphs and refits disagree",
+            );
         }
         self.graph_files(&here, name, graphs);
         self.graph_numbers(&here, graphs);
@@ -121,7 +126,12 @@ impl Checker<'_> {
         }
         if boss.starts.get() > MOST_STARTS {
             let what = format!("`{}` starts are too many", boss.starts.get());
-            self.say("bad-value", format!("{here}.discovery.boss.starts"), what, format!("at most {MOST_STARTS}; 1 is usual"));
+            self.say(
+                "bad-value",
+                format!("{here}.discovery.boss.starts"),
+                what,
+                format!("at most {MOST_STARTS}; 10 is the default, 30 is thorough"),
+            );
         }
     }
 
@@ -236,7 +246,7 @@ impl Checker<'_> {
     /// Complains about a gate that is decided by graphs where there are none.
     pub(super) fn gate_worlds(&mut self, at: &str, name: &Name, gate: &Gate) {
         if !self.asks_graphs(gate) {
-            let what = format!("the gate `{name}` is decided by the interval across graphs, and its set has no graphs");
+            let what = format!("the gate `{name}` is decided by the interval over graphs and refits, and its set has no graphs");
             let sets = self.job.sets();
             let graphs: Vec<&str> = sets.iter().filter(|(_, set)| set.graph_uncertain.is_some()).map(|(name, _)| name.as_str()).collect();
             let hint = if graphs.is_empty() {

@@ -131,8 +131,8 @@ impl Trial<'_> {
         if self.block.folds.is_some() { self.id("split") } else { "split".to_owned() }
     }
 
-    pub(super) fn about<'t>(&'t self, changed: &'t [usize]) -> About<'t> {
-        About { model: self.block.model.as_str(), set: self.block.from.as_str(), changed }
+    pub(super) fn about<'t>(&'t self, changed: &'t [usize], untaught: &'t [Vec<usize>]) -> About<'t> {
+        About { model: self.block.model.as_str(), set: self.block.from.as_str(), changed, untaught }
     }
 }
 
