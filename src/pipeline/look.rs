@@ -118,6 +118,7 @@ pub struct CheckLook {
 /// What only the data can tell: missing columns, unknown groups, unreadable rows.
 pub fn check_data(checked: &CheckedJob, settings: &Settings, observer: &dyn Observer, cancel: &Cancel) -> Result<CheckLook> {
     prepared(checked, settings, observer, cancel, None, |plan, input, records| {
+        plan.check_room(Some(RolesReader::open(&folder_of(records, "split").join(ROLES))?.n_audited()))?;
         let (_, mut warnings) = found(&folder_of(records, "prepare"))?;
         // Another job may have prepared more of the same rows.
         let params = prepare_params(plan.job, reads_features(plan.job, input));
@@ -180,6 +181,7 @@ fn prepared<T>(
         let (store, workers) = (open_store(settings, scratch.as_ref())?, open_workers(settings)?);
         let input = inputs::locate(checked, settings, Absent::Get, cancel)?;
         let mut plan = Plan::new(checked, settings, &input, &workers, "", &store.entries())?;
+        plan.check_room(None)?;
         plan.features = features.unwrap_or(plan.features);
         let options = Options {
             job: checked.job.name.as_str(),

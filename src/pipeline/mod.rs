@@ -43,6 +43,7 @@ mod examples;
 pub mod fitting;
 pub mod flipping;
 pub mod folder;
+mod forecast;
 pub mod fresh;
 pub mod graph_tables;
 mod ids;
@@ -166,6 +167,7 @@ fn run_stages(
     let run_id = folder::run_id(checked, &input);
     record.identify(job.name.as_str(), &run_id);
     let plan = Plan::new(checked, settings, &input, &workers, &run_id, &store.entries())?;
+    plan.check_room(None)?;
     let stages = plan.stages();
     observer.on(&Event::RunStart { job: job.name.to_string(), run: run_id.clone(), total: stages.len() as u64 });
     if let Some(set) = &input.stand_in {

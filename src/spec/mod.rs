@@ -91,6 +91,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("one-of", "exactly one of several keys must be there"),
     ("required-variable", "a variable without a default was not given"),
     ("too-few-groups", "a sensitive attribute needs at least two groups"),
+    ("too-many-groups", "the directions between the groups of an attribute take more memory than the run may have"),
     ("too-many-problems", "more is wrong than is shown"),
     ("unknown-column", "a column is named that the block does not have"),
     ("unknown-data-set", "the catalog has no data set of this name"),

@@ -232,6 +232,29 @@ fn a_group_without_training_rows_is_undefined_and_ends_no_run() {
     assert!(told[0].1.contains("group `x` (set `carried`)") && told[1].1.contains("group `b` (set `graph/none`)"), "{told:?}");
 }
 
+/// The sums over 120 groups do not fit: the job is refused with its line before anything is made, whoever asks.
+#[test]
+fn more_groups_than_memory_holds_are_refused_before_anything_is_generated() {
+    let groups: Vec<String> = (0..120).map(|k| format!("g{k}")).collect();
+    let job = job_of("{flip: {naive: {}}}", LOGIT).replace("[f, m], reference: m", &format!("[{}], reference: g0", groups.join(", ")));
+    let work = Work::new();
+    work.write("job.yaml", &job);
+    let mut columns = people(&all());
+    replaced(&mut columns, "sex", column((0..N).map(|i| Some(groups[(i % 120) as usize].as_str())).collect::<StringArray>()));
+    work.parquet("people.parquet", columns);
+    // 14,521 scopes of eight metrics in 512 replicates are 0.5 GB.
+    let samples = "--set metrics.bootstrap.samples=500";
+    for verb in ["check job.yaml", "run job.yaml --out out --cache cache"] {
+        let ran = work.cfaudit(2, &format!("{verb} {samples} --memory 300MB"));
+        ran.says(&["error[too-many-groups]: the 120 groups of `sex` make 14280 directions", "job.yaml:", "hint: join groups", "--memory"]);
+        assert!(!ran.stderr.contains("generate/"), "{}", ran.stderr);
+    }
+    assert!(!work.path("out").exists());
+    work.cfaudit(0, &format!("check job.yaml {samples} --memory 2GB"));
+    // Without score metrics there is no bootstrap of them.
+    work.cfaudit(0, &format!("check job.yaml {samples} --memory 300MB --set metrics.families=[ccm]"));
+}
+
 #[test]
 fn several_counterfactuals_include_the_single_one() {
     let sets = "{one: {plausible: {move: all, condition_on: label, threshold: 0.1}}, \

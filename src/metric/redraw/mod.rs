@@ -25,6 +25,7 @@
 //! bytes a pair and 16 a person, or of blocks one kilobyte a block and direction, once per thread.
 
 pub mod changes;
+mod room;
 mod sums;
 mod tile;
 mod units;
@@ -38,6 +39,7 @@ use super::scope::{Places, Scope};
 use super::shift::{METRICS, OF_HISTOGRAMS, Shift};
 use super::{Reads, Value, difference};
 use crate::param::{Count, Level, Seed};
+pub use room::Room;
 pub use tile::Tile;
 pub use units::{Blocks, Pairs};
 

@@ -87,6 +87,11 @@ pub(super) struct Columns<const N: usize> {
 }
 
 impl<const N: usize> Columns<N> {
+    /// What they take.
+    pub(super) const fn bytes(lanes: usize) -> usize {
+        (lanes * LANES + LISTS * WAYS) * size_of::<[f64; N]>() + LISTS * lanes * LANES
+    }
+
     pub(super) fn new(lanes: usize) -> Self {
         Columns { sums: vec![[0.0; N]; lanes * LANES], lists: vec![[[0.0; N]; WAYS]; LISTS], names: vec![[0; LANES]; LISTS * lanes] }
     }
@@ -159,6 +164,11 @@ pub(super) struct Histogram {
 }
 
 impl Histogram {
+    /// What it takes.
+    pub(super) const fn bytes(lanes: usize) -> usize {
+        SCORE_BINS * lanes * (size_of::<[u16; LANES]>() + size_of::<[f64; LANES]>())
+    }
+
     pub(super) fn new(lanes: usize) -> Self {
         Histogram { lanes, few: vec![[0; LANES]; SCORE_BINS * lanes], n_few: 0, sums: vec![[0.0; LANES]; SCORE_BINS * lanes] }
     }

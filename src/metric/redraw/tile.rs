@@ -14,23 +14,53 @@ use super::{BLOCKS, Drawn, Redraw};
 use crate::num::fixed::Fixed;
 use crate::num::poisson::{LANES, MOST, Poisson};
 
-/// The values of some replicates.
+/// The values of some replicates: of all scopes and replicates together they are what takes most memory.
 #[derive(Debug, Clone)]
-pub struct Tile(Vec<Vec<Value>>);
+pub struct Tile(Vec<OfReplicates>);
+
+/// The values of a metric in a scope, at most nine bytes each.
+#[derive(Debug, Clone, Default)]
+struct OfReplicates {
+    /// 0 where there is none.
+    values: Vec<f64>,
+    /// Why there is none; ends with the last that has none.
+    undefined: Vec<Option<Undefined>>,
+}
+
+impl OfReplicates {
+    fn push(&mut self, value: Value) {
+        if let Err(reason) = value {
+            self.undefined.resize(self.values.len(), None);
+            self.undefined.push(Some(reason));
+        }
+        self.values.push(value.unwrap_or(0.0));
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Value> {
+        let reasons = self.undefined.iter().copied().chain(std::iter::repeat(None));
+        self.values.iter().zip(reasons).map(|(&value, reason)| reason.map_or(Ok(value), Err))
+    }
+}
+
+/// Replicates of a tile of people. Lists of sums of people are worth their making where many replicates read them.
+pub(super) const TILE_OF_PEOPLE: usize = 8 * LANES;
+
+/// Replicates of a tile of blocks.
+pub(super) const TILE_OF_BLOCKS: usize = LANES;
 
 impl Tile {
     /// The values of a metric, by its position in the list of the family, in a scope by its number.
     pub(super) fn values(&self, place: usize, metric: usize) -> impl Iterator<Item = Value> {
-        self.0[place * METRICS.len() + metric].iter().copied()
+        self.0[place * METRICS.len() + metric].iter()
     }
 }
 
 impl Drawn<'_> {
-    /// Replicates of a tile. Lists of sums of people are worth their making where many replicates read them.
+    /// Replicates of a tile.
     pub(super) fn tile(self) -> usize {
         match self {
-            Drawn::People(_) => 8 * LANES,
-            Drawn::Blocks(_) => LANES,
+            Drawn::People(_) => TILE_OF_PEOPLE,
+            Drawn::Blocks(_) => TILE_OF_BLOCKS,
         }
     }
 
@@ -174,7 +204,7 @@ fn whole(x: f64) -> f64 {
 }
 
 /// The sums of one scope.
-struct Sums {
+pub(super) struct Sums {
     linear: Rows<LINEAR>,
     before: Rows<SCORE_BINS>,
     after: Rows<SCORE_BINS>,
@@ -182,6 +212,11 @@ struct Sums {
 }
 
 impl Sums {
+    /// What they take.
+    pub(super) const fn bytes(lanes: usize) -> usize {
+        (LINEAR + 2 * SCORE_BINS + ORDER) * lanes * size_of::<[f64; LANES]>()
+    }
+
     fn new(lanes: usize) -> Self {
         Sums { linear: Rows::new(lanes), before: Rows::new(lanes), after: Rows::new(lanes), series: Rows::new(lanes) }
     }
@@ -205,7 +240,7 @@ impl Sums {
 }
 
 /// Columns of a direction: the linear terms, its own series, and that of one of the scopes that hold it.
-const COLUMNS: usize = LINEAR + 2 * ORDER;
+pub(super) const COLUMNS: usize = LINEAR + 2 * ORDER;
 
 /// The series of pairs that are the same person's in every direction: in all together, and in one moved to the rest.
 const SHARED: usize = 2 * ORDER;
@@ -228,7 +263,7 @@ impl Redraw<'_> {
         let width = self.drawn.tile();
         let first = number * width;
         let replicates = first..self.replicates.min(first + width);
-        let mut tile = Tile(vec![Vec::new(); self.places.len() * METRICS.len()]);
+        let mut tile = Tile(vec![OfReplicates::default(); self.places.len() * METRICS.len()]);
         match self.drawn {
             Drawn::People(pairs) => self.tile_of_people(pairs, replicates, &mut tile),
             Drawn::Blocks(blocks) => self.tile_of_blocks(blocks, replicates, &mut tile),

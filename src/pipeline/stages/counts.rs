@@ -226,6 +226,8 @@ impl<'a> Plan<'a> {
         let passes = self.n_classes().unwrap_or(1) as u64;
         let run = move |ctx: &StageContext<'_>| {
             self.on_ground(ctx, passes, |ground| {
+                // The counterfactuals may be those of a run with more memory.
+                self.check_room(Some(ground.roles.n_audited()))?;
                 let text = folder::read_text(&ctx.need(&count).join(measuring::EVIDENCE))?;
                 if let Some(n) = self.n_classes() {
                     let counts: SwitchClasses = folder::from_json(&text, &count)?;

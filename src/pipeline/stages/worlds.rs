@@ -168,6 +168,7 @@ impl<'a> Plan<'a> {
         let world = world.clone();
         let run = move |ctx: &StageContext<'_>| {
             self.on_roles(ctx, &ctx.need(&world.split()).join(ROLES), 1, |ground| {
+                self.check_room(Some(ground.roles.n_audited()))?;
                 self.generate_world(ctx, ground, &world, |n_folds| self.learnt(ctx, &world, n_folds))
             })
         };
