@@ -239,7 +239,8 @@ impl OutputFolder {
 
     /// The files below the folder that no run has put there, sorted.
     fn foreign(&self, files: &[disk::FileBelow], extras: &[(String, Vec<u8>)]) -> Result<Vec<PathBuf>> {
-        let new: BTreeSet<&Path> = files.iter().map(|file| file.name.as_str()).chain(extras.iter().map(|e| e.0.as_str())).map(Path::new).collect();
+        let new: BTreeSet<&Path> =
+            files.iter().map(|file| file.name.as_str()).chain(extras.iter().map(|e| e.0.as_str())).map(Path::new).collect();
         let mut ours: BTreeSet<PathBuf> = EXTRAS.iter().chain(&[MANIFEST]).map(PathBuf::from).collect();
         ours.extend(owner(&self.folder)?.into_iter().flat_map(|owner| owner.files.into_keys()));
         let mut foreign = disk::names_below(&self.folder)?;

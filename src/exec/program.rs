@@ -77,8 +77,7 @@ mod tests {
     use super::{files, fingerprint, is_part};
 
     fn of(files: &[(&str, &str)]) -> String {
-        let files: Vec<(String, Vec<u8>)> =
-            files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect();
+        let files: Vec<(String, Vec<u8>)> = files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect();
         fingerprint(&files)
     }
 

@@ -273,10 +273,11 @@ fn switches(candidates: &[Candidate<'_>], asked: &[usize], sides: &Sides) -> Vec
         let is_back = |c: &Candidate<'_>| {
             let direction = &panel.directions[c.direction];
             let other = if main.metric == sides.loss { sides.gain } else { sides.loss };
-            c.panel.id == panel.id && c.metric == other && direction.from == groups.to && direction.to == groups.from
+            c.metric == other && direction.from == groups.to && direction.to == groups.from
         };
-        let other = candidates.iter().enumerate().find(|(i, c)| !asked.contains(i) && is_switch(c) && is_back(c) && worth(c));
-        if let Some(words) = other.and_then(|(_, c)| back(c, sides)) {
+        let own = candidates.iter().enumerate().filter(|(i, c)| c.panel.id == panel.id && !asked.contains(i));
+        let other = own.map(|(_, c)| c).find(|c| is_switch(c) && is_back(c) && worth(c));
+        if let Some(words) = other.and_then(|c| back(c, sides)) {
             sentence = sentence.and(words);
         }
         told.push(Told { harmed: main.harmed, sentence });

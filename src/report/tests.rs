@@ -792,6 +792,9 @@ fn one_finding_of_each_comparison_and_that_of_the_reference_unless_others_harm_t
         "{more}"
     );
     assert_eq!([&less, &more].map(|told| told.matches("(set flip (naive), model gbm)").count()), [1, 1]);
+    // A finding looks for its way back among the directions of its own comparison.
+    let both = Sample { models: vec!["gbm", "tree"], ..of(less_than_twice) };
+    assert_eq!(section(&page("both", &both), "findings").matches("40 (4.00 %").count(), 2);
 }
 
 /// Both parts of a gate on harm stand together, and one verdict is counted.

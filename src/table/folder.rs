@@ -142,8 +142,16 @@ mod tests {
             assert_eq!(below(folder, name).unwrap(), folder.join(name));
         }
         for name in [
-            "", ".", "..", "../secret.txt", "tables/../../secret.txt", "/etc/passwd", "./report.html", "tables//gates.parquet",
-            "tables/", "manifest.json",
+            "",
+            ".",
+            "..",
+            "../secret.txt",
+            "tables/../../secret.txt",
+            "/etc/passwd",
+            "./report.html",
+            "tables//gates.parquet",
+            "tables/",
+            "manifest.json",
         ] {
             let error = below(folder, name).unwrap_err().to_string();
             assert!(error.contains("out/manifest.json") && error.contains("hint: "), "{name}: {error}");

@@ -397,7 +397,7 @@ fn refused(work: &Work, answer: &RecordBatch, code: &str, words: &[&str]) {
     write(&work.path(SCORES), answer);
     let before = work.results();
     let ran = work.run(3, JOB, VARS);
-    ran.says(&[&format!("error[{code}]"), &format!("`{SCORES}`"), "hint: ", "--> jobs/production.yaml:31:7"]);
+    ran.says(&[&format!("error[{code}]"), &format!("`{SCORES}`"), "hint: ", "--> jobs/production.yaml:32:7"]);
     ran.says(words);
     assert!(ran.stdout.is_empty());
     assert_same(&before, &work.results(), "the folder of the request");

@@ -176,7 +176,8 @@ fn run(args: &RunArgs) -> Result<Exit> {
     let started = Instant::now();
     let checked = read_job(&args.job, &args.job_flags);
     let usual = checked.as_ref().ok().map(|checked| pipeline::usual_folder(&checked.job));
-    let folders: Vec<&Path> = args.out.iter().chain(usual.iter().filter(|_| args.out.is_none())).chain(&args.baseline).map(PathBuf::as_path).collect();
+    let folders: Vec<&Path> =
+        args.out.iter().chain(usual.iter().filter(|_| args.out.is_none())).chain(&args.baseline).map(PathBuf::as_path).collect();
     keep_off(&folders, args.summary_file.as_deref(), &args.job_flags.log)?;
     clear(args.summary_file.as_deref())?;
     let (console, record, cancel) = surroundings(&args.job_flags.log)?;
@@ -228,13 +229,7 @@ fn first_line(error: &Error) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
-fn run_job(
-    args: &RunArgs,
-    checked: &CheckedJob,
-    console: &Arc<Console>,
-    record: &Kept,
-    cancel: &Cancel,
-) -> Result<(Summary, String)> {
+fn run_job(args: &RunArgs, checked: &CheckedJob, console: &Arc<Console>, record: &Kept, cancel: &Cancel) -> Result<(Summary, String)> {
     let settings = Settings {
         out: args.out.clone(),
         baseline: args.baseline.clone(),

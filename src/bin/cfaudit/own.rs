@@ -55,8 +55,18 @@ const LOOKED_AT: u64 = 16 << 20;
 
 /// Names that cfaudit gives to files and folders of an output folder.
 const NAMES: [&str; 12] = [
-    "manifest.json", "run.json", "summary.json", "job.resolved.yaml", "report.html", "annex.html", "tables", "rows", "to-score", "exports",
-    "logs", "diff.html",
+    "manifest.json",
+    "run.json",
+    "summary.json",
+    "job.resolved.yaml",
+    "report.html",
+    "annex.html",
+    "tables",
+    "rows",
+    "to-score",
+    "exports",
+    "logs",
+    "diff.html",
 ];
 
 /// Refuses to write to a file that holds something else, or that is one of an output folder.

@@ -25,7 +25,11 @@ impl Place {
     fn content(&self, job: &str, value: &str) -> PathBuf {
         let folder = self.root.path().join("stage");
         std::fs::create_dir_all(folder.join("tables")).unwrap();
-        std::fs::write(folder.join("manifest.json"), format!(r#"{{"job":"{job}","value":"{value}","files":{{"tables/metrics.parquet":""}}}}"#)).unwrap();
+        std::fs::write(
+            folder.join("manifest.json"),
+            format!(r#"{{"job":"{job}","value":"{value}","files":{{"tables/metrics.parquet":""}}}}"#),
+        )
+        .unwrap();
         std::fs::write(folder.join("tables/metrics.parquet"), value).unwrap();
         std::fs::write(folder.join("stage.json"), "{}").unwrap();
         folder
