@@ -238,6 +238,7 @@ impl fmt::Display for Fault {
 
 /// The codes of faults with their meanings, for `cfaudit explain`.
 pub const FAULTS: &[(&str, &str)] = &[
+    ("ambiguous-missing", "missing values are to form the level `missing`, and the column has a value of that name"),
     ("bad-delimiter", "the delimiter of a text file cannot separate fields"),
     ("bad-encoding", "a text file holds bytes that are no UTF-8"),
     ("bad-model", "an ONNX model cannot be loaded, takes other columns than it would get, or gives no probabilities"),

@@ -55,7 +55,7 @@ impl Encoding {
         let tally = |column: usize| &survey.tallies[plan.coded_position(column)];
         let label = plan.label.as_ref().map(|label| label_of(plan, label, tally(label.column), &mut issues)).transpose()?;
         let mut features = Vec::new();
-        for (feature, &nulls) in plan.features.iter().zip(&survey.nulls) {
+        for ((feature, &nulls), &fractional) in plan.features.iter().zip(&survey.nulls).zip(&survey.fractional) {
             let levels = if feature.kind.is_coded() { levels_of(plan, feature, tally(feature.column))? } else { Vec::new() };
             if feature.kind == Kind::Nominal && !feature.hidden && levels.len() > MANY_LEVELS {
                 check_decimals(plan, &feature.name, tally(feature.column))?;
@@ -77,8 +77,18 @@ impl Encoding {
                     format!("{nulls} rows have no value of `{}`: {then}", feature.name),
                 ));
             }
-            let class = plan.view.columns()[feature.column].class;
-            features.push(Feature { name: feature.name.clone(), kind: feature.kind.clone(), levels, class });
+            let mut class = plan.view.columns()[feature.column].class;
+            let mut kind = feature.kind.clone();
+            if let Kind::Continuous { integer } = &mut kind {
+                // Not the type of the source decides: the same numbers are stored as integers here and as decimals there.
+                if !feature.integer_is_known {
+                    *integer = !fractional && nulls < survey.n_rows;
+                } else if !*integer && class == Class::Int {
+                    // What is made of it may have decimals, and is handed over with them.
+                    class = Class::Float;
+                }
+            }
+            features.push(Feature { name: feature.name.clone(), kind, levels, class });
         }
         for ((name, columns), broken) in plan.onehot.iter().zip(&survey.onehot).filter(|(_, broken)| broken.none + broken.several > 0) {
             let text = format!(
@@ -370,6 +380,22 @@ fn levels_of(plan: &Plan<'_>, feature: &FeaturePlan, tally: &Tally) -> Result<Ve
     others.extend(elsewhere);
     others.sort_unstable();
     others.dedup();
+    if feature.rule == MissingRule::Level
+        && tally.nulls > 0
+        && let Some(there) = tally.seen.get(MISSING_LEVEL)
+    {
+        let what = format!(
+            "column `{}` has no value in {} rows and the value `{MISSING_LEVEL}` in {}, and `missing: level` would make one level of them",
+            feature.name, tally.nulls, there.n
+        );
+        let hint = format!(
+            "if the word means missing, list it: `missing: {{null_values: {{{}: [{MISSING_LEVEL}]}}}}`; else name the value otherwise by \
+             `derive` with `map`, or write `keep` or `drop-row` in the place of `level`",
+            feature.name
+        );
+        let fault = Fault::new("ambiguous-missing", what).in_column(&feature.name);
+        return Err(plan.view.source().at(fault, there.first_row).hint(hint).into());
+    }
     let wanted = feature.rule == MissingRule::Level && tally.nulls > 0 && feature.declared.iter().all(|d| d != MISSING_LEVEL);
     if let (true, Err(position)) = (wanted, others.binary_search(&MISSING_LEVEL)) {
         others.insert(position, MISSING_LEVEL);
@@ -398,6 +424,28 @@ fn levels_that_cut(
     Ok(StrataColumn { column: strata.name.clone(), levels })
 }
 
+/// By what two words differ where nothing else does.
+fn differ_only(a: &str, b: &str) -> Option<&'static str> {
+    let bare = |word: &str| word.split_whitespace().collect::<String>();
+    let small = |word: &str| word.to_lowercase();
+    match () {
+        () if a == b => None,
+        () if small(a) == small(b) => Some("case"),
+        () if bare(a) == bare(b) => Some("blanks"),
+        () if small(&bare(a)) == small(&bare(b)) => Some("case and blanks"),
+        () => None,
+    }
+}
+
+/// The value of the data that a word of the job may mean.
+fn meant(word: &str, values: &[&str]) -> Option<String> {
+    let same = values.iter().find_map(|value| Some((value, differ_only(word, value)?)));
+    match same {
+        Some((value, by)) => Some(format!("the data hold `{value}`, and `{word}` and `{value}` differ only by {by}")),
+        None => nearest(word, values).map(|near| format!("did you mean `{near}`?")),
+    }
+}
+
 fn attribute_of(
     plan: &Plan<'_>,
     attribute: &AttributePlan,
@@ -414,12 +462,18 @@ fn attribute_of(
             .in_column(plan.name(plan.features[attribute.feature].column));
         let column = plan.name(plan.features[attribute.feature].column);
         let nameless = issues.iter().find(|issue| issue.place == column && ["outside-bins", "unmapped-value"].contains(&issue.code));
-        let hint = nameless.map_or_else(|| seen(tally), |issue| issue.text.clone());
+        // The data first: a word that they hold and the job writes otherwise says more than the list.
+        let near = || attribute.groups.iter().find_map(|(written, _)| meant(written, &values));
+        let hint = nameless.map_or_else(
+            || near().map_or_else(|| seen(tally), |near| format!("{near}; {}", seen(tally))),
+            |issue| issue.text.clone(),
+        );
         return Err(plan.view.source().within(fault).hint(hint).into());
     }
     for group in absent {
-        let near = nearest(group, &values).filter(|near| attribute.groups.iter().all(|(_, value)| value != near));
-        let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        let undeclared: Vec<&str> =
+            values.iter().copied().filter(|word| attribute.groups.iter().all(|(_, value)| value != word)).collect();
+        let near = meant(group, &undeclared).map_or(String::new(), |near| format!("; {near}"));
         issues.push(issue(
             "absent-group",
             Severity::Warning,
@@ -427,6 +481,16 @@ fn attribute_of(
             0,
             format!("the group `{group}` of `{name}` does not occur in the data{near}"),
         ));
+    }
+    for (i, (one, value)) in attribute.groups.iter().enumerate() {
+        let alike = attribute.groups[..i].iter().find_map(|(other, _)| Some((other, differ_only(one, other)?)));
+        if let Some((other, by)) = alike {
+            let text = format!(
+                "the groups `{other}` and `{one}` of `{name}` differ only by {by}, and count as two; if they are one, join them by `map`"
+            );
+            let n = tally.seen.get(value).map_or(0, |seen| seen.n);
+            issues.push(issue("similar-groups", Severity::Warning, name, n, text));
+        }
     }
     if tally.nulls > 0 {
         let text = format!("{} rows have no value of `{name}`: they belong to no group", tally.nulls);
@@ -436,7 +500,14 @@ fn attribute_of(
         tally.by_count().into_iter().filter(|(word, _)| attribute.groups.iter().all(|(_, value)| value != word)).collect();
     if !others.is_empty() {
         let n = others.iter().map(|(_, n)| n).sum();
-        let list = listed(others.iter().map(|(word, n)| format!("`{word}` ({n})")), SHOWN);
+        let group_like = |word: &str| attribute.groups.iter().find_map(|(group, _)| Some((group, differ_only(word, group)?)));
+        let one = |(word, n): &(&str, u64)| match group_like(word) {
+            Some((group, by)) => format!("`{word}` ({n}; it and `{group}` differ only by {by})"),
+            None => format!("`{word}` ({n})"),
+        };
+        // Those that a slip of the pen made come first: somebody is to mend them.
+        let (slips, rest): (Vec<_>, Vec<_>) = others.iter().partition(|(word, _)| group_like(word).is_some());
+        let list = listed(slips.into_iter().chain(rest).map(one), SHOWN);
         let text = format!("{n} rows have a value of `{name}` that is not among its groups: {list}; they belong to no group");
         issues.push(issue("undeclared-group", Severity::Warning, name, n, text));
     }

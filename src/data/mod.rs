@@ -25,6 +25,7 @@
 
 pub mod aligned;
 pub mod catalog;
+pub mod content;
 mod csv;
 pub mod derive;
 mod duplicates;
@@ -75,9 +76,9 @@ pub const MISSING_GROUP: u16 = u16::MAX;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Numbers with an order and distances; `integer` where the source column holds whole numbers.
+    /// Numbers with an order and distances.
     Continuous {
-        /// True where the source column has an integer type.
+        /// Whether only whole numbers make sense: all values are whole, or the job says so.
         integer: bool,
     },
     /// Numbers whose order counts, not their distances.

@@ -63,6 +63,8 @@ pub(super) struct FeaturePlan {
     pub(super) known: Vec<String>,
     /// Whether no model reads it.
     pub(super) hidden: bool,
+    /// Whether its kind says if it is whole; else its values do.
+    pub(super) integer_is_known: bool,
 }
 
 pub(super) struct SplitPlan {
@@ -87,7 +89,7 @@ impl<'a> Plan<'a> {
         if let Some(label) = label.as_ref().filter(|_| params.raw_label) {
             let name = view.columns()[label.column].name.clone();
             let (kind, rule) = (Kind::Nominal, MissingRule::Keep);
-            features.push(FeaturePlan { name, column: label.column, kind, rule, declared: Vec::new(), known: Vec::new(), hidden: true });
+            features.push(FeaturePlan { name, column: label.column, kind, rule, declared: Vec::new(), known: Vec::new(), hidden: true, integer_is_known: false });
         }
         for feature in &mut features {
             feature.known = params.known_levels.get(&feature.name).cloned().unwrap_or_default();
@@ -181,8 +183,11 @@ fn listed_features(view: &View<'_>, params: &PrepareParams) -> Result<Vec<Featur
     let missing = &params.missing;
     let mut features = Vec::new();
     for name in &params.continuous {
-        let integer = view.columns()[view.position(name.as_str())?].class == Class::Int;
-        features.push(FeaturePlan::new(view, name, Kind::Continuous { integer }, missing.continuous)?);
+        // The values say whether it is whole, see `encode`.
+        let integer = params.integer.get(name.as_str()).copied().unwrap_or_default();
+        let mut feature = FeaturePlan::new(view, name, Kind::Continuous { integer }, missing.continuous)?;
+        feature.integer_is_known = params.integer.contains_key(name.as_str());
+        features.push(feature);
     }
     for (name, order) in &params.ordinal {
         let kind = if matches!(order, Order::Numbers(_)) { Kind::OrdinalNumber } else { Kind::OrdinalLevel };
@@ -223,6 +228,7 @@ fn add_parents_of_crosses(view: &View<'_>, features: &mut Vec<FeaturePlan>) {
                     declared: declared_names(view, parent),
                     known: Vec::new(),
                     hidden: true,
+                    integer_is_known: false,
                 });
             }
         }
@@ -242,7 +248,16 @@ impl LabelPlan {
 impl FeaturePlan {
     fn new(view: &View<'_>, name: &ColumnName, kind: Kind, rule: MissingRule) -> Result<Self> {
         let column = view.position(name.as_str())?;
-        Ok(FeaturePlan { name: name.to_string(), column, kind, rule, declared: Vec::new(), known: Vec::new(), hidden: false })
+        Ok(FeaturePlan {
+            name: name.to_string(),
+            column,
+            kind,
+            rule,
+            declared: Vec::new(),
+            known: Vec::new(),
+            hidden: false,
+            integer_is_known: false,
+        })
     }
 
     /// Adds levels to the declared ones, those that are there already left out.

@@ -159,6 +159,8 @@ pub struct PrepareParams {
     pub nominal: Vec<ColumnName>,
     /// Continuous features that stand together for one nominal feature: its name, and a column of 0 and 1 for each of its levels.
     pub onehot: Vec<(ColumnName, Vec<ColumnName>)>,
+    /// Whether columns of numbers are whole, where the values do not decide: by the job, or by the reference.
+    pub integer: BTreeMap<String, bool>,
     /// What happens to missing values.
     pub missing: Missing,
     /// The weight of each row.

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use crate::data::values::Class;
-use crate::data::{Column, Layout, MISSING, Rows};
+use crate::data::{Column, Kind, Layout, MISSING, Rows};
 use crate::error::{Error, Fault, Result};
 use crate::table::ordered::{Watch, Workers};
 
@@ -93,7 +93,10 @@ impl Recoding {
             };
             let feature = &from.features[at];
             let (there, here) = (feature.class, target.class);
-            let fits = there == here || there == Class::Empty || here == Class::Empty || (there == Class::Int && here == Class::Float);
+            // Whole numbers are the same numbers in either type.
+            let whole = there == Class::Float && feature.kind == Kind::Continuous { integer: true };
+            let numbers = here == Class::Float && there == Class::Int || here == Class::Int && whole;
+            let fits = there == here || there == Class::Empty || here == Class::Empty || numbers;
             // A number counts as such on both sides; text that is a level on both sides is compared as it stands.
             if !fits || feature.kind.is_coded() != target.kind.is_coded() {
                 let what = format!("column `{}` holds {} in the reference and {} in the rows", target.name, there.name(), here.name());

@@ -32,6 +32,8 @@ pub(super) struct Survey {
     pub(super) tallies: Vec<Tally>,
     /// Missing values of each feature.
     pub(super) nulls: Vec<u64>,
+    /// Whether each feature holds a number that is not whole.
+    pub(super) fractional: Vec<bool>,
     /// Values of the source, filtered or not, that `null_values` made missing, by its columns.
     pub(super) made_null: Vec<u64>,
     /// Values without a name, by derived column.
@@ -174,6 +176,7 @@ impl Survey {
             n_rows: 0,
             tallies: plan.coded.iter().map(|_| Tally::default()).collect(),
             nulls: vec![0; plan.features.len()],
+            fractional: vec![false; plan.features.len()],
             made_null: vec![0; plan.view.nulls().len()],
             nameless: plan.view.derived().map(|_| Nameless::default()).collect(),
             onehot: vec![Broken::default(); plan.onehot.len()],
@@ -199,6 +202,11 @@ impl Survey {
         }
         for column in plan.numbers() {
             check_numbers(plan, slice, column, &rows)?;
+        }
+        for (feature, fractional) in plan.features.iter().zip(&mut self.fractional) {
+            if matches!(feature.kind, Kind::Continuous { .. }) && !*fractional {
+                *fractional = !slice.columns[feature.column].is_whole(&rows);
+            }
         }
         for ((_, columns), broken) in plan.onehot.iter().zip(&mut self.onehot) {
             let ones = ones(plan, slice, columns, &rows)?;
@@ -242,6 +250,7 @@ impl Survey {
         self.n_rows += other.n_rows;
         self.left.iter_mut().zip(other.left).for_each(|(sum, n)| *sum += n);
         self.nulls.iter_mut().zip(other.nulls).for_each(|(sum, n)| *sum += n);
+        self.fractional.iter_mut().zip(other.fractional).for_each(|(any, here)| *any |= here);
         self.made_null.iter_mut().zip(other.made_null).for_each(|(sum, n)| *sum += n);
         self.nameless.iter_mut().zip(other.nameless).for_each(|(mine, theirs)| mine.merge(theirs));
         for (mine, theirs) in self.onehot.iter_mut().zip(other.onehot) {

@@ -362,6 +362,14 @@ impl Values {
         }
     }
 
+    /// Whether no value at these positions has decimals.
+    pub fn is_whole(&self, rows: &[u32]) -> bool {
+        match self {
+            Values::Float(_) => rows.iter().map(|&i| self.number(i as usize)).all(|x| x.is_nan() || x.fract() == 0.0),
+            _ => true,
+        }
+    }
+
     /// Value `i` as a number; NaN where it is missing or no number.
     #[expect(
         clippy::cast_precision_loss,

@@ -15,6 +15,20 @@ const IDENTICAL: &str = "identical";
 /// Values that differ by less, relative to the old one where it is above 1, differ by rounding.
 const ROUNDING: f64 = 1e-12;
 
+/// Why changes of a set are not judged: the start of their words.
+const REFITTED: &str = "refitted: the set was fitted on other rows than in the old run, and how far that alone moves it is not known";
+
+/// What two values have to do with each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bond {
+    /// They mean the same.
+    Whole,
+    /// They mean different things.
+    Broken,
+    /// They mean the same, and rest on a set that was fitted on other rows.
+    Refitted,
+}
+
 /// The interval of a change.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Interval {
@@ -36,13 +50,16 @@ pub(super) struct Change<'a> {
 }
 
 impl<'a> Change<'a> {
-    /// `broken` says that the two values mean different things; `pair` is what the same people give.
-    pub(super) fn of(old: Option<Record<'a>>, new: Option<Record<'a>>, broken: bool, level: Option<Level>, pair: Option<&Pair>) -> Self {
+    /// `pair` is what the same people give.
+    pub(super) fn of(old: Option<Record<'a>>, new: Option<Record<'a>>, bond: Bond, level: Option<Level>, pair: Option<&Pair>) -> Self {
         let status = match (old, new) {
             (Some(_), None) => "only_old",
             (None, _) => "only_new",
-            _ if broken => "not_comparable",
-            _ => "compared",
+            _ => match bond {
+                Bond::Whole => "compared",
+                Bond::Broken => "not_comparable",
+                Bond::Refitted => "refitted",
+            },
         };
         let mut change = Change {
             rows: [old, new],
@@ -53,7 +70,7 @@ impl<'a> Change<'a> {
             level: None,
             words: String::new(),
         };
-        let (Some(old), Some(new), "compared") = (old, new, status) else {
+        let (Some(old), Some(new), "compared" | "refitted") = (old, new, status) else {
             "not_compared".clone_into(&mut change.undefined);
             "none: not compared".clone_into(&mut change.words);
             return change;
@@ -65,6 +82,10 @@ impl<'a> Change<'a> {
             return change;
         };
         change.difference = Some(after - before);
+        if bond == Bond::Refitted {
+            change.words = format!("none: {REFITTED}");
+            return change;
+        }
         let Some(level) = level else {
             "none: not asked for".clone_into(&mut change.words);
             return change;

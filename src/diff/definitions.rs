@@ -8,17 +8,18 @@
 //! | `data.sensitive.A`: groups and what they are made of | everything about A and the attributes made of it |
 //! | `data.sensitive.A.reference` | about A, which group is subtracted from which: pairs, differences, the family clarify |
 //! | `data.derive.C` | attributes made of C, slices and strata by it; sets that move features where it is one, or one is made of it |
-//! | `data.features`, `data.missing` | sets that move features |
+//! | `data.features`, `data.missing`, `data.columns` | sets that move features |
 //! | `counterfactuals.S`, but for its placebo and its attributes | everything that rests on S |
 //! | `counterfactuals.S.graph-uncertain.knowledge.C` | everything that rests on S/C |
-//! | `models.M.threshold`, `threshold_rule` | predictions of M: all but the family shift |
+//! | `models.M.threshold`, `threshold_rule` | decisions of M: all but the family shift and shares of labels |
 //! | `metrics.clarify` | the family clarify |
 //!
 //! All else (the rows, filters, splits, models themselves, gates, words, the seed) may change what a value is, never what it means.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::metric::{Family, Reads, find};
+use crate::metric::counts::Confusion;
+use crate::metric::{Family, Metric, Rate, Reads, find};
 use crate::table::Record;
 use crate::table::manifest::JobChange;
 
@@ -73,7 +74,7 @@ impl Breaks {
             }
             Breaks::Fitted => "sets that move features".to_owned(),
             Breaks::Set(name) => format!("everything that rests on the set {name}"),
-            Breaks::Threshold(name) => format!("predictions of the model {name}"),
+            Breaks::Threshold(name) => format!("decisions of the model {name}"),
             Breaks::Clarify => "the family clarify".to_owned(),
         }
     }
@@ -81,8 +82,7 @@ impl Breaks {
     fn hits(&self, row: &Record<'_>, fitted: &BTreeSet<String>) -> bool {
         let clarify = row.text("family") == Family::Clarify.as_str();
         let set = row.text("counterfactual");
-        // A scenario of a graph-uncertain set is named behind a slash.
-        let block = set.split('/').next().unwrap_or(set);
+        let block = block_of_set(row);
         let moves = fitted.contains(block);
         let metric = || find(row.text("metric"));
         match self {
@@ -102,7 +102,7 @@ impl Breaks {
             }
             Breaks::Fitted => moves,
             Breaks::Set(name) => name == set || name == block,
-            Breaks::Threshold(name) => row.text("model") == name && row.text("family") != Family::Shift.as_str(),
+            Breaks::Threshold(name) => row.text("model") == name && metric().is_none_or(reads_decisions),
             Breaks::Clarify => clarify,
         }
     }
@@ -158,10 +158,46 @@ impl Definitions {
         self.differs.iter().any(|(_, breaks)| breaks.hits(row, &self.fitted))
     }
 
+    /// Whether a value of the table `metrics` rests on a set that is fitted.
+    pub fn is_fitted(&self, row: &Record<'_>) -> bool {
+        self.fitted.contains(block_of_set(row))
+    }
+
     /// What differs, definitions first.
     pub fn changes(&self) -> Vec<JobChange> {
         self.differs.iter().map(|(change, _)| change.clone()).collect()
     }
+}
+
+/// Whether a metric depends on decisions, and not on scores or labels alone.
+fn reads_decisions(metric: &Metric) -> bool {
+    // The same labels, decided otherwise: 10 people with the positive one, 16 with the other.
+    let [one, other] = [Confusion { tp: 3, fp: 5, fn_: 7, tn: 11 }, Confusion { tp: 6, fp: 1, fn_: 4, tn: 15 }];
+    let rate = |of: fn(&Confusion) -> Rate| of(&one).value() != of(&other).value();
+    match metric.reads {
+        Reads::Shift(_) | Reads::Graphs => false,
+        Reads::Rate(of) | Reads::RateDifference(of) | Reads::RateRatio(of) | Reads::RateMinRatio(of) | Reads::RateToTotal(of) => rate(of),
+        Reads::WidestGap(of) => of.into_iter().any(rate),
+        Reads::Score(of)
+        | Reads::ScoreDifference(of)
+        | Reads::ScoreRise(of)
+        | Reads::ScoreRatio(of)
+        | Reads::ScoreToTotal(of)
+        | Reads::Benefit(of) => of(&one) != of(&other),
+        Reads::FavourableRatio
+        | Reads::Strata(_)
+        | Reads::StrataRate(_)
+        | Reads::Flips { .. }
+        | Reads::SwitchRate(_)
+        | Reads::SwitchScore(_)
+        | Reads::SwitchByFavour { .. }
+        | Reads::AnySwitch(_) => true,
+    }
+}
+
+/// The block of the set that a row is about: a scenario of a graph-uncertain set is named behind a slash.
+fn block_of_set<'a>(row: &Record<'a>) -> &'a str {
+    row.text("counterfactual").split('/').next().unwrap_or_default()
 }
 
 /// The path of the block by name (a gate, a model, a set, an attribute) that holds this value, where one of the jobs has no such block.
@@ -223,7 +259,7 @@ fn breaks(path: &[String], old: &Values, new: &Values) -> Breaks {
             let (strata, features) = (named(&["metrics", "clarify", "strata"]), named(&["data", "features"]));
             Breaks::Derived { columns, attributes, strata, features }
         }
-        ["data", "features" | "missing", ..] => Breaks::Fitted,
+        ["data", "features" | "missing" | "columns", ..] => Breaks::Fitted,
         ["counterfactuals", _, "placebo" | "sensitive", ..] => Breaks::Nothing,
         ["counterfactuals", set, "graph-uncertain", "knowledge", scenario, ..] => {
             let there = in_both(&["counterfactuals", set, "graph-uncertain", "knowledge", scenario]);

@@ -6,13 +6,15 @@
 //!
 //! The interval of a change, in this order:
 //!
-//! 1. *Paired* ([`paired`]): both runs hold outcomes of the same people. People fall into blocks, and in every replicate a block counts
+//! 1. *None* where the set behind a value was fitted on other rows in the two runs: its interval is about people and knows nothing of the
+//!    fit, and of ten nights without any drift a quarter of such changes came out clear. They are told and not judged, with `force` too.
+//! 2. *Paired* ([`paired`]): both runs hold outcomes of the same people. People fall into blocks, and in every replicate a block counts
 //!    equally often in both runs: the paired bootstrap of [`compare`](crate::metric::compare), with its stream; by weight where people have
 //!    weights. Of the families performance, group, ccm and eccm; of score metrics (family shift) people are drawn one by one as in a run,
 //!    see [`changes`](crate::metric::redraw::changes). Where no outcome of anybody behind the value differs, the change is 0 and so is its
 //!    interval.
-//! 2. *Newcombe* (1998, method 10): both values are shares of independent cases.
-//! 3. *MOVER*: any two values with intervals of one level. Zou and Donner 2008, "Construction of confidence limits about effect measures: a
+//! 3. *Newcombe* (1998, method 10): both values are shares of independent cases.
+//! 4. *MOVER*: any two values with intervals of one level. Zou and Donner 2008, "Construction of confidence limits about effect measures: a
 //!    general approach", equation 3, which is Newcombe's method with other intervals than Wilson's. Of people who are in both runs it takes
 //!    no account and is then too wide: the family clarify, worst cases, one direction of switches minus the way back, slices, classes, arms.
 //!
@@ -31,11 +33,15 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::diff::change::{Bond, Change};
 use crate::diff::definitions::{Definitions, Values};
 use crate::error::Result;
 use crate::param::{Count, Level, Seed};
 use crate::table::manifest::Compared;
 use crate::table::{CHANGES, Frame, Record};
+
+/// What the sets of a run were fitted on: hashes by experiment (empty for the plain audit), set and attribute.
+pub type FittedOn = BTreeMap<[String; 3], String>;
 
 /// One of two runs: what its folder says.
 #[derive(Debug, Clone)]
@@ -58,6 +64,8 @@ pub struct Side {
     pub row_id: String,
     /// What the rows were read from, so that equal texts mean equal rows with equal numbers.
     pub source: String,
+    /// What its sets were fitted on.
+    pub fitted_on: FittedOn,
     /// Whether people have weights.
     pub weighted: bool,
     /// Whether there is a label.
@@ -102,8 +110,12 @@ pub fn compare(old: &Side, new: &Side, force: bool) -> Result<Comparison> {
     }
     let mut changes = Frame::new(&CHANGES);
     for (key, [old_row, new_row]) in rows {
-        let broken = old_row.or(new_row).is_some_and(|row| !force && definitions.break_value(&row));
-        let change = change::Change::of(old_row, new_row, broken, new.level, pairs.of(&key));
+        let bond = match old_row.or(new_row) {
+            Some(row) if !force && definitions.break_value(&row) => Bond::Broken,
+            Some(row) if definitions.is_fitted(&row) && refitted([old, new], &row) => Bond::Refitted,
+            _ => Bond::Whole,
+        };
+        let change = Change::of(old_row, new_row, bond, new.level, pairs.of(&key));
         changes.push(change.row(&key));
     }
     changes.sort();
@@ -120,6 +132,15 @@ pub fn compare(old: &Side, new: &Side, force: bool) -> Result<Comparison> {
         differs: definitions.changes(),
     };
     Ok(Comparison { compared, changes })
+}
+
+/// Whether the set behind a value was fitted on other rows in one of the runs, or nobody knows what on.
+fn refitted(sides: [&Side; 2], row: &Record<'_>) -> bool {
+    let experiment = row.text("arm").split('/').next().unwrap_or_default();
+    let key = |experiment: &str| [experiment, row.text("counterfactual"), row.text("sensitive")].map(str::to_owned);
+    // An experiment without folds of its own takes the set of the plain audit.
+    let [old, new] = sides.map(|side| side.fitted_on.get(&key(experiment)).or_else(|| side.fitted_on.get(&key(""))));
+    old.is_none() || old != new
 }
 
 fn key<'a>(row: &Record<'a>) -> [&'a str; 10] {

@@ -66,6 +66,7 @@ fn side(job: &str, frame: Frame) -> Side {
         groups: BTreeMap::new(),
         row_id: "row number".to_owned(),
         source: String::new(),
+        fitted_on: BTreeMap::new(),
         weighted: false,
         has_label: true,
         favourable_is_positive: true,
@@ -163,6 +164,7 @@ fn kept(old: &str, new: &str) -> String {
         ("moved", ("m", "world", "direction", ["Female", "Male"], "sr", "ccm", None)),
         ("score", ("m", "flip", "direction", ["Female", "Male"], "rmscd", "shift", None)),
         ("label", ("m", "", "group", ["Female", ""], "tpr", "performance", None)),
+        ("prev", ("m", "", "group", ["Female", ""], "prev", "performance", None)),
         ("gap", ("m", "", "pair", ["Male", "Female"], "pprev_difference", "group", None)),
         ("di", ("m", "", "worst_case", ["", ""], "di", "group", None)),
         ("clarify", ("m", "", "pair", ["Male", "Female"], "dar", "clarify", None)),
@@ -176,7 +178,7 @@ fn kept(old: &str, new: &str) -> String {
 
 #[test]
 fn only_values_that_mean_the_same_are_compared() {
-    const ALL: &str = "switch harm moved score label gap di clarify";
+    const ALL: &str = "switch harm moved score label prev gap di clarify";
     let change = |from: &str, to: &str| {
         assert!(JOB.contains(from), "{from}");
         kept(JOB, &JOB.replace(from, to))
@@ -197,19 +199,20 @@ fn only_values_that_mean_the_same_are_compared() {
         assert_eq!(change(from, to), ALL, "{to}");
     }
     assert_eq!(change("column: y", "column: z"), "");
-    assert_eq!(kept(JOB, &JOB.replace("{column: y, positive: ['1'], favourable: positive}", "none")), "switch harm moved score gap di");
-    assert_eq!(change("favourable: positive", "favourable: negative"), "switch moved score label gap");
-    let unlabelled = JOB.replace("{column: y, positive: ['1'], favourable: positive}", "none\n  favourable: positive");
+    let none = |more: &str| JOB.replace("{column: y, positive: ['1'], favourable: positive}", &format!("none{more}"));
+    assert_eq!(kept(JOB, &none("")), "switch harm moved score gap di");
+    assert_eq!(change("favourable: positive", "favourable: negative"), "switch moved score label prev gap");
+    let unlabelled = none("\n  favourable: positive");
     assert_eq!(kept(JOB, &unlabelled), "switch harm moved score gap di");
     assert_eq!(kept(JOB, &unlabelled.replace("favourable: positive", "favourable: negative")), "switch moved score gap");
     assert_eq!(change("rows:", "weight: w\n  rows:"), "");
     assert_eq!(change("[Male, Female]", "[Male, Female, Other]"), "");
-    assert_eq!(change("reference: Male", "reference: Female"), "switch harm moved score label di");
+    assert_eq!(change("reference: Male", "reference: Female"), "switch harm moved score label prev di");
     // A derived column defines sets that move features where it is one, or one is made of it.
     assert_eq!(change("bins: [1, 2]", "bins: [1, 3]"), ALL);
     for features in ["[age2]", "[age, coarse]"] {
         let job = JOB.replace("[age]", features).replace("[1, 2]}", "[1, 2]}, coarse: {from: age2, map: {x: [a]}}");
-        assert_eq!(kept(&job, &job.replace("[1, 2]", "[1, 3]")), "switch harm score label gap di clarify", "{features}");
+        assert_eq!(kept(&job, &job.replace("[1, 2]", "[1, 3]")), "switch harm score label prev gap di clarify", "{features}");
     }
     // An attribute that is a column as it stands defines nothing of what is made of that column.
     let job = JOB.replace(
@@ -226,10 +229,10 @@ fn only_values_that_mean_the_same_are_compared() {
     for (from, to) in [("groups: [x, y]", "groups: [x, z]"), ("[1, 2]", "[1, 3]")] {
         assert_eq!(kept(&job, &job.replace(from, to)), "", "{to}");
     }
-    assert_eq!(change("continuous: [age]", "continuous: [age, pay]"), "switch harm score label gap di clarify");
-    assert_eq!(change("condition_on: label", "condition_on: none"), "switch harm score label gap di clarify");
-    assert_eq!(change("threshold: 0.5", "threshold: 0.6"), "score");
-    assert_eq!(change("neighbours: 5", "neighbours: 6"), "switch harm moved score label gap di");
+    assert_eq!(change("continuous: [age]", "continuous: [age, pay]"), "switch harm score label prev gap di clarify");
+    assert_eq!(change("condition_on: label", "condition_on: none"), "switch harm score label prev gap di clarify");
+    assert_eq!(change("threshold: 0.5", "threshold: 0.6"), "score prev");
+    assert_eq!(change("neighbours: 5", "neighbours: 6"), "switch harm moved score label prev gap di");
 }
 
 #[test]
@@ -241,7 +244,7 @@ fn differences_are_told_once_and_definitions_first() {
     assert_eq!(
         told,
         [
-            ("models.m.threshold", Some("0.5"), Some("0.6"), "predictions of the model m"),
+            ("models.m.threshold", Some("0.5"), Some("0.6"), "decisions of the model m"),
             ("gates.g", Some("at_most: 0.1, metric: sr"), None, ""),
             ("gates.\"h.i\"", None, Some("at_most: 0.1, metric: sr"), ""),
             ("run.seed", Some("1"), Some("2"), ""),

@@ -2,8 +2,9 @@
 
 #![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -20,6 +21,10 @@ pub(super) struct FileBelow {
     /// Size in bytes.
     pub(super) bytes: u64,
 }
+
+/// Modes of what is about single people: the cache, and rows of an output folder.
+const PRIVATE_FOLDER: u32 = 0o700;
+const PRIVATE_FILE: u32 = 0o600;
 
 /// An operator's error that no system call reported.
 pub(super) fn refuse(doing: &str, path: &Path, cause: impl Into<String>, hint: impl Into<String>) -> Error {
@@ -38,6 +43,33 @@ pub(super) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
 /// Makes a folder and those above it.
 pub(super) fn make_folder(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(|e| Error::io("make the folder", path, &e))
+}
+
+/// Makes a folder that only its owner may open, whatever the umask, and those above it as the umask
+/// says. One that is there is closed to others, if it is ours to close.
+pub(super) fn make_private_folder(path: &Path) -> Result<()> {
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        make_folder(parent)?;
+    }
+    match DirBuilder::new().mode(PRIVATE_FOLDER).create(path) {
+        Ok(()) => protect(path),
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+            // Of a cache that another account has made the owner decides.
+            let mode = fs::metadata(path).map_err(|e| Error::io("read", path, &e))?.permissions().mode();
+            if mode & 0o777 != PRIVATE_FOLDER && let Err(e) = protect(path) {
+                tracing::debug!("{e}");
+            }
+            Ok(())
+        }
+        Err(e) => Err(Error::io("make the folder", path, &e)),
+    }
+}
+
+/// Closes a file or folder to all but its owner, whatever the umask.
+pub(super) fn protect(path: &Path) -> Result<()> {
+    let mode = |is_dir| Permissions::from_mode(if is_dir { PRIVATE_FOLDER } else { PRIVATE_FILE });
+    let closed = fs::metadata(path).and_then(|meta| fs::set_permissions(path, mode(meta.is_dir())));
+    closed.map_err(|e| Error::io("set the mode of", path, &e))
 }
 
 /// Writes a file and waits until it is on the disk. Not atomic: for files in folders that nobody reads yet.

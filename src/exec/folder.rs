@@ -17,6 +17,8 @@
 //! What others put into the folder, such as a signed copy of the page, is everything that its manifest does not list: it moves into the
 //! new folder as it is. Where one of the new files would take its place nothing is published.
 //!
+//! Files below `rows/` tell of single people and are 0600 in a folder 0700; all others follow the umask, because other accounts read them.
+//!
 //! If all deterministic files are there already with the same bytes, only the extras (`run.json`, logs) are written.
 
 #![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
@@ -43,6 +45,9 @@ const MANIFEST: &str = "manifest.json";
 
 /// Files of an output folder that differ between runs; its manifest does not list them.
 pub const EXTRAS: [&str; 2] = ["run.json", "logs/run.jsonl"];
+
+/// Files about single people, below an output folder.
+const ROWS: &str = "rows/";
 
 /// A claimed output folder; the claim ends when this is dropped.
 #[derive(Debug)]
@@ -408,7 +413,11 @@ fn build(new: &Path, files: &[disk::FileBelow], extras: &[(String, Vec<u8>)], ca
     };
     for file in files {
         cancel.check()?;
-        disk::copy(&file.path, &target(&file.name)?)?;
+        let target = target(&file.name)?;
+        disk::copy(&file.path, &target)?;
+        if file.name.starts_with(ROWS) {
+            target.ancestors().take_while(|there| *there != new).try_for_each(disk::protect)?;
+        }
     }
     for (name, bytes) in extras {
         disk::write(&target(name)?, bytes)?;

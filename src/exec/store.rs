@@ -1,6 +1,7 @@
 //! Stage results by key: whole entries or none, checked when they are found, shared by all jobs and safe to delete.
 //!
 //! ```text
+//! <root>/                         0700 and its files 0600, whatever the umask: rows of people are in it
 //! <root>/lock                     held while a session folder is made, ended or swept
 //! <root>/tmp/<pid>-<n>/           session of one process, locked as long as it lives; results are made here
 //! <root>/<first 2 hex>/<key>/     one entry: the files of the stage and stage.json
@@ -111,7 +112,8 @@ impl Store {
     /// Opens the store below `root`, making it if need be, and sweeps away what dead processes left.
     pub fn open(root: &Path) -> Result<Self> {
         let tmp = root.join("tmp");
-        disk::make_folder(&tmp)?;
+        disk::make_private_folder(root)?;
+        disk::make_private_folder(&tmp)?;
         let turn = root.join("lock");
         let _turn = Lock::wait(&turn)?;
         sweep(&tmp)?;
@@ -131,7 +133,7 @@ impl Store {
     /// An empty folder for a new result.
     pub(super) fn draft(&self) -> Result<Draft> {
         let folder = self.scratch();
-        disk::make_folder(&folder)?;
+        disk::make_private_folder(&folder)?;
         Ok(Draft(folder))
     }
 
@@ -139,6 +141,9 @@ impl Store {
     pub(super) fn keep(&self, draft: Draft, fingerprint: &Fingerprint, needs: &[&Entry], rows: u64, there: There) -> Result<Entry> {
         let mut files = BTreeMap::new();
         for FileBelow { name, path, bytes } in disk::files_below(&draft.0)? {
+            for closed in path.ancestors().take_while(|folder| *folder != draft.0) {
+                disk::protect(closed)?;
+            }
             files.insert(name, FileMark { bytes, sha256: disk::sync_and_hash(&path)? });
         }
         let key = fingerprint.key();
@@ -146,11 +151,12 @@ impl Store {
         let about = About { key: key.clone(), fingerprint: fingerprint.clone(), need_outputs, rows, files };
         let text = serde_json::to_vec_pretty(&about).expect("texts and numbers serialize");
         disk::write(&draft.0.join(STAGE_FILE), &text)?;
+        disk::protect(&draft.0.join(STAGE_FILE))?;
         disk::sync_folder(&draft.0)?;
 
         let folder = entry_folder(&self.root, &key);
         let shelf = folder.parent().unwrap_or(&self.root);
-        disk::make_folder(shelf)?;
+        disk::make_private_folder(shelf)?;
         loop {
             match self.look(&key)? {
                 Found::Sound(old)
@@ -180,9 +186,12 @@ impl Store {
 
     pub(super) fn remember(&self, job: &str, memory: &Memory) -> Result<()> {
         let file = memory_file(&self.root, job);
-        disk::make_folder(&self.root.join("jobs"))?;
+        disk::make_private_folder(&self.root.join("jobs"))?;
         let text = serde_json::to_vec_pretty(memory).expect("texts serialize");
-        disk::write_by_rename(&self.scratch(), &file, &text)
+        let scratch = self.scratch();
+        disk::write(&scratch, &text)?;
+        disk::protect(&scratch)?;
+        disk::rename(&scratch, &file)
     }
 
     /// Moves an entry aside in one step, then removes it; another run may have done so already.
@@ -345,6 +354,7 @@ fn begin_session(tmp: &Path) -> Result<(PathBuf, Lock)> {
         let session = tmp.join(format!("{}-{n}", std::process::id()));
         match fs::create_dir(&session) {
             Ok(()) => {
+                disk::protect(&session)?;
                 if let Some(lock) = Lock::attempt(&session.join("lock"))? {
                     return Ok((session, lock));
                 }

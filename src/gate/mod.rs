@@ -124,6 +124,8 @@ pub struct Question {
     /// What the rows to score do not show: they differ from their originals in `to_group` alone. Where no score moves either, nothing was
     /// tested.
     pub unshown: Vec<Unshown>,
+    /// Why it cannot be judged whatever the tables hold; empty where it can.
+    pub refused: String,
     /// Which rows.
     pub scope: Scope,
     /// What is asked.
@@ -263,6 +265,9 @@ pub fn judge(questions: &[Question], metrics: &Frame, baseline: Option<&Baseline
                 seen.refused = format!("no row that was scored shows {what}: {UNTESTED}");
             }
         });
+        if !question.refused.is_empty() {
+            seen.iter_mut().for_each(|seen| seen.refused.clone_from(&question.refused));
+        }
         let mut rulings: Vec<Ruling> =
             if question.holm { holm::rule(question, seen) } else { seen.into_iter().map(|s| rule(question, s)).collect() };
         if question.asks == Asks::Value && question.scope == Scope::WorstCase && question.decide_by == DecideBy::Interval {
@@ -477,6 +482,10 @@ fn both_parts(question: &Question, mut seen: Vec<Seen>) -> Vec<Seen> {
     seen
 }
 
+/// Why a change of a set that was fitted again is not judged, and what helps.
+const REFITTED: &str = "refitted: the set was fitted on other rows than in the baseline, and how far that alone moves it is not known; give \
+                        the job a `data.reference` fixed in time (a set of graphs: the same rows to train on)";
+
 /// The rows of the table of changes that the question is about, turned to its orientation.
 fn changes(question: &Question, baseline: &Baseline<'_>) -> Vec<Seen> {
     let rows = baseline.changes.records().filter(|row| matches(question, row));
@@ -484,6 +493,7 @@ fn changes(question: &Question, baseline: &Baseline<'_>) -> Vec<Seen> {
         let refused = match row.text("status") {
             "only_new" => "the baseline has no such value".to_owned(),
             "only_old" => "the run has no such value, the baseline has one".to_owned(),
+            "refitted" => REFITTED.to_owned(),
             "not_comparable" => format!("not comparable with the baseline: another {}", baseline.differs),
             _ => String::new(),
         };

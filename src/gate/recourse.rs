@@ -80,6 +80,13 @@ pub struct Counted {
     pub(super) about: String,
 }
 
+impl Counted {
+    /// What is asked.
+    pub fn question(&mut self) -> &mut Question {
+        &mut self.question
+    }
+}
+
 /// Counts what a gate asks for, in the tables of the folder of the block.
 ///
 /// # Errors
@@ -112,6 +119,7 @@ pub fn count(question: &RecourseQuestion, folder: &Path) -> Result<Counted> {
         counterfactual: String::new(),
         attributes: vec![question.recourse.clone()],
         unshown: Vec::new(),
+        refused: String::new(),
         class: String::new(),
         arm: String::new(),
         scope: Scope::Total,

@@ -73,6 +73,7 @@ fn question(scope: Scope, limit: Limit) -> Question {
         class: String::new(),
         attributes: vec!["sex".into()],
         unshown: Vec::new(),
+        refused: String::new(),
         scope,
         asks: Asks::Value,
         limit,

@@ -15,6 +15,7 @@ use crate::exec::event::Event;
 use crate::exec::folder::{EXTRAS, OutputFolder};
 use crate::gate::Question;
 use crate::gate::recourse::RecourseQuestion;
+use crate::pipeline::stages::twice::unsteady_of;
 use crate::pipeline::{comparing, folder, measuring};
 use crate::report::compared::Diff;
 use crate::report::export;
@@ -61,7 +62,8 @@ pub fn judge(folder: &Path, baseline: Option<&Path>, force: bool, cancel: &Cance
     let old_gates = read_frame(&folder.join("tables"), &GATES)?;
     let questions = with_lines(measuring::questions(&checked), &old_gates);
     let recourse = measuring::recourse_of(&checked, recourse_with_lines(measuring::recourse_questions(&checked), &old_gates), folder)?;
-    let (gates, outcome) = measuring::verdicts(&checked, &questions, &new.metrics, comparison.as_ref(), &recourse);
+    let unsteady = unsteady_of(&manifest);
+    let (gates, outcome) = measuring::verdicts(&checked, questions, &new.metrics, comparison.as_ref(), recourse, &unsteady);
     let old_summary = folder::read_summary(folder)?;
     let mut summary =
         Summary { verdict: outcome.verdict, exit: outcome.exit, gates: outcome.tally, worst: outcome.worst, ..old_summary.clone() };
@@ -253,6 +255,8 @@ pub struct Compared {
     pub gates: Frame,
     /// The exit status that they ask for.
     pub exit: u8,
+    /// The tables `gates` of both folders.
+    pub judged: [Frame; 2],
 }
 
 impl Compared {
@@ -264,6 +268,7 @@ impl Compared {
             compared: &self.comparison.compared,
             changes: &self.comparison.changes,
             gates: &self.gates,
+            judged: self.judged.each_ref(),
         }
     }
 
@@ -272,7 +277,7 @@ impl Compared {
         !self.comparison.compared.differs.is_empty()
             || !self.as_diff().other_tables().is_empty()
             || self.comparison.changes.records().any(|row| {
-                row.text("status") != "compared" || row.real("old_value").map(f64::to_bits) != row.real("new_value").map(f64::to_bits)
+                !["compared", "refitted"].contains(&row.text("status")) || row.real("old_value").map(f64::to_bits) != row.real("new_value").map(f64::to_bits)
             })
     }
 
@@ -299,9 +304,12 @@ pub fn compare(old: &Path, new: &Path, job: Option<&CheckedJob>, force: bool) ->
     if let Some(checked) = job {
         let metrics = read_frame(&new.join("tables"), &METRICS)?;
         let recourse = measuring::recourse_of(checked, measuring::recourse_questions(checked), new)?;
-        let (table, outcome) = measuring::verdicts(checked, &measuring::questions(checked), &metrics, Some(&comparison), &recourse);
+        let (questions, unsteady) = (measuring::questions(checked), unsteady_of(&new_manifest));
+        let (table, outcome) = measuring::verdicts(checked, questions, &metrics, Some(&comparison), recourse, &unsteady);
         (gates, exit) = (table, outcome.exit);
     }
     let named = |folder: &Path| folder.to_string_lossy().into_owned();
-    Ok(Compared { old: (named(old), old_manifest), new: (named(new), new_manifest), comparison, gates, exit })
+    let verdicts_of = |folder: &Path| read_frame(&folder.join("tables"), &GATES);
+    let judged = [verdicts_of(old)?, verdicts_of(new)?];
+    Ok(Compared { old: (named(old), old_manifest), new: (named(new), new_manifest), comparison, gates, exit, judged })
 }

@@ -22,6 +22,7 @@ use crate::exec::child::{self, Ended, Program, Variable};
 use crate::model::command::{ScoreSpool, SpooledScores, complaint};
 use crate::param::Argument;
 use crate::pipeline::fitting;
+use crate::pipeline::joining::Again;
 use crate::pipeline::plan::text;
 use crate::pipeline::recourse::asking::ChangedRows;
 use crate::pipeline::worlds::Ground;
@@ -64,6 +65,8 @@ pub enum Scored<'a> {
     Training(u8),
     /// The counterfactuals of one set and attribute.
     Counterfactuals(&'a CounterfactualReader, &'a Attribute),
+    /// Some of the audited rows, a second time.
+    Again(&'a Again),
     /// Audited people as they could be.
     Changed(&'a ChangedRows<'a>),
 }
@@ -354,7 +357,7 @@ impl Scored<'_> {
     /// Number of blocks in which the rows come: row groups of the prepared rows, or blocks of their own.
     fn n_blocks(self, ground: Ground<'_>) -> usize {
         match self {
-            Scored::Rows | Scored::Training(_) | Scored::Counterfactuals(..) => ground.rows.n_groups(),
+            Scored::Rows | Scored::Again(_) | Scored::Training(_) | Scored::Counterfactuals(..) => ground.rows.n_groups(),
             Scored::Changed(rows) => rows.n_blocks(),
         }
     }
@@ -368,6 +371,11 @@ impl Scored<'_> {
         Ok(match self {
             Scored::Changed(_) => Vec::new(),
             Scored::Rows => (0..roles.0.len()).map(|i| roles.audited(i)).collect(),
+            Scored::Again(again) => {
+                let mut folds = vec![None; roles.0.len()];
+                again.rows(&ground.rows.read_keys(group)?, &roles, None).into_iter().for_each(|i| folds[i] = roles.audited(i));
+                folds
+            }
             Scored::Training(fold) => {
                 let batch = ground.rows.read_keys(group)?;
                 let mut folds = vec![None; roles.0.len()];
@@ -380,7 +388,7 @@ impl Scored<'_> {
 
     fn rows(self, ground: Ground<'_>, group: usize) -> Result<Rows> {
         match self {
-            Scored::Rows | Scored::Training(_) => ground.rows.read(group).map(|batch| batch.rows),
+            Scored::Rows | Scored::Again(_) | Scored::Training(_) => ground.rows.read(group).map(|batch| batch.rows),
             Scored::Counterfactuals(reader, _) => reader.rows(group, ground.rows.layout()).map(|(_, rows)| rows),
             Scored::Changed(rows) => Ok(rows.rows(group)),
         }
@@ -397,7 +405,7 @@ impl Scored<'_> {
             RowIdKind::Integer | RowIdKind::Text => format!("row_id `{}`", ids.text(i)),
         };
         Ok(match self {
-            Scored::Rows | Scored::Training(_) | Scored::Changed(_) => row(i),
+            Scored::Rows | Scored::Again(_) | Scored::Training(_) | Scored::Changed(_) => row(i),
             Scored::Counterfactuals(reader, attribute) => {
                 let keys = reader.keys(group)?;
                 let to = &attribute.groups[usize::from(keys.to_group[i])];

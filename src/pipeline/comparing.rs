@@ -6,13 +6,14 @@
 use std::path::Path;
 
 use crate::diff::definitions::Values;
-use crate::diff::{self, Comparison, Side};
+use crate::diff::{self, Comparison, FittedOn, Side};
 use crate::error::{Error, Result};
 use crate::exec::StageContext;
 use crate::gate::Baseline;
 use crate::param::{Count, Level, Seed};
 use crate::pipeline::folder;
 use crate::pipeline::inputs::{DATA, Input};
+use crate::pipeline::refits;
 use crate::pipeline::worlds::Ground;
 use crate::spec::check::{CheckedJob, to_yaml};
 use crate::spec::{IntervalMethod, flat};
@@ -89,6 +90,7 @@ pub fn finished(folder: &Path) -> Result<(Manifest, Side)> {
         has_label: manifest.label.is_some(),
         favourable_is_positive: manifest.favourable_is_positive().unwrap_or(true),
         says_favourable: manifest.favourable_is_positive().is_some(),
+        fitted_on: refits::of_manifest(&manifest),
         level: manifest.level.and_then(Level::new),
         samples: Count::new(manifest.bootstrap_samples).unwrap_or(Count::ONE),
         seed: Seed(manifest.seed),
@@ -110,7 +112,8 @@ fn source(values: &Values, inputs: &[InputFile], stand_in: Option<&str>) -> Stri
     parts.join("\n")
 }
 
-/// The run that is going on as one side of a comparison: its tables are in `metrics`, its outcomes, where kept, in `outcomes`.
+/// The run that is going on as one side of a comparison, but for what its sets were fitted on: its tables are in `metrics`, its outcomes, where
+/// kept, in `outcomes`.
 ///
 /// # Errors
 /// The table of metrics cannot be read.
@@ -142,6 +145,7 @@ pub fn running(
         has_label: job.data.label.column().is_some(),
         favourable_is_positive: job.data.favours_positive(),
         says_favourable: job.data.favourable_side().is_some(),
+        fitted_on: FittedOn::new(),
         level: (job.metrics.interval.method == IntervalMethod::Auto).then_some(job.metrics.interval.level),
         samples: job.metrics.bootstrap.samples,
         seed: job.run.seed,

@@ -16,6 +16,7 @@ use crate::causal::scm::Fits;
 use crate::causal::score::Score;
 use crate::counterfactual::graph_uncertain::knobs::{Draw, GraphUncertain};
 use crate::counterfactual::graph_uncertain::{World, Worlds, worlds_by};
+use crate::data::content::ContentHash;
 use crate::data::training::TrainingRows;
 use crate::data::{Attribute, Column, Kind, Layout};
 use crate::error::{Error, Fault, Result};
@@ -154,6 +155,20 @@ fn untaught(
         untaught: lacking.clone(),
     };
     Ok(asked.graphs.knowledge.keys().map(without).collect())
+}
+
+/// The hash of the training rows that graphs of these variables are learnt from.
+///
+/// # Errors
+/// The rows cannot be read or lack a variable, or the run is to stop.
+pub fn read_by(ground: Ground<'_>, asked: &Asked<'_>) -> Result<ContentHash> {
+    let layout = ground.rows.layout();
+    let column = |name: &ColumnName| layout.feature(name.as_str()).ok_or_else(|| missing(name.as_str()));
+    let columns = asked.variables.iter().map(column).collect::<Result<Vec<usize>>>()?;
+    let rows = TrainingRows::of_fold(ground.rows, ground.roles, 0, ground.workers, ground.watch);
+    let mut content = ContentHash::default();
+    rows.fold(|group| ContentHash::of(&layout.features, &columns, &group.rows, |_| 0), |part| content.merge(&part))?;
+    Ok(content)
 }
 
 /// Everything that bootstraps are searched with.

@@ -24,8 +24,9 @@ use crate::pipeline::graph_tables::{self, GraphSet};
 use crate::pipeline::inputs::Input;
 use crate::pipeline::joining::{RECHECKED, Rechecked};
 use crate::pipeline::measuring::{SMALL_SLICES, SmallSlices};
+use crate::pipeline::refits::Fit;
 use crate::pipeline::worlds::{Followed, Ground};
-use crate::pipeline::{CODE, Record, Settings, again, comparing, measuring};
+use crate::pipeline::{CODE, Record, Settings, advice, again, comparing, measuring, refits};
 use crate::report;
 use crate::report::compared::on_one_line;
 use crate::report::export::{deciding, gate_sentence};
@@ -33,7 +34,7 @@ use crate::spec::check::{CheckedJob, to_yaml};
 use crate::spec::{self, Job};
 use crate::table::folder::MANIFEST;
 use crate::table::io::{read_frame, write_frame};
-use crate::table::manifest::{AwaitedScores, GateTally, Manifest, Summary, WorstGate};
+use crate::table::manifest::{AwaitedScores, GateTally, Manifest, RecheckWords, Summary, WorstGate};
 use crate::table::picked::join_tables;
 use crate::table::{
     self, ARM_FOLDS, ARMS, CHANGES, COMPARISONS, Cell, Frame, GATES, GROUPS, ISSUES, METRICS, Record as Row, THRESHOLDS, TRANSITIONS,
@@ -185,6 +186,8 @@ pub struct Made<'a> {
     pub recourse: &'a [String],
     /// The sets that rest on causal graphs.
     pub graphs: &'a [GraphSet],
+    /// The sets that were fitted.
+    pub fits: &'a [Fit],
     /// Models whose growth ended early: the name, how many trees it has, and how many it was to have.
     pub short_of_trees: &'a [(&'a str, u64, u64)],
 }
@@ -194,14 +197,23 @@ pub struct Made<'a> {
 /// # Errors
 /// A file cannot be read or written.
 pub fn assemble(ctx: &StageContext<'_>, origins: &Origins<'_>, made: Made<'_>) -> Result<()> {
-    let Made { measured, kept, rechecks, worlds, baseline, recourse, graphs, short_of_trees } = made;
+    let Made { measured, kept, rechecks, worlds, baseline, recourse, graphs, fits, short_of_trees } = made;
     let out = ctx.out();
     let mut followed: Vec<(&str, &str, Followed)> = Vec::new();
     for (set, attribute, stage) in worlds {
         followed.push((set, attribute, Followed::read(ctx, stage)?));
     }
     let small = read_json(&ctx.need("measure").join(SMALL_SLICES), "measure")?;
-    begin(ctx, origins, &followed, &small, graphs, short_of_trees, blind_gates(ctx, origins)?)?;
+    let mut rechecked: BTreeMap<&str, RecheckWords> = BTreeMap::new();
+    for (model, stage) in rechecks {
+        let one: Rechecked = read_json(&ctx.need(stage).join(RECHECKED), stage)?;
+        let all = rechecked.entry(model).or_default();
+        all.rows += one.rows;
+        all.differ += one.differ;
+        all.largest = all.largest.max(one.largest);
+    }
+    let of_models = OfModels { short_of_trees, rechecked: &rechecked };
+    begin(ctx, origins, &followed, &small, graphs, of_models, blind_gates(ctx, origins)?)?;
     let wanted = spec::check::families(&origins.checked.job, &measuring::catalog());
     if wanted.contains(&spec::Family::CfQuality) {
         copy_tables(ctx.need("measure"), &measuring::QUALITY.map(|table| table.name), out)?;
@@ -243,6 +255,7 @@ pub fn assemble(ctx: &StageContext<'_>, origins: &Origins<'_>, made: Made<'_>) -
     }
     let outcome: GateOutcome = read_json(&ctx.need("gate").join(GATE_OUTCOME), "gate")?;
     let mut manifest = manifest(origins, out)?;
+    refits::tell(&mut manifest, refits::of_run(ctx, fits)?);
     if let Some(stage) = baseline {
         copy_tables(ctx.need(stage), &[CHANGES.name], out)?;
         manifest.baseline = Some(comparing::read_comparison(ctx.need(stage))?.compared);
@@ -253,13 +266,8 @@ pub fn assemble(ctx: &StageContext<'_>, origins: &Origins<'_>, made: Made<'_>) -
             words.written.insert(attribute.to_owned(), followed.written);
         }
     }
-    for (model, stage) in rechecks {
-        let one: Rechecked = read_json(&ctx.need(stage).join(RECHECKED), stage)?;
-        let words = manifest.models.iter_mut().find(|m| m.name == *model);
-        if let Some(all) = words.map(|m| m.recheck.get_or_insert_default()) {
-            all.rows += one.rows;
-            all.largest = all.largest.max(one.largest);
-        }
+    for words in &mut manifest.models {
+        words.recheck = rechecked.get(words.name.as_str()).copied();
     }
     let summary = Summary {
         cfaudit: FORMAT,
@@ -314,7 +322,8 @@ fn headline(metrics: &Frame) -> BTreeMap<String, f64> {
 /// # Errors
 /// A file cannot be read or written.
 pub fn assemble_waiting(ctx: &StageContext<'_>, origins: &Origins<'_>, awaited: Vec<AwaitedScores>) -> Result<()> {
-    begin(ctx, origins, &[], &SmallSlices::new(), &[], &[], Vec::new())?;
+    let of_models = OfModels { short_of_trees: &[], rechecked: &BTreeMap::new() };
+    begin(ctx, origins, &[], &SmallSlices::new(), &[], of_models, Vec::new())?;
     let mut manifest = Manifest { awaited, ..manifest(origins, ctx.out())? };
     let summary = Summary {
         cfaudit: FORMAT,
@@ -330,6 +339,15 @@ pub fn assemble_waiting(ctx: &StageContext<'_>, origins: &Origins<'_>, awaited: 
     finish(ctx, origins, &mut manifest, &summary)
 }
 
+/// What issues tell of models.
+#[derive(Clone, Copy)]
+struct OfModels<'a> {
+    /// As [`Made::short_of_trees`].
+    short_of_trees: &'a [(&'a str, u64, u64)],
+    /// What scoring rows again gave, by model.
+    rechecked: &'a BTreeMap<&'a str, RecheckWords>,
+}
+
 /// The tables that tell of the rows. Prepared rows may hold features that nobody reads, or not: the folder must not depend on it.
 fn begin(
     ctx: &StageContext<'_>,
@@ -337,7 +355,7 @@ fn begin(
     followed: &[(&str, &str, Followed)],
     small: &SmallSlices,
     graphs: &[GraphSet],
-    short_of_trees: &[(&str, u64, u64)],
+    of_models: OfModels<'_>,
     blind: Vec<Blind>,
 ) -> Result<()> {
     make_folder(&ctx.out().join("tables"))?;
@@ -402,6 +420,10 @@ fn begin(
             issues.push(vec!["outside-group".into(), "warning".into(), name.into(), n.into(), text.into()]);
         }
     }
+    for advice in advice::of_run(job).into_iter().chain(advice::whole_numbers(job, origins.ground.rows.layout())) {
+        let [code, severity, place, text] = [advice.code, advice.severity, advice.place, advice.text].map(Cell::from);
+        issues.push(vec![code, severity, place, advice.n.into(), text]);
+    }
     for set in graphs.iter().filter(|_| !job.metrics.by.is_empty()) {
         let text = "slices would need every graph's counts of every slice: the set is measured for all rows together";
         issues.push(vec!["unsliced-set".into(), "info".into(), set.name.as_str().into(), Cell::Int(0), text.into()]);
@@ -423,12 +445,21 @@ fn begin(
             text.into(),
         ]);
     }
-    for (model, grown, asked) in short_of_trees {
+    for (model, grown, asked) in of_models.short_of_trees {
         let text = format!(
             "model `{model}` has {grown} of the {asked} trees that the job asks for: the columns that a tree drew could not be cut; ask for \
              fewer trees, a smaller `smallest_leaf` or a larger `column_share`"
         );
         issues.push(vec!["fewer-trees".into(), "warning".into(), (*model).into(), Cell::Int(0), text.into()]);
+    }
+    // Of scores made elsewhere a difference has ended the run.
+    for (model, recheck) in of_models.rechecked.iter().filter(|(_, recheck)| recheck.differ > 0) {
+        let text = format!(
+            "model `{model}` was asked twice for {} rows and gave other scores to {} of them, by up to {}: its numbers change from run to \
+             run, and its gates are inconclusive; make it answer alike, for instance by a fixed seed",
+            recheck.rows, recheck.differ, recheck.largest
+        );
+        issues.push(vec!["not-repeatable".into(), "warning".into(), (*model).into(), recheck.differ.into(), text.into()]);
     }
     for (attribute, slices) in small {
         let named: Vec<String> = slices.iter().take(SLICES_NAMED).map(|(slice, n)| format!("`{slice}` ({n})")).collect();

@@ -15,6 +15,7 @@ use crate::error::{Fault, Result};
 use crate::param::{ColumnName, Name};
 use crate::spec::Side;
 use crate::spec::flat::{DOLLAR, literal};
+use crate::spec::nearest::suggest;
 
 /// What the caller says.
 #[derive(Debug, Clone, Default)]
@@ -325,7 +326,8 @@ fn data(text: &mut String, glance: &Glance, wishes: &Wishes, (label, row_id, sen
         && !sensitive.iter().any(|look| look.levels.contains_key(wished))
     {
         let fault = Fault::new("unknown-group", format!("no sensitive attribute has a group `{wished}`")).in_file(&wishes.data);
-        return Err(fault.hint("give one of the groups with `--reference`").into());
+        let held: Vec<&str> = sensitive.iter().flat_map(|look| look.levels.keys()).map(String::as_str).take(10).collect();
+        return Err(fault.hint(format!("give one of the groups with `--reference`; {}", suggest(wished, "the data hold", held))).into());
     }
     Ok(())
 }

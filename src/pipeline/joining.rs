@@ -25,8 +25,8 @@ pub const RECHECKED: &str = "rechecked.json";
 /// Second argument of the hash that draws the rows to score again: a stream of its own.
 const AGAIN: u64 = u64::from_le_bytes(*b"recheck\0");
 
-/// The audited rows that are scored again as they are: those with `u01(h(seed, row_key, recheck))` below the share, and the one with
-/// the lowest hash, so that there is always one.
+/// The audited rows that are scored again as they are: those with `u01(h(seed, row_key, recheck))` below the share, and those with
+/// the lowest hashes, so that there are always some.
 #[derive(Debug, Clone, Copy)]
 pub struct Again {
     seed: u64,
@@ -35,13 +35,14 @@ pub struct Again {
 }
 
 impl Again {
-    /// Draws among the audited rows of a declared group of the attribute.
+    /// Draws among the audited rows, of a declared group where an attribute is given; at least so many, or all.
     ///
     /// # Errors
     /// The rows cannot be read, or the run is to stop.
-    pub fn draw(ground: Ground<'_>, attribute: usize, seed: u64, share: f64) -> Result<Self> {
+    pub fn draw(ground: Ground<'_>, attribute: Option<usize>, seed: u64, share: f64, at_least: usize) -> Result<Self> {
         let all = Again { seed, share, lowest: u64::MAX };
-        let mut lowest = u64::MAX;
+        // The lowest hashes, in order.
+        let mut lowest: Vec<u64> = Vec::new();
         ground.workers.map(
             ground.rows.n_groups(),
             |g| {
@@ -49,14 +50,20 @@ impl Again {
                 let batch = ground.rows.read_keys(g)?;
                 let roles = ground.roles.read(g)?;
                 let rows = (0..batch.row.len()).filter(|&i| eligible(&batch, &roles, attribute, i));
-                Ok::<_, Error>(rows.map(|i| all.hash(batch.row_key[i])).min())
+                let mut hashes: Vec<u64> = rows.map(|i| all.hash(batch.row_key[i])).collect();
+                hashes.sort_unstable();
+                hashes.truncate(at_least);
+                Ok::<_, Error>(hashes)
             },
-            |_, least| {
-                lowest = lowest.min(least.unwrap_or(u64::MAX));
+            |_, hashes| {
+                lowest.extend(hashes);
+                lowest.sort_unstable();
+                lowest.truncate(at_least);
                 Ok(())
             },
         )?;
-        Ok(Again { lowest, ..all })
+        let enough = lowest.len() == at_least;
+        Ok(Again { lowest: lowest.last().copied().filter(|_| enough).unwrap_or(u64::MAX), ..all })
     }
 
     fn hash(&self, row_key: u64) -> u64 {
@@ -64,15 +71,15 @@ impl Again {
     }
 
     /// The rows of a row group that are scored again, in order.
-    pub fn rows(&self, batch: &PreparedBatch, roles: &Roles, attribute: usize) -> Vec<usize> {
+    pub fn rows(&self, batch: &PreparedBatch, roles: &Roles, attribute: Option<usize>) -> Vec<usize> {
         let drawn = |hash: u64| u01(hash) < self.share || hash <= self.lowest;
         (0..batch.row.len()).filter(|&i| eligible(batch, roles, attribute, i) && drawn(self.hash(batch.row_key[i]))).collect()
     }
 }
 
-/// Whether a row has counterfactuals: it is audited, and of a declared group.
-fn eligible(batch: &PreparedBatch, roles: &Roles, attribute: usize, i: usize) -> bool {
-    roles.audited(i).is_some() && batch.groups[attribute][i] != MISSING_GROUP
+/// Whether a row is audited, and, where it is to have counterfactuals, of a declared group.
+fn eligible(batch: &PreparedBatch, roles: &Roles, attribute: Option<usize>, i: usize) -> bool {
+    roles.audited(i).is_some() && attribute.is_none_or(|attribute| batch.groups[attribute][i] != MISSING_GROUP)
 }
 
 /// What a file of counterfactual scores is compared with.
@@ -89,8 +96,27 @@ pub struct Recheck<'a> {
 pub struct Rechecked {
     /// Rows compared.
     pub rows: u64,
+    /// Those that differ by more than is allowed.
+    pub differ: u64,
     /// The largest difference.
     pub largest: f64,
+}
+
+impl Rechecked {
+    /// Compares the scores of these rows of a row group; a score on one side only is as far apart as scores can be.
+    pub fn compare(&mut self, first: &[f64], again: &[f64], rows: &[usize], tolerance: f64) {
+        for &row in rows {
+            let (one, other) = (first[row], again[row]);
+            let difference = match (one.is_nan(), other.is_nan()) {
+                (true, true) => 0.0,
+                (false, false) => (one - other).abs(),
+                _ => 1.0,
+            };
+            self.rows += 1;
+            self.differ += u64::from(difference > tolerance);
+            self.largest = self.largest.max(difference);
+        }
+    }
 }
 
 /// One key of the file that is wanted.
@@ -160,7 +186,7 @@ pub fn join_counterfactuals(
         let mut wanted: Vec<Wanted> = (0..keys.parent.len()).map(|k| of_keys(&batch, &keys, k)).collect();
         let mut factual = Vec::new();
         if let Some(Recheck { again, factual: Some((scores, _)) }) = recheck {
-            wanted.extend(again.rows(&batch, &ground.roles.read(g)?, attribute).into_iter().map(|row| of_row(&batch, row)));
+            wanted.extend(again.rows(&batch, &ground.roles.read(g)?, Some(attribute)).into_iter().map(|row| of_row(&batch, row)));
             wanted.sort_by_key(|w| (w.row, w.key.to_group, w.key.cf_index));
             factual = scores.read(g)?;
         }
@@ -171,16 +197,16 @@ pub fn join_counterfactuals(
         let (batch, keys, roles) = (ground.rows.read_keys(g)?, counterfactuals.keys(g)?, ground.roles.read(g)?);
         let mut known: Vec<(ScoreKey, Leftover)> =
             (0..keys.parent.len()).map(|k| (of_keys(&batch, &keys, k).key, Leftover::Twice)).collect();
-        for i in (0..batch.row.len()).filter(|&i| !eligible(&batch, &roles, attribute, i)) {
+        for i in (0..batch.row.len()).filter(|&i| !eligible(&batch, &roles, Some(attribute), i)) {
             let key = |to_group| ScoreKey { row_key: batch.row_key[i], to_group, cf_index: 0 };
             known.extend((0..n_groups).map(|to_group| (key(to_group), Leftover::NotAsked)));
         }
-        for i in (0..batch.row.len()).filter(|&i| eligible(&batch, &roles, attribute, i)) {
+        for i in (0..batch.row.len()).filter(|&i| eligible(&batch, &roles, Some(attribute), i)) {
             known.push((of_row(&batch, i).key, Leftover::OwnGroup));
         }
         if let Some(Recheck { again, factual }) = recheck {
             let left = if factual.is_some() { Leftover::Twice } else { Leftover::NotAsked };
-            known.extend(again.rows(&batch, &roles, attribute).into_iter().map(|row| (of_row(&batch, row).key, left)));
+            known.extend(again.rows(&batch, &roles, Some(attribute)).into_iter().map(|row| (of_row(&batch, row).key, left)));
         }
         Ok(known)
     };
@@ -209,7 +235,6 @@ struct Lacking {
 #[derive(Default)]
 struct Compared {
     result: Rechecked,
-    n_differing: u64,
     /// Of those, rows with a score in one file only.
     n_one_sided: u64,
     /// Row group and position of the first that differs.
@@ -225,7 +250,7 @@ impl Compared {
         let differs = one_sided || difference > tolerance;
         self.n_one_sided += u64::from(one_sided);
         self.result.largest = self.result.largest.max(difference);
-        self.n_differing += u64::from(differs);
+        self.result.differ += u64::from(differs);
         if differs && self.first.is_none() {
             self.first = Some((group, row));
         }
@@ -325,9 +350,9 @@ impl Join<'_> {
     }
 
     fn differs(&self, compared: &Compared, tolerance: f64, g: usize, row: usize) -> Result<Fault> {
-        let Rechecked { rows, largest } = compared.result;
+        let Rechecked { rows, differ, largest } = compared.result;
         let one_sided = compared.n_one_sided;
-        let found = match compared.n_differing - one_sided {
+        let found = match differ - one_sided {
             0 => format!("{one_sided} of {rows} rows that were scored again have a score in one file only"),
             n => {
                 let besides = if one_sided > 0 { format!(", {one_sided} more have a score in one file only") } else { String::new() };

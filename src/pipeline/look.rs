@@ -22,7 +22,7 @@ use crate::exec::{Options, StageRecord, State};
 use crate::pipeline::inputs::{self, Absent, Awaited, Input};
 use crate::pipeline::plan::{Plan, reads_features};
 use crate::pipeline::stages::rows::{ROLES, prepare_params};
-use crate::pipeline::{KINDS, Settings, blind, folder, open_store, open_workers, with_place};
+use crate::pipeline::{KINDS, Settings, advice, blind, folder, open_store, open_workers, with_place};
 use crate::spec::check::CheckedJob;
 use crate::table::io::read_frame;
 use crate::table::{FILTERS, ISSUES};
@@ -103,13 +103,20 @@ pub fn forecast(checked: &CheckedJob, settings: &Settings, cancel: &Cancel) -> R
     look().map_err(|error| with_place(error, checked))
 }
 
-/// What `cfaudit check` tells of data without an error.
+/// What `cfaudit check` tells of a job and data without an error.
 #[derive(Debug, Clone, Default)]
 pub struct CheckLook {
     /// What was met and may change what the results mean.
     pub warnings: Vec<IssueLook>,
     /// The files of scores that are not there yet.
     pub awaited: Vec<Awaited>,
+}
+
+impl CheckLook {
+    /// What a job tells by itself.
+    pub fn of_job(checked: &CheckedJob) -> Self {
+        CheckLook { warnings: advice::of_job(&checked.job), awaited: Vec::new() }
+    }
 }
 
 /// Looks at the data of a job as `cfaudit check` does.
@@ -129,7 +136,9 @@ pub fn check_data(checked: &CheckedJob, settings: &Settings, observer: &dyn Obse
         }
         warnings.retain(|issue| issue.severity == Severity::Warning.as_str() && params.tells(&issue.code, &issue.place));
         warnings.extend(blind_gates(checked, plan, records, cancel)?);
-        Ok(CheckLook { warnings, awaited: input.awaited.clone() })
+        let mut seen = CheckLook::of_job(checked);
+        seen.warnings.extend(warnings);
+        Ok(CheckLook { awaited: input.awaited.clone(), ..seen })
     })
 }
 

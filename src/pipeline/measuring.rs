@@ -22,6 +22,7 @@ use crate::metric::placebo::Placebo;
 use crate::metric::redraw::ShiftEvidence;
 use crate::metric::scope::Who;
 use crate::metric::switches::measure_counterfactual;
+use crate::metric::turn::Turn;
 use crate::metric::worlds::measure_worlds;
 use crate::metric::{self, Family, Reads};
 use crate::param::Count;
@@ -31,7 +32,7 @@ use crate::pipeline::slicing::{RowSlices, Slices, WorldSlices};
 use crate::pipeline::worlds::{Followed, Ground};
 use crate::pipeline::{class_tables, fitting, folder, shuffling};
 use crate::spec;
-use crate::spec::check::{Catalog, CheckedJob, MetricInfo};
+use crate::spec::check::{Catalog, CheckedJob, MetricInfo, RatioOrder};
 use crate::table::io::{read_frame, write_frame};
 use crate::table::{
     CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, COMPARISONS, Cell, FILTERS, Frame, ISSUES, THRESHOLDS, TableDef,
@@ -327,6 +328,10 @@ fn metric_info(metric: &'static metric::Metric) -> MetricInfo {
     let needs_counterfactual = matches!(metric.family, Family::Ccm | Family::Eccm | Family::Shift | Family::Graph);
     let min_groups = if any { 3 } else { 2 };
     let family = family_word(metric.family);
+    let ratio = (Turn::of(metric) == Turn::Reciprocal).then(|| match Turn::second_over_first(metric) {
+        true => RatioOrder::SecondOverFirst,
+        false => RatioOrder::FirstOverSecond,
+    });
     MetricInfo {
         id: metric.id,
         family,
@@ -338,6 +343,7 @@ fn metric_info(metric: &'static metric::Metric) -> MetricInfo {
         min_groups,
         range: metric.range,
         by_favourable: matches!(metric.reads, Reads::SwitchByFavour { .. }),
+        ratio,
     }
 }
 

@@ -27,6 +27,7 @@
 //! [`plan`] lists the stages of a job, [`stages`] builds each of them; what makes one stale is listed where it is built, as names and
 //! values, so that a rerun can say its reason. Nothing here computes a number: formulas live in the engines.
 
+mod advice;
 pub mod again;
 pub mod arms;
 pub mod augmenting;
@@ -56,6 +57,7 @@ mod memory;
 pub mod plan;
 pub mod recourse;
 pub mod redrawing;
+pub mod refits;
 #[cfg(feature = "onnx")]
 pub(crate) mod runtime;
 pub mod shuffling;

@@ -210,6 +210,7 @@ impl<'a> Plan<'a> {
                 stages.push(self.score_stage(name.as_str(), model, Some(world)));
             }
         }
+        stages.extend(self.twice_stages());
         for (name, model) in &self.job.models {
             let name = name.as_str();
             for (position, attribute) in self.job.data.sensitive.keys().enumerate() {

@@ -90,16 +90,18 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The stages that score rows again, each with its model.
+    /// The stages that score rows again, in files made elsewhere or by asking twice, each with its model.
     pub(super) fn rechecks(&self) -> Vec<(String, String)> {
         let worlds = self.worlds();
         let asking = self.job.models.iter().filter(|(_, m)| m.scores.as_ref().is_some_and(|s| s.recheck.is_some()));
-        asking.flat_map(|(name, _)| worlds.iter().map(move |w| (name.to_string(), w.score_id(name.as_str())))).collect()
+        let in_files = asking.flat_map(|(name, _)| worlds.iter().map(move |w| (name.to_string(), w.score_id(name.as_str()))));
+        in_files.chain(self.asked_twice()).collect()
     }
 
     /// The rows that are scored again, if any are.
     pub(super) fn again(&self, ground: Ground<'_>, attribute: usize) -> Result<Option<Again>> {
-        recheck_share(self.job).map(|share| Again::draw(ground, attribute, self.job.run.seed.0, share)).transpose()
+        let draw = |share| Again::draw(ground, Some(attribute), self.job.run.seed.0, share, 1);
+        recheck_share(self.job).map(draw).transpose()
     }
 
     fn awaits(&self, set: Option<&str>) -> bool {
@@ -236,7 +238,7 @@ fn write_counterfactuals(ground: Ground<'_>, sources: &[Source], folder: String,
                     source: (worlds.len(), k),
                 }));
                 if let Some(again) = &source.again {
-                    let rows = again.rows(&batch, &roles, attribute);
+                    let rows = again.rows(&batch, &roles, Some(attribute));
                     n_again += rows.len() as u64;
                     let own = |row: usize| batch.groups[attribute].get(row).copied().unwrap_or(MISSING_GROUP);
                     asked.extend(rows.into_iter().map(|row| Asked { row, attribute, to_group: own(row), cf_index: 0, source: (0, row) }));

@@ -2,7 +2,7 @@
 //!
 //! Also what `cfaudit diff` prints: its page is this section for two folders, its text the same rows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::report::chart;
 use crate::report::models::{clearness, place};
@@ -29,6 +29,7 @@ pub(super) fn section(compared: &Compared, changes: &Frame, rows_shown: usize, g
     let rows = ordered(changes);
     blocks.push(Block::Text(sentence(&rows).into()));
     blocks.extend(table(&rows, rows_shown, glossary));
+    blocks.extend(refitted_in_words(&rows).map(|words| Block::Note(format!("Not judged: {words}.").into())));
     blocks.extend(drawn(changes, glossary));
     blocks.extend(left_out(&rows));
     blocks.extend(methods(&rows));
@@ -49,16 +50,24 @@ pub(super) fn is_clear(row: &Record<'_>) -> bool {
     row.int("clear") == Some(1)
 }
 
+/// Whether it could be told if a change is clear.
+pub(super) fn is_judged(row: &Record<'_>) -> bool {
+    row.text("status") == "compared" && row.is_some("difference")
+}
+
 /// How many changes are clear, in one sentence.
 pub(super) fn sentence(rows: &[Record<'_>]) -> String {
     let any = |status: &str| rows.iter().any(|row| row.text("status") == status);
+    if !any("compared") && any("refitted") {
+        return "No change is judged: every set was fitted on other rows than in the last version.".to_owned();
+    }
     if !any("compared") && any("not_comparable") {
         return "No value means the same in both runs.".to_owned();
     }
     if !any("compared") {
         return "The two runs have no value in common: they measure other models, sets, attributes, groups or metrics.".to_owned();
     }
-    let all = rows.iter().filter(|row| row.is_some("difference")).count();
+    let all = rows.iter().filter(|row| is_judged(row)).count();
     let clear = rows.iter().filter(|row| is_clear(row)).count();
     let level = rows.iter().find_map(|row| row.real("level"));
     let level = level.map_or_else(String::new, |level| format!(" at {}", number::level(level)));
@@ -204,6 +213,7 @@ pub(super) fn reading(row: &Record<'_>) -> String {
     let paired = if row.int("paired") == Some(1) { "paired" } else { "unpaired" };
     match (row.text("reading"), row.is_some("lo")) {
         _ if !row.is_some("difference") => "undefined".to_owned(),
+        _ if row.text("status") == "refitted" => "not judged: refitted".to_owned(),
         (_, false) => "no interval".to_owned(),
         ("", true) if row.text("interval") == "identical" => "nothing differs".to_owned(),
         ("", true) => format!("not clear, {paired}"),
@@ -238,6 +248,22 @@ fn table(rows: &[Record<'_>], rows_shown: usize, glossary: &mut Glossary<'_>) ->
 fn left_out(rows: &[Record<'_>]) -> Option<Block> {
     let words = left_out_in_words(rows);
     (!words.is_empty()).then(|| Block::Note(format!("Not compared: {words}.").into()))
+}
+
+/// How many changes are not judged because their set was fitted again, of which sets, and what helps; none where no set was.
+pub(super) fn refitted_in_words(rows: &[Record<'_>]) -> Option<String> {
+    let refitted: Vec<&Record<'_>> = rows.iter().filter(|row| row.text("status") == "refitted").collect();
+    let sets: BTreeSet<&str> = refitted.iter().map(|row| row.text("counterfactual")).collect();
+    let named: Vec<&str> = sets.into_iter().collect();
+    (!refitted.is_empty()).then(|| {
+        format!(
+            "{} changes of {} {} (refitted: fitted on other rows than in the last version, and how far that alone moves a set is not known). A \
+             `data.reference` fixed in time keeps the fit the same; a set of graphs needs the same rows to train on",
+            refitted.len(),
+            if named.len() == 1 { "the set" } else { "the sets" },
+            named.join(", ")
+        )
+    })
 }
 
 /// How the intervals of changes are made.

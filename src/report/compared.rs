@@ -1,9 +1,11 @@
 //! What `cfaudit diff` says of two folders: a page, text for a terminal, Markdown for a pull request.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::report::against::{self, apart, comparable, is_clear, left_out_in_words, ordered, reading, sentence};
-use crate::report::export::deciding;
+use crate::report::against::{
+    self, apart, comparable, is_clear, is_judged, left_out_in_words, ordered, reading, refitted_in_words, sentence,
+};
+use crate::report::export::{deciding, gate_sentence};
 use crate::report::models::place;
 use crate::report::page::{Block, Page, Row, Section, Table};
 use crate::report::terms::{self, Glossary};
@@ -28,6 +30,8 @@ pub struct Diff<'a> {
     pub changes: &'a Frame,
     /// The table `gates` of a job that was asked about them; empty where none was.
     pub gates: &'a Frame,
+    /// The tables `gates` of both folders: how each run was judged by its own gates.
+    pub judged: [&'a Frame; 2],
 }
 
 impl Diff<'_> {
@@ -46,7 +50,7 @@ impl Diff<'_> {
             has_rows: false,
             thrifty: false,
             too_large: false,
-            sections: vec![against, metrics, self.folders()],
+            sections: [Some(against), self.gates(), Some(metrics), Some(self.folders())].into_iter().flatten().collect(),
         };
         page.html()
     }
@@ -62,6 +66,19 @@ impl Diff<'_> {
 
     fn stand_in(&self) -> Option<&str> {
         self.new.1.stand_in.as_deref().or(self.old.1.stand_in.as_deref())
+    }
+
+    fn gates(&self) -> Option<Section> {
+        let row = |[gate, before, after]: [String; 3]| Row {
+            id: String::new(),
+            head: Words::new().name(&gate),
+            cells: vec![before.into(), after.into()],
+        };
+        let rows: Vec<Row> = self.before_and_after().into_iter().map(row).collect();
+        let head = ["Gate", "Before", "After"].map(Words::from).to_vec();
+        let caption = "Gates before and after, each as its own run was judged".into();
+        let table = Table { caption, head, rows, prose: true };
+        (!table.rows.is_empty()).then(|| Section { id: "gates", title: "Gates before and after", blocks: vec![Block::Table(table)] })
     }
 
     fn folders(&self) -> Section {
@@ -85,7 +102,7 @@ impl Diff<'_> {
     /// The changes to print: all, or the clear ones.
     fn rows(&self, all: bool) -> Vec<Record<'_>> {
         let mut rows = ordered(self.changes);
-        rows.retain(|row| is_clear(row) || all && row.text("status") == "compared");
+        rows.retain(|row| is_clear(row) || all && ["compared", "refitted"].contains(&row.text("status")));
         rows
     }
 
@@ -105,6 +122,15 @@ impl Diff<'_> {
             text.push_str(&aligned(&lines));
         }
         text.push_str(&self.rest(all));
+        let before_and_after = self.before_and_after();
+        if !before_and_after.is_empty() {
+            text.push_str("\ngates before and after, each as its own run was judged:\n");
+        }
+        for [gate, before, after] in before_and_after {
+            for line in [gate, format!("  before: {before}"), format!("  after:  {after}")] {
+                text.push_str(&format!("  {}\n", on_one_line(&line)));
+            }
+        }
         for gate in self.verdicts() {
             text.push_str(&(on_one_line(&gate) + "\n"));
         }
@@ -139,6 +165,13 @@ impl Diff<'_> {
         if !rest.is_empty() {
             text.push_str(&format!("\n{}", escaped(&rest)));
         }
+        let before_and_after = self.before_and_after();
+        if !before_and_after.is_empty() {
+            text.push_str("\n\n| Gate | Before | After |\n| --- | --- | --- |\n");
+        }
+        for row in before_and_after {
+            text.push_str(&format!("| {} |\n", row.map(|cell| escaped(&cell)).join(" | ")));
+        }
         for gate in self.verdicts() {
             text.push_str(&format!("\n- {}", escaped(&gate)));
         }
@@ -154,7 +187,7 @@ impl Diff<'_> {
         let mut head = vec![
             side("old", self.old),
             side("new", self.new),
-            format!("comparable: {}", comparable(self.compared)),
+            format!("comparable: {}{}", comparable(self.compared), self.forces()),
             format!("same people: {}", self.compared.pairing),
         ];
         head.extend(self.stand_in().map(|set| format!("stand-in data for {set}: no number is about real people")));
@@ -168,6 +201,14 @@ impl Diff<'_> {
         head
     }
 
+    /// The flag that compares what means something else.
+    fn forces(&self) -> &'static str {
+        match (self.compared.comparable, self.compared.forced) {
+            (false, false) => "; `--force` compares the rest all the same",
+            _ => "",
+        }
+    }
+
     fn sentence(&self) -> String {
         plain(&sentence(&ordered(self.changes)))
     }
@@ -175,15 +216,30 @@ impl Diff<'_> {
     fn rest(&self, all: bool) -> String {
         let rows = ordered(self.changes);
         let mut rest = String::new();
-        let hidden = rows.iter().filter(|row| row.is_some("difference") && !is_clear(row)).count();
+        let hidden = rows.iter().filter(|row| is_judged(row) && !is_clear(row)).count();
         if hidden > 0 && !all {
             rest.push_str(&format!("not clear: {hidden} changes; `--all` shows them\n"));
+        }
+        if let Some(words) = refitted_in_words(&rows) {
+            rest.push_str(&format!("not judged: {words}\n"));
         }
         let left_out = left_out_in_words(&rows);
         if !left_out.is_empty() {
             rest.push_str(&format!("not compared: {left_out}\n"));
         }
         rest
+    }
+
+    /// Every gate of either run with its verdict in both.
+    pub fn before_and_after(&self) -> Vec<[String; 3]> {
+        let mut gates: BTreeMap<&str, [String; 2]> = BTreeMap::new();
+        for (at, table) in self.judged.into_iter().enumerate() {
+            for row in deciding(table) {
+                let told = gates.entry(row.text("gate")).or_insert_with(|| ["no such gate", "no such gate"].map(str::to_owned));
+                told[at] = format!("{}: {}", row.text("verdict"), gate_sentence(&row));
+            }
+        }
+        gates.into_iter().map(|(gate, [before, after])| [gate.to_owned(), before, after]).collect()
     }
 
     fn verdicts(&self) -> Vec<String> {

@@ -123,6 +123,11 @@ fn weights(audit: &Audit) -> Option<Words> {
         " Every value, interval, gate and drawing takes a person as often as the weight says; every number of people, rows or counterfactuals, \
          the flags for few cases and what a gate calls enough do not. The tables hold both.",
     );
+    let words = if audit.issues.records().any(|issue| issue.text("code") == "unweighted-fit") {
+        words.text(" Strategies learn without weights: where groups are compared to make counterfactuals, every row counts once.")
+    } else {
+        words
+    };
     let words = if audit.quality.is_empty() {
         words
     } else {
@@ -248,10 +253,16 @@ fn thresholds(audit: &Audit) -> Vec<Block> {
 /// What scoring rows again gave, a sentence a model.
 fn rechecks(audit: &Audit) -> Vec<Block> {
     let rechecked = audit.manifest.models.iter().filter_map(|model| Some((model, model.recheck?)));
+    let count = |n: u64| number::count(i64::try_from(n).unwrap_or(i64::MAX));
     let sentence = |(model, recheck): (&ModelWords, RecheckWords)| {
-        Block::Text(Words::from("To notice scores of another version, model ").name(&model.name).text(format!(
-            " scored {} rows again together with the counterfactuals; the largest difference from their factual scores is {}.",
-            number::count(i64::try_from(recheck.rows).unwrap_or(i64::MAX)),
+        let (why, how) = match model.kind.as_str() {
+            "command" | "onnx" => ("a model that does not answer alike", "twice"),
+            _ => ("scores of another version", "again together with the counterfactuals"),
+        };
+        let differ = if recheck.differ > 0 { format!(", and {} of them differ", count(recheck.differ)) } else { String::new() };
+        Block::Text(Words::from(format!("To notice {why}, model ")).name(&model.name).text(format!(
+            " scored {} rows {how}; the largest difference from their factual scores is {}{differ}.",
+            count(recheck.rows),
             number::Kind::Plain.value(recheck.largest)
         )))
     };

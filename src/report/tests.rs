@@ -439,6 +439,7 @@ impl Sample {
 
     fn manifest(&self) -> Manifest {
         let set = |(name, strategy): &(&str, &str)| SetWords {
+            fitted_on: BTreeMap::new(),
             written: BTreeMap::new(),
             name: (*name).to_owned(),
             strategy: (*strategy).to_owned(),
@@ -1046,7 +1047,7 @@ fn rows_scored_again_are_told_in_the_method() {
     let folder = tempfile::tempdir().unwrap();
     two_groups().write(folder.path());
     let mut manifest = two_groups().manifest();
-    manifest.models[0].recheck = Some(RecheckWords { rows: 163, largest: 4.2e-8 });
+    manifest.models[0].recheck = Some(RecheckWords { rows: 163, differ: 0, largest: 4.2e-8 });
     fs::write(folder.path().join("manifest.json"), serde_json::to_string(&manifest).unwrap()).unwrap();
     let html = render(folder.path(), None, &glossary).unwrap();
     well_formed(&html);

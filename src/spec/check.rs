@@ -60,6 +60,17 @@ pub struct MetricInfo {
     pub range: (f64, f64),
     /// Whether it goes by the prediction that people want, so that the job must say which.
     pub by_favourable: bool,
+    /// Of a ratio of two groups which one it is over.
+    pub ratio: Option<RatioOrder>,
+}
+
+/// Which of two groups, the reference first and the others as declared, stands on top of a ratio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RatioOrder {
+    /// The first over the second.
+    FirstOverSecond,
+    /// The second over the first.
+    SecondOverFirst,
 }
 
 /// What a gate asks a metric of, and the key that says so.

@@ -57,6 +57,9 @@ pub struct Data {
     /// Feature columns by kind.
     #[serde(default)]
     pub features: Features,
+    /// What the job says of single columns, by name.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub columns: IndexMap<ColumnName, ColumnWords>,
     /// What happens to missing values, per kind of column.
     #[serde(default)]
     pub missing: Missing,
@@ -67,6 +70,16 @@ pub struct Data {
     /// Which rows train and which are audited. Left out: every row is audited, and no model can be trained here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
+}
+
+/// What the job says of one column.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ColumnWords {
+    /// Whether only whole numbers make sense in a continuous column, so that counterfactuals hold no others. Left out: where all values
+    /// are whole, of `data.reference` where the job names one, else of the rows that are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub integer: Option<bool>,
 }
 
 /// Where the rows come from.

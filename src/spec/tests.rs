@@ -25,6 +25,7 @@ const fn metric(id: &'static str, family: Family, needs_label: bool, scopes: &'s
         min_groups,
         range: (0.0, 1.0),
         by_favourable: false,
+        ratio: None,
     }
 }
 

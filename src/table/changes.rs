@@ -5,7 +5,7 @@ use super::{ARM, CLASS, COUNTERFACTUAL, FROM_GROUP, MODEL, SCOPE, SENSITIVE, SLI
 /// `changes`: one row per key and metric that either run has; only where a run was given a baseline.
 pub const CHANGES: TableDef = TableDef {
     name: "changes",
-    version: 1,
+    version: 2,
     one_row_per: "key and metric of the run or of its baseline",
     n_key: 10,
     columns: &[
@@ -22,7 +22,8 @@ pub const CHANGES: TableDef = TableDef {
         text("family", "family of the metric"),
         text(
             "status",
-            "compared; not_comparable (a definition differs); only_old or only_new (the other run has no such row): then only values stand here",
+            "compared; refitted (the set was fitted on other rows than in the baseline, so the change stands here without an interval); \
+             not_comparable (a definition differs); only_old or only_new (the other run has no such row): then only values stand here",
         ),
         or_null(real("old_value", "value of the baseline; null = undefined, or no such row")),
         or_null(real("new_value", "value of the run; null = undefined, or no such row")),

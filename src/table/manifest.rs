@@ -176,6 +176,11 @@ pub struct SetWords {
     /// Repeats of its placebo; absent where the job asks for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placebo: Option<u64>,
+    /// A hash of the rows that it was fitted on, by attribute: equal where rows, columns and classes
+    /// that the fit read are equal in value. Empty for sets that are not fitted, and in folders of
+    /// version 0.1.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fitted_on: BTreeMap<String, String>,
     /// What stands for the groups of derived attributes in the rows that models saw, by attribute.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub written: BTreeMap<String, Vec<WrittenValue>>,
@@ -209,7 +214,7 @@ pub struct ModelWords {
     pub threshold: String,
     /// `ge` or `gt`; empty where the label has several classes.
     pub threshold_rule: String,
-    /// What scoring some rows again gave; absent where the job does not ask for it.
+    /// What scoring some rows again gave: of programs and ONNX files always, of scores made elsewhere where the job asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck: Option<RecheckWords>,
 }
@@ -228,6 +233,9 @@ pub struct ExperimentWords {
     pub folds: Option<u64>,
     /// The arms, the base first.
     pub arms: Vec<ArmWords>,
+    /// As that of a set, where the set was fitted in folds of the experiment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fitted_on: BTreeMap<String, String>,
 }
 
 /// An arm of an experiment.
@@ -239,12 +247,16 @@ pub struct ArmWords {
     pub words: String,
 }
 
-/// Rows that were scored again with the counterfactuals.
+/// Rows that were scored again: with the counterfactuals, or, by programs and ONNX files, a second time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecheckWords {
     /// How many, over all sets and attributes.
     pub rows: u64,
-    /// The largest difference from their factual scores; above the job's tolerance there is no folder.
+    /// Those of them whose second score is another; above 0 only for programs and ONNX files.
+    #[serde(default)]
+    pub differ: u64,
+    /// The largest difference from their factual scores. Of scores made elsewhere there is no folder where it is above the job's tolerance;
+    /// of programs and ONNX files gates are inconclusive where it is above 1e-6.
     pub largest: f64,
 }
 

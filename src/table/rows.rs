@@ -58,12 +58,18 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
         "no-training-rows",
         "a declared group has no row that a strategy learns from: values of counterfactuals from it or to it, and sums with them, are undefined",
     ),
+    ("not-repeatable", "rows that a program or an ONNX file scored otherwise when asked a second time: gates on the model are inconclusive"),
     ("null-value", "values that the job says mean missing"),
     ("one-label-value", "all labels are the same, so nothing can be learnt and half of the metrics are undefined"),
     ("outside-bins", "numbers outside the bins of a derived column: it is missing there"),
     ("outside-group", "counterfactuals that keep a number which belongs to another group of a binned attribute: they are not valid"),
     ("outside-split", "rows that neither train nor are audited, by the column that splits"),
     ("partly-unseen-group", "rows to score that differ from their originals in `to_group` alone where only one part of a group changes"),
+    (
+        "refitted-gate",
+        "told by `check`: a gate on the change of a set that is fitted on the rows of each run, which is inconclusive where these differ",
+    ),
+    ("similar-groups", "two groups of an attribute whose names differ only by case or blanks: they count as two"),
     ("small-slice", "slices of too few people: they are in the tables of counts and groups, and have no metrics"),
     ("uncompared-set", "a graph-uncertain set is not among the comparisons of two models"),
     ("undeclared-group", "rows whose sensitive value is no declared group: they take no part in what compares its groups"),
@@ -71,6 +77,11 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ("unreached-group", "people without a counterfactual in a group, because no reference row shows what to write"),
     ("unseen-group", "rows to score that differ from their originals in `to_group` alone"),
     ("unsliced-set", "a graph-uncertain set has no slices: the columns of `metrics.by` cut what is measured of the other sets"),
+    (
+        "unweighted-fit",
+        "weights that have no part in how counterfactuals are made: strategies learn from rows that count once each",
+    ),
+    ("whole-numbers", "columns whose counterfactuals hold whole numbers only, because the values do"),
 ];
 
 /// `outcomes` (in `rows/`): one row per counterfactual, model and set. In order of model, set and attribute, then of the source rows.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use cfaudit::table::io::read_frame;
 use cfaudit::table::{ARM_FOLDS, ARMS, COMPARISONS, Frame, METRICS, Record, SELECTED};
 
-use crate::command::{canned, with_command};
+use crate::command::{WELL, canned, with_command};
 use crate::determinism::work;
 use crate::work::Work;
 
@@ -130,8 +130,7 @@ fn arms_add_what_they_say() {
 fn a_failed_run_goes_on_at_the_arm_and_fold_where_it_stopped() {
     let train = "cat > /dev/null; n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > n; if test -e broken -a $n = 5; then echo out of luck >&2; \
                  exit 9; fi; echo $n > $0";
-    let score = "cat > /dev/null; cat canned.arrow";
-    let command = format!("{{train: [sh, -c, \"{train}\", '{{model}}', '{{fold}}'], score: [sh, -c, \"{score}\", '{{model}}']}}");
+    let command = format!("{{train: [sh, -c, \"{train}\", '{{model}}', '{{fold}}'], score: [sh, -c, \"{WELL}\", '{{model}}']}}");
     let experiment = "experiments: {more: {model: live, from: flip, folds: 2, arms: {all: {}}}}";
     let work = with_command(&command, &format!("split: {{share: {{train: 0.5, audit: 0.5}}}}\n{experiment}"));
     canned(&work, "canned.arrow", &[1500]);
@@ -158,7 +157,7 @@ fn a_killed_run_goes_on_at_the_arm_and_fold_where_it_was() {
     let train = "cat > /dev/null; n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > n; if test $n = 5; then touch there; fi; \
                  while test -e slow -a $n = 5; do sleep 0.05; done; echo $n > $0";
     let command =
-        format!("{{train: [sh, -c, \"{train}\", '{{model}}'], score: [sh, -c, \"cat > /dev/null; cat canned.arrow\", '{{model}}']}}");
+        format!("{{train: [sh, -c, \"{train}\", '{{model}}'], score: [sh, -c, \"{WELL}\", '{{model}}']}}");
     let experiment = "experiments: {more: {model: live, from: flip, folds: 2, arms: {all: {}}}}";
     let work = with_command(&command, &format!("split: {{share: {{train: 0.5, audit: 0.5}}}}\n{experiment}"));
     canned(&work, "canned.arrow", &[1500]);

@@ -12,8 +12,9 @@ use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, Re
 use arrow::datatypes::{Float64Type, Int64Type};
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
+use cfaudit::num::seed::h;
 use cfaudit::table::io::read_frame;
-use cfaudit::table::{METRICS, OUTCOMES};
+use cfaudit::table::{GATES, ISSUES, METRICS, OUTCOMES};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::work::{Going, Ran, Work, assert_same, column, files, root};
@@ -75,7 +76,7 @@ fn scores(range: std::ops::Range<usize>) -> RecordBatch {
     RecordBatch::try_from_iter([("score", column(Float64Array::from_iter_values(range.map(score))))]).unwrap()
 }
 
-/// Writes a stream of scores in batches that end at these rows.
+/// Writes a stream of scores in batches that end at these rows, and in `again.arrow` those of the rows that are scored a second time.
 pub(crate) fn canned(work: &Work, below: &str, ends: &[usize]) {
     let mut writer = StreamWriter::try_new(File::create(work.path(below)).unwrap(), &scores(0..0).schema()).unwrap();
     let mut from = 0;
@@ -84,6 +85,7 @@ pub(crate) fn canned(work: &Work, below: &str, ends: &[usize]) {
         from = end;
     }
     writer.finish().unwrap();
+    stream(work, "again.arrow", drawn(77).into_iter().map(score));
 }
 
 /// A command that is a shell script, as YAML.
@@ -92,7 +94,35 @@ fn shell(script: &str, more: &str) -> String {
     format!("{{score: [sh, -c, \"{script}\"]{more}}}")
 }
 
-const WELL: &str = "cat > /dev/null; cat canned.arrow";
+/// Answers well: few bytes are the rows that are scored a second time.
+pub(crate) const WELL: &str = "if [ $(wc -c) -lt 20000 ]; then cat again.arrow; else cat canned.arrow; fi";
+
+/// The 100 rows of all that are scored a second time, in order: those with the lowest hashes of their keys.
+fn drawn(seed: u64) -> Vec<usize> {
+    let mut rows: Vec<usize> = (0..N).collect();
+    rows.sort_by_key(|&i| h(seed, 1000 + i as u64, u64::from_le_bytes(*b"recheck\0")));
+    rows.truncate(100);
+    rows.sort_unstable();
+    rows
+}
+
+/// How many of them each fold audits, where folds are drawn without strata.
+fn drawn_by_fold(seed: u64, n_folds: usize) -> Vec<usize> {
+    let mut rows: Vec<usize> = (0..N).collect();
+    rows.sort_by_key(|&i| h(seed, 1000 + i as u64, 0));
+    let mut counts = vec![0; n_folds];
+    let again = drawn(seed);
+    rows.iter().enumerate().filter(|(_, i)| again.contains(i)).for_each(|(rank, _)| counts[rank % n_folds] += 1);
+    counts
+}
+
+/// Writes a stream of these scores.
+fn stream(work: &Work, below: &str, scores: impl Iterator<Item = f64>) {
+    let batch = RecordBatch::try_from_iter([("score", column(Float64Array::from_iter_values(scores)))]).unwrap();
+    let mut writer = StreamWriter::try_new(File::create(work.path(below)).unwrap(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+}
 
 /// Fold, factual and counterfactual score of each outcome, in the order of the rows.
 fn outcomes(work: &Work) -> Vec<(i64, f64, f64)> {
@@ -105,7 +135,7 @@ fn scores_reach_their_rows() {
     let work = with_command(&shell(WELL, ""), "");
     canned(&work, "canned.arrow", &[1, 1, 2000, N]);
     let ran = work.run(0, "job.yaml", "");
-    ran.says(&["score/live: starts `sh -c 'cat > /dev/null; cat canned.arrow'`", "score/live: the command ended with exit status 0 after"]);
+    ran.says(&[&format!("score/live: starts `sh -c '{WELL}'`"), "score/live: the command ended with exit status 0 after"]);
     let rows = outcomes(&work);
     assert_eq!(rows.len(), N);
     // The canned scores are those of the rows in their order, for the rows as they are and as the other sex.
@@ -125,7 +155,7 @@ fn seen(work: &Work, below: &str) -> RecordBatch {
 
 #[test]
 fn a_program_sees_the_source_and_never_the_label() {
-    let keep = "cat > seen-$$.arrow; cat canned.arrow";
+    let keep = "cat > seen-$$.arrow; if [ $(wc -c < seen-$$.arrow) -lt 20000 ]; then rm seen-$$.arrow; cat again.arrow; else cat canned.arrow; fi";
     let work = with_command(&shell(keep, ", omit: [income]"), "");
     canned(&work, "canned.arrow", &[N]);
     let find = || {
@@ -161,13 +191,15 @@ fn a_program_sees_the_source_and_never_the_label() {
 
 #[test]
 fn rows_and_scores_may_travel_in_files() {
-    let script = "cp $0 seen.parquet; cp canned.parquet $1; echo for people";
+    let script = "n=$(ls call.* 2>/dev/null | wc -l); touch call.$n; if [ $n = 2 ]; then cp again.parquet $1; else cp $0 seen.parquet; cp canned.parquet $1; fi; echo for people";
     let command = format!("{{score: [sh, -c, \"{script}\", '{{rows}}', '{{scores}}'], stream: parquet-files}}");
     let work = with_command(&command, "");
     work.parquet(
         "canned.parquet",
         vec![("index", column(Int64Array::from_iter_values(0..N as i64))), ("score", Arc::clone(scores(0..N).column(0)))],
     );
+    let again = column(Float64Array::from_iter_values(drawn(77).into_iter().map(score)));
+    work.parquet("again.parquet", vec![("index", column(Int64Array::from_iter_values(0..100))), ("score", again)]);
     work.run(0, "job.yaml", "");
     assert!(outcomes(&work).iter().enumerate().all(|(i, row)| row.1 == score(i)));
     let mut reader = ParquetRecordBatchReaderBuilder::try_new(File::open(work.path("seen.parquet")).unwrap()).unwrap().build().unwrap();
@@ -240,13 +272,53 @@ fn every_misbehaviour_is_said() {
     );
 }
 
+/// A program that gives other scores when it is asked again: its numbers are shown, and no gate on it is decided.
+#[test]
+fn a_program_that_answers_otherwise_the_second_time() {
+    let work = with_command(&shell(WELL, ""), "");
+    canned(&work, "canned.arrow", &[N]);
+    let gates = "gates:\n  few: {metric: sr, model: live, counterfactual: flip, at_most: 0.9}\non_inconclusive: warn\n";
+    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+    work.write("job.yaml", &format!("{job}{gates}"));
+    let gate = || {
+        let gates = read_frame(&work.path("out/tables"), &GATES).unwrap();
+        let row = gates.records().next().unwrap();
+        [row.text("verdict"), row.text("reason")].map(str::to_owned)
+    };
+    let issue = || {
+        let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
+        issues.records().find(|row| row.text("code") == "not-repeatable").map(|row| (row.int("n").unwrap(), row.text("text").to_owned()))
+    };
+    work.run(0, "job.yaml", "");
+    assert_eq!((gate()[0].as_str(), issue()), ("pass", None));
+    let recheck = || work.json("out/manifest.json")["models"][0]["recheck"].clone();
+    assert_eq!((&recheck()["rows"], &recheck()["differ"], &recheck()["largest"]), (&100.into(), &0.into(), &0.0.into()));
+    // Three of the answers are others, one of them by less than is told.
+    let others = drawn(77).into_iter().map(score).enumerate().map(|(i, score)| match i {
+        3 => (score + 0.25) % 1.0,
+        40 => score.mul_add(0.5, 0.1),
+        77 => score * (1.0 - 1e-9),
+        _ => score,
+    });
+    stream(&work, "again.arrow", others);
+    work.run(0, "job.yaml", "--force recheck/live").says(&["warning: not-repeatable: model `live` was asked twice for 100 rows"]);
+    let [verdict, reason] = gate();
+    assert!(verdict == "inconclusive" && reason.starts_with("not-repeatable: asked twice for 100 rows"), "{verdict}: {reason}");
+    let (n, text) = issue().unwrap();
+    assert!(n == 2 && text.contains("gave other scores to 2 of them"), "{text}");
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert!(page.contains("scored 100 rows twice") && page.contains("and 2 of them differ"));
+    // The folder alone says so too.
+    assert_eq!(work.cfaudit(0, "gate out").summary()["gates"]["inconclusive"], 1);
+}
+
 /// The program stands for anybody who writes to the input while a run reads it.
 #[test]
 fn an_input_that_changes_under_the_run() {
     let well = with_command(&shell(WELL, ""), "");
     canned(&well, "canned.arrow", &[N]);
     well.run(0, "job.yaml", "");
-    let work = with_command(&shell("cat > /dev/null; if test -e swap; then mv swap rows.parquet; fi; cat canned.arrow", ""), "");
+    let work = with_command(&shell(&format!("if test -e swap; then mv swap rows.parquet; fi; {WELL}"), ""), "");
     canned(&work, "canned.arrow", &[N]);
     let rows = fs::read(work.path("rows.parquet")).unwrap();
     fs::write(work.path("swap"), [rows.as_slice(), b" "].concat()).unwrap();
@@ -295,9 +367,12 @@ fn counterfactuals_are_named_by_row_and_group() {
 /// People who weigh more than others do so in the training of a program too.
 #[test]
 fn training_rows_carry_their_weights() {
-    let command = "{train: [sh, -c, 'cat > seen-train.arrow; echo > $0', '{model}'], score: [sh, -c, 'cat > /dev/null; cat canned.arrow', '{model}']}";
+    let command = "{train: [sh, -c, 'cat > seen-train.arrow; echo > $0', '{model}'], score: [sh, -c, 'if [ $(wc -c) -lt 20000 ]; then cat again-$1.arrow; else cat canned.arrow; fi', '{model}', '{fold}']}";
     let work = with_command(command, "split: {folds: 2, stratify: none}\n  weight: people");
     canned(&work, "canned.arrow", &[N / 2]);
+    for (fold, n) in drawn_by_fold(77, 2).into_iter().enumerate() {
+        stream(&work, &format!("again-{fold}.arrow"), std::iter::repeat_n(0.5, n));
+    }
     work.run(0, "job.yaml", "");
     let batch = seen(&work, "seen-train.arrow");
     let names: Vec<&str> = batch.schema_ref().fields().iter().map(|f| f.name().as_str()).collect();
@@ -311,16 +386,13 @@ fn training_rows_carry_their_weights() {
 #[test]
 fn folds_are_scored_by_their_own_model() {
     let command = "{train: [sh, -c, \"cat > seen-train-$2.arrow; echo seed $1 fold $2 > $0\", '{model}', '{seed}', '{fold}'], \
-                   score: [sh, -c, \"cat > /dev/null; cat $0 >&2; grep -q 'fold '$1 $0 && cat canned-$1.arrow\", '{model}', '{fold}']}";
+                   score: [sh, -c, \"a=canned; if [ $(wc -c) -lt 20000 ]; then a=again; fi; cat $0 >&2; grep -q 'fold '$1 $0 && cat $a-$1.arrow\", '{model}', '{fold}']}";
     let work = with_command(command, "split: {folds: 3, stratify: none}");
-    let write = |fold: usize, n: usize| {
-        let value = 0.2 + fold as f64 / 10.0;
-        let batch = RecordBatch::try_from_iter([("score", column(Float64Array::from(vec![value; n])))]).unwrap();
-        let mut writer = StreamWriter::try_new(File::create(work.path(&format!("canned-{fold}.arrow"))).unwrap(), &batch.schema()).unwrap();
-        writer.write(&batch).unwrap();
-        writer.finish().unwrap();
-    };
-    (0..3).for_each(|fold| write(fold, N / 3));
+    let value = |fold: usize| 0.2 + fold as f64 / 10.0;
+    let write = |name: &str, fold: usize, n: usize| stream(&work, &format!("{name}-{fold}.arrow"), std::iter::repeat_n(value(fold), n));
+    let write_again = |seed: u64| drawn_by_fold(seed, 3).into_iter().enumerate().for_each(|(fold, n)| write("again", fold, n));
+    write_again(77);
+    (0..3).for_each(|fold| write("canned", fold, N / 3));
     let ran = work.run(0, "job.yaml", "--log-file log");
     let rows = outcomes(&work);
     assert_eq!(rows.len(), N);
@@ -340,6 +412,7 @@ fn folds_are_scored_by_their_own_model() {
 
     // Another seed trains and scores again, another number of threads does not.
     work.run(0, "job.yaml", "--threads 3").says(&["nothing to do"]);
+    write_again(78);
     let again = work.run(0, "job.yaml", "--set run.seed=78");
     again.says(&["train/live: runs, "]);
     // A program that leaves no model.
@@ -350,7 +423,7 @@ fn folds_are_scored_by_their_own_model() {
 #[test]
 fn a_changed_file_runs_the_stage_again_and_is_named() {
     let work =
-        with_command(&shell(&WELL.replace("canned", "{model}").replace(".arrow", ""), ", model: canned.arrow, watch: [lib, '*.txt']"), "");
+        with_command(&shell(&WELL.replace("canned.arrow", "{model}"), ", model: canned.arrow, watch: [lib, '*.txt']"), "");
     fs::create_dir_all(work.path("lib/deep/__pycache__")).unwrap();
     for file in ["lib/deep/a.py", "lib/deep/__pycache__/a.pyc", "lib/.hidden", "b.txt"] {
         work.write(file, "1");
@@ -377,7 +450,7 @@ fn a_changed_file_runs_the_stage_again_and_is_named() {
 #[test]
 fn files_that_are_named_and_not_watched_are_pointed_out() {
     let work = with_command("{score: [sh, ./score.sh, canned.arrow], watch: [score.sh]}", "");
-    work.write("score.sh", "cat > /dev/null; cat $1\n");
+    work.write("score.sh", &WELL.replace("canned.arrow", "$1"));
     canned(&work, "canned.arrow", &[N]);
     let ran = work.run(0, "job.yaml", "");
     ran.says(&["the command of model `live` names `canned.arrow`, and a change of that file will not run it again"]);
@@ -387,8 +460,8 @@ fn files_that_are_named_and_not_watched_are_pointed_out() {
 #[test]
 fn variables_are_passed_by_name_and_their_values_stay_secret() {
     const SECRET: &str = "tok-9f8e7d6c5b";
-    let script = "cat > /dev/null; echo $TOKEN > told; echo my token is $TOKEN >&2; env > env; cat canned.arrow";
-    let work = with_command(&shell(script, ", pass_env: [TOKEN]"), "");
+    let script = format!("echo $TOKEN > told; echo my token is $TOKEN >&2; env > env; {WELL}");
+    let work = with_command(&shell(&script, ", pass_env: [TOKEN]"), "");
     canned(&work, "canned.arrow", &[N]);
     let args = "run job.yaml --out out --cache cache --log-file log";
     Ran::of(work.command(args).env_remove("TOKEN"), 3).says(&["error[missing-variable]", "no variable `TOKEN`", "--> job.yaml:17:"]);

@@ -315,6 +315,28 @@ fn gates_against_a_baseline() {
     assert!(told.ends_with("gate no-worse: fail (the whole interval breaks the limit)\n"), "{told}");
 }
 
+/// How a ratio changes says nothing of its reciprocal: `check` names the form that decides.
+#[test]
+fn the_change_of_a_ratio_is_asked_as_it_is_measured() {
+    let work = Work::new();
+    let sides = versions();
+    let ids = numbered(&sides[0]);
+    audit(&work, "v1", &ids, &sides[0], "", "", 0);
+    let gate = |metric: &str, groups: &str, limit: &str| {
+        format!("gates:\n  ratio: {{metric: {metric}, model: gbm, between: {{sex: {groups}}}, against: baseline, {limit}: 0.5}}\n")
+    };
+    for (metric, refused, works) in [("demp_ratio", "[Female, Male]", "[Male, Female]"), ("di", "[Male, Female]", "[Female, Male]")] {
+        audit(&work, "v2", &ids, &sides[1], &gate(metric, refused, "fall_at_most"), "", 2)
+            .says(&["how its reciprocal changes does not follow", &format!("write `between: {{sex: {works}}}` and `rise_at_most`")]);
+        let decided = audit(&work, "v3", &ids, &sides[1], &gate(metric, works, "rise_at_most"), "--baseline v1", 0);
+        assert_eq!(decided.summary()["gates"]["pass"], 1, "{metric}");
+        assert!(decided.summary()["worst"]["lo"].is_f64());
+        // Of the value itself either order will do.
+        let value = gate(metric, refused, "at_least").replace("against: baseline, ", "decide_by: estimate, ");
+        audit(&work, "v4", &ids, &sides[1], &value, "", 0);
+    }
+}
+
 #[test]
 fn gates_are_not_judged_where_a_definition_differs() {
     let work = Work::new();
@@ -328,10 +350,38 @@ fn gates_are_not_judged_where_a_definition_differs() {
     let told = work.cfaudit(0, "diff v1 v2").stdout;
     assert!(
         told.contains("comparable: in part")
-            && told.contains("models.gbm.threshold: 0.5 -> 0.6; another meaning: predictions of the model gbm")
+            && told.contains("models.gbm.threshold: 0.5 -> 0.6; another meaning: decisions of the model gbm")
     );
+    assert!(told.contains("`--force` compares the rest all the same"), "{told}");
     assert_eq!(work.cfaudit(0, "gate v2 --baseline v1 --force").summary()["gates"]["pass"], 1);
-    assert!(work.cfaudit(0, "diff v1 v2 --force").stdout.contains("comparable: no"));
+    let forced = work.cfaudit(0, "diff v1 v2 --force").stdout;
+    assert!(forced.contains("comparable: no") && !forced.contains("`--force`"), "{forced}");
+}
+
+/// After a change of threshold scores and labels are compared, decisions are not; both runs' own gates stand side by side.
+#[test]
+fn what_another_threshold_leaves_comparable() {
+    let work = Work::new();
+    let people = scored()[0].clone();
+    let ids: Vec<i64> = (0..1500).collect();
+    let gates = "gates:\n  few: {metric: sr, model: gbm, counterfactual: flip, at_most: 0.2, decide_by: estimate, level: warn}\n";
+    audit_scores(&work, "v1", &ids, &people, ["", gates], "", 0);
+    let more = gates.replace("0.2", "0.001") + "  more: {metric: psr, model: gbm, counterfactual: flip, at_most: 0.9, level: warn}\n";
+    audit_scores(&work, "v2", &ids, &people, ["", &more], "--set models.gbm.threshold=0.4", 0);
+    let told = work.cfaudit(0, "diff v1 v2 --out page").stdout;
+    let changes = read_frame(&work.path("page"), &CHANGES).unwrap();
+    let status = |metric: &str| changes.records().find(|row| row.text("metric") == metric).unwrap().text("status").to_owned();
+    assert_eq!(["mcd", "prev", "prev_difference"].map(status), ["compared"; 3]);
+    assert_eq!(["sr", "acc", "demp_difference"].map(status), ["not_comparable"; 3]);
+    let gates: Vec<&str> = told.lines().skip_while(|line| !line.starts_with("gates before and after")).collect();
+    assert_eq!(gates.len(), 7, "{told}");
+    assert!(gates[1] == "  few" && gates[2].contains("before: pass: sr of gbm is 0."), "{told}");
+    assert!(gates[3].contains("after:  fail: sr of gbm is 0.") && gates[3].contains("limit 0.001"), "{told}");
+    assert!(gates[4] == "  more" && gates[5].ends_with("before: no such gate") && gates[6].contains("after:  pass: psr"), "{told}");
+    assert!(fs::read_to_string(work.path("page/diff.html")).unwrap().contains("Gates before and after"));
+    assert!(work.cfaudit(0, "diff v1 v2 --md").stdout.contains("| few | pass: "));
+    let json: Json = serde_json::from_str(&work.cfaudit(0, "diff v1 v2 --json").stdout).unwrap();
+    assert_eq!(json["gates_before_and_after"][1]["before"], "no such gate");
 }
 
 /// Another threshold moves decisions and no score.

@@ -235,7 +235,7 @@ fn thresholds_are_fitted_in_every_arm_and_fold() {
 #[test]
 fn a_program_gets_thresholds_in_every_arm() {
     let train = "cat > /dev/null; echo trained > $0";
-    let script = "cat > /dev/null; cat canned";
+    let script = "if [ $(wc -c) -lt 8000 ]; then cat again; else cat canned; fi";
     let work = work(&format!(
         "live: {{command: {{train: [sh, -c, \"{train}\", '{{model}}'], score: [sh, -c, \"{script}\", '{{model}}']}}, threshold: youden}}"
     ));
@@ -243,6 +243,10 @@ fn a_program_gets_thresholds_in_every_arm() {
     let batch = RecordBatch::try_from_iter([("score", column(Float64Array::from_iter_values((0..N / 2).map(|i| score(2 * i)))))]).unwrap();
     let mut writer = StreamWriter::try_new(fs::File::create(work.path("canned")).unwrap(), &batch.schema()).unwrap();
     writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    // And 100 of them once more.
+    let mut writer = StreamWriter::try_new(fs::File::create(work.path("again")).unwrap(), &batch.schema()).unwrap();
+    writer.write(&batch.slice(0, 100)).unwrap();
     writer.finish().unwrap();
     let text = fs::read_to_string(work.path("job.yaml")).unwrap();
     work.write("job.yaml", &format!("{text}experiments: {{more: {{model: live, from: flip, arms: {{all: {{}}}}}}}}\n"));
@@ -261,8 +265,10 @@ fn a_program_is_asked_for_the_scores_of_training_rows() {
     let script = "n=$(ls asked.* 2>/dev/null | wc -l); touch asked.$n; cat > /dev/null; cat canned-$n.arrow";
     let work = work(&format!("live: {{command: {{score: [sh, -c, \"{script}\"]}}, threshold: youden}}"));
     let half = |k: usize| (0..N / 2).map(move |i| if k == 0 { score(2 * i) } else { (i * k % 13) as f64 / 13.0 });
-    for k in 0..3 {
-        let batch = RecordBatch::try_from_iter([("score", column(Float64Array::from_iter_values(half(k))))]).unwrap();
+    // The last call is for 100 rows a second time.
+    for k in 0..4 {
+        let asked = half(k).take(if k == 3 { 100 } else { N / 2 });
+        let batch = RecordBatch::try_from_iter([("score", column(Float64Array::from_iter_values(asked)))]).unwrap();
         let mut writer =
             StreamWriter::try_new(fs::File::create(work.path(&format!("canned-{k}.arrow"))).unwrap(), &batch.schema()).unwrap();
         writer.write(&batch).unwrap();

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use cfaudit::exec::event::EVENT_NAMES;
@@ -118,8 +118,55 @@ fn quiet_prints_nothing_on_success() {
     let work = Work::with_jobs();
     let ran = work.run(0, DEMO, &format!("{FEW} --quiet"));
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""));
+    for verb in [format!("check {DEMO} {FEW}"), format!("plan {DEMO} {FEW}"), format!("data {DEMO} {FEW}"), "gate out".to_owned()] {
+        let cache = if verb.starts_with("gate") { "" } else { " --cache cache" };
+        let ran = work.cfaudit(0, &format!("{verb}{cache} --quiet"));
+        assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""), "{verb}");
+        assert!(!work.cfaudit(0, &format!("{verb}{cache}")).stdout.is_empty(), "{verb}");
+    }
+    // What a program asks for is no noise, and what a person must act on is told.
+    assert!(work.cfaudit(0, &format!("plan {DEMO} {FEW} --cache cache --quiet --json")).stdout.starts_with('{'));
+    let demo = fs::read_to_string(work.path(DEMO)).unwrap();
+    let gate = "gates:\n  drift: {metric: sr, model: scorecard, counterfactual: world, against: baseline, rise_at_most: 0.1}\n";
+    let world = "  flip: {naive: {}}\n  world: {greedy: {condition_on: label}}\n";
+    let job = demo.replacen("gates:\n", gate, 1).replacen("  flip: {naive: {}}\n", world, 1);
+    work.write("jobs/drift.yaml", &job);
+    let told = work.cfaudit(0, "check jobs/drift.yaml --no-data --quiet").stdout;
+    assert!(told.starts_with("warning[refitted-gate]: ") && told.lines().count() == 1, "{told}");
     let failed = work.run(1, "jobs/gate-demo.yaml", &format!("{FEW} --quiet --replace"));
     assert_eq!(failed.summary()["verdict"], "fail");
+}
+
+/// Rows of people are for their owner alone whatever the umask; what others are to read follows it.
+#[cfg(unix)]
+#[test]
+fn modes_of_what_is_written() {
+    use std::os::unix::fs::PermissionsExt;
+    for (umask, file, folder) in [("000", 0o666, 0o777), ("027", 0o640, 0o750)] {
+        let work = Work::with_jobs();
+        let args = format!("run {DEMO} --out out --cache here/cache {FEW}");
+        let script = format!("umask {umask}; exec '{}' {args}", env!("CARGO_BIN_EXE_cfaudit"));
+        Ran::of(Command::new("sh").current_dir(work.path("")).args(["-c", &script]), 0);
+        let mut open = vec![work.path("out"), work.path("here")];
+        let (mut private, mut public) = (0, 0);
+        while let Some(path) = open.pop() {
+            let meta = fs::metadata(&path).unwrap();
+            let below = path.strip_prefix(work.path("")).unwrap().to_str().unwrap().to_owned();
+            let is_private = below.starts_with("here/cache") || below.starts_with("out/rows");
+            let expected = match (is_private, meta.is_dir()) {
+                (true, true) => 0o700,
+                (true, false) => 0o600,
+                (false, true) => folder,
+                (false, false) => file,
+            };
+            *(if is_private { &mut private } else { &mut public }) += 1;
+            assert_eq!(format!("{:o}", meta.permissions().mode() & 0o777), format!("{expected:o}"), "{below} with umask {umask}");
+            if meta.is_dir() {
+                open.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            }
+        }
+        assert!(private > 40 && public > 10 && work.path("out/rows/outcomes.parquet").exists(), "{private} and {public}");
+    }
 }
 
 #[test]

@@ -103,7 +103,7 @@ pub(crate) fn read(path: &Path) -> RecordBatch {
 }
 
 /// The parts of a folder of rows to score, in order.
-fn read_folder(folder: &Path) -> RecordBatch {
+pub(crate) fn read_folder(folder: &Path) -> RecordBatch {
     let parts: Vec<RecordBatch> = files(folder).keys().map(|name| read(&folder.join(name))).collect();
     concat_batches(&parts[0].schema(), &parts).unwrap()
 }

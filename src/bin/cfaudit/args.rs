@@ -313,7 +313,7 @@ pub(crate) struct JobFlags {
 /// How to log.
 #[derive(Debug, Args)]
 pub(crate) struct LogFlags {
-    /// Print nothing but problems.
+    /// Print nothing but problems and warnings; what `--json` or `--resolved` asks for is still printed.
     #[arg(long, short, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
     /// Print also what was found in the cache.

@@ -20,7 +20,7 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Exit> {
     record.identify(checked.job.name.as_str(), "");
     let settings = Settings { baseline: args.baseline.clone(), ..settings(&args.job, &args.job_flags) };
     let forecast = look::forecast(&checked, &settings, &cancel)?;
-    print(&if args.json { json(&forecast) } else { plan_text(&forecast) })?;
+    show(args.json.then(|| json(&forecast)), || plan_text(&forecast), args.job_flags.log.quiet)?;
     Ok(if args.exit_code && forecast.to_run > 0 { Exit::GateCrossed } else { Exit::Done })
 }
 
@@ -30,8 +30,17 @@ pub(crate) fn data(args: &DataArgs) -> Result<Exit> {
     let checked = read_job(&args.job, &args.job_flags)?;
     record.identify(checked.job.name.as_str(), "");
     let data = look::data(&checked, &settings(&args.job, &args.job_flags), console.as_ref(), &cancel)?;
-    print(&if args.json { json(&data) } else { data_text(&data) })?;
+    show(args.json.then(|| json(&data)), || data_text(&data), args.job_flags.log.quiet)?;
     Ok(Exit::Done)
+}
+
+/// Prints what programs asked for by `--json`, or else what people read, of which `--quiet` leaves nothing.
+fn show(json: Option<String>, text: impl FnOnce() -> String, quiet: bool) -> Result<()> {
+    match json {
+        Some(json) => print(&json),
+        None if quiet => Ok(()),
+        None => print(&text()),
+    }
 }
 
 fn json(value: &impl serde::Serialize) -> String {
@@ -87,10 +96,12 @@ pub(crate) fn checked_text(file: &Path, job: &Job, seen: &CheckLook) -> String {
         text += "; files of scores are looked at by `cfaudit run`";
     }
     text.push('\n');
-    for issue in &seen.warnings {
-        text += &issue_text(issue);
-    }
-    text + &awaited_text(&seen.awaited)
+    text + &warnings_text(seen, false) + &awaited_text(&seen.awaited)
+}
+
+/// A line for each warning; with `quiet` without those that are only worth knowing.
+pub(crate) fn warnings_text(seen: &CheckLook, quiet: bool) -> String {
+    seen.warnings.iter().filter(|issue| !quiet || issue.severity == "warning").map(issue_text).collect()
 }
 
 /// A line on something that was met in the data.

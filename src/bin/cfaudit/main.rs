@@ -293,7 +293,10 @@ fn check(args: &CheckArgs) -> Result<Exit> {
         print(&format!("{}\n", json!({"problems": listed, "warnings": warnings, "error": other, "exit": exit.code()})))?;
         return Ok(exit);
     }
-    print(&result?.0)?;
+    let (text, seen) = result?;
+    // With `--quiet` what somebody must act on remains.
+    let text = if args.job_flags.log.quiet && !args.resolved { look::warnings_text(&seen, true) } else { text };
+    print(&text)?;
     Ok(Exit::Done)
 }
 
@@ -302,14 +305,15 @@ fn check_job(args: &CheckArgs) -> Result<(String, CheckLook)> {
     let (console, record, cancel) = surroundings(&args.job_flags.log)?;
     let checked = read_job(&args.job, &args.job_flags)?;
     record.identify(checked.job.name.as_str(), "");
-    let mut seen = CheckLook::default();
+    let mut seen = CheckLook::of_job(&checked);
     if !args.no_data {
         seen = pipeline::look::check_data(&checked, &settings(&args.job, &args.job_flags), console.as_ref(), &cancel)?;
     }
     let text = if args.resolved {
         check::to_yaml(&checked.job)
     } else if args.no_data {
-        format!("{}: no problem in the job; its data were not looked at\n", args.job.display())
+        let first = format!("{}: no problem in the job; its data were not looked at\n", args.job.display());
+        first + &look::warnings_text(&seen, false)
     } else {
         look::checked_text(&args.job, &checked.job, &seen)
     };

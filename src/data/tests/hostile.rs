@@ -1,16 +1,20 @@
 //! Hostile inputs: each ends with a fault that says where and what, none with a panic.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, NullArray, StringArray};
+use indexmap::IndexMap;
 
 use super::{batches, column, columns, counts, fault, integers, keep, label, numbers, parquet, prepare_parquet, sensitive, texts, words};
-use crate::data::MISSING_GROUP;
 use crate::data::prepare::{Missing, MissingRule, Order, PrepareParams, Severity, SplitColumn};
+use crate::data::values::Class;
+use crate::data::{Kind, MISSING_GROUP};
 use crate::data::rows::{RowIds, RowsReader};
 use crate::data::source::Source;
 use crate::error::{Exit, Fault};
+use crate::param::Word;
 
 /// Four rows: two groups, both labels, a number, a text id.
 fn rows() -> Vec<(&'static str, ArrayRef)> {
@@ -190,6 +194,94 @@ fn groups_that_are_missing_or_strange_stay_and_are_counted() {
     assert_eq!(prepared.layout.features[0].levels, ["a", "b", "c"]);
     let ids = RowsReader::open(dir.path()).unwrap().read_ids(0).unwrap();
     assert_eq!(ids, RowIds::Text(vec!["p".into(), "q".into(), "r".into(), "s".into()]));
+}
+
+/// What the data hold comes first: a group that differs by a slip of the pen is named with what it differs by.
+#[test]
+fn groups_that_differ_only_by_case_or_blanks() {
+    let text_of = |groups: &[&str], values: [&str; 4], code: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("in.parquet");
+        let mut rows = rows();
+        rows[0].1 = Arc::new(StringArray::from(values.to_vec()));
+        parquet(&file, rows, 2);
+        let params = PrepareParams { sensitive: vec![sensitive("g", groups)], ..params() };
+        match prepare_parquet(&file, &params, dir.path(), 1024, 1) {
+            Ok(prepared) => prepared.issues.iter().find(|issue| issue.code == code).unwrap().text.clone(),
+            Err(error) => fault::<()>(Err(error)).hint.unwrap(),
+        }
+    };
+    let values = ["Male", "female", "female", "male "];
+    let absent = text_of(&["Male", "Female"], values, "absent-group");
+    assert!(absent.ends_with("; the data hold `female`, and `Female` and `female` differ only by case"), "{absent}");
+    let others = text_of(&["Male", "Female"], values, "undeclared-group");
+    let both = "`female` (2; it and `Female` differ only by case), `male ` (1; it and `Male` differ only by case and blanks)";
+    assert!(others.contains(both), "{others}");
+    let two = text_of(&["Male", "female", "male "], values, "similar-groups");
+    assert!(two.starts_with("the groups `Male` and `male ` of `g` differ only by case and blanks, and count as two"), "{two}");
+    // A group that the data hold and the job names does not hide the one that is meant.
+    let near = text_of(&["Mole", "Male"], ["Male", "Moles", "Moles", "Male"], "absent-group");
+    assert!(near.ends_with("; did you mean `Moles`?"), "{near}");
+    let none = text_of(&["MALE", "FEMALE"], values, "");
+    assert!(none.starts_with("the data hold `Male`, and `MALE` and `Male` differ only by case; the values seen are"), "{none}");
+}
+
+/// A missing value and the value `missing` are two things, unless the job says that the word means missing.
+#[test]
+fn a_level_called_missing_is_no_missing_value() {
+    let both: ArrayRef = Arc::new(StringArray::from(vec![Some("missing"), None, Some("red"), Some("missing")]));
+    let level = |p: &mut PrepareParams| {
+        p.nominal = columns(&["colour"]);
+        p.missing.nominal = MissingRule::Level;
+    };
+    let fault = check("colour", Arc::clone(&both), level);
+    assert_eq!((fault.code, fault.column.as_deref()), ("ambiguous-missing", Some("colour")));
+    assert!(fault.what.contains("no value in 1 rows and the value `missing` in 2"), "{}", fault.what);
+    assert!(fault.hint.unwrap().contains("missing: {null_values: {colour: [missing]}}"));
+    let prepared = |array: ArrayRef, change: &dyn Fn(&mut PrepareParams)| {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("in.parquet");
+        let mut all = rows();
+        all.push(("colour", array));
+        parquet(&file, all, 2);
+        let mut params = params();
+        level(&mut params);
+        change(&mut params);
+        prepare_parquet(&file, &params, dir.path(), 1024, 1).unwrap().layout.features[2].levels.clone()
+    };
+    let named = IndexMap::from([(column("colour"), vec![Word("missing".to_owned())])]);
+    assert_eq!(prepared(Arc::clone(&both), &|p| p.missing.null_values = named.clone()), ["missing", "red"]);
+    assert_eq!(prepared(both, &|p| p.missing.nominal = MissingRule::Keep), ["missing", "red"]);
+    assert_eq!(prepared(texts(&["missing", "red", "red", "red"]), &|_| ()), ["missing", "red"]);
+}
+
+/// Whether a column of numbers is whole follows from its values, not from the type that they are stored in.
+#[test]
+fn whole_numbers_are_told_by_their_values() {
+    let of = |array: ArrayRef, change: &dyn Fn(&mut PrepareParams)| {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("in.parquet");
+        let mut all = rows();
+        all[2].1 = array;
+        parquet(&file, all, 2);
+        let mut params = params();
+        change(&mut params);
+        let feature = prepare_parquet(&file, &params, dir.path(), 1024, 1).unwrap().layout.features[1].clone();
+        (feature.kind == Kind::Continuous { integer: true }, feature.class)
+    };
+    let some: ArrayRef = Arc::new(Float64Array::from(vec![Some(1.0), None, Some(-3.0), Some(f64::NAN)]));
+    for (array, whole, class) in [
+        (integers(&[1, 2, 3, 4]), true, Class::Int),
+        (numbers(&[1.0, 2.0, 3.0, 4.0]), true, Class::Float),
+        (some, true, Class::Float),
+        (numbers(&[1.0, 2.0, 3.5, 4.0]), false, Class::Float),
+    ] {
+        assert_eq!(of(array, &|_| ()), (whole, class));
+    }
+    let says = |integer: bool| move |p: &mut PrepareParams| p.integer = BTreeMap::from([("x".to_owned(), integer)]);
+    assert_eq!(of(numbers(&[1.0, 2.5, 3.0, 4.0]), &says(true)), (true, Class::Float));
+    // With decimals allowed programs get the column with decimals too.
+    assert_eq!(of(integers(&[1, 2, 3, 4]), &says(false)), (false, Class::Float));
 }
 
 #[test]

@@ -132,6 +132,7 @@ fn label_words(job: &Job, layout: &Layout) -> Option<LabelWords> {
 fn set_words(job: &Job) -> Vec<SetWords> {
     let all: Vec<String> = job.data.sensitive.keys().map(|a| a.as_str().to_owned()).collect();
     let sets = job.sets().into_iter().map(|(name, set)| SetWords {
+        fitted_on: BTreeMap::new(),
         written: BTreeMap::new(),
         strategy: set.strategies().join(","),
         knobs: knob_words(&name, set),
@@ -258,6 +259,7 @@ fn experiment_words(job: &Job) -> Vec<ExperimentWords> {
             counterfactual: experiment.from.to_string(),
             folds: experiment.folds.map(|folds| folds.get()),
             arms: experiment.arms.in_words().into_iter().map(arm).collect(),
+            fitted_on: BTreeMap::new(),
         }
     };
     job.experiments.iter().map(words).collect()

@@ -10,7 +10,9 @@ use crate::gate::recourse::{Counted, RecourseQuestion};
 use crate::gate::{self, Asks, Limit, Question, Scope, Unshown, Verdict};
 use crate::metric::ccm::HARM;
 use crate::param::{ColumnName, Name, Word};
+use crate::pipeline::joining::Rechecked;
 use crate::pipeline::plan::Plan;
+use crate::pipeline::stages::twice::Unsteady;
 use crate::pipeline::{comparing, folder};
 use crate::spec::check::CheckedJob;
 use crate::spec::{self, DecideBy, GateBetween, GateDirection, GateLevel, OnInconclusive};
@@ -70,6 +72,7 @@ pub fn questions(checked: &CheckedJob) -> Vec<Question> {
         let attributes = asked.map_or_else(|| attributes.clone(), |a| vec![a]);
         Question {
             unshown: unshown(checked, gate, &attributes),
+            refused: String::new(),
             name: name.to_string(),
             metric: gate.metric.clone().unwrap_or_else(|| HARM[0].to_owned()),
             arm: gate.arm.clone().unwrap_or_default(),
@@ -140,14 +143,20 @@ pub fn recourse_questions(checked: &CheckedJob) -> Vec<RecourseQuestion> {
 ///
 /// # Errors
 /// A table cannot be read, or the disk refuses.
-pub fn judge(ctx: &StageContext<'_>, checked: &CheckedJob, measured: &str, baseline: Option<&str>) -> Result<()> {
+pub fn judge(
+    ctx: &StageContext<'_>,
+    checked: &CheckedJob,
+    measured: &str,
+    baseline: Option<&str>,
+    unsteady: &Unsteady,
+) -> Result<()> {
     let metrics = read_frame(ctx.need(measured), &METRICS)?;
     let comparison = baseline.map(|stage| comparing::read_comparison(ctx.need(stage))).transpose()?;
     let mut counted = Vec::new();
     for question in recourse_questions(checked) {
         counted.push(gate::recourse::count(&question, ctx.need(&Plan::recourse_id(&question.recourse)))?);
     }
-    let (table, outcome) = verdicts(checked, &questions(checked), &metrics, comparison.as_ref(), &counted);
+    let (table, outcome) = verdicts(checked, questions(checked), &metrics, comparison.as_ref(), counted, unsteady);
     write_frame(ctx.out(), &table)?;
     folder::write_json(&ctx.out().join(folder::GATE_OUTCOME), &outcome)
 }
@@ -163,16 +172,26 @@ pub fn recourse_of(checked: &CheckedJob, questions: Vec<RecourseQuestion>, folde
     questions.iter().map(|question| gate::recourse::count(question, &folder.join("tables"))).collect()
 }
 
-/// The table of gates, and what the summary says of them: the one judge of `run`, `gate` and `diff`.
+/// The table of gates, and what the summary says of them: the one judge of `run`, `gate` and `diff`. No gate is decided on a model that is
+/// `unsteady`.
 pub fn verdicts(
     checked: &CheckedJob,
-    questions: &[Question],
+    mut questions: Vec<Question>,
     metrics: &Frame,
     comparison: Option<&Comparison>,
-    recourse: &[Counted],
+    mut recourse: Vec<Counted>,
+    unsteady: &Unsteady,
 ) -> (Frame, folder::GateOutcome) {
     let baseline = comparison.map(comparing::as_baseline);
-    let judged = gate::judge(questions, metrics, baseline.as_ref(), recourse);
+    for question in questions.iter_mut().chain(recourse.iter_mut().map(Counted::question)) {
+        if let Some(Rechecked { rows, differ, largest }) = unsteady.get(&question.model) {
+            question.refused = format!(
+                "not-repeatable: asked twice for {rows} rows the model gave other scores to {differ} of them, by up to {largest}, so its \
+                 numbers change from run to run"
+            );
+        }
+    }
+    let judged = gate::judge(&questions, metrics, baseline.as_ref(), &recourse);
     let crossed = match judged.verdict {
         Some(Verdict::Fail) => true,
         Some(Verdict::Inconclusive) => checked.job.on_inconclusive == OnInconclusive::Fail,

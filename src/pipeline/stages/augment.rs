@@ -61,6 +61,12 @@ impl<'a> Plan<'a> {
         self.job.experiments.iter().filter_map(trial).collect()
     }
 
+    /// The sets of experiments that have folds of their own, and so fits of their own.
+    pub(in crate::pipeline) fn worlds_of_folds(&self) -> impl Iterator<Item = World<'a>> {
+        let worlds = self.trials().into_iter().flat_map(|trial| trial.worlds);
+        worlds.filter(|world| world.experiment.is_some())
+    }
+
     /// The stages of all experiments; none without.
     pub(in crate::pipeline) fn augment_stages(&'a self) -> Vec<Stage<'a>> {
         let trials = self.trials();

@@ -7,10 +7,10 @@ use crate::error::{Error, Fault, Result};
 use crate::exec::{Stage, StageContext};
 use crate::param::ColumnName;
 use crate::pipeline::branching::{Branched, Branching, WORLDS};
-use crate::pipeline::discovering::{Asked, Discovered, discover};
+use crate::pipeline::discovering::{Asked, Discovered, discover, read_by};
 use crate::pipeline::graph_tables::GraphSet;
 use crate::pipeline::plan::{Plan, World, text};
-use crate::pipeline::{folder, measuring};
+use crate::pipeline::{folder, measuring, refits};
 use crate::spec::Model;
 
 /// File of the stage `discover` for a scenario.
@@ -49,8 +49,9 @@ impl<'a> Plan<'a> {
                 let column = ColumnName::new(attribute);
                 let variables = column.map(|column| self.job.data.graph_variables(graphs, &column)).unwrap_or_default();
                 let asked = Asked { graphs, variables: &variables, position, seed: self.job.run.seed };
-                let found =
-                    discover(ground, &asked).map_err(|error| self.asked_by(error, &["counterfactuals", set, GraphUncertain::WORD]))?;
+                let asked_by = |error| self.asked_by(error, &["counterfactuals", set, GraphUncertain::WORD]);
+                let found = discover(ground, &asked).map_err(asked_by)?;
+                refits::write(ctx.out(), &[read_by(ground, &asked)?])?;
                 found.iter().try_for_each(|scenario| folder::write_compact(&ctx.out().join(file_of(&scenario.scenario)), scenario))
             })
         };

@@ -9,4 +9,5 @@ pub mod models;
 pub mod recourse;
 pub mod rows;
 pub mod tables;
+pub mod twice;
 pub mod worlds;

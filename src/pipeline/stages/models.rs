@@ -343,7 +343,7 @@ impl<'a> Plan<'a> {
             let out = self.score_folder(ctx.out(), class)?;
             let one = joining::join_counterfactuals(ground, &file, &counterfactuals, world.position, recheck, &out)?;
             // The same rows for every class.
-            rechecked = Rechecked { rows: one.rows, largest: rechecked.largest.max(one.largest) };
+            rechecked = Rechecked { largest: rechecked.largest.max(one.largest), ..one };
         }
         if scores.recheck.is_some() {
             folder::write_json(&ctx.out().join(joining::RECHECKED), &rechecked)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::data::Layout;
+use crate::data::{Kind, Layout};
 use crate::data::import;
 use crate::data::prepare::{Duplicates, LabelParams, MissingRule, PrepareParams, SensitiveParams, SplitColumn, prepare};
 use crate::data::rows::RowsReader;
@@ -93,6 +93,11 @@ impl<'a> Plan<'a> {
                 let reference = RowsReader::open(ctx.need(REFERENCE_STAGE))?;
                 let coded = reference.layout().features.iter().filter(|feature| feature.kind.is_coded());
                 params.known_levels = coded.map(|feature| (feature.name.clone(), feature.levels.clone())).collect();
+                for feature in &reference.layout().features {
+                    if let Kind::Continuous { integer } = feature.kind {
+                        params.integer.entry(feature.name.clone()).or_insert(integer);
+                    }
+                }
             }
             let columns = params.columns();
             if let Some(Import::Csv { csv, .. }) = &self.input.import {
@@ -147,6 +152,7 @@ fn params_of(params: &PrepareParams) -> Vec<(String, String)> {
         ("data.derive".to_owned(), text(&params.derive)),
         ("data.features".to_owned(), text(&(&params.continuous, &params.ordinal, &params.nominal, &params.onehot))),
         ("data.missing".to_owned(), text(&params.missing)),
+        ("data.columns".to_owned(), text(&params.integer)),
     ]
 }
 
@@ -242,6 +248,7 @@ pub(in crate::pipeline) fn prepare_params(job: &Job, features: bool) -> PrepareP
         onehot: features.onehot.into_iter().collect(),
         ordinal: features.ordinal.into_iter().collect(),
         nominal: features.nominal,
+        integer: data.columns.iter().filter_map(|(name, says)| Some((name.to_string(), says.integer?))).collect(),
         missing: data.missing.clone(),
         weight: data.weight.clone(),
         drop_duplicates: (data.duplicates == Duplicates::DropExact)

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use crate::diff::Side;
 use crate::exec::{Stage, StageContext};
-use crate::pipeline::plan::{Plan, World, reads_features, text};
+use crate::pipeline::plan::{Plan, reads_features, text};
 use crate::pipeline::stages::augment::{AUGMENT, SELECTED_STAGE};
 use crate::pipeline::stages::counts::OUTCOMES_STAGE;
 use crate::pipeline::stages::rows::prepare_params;
 use crate::pipeline::worlds::Ground;
-use crate::pipeline::{comparing, folder, measuring};
+use crate::pipeline::{comparing, folder, measuring, refits};
 use crate::table::{OUTCOMES, SELECTED};
 
 /// The stage that compares a run with its baseline.
@@ -99,6 +100,8 @@ impl<'a> Plan<'a> {
         let folder = self.settings.baseline.as_deref()?;
         let mut needs = Self::ground();
         needs.push(self.measured().to_owned());
+        let fits = self.fits();
+        needs.extend(refits::stages(&fits));
         needs.extend(keeps_outcomes.then(|| OUTCOMES_STAGE.to_owned()));
         let mut made_of = vec![("baseline".to_owned(), fingerprint)];
         // The job says what differs; what varies besides does not.
@@ -107,6 +110,7 @@ impl<'a> Plan<'a> {
             self.on_ground(ctx, 0, |ground| {
                 let outcomes = keeps_outcomes.then(|| ctx.need(OUTCOMES_STAGE));
                 let new = comparing::running(self.checked, self.input, ground, self.run_id, ctx.need(self.measured()), outcomes)?;
+                let new = Side { fitted_on: refits::of_run(ctx, &fits)?, ..new };
                 comparing::compare(ctx, ground, folder, &new)
             })
         };
@@ -123,7 +127,9 @@ impl<'a> Plan<'a> {
         let mut needs = vec![self.measured().to_owned()];
         needs.extend(baseline.map(str::to_owned));
         needs.extend(self.recourse_ids());
-        let run = move |ctx: &StageContext<'_>| measuring::judge(ctx, self.checked, self.measured(), baseline);
+        needs.extend(self.asked_twice().into_iter().map(|(_, stage)| stage));
+        let run =
+            move |ctx: &StageContext<'_>| measuring::judge(ctx, self.checked, self.measured(), baseline, &self.unsteady(ctx)?);
         self.stage("gate".to_owned(), "gate", needs, made_of, run)
     }
 
@@ -152,9 +158,8 @@ impl<'a> Plan<'a> {
         let worlds: Vec<(String, String, String)> =
             self.worlds().iter().map(|w| (w.set.to_owned(), w.attribute.to_owned(), w.id("generate"))).collect();
         needs.extend(worlds.iter().map(|(.., stage)| stage.clone()));
-        let mut found: Vec<String> = self.worlds().iter().filter(|w| w.graphs().is_some()).map(World::discover_id).collect();
-        found.dedup();
-        needs.extend(found);
+        let fits = self.fits();
+        needs.extend(refits::stages(&fits));
         let trees = self.job.models.iter().filter(|(_, model)| model.grows_trees());
         needs.extend(trees.map(|(name, _)| Self::train_id(name.as_str())));
         let run = move |ctx: &StageContext<'_>| {
@@ -165,9 +170,9 @@ impl<'a> Plan<'a> {
                 let graphs = self.graph_sets(ctx, &self.worlds())?;
                 let short_of_trees = self.short_of_trees(ctx)?;
                 self.with_origins(ground, |origins| {
-                    let (rechecks, worlds, recourse, graphs) = (&rechecks, &worlds, &recourse, &graphs);
+                    let (rechecks, worlds, recourse, graphs, fits) = (&rechecks, &worlds, &recourse, &graphs, &fits);
                     let (measured, kept, short_of_trees) = (self.measured(), &kept, &short_of_trees);
-                    let made = folder::Made { measured, kept, rechecks, worlds, baseline, recourse, graphs, short_of_trees };
+                    let made = folder::Made { measured, kept, rechecks, worlds, baseline, recourse, graphs, fits, short_of_trees };
                     folder::assemble(ctx, origins, made)
                 })
             })

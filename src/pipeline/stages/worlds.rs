@@ -28,7 +28,7 @@ use crate::pipeline::plan::{Plan, World, text};
 use crate::pipeline::shuffling::{Asked, Groups, Placebo};
 use crate::pipeline::stages::rows::{REFERENCE_STAGE, ROLES};
 use crate::pipeline::worlds::{self, Ground, Making};
-use crate::pipeline::{folder, measuring};
+use crate::pipeline::{folder, measuring, refits};
 use crate::spec::{self, CounterfactualSet};
 
 /// File of the stage `fit` for a fold.
@@ -126,13 +126,15 @@ impl<'a> Plan<'a> {
         let run = move |ctx: &StageContext<'_>| {
             self.on_roles(ctx, &ctx.need(&world.split()).join(ROLES), 0, |ground| {
                 let (basis, classes) = (self.basis(ctx, ground)?, self.classes(ctx, ground, &world)?);
+                let mut read = Vec::new();
                 for fold in 0..basis.n_folds() {
                     let reference = basis.rows(fold, &classes, None);
                     let learnt = learn(knobs, ground.rows.layout(), &self.extras(ground.rows.layout()), &reference, world.position)
                         .map_err(|error| self.asked_by_set(error, &world))?;
                     folder::write_json(&ctx.out().join(artifact(fold)), &learnt)?;
+                    read.push(refits::read_by(ground.rows.layout(), &learnt, &classes, &reference, world.position)?);
                 }
-                Ok(())
+                refits::write(ctx.out(), &read)
             })
         };
         Some(self.stage(id, kind, needs, made_of, run))

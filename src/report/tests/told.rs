@@ -106,6 +106,7 @@ fn intervals_of_means_over_graphs_are_described() {
 fn gaps_of_arms_narrow_and_widen() {
     let arm = |name: &str| ArmWords { name: name.to_owned(), words: "nothing".to_owned() };
     let experiment = ExperimentWords {
+        fitted_on: std::collections::BTreeMap::new(),
         name: "try".to_owned(),
         model: "gbm".to_owned(),
         counterfactual: "flip".to_owned(),

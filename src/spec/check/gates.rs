@@ -10,7 +10,7 @@ use crate::spec::tree::join;
 use crate::spec::{DecideBy, Family, Gate, GateBetween, GateDirection, IntervalMethod, Word};
 
 use super::clarify::REST;
-use super::{Checker, MetricInfo, Scope, families, family_word, path};
+use super::{Checker, MetricInfo, RatioOrder, Scope, families, family_word, path};
 
 /// The first of the two metrics of a gate with `harm_to`, which share all but their direction.
 const HARM: &str = "denied_by_group";
@@ -390,6 +390,7 @@ impl Checker<'_> {
             && fits
         {
             self.compared(&format!("{at}.between"), metric, map);
+            self.turned_ratio(&format!("{at}.between"), gate, metric, map);
         }
         let named_sets = self.job.sets();
         let set = gate.counterfactual.as_ref().and_then(|name| Some((name, named_sets.iter().find(|(n, _)| n == name.as_str())?.1)));
@@ -441,6 +442,44 @@ impl Checker<'_> {
             let what = format!("`{}` is not measured between `{first}` and `{second}`: the favoured facet stands first", metric.id);
             let hint = format!(
                 "write `{{{attribute}: {form}}}`; `metrics.clarify.favoured` says who is favoured, the reference where it is left out"
+            );
+            self.say("bad-scope", here, what, hint);
+        }
+    }
+
+    /// Complains about the change of a ratio that is asked the other way round than it is measured: how a
+    /// reciprocal changes does not follow from how the ratio does, so the gate could never decide.
+    fn turned_ratio(&mut self, at: &str, gate: &Gate, metric: &MetricInfo, map: &BTreeMap<ColumnName, [Word; 2]>) {
+        let (Some(order), Some((attribute, pair))) = (metric.ratio.filter(|_| gate.against.is_some()), map.iter().next()) else { return };
+        let (data, here) = (&self.job.data, join(at, attribute.as_str()));
+        let groups = data.groups_of(attribute);
+        if self.said(&[&here]) || groups.is_empty() || !self.sound(&["metrics.clarify", "data.sensitive"]) {
+            return;
+        }
+        let by_facets = metric.also == Some(Family::Clarify) && !families(self.job, self.catalog).contains(&metric.family);
+        let favoured = self.favoured_of(attribute).filter(|_| by_facets);
+        let reference = data.reference_of(attribute);
+        // All others stand last, but where Clarify takes them for favoured.
+        let place = |group: &Word| match (&favoured, groups.iter().position(|g| g == group)) {
+            (Some(Favoured::Rest), place) => usize::from(place.is_some()),
+            (Some(Favoured::Groups(favoured)), _) => usize::from(!favoured.contains(group)),
+            (None, Some(_)) if reference.as_ref() == Some(group) => 0,
+            (None, place) => place.map_or(usize::MAX, |place| 1 + place),
+        };
+        let [first, second] = pair;
+        let as_measured = match order {
+            RatioOrder::FirstOverSecond => place(first) < place(second),
+            RatioOrder::SecondOverFirst => place(first) > place(second),
+        };
+        if !as_measured {
+            let what = format!(
+                "`{}` is measured as `{second}` over `{first}`, and how its reciprocal changes does not follow from how it changes",
+                metric.id
+            );
+            let (limit, other) = if gate.fall_at_most.is_some() { ("fall", "rise") } else { ("rise", "fall") };
+            let hint = format!(
+                "write `between: {{{attribute}: [{second}, {first}]}}` and `{other}_at_most` in the place of `{limit}_at_most`: where one \
+                 ratio falls the other rises"
             );
             self.say("bad-scope", here, what, hint);
         }

@@ -9,6 +9,7 @@ use super::{Checker, families, family_word, needs_counterfactual, path};
 impl Checker<'_> {
     /// The blocks `counterfactuals`, `models` and `metrics`.
     pub(super) fn models(&mut self) {
+        self.single_columns();
         self.reference();
         for (name, set) in &self.job.counterfactuals {
             self.set(name, set);

@@ -430,6 +430,19 @@ impl Checker<'_> {
         }
     }
 
+    /// What is said of single columns.
+    pub(super) fn single_columns(&mut self) {
+        if !self.sound(&["data.columns", "data.features"]) {
+            return;
+        }
+        let continuous = &self.job.data.features.continuous;
+        for (name, _) in self.job.data.columns.iter().filter(|(name, says)| says.integer.is_some() && !continuous.contains(name)) {
+            let at = join(&path(&["data", "columns", name.as_str()]), "integer");
+            let what = format!("`integer` is about numbers with distances, and no continuous feature is called `{name}`");
+            self.say("unknown-column", at, what, suggest(name.as_str(), "continuous features", continuous.iter().map(ColumnName::as_str)));
+        }
+    }
+
     /// The file of the reference.
     pub(super) fn reference(&mut self) {
         let at = "data.reference";

@@ -1,0 +1,106 @@
+//! What a fit read, as one hash: equal for equal values, whatever the order of the rows, their
+//! keys, the row groups of their file and the positions of their levels.
+//!
+//! Two sums of hashes over all rows, 128 bits together: different rows share them by chance once
+//! in 10^38.
+
+use crate::data::{Column, Feature, MISSING, Rows};
+use crate::num::seed::{h, named};
+
+/// Seeds of the two sums.
+const SEEDS: [u64; 2] = [1, 2];
+
+/// The hash of rows, of which some columns are read. Parts are merged in any order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ContentHash {
+    rows: u64,
+    sums: [u64; 2],
+}
+
+impl ContentHash {
+    /// Hashes rows of these features by some columns, given by their positions; `beside` is a hash
+    /// of what else is read of a row.
+    pub fn of(features: &[Feature], columns: &[usize], rows: &Rows, beside: impl Fn(usize) -> u64) -> Self {
+        let mut hash = ContentHash { rows: rows.n as u64, ..ContentHash::default() };
+        for (sum, seed) in hash.sums.iter_mut().zip(SEEDS) {
+            // Columns are summed too, so that their order makes no difference.
+            let mut of_rows: Vec<u64> = vec![0; rows.n];
+            for &column in columns {
+                let feature = &features[column];
+                let name = named(seed, &feature.name);
+                let mut add = |i: usize, value: u64| of_rows[i] = of_rows[i].wrapping_add(h(name, value, 0));
+                match &rows.columns[column] {
+                    Column::Number(values) => values.iter().enumerate().for_each(|(i, &value)| add(i, bits(value))),
+                    Column::Code(codes) => {
+                        let levels: Vec<u64> = feature.levels.iter().map(|level| named(seed, level)).collect();
+                        let level = |code: u32| levels.get(code as usize).copied().unwrap_or(u64::from(MISSING));
+                        codes.iter().enumerate().for_each(|(i, &code)| add(i, level(code)));
+                    }
+                }
+            }
+            for (i, row) in of_rows.into_iter().enumerate() {
+                *sum = sum.wrapping_add(h(seed, row, beside(i)));
+            }
+        }
+        hash
+    }
+
+    /// Adds the rows of another part.
+    pub fn merge(&mut self, other: &Self) {
+        self.rows += other.rows;
+        self.sums.iter_mut().zip(other.sums).for_each(|(sum, other)| *sum = sum.wrapping_add(other));
+    }
+
+    /// In hexadecimal: 32 digits.
+    pub fn hex(&self) -> String {
+        self.sums.iter().zip(SEEDS).map(|(&sum, seed)| format!("{:016x}", h(seed, sum, self.rows))).collect()
+    }
+}
+
+/// A number as bits: all missing ones alike, and one zero.
+fn bits(value: f64) -> u64 {
+    if value.is_nan() { f64::NAN.to_bits() } else { (value + 0.0).to_bits() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ContentHash;
+    use crate::data::values::Class;
+    use crate::data::{Column, Feature, Kind, Rows};
+
+    /// Rows of one number and one level each, given as position in the list of levels.
+    fn hash(levels: &[&str], rows: &[(f64, u32)]) -> String {
+        let feature = |name: &str, kind, levels: &[&str], class| Feature {
+            name: name.to_owned(),
+            kind,
+            levels: levels.iter().map(ToString::to_string).collect(),
+            class,
+        };
+        let pay = feature("pay", Kind::OrdinalNumber, &[], Class::Float);
+        let features = [pay, feature("job", Kind::Nominal, levels, Class::Text)];
+        let rows = Rows {
+            n: rows.len(),
+            columns: vec![
+                Column::Number(rows.iter().map(|row| row.0).collect()),
+                Column::Code(rows.iter().map(|row| row.1).collect()),
+            ],
+        };
+        ContentHash::of(&features, &[0, 1], &rows, |_| 0).hex()
+    }
+
+    #[test]
+    fn equal_values_have_an_equal_hash() {
+        let one = hash(&["a", "b"], &[(1.0, 0), (2.0, 1), (f64::NAN, 1)]);
+        assert_eq!(one, hash(&["a", "b"], &[(f64::NAN, 1), (2.0, 1), (1.0, 0)]), "another order");
+        assert_eq!(one, hash(&["b", "a"], &[(1.0, 1), (2.0, 0), (f64::NAN, 0)]), "other positions");
+        assert_eq!(hash(&["a"], &[(0.0, 0)]), hash(&["a"], &[(-0.0, 0)]));
+        for other in [
+            hash(&["a", "b"], &[(1.0, 0), (2.0, 1)]),
+            hash(&["a", "b"], &[(1.0, 1), (2.0, 0), (f64::NAN, 1)]),
+            hash(&["a", "b"], &[(1.0, 0), (2.0, 1), (0.0, 1)]),
+            hash(&["a", "c"], &[(1.0, 0), (2.0, 1), (f64::NAN, 1)]),
+        ] {
+            assert_ne!(one, other);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What a job asks for that is no mistake, and may surprise who reads its results: told by `check`
+//! before anything runs, and by every run where it says what the numbers rest on.
+
+use crate::data::prepare::Severity;
+use crate::data::source::listed;
+use crate::data::{Kind, Layout};
+use crate::param::ColumnName;
+use crate::pipeline::look::IssueLook;
+use crate::spec::Job;
+use crate::spec::check::path;
+
+/// Everything that `check` tells of a job without looking at its data.
+pub(super) fn of_job(job: &Job) -> Vec<IssueLook> {
+    refits(job).into_iter().chain(of_run(job)).collect()
+}
+
+/// What every run tells in the table `issues` too.
+pub(super) fn of_run(job: &Job) -> Vec<IssueLook> {
+    unweighted(job).into_iter().collect()
+}
+
+/// The columns whose counterfactuals hold whole numbers because their values do, told by every run
+/// that moves columns.
+pub(super) fn whole_numbers(job: &Job, layout: &Layout) -> Option<IssueLook> {
+    let is_whole = |name: &&ColumnName| {
+        let found = layout.features.iter().find(|feature| feature.name == name.as_str());
+        found.is_some_and(|feature| feature.kind == Kind::Continuous { integer: true })
+            && job.data.columns.get(*name).is_none_or(|says| says.integer.is_none())
+    };
+    let whole: Vec<&ColumnName> = job.data.features.continuous.iter().filter(is_whole).collect();
+    let text = format!(
+        "counterfactuals hold whole numbers only in {}, because all values are whole there;          `data.columns.NAME.integer: false` lets them have decimals",
+        listed(whole.iter().map(|name| format!("`{name}`")), 10)
+    );
+    let moves = job.has_fitted_sets() && !whole.is_empty();
+    let n = whole.len() as u64;
+    moves.then(|| IssueLook { n, ..issue("whole-numbers", Severity::Info, "data.features".to_owned(), text) })
+}
+
+fn issue(code: &str, severity: Severity, place: String, text: String) -> IssueLook {
+    IssueLook { code: code.to_owned(), severity: severity.as_str().to_owned(), place, n: 0, text }
+}
+
+/// Gates that judge the change of a set that is fitted on the rows of each run.
+fn refits(job: &Job) -> Vec<IssueLook> {
+    let sets = job.sets();
+    let mut found = Vec::new();
+    for (name, gate) in job.gates.iter().filter(|(_, gate)| gate.against.is_some()) {
+        let set = gate.counterfactual.as_ref().and_then(|set| sets.iter().find(|(name, _)| name == set.as_str()));
+        let Some((set, block)) = set else { continue };
+        let helps = match block.graph_uncertain {
+            Some(_) => "keep the rows that train the same, by `data.split` and a column",
+            None if block.knobs().is_some() && job.data.reference.is_none() => {
+                "give the job a `data.reference` fixed in time"
+            }
+            None => continue,
+        };
+        let text = format!(
+            "the gate `{name}` judges how the set `{set}` changes, which is fitted on the rows of each run: where these \
+             differ from the baseline's the gate is inconclusive (refitted); {helps}"
+        );
+        found.push(issue("refitted-gate", Severity::Warning, path(&["gates", name.as_str()]), text));
+    }
+    found
+}
+
+/// Sets that learn from rows whose weights they do not read.
+fn unweighted(job: &Job) -> Option<IssueLook> {
+    let weight = job.data.weight.as_ref().map(ColumnName::as_str)?;
+    let sets = job.counterfactuals.iter().filter(|(_, set)| set.knobs().is_some());
+    let sets: Vec<String> = sets.map(|(name, _)| format!("`{name}`")).collect();
+    let text = format!(
+        "the weights `{weight}` have no part in how counterfactuals are made: every row counts once where {} learn{} \
+         how groups differ; they weigh in what is measured of them",
+        sets.join(", "),
+        if sets.len() == 1 { "s" } else { "" },
+    );
+    (!sets.is_empty()).then(|| issue("unweighted-fit", Severity::Info, "data.weight".to_owned(), text))
+}

@@ -1,0 +1,175 @@
+//! Sets that are fitted anew on the rows of each run: what a later run says of their changes.
+//!
+//! People are drawn by hashes from one distribution, and scored by one formula in the place of a
+//! platform, so that nothing changes from night to night but who is there.
+
+use std::fs;
+use std::path::Path;
+
+use arrow::array::{AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::Float64Type;
+use cfaudit::num::seed::{h, u01};
+use cfaudit::table::io::read_frame;
+use cfaudit::table::{CHANGES, Frame, GATES, Record};
+
+use crate::waiting::{read_folder, write};
+use crate::work::{Work, column};
+
+const NIGHTS: u64 = 10;
+const PEOPLE: u64 = 30_000;
+
+/// A number that is about normal: the sum of twelve even ones.
+fn normal(seed: u64, person: u64, stream: u64) -> f64 {
+    (0..12).map(|k| u01(h(seed, person, 100 * stream + k))).sum::<f64>() - 6.0
+}
+
+/// Chance of being granted.
+fn score(sex: &str, pay: f64, years: f64, job: &str) -> f64 {
+    let bonus = if sex == "Male" { 0.2 } else { 0.0 } + if job == "office" { 0.3 } else { 0.0 };
+    1.0 / (1.0 + (-(0.12 * (pay - 30.0) + 0.1 * (years - 8.0) + bonus)).exp())
+}
+
+/// Writes the people of a night, or those of a reference, into `NAME.parquet`.
+fn people(work: &Work, name: &str, seed: u64, n: u64) {
+    let sex = |i: u64| if u01(h(seed, i, 1)) < 0.45 { "Female" } else { "Male" };
+    let man = |i: u64| if sex(i) == "Male" { 1.0 } else { 0.0 };
+    let pay = |i: u64| 28.0 + 4.0 * man(i) + 8.0 * normal(seed, i, 2);
+    let years = |i: u64| (7.0 + 2.0 * man(i) + 4.0 * normal(seed, i, 3)).max(0.0);
+    let job = |i: u64| if u01(h(seed, i, 4)) < 0.3 + 0.15 * man(i) { "office" } else { "field" };
+    let score = |i: u64| score(sex(i), pay(i), years(i), job(i));
+    let paid = |i: u64| i64::from(u01(h(seed, i, 5)) < score(i));
+    let all = || 0..n;
+    work.parquet(
+        &format!("{name}.parquet"),
+        vec![
+            ("id", column(Int64Array::from_iter_values(all().map(|i| (seed * 1_000_000 + i) as i64)))),
+            ("sex", column(StringArray::from_iter_values(all().map(sex)))),
+            ("pay", column(Float64Array::from_iter_values(all().map(pay)))),
+            ("years", column(Float64Array::from_iter_values(all().map(years)))),
+            ("job", column(StringArray::from_iter_values(all().map(job)))),
+            ("paid", column(Int64Array::from_iter_values(all().map(paid)))),
+            ("score", column(Float64Array::from_iter_values(all().map(score)))),
+        ],
+    );
+}
+
+/// Scores the rows of a folder as the platform would.
+fn answer(to_score: &Path, file: &Path) {
+    let rows = read_folder(to_score);
+    let text = |name: &str| rows.column_by_name(name).unwrap().as_string::<i32>().clone();
+    let real = |name: &str| rows.column_by_name(name).unwrap().as_primitive::<Float64Type>().clone();
+    let (sex, pay, years, job) = (text("sex"), real("pay"), real("years"), text("job"));
+    let scores = (0..rows.num_rows()).map(|i| score(sex.value(i), pay.value(i), years.value(i), job.value(i)));
+    let mut columns: Vec<(String, _)> = Vec::new();
+    let keys = rows.schema().fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
+    let is_key = |name: &str| !["sex", "pay", "years", "job"].contains(&name);
+    columns.extend(keys.into_iter().filter(|name| is_key(name)).map(|name| (name.clone(), rows.column_by_name(&name).unwrap().clone())));
+    columns.push(("score".to_owned(), column(Float64Array::from_iter_values(scores))));
+    write(file, &RecordBatch::try_from_iter(columns).unwrap());
+}
+
+/// Audits the people of a file, and answers what the run asks for.
+fn audit(work: &Work, rows: &str, out: &str, data: &str, args: &str) {
+    let job = format!(
+        "cfaudit: 1\nname: nights\ndata:\n  rows: {{parquet: {rows}.parquet}}\n{data}  row_id: id\n  \
+         label: {{column: paid, positive: [1], favourable: positive}}\n  \
+         sensitive: {{sex: {{groups: [Male, Female], reference: Male}}}}\n  \
+         features: {{continuous: [pay, years], nominal: [job]}}\n\
+         counterfactuals:\n  flip: naive\n  world: {{plausible: {{move: all, condition_on: label}}}}\n\
+         models:\n  live: {{scores: {{factual: {{column: score}}, \
+         counterfactual: {{parquet: \"{out}-scores/{{counterfactual}}.parquet\", column: score}}}}}}\n\
+         metrics: {{families: [performance, group, ccm, shift], bootstrap: {{samples: 400}}}}\n\
+         gates:\n  drift: {{metric: sr, model: live, counterfactual: world, against: baseline, rise_at_most: 0.05}}\n  \
+         naive: {{metric: sr, model: live, counterfactual: flip, against: baseline, rise_at_most: 0.05}}\n\
+         on_inconclusive: warn\nrun: {{keep_rows: none}}\n"
+    );
+    work.write(&format!("{out}.yaml"), &job);
+    work.cfaudit(4, &format!("run {out}.yaml --out {out} --cache cache"));
+    for set in ["flip", "world"] {
+        answer(&work.path(&format!("{out}/to-score/{set}")), &work.path(&format!("{out}-scores/{set}.parquet")));
+    }
+    work.cfaudit(0, &format!("run {out}.yaml --out {out} --cache cache {args}"));
+}
+
+fn changes(work: &Work, old: &str, new: &str) -> Frame {
+    work.cfaudit(0, &format!("diff {old} {new} --out page"));
+    read_frame(&work.path("page"), &CHANGES).unwrap()
+}
+
+/// Clear changes and all that are judged, of the rows for which `of` says so.
+fn clear(frames: &[Frame], of: impl Fn(&Record<'_>) -> bool) -> (usize, usize) {
+    let judged = || frames.iter().flat_map(Frame::records).filter(|row| row.is_some("lo") && of(row));
+    (judged().filter(|row| row.int("clear") == Some(1)).count(), judged().count())
+}
+
+fn verdict(work: &Work, out: &str, gate: &str) -> [String; 2] {
+    let gates = read_frame(&work.path(&format!("{out}/tables")), &GATES).unwrap();
+    let row = gates.records().find(|row| row.text("gate") == gate).unwrap();
+    ["verdict", "reason"].map(|column| row.text(column).to_owned())
+}
+
+/// Ten nights without drift: no change of the set that is fitted each night is judged, and of the
+/// others at most as many are clear as chance makes.
+#[test]
+fn nights_without_drift() {
+    let work = Work::new();
+    for night in 0..NIGHTS {
+        let (name, baseline) = (format!("n{night}"), format!("--baseline n{}", night.saturating_sub(1)));
+        people(&work, &name, 100 + night, PEOPLE);
+        audit(&work, &name, &name, "", if night == 0 { "" } else { &baseline });
+    }
+    let found: Vec<Frame> = (1..NIGHTS).map(|n| changes(&work, &format!("n{}", n - 1), &format!("n{n}"))).collect();
+    let of_world = |row: &Record<'_>| row.text("counterfactual") == "world";
+    for row in found.iter().flat_map(Frame::records).filter(of_world) {
+        assert_eq!([row.text("status"), row.text("interval")], ["refitted", ""], "{}", row.text("metric"));
+        assert!(!row.is_some("lo") && row.int("clear") == Some(0), "{}", row.text("metric"));
+        assert!(!row.is_some("difference") || row.text("ci_method").contains("refitted"), "{}", row.text("ci_method"));
+    }
+    assert!(found.iter().all(|frame| frame.records().filter(of_world).filter(|row| row.is_some("difference")).count() > 20));
+    let (n, all) = clear(&found, |_| true);
+    eprintln!("{n} of {all} changes that are judged are clear: {:.1} %", 100.0 * n as f64 / all as f64);
+    assert!(all > 400 && n * 100 <= all * 7, "{n} of {all}");
+    for night in 1..NIGHTS {
+        let [refitted, reason] = verdict(&work, &format!("n{night}"), "drift");
+        assert!(refitted == "inconclusive" && reason.starts_with("refitted: "), "{refitted}: {reason}");
+        assert_eq!(verdict(&work, &format!("n{night}"), "naive")[0], "pass");
+    }
+    let told = work.cfaudit(0, "diff n0 n1").stdout;
+    assert!(told.contains("changes of the set world (refitted: ") && told.contains("`data.reference` fixed in time"), "{told}");
+    let page = fs::read_to_string(work.path("n1/report.html")).unwrap();
+    assert!(page.contains("changes of the set world (refitted: "));
+    assert!(work.cfaudit(0, "check n1.yaml --no-data").stdout.contains("warning[refitted-gate]: the gate `drift` judges how the set `world` changes"));
+}
+
+/// With a reference that stays the same the set is judged, also where the file was written anew.
+#[test]
+fn nights_with_a_fixed_reference() {
+    let work = Work::new();
+    people(&work, "past", 7, PEOPLE);
+    let reference = "  reference: {parquet: past.parquet, label: paid}\n";
+    for night in 0..4 {
+        let (name, baseline) = (format!("n{night}"), format!("--baseline n{}", night.max(1) - 1));
+        people(&work, &name, 100 + night, PEOPLE / 3);
+        audit(&work, &name, &name, reference, if night == 0 { "" } else { &baseline });
+        assert!(night == 0 || verdict(&work, &name, "drift")[0] == "pass");
+    }
+    let found: Vec<Frame> = (1..4).map(|n| changes(&work, &format!("n{}", n - 1), &format!("n{n}"))).collect();
+    assert!(found.iter().flat_map(Frame::records).all(|row| row.text("status") == "compared"));
+    let (n, all) = clear(&found, |row| row.text("counterfactual") == "world");
+    eprintln!("{n} of {all} changes of the set are clear: {:.1} %", 100.0 * n as f64 / all as f64);
+    assert!(all > 60 && n * 100 <= all * 15, "{n} of {all}");
+    assert!(!work.cfaudit(0, "check n1.yaml --no-data").stdout.contains("refitted-gate"));
+    // Other rows of reference are another fit.
+    people(&work, "past", 8, PEOPLE);
+    audit(&work, "n3", "other", reference, "--baseline n3");
+    assert!(verdict(&work, "other", "drift")[1].starts_with("refitted: "));
+    // A folder of version 0.1 does not say what it was fitted on.
+    let mut manifest = work.json("n0/manifest.json");
+    for set in manifest["counterfactuals"].as_array_mut().unwrap() {
+        set.as_object_mut().unwrap().remove("fitted_on");
+    }
+    work.write("n0/manifest.json", &serde_json::to_string_pretty(&manifest).unwrap());
+    let old = changes(&work, "n0", "n1");
+    let status = |set: &str| old.records().find(|row| row.text("counterfactual") == set).unwrap().text("status").to_owned();
+    assert_eq!([status("world"), status("flip")], ["refitted", "compared"]);
+}
