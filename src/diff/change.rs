@@ -27,6 +27,8 @@ pub(super) enum Bond {
     Broken,
     /// They mean the same, and rest on a set that was fitted on other rows.
     Refitted,
+    /// They mean the same, and their intervals were made by two rules.
+    OtherEnds,
 }
 
 /// The interval of a change.
@@ -56,7 +58,7 @@ impl<'a> Change<'a> {
             (Some(_), None) => "only_old",
             (None, _) => "only_new",
             _ => match bond {
-                Bond::Whole => "compared",
+                Bond::Whole | Bond::OtherEnds => "compared",
                 Bond::Broken => "not_comparable",
                 Bond::Refitted => "refitted",
             },
@@ -84,6 +86,10 @@ impl<'a> Change<'a> {
         change.difference = Some(after - before);
         if bond == Bond::Refitted {
             change.words = format!("none: {REFITTED}");
+            return change;
+        }
+        if bond == Bond::OtherEnds {
+            "none: the two runs have different rules for intervals of what nobody or everybody makes".clone_into(&mut change.words);
             return change;
         }
         let Some(level) = level else {

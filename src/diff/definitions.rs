@@ -13,15 +13,19 @@
 //! | `counterfactuals.S.graph-uncertain.knowledge.C` | everything that rests on S/C |
 //! | `models.M.threshold`, `threshold_rule` | decisions of M: all but the family shift and shares of labels |
 //! | `metrics.clarify` | the family clarify |
+//! | the rule that says who counts (`policies.who_counts` of the manifest) | what needs no label, where people lack one |
+//! | the rule for intervals at an end (`policies.boundaries`) | no value; intervals of shares of 0 or 1 |
+//! | the rule for the starts of a search for graphs (`policies.starts`) | sets of graphs |
 //!
 //! All else (the rows, filters, splits, models themselves, gates, words, the seed) may change what a value is, never what it means.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::metric::counts::Confusion;
+use crate::metric::interval::Method;
 use crate::metric::{Family, Metric, Rate, Reads, find};
 use crate::table::Record;
-use crate::table::manifest::JobChange;
+use crate::table::manifest::{JobChange, Policies};
 
 /// The values of a resolved job by their path.
 pub type Values = BTreeMap<Vec<String>, String>;
@@ -47,6 +51,12 @@ enum Breaks {
         features: bool,
     },
     Fitted,
+    /// The rule that says who counts, in a run with people who have no label.
+    WhoCounts,
+    /// The rule for intervals of shares of which nobody or everybody is a case.
+    Ends,
+    /// The rule for the starts of a search for graphs.
+    Graphs,
     Set(String),
     Threshold(String),
     Clarify,
@@ -73,20 +83,26 @@ impl Breaks {
                 }
             }
             Breaks::Fitted => "sets that move features".to_owned(),
+            Breaks::WhoCounts => "values that need no label, because people without one count now".to_owned(),
+            Breaks::Ends => "intervals of values that nobody or everybody makes".to_owned(),
+            Breaks::Graphs => "everything that rests on causal graphs".to_owned(),
             Breaks::Set(name) => format!("everything that rests on the set {name}"),
             Breaks::Threshold(name) => format!("decisions of the model {name}"),
             Breaks::Clarify => "the family clarify".to_owned(),
         }
     }
 
-    fn hits(&self, row: &Record<'_>, fitted: &BTreeSet<String>) -> bool {
+    fn hits(&self, row: &Record<'_>, fitted: &BTreeSet<String>, graphs: &BTreeSet<String>) -> bool {
         let clarify = row.text("family") == Family::Clarify.as_str();
         let set = row.text("counterfactual");
         let block = block_of_set(row);
         let moves = fitted.contains(block);
         let metric = || find(row.text("metric"));
         match self {
-            Breaks::Nothing => false,
+            // Another rule for intervals leaves the values as they are: see `break_interval`.
+            Breaks::Nothing | Breaks::Ends => false,
+            Breaks::WhoCounts => metric().is_some_and(|m| !m.needs_label && !matches!(m.reads, Reads::Graphs)),
+            Breaks::Graphs => graphs.contains(block),
             Breaks::Everything => true,
             Breaks::Labelled => metric().is_none_or(|m| m.needs_label),
             Breaks::Favourable => {
@@ -114,11 +130,22 @@ pub struct Definitions {
     differs: Vec<(JobChange, Breaks)>,
     /// Sets that move features, in either job.
     fitted: BTreeSet<String>,
+    /// Those of them that rest on causal graphs.
+    graphs: BTreeSet<String>,
+}
+
+/// What a run counts by, beside what its job says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// The versions of its rules.
+    pub policies: Policies,
+    /// Whether people without a label are among those audited.
+    pub lacks_labels: bool,
 }
 
 impl Definitions {
-    /// The differences between two resolved jobs, definitions first.
-    pub fn between(old: &Values, new: &Values) -> Self {
+    /// The differences between two resolved jobs and the rules that they were run by, definitions first.
+    pub fn between(old: &Values, new: &Values, rules: [Rules; 2]) -> Self {
         let paths: BTreeSet<&Vec<String>> = old.keys().chain(new.keys()).collect();
         let mut differs = Vec::new();
         let mut told: BTreeSet<&[String]> = BTreeSet::new();
@@ -140,12 +167,28 @@ impl Definitions {
             let change = JobChange { path: dotted(path), old: before.cloned(), new: after.cloned(), breaks: breaks.words() };
             differs.push((change, breaks));
         }
+        let set_with = |strategies: &[&str]| -> BTreeSet<String> {
+            let of = |path: &Vec<String>| match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+                ["counterfactuals", set, strategy, ..] if strategies.contains(&strategy) => Some(set.to_owned()),
+                _ => None,
+            };
+            old.keys().chain(new.keys()).filter_map(of).collect()
+        };
+        let graphs = set_with(&["graph-uncertain"]);
+        let [before, after] = rules.map(|rules| rules.policies);
+        for (name, old, new, breaks, is_there) in [
+            ("who_counts", before.who_counts, after.who_counts, Breaks::WhoCounts, rules.iter().any(|rules| rules.lacks_labels)),
+            ("boundaries", before.boundaries, after.boundaries, Breaks::Ends, true),
+            ("starts", before.starts, after.starts, Breaks::Graphs, !graphs.is_empty()),
+        ] {
+            if old != new {
+                let breaks = if is_there { breaks } else { Breaks::Nothing };
+                let (path, words) = (format!("policies.{name}"), breaks.words());
+                differs.push((JobChange { path, old: Some(old.to_string()), new: Some(new.to_string()), breaks: words }, breaks));
+            }
+        }
         differs.sort_by_key(|(_, breaks)| *breaks == Breaks::Nothing);
-        let fitted = old.keys().chain(new.keys()).filter_map(|path| match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-            ["counterfactuals", set, "greedy" | "plausible" | "transport" | "graph-uncertain", ..] => Some(set.to_owned()),
-            _ => None,
-        });
-        Definitions { fitted: fitted.collect(), differs }
+        Definitions { fitted: set_with(&["greedy", "plausible", "transport", "graph-uncertain"]), graphs, differs }
     }
 
     /// Whether every definition is the same.
@@ -155,7 +198,14 @@ impl Definitions {
 
     /// Whether a value of the table `metrics` means something else in the other job.
     pub fn break_value(&self, row: &Record<'_>) -> bool {
-        self.differs.iter().any(|(_, breaks)| breaks.hits(row, &self.fitted))
+        self.differs.iter().any(|(_, breaks)| breaks.hits(row, &self.fitted, &self.graphs))
+    }
+
+    /// Whether the intervals of these values were made by two rules: of a share that nobody or everybody makes.
+    pub fn break_interval(&self, rows: [&Record<'_>; 2]) -> bool {
+        let by_counts = |row: &&Record<'_>| row.text("interval") == Method::Wilson.as_str();
+        let is_at_an_end = |row: &&Record<'_>| row.real("value").is_some_and(|value| value == 0.0 || value == 1.0);
+        self.differs.iter().any(|(_, breaks)| *breaks == Breaks::Ends) && rows.iter().any(is_at_an_end) && !rows.iter().all(by_counts)
     }
 
     /// Whether a value of the table `metrics` rests on a set that is fitted.

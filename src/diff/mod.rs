@@ -34,7 +34,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::diff::change::{Bond, Change};
-use crate::diff::definitions::{Definitions, Values};
+use crate::diff::definitions::{Definitions, Rules, Values};
 use crate::error::Result;
 use crate::param::{Count, Level, Seed};
 use crate::table::manifest::Compared;
@@ -64,6 +64,8 @@ pub struct Side {
     pub row_id: String,
     /// What the rows were read from, so that equal texts mean equal rows with equal numbers.
     pub source: String,
+    /// What it counts by, beside what its job says.
+    pub rules: Rules,
     /// What its sets were fitted on.
     pub fitted_on: FittedOn,
     /// Whether people have weights.
@@ -100,7 +102,7 @@ pub struct Comparison {
 /// # Errors
 /// Outcomes cannot be read.
 pub fn compare(old: &Side, new: &Side, force: bool) -> Result<Comparison> {
-    let definitions = Definitions::between(&old.values, &new.values);
+    let definitions = Definitions::between(&old.values, &new.values, [old.rules, new.rules]);
     let pairs = paired::pairs(old, new)?;
     let mut rows: BTreeMap<[&str; 10], [Option<Record<'_>>; 2]> = BTreeMap::new();
     for (at, side) in [old, new].into_iter().enumerate() {
@@ -113,7 +115,10 @@ pub fn compare(old: &Side, new: &Side, force: bool) -> Result<Comparison> {
         let bond = match old_row.or(new_row) {
             Some(row) if !force && definitions.break_value(&row) => Bond::Broken,
             Some(row) if definitions.is_fitted(&row) && refitted([old, new], &row) => Bond::Refitted,
-            _ => Bond::Whole,
+            _ => match (old_row, new_row) {
+                (Some(old), Some(new)) if !force && definitions.break_interval([&old, &new]) => Bond::OtherEnds,
+                _ => Bond::Whole,
+            },
         };
         let change = Change::of(old_row, new_row, bond, new.level, pairs.of(&key));
         changes.push(change.row(&key));

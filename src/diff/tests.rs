@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::definitions::{Definitions, Values};
+use super::definitions::{Definitions, Rules, Values};
 use super::{Side, compare};
 use crate::param::{Count, Level, Seed};
+use crate::table::manifest::Policies;
 use crate::table::{Cell, Frame, METRICS, Record};
 
 /// One value: model, set, scope, groups, metric, family, cases on top and below.
@@ -55,6 +56,8 @@ fn values(yaml: &str) -> Values {
     crate::spec::flat::values(yaml).unwrap()
 }
 
+const RULES: Rules = Rules { policies: Policies { who_counts: 2, boundaries: 2, starts: 2 }, lacks_labels: false };
+
 fn side(job: &str, frame: Frame) -> Side {
     Side {
         job: "test".to_owned(),
@@ -66,6 +69,7 @@ fn side(job: &str, frame: Frame) -> Side {
         groups: BTreeMap::new(),
         row_id: "row number".to_owned(),
         source: String::new(),
+        rules: RULES,
         fitted_on: BTreeMap::new(),
         weighted: false,
         has_label: true,
@@ -157,7 +161,12 @@ run: {seed: 1}
 /// Which of these values still mean the same: a switch rate, one by the favourable side, one after moved features, a score metric, a rate that needs the label, a gap, `di`,
 /// one of Clarify's.
 fn kept(old: &str, new: &str) -> String {
-    let definitions = Definitions::between(&values(old), &values(new));
+    kept_by(old, new, [RULES; 2])
+}
+
+/// The same of runs by different rules.
+fn kept_by(old: &str, new: &str, rules: [Rules; 2]) -> String {
+    let definitions = Definitions::between(&values(old), &values(new), rules);
     let all: [(&str, Value<'_>); 8] = [
         ("switch", ("m", "flip", "direction", ["Female", "Male"], "sr", "ccm", None)),
         ("harm", ("m", "flip", "direction", ["Female", "Male"], "denied_by_group", "ccm", None)),
@@ -235,10 +244,54 @@ fn only_values_that_mean_the_same_are_compared() {
     assert_eq!(change("neighbours: 5", "neighbours: 6"), "switch harm moved score label prev gap di");
 }
 
+/// A folder of version 0.1 names no rules, which are then the first ones: what they touch means something else now.
+#[test]
+fn rules_that_changed_break_what_they_touch() {
+    const ALL: &str = "switch moved score label prev gap di clarify";
+    let first = Rules { policies: Policies::default(), lacks_labels: false };
+    assert_eq!(kept_by(JOB, JOB, [first, RULES]), ALL);
+    let lacking = |rules: Rules| Rules { lacks_labels: true, ..rules };
+    assert_eq!(kept_by(JOB, JOB, [lacking(RULES); 2]), ALL, "the rule is the same");
+    assert_eq!(kept_by(JOB, JOB, [first, lacking(RULES)]), "label prev");
+    let graph = JOB.replace("world: {greedy: {condition_on: label}}", "world: {graph-uncertain: {bootstraps: 5}}");
+    assert_eq!(kept_by(&graph, &graph, [first, RULES]), "switch score label prev gap di clarify");
+    let told = Definitions::between(&values(&graph), &values(&graph), [first, lacking(RULES)]).changes();
+    let told: Vec<[&str; 3]> =
+        told.iter().map(|c| [c.path.as_str(), c.old.as_deref().unwrap(), c.new.as_deref().unwrap()]).collect();
+    assert_eq!(told, [["policies.who_counts", "1", "2"], ["policies.boundaries", "1", "2"], ["policies.starts", "1", "2"]]);
+}
+
+/// A share of 0 keeps its change and loses the interval, which the two runs make by different rules; counts of independent people do not.
+#[test]
+fn another_rule_for_intervals_at_an_end() {
+    let frame = |part: i64, method: &str| {
+        let mut frame = metrics(&[("m", "flip", "total", ["", ""], "sr", "ccm", Some((part, 137)))]);
+        let mut set_cell = |name: &str, cell: Cell| frame.rows[0][METRICS.column(name).unwrap()] = cell;
+        set_cell("interval", method.into());
+        for (name, at) in [("lo", 0.0), ("hi", 0.3), ("level", 0.95)] {
+            set_cell(name, Cell::Real(at));
+        }
+        frame
+    };
+    let changed = |part: i64, method: &str, first: bool, force: bool| {
+        let mut old = side("a: 1", frame(part, method));
+        old.rules.policies = if first { Policies::default() } else { RULES.policies };
+        let found = compare(&old, &side("a: 1", frame(9, method)), force).unwrap();
+        let row = found.changes.records().next().unwrap();
+        (row.text("status").to_owned(), row.is_some("difference"), row.is_some("lo"), found.compared.comparable)
+    };
+    let compared = |lo: bool, comparable: bool| ("compared".to_owned(), true, lo, comparable);
+    assert_eq!(changed(0, "bootstrap", true, false), compared(false, false));
+    assert_eq!(changed(0, "bootstrap", true, true), compared(true, false));
+    assert_eq!(changed(0, "bootstrap", false, false), compared(true, true));
+    assert_eq!(changed(3, "bootstrap", true, false), compared(true, false));
+    assert_eq!(changed(0, "wilson", true, false), compared(true, false));
+}
+
 #[test]
 fn differences_are_told_once_and_definitions_first() {
     let new = JOB.replace("seed: 1", "seed: 2").replace("threshold: 0.5", "threshold: 0.6").replace("gates: {g:", "gates: {h.i:");
-    let told = Definitions::between(&values(JOB), &values(&new)).changes();
+    let told = Definitions::between(&values(JOB), &values(&new), [RULES; 2]).changes();
     let told: Vec<(&str, Option<&str>, Option<&str>, &str)> =
         told.iter().map(|c| (c.path.as_str(), c.old.as_deref(), c.new.as_deref(), c.breaks.as_str())).collect();
     assert_eq!(

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::diff::definitions::Values;
+use crate::diff::definitions::{Rules, Values};
 use crate::diff::{self, Comparison, FittedOn, Side};
 use crate::error::{Error, Result};
 use crate::exec::StageContext;
@@ -20,7 +20,7 @@ use crate::spec::{IntervalMethod, flat};
 use crate::table::folder::{self as opened, damaged};
 use crate::table::io::{read_frame, write_frame};
 use crate::table::manifest::{Compared, InputFile, Manifest};
-use crate::table::{CHANGES, METRICS};
+use crate::table::{CHANGES, GROUPS, METRICS};
 
 /// What the stage writes beside its table.
 pub const COMPARED: &str = "compared.json";
@@ -90,6 +90,7 @@ pub fn finished(folder: &Path) -> Result<(Manifest, Side)> {
         has_label: manifest.label.is_some(),
         favourable_is_positive: manifest.favourable_is_positive().unwrap_or(true),
         says_favourable: manifest.favourable_is_positive().is_some(),
+        rules: Rules { policies: manifest.policies, lacks_labels: lacks_labels(&folder.join("tables"))? },
         fitted_on: refits::of_manifest(&manifest),
         level: manifest.level.and_then(Level::new),
         samples: Count::new(manifest.bootstrap_samples).unwrap_or(Count::ONE),
@@ -98,6 +99,11 @@ pub fn finished(folder: &Path) -> Result<(Manifest, Side)> {
         outcomes: outcomes.is_file().then_some(outcomes),
     };
     Ok((manifest, side))
+}
+
+/// Whether people without a label are among those audited, by the table `groups` in a folder.
+fn lacks_labels(tables: &Path) -> Result<bool> {
+    Ok(read_frame(tables, &GROUPS)?.records().any(|row| row.int("n_missing_label").is_some_and(|n| n > 0)))
 }
 
 /// What the rows were read from: files by their bytes, generated rows by their recipe.
@@ -112,8 +118,8 @@ fn source(values: &Values, inputs: &[InputFile], stand_in: Option<&str>) -> Stri
     parts.join("\n")
 }
 
-/// The run that is going on as one side of a comparison, but for what its sets were fitted on: its tables are in `metrics`, its outcomes, where
-/// kept, in `outcomes`.
+/// The run that is going on as one side of a comparison, but for what its sets were fitted on: its tables are in `metrics`, that of groups
+/// in `groups_in`, its outcomes, where kept, in `outcomes`.
 ///
 /// # Errors
 /// The table of metrics cannot be read.
@@ -122,7 +128,7 @@ pub fn running(
     input: &Input,
     ground: Ground<'_>,
     run: &str,
-    metrics: &Path,
+    [metrics, groups_in]: [&Path; 2],
     outcomes: Option<&Path>,
 ) -> Result<Side> {
     let (job, layout) = (&checked.job, ground.rows.layout());
@@ -145,6 +151,7 @@ pub fn running(
         has_label: job.data.label.column().is_some(),
         favourable_is_positive: job.data.favours_positive(),
         says_favourable: job.data.favourable_side().is_some(),
+        rules: Rules { policies: folder::policies(), lacks_labels: lacks_labels(groups_in)? },
         fitted_on: FittedOn::new(),
         level: (job.metrics.interval.method == IntervalMethod::Auto).then_some(job.metrics.interval.level),
         samples: job.metrics.bootstrap.samples,

@@ -41,7 +41,7 @@ use crate::table::{
 };
 
 pub use files::{from_json, link, make_folder, read_json, read_text, replace, write_compact, write_json, write_text};
-pub use words::{glossary, row_id};
+pub use words::{glossary, policies, row_id};
 
 use files::{copy, hashes};
 use words::manifest;

@@ -16,6 +16,7 @@ use crate::num::seed::{h, named};
 use crate::pipeline::basis::Classes;
 use crate::pipeline::folder;
 use crate::pipeline::plan::{Plan, World};
+use crate::table::folder::sha256;
 use crate::table::manifest::Manifest;
 
 /// File of the stages `fit` and `discover`.
@@ -76,7 +77,7 @@ pub fn read_by(
 /// The disk refuses.
 pub fn write(out: &Path, folds: &[ContentHash]) -> Result<()> {
     let all: Vec<String> = folds.iter().map(ContentHash::hex).collect();
-    folder::write_json(&out.join(FITTED_ON), &folder::sha256(all.join("\n").as_bytes()))
+    folder::write_json(&out.join(FITTED_ON), &sha256(all.join("\n").as_bytes()))
 }
 
 impl<'a> Plan<'a> {

@@ -31,13 +31,18 @@ fn score(sex: &str, pay: f64, years: f64, job: &str) -> f64 {
 
 /// Writes the people of a night, or those of a reference, into `NAME.parquet`.
 fn people(work: &Work, name: &str, seed: u64, n: u64) {
+    people_with_labels(work, name, seed, n, |_| true);
+}
+
+/// The same where only some have a label, by their score.
+fn people_with_labels(work: &Work, name: &str, seed: u64, n: u64, labelled: impl Fn(f64) -> bool) {
     let sex = |i: u64| if u01(h(seed, i, 1)) < 0.45 { "Female" } else { "Male" };
     let man = |i: u64| if sex(i) == "Male" { 1.0 } else { 0.0 };
     let pay = |i: u64| 28.0 + 4.0 * man(i) + 8.0 * normal(seed, i, 2);
     let years = |i: u64| (7.0 + 2.0 * man(i) + 4.0 * normal(seed, i, 3)).max(0.0);
     let job = |i: u64| if u01(h(seed, i, 4)) < 0.3 + 0.15 * man(i) { "office" } else { "field" };
     let score = |i: u64| score(sex(i), pay(i), years(i), job(i));
-    let paid = |i: u64| i64::from(u01(h(seed, i, 5)) < score(i));
+    let paid = |i: u64| labelled(score(i)).then(|| i64::from(u01(h(seed, i, 5)) < score(i)));
     let all = || 0..n;
     work.parquet(
         &format!("{name}.parquet"),
@@ -47,7 +52,7 @@ fn people(work: &Work, name: &str, seed: u64, n: u64) {
             ("pay", column(Float64Array::from_iter_values(all().map(pay)))),
             ("years", column(Float64Array::from_iter_values(all().map(years)))),
             ("job", column(StringArray::from_iter_values(all().map(job)))),
-            ("paid", column(Int64Array::from_iter_values(all().map(paid)))),
+            ("paid", column(all().map(paid).collect::<Int64Array>())),
             ("score", column(Float64Array::from_iter_values(all().map(score)))),
         ],
     );
@@ -163,13 +168,50 @@ fn nights_with_a_fixed_reference() {
     people(&work, "past", 8, PEOPLE);
     audit(&work, "n3", "other", reference, "--baseline n3");
     assert!(verdict(&work, "other", "drift")[1].starts_with("refitted: "));
-    // A folder of version 0.1 does not say what it was fitted on.
-    let mut manifest = work.json("n0/manifest.json");
-    for set in manifest["counterfactuals"].as_array_mut().unwrap() {
-        set.as_object_mut().unwrap().remove("fitted_on");
-    }
-    work.write("n0/manifest.json", &serde_json::to_string_pretty(&manifest).unwrap());
+    as_version_0_1(&work, "n0");
     let old = changes(&work, "n0", "n1");
     let status = |set: &str| old.records().find(|row| row.text("counterfactual") == set).unwrap().text("status").to_owned();
     assert_eq!([status("world"), status("flip")], ["refitted", "compared"]);
+}
+
+/// Takes out of a folder what version 0.1 did not write.
+fn as_version_0_1(work: &Work, folder: &str) {
+    let mut manifest = work.json(&format!("{folder}/manifest.json"));
+    assert!(manifest.as_object_mut().unwrap().remove("policies").is_some());
+    for set in manifest["counterfactuals"].as_array_mut().unwrap() {
+        set.as_object_mut().unwrap().remove("fitted_on");
+    }
+    work.write(&format!("{folder}/manifest.json"), &serde_json::to_string_pretty(&manifest).unwrap());
+}
+
+/// A folder of version 0.1 serves as baseline: what its rules touch is not compared, the rest is.
+#[test]
+fn folders_of_the_first_version_are_baselines() {
+    let work = Work::new();
+    for (out, seed) in [("old", 1), ("new", 2)] {
+        people_with_labels(&work, out, seed, 3000, |score| score > 0.5);
+        audit(&work, out, out, "", "");
+    }
+    let status = |metric: &str, set: &str| {
+        let changes = changes(&work, "old", "new");
+        let row = changes.records().find(|row| row.text("metric") == metric && row.text("counterfactual") == set).unwrap();
+        row.text("status").to_owned()
+    };
+    assert_eq!([status("sr", "flip"), status("acc", ""), status("sr", "world")], ["compared", "compared", "refitted"]);
+    as_version_0_1(&work, "old");
+    let told = work.cfaudit(0, "diff old new").stdout;
+    assert!(told.contains("policies.who_counts: 1 -> 2; another meaning: values that need no label"), "{told}");
+    assert_eq!([status("sr", "flip"), status("acc", ""), status("sr", "world")], ["not_comparable", "compared", "not_comparable"]);
+    work.cfaudit(0, "gate new --baseline old");
+    let [told, reason] = verdict(&work, "new", "naive");
+    assert!(told == "inconclusive" && reason.contains("another policies.who_counts"), "{told}: {reason}");
+    // Where everybody has a label the rule makes no difference.
+    for (out, seed) in [("all-old", 3), ("all-new", 4)] {
+        people(&work, out, seed, 3000);
+        audit(&work, out, out, "", "");
+    }
+    as_version_0_1(&work, "all-old");
+    work.cfaudit(0, "gate all-new --baseline all-old");
+    assert_eq!(verdict(&work, "all-new", "naive")[0], "pass");
+    assert_eq!(verdict(&work, "all-new", "drift")[0], "inconclusive");
 }

@@ -68,11 +68,16 @@ pub(super) fn manifest(origins: &Origins<'_>, out: &Path) -> Result<Manifest> {
         sets: checked.sets.clone(),
         command: command(checked, settings),
         tables: TABLES.iter().map(|t| (t.name.to_owned(), t.version)).collect(),
-        policies: Policies { who_counts: metric::WHO_COUNTS, boundaries: metric::BOUNDARIES, starts: causal::boss::STARTS_POLICY },
+        policies: policies(),
         baseline: None,
         awaited: Vec::new(),
         files: BTreeMap::new(),
     })
+}
+
+/// The versions of the rules of this program.
+pub fn policies() -> Policies {
+    Policies { who_counts: metric::WHO_COUNTS, boundaries: metric::BOUNDARIES, starts: causal::boss::STARTS_POLICY }
 }
 
 /// What identifies a row.

@@ -99,7 +99,8 @@ impl<'a> Plan<'a> {
         let fingerprint = self.baseline.clone()?;
         let folder = self.settings.baseline.as_deref()?;
         let mut needs = Self::ground();
-        needs.push(self.measured().to_owned());
+        needs.push("measure".to_owned());
+        needs.extend(Some(self.measured().to_owned()).filter(|stage| stage != "measure"));
         let fits = self.fits();
         needs.extend(refits::stages(&fits));
         needs.extend(keeps_outcomes.then(|| OUTCOMES_STAGE.to_owned()));
@@ -109,7 +110,8 @@ impl<'a> Plan<'a> {
         let run = move |ctx: &StageContext<'_>| {
             self.on_ground(ctx, 0, |ground| {
                 let outcomes = keeps_outcomes.then(|| ctx.need(OUTCOMES_STAGE));
-                let new = comparing::running(self.checked, self.input, ground, self.run_id, ctx.need(self.measured()), outcomes)?;
+                let tables = [ctx.need(self.measured()), ctx.need("measure")];
+                let new = comparing::running(self.checked, self.input, ground, self.run_id, tables, outcomes)?;
                 let new = Side { fitted_on: refits::of_run(ctx, &fits)?, ..new };
                 comparing::compare(ctx, ground, folder, &new)
             })
