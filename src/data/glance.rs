@@ -1,7 +1,8 @@
 //! Looks at a file that no job describes yet: which columns it has, of what kind, with which values. One pass.
 //!
 //! Choice: values are listed up to [`MOST`] different ones a column; beyond, it is only known that there are more. Whether a column tells
-//! rows apart is known exactly, by the hash of its values. Of a text file a column of numbers may have words that usually mean missing, such as
+//! rows apart is known exactly, by the hash of its values. Columns are compared on a sample of rows, drawn by the hash of their numbers.
+//! Of a text file a column of numbers may have words that usually mean missing, such as
 //! `NA`; where one has, they are missing in all columns.
 
 use std::collections::{BTreeMap, HashSet};
@@ -17,6 +18,9 @@ use crate::table::io::{BATCH_ROWS, Owner, ParquetFile};
 
 /// Different values of a column that are listed.
 pub const MOST: usize = 1000;
+
+/// Rows of the sample: all of a shorter file, else as many or up to twice as many.
+const SAMPLED: usize = 20_000;
 
 /// Separators that a text file may have, the usual one first.
 const DELIMITERS: [char; 4] = [',', ';', '\t', '|'];
@@ -63,9 +67,59 @@ pub struct Look {
     pub unique: bool,
     /// Smallest and largest number; none where it holds none.
     pub range: Option<(f64, f64)>,
+    /// Whether every number is above the one before it.
+    pub rises: bool,
+    /// Letters of a value, on average.
+    pub letters: f64,
+    /// Blanks in a value, on average.
+    pub blanks: f64,
+    /// Its values in the rows of the sample, which are the same rows for all columns.
+    pub sample: Vec<Option<SampledValue>>,
+    last: f64,
     seen: Option<HashSet<u64, BuildHasherDefault<Mixer>>>,
     /// How often each of [`NULLS`] occurs.
     nulls: [u64; NULLS.len()],
+}
+
+/// A value of a row of the sample.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SampledValue {
+    /// [`hash_of`] its word.
+    pub word: u64,
+    /// The number; NaN where it is none.
+    pub number: f64,
+}
+
+/// By which values of a sample are told apart.
+pub fn hash_of(word: &str) -> u64 {
+    BuildHasherDefault::<Mixer>::default().hash_one(word)
+}
+
+/// Draws rows by the hash of their numbers, so that neither the order nor the size of the file matters.
+struct RowSampler {
+    /// Rows with a hash up to it are in.
+    limit: u64,
+    hashes: Vec<u64>,
+}
+
+impl RowSampler {
+    /// Whether row `row` is in the sample. Where it is full, half of its rows leave it.
+    fn takes(&mut self, row: u64, columns: &mut [Look]) -> bool {
+        let hash = BuildHasherDefault::<Mixer>::default().hash_one(row);
+        if hash <= self.limit && self.hashes.len() == 2 * SAMPLED {
+            self.limit /= 2;
+            for look in columns {
+                let mut hashes = self.hashes.iter();
+                look.sample.retain(|_| hashes.next().is_some_and(|hash| *hash <= self.limit));
+            }
+            self.hashes.retain(|hash| *hash <= self.limit);
+        }
+        let takes = hash <= self.limit;
+        if takes {
+            self.hashes.push(hash);
+        }
+        takes
+    }
 }
 
 impl Look {
@@ -79,23 +133,35 @@ impl Look {
             many: false,
             unique: true,
             range: None,
+            rises: true,
+            letters: 0.0,
+            blanks: 0.0,
+            sample: Vec::new(),
+            last: f64::NEG_INFINITY,
             seen: Some(HashSet::default()),
             nulls: [0; NULLS.len()],
         }
     }
 
-    fn add(&mut self, word: Option<&str>, value: Option<f64>) {
+    fn add(&mut self, word: Option<&str>, value: Option<f64>, sampled: bool) {
+        if sampled {
+            self.sample.push(word.map(|word| SampledValue { word: hash_of(word), number: value.unwrap_or(f64::NAN) }));
+        }
         let Some(word) = word else {
             self.missing += 1;
             self.seen = None;
             return;
         };
         if let Some(seen) = &mut self.seen
-            && !seen.insert(BuildHasherDefault::<Mixer>::default().hash_one(word))
+            && !seen.insert(hash_of(word))
         {
             self.seen = None;
         }
+        self.letters += word.chars().count() as f64;
+        self.blanks += word.matches(' ').count() as f64;
         if let Some(value) = value.filter(|value| value.is_finite()) {
+            self.rises &= value > self.last;
+            self.last = value;
             self.range = Some(self.range.map_or((value, value), |(lo, hi)| (lo.min(value), hi.max(value))));
         }
         if self.many {
@@ -118,11 +184,16 @@ impl Look {
             self.forgotten += n;
             self.levels.remove(*word);
             self.seen = None;
+            let hash = hash_of(word);
+            self.sample.iter_mut().filter(|value| value.is_some_and(|value| value.word == hash)).for_each(|value| *value = None);
         }
     }
 
     fn finish(&mut self, rows: u64) {
         self.unique = rows > 0 && self.seen.take().is_some();
+        self.rises &= self.range.is_some();
+        let there = rows.saturating_sub(self.missing).max(1) as f64;
+        (self.letters, self.blanks) = (self.letters / there, self.blanks / there);
     }
 }
 
@@ -199,12 +270,14 @@ fn of_parquet(pattern: &str) -> Result<Glance> {
     let needed: Vec<&str> = names.iter().map(String::as_str).collect();
     let source = Source::parquet(pattern, &needed)?;
     let mut columns: Vec<Look> = source.columns().iter().map(|column| Look::new(&column.name, column.class)).collect();
+    let mut sampler = RowSampler { limit: u64::MAX, hashes: Vec::new() };
     for piece in source.pieces() {
         source.read(piece, BATCH_ROWS, |slice| {
-            for (look, values) in columns.iter_mut().zip(&slice.columns) {
-                for i in 0..slice.rows {
+            for i in 0..slice.rows {
+                let sampled = sampler.takes(slice.first_row + i as u64, &mut columns);
+                for (look, values) in columns.iter_mut().zip(&slice.columns) {
                     let value = look.class.is_number().then(|| values.number(i));
-                    look.add(values.word(i).as_deref(), value);
+                    look.add(values.word(i).as_deref(), value, sampled);
                 }
             }
             Ok(())
@@ -238,6 +311,7 @@ fn of_text(path: &str) -> Result<Glance> {
     }
     let mut columns: Vec<Look> = names.iter().map(|name| Look::new(name, Class::Empty)).collect();
     let mut rows = 0;
+    let mut sampler = RowSampler { limit: u64::MAX, hashes: Vec::new() };
     for path in &files {
         let mut reader = Reader::open(path, delimiter as u8)?;
         let mut record = Record::default();
@@ -248,10 +322,11 @@ fn of_text(path: &str) -> Result<Glance> {
                 let fault = Fault::new("ragged-row", what).in_file(path).at_row(format!("line {}", record.line));
                 return Err(fault.hint("mend the line, or quote the field that holds a separator").into());
             }
+            let sampled = sampler.takes(rows, &mut columns);
             rows += 1;
             for (look, field) in columns.iter_mut().zip(record.fields()) {
                 let word = Some(field).filter(|field| !field.is_empty());
-                look.add(word, word.and_then(number));
+                look.add(word, word.and_then(number), sampled);
                 if let Some(null) = word.and_then(|word| NULLS.iter().position(|null| *null == word)) {
                     look.nulls[null] += 1;
                 } else if let Some(word) = word {

@@ -1,7 +1,8 @@
 //! Writes a first job from a data file, for `cfaudit new`: every choice that was made is told beside it.
 //!
 //! A job must say which label is positive, which side people want and which group is the reference; a file does not tell. Where the caller
-//! does not say either, the job gets a value all the same, so that it runs, with the word DECIDE beside it and what else could stand there.
+//! does not say either, the job gets a value all the same, so that it runs, with the word DECIDE next to it and what else could stand
+//! there; each such guess is also told to the caller. Columns that no model should read (`leaks`) are left out with the reason.
 //!
 //! An Aequitas-style table has the columns `score` and `label_value`, optionally `entity_id`, and attributes: its scores are audited as
 //! they stand, without counterfactuals.
@@ -13,6 +14,7 @@ use crate::data::source::{listed, missing_column};
 use crate::data::values::Class;
 use crate::error::{Fault, Result};
 use crate::param::{ColumnName, Name};
+use crate::pipeline::leaks;
 use crate::spec::Side;
 use crate::spec::flat::{DOLLAR, literal};
 use crate::spec::nearest::suggest;
@@ -42,10 +44,38 @@ const LISTED: usize = 50;
 /// Levels that a nominal feature may have before it is left out.
 const NOMINAL: usize = 100;
 
+/// A first job, and what in it is a guess.
+#[derive(Debug, Clone)]
+pub struct FirstJob {
+    /// The job.
+    pub text: String,
+    /// What was guessed, a sentence each, with the flag that says it.
+    pub guesses: Vec<String>,
+}
+
 /// What people want to be told, and what not.
-const WANTED: [&str; 12] =
-    ["granted", "approved", "accepted", "admitted", "hired", "paid", "repaid", "passed", "pass", "good", "offered", "selected"];
-const UNWANTED: [&str; 14] = [
+const WANTED: [&str; 19] = [
+    "granted",
+    "approved",
+    "accepted",
+    "admitted",
+    "hired",
+    "paid",
+    "repaid",
+    "passed",
+    "pass",
+    "good",
+    "offered",
+    "selected",
+    "bewilligt",
+    "genehmigt",
+    "angenommen",
+    "bezahlt",
+    "gut",
+    "accordé",
+    "accepté",
+];
+const UNWANTED: [&str; 24] = [
     "refused",
     "rejected",
     "denied",
@@ -60,13 +90,31 @@ const UNWANTED: [&str; 14] = [
     "bad",
     "fraud",
     "dismissed",
+    "recid",
+    "recidivism",
+    "arrest",
+    "abgelehnt",
+    "verweigert",
+    "ausfall",
+    "zahlungsausfall",
+    "schlecht",
+    "betrug",
+    "refusé",
 ];
+
+/// Words that say that something is so, and that it is not.
+const YES: [&str; 14] = ["1", "1.0", "true", "yes", "y", "positive", "ja", "j", "wahr", "oui", "vrai", "si", "sí", "sim"];
+const NO: [&str; 11] = ["0", "0.0", "false", "no", "n", "negative", "nein", "falsch", "non", "faux", "não"];
+
+fn is_among(words: &[&str], text: &str) -> bool {
+    words.contains(&text.to_lowercase().as_str())
+}
 
 /// A role that was found for a column that is neither label nor attribute.
 enum Role {
     Continuous,
     Nominal,
-    Ignored(&'static str),
+    Ignored(String),
 }
 
 // Writing to a string cannot fail.
@@ -79,7 +127,7 @@ macro_rules! line {
 /// # Errors
 /// A column that the caller names is not there, or twice, or has two roles; the label is none, an attribute has no groups, or scores are
 /// not within 0 and 1.
-pub fn job(glance: &Glance, wishes: &Wishes) -> Result<String> {
+pub fn job(glance: &Glance, wishes: &Wishes) -> Result<FirstJob> {
     let is_there = |name: &str| glance.columns.iter().any(|look| look.name == name);
     let aequitas = wishes.label.is_none() && is_there("score") && is_there("label_value");
     let label = match (&wishes.label, aequitas) {
@@ -128,22 +176,28 @@ pub fn job(glance: &Glance, wishes: &Wishes) -> Result<String> {
     }
     let mut text = String::new();
     head(&mut text, glance, wishes, score.is_some());
-    data(&mut text, glance, wishes, (label, row_id, &sensitive))?;
-    let roles: Vec<(&Look, Role)> = glance
-        .columns
-        .iter()
-        .filter(|look| !taken(look) && !sensitive.iter().any(|s| s.name == look.name))
-        .map(|look| (look, if is_twice(glance, &look.name) { Role::Ignored("several columns have this name") } else { role(look) }))
-        .collect();
+    let mut guesses = Vec::new();
+    let (positive, favourable) = data(&mut text, glance, wishes, (label, row_id, &sensitive), &mut guesses)?;
     match score {
-        None => trained(&mut text, &roles, &sensitive, &at_risk(glance, wishes, label, &sensitive)?),
+        None => {
+            let reasons = leaks::reasons(glance, label, &positive);
+            let role = |look: &Look| match reasons.get(&look.name) {
+                _ if is_twice(glance, &look.name) => Role::Ignored("several columns have this name".to_owned()),
+                Some(why) if usable(&look.name) => Role::Ignored(said(why)),
+                _ => role(look),
+            };
+            let others = glance.columns.iter().filter(|look| !taken(look) && !sensitive.iter().any(|s| s.name == look.name));
+            let roles: Vec<(&Look, Role)> = others.map(|look| (look, role(look))).collect();
+            let at_risk = at_risk(glance, label, (&positive, favourable), &sensitive)?;
+            trained(&mut text, &roles, &sensitive, &at_risk);
+        }
         Some(score) => scored(&mut text, score, label, row_id.is_some()),
     }
     if text.contains(&literal("${")) {
         line!(text, "");
         line!(text, "vars: {{{DOLLAR}: \"$\"}}   # `${{` in a value of the data would be read as a variable");
     }
-    Ok(text)
+    Ok(FirstJob { text, guesses })
 }
 
 /// A column that was asked for.
@@ -176,12 +230,15 @@ fn has_groups(look: &Look) -> bool {
 /// The column that tells rows apart, where its name says that this is what it is for.
 fn id<'a>(glance: &'a Glance, roles: [Option<&Look>; 2]) -> Option<&'a Look> {
     let is_role = |look: &Look| roles.iter().flatten().any(|role| role.name == look.name);
-    let is_named = |look: &Look| look.name.to_lowercase().split(['_', '-', '.', ' ']).any(|part| part == "id" || part == "key");
     let kind = |look: &Look| matches!(look.class, Class::Int | Class::Text);
     glance
         .columns
         .iter()
-        .find(|look| look.unique && kind(look) && is_named(look) && usable(&look.name) && !is_role(look) && !is_twice(glance, &look.name))
+        .find(|look| look.unique && kind(look) && is_id(look) && usable(&look.name) && !is_role(look) && !is_twice(glance, &look.name))
+}
+
+fn is_id(look: &Look) -> bool {
+    leaks::parts(&look.name).iter().any(|part| part == "id" || part == "key")
 }
 
 fn check_scores(score: &Look, wishes: &Wishes) -> Result<()> {
@@ -254,7 +311,15 @@ fn head(text: &mut String, glance: &Glance, wishes: &Wishes, scored: bool) {
     line!(text, "");
 }
 
-fn data(text: &mut String, glance: &Glance, wishes: &Wishes, (label, row_id, sensitive): (&Look, Option<&Look>, &[&Look])) -> Result<()> {
+/// The block `data` up to the features; gives back the positive value of the label, and which
+/// prediction people want.
+fn data(
+    text: &mut String,
+    glance: &Glance,
+    wishes: &Wishes,
+    (label, row_id, sensitive): (&Look, Option<&Look>, &[&Look]),
+    guesses: &mut Vec<String>,
+) -> Result<(String, Side)> {
     line!(text, "data:");
     let path = word(&wishes.data);
     match glance.delimiter {
@@ -294,12 +359,22 @@ fn data(text: &mut String, glance: &Glance, wishes: &Wishes, (label, row_id, sen
     if let Some(remark) = forgotten(label) {
         line!(text, "    {remark}");
     }
-    let decide = if wishes.positive.is_some() { "" } else { "DECIDE: " };
+    let decide = if wishes.positive.is_some() { "" } else { "DECIDE: a guess; " };
     line!(text, "    positive: [{}]   # {decide}the class that the model predicts; values: {}", word(&positive), said(&listed(counts, 10)));
-    let (side, decide) = match side(wishes, &positive) {
-        (Side::Negative, said) => ("negative", if said { "" } else { "DECIDE: " }),
-        (Side::Positive, said) => ("positive", if said { "" } else { "DECIDE: " }),
-    };
+    if wishes.positive.is_none() {
+        guesses.push(format!("`positive: [{}]` of the label `{}`; `--positive VALUE` says it", word(&positive), label.name));
+    }
+    let favourable = wishes.favourable.unwrap_or_else(|| side(label, &positive));
+    let side = if favourable == Side::Negative { "negative" } else { "positive" };
+    let mut decide = "";
+    if wishes.favourable.is_none() {
+        let known = format!("whether people want {} as {}", word(&positive), label.name);
+        line!(text, "    # A guess: the file does not tell {}.", said(&known));
+        decide = "DECIDE: ";
+        guesses.push(format!(
+            "`favourable: {side}`: the file does not tell {known}; `--favourable positive` or `--favourable negative` says it"
+        ));
+    }
     line!(text, "    favourable: {side}   # {decide}positive | negative: which prediction people want");
     line!(text, "  sensitive:");
     for look in sensitive {
@@ -317,6 +392,9 @@ fn data(text: &mut String, glance: &Glance, wishes: &Wishes, (label, row_id, sen
         }
         line!(text, "      groups: [{}]", words(groups.iter().map(|(group, _)| group.as_str())));
         line!(text, "      reference: {}   # {decide}", word(wished.unwrap_or(largest)));
+        if wished.is_none() {
+            guesses.push(format!("`reference: {}`, the largest group of `{}`; `--reference GROUP` says it", word(largest), look.name));
+        }
         let small: Vec<String> = groups.iter().filter(|(_, n)| *n < 30).map(|(group, n)| format!("{} ({n})", word(group))).collect();
         if !small.is_empty() {
             line!(text, "      # few people: {}", said(&listed(small, 10)));
@@ -329,15 +407,16 @@ fn data(text: &mut String, glance: &Glance, wishes: &Wishes, (label, row_id, sen
         let held: Vec<&str> = sensitive.iter().flat_map(|look| look.levels.keys()).map(String::as_str).take(10).collect();
         return Err(fault.hint(format!("give one of the groups with `--reference`; {}", suggest(wished, "the data hold", held))).into());
     }
-    Ok(())
+    Ok((positive, favourable))
 }
 
-/// Which prediction people want, and whether the caller says so.
-fn side(wishes: &Wishes, positive: &str) -> (Side, bool) {
-    match wishes.favourable {
-        Some(side) => (side, true),
-        None if UNWANTED.contains(&positive.to_lowercase().as_str()) => (Side::Negative, false),
-        None => (Side::Positive, false),
+/// Which prediction people probably want: what the positive value says, turned where the label is called after something bad.
+fn side(label: &Look, positive: &str) -> Side {
+    let is_bad = leaks::parts(&label.name).iter().any(|part| UNWANTED.contains(&part.as_str()));
+    if is_among(&UNWANTED, positive) || (is_among(&YES, positive) && is_bad) || (is_among(&NO, positive) && !is_bad) {
+        Side::Negative
+    } else {
+        Side::Positive
     }
 }
 
@@ -374,11 +453,12 @@ fn positive(label: &Look, wishes: &Wishes, levels: &[(&String, u64)]) -> Result<
         let fault = Fault::new("unknown-label-value", format!("the label has no value `{wished}`")).in_file(&wishes.data);
         return Err(fault.in_column(&label.name).hint(format!("its values are {known}")).into());
     }
-    let is_among = |words: &[&str]| levels.iter().find(|(level, _)| words.contains(&level.to_lowercase().as_str()));
-    let found = is_among(&["1", "1.0", "true", "yes", "y", "positive"]).or_else(|| is_among(&WANTED));
-    // The rarer class is what models are mostly made to find.
-    let rarest = levels.iter().min_by_key(|(_, n)| *n);
-    Ok(found.or(rarest).map_or_else(String::new, |(level, _)| (*level).clone()))
+    let one_of = |words: &[&str]| levels.iter().find(|(level, _)| is_among(words, level));
+    let found = one_of(&YES).or_else(|| one_of(&WANTED));
+    // Of two values the one that denies nothing; else the rarer class is what models are mostly made to find.
+    let affirmed = || levels.iter().find(|(level, _)| levels.len() == 2 && !is_among(&NO, level) && one_of(&NO).is_some());
+    let found = found.or_else(affirmed).or_else(|| levels.iter().min_by_key(|(_, n)| *n));
+    Ok(found.map_or_else(String::new, |(level, _)| (*level).clone()))
 }
 
 fn groups(look: &Look, wishes: &Wishes) -> Result<Vec<(String, u64)>> {
@@ -389,14 +469,15 @@ fn groups(look: &Look, wishes: &Wishes) -> Result<Vec<(String, u64)>> {
 }
 
 fn role(look: &Look) -> Role {
+    let ignored = |why: &str| Role::Ignored(why.to_owned());
     match look.class {
-        _ if !usable(&look.name) => Role::Ignored("its name cannot stand in a job"),
-        Class::Empty => Role::Ignored("it holds no value"),
-        _ if !look.many && look.levels.len() < 2 => Role::Ignored("it holds one value only"),
-        Class::Text if look.unique => Role::Ignored("it tells rows apart"),
-        Class::Int if look.unique => Role::Ignored("it tells rows apart; move it to continuous if it is a number"),
+        _ if !usable(&look.name) => ignored("its name cannot stand in a job"),
+        Class::Empty => ignored("it holds no value"),
+        _ if !look.many && look.levels.len() < 2 => ignored("it holds one value only"),
+        Class::Text if look.unique => ignored("it tells rows apart"),
+        Class::Int if look.unique && (look.rises || is_id(look)) => ignored("it tells rows apart; move it to continuous if it is a number"),
         Class::Int | Class::Float if look.many || look.levels.len() > 2 => Role::Continuous,
-        _ if look.many || look.levels.len() > NOMINAL => Role::Ignored("it has very many levels"),
+        _ if look.many || look.levels.len() > NOMINAL => ignored("it has very many levels"),
         _ => Role::Nominal,
     }
 }
@@ -465,9 +546,8 @@ fn gate_name(attribute: &str, i: usize) -> String {
 }
 
 /// Of every attribute the group with the lowest share of what people want, and why it is named.
-fn at_risk(glance: &Glance, wishes: &Wishes, label: &Look, sensitive: &[&Look]) -> Result<Vec<(String, String)>> {
-    let positive = positive(label, wishes, &levels(label, wishes, 2)?)?;
-    let favours_positive = side(wishes, &positive).0 == Side::Positive;
+fn at_risk(glance: &Glance, label: &Look, (positive, favourable): (&str, Side), sensitive: &[&Look]) -> Result<Vec<(String, String)>> {
+    let favours_positive = favourable == Side::Positive;
     let names: Vec<&str> = sensitive.iter().map(|look| look.name.as_str()).collect();
     let shares = glance.shares((&label.name, |value| (value == positive) == favours_positive), &names)?;
     let lowest = |shares: Wanted| {

@@ -274,3 +274,97 @@ fn dvc_reads_the_summary() {
     let sr = &told["out/summary.json"]["headline.scorecard.flip.sex.sr"];
     assert!(sr["new"] == 0.0 && sr["old"].as_f64().unwrap() > 0.05 && sr["diff"].as_f64().unwrap() < -0.05, "{told}");
 }
+
+/// Which side people want is never taken from a word in silence.
+#[test]
+fn a_guess_is_said() {
+    let work = Work::new();
+    let line = |i: usize| format!("{};{};{};{}\n", i, ["w", "m", "m"][i % 3], 20 + i % 50, if i % 4 == 0 { "nein" } else { "ja" });
+    work.write("kredit.csv", &format!("nummer;geschlecht;alter;zusage\n{}", (0..200).map(line).collect::<String>()));
+    let new = |args: &str| work.cfaudit(0, &format!("new kredit.csv --label zusage --sensitive geschlecht {args}"));
+    let guessed = new("");
+    guessed.says(&[
+        "guessed: `positive: [ja]` of the label `zusage`",
+        "guessed: `favourable: positive`: the file",
+        "guessed: `reference: m`",
+    ]);
+    for words in [
+        "positive: [ja]   # DECIDE: a guess",
+        "# A guess: the file does not tell whether people want ja as zusage.\n    favourable: positive",
+    ] {
+        assert!(guessed.stdout.contains(words), "`{words}` is not in\n{}", guessed.stdout);
+    }
+    // The caller's word, and a guess that does not call a no good news.
+    let refused = new("--positive nein --reference w");
+    refused.says(&["guessed: `favourable: negative`"]);
+    assert!(!refused.stderr.contains("`positive: ") && !refused.stderr.contains("`reference: "), "{}", refused.stderr);
+    assert!(refused.stdout.contains("favourable: negative   # DECIDE: "), "{}", refused.stdout);
+    let said = new("--positive nein --favourable negative --reference w");
+    assert!(said.stderr.is_empty() && !said.stdout.contains("# A guess"), "{}{}", said.stderr, said.stdout);
+    // The same value under a label that is bad news.
+    let text = fs::read_to_string(work.path("kredit.csv")).unwrap();
+    work.write("kredit.csv", &text.replace("zusage", "ausfall"));
+    work.cfaudit(0, "new kredit.csv --label ausfall --sensitive geschlecht").says(&["`positive: [ja]`", "`favourable: negative`"]);
+    work.write("kredit.csv", &text.replace("ja", "vielleicht"));
+    new("").says(&["`positive: [vielleicht]`", "`favourable: positive`"]);
+}
+
+/// What tells the label, the score, the decision or the person is no input of a model; what merely looks like it is.
+#[test]
+fn what_no_model_should_read_is_left_out() {
+    let work = Work::new();
+    let line = |i: i64| {
+        let (age, score) = (18 + (draw(i, 3) * 60.0) as i64, (draw(i, 2) * 1000.0).round() / 1000.0);
+        let repaid = score + draw(i, 7) > 0.8;
+        let yes = |is: bool| if is { "yes" } else { "no" };
+        let label = if i % 5 == 0 { "" } else { yes(repaid) };
+        format!(
+            "{},{},{label},{age},{},{score},{},{},{},{},{},{},{},Customer {} said that all was well on day {}\n",
+            7000 + 3 * i,
+            ["m", "f"][(i % 2) as usize],
+            (draw(i, 11) * 1e9) as i64,
+            300.0 + (score * score * 550.0),
+            if score >= 0.5 { "offered" } else { "none" },
+            if label.is_empty() { String::new() } else { i64::from(repaid).to_string() },
+            if repaid { 100.0 + draw(i, 5) } else { draw(i, 5) },
+            yes(age >= 65),
+            if i % 5 == 0 { "out" } else { "in" },
+            ["web", "branch", "phone"][(i % 3) as usize],
+            i % 400,
+            i % 300,
+        )
+    };
+    let head = "number,sex,repaid,age,income,schufa_score,points,offer,paid_back,profit,senior,channel_state,channel,note";
+    work.write("loans.csv", &format!("{head}\n{}", (0..N).map(line).collect::<String>()));
+    let text = work.cfaudit(0, "new loans.csv --label repaid --sensitive sex").stdout;
+    for words in [
+        "continuous: [age, income]",
+        "nominal: [senior, channel]",
+        "# left out: number (it tells rows apart; ",
+        "# left out: schufa_score (its name says that it is a score; ",
+        "# left out: points (it ranks people as schufa_score does)",
+        "# left out: offer (it is the decision that schufa_score makes)",
+        "# left out: paid_back (it is repaid under another name)",
+        "# left out: profit (alone it tells repaid: its AUC is 1.000)",
+        "# left out: channel_state (a decision: labels are missing where it is out, and nowhere else)",
+        "# left out: note (free text)",
+    ] {
+        assert!(text.contains(words), "`{words}` is not in\n{text}");
+    }
+    work.write("job.yaml", &text);
+    work.cfaudit(0, "check job.yaml");
+    // A file that is longer than the sample, in Parquet: the same columns.
+    let long = 90_000;
+    let y = |i: i64| i64::from(draw(i, 5) > 0.6);
+    work.parquet(
+        "long.parquet",
+        vec![
+            ("sex", column(StringArray::from_iter_values((0..long).map(|i| ["m", "f"][(i % 2) as usize])))),
+            ("y", column(Int64Array::from_iter_values((0..long).map(y)))),
+            ("z", column(BooleanArray::from((0..long).map(|i| y(i) == 0).collect::<Vec<bool>>()))),
+            ("x", column(Float64Array::from_iter_values((0..long).map(|i| draw(i, 7))))),
+        ],
+    );
+    let text = work.cfaudit(0, "new long.parquet --label y --sensitive sex").stdout;
+    assert!(text.contains("# left out: z (it is y under another name)") && text.contains("continuous: [x]"), "{text}");
+}

@@ -96,18 +96,22 @@ pub(crate) fn new(args: &NewArgs) -> Result<Exit> {
         }),
         reference: args.reference.clone(),
     };
-    let text = fresh::job(&cfaudit::data::glance::glance(&args.data)?, &wishes)?;
-    let Some(out) = &args.out else {
-        crate::print(&text)?;
-        return Ok(Exit::Done);
-    };
-    let written = std::fs::File::create_new(out).and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
-    written.map_err(|e| match e.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            Error::operator("write", out, "the file is there already", "name a new file; a job is never overwritten")
+    let fresh::FirstJob { text, guesses } = fresh::job(&cfaudit::data::glance::glance(&args.data)?, &wishes)?;
+    match &args.out {
+        None => crate::print(&text)?,
+        Some(out) => {
+            let written = std::fs::File::create_new(out).and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
+            written.map_err(|e| match e.kind() {
+                std::io::ErrorKind::AlreadyExists => {
+                    Error::operator("write", out, "the file is there already", "name a new file; a job is never overwritten")
+                }
+                _ => Error::io("write", out, &e),
+            })?;
         }
-        _ => Error::io("write", out, &e),
-    })?;
+    }
+    for guess in guesses {
+        crate::tell(&format!("guessed: {guess}"));
+    }
     Ok(Exit::Done)
 }
 

@@ -69,8 +69,13 @@ fn main() -> ExitCode {
 }
 
 fn complain(error: &Error) {
+    tell(&error.to_string());
+}
+
+/// Writes lines to stderr.
+fn tell(text: &str) {
     // Keys, values and names of files stand in it: a terminal is to show them, not to obey them.
-    let lines: Vec<String> = error.to_string().split('\n').map(on_one_line).collect();
+    let lines: Vec<String> = text.split('\n').map(on_one_line).collect();
     // Nobody listens any more where this fails.
     let _ = writeln!(io::stderr().lock(), "{}", lines.join("\n"));
 }
