@@ -4,7 +4,7 @@
 //! runs those that are stale. Stages meet only in Parquet files ([`table`]): [`data`] prepares rows, [`causal`] finds the graphs that
 //! they allow, [`counterfactual`] writes the rows of the other worlds, [`model`] scores both, [`metric`] counts and measures, [`augment`]
 //! chooses rows to train on again, [`recourse`] looks for what people would have to change, [`gate`] judges, [`diff`] sets two runs side by
-//! side, [`report`] writes the page.
+//! side, [`report`] writes the page. [`cli`] is the command line, and alone speaks to the terminal.
 //!
 //! A module imports only what its row in `tests/it/layers.rs` allows.
 
@@ -35,6 +35,8 @@ pub mod report;
 pub mod explain;
 
 pub mod num;
+
+pub mod cli;
 
 #[cfg(test)]
 mod tests;

@@ -8,10 +8,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use cfaudit::error::{Error, Result};
+use crate::error::{Error, Result};
 use serde_json::Value;
 
-use crate::args::ExportForm;
+use crate::cli::args::ExportForm;
 
 /// What is to be written.
 #[derive(Debug, Clone, Copy)]

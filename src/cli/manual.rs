@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use cfaudit::error::{EXITS, Error, Exit, Result};
+use crate::error::{EXITS, Error, Exit, Result};
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use crate::args::Cli;
+use crate::cli::args::Cli;
 
 /// What the program reads and writes where no flag says otherwise.
 const FILES: &[(&str, &str)] = &[
@@ -28,7 +28,7 @@ pub(crate) fn man(dir: Option<&Path>) -> Result<Exit> {
     let pages = pages().map_err(|e| Error::io("write", Path::new("the manual page"), &e))?;
     let Some(dir) = dir else {
         let page = pages.first().map(|(_, page)| page.as_slice()).unwrap_or_default();
-        crate::print(&String::from_utf8_lossy(page))?;
+        crate::cli::print(&String::from_utf8_lossy(page))?;
         return Ok(Exit::Done);
     };
     std::fs::create_dir_all(dir).map_err(|e| Error::io("make", dir, &e))?;
@@ -43,7 +43,7 @@ pub(crate) fn man(dir: Option<&Path>) -> Result<Exit> {
 pub(crate) fn completions(shell: Shell) -> Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "cfaudit", &mut script);
-    crate::print(&String::from_utf8_lossy(&script))?;
+    crate::cli::print(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Done)
 }
 

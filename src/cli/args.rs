@@ -185,7 +185,7 @@ pub(crate) struct NewArgs {
     pub(crate) positive: Option<String>,
     /// Which prediction people want; left out: a guess, marked in the job.
     #[arg(long, value_enum)]
-    pub(crate) favourable: Option<Favourable>,
+    pub(crate) favourable: Option<FavourableSide>,
     /// The reference group; left out: the largest, marked in the job.
     #[arg(long, value_name = "GROUP")]
     pub(crate) reference: Option<String>,
@@ -196,7 +196,7 @@ pub(crate) struct NewArgs {
 
 /// Which prediction people want.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Favourable {
+pub(crate) enum FavourableSide {
     /// The positive one.
     Positive,
     /// The negative one.
@@ -382,8 +382,8 @@ fn parse_memory(text: &str) -> Result<u64, String> {
 
 fn parse_batch_rows(text: &str) -> Result<usize, String> {
     let rows: usize = text.parse().map_err(|_| format!("`{text}` is no number of rows"))?;
-    if rows == 0 || !rows.is_multiple_of(cfaudit::table::io::BLOCK_ROWS) {
-        return Err(format!("`{rows}` is no multiple of {}", cfaudit::table::io::BLOCK_ROWS));
+    if rows == 0 || !rows.is_multiple_of(crate::table::io::BLOCK_ROWS) {
+        return Err(format!("`{rows}` is no multiple of {}", crate::table::io::BLOCK_ROWS));
     }
     Ok(rows)
 }

@@ -11,9 +11,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use cfaudit::error::{Error, Result};
-use cfaudit::exec::event::utc_text;
-use cfaudit::report::compared::on_one_line;
+use crate::error::{Error, Result};
+use crate::exec::event::utc_text;
+use crate::report::compared::on_one_line;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -22,8 +22,8 @@ use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::registry::Registry;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::args::{LogFlags, LogForm};
-use crate::own::{self, Written};
+use crate::cli::args::{LogFlags, LogForm};
+use crate::cli::own::{self, Written};
 
 /// What all lines of a run share, known once the job is read.
 #[derive(Debug, Default)]
@@ -112,13 +112,13 @@ struct LineLayer {
 }
 
 #[derive(Default)]
-struct Fields {
+struct LogFields {
     event: String,
     text: String,
     data: Map<String, Value>,
 }
 
-impl Visit for Fields {
+impl Visit for LogFields {
     fn record_str(&mut self, field: &Field, value: &str) {
         match field.name() {
             "event" => value.clone_into(&mut self.event),
@@ -144,7 +144,7 @@ impl<S: Subscriber> Layer<S> for LineLayer {
         if !metadata.target().starts_with("cfaudit") || *metadata.level() > self.level {
             return;
         }
-        let mut fields = Fields::default();
+        let mut fields = LogFields::default();
         event.record(&mut fields);
         if fields.event.is_empty() {
             PROBLEM.clone_into(&mut fields.event);
@@ -170,7 +170,7 @@ impl<S: Subscriber> Layer<S> for LineLayer {
 }
 
 impl LineLayer {
-    fn text_line(&self, level: Level, fields: &Fields) -> String {
+    fn text_line(&self, level: Level, fields: &LogFields) -> String {
         let mut line = String::new();
         if self.times {
             line.push_str(&utc_text(SystemTime::now()));
@@ -190,7 +190,7 @@ impl LineLayer {
         line
     }
 
-    fn json_line(&self, level: Level, fields: Fields) -> String {
+    fn json_line(&self, level: Level, fields: LogFields) -> String {
         let mut line = Map::new();
         line.insert("ts".into(), utc_text(SystemTime::now()).into());
         line.insert("level".into(), level.as_str().to_ascii_lowercase().into());
@@ -208,7 +208,7 @@ impl LineLayer {
 
 #[cfg(test)]
 mod tests {
-    use cfaudit::exec::event::EVENT_NAMES;
+    use crate::exec::event::EVENT_NAMES;
 
     use super::*;
 

@@ -3,15 +3,15 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use cfaudit::error::{Exit, Result};
-use cfaudit::pipeline::inputs::Awaited;
-use cfaudit::pipeline::look::{self, AttributeLook, CheckLook, ColumnLook, DataLook, Forecast, IssueLook};
-use cfaudit::pipeline::{Record, Settings};
-use cfaudit::spec::Job;
+use crate::error::{Exit, Result};
+use crate::pipeline::inputs::Awaited;
+use crate::pipeline::look::{self, AttributeLook, CheckLook, ColumnLook, DataLook, Forecast, IssueLook};
+use crate::pipeline::{Record, Settings};
+use crate::spec::Job;
 
-use crate::args::{DataArgs, PlanArgs};
-use crate::progress::grouped;
-use crate::{print, read_job, settings, surroundings};
+use crate::cli::args::{DataArgs, PlanArgs};
+use crate::cli::progress::grouped;
+use crate::cli::{print, read_job, settings, surroundings};
 
 /// `cfaudit plan`.
 pub(crate) fn plan(args: &PlanArgs) -> Result<Exit> {

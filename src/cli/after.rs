@@ -2,56 +2,56 @@
 
 use std::path::{Path, PathBuf};
 
-use cfaudit::error::{Error, Exit, Result};
-use cfaudit::exec::event::Observer;
-use cfaudit::pipeline::again::{self, Compared};
-use cfaudit::pipeline::fresh;
-use cfaudit::spec::{Export, Side};
-use cfaudit::table::{Cell, Record};
+use crate::error::{Error, Exit, Result};
+use crate::exec::event::Observer;
+use crate::pipeline::again::{self, Compared};
+use crate::pipeline::fresh;
+use crate::spec::{Export, Side};
+use crate::table::{Cell, Record};
 use serde_json::{Map, Value, json};
 
-use crate::args::{DiffArgs, ExportArgs, ExportForm, Favourable, GateArgs, NewArgs};
-use crate::own::{self, Written};
+use crate::cli::args::{DiffArgs, ExportArgs, ExportForm, FavourableSide, GateArgs, NewArgs};
+use crate::cli::own::{self, Written};
 
 /// Judges a finished folder again.
 pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
     let folders: Vec<&Path> = std::iter::once(&args.dir).chain(&args.baseline).map(PathBuf::as_path).collect();
-    crate::keep_off(&folders, args.summary_file.as_deref(), &args.log)?;
-    crate::clear(args.summary_file.as_deref())?;
-    let (console, record, cancel) = crate::surroundings(&args.log)?;
+    crate::cli::keep_off(&folders, args.summary_file.as_deref(), &args.log)?;
+    crate::cli::clear(args.summary_file.as_deref())?;
+    let (console, record, cancel) = crate::cli::surroundings(&args.log)?;
     let judged = again::judge(&args.dir, args.baseline.as_deref(), args.force, &cancel);
     let judged = match judged {
         Ok(judged) => judged,
         Err(error) => {
             // Told once, in the form that was asked for.
-            crate::log_error(&console, &error, &args.dir.to_string_lossy());
+            crate::cli::log_error(&console, &error, &args.dir.to_string_lossy());
             return Ok(error.exit());
         }
     };
-    cfaudit::pipeline::Record::identify(&record, &judged.summary.job, &judged.summary.run);
+    crate::pipeline::Record::identify(&record, &judged.summary.job, &judged.summary.run);
     for event in &judged.events {
         console.on(event);
     }
     let line = serde_json::to_string(&judged.summary).unwrap_or_default() + "\n";
     if let Some(path) = &args.summary_file {
-        cfaudit::pipeline::folder::replace(path, line.as_bytes())?;
+        crate::pipeline::folder::replace(path, line.as_bytes())?;
     }
-    let exit = crate::exit_of(&judged.summary);
+    let exit = crate::cli::exit_of(&judged.summary);
     if !(args.log.quiet && exit == Exit::Done) {
-        crate::print(&line)?;
+        crate::cli::print(&line)?;
     }
     Ok(exit)
 }
 
 /// Compares two finished folders.
 pub(crate) fn diff(args: &DiffArgs) -> Result<Exit> {
-    let job = args.job.as_ref().map(|job| cfaudit::spec::check::read(job, &args.set, &cfaudit::pipeline::measuring::catalog()));
+    let job = args.job.as_ref().map(|job| crate::spec::check::read(job, &args.set, &crate::pipeline::measuring::catalog()));
     let compared = again::compare(&args.old, &args.new, job.transpose()?.as_ref(), args.force)?;
     if let Some(out) = &args.out {
         compared.write(out)?;
     }
     let diff = compared.as_diff();
-    crate::print(&if args.json {
+    crate::cli::print(&if args.json {
         format!("{}\n", as_json(&compared, args.all))
     } else if args.md {
         diff.markdown(args.all)
@@ -76,8 +76,8 @@ pub(crate) fn export(args: &ExportArgs) -> Result<Exit> {
     let text = again::export(&args.dir, form)?;
     match &args.file {
         // Collectors read at any time: a file appears whole or not at all.
-        Some(file) => cfaudit::pipeline::folder::replace(file, text.as_bytes())?,
-        None => crate::print(&text)?,
+        Some(file) => crate::pipeline::folder::replace(file, text.as_bytes())?,
+        None => crate::cli::print(&text)?,
     }
     Ok(Exit::Done)
 }
@@ -91,14 +91,14 @@ pub(crate) fn new(args: &NewArgs) -> Result<Exit> {
         score: args.score.clone(),
         positive: args.positive.clone(),
         favourable: args.favourable.map(|side| match side {
-            Favourable::Positive => Side::Positive,
-            Favourable::Negative => Side::Negative,
+            FavourableSide::Positive => Side::Positive,
+            FavourableSide::Negative => Side::Negative,
         }),
         reference: args.reference.clone(),
     };
-    let fresh::FirstJob { text, guesses } = fresh::job(&cfaudit::data::glance::glance(&args.data)?, &wishes)?;
+    let fresh::FirstJob { text, guesses } = fresh::job(&crate::data::glance::glance(&args.data)?, &wishes)?;
     match &args.out {
-        None => crate::print(&text)?,
+        None => crate::cli::print(&text)?,
         Some(out) => {
             let written = std::fs::File::create_new(out).and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
             written.map_err(|e| match e.kind() {
@@ -110,7 +110,7 @@ pub(crate) fn new(args: &NewArgs) -> Result<Exit> {
         }
     }
     for guess in guesses {
-        crate::tell(&format!("guessed: {guess}"));
+        crate::cli::tell(&format!("guessed: {guess}"));
     }
     Ok(Exit::Done)
 }
@@ -118,13 +118,13 @@ pub(crate) fn new(args: &NewArgs) -> Result<Exit> {
 /// Clear changes, with `all` every row, and how the runs were compared.
 fn as_json(compared: &Compared, all: bool) -> Value {
     let diff = compared.as_diff();
-    let side = |(path, manifest): (&str, &cfaudit::table::manifest::Manifest)| {
+    let side = |(path, manifest): (&str, &crate::table::manifest::Manifest)| {
         json!({"folder": path, "job": manifest.job, "run": manifest.run, "version": manifest.words.version, "rows": manifest.rows.audited,
             "stand_in": manifest.stand_in})
     };
     let rows: Vec<Value> =
-        diff.ordered().iter().filter(|row| all || row.int("clear") == Some(1)).map(|row| object(row, cfaudit::table::CHANGES)).collect();
-    let gates: Vec<Value> = compared.gates.records().map(|row| object(&row, cfaudit::table::GATES)).collect();
+        diff.ordered().iter().filter(|row| all || row.int("clear") == Some(1)).map(|row| object(row, crate::table::CHANGES)).collect();
+    let gates: Vec<Value> = compared.gates.records().map(|row| object(&row, crate::table::GATES)).collect();
     let n = |clear: bool| diff.changes.records().filter(|row| row.text("status") == "compared" && row.is_some("difference") && (!clear || row.int("clear") == Some(1))).count();
     let judged: Vec<Value> = diff
         .before_and_after()
@@ -138,7 +138,7 @@ fn as_json(compared: &Compared, all: bool) -> Value {
 }
 
 /// A row as an object by column.
-fn object(row: &Record<'_>, table: cfaudit::table::TableDef) -> Value {
+fn object(row: &Record<'_>, table: crate::table::TableDef) -> Value {
     let cells = table.columns.iter().map(|column| {
         let value = match row.cell(column.name) {
             Cell::Text(text) => Value::from(text.as_str()),

@@ -1,4 +1,4 @@
-//! The command line: parse, dispatch, print, exit status. The only code that prints or exits.
+//! The command line: parse, dispatch, print, exit status. The only code that prints; `bin/cfaudit.rs` calls [`main`].
 
 #![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
 
@@ -17,27 +17,28 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use cfaudit::error::{Error, Exit, Place, Problem, Result, Signal};
-use cfaudit::exec::cancel::Cancel;
-use cfaudit::exec::event::{Event, Observer};
-use cfaudit::exec::folder::Published;
-use cfaudit::explain::numbers;
-use cfaudit::pipeline::look::CheckLook;
-use cfaudit::pipeline::{self, Record, Settings};
-use cfaudit::report::compared::on_one_line;
-use cfaudit::spec::check::{self, CheckedJob};
-use cfaudit::table::io::is_decoding;
-use cfaudit::table::manifest::{Manifest, Summary};
-use cfaudit::{explain, spec};
+use crate::error::{Error, Exit, Place, Problem, Result, Signal};
+use crate::exec::cancel::Cancel;
+use crate::exec::event::{Event, Observer};
+use crate::exec::folder::Published;
+use crate::explain::numbers;
+use crate::pipeline::look::CheckLook;
+use crate::pipeline::{self, Record, Settings};
+use crate::report::compared::on_one_line;
+use crate::spec::check::{self, CheckedJob};
+use crate::table::io::is_decoding;
+use crate::table::manifest::{Manifest, Summary};
+use crate::{explain, spec};
 use clap::Parser;
 use serde_json::json;
 
-use crate::args::{CheckArgs, Cli, Color, Gates, JobFlags, LogFlags, RunArgs, SchemaOf, Verb};
-use crate::log::Journal;
-use crate::own::Written;
-use crate::progress::Console;
+use crate::cli::args::{CheckArgs, Cli, Color, Gates, JobFlags, LogFlags, RunArgs, SchemaOf, Verb};
+use crate::cli::log::Journal;
+use crate::cli::own::Written;
+use crate::cli::progress::Console;
 
-fn main() -> ExitCode {
+/// Runs the program: reads the arguments of the process, does what they ask for, and gives back the exit status.
+pub fn main() -> ExitCode {
     // clap prints its own help and errors, and ends with 0 or 2.
     let cli = Cli::parse();
     let usual = panic::take_hook();
@@ -190,7 +191,7 @@ fn run(args: &RunArgs) -> Result<Exit> {
     let result = result.and_then(|(summary, words)| {
         let line = serde_json::to_string(&summary).unwrap_or_default() + "\n";
         if let Some(path) = &args.summary_file {
-            cfaudit::pipeline::folder::replace(path, line.as_bytes())?;
+            crate::pipeline::folder::replace(path, line.as_bytes())?;
         }
         Ok((summary, words, line))
     });

@@ -7,11 +7,11 @@ use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use cfaudit::exec::event::{Event, Observer};
-use cfaudit::report::compared::on_one_line;
+use crate::exec::event::{Event, Observer};
+use crate::report::compared::on_one_line;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::log::Lines;
+use crate::cli::log::Lines;
 
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
