@@ -1,7 +1,5 @@
 //! Choices and synthetic rows against the oracle of two other programs, and against what they promise.
 
-use std::path::PathBuf;
-
 use serde_json::{Value as Json, json};
 
 use super::adasyn::{Adasyn, Between, rows_between, vectors};
@@ -10,11 +8,7 @@ use crate::counterfactual::tests::frame::{self, Frame};
 use crate::counterfactual::variable::{Levels, Scale, Variable};
 use crate::data::{Column, MISSING, Rows};
 use crate::num::neighbours::Points;
-use crate::tests::{json, shared};
-
-fn folder() -> Option<PathBuf> {
-    shared("expected/generation")
-}
+use crate::tests::{expected, json, shared};
 
 fn reals(values: &Json) -> Vec<f64> {
     values.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
@@ -49,8 +43,7 @@ fn candidate(row_key: u64) -> Candidate {
 
 #[test]
 fn adasyn_of_a_handful_of_rows() {
-    let Some(folder) = folder() else { return };
-    let case = &json(folder.join("augmentation/micro.json"))["adasyn"];
+    let case = &json(expected("generation/augmentation/micro.json"))["adasyn"];
     let x = reals(&case["x"]);
     let classes: Vec<bool> = reals(&case["y"]).iter().map(|&y| y == 1.0).collect();
     let adasyn = Adasyn { neighbours: 3, beta: 1.0, threshold: 1.0, seed: 7 };
@@ -69,8 +62,7 @@ fn adasyn_of_a_handful_of_rows() {
 /// Heart disease: numbers, a binary and a nominal column.
 #[test]
 fn adasyn_of_people() {
-    let Some(folder) = folder() else { return };
-    let folder = folder.join("augmentation");
+    let Some(folder) = shared("expected/generation/augmentation") else { return };
     let (input, expected, case) = (
         frame::read(&folder.join("adasyn_input.parquet")),
         frame::read(&folder.join("adasyn_expected.parquet")),
@@ -161,7 +153,7 @@ fn adasyn_makes_nothing_where_nothing_lacks_or_nobody_is_near() {
 
 #[test]
 fn a_fraction_of_what_matches_rules() {
-    let Some(folder) = folder() else { return };
+    let Some(folder) = shared("expected/generation") else { return };
     let case = json(folder.join("augmentation/compas_directed.json"));
     let input = frame::read(&folder.join("compas/input.parquet"));
     let generated = frame::read(&folder.join("compas/c01_race2_default.parquet"));
@@ -199,8 +191,7 @@ fn a_fraction_of_what_matches_rules() {
 
 #[test]
 fn those_that_switch() {
-    let Some(folder) = folder() else { return };
-    let case = &json(folder.join("augmentation/micro.json"))["switched"];
+    let case = &json(expected("generation/augmentation/micro.json"))["switched"];
     let (before, after) = (reals(&case["original_prediction"]), reals(&case["cf_prediction"]));
     let of = |i: usize| Candidate { predicted: Some(before[i] == 1.0), predicted_cf: Some(after[i] == 1.0), ..candidate(i as u64) };
     let kept: Vec<u64> = (0..before.len()).filter(|&i| Choice::Switched.takes(&of(i))).map(|i| i as u64).collect();

@@ -127,7 +127,6 @@ fn f_beta(beta: f64, below: Both, all: Both) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
 
     use super::{Case, Fitted, Objective};
 
@@ -188,12 +187,7 @@ mod tests {
 
     #[test]
     fn the_cases_of_the_specification() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/expected/generation/augmentation/micro.json");
-        let Ok(text) = std::fs::read_to_string(&path) else {
-            eprintln!("skipped: no {}", path.display());
-            return;
-        };
-        let micro: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let micro = crate::tests::json(crate::tests::expected("generation/augmentation/micro.json"));
         for case in micro["threshold"].as_array().unwrap() {
             let list = |key: &str| case[key].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect::<Vec<f64>>();
             let labels: Vec<u64> = list("y").into_iter().map(|y| y as u64).collect();

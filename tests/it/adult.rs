@@ -12,12 +12,13 @@ const JOB: &str = "jobs/adult.yaml";
 /// Whether the program was built without what the job needs; says so.
 pub(crate) fn without_lightgbm() -> bool {
     if cfg!(not(feature = "lightgbm")) {
-        eprintln!("skipped: built without LightGBM");
+        crate::work::skip("built without LightGBM");
     }
     cfg!(not(feature = "lightgbm"))
 }
 
 #[test]
+#[ignore = "slow, `make test-slow` runs it: the shipped audits of all of Adult"]
 fn real_files_give_the_published_counts_and_the_coefficients_of_scikit_learn() {
     if without_lightgbm() {
         return;
@@ -63,6 +64,7 @@ fn real_files_give_the_published_counts_and_the_coefficients_of_scikit_learn() {
 
 /// Where the network gives the real files they are used; else all that is written says that the data are a stand-in.
 #[test]
+#[ignore = "slow, `make test-slow` runs it: the shipped audits of a stand-in as large as Adult"]
 fn without_the_files_the_stand_in_is_marked_everywhere() {
     if without_lightgbm() {
         return;

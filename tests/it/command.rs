@@ -528,7 +528,7 @@ fn a_signal_ends_the_program_too() {
 fn has_pyarrow() -> bool {
     let loads = Command::new("python3").args(["-c", "import pyarrow"]).stderr(Stdio::null()).status().is_ok_and(|s| s.success());
     if !loads {
-        eprintln!("skipped: python3 with pyarrow is not there");
+        crate::work::skip("python3 with pyarrow is not there");
     }
     loads
 }
@@ -586,7 +586,7 @@ fn the_shipped_programs_of_libraries_run() {
     ];
     for (model, imports) in models {
         if !python(imports) {
-            eprintln!("skipped: python3 cannot `{imports}`: jobs/models/requirements-{model}.txt");
+            crate::work::skip(&format!("python3 cannot `{imports}`: jobs/models/requirements-{model}.txt"));
             continue;
         }
         let work = Work::with_jobs();

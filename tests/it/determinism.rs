@@ -127,6 +127,7 @@ fn trees_with_weights_and_fitted_thresholds_in_folds() {
 }
 
 #[test]
+#[ignore = "slow, `make test-slow` runs it: five-fold retraining for every number of threads"]
 fn models_trained_again() {
     same_for_threads_and_batches(JOBS[10]);
 }
@@ -142,6 +143,7 @@ fn features_moved_in_folds_by_predictions() {
 }
 
 #[test]
+#[ignore = "slow, `make test-slow` runs it: a search for causal graphs for every number of threads"]
 fn causal_graphs() {
     same_for_threads_and_batches("graphs");
 }

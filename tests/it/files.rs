@@ -324,7 +324,7 @@ fn a_disk_that_is_full() {
     let small = work.path("small");
     let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(&small).status();
     if !mounted.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: this user may not mount a small file system");
+        crate::work::skip("this user may not mount a small file system");
         return;
     }
     let caught = std::panic::catch_unwind(|| {

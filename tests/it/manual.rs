@@ -21,7 +21,7 @@ fn verbs(work: &Work) -> BTreeSet<String> {
 fn is_there(program: &str) -> bool {
     let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
     if !found {
-        eprintln!("skipped: there is no {program} here");
+        crate::work::skip(&format!("there is no {program} here"));
     }
     found
 }

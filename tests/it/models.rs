@@ -300,7 +300,7 @@ fn an_onnx_file_is_scored() {
     if said.contains("error[no-runtime]") {
         assert_eq!(first.status.code(), Some(3), "{said}");
         assert!(said.contains("pip install onnxruntime"), "{said}");
-        eprintln!("skipped: no library of the ONNX runtime here: pip install onnxruntime, or set ORT_DYLIB_PATH");
+        crate::work::skip("no library of the ONNX runtime here: pip install onnxruntime, or set ORT_DYLIB_PATH");
         return;
     }
     assert_eq!(first.status.code(), Some(0), "{said}");

@@ -250,9 +250,10 @@ fn folders_become_files_of_other_tools() {
 
 /// With the real dvc, where `CFAUDIT_DVC` names it (`make dvc`).
 #[test]
+#[ignore = "slow, `make test-slow` and `make dvc` run it: the real dvc"]
 fn dvc_reads_the_summary() {
     let Some(dvc) = std::env::var_os("CFAUDIT_DVC") else {
-        eprintln!("skipped: CFAUDIT_DVC names no dvc; `make dvc` does");
+        crate::work::skip("CFAUDIT_DVC names no dvc; `make dvc` does");
         return;
     };
     let work = Work::with_jobs();

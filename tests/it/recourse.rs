@@ -180,7 +180,7 @@ fn level<'a>(p: &'a Person, column: &str) -> &'a str {
 fn a_program_is_asked_about_each_person_as_they_could_be() {
     let loads = Command::new("python3").args(["-c", "import pyarrow"]).stderr(Stdio::null()).status().is_ok_and(|s| s.success());
     if !loads {
-        eprintln!("skipped: python3 with pyarrow is not there");
+        crate::work::skip("python3 with pyarrow is not there");
         return;
     }
     let work = work("  card: {command: {score: [python3, score.py, card.json], watch: [score.py, card.json]}}", "card");

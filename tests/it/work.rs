@@ -14,20 +14,14 @@ use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
+#[path = "../found.rs"]
+mod found;
+
+pub(crate) use found::{expected, shared, skip};
+
 /// The tree of this crate.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// A file or folder of real data and expected values that lie beside the tree; where it is absent the test says so and ends.
-pub(crate) fn shared(below: &str) -> Option<PathBuf> {
-    let shared = std::env::var_os("CFAUDIT_SHARED").map_or_else(|| root().join("../shared"), PathBuf::from);
-    let path = shared.join(below);
-    if !path.exists() {
-        eprintln!("skipped: {} is not there", path.display());
-        return None;
-    }
-    Some(path.canonicalize().unwrap())
 }
 
 /// A temporary working folder.

@@ -15,11 +15,10 @@ use crate::causal::nodes::Nodes;
 use crate::causal::score::Score;
 use crate::data::training::TrainingRows;
 use crate::data::{Column, MISSING, Rows};
-use crate::tests::shared;
 
-/// A file of the expected values, or `None`, said aloud, where they are not there.
-pub(crate) fn expected(path: &str) -> Option<PathBuf> {
-    shared(&format!("expected/cf-gu/{path}"))
+/// A file or folder of the expected values of causal searches.
+pub(crate) fn expected(path: &str) -> PathBuf {
+    crate::tests::expected("cf-gu").join(path)
 }
 
 /// The text of a file, unpacked by gzip where it is packed.

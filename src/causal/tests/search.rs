@@ -18,12 +18,12 @@ struct Case {
 }
 
 impl Case {
-    fn read(folder: &str, file: &str, data: &str) -> Option<Case> {
-        let folder = expected(folder)?;
+    fn read(folder: &str, file: &str, data: &str) -> Case {
+        let folder = expected(folder);
         let json = json(folder.join(file));
         let variables = Variables::of(&json["variables"]);
         let training = Training::new(&variables, &Csv::read(&folder.join(data)));
-        Some(Case { json, variables, training })
+        Case { json, variables, training }
     }
 
     fn score(&self) -> Score {
@@ -65,12 +65,12 @@ impl Case {
 
 #[test]
 fn local_scores_agree() {
-    let Some(file) = expected("local_scores.json") else { return };
+    let file = expected("local_scores.json");
     let mut compared = 0;
     for case in json(&file)["cases"].as_array().unwrap() {
         let data = case["data"].as_str().unwrap();
         let folder = data.strip_suffix("/data.csv").unwrap();
-        let read = Case::read(folder, "case.json", "data.csv").unwrap();
+        let read = Case::read(folder, "case.json", "data.csv");
         let moments = read.training.whole();
         for entry in case["scores"].as_array().unwrap() {
             let score = Score::new(&read.training.encoding, &moments, entry["penalty_discount"].as_f64().unwrap());
@@ -105,7 +105,7 @@ fn searches_agree() {
         "s17_absent_level5",
         "s18_local_optimum12",
     ] {
-        let Some(case) = Case::read(&format!("search/{name}"), "case.json", "data.csv") else { return };
+        let case = Case::read(&format!("search/{name}"), "case.json", "data.csv");
         let found = case.found(false);
         case.compare(&found, &case.json["expected"]);
         let score = case.score();
@@ -123,7 +123,7 @@ fn searches_agree() {
 
 #[test]
 fn twenty_variables_in_three_tiers_agree() {
-    let Some(case) = Case::read("search/s19_random20_tiers", "expected.json", "data.csv.gz") else { return };
+    let case = Case::read("search/s19_random20_tiers", "expected.json", "data.csv.gz");
     let found = case.found(false);
     case.compare(&found, &case.json["expected"]);
     assert_eq!(Some(found.dag.edges().len() as u64), case.json["expected"]["n_edges"].as_u64());
@@ -131,8 +131,8 @@ fn twenty_variables_in_three_tiers_agree() {
 
 #[test]
 fn bootstrap_multiplicities_agree() {
-    let Some(folder) = expected("search/s14_weights8") else { return };
-    let Some(case) = Case::read("search/s14_weights8", "case.json", "../s11_mixed8/data.csv") else { return };
+    let folder = expected("search/s14_weights8");
+    let case = Case::read("search/s14_weights8", "case.json", "../s11_mixed8/data.csv");
     let lines: Vec<Json> = text(&folder.join("replicates.jsonl")).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let list = |line: &Json| line["rows"].as_array().unwrap().iter().map(|row| row.as_u64().unwrap() as usize).collect();
     let moments = case.training.of_lists(&lines.iter().map(list).collect::<Vec<_>>());
@@ -153,7 +153,7 @@ fn bootstrap_multiplicities_agree() {
 #[test]
 fn backward_search_agrees() {
     for name in ["s15a_bes5", "s15b_bes6", "s15c_bes10"] {
-        let Some(case) = Case::read(&format!("search/{name}"), "case.json", "data.csv") else { return };
+        let case = Case::read(&format!("search/{name}"), "case.json", "data.csv");
         case.compare(&case.found(false), &case.json["expected_without_bes"]);
         case.compare(&case.found(true), &case.json["expected_with_bes"]);
         let knowledge = case.variables.knowledge(&case.json["knowledge"]);
@@ -164,7 +164,7 @@ fn backward_search_agrees() {
 
 #[test]
 fn more_starts_leave_a_local_optimum() {
-    let Some(case) = Case::read("search/s18_local_optimum12", "case.json", "data.csv") else { return };
+    let case = Case::read("search/s18_local_optimum12", "case.json", "data.csv");
     let knowledge = case.variables.knowledge(&case.json["knowledge"]);
     let best = case.json["best_known_score"].as_f64().unwrap();
     let single = case.found(false).score;
@@ -180,7 +180,7 @@ fn more_starts_leave_a_local_optimum() {
 
 #[test]
 fn a_determined_variable_is_an_error_where_the_job_says_so() {
-    let Some(case) = Case::read("search/s16_determined5", "case.json", "data.csv") else { return };
+    let case = Case::read("search/s16_determined5", "case.json", "data.csv");
     let (knowledge, knobs, limits) = (case.variables.knowledge(&case.json["knowledge"]), PUBLISHED, Limits::default());
     let variables = &case.variables.names;
     let discovery = Discovery { variables, knowledge: &knowledge, knobs: &knobs, singular: Singular::Error, limits: &limits, seed: 1 };

@@ -14,7 +14,7 @@ use crate::metric::scope::{Scope, Who};
 use crate::metric::strata::Strata;
 use crate::metric::{Family, Reads, Undefined, catalog};
 use crate::param::{Count, Level, Seed};
-use crate::tests::json;
+use crate::tests::{json, shared};
 
 /// Groups with these confusions.
 fn counts(groups: &[Confusion]) -> FactualCounts {
@@ -39,7 +39,7 @@ fn confusion(of: &Json) -> Confusion {
 /// The worked examples of the document.
 #[test]
 fn worked_examples() {
-    let Some(folder) = metrics_folder() else { return };
+    let folder = metrics_folder();
     let examples = json(folder.join("clarify_doc_examples.json"));
     let mut compared = 0;
     for example in examples["examples"].as_array().unwrap() {
@@ -293,22 +293,22 @@ fn check_dataset(folder: &Path) {
 
 #[test]
 fn compas() {
-    if let Some(folder) = metrics_folder() {
-        check_dataset(&folder.join("compas"));
+    if let Some(folder) = shared("expected/metrics/compas") {
+        check_dataset(&folder);
     }
 }
 
 #[test]
 fn german() {
-    if let Some(folder) = metrics_folder() {
-        check_dataset(&folder.join("german"));
+    if let Some(folder) = shared("expected/metrics/german") {
+        check_dataset(&folder);
     }
 }
 
 /// One group against the rest, and the groups that are furthest apart, as the reference and fairlearn 0.15 have them.
 #[test]
 fn rests_and_worst_cases() {
-    let Some(folder) = metrics_folder() else { return };
+    let Some(folder) = shared("expected/metrics") else { return };
     let (mut rests, mut worst, mut fairlearn) = (0, 0, 0);
     for (dataset, stratum) in [("compas", "age_cat"), ("german", "housing")] {
         for model in ["lr", "lgbm"] {

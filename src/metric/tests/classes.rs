@@ -1,7 +1,7 @@
 //! Several classes: values that other programs computed, two classes against the metrics of two, weights against people who are there
 //! several times, partitions, coverage.
 
-use super::oracle::{check_confusion, check_eccm, check_values, metrics_folder, near, object, parquet};
+use super::oracle::{check_confusion, check_eccm, check_values, near, object, parquet};
 use super::{measure_counterfactual, measure_factual, one, settings};
 use crate::metric::classes::counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::classes::measure::{Transition, measure_factual_classes, measure_switch_classes};
@@ -11,7 +11,7 @@ use crate::metric::scope::{Scope, Who};
 use crate::metric::{Family, Undefined};
 use crate::num::seed::Stream;
 use crate::param::{Count, Seed};
-use crate::tests::json;
+use crate::tests::{json, shared};
 use serde_json::Value as Json;
 
 /// A person by key, with counterfactuals; scores stand beside, so that they can be lent out.
@@ -101,9 +101,9 @@ fn transition(all: &[Transition], scope: Scope, from: usize, to: usize) -> &Tran
 /// Three classes of COMPAS: matrices, every class against all others, correlations, transitions.
 #[test]
 fn several_classes() {
-    let Some(folder) = metrics_folder() else { return };
-    let expected = json(folder.join("multiclass/expected_multiclass.json"));
-    let rows = parquet(folder.join("multiclass/multiclass.parquet"));
+    let Some(folder) = shared("expected/metrics/multiclass") else { return };
+    let expected = json(folder.join("expected_multiclass.json"));
+    let rows = parquet(folder.join("multiclass.parquet"));
     let classes: Vec<&str> = expected["labels"].as_array().unwrap().iter().map(|label| label.as_str().unwrap()).collect();
     let groups = ["Male", "Female"];
     let place = |names: &[&str], column: &str, i: usize| names.iter().position(|name| rows.texts[column][i].as_deref() == Some(name));

@@ -20,10 +20,10 @@ use crate::metric::scope::{Scope, Who};
 use crate::metric::{Family, Reads, catalog};
 use crate::num::seed::Stream;
 use crate::param::Count;
-use crate::tests::{json, shared};
+use crate::tests::{expected, json, shared};
 
-pub(super) fn metrics_folder() -> Option<PathBuf> {
-    shared("expected/metrics")
+pub(super) fn metrics_folder() -> PathBuf {
+    expected("metrics")
 }
 
 pub(super) fn object(value: &Json) -> &Map<String, Json> {
@@ -145,7 +145,7 @@ fn check_gap(m: &Measured, expected: &Json, what: &str, within: f64) {
 
 #[test]
 fn published_matrices() {
-    let Some(folder) = metrics_folder() else { return };
+    let folder = metrics_folder();
     let all = json(folder.join("published.json"));
     let (mut cases, mut exact, mut figures) = (0, 0, 0);
     for case in all["cases"].as_array().unwrap() {
@@ -255,8 +255,7 @@ fn dataset(folder: &Path, model: &str, attribute: &str, order: &[String]) -> Peo
 }
 
 fn check_dataset(name: &str) {
-    let Some(folder) = metrics_folder() else { return };
-    let folder = folder.join(name);
+    let Some(folder) = shared(&format!("expected/metrics/{name}")) else { return };
     for model in ["lr", "lgbm"] {
         let expected = json(folder.join(format!("expected_{model}.json")));
         for (attribute, classic) in object(&expected["classic"]) {
@@ -343,7 +342,7 @@ fn german() {
 
 #[test]
 fn awkward_data() {
-    let Some(folder) = metrics_folder() else { return };
+    let folder = metrics_folder();
     let expected = json(folder.join("edge/edge_expected.json"));
     let rows = parquet(folder.join("edge/edge.parquet"));
     let (mut reasons, mut gaps) = (0, 0);
@@ -423,7 +422,7 @@ fn awkward_data() {
 /// Percentile intervals from 400,000 replicates, with their Monte-Carlo error at 2,000.
 #[test]
 fn bootstrap_of_counts() {
-    let Some(folder) = metrics_folder() else { return };
+    let folder = metrics_folder();
     let reference = json(folder.join("bootstrap_reference.json"));
     let (mut compared, mut boundaries) = (0, 0);
     for case in reference["count_metrics"].as_array().unwrap() {
@@ -468,10 +467,10 @@ fn bootstrap_of_counts() {
 /// Percentile intervals of score metrics from 20,000 replicates with Poisson weights, against as many of ours.
 #[test]
 fn bootstrap_of_scores() {
-    let Some(folder) = metrics_folder() else { return };
-    let reference = json(folder.join("bootstrap_reference.json"));
+    let Some(german) = shared("expected/metrics/german") else { return };
+    let reference = json(metrics_folder().join("bootstrap_reference.json"));
     let order = ["Female".to_owned(), "Male".to_owned()];
-    let people = dataset(&folder.join("german"), "lgbm", "sex", &order);
+    let people = dataset(&german, "lgbm", "sex", &order);
     let settings = Settings { families: vec![Family::Shift], samples: Count::new(20_000).unwrap(), ..settings() };
     let found = gather(&people, 2, true, 1, &settings).measured;
     let mut compared = 0;

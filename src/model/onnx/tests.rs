@@ -49,7 +49,7 @@ fn installed() -> Option<Vec<PathBuf>> {
     let libraries = libraries();
     match OnnxScorer::load(params("linear"), &libraries) {
         Err(e) if e.to_string().contains("no-runtime") => {
-            eprintln!("skipped: no library of the ONNX runtime here: pip install onnxruntime, or set ORT_DYLIB_PATH");
+            crate::tests::skip("no library of the ONNX runtime here: pip install onnxruntime, or set ORT_DYLIB_PATH");
             None
         }
         _ => Some(libraries),
