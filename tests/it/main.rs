@@ -18,6 +18,7 @@ mod fuzz;
 mod graphs;
 mod harm;
 mod hostile;
+mod house;
 mod layers;
 mod lists;
 mod manual;

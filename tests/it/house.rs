@@ -1,0 +1,62 @@
+//! The house: what tests skip is counted and fails where it must not happen, and `make help` names what there is.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use crate::work::{root, skip};
+
+/// A test that reads real rows, run again without them.
+#[test]
+fn what_is_skipped_is_counted_and_fails_with_ci() {
+    let (target, empty) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let run = |ci: &str| {
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", "oracle::german", "--test-threads", "2"]);
+        again.env("CFAUDIT_SHARED", empty.path()).env("CARGO_TARGET_DIR", target.path()).env("CI", ci).output().unwrap()
+    };
+    let file = target.path().join("skipped.txt");
+    let summary = || {
+        let Output { stdout, .. } = Command::new(root().join("tests/skipped.sh")).arg(&file).output().unwrap();
+        String::from_utf8(stdout).unwrap()
+    };
+    assert_eq!(summary(), "skipped: nothing\n");
+    let why = "there is no expected/metrics/german in $CFAUDIT_SHARED or ../shared";
+    for n in 1..=2 {
+        assert!(run("").status.success());
+        assert_eq!(fs::read_to_string(&file).unwrap(), format!("{why}\toracle::german\n").repeat(n));
+    }
+    assert_eq!(summary(), format!("skipped: 2 tests or parts of tests; 2 x {why}\n"));
+    assert!(!run("true").status.success(), "with CI=true nothing that real rows could serve is skipped");
+}
+
+/// Every folder and file of expected values is described, with the promise that stands above them.
+#[test]
+fn expected_values_say_where_they_come_from() {
+    let folder = root().join("tests/expected");
+    let told = fs::read_to_string(folder.join("README.md")).unwrap();
+    assert!(told.contains("No row here describes a real person"));
+    for room in ["metrics", "generation", "cf-gu"] {
+        for entry in fs::read_dir(folder.join(room)).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            assert!(told.contains(&format!("`{room}/{name}")), "{room}/{name} is not in tests/expected/README.md");
+        }
+    }
+}
+
+#[test]
+fn make_help_names_every_target() {
+    let make = |args: &[&str]| Command::new("make").args(args).current_dir(root()).env_remove("MAKEFLAGS").output();
+    let Ok(help) = make(&["help"]) else { return skip("there is no make here") };
+    let help = String::from_utf8(help.stdout).unwrap();
+    let named: Vec<&str> = help.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    for file in ["Makefile", ".ci/common.mk", "bench/Makefile", "tests/packages/Makefile"] {
+        let text = fs::read_to_string(root().join(file)).unwrap();
+        let targets = text.lines().filter_map(|line| line.strip_prefix(".PHONY:")).flat_map(str::split_whitespace);
+        targets.for_each(|target| assert!(named.contains(&target), "`make help` does not name `{target}` of {file}"));
+    }
+    // The top hands them on.
+    for (target, does) in [("bench-boss", "bench/boss.py"), ("bench", "bench/run.py"), ("dist-test", "tests/packages/try.sh")] {
+        let would = make(&["--dry-run", target]).unwrap();
+        assert!(would.status.success() && String::from_utf8_lossy(&would.stdout).contains(does), "make {target}: {would:?}");
+    }
+}
