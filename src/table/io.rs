@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, Decimal128Builder, Float64Array, Float64Builder, Int64Array, Int64Builder, RecordBatch, StringArray,
-    StringBuilder, UInt64Array, UInt64Builder,
+    StringBuilder, UInt64Array, UInt64Builder, new_null_array,
 };
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Decimal128Type, Field, Float64Type, Int64Type, Schema, SchemaRef, UInt64Type};
@@ -30,7 +30,7 @@ use parquet::schema::types::ColumnPath;
 
 use crate::error::{Error, Fault, Result};
 use crate::table::sound::contradiction;
-use crate::table::{Cell, ColumnType, Frame, TableDef};
+use crate::table::{Cell, ColumnDef, ColumnType, Frame, TableDef};
 
 thread_local! {
     static DECODING: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
@@ -628,7 +628,7 @@ fn long_batch(def: &TableDef, n: usize, columns: Vec<LongColumn>, path: &Path) -
 /// Reads `<folder>/<name>.parquet`; an absent file is an empty table.
 ///
 /// # Errors
-/// A damaged file, or a table of another version.
+/// A damaged file, or a table of a later version.
 pub fn read_frame(folder: &Path, def: &'static TableDef) -> Result<Frame> {
     let mut frame = Frame::new(def);
     let Some(file) = open_table(folder, def)? else { return Ok(frame) };
@@ -642,7 +642,7 @@ pub fn read_frame(folder: &Path, def: &'static TableDef) -> Result<Frame> {
     Ok(frame)
 }
 
-/// Opens a table of this version; none where it is absent.
+/// Opens a table of this version or an older one; none where it is absent.
 pub(super) fn open_table(folder: &Path, def: &TableDef) -> Result<Option<ParquetFile>> {
     let path = folder.join(def.file());
     if !path.exists() {
@@ -653,10 +653,16 @@ pub(super) fn open_table(folder: &Path, def: &TableDef) -> Result<Option<Parquet
     Ok(Some(file))
 }
 
-/// The columns of a table in the order of `def`.
+/// The columns of a table in the order of `def`. What a file of an older version lacks is null, where it may be.
 pub(super) fn columns_of(def: &TableDef, file: &ParquetFile, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
     let lacks = |name: &str| unreadable(file.path(), Owner::Ours, format!("column `{name}` is missing"));
-    def.columns.iter().map(|c| batch.column_by_name(c.name).cloned().ok_or_else(|| lacks(c.name))).collect()
+    let (schema, is_older) = (schema_of(def), table_version(file).is_some_and(|version| version < def.version));
+    let column = |(column, field): (&ColumnDef, &Arc<Field>)| match batch.column_by_name(column.name) {
+        Some(array) => Ok(Arc::clone(array)),
+        None if is_older && column.nullable => Ok(new_null_array(field.data_type(), batch.num_rows())),
+        None => Err(lacks(column.name)),
+    };
+    def.columns.iter().zip(schema.fields()).map(column).collect()
 }
 
 /// A row of a table whose columns stand in the order of `def`.
@@ -664,10 +670,10 @@ pub(super) fn frame_row(def: &TableDef, columns: &[ArrayRef], row: usize) -> Vec
     def.columns.iter().zip(columns).map(|(c, array)| cell(array, c.kind, row)).collect()
 }
 
-/// Refuses a file of another version of a table.
+/// Refuses a file of a later version of a table.
 pub(super) fn check_version(file: &ParquetFile, def: &TableDef) -> Result<()> {
     let version = table_version(file);
-    if version == Some(def.version) {
+    if version.is_some_and(|version| (1..=def.version).contains(&version)) {
         return Ok(());
     }
     Err(Error::operator(

@@ -59,7 +59,7 @@ pub struct ColumnDef {
 pub struct TableDef {
     /// Its name; the file is `tables/<name>.parquet`.
     pub name: &'static str,
-    /// Raised whenever a column changes its meaning.
+    /// Raised whenever a column is added or changes its meaning. Files of older versions are read: what they lack and may be null is null.
     pub version: u32,
     /// What one row stands for.
     pub one_row_per: &'static str,

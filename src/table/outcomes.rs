@@ -5,7 +5,7 @@ use std::path::Path;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type, UInt64Type};
 
-use super::io::{BATCH_ROWS, Owner, ParquetFile, check_version, table_version};
+use super::io::{BATCH_ROWS, Owner, ParquetFile, check_version};
 use super::{OUTCOMES, TableDef};
 use crate::error::{Error, Result};
 
@@ -42,19 +42,13 @@ pub struct Outcome<'a> {
     pub weight: Option<u64>,
 }
 
-/// Version of the table that had no weights yet and is otherwise the same.
-const WITHOUT_WEIGHTS: u32 = 1;
-
 /// Hands every row of the file to `each`, in order. In a file of version 1 nobody has a weight.
 ///
 /// # Errors
-/// The file cannot be read, is no table of outcomes, or is one of another version.
+/// The file cannot be read, is no table of outcomes, or is one of a later version.
 pub fn read_outcomes(path: &Path, mut each: impl FnMut(Outcome<'_>)) -> Result<()> {
     let file = ParquetFile::open(path, Owner::Ours)?;
-    check_version(
-        &file,
-        &TableDef { version: table_version(&file).filter(|v| *v == WITHOUT_WEIGHTS).unwrap_or(OUTCOMES.version), ..OUTCOMES },
-    )?;
+    check_version(&file, &OUTCOMES)?;
     for group in 0..file.n_groups() {
         for batch in file.batches(group, None, None, BATCH_ROWS)? {
             let batch = batch?;

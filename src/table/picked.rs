@@ -46,7 +46,7 @@ impl Looked<'_> {
 /// table.
 ///
 /// # Errors
-/// A damaged file, or a table of another version.
+/// A damaged file, or a table of a later version.
 pub fn read_picked(folder: &Path, def: &'static TableDef, mut look: impl FnMut(&Looked<'_>) -> bool) -> Result<Frame> {
     let mut frame = Frame::new(def);
     let Some(file) = open_table(folder, def)? else { return Ok(frame) };

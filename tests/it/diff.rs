@@ -115,7 +115,7 @@ fn published_matrices_of_two_models() {
     for out in ["v1", "v2"] {
         fs::create_dir_all(work.path(&format!("copied/{out}/tables"))).unwrap();
         for (name, bytes) in files(&work.path(out)) {
-            if name.starts_with("tables/") || ["manifest.json", "job.resolved.yaml"].contains(&name.as_str()) {
+            if name.starts_with("tables/") || ["manifest.json", "job.resolved.yaml", "summary.json"].contains(&name.as_str()) {
                 fs::write(work.path(&format!("copied/{out}/{name}")), bytes).unwrap();
             }
         }
@@ -657,6 +657,15 @@ fn folders_of_other_versions() {
     // Outcomes had no weights once.
     as_version(&work, "v1", "rows/outcomes.parquet", 1, &["weight"]);
     assert_eq!(work.cfaudit(0, "diff v1 v2 --all --json").stdout, expected);
+    // So did values of graphs two kinds of percentiles, and verdicts their cases: tables of version 0.1.
+    let of_graphs = ["world_level", "between_lo", "between_hi", "between_var", "within_lo", "within_hi", "within_var", "mixed_var"];
+    as_version(&work, "v1", "tables/metrics.parquet", 6, &of_graphs);
+    as_version(&work, "v1", "tables/gates.parquet", 2, &["numerator"]);
+    let without_names = |text: &str| text.lines().filter(|line| !line.contains("\"run\"")).collect::<Vec<_>>().join("\n");
+    assert_eq!(without_names(&work.cfaudit(0, "diff v1 v2 --all --json").stdout), without_names(&expected));
+    work.cfaudit(0, "gate v1");
+    work.cfaudit(0, "gate v2 --baseline v1");
+    work.cfaudit(0, "report v1");
     as_version(&work, "v1", "rows/outcomes.parquet", 999, &[]);
     work.cfaudit(5, "diff v1 v2").says(&["outcomes.parquet", "it is version 999 of table `outcomes`", "hint: run the job again"]);
     as_version(&work, "v1", "rows/outcomes.parquet", 1, &["weight", "score"]);
@@ -665,6 +674,7 @@ fn folders_of_other_versions() {
     for verb in ["diff v1 v2", "gate v1", "export v1 --to csv", "gate v2 --baseline v1"] {
         as_version(&work, "v1", "tables/metrics.parquet", 999, &[]);
         work.cfaudit(5, verb).says(&["metrics.parquet", "it is version 999 of table `metrics`"]);
+        as_version(&work, "v1", "tables/metrics.parquet", 1, &["lo"]);
         as_version(&work, "v1", "tables/metrics.parquet", cfaudit::table::METRICS.version, &["value"]);
         work.cfaudit(5, verb).says(&["metrics.parquet", "column `value` is missing"]);
     }
