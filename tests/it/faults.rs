@@ -204,7 +204,7 @@ fn folders_that_may_only_be_read() {
     let after = files(&work.path("archive"));
     names.iter().for_each(|name| set_mode(&work, name, 0o755));
     if all.iter().chain(&refused).any(Option::is_none) {
-        eprintln!("skipped in part: nobody else may run the program here");
+        crate::work::skip("in part: nobody else may run the program here");
     }
     for ran in refused.iter().flatten() {
         ran.says(&["error[operator]", "hint: "]);
