@@ -79,13 +79,17 @@ pub fn gate_sentence(row: &Record<'_>) -> String {
         }
         _ => String::new(),
     };
+    let counts = match (row.int("numerator"), row.int("denominator")) {
+        (Some(part), Some(whole)) if decimals > 0 => format!(", {part} of {whole}"),
+        _ => String::new(),
+    };
     let value = match row.text("rule").contains("_at_most,") {
         _ if row.text("verdict") == "skipped" => "is not judged".to_owned(),
         true => format!("changes from {} by {}", number("baseline_value"), number("value")),
         false => format!("is {}", number("value")),
     };
     format!(
-        "{}{class}{between} of {} {value}{interval}, limit {}; {}",
+        "{}{class}{between} of {} {value}{interval}{counts}, limit {}; {}",
         row.text("metric"),
         if row.text("model").is_empty() { row.text("counterfactual") } else { row.text("model") },
         number("limit"),
@@ -319,6 +323,18 @@ mod tests {
         };
         assert_eq!(said("unfair_subgroups"), "unfair_subgroups of m is 585, limit 0; ");
         assert_eq!(said("nsr"), "nsr of m is 585.0000, limit 0.0000; ");
+        let rate = [
+            ("metric", Cell::from("denied_by_group")),
+            ("model", "m".into()),
+            ("from_group", "f".into()),
+            ("to_group", "g".into()),
+            ("value", Cell::Real(0.25)),
+            ("limit", Cell::Real(0.02)),
+            ("numerator", Cell::Int(5)),
+            ("denominator", Cell::Int(20)),
+        ];
+        let told = super::gate_sentence(&frame(&GATES, &[&rate]).records().next().unwrap());
+        assert_eq!(told, "denied_by_group f to g of m is 0.2500, 5 of 20, limit 0.0200; ");
     }
 
     #[test]
