@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
-#[path = "../tests/found.rs"]
+#[path = "../tests/support/found.rs"]
 mod found;
 
 pub(crate) use found::{expected, shared, skip};

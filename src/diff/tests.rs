@@ -167,7 +167,7 @@ fn kept(old: &str, new: &str) -> String {
 /// The same of runs by different rules.
 fn kept_by(old: &str, new: &str, rules: [Rules; 2]) -> String {
     let definitions = Definitions::between(&values(old), &values(new), rules);
-    let all: [(&str, Value<'_>); 8] = [
+    let all: [(&str, Value<'_>); 9] = [
         ("switch", ("m", "flip", "direction", ["Female", "Male"], "sr", "ccm", None)),
         ("harm", ("m", "flip", "direction", ["Female", "Male"], "denied_by_group", "ccm", None)),
         ("moved", ("m", "world", "direction", ["Female", "Male"], "sr", "ccm", None)),

@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-#[path = "../found.rs"]
+#[path = "../support/found.rs"]
 mod found;
 
 pub(crate) use found::{expected, shared, skip};
