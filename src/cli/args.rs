@@ -293,7 +293,8 @@ pub(crate) struct JobFlags {
     #[arg(long, env = "CFAUDIT_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
     /// Memory to stay within, such as `2GiB` or `500MB`: rows in flight are cut down to it, and a model that would take more to train is
-    /// refused. Where left out, such a model may take half of what the machine or its control group has.
+    /// refused. So is a job whose groups make more directions than fit. Where left out, each may take half of what the machine or its
+    /// control group has.
     #[arg(long, env = "CFAUDIT_MEMORY", value_name = "SIZE", value_parser = parse_memory)]
     pub(crate) memory: Option<u64>,
     /// Folder of cached stage results, or `off`; `outputs/.cache` where left out.

@@ -7,6 +7,7 @@
 use crate::data::Layout;
 use crate::error::Result;
 use crate::exec::StageContext;
+use crate::metric::Undefined;
 use crate::metric::classes::measure::{Transition, measure_factual_classes, measure_switch_classes};
 use crate::metric::classes::{FactualClasses, Matrix, SwitchClasses};
 use crate::metric::counts::GroupCounts;
@@ -151,13 +152,15 @@ fn cells(
 
 fn transition_row(scribe: &Scribe<'_>, transition: &Transition) -> Vec<Cell> {
     let classes = scribe.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
-    let (scope, interval): (Scope, _) = (transition.scope, transition.interval.as_ref());
+    let untaught = scribe.is_untaught(transition.scope);
+    let (scope, interval): (Scope, _) = (transition.scope, transition.interval.as_ref().filter(|_| !untaught));
+    let value = if untaught { Err(Undefined::NoTrainingRows) } else { transition.value };
     let mut row = scribe.key(scope.as_str(), scope.from_group(), scope.to_group());
     row.extend([
         classes[transition.from_class].as_str().into(),
         classes[transition.to_class].as_str().into(),
-        transition.value.ok().into(),
-        transition.value.err().map_or("", |reason| reason.code()).into(),
+        value.ok().into(),
+        value.err().map_or("", |reason| reason.code()).into(),
         transition.cases.numerator.into(),
         transition.cases.denominator.into(),
         scribe.weight(transition.weights.map(|rate| rate.numerator)),
@@ -166,7 +169,7 @@ fn transition_row(scribe: &Scribe<'_>, transition: &Transition) -> Vec<Cell> {
         interval.map(|i| i.hi).into(),
         interval.and(scribe.settings.level).map(|level| level.get()).into(),
         interval.map_or("", |i| i.method.as_str()).into(),
-        transition.ci_method.as_str().into(),
+        (if untaught { "none: the value is undefined" } else { transition.ci_method.as_str() }).into(),
         transition.flags.join(",").into(),
     ]);
     row

@@ -4,6 +4,7 @@ use crate::error::{Error, Problem, Result};
 use crate::metric::redraw::Room;
 use crate::pipeline::memory;
 use crate::pipeline::plan::Plan;
+use crate::pipeline::training::in_words;
 use crate::spec;
 
 impl Plan<'_> {
@@ -23,7 +24,8 @@ impl Plan<'_> {
             found.map_or(0, |(name, _)| self.job.data.groups_of(name).len())
         };
         let needed = counted.map(|world| {
-            let room = Room { groups: groups(world.attribute), threads: self.settings.threads.max(1), by_block, samples };
+            let (threads, classes) = (self.settings.threads.max(1), self.n_classes().unwrap_or(1));
+            let room = Room { groups: groups(world.attribute), threads, classes, by_block, samples };
             (room.bytes(people), room.groups, world.attribute)
         });
         let Some((bytes, n, attribute)) = needed.max_by_key(|found| found.0).filter(|found| found.0 > allowed) else { return Ok(()) };
@@ -45,8 +47,4 @@ impl Plan<'_> {
             ),
         }]))
     }
-}
-
-fn in_words(bytes: u64) -> String {
-    if bytes < 1_000_000_000 { format!("{} MB", bytes / 1_000_000) } else { format!("{:.1} GB", bytes as f64 / 1e9) }
 }

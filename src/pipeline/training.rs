@@ -80,7 +80,8 @@ pub fn check_memory(trainer: &dyn Trainer, layout: &Layout, n_training: u64, thr
     Err(Fault::new("too-large-model", what).in_column(name).hint(hint).into())
 }
 
-fn in_words(bytes: u64) -> String {
+/// Megabytes, from a thousand of them on gigabytes.
+pub(super) fn in_words(bytes: u64) -> String {
     if bytes < 1_000_000_000 { format!("{} MB", bytes / 1_000_000) } else { format!("{:.1} GB", bytes as f64 / 1e9) }
 }
 

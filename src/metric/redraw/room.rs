@@ -23,6 +23,8 @@ pub struct Room {
     pub groups: usize,
     /// Threads that work at once.
     pub threads: usize,
+    /// Classes of the label that are counted one against all; 1 for a label of two sides.
+    pub classes: usize,
     /// Whether people are cut into blocks: they have weights, or models are compared.
     pub by_block: bool,
     /// Replicates of score metrics; none where no interval of them is asked for.
@@ -58,7 +60,7 @@ impl Room {
         let histograms = (2 * SCORE_BINS + CHANGE_BINS) * size_of::<u64>();
         let direction = size_of::<ShiftSums>() + histograms;
         let blocks = if self.by_block { weights::BLOCKS as usize * 8 * size_of::<u64>() } else { 0 };
-        self.directions() * (direction + blocks) as u64 * self.parts()
+        self.directions() * (direction + blocks) as u64 * self.parts() * self.classes as u64
     }
 
     /// Values of all replicates of a tile size, kept until the last is there.
@@ -88,7 +90,7 @@ mod tests {
 
     #[test]
     fn memory_grows_with_the_square_of_the_groups() {
-        let room = |groups| Room { groups, threads: 2, by_block: false, samples: Some(2000) };
+        let room = |groups| Room { groups, threads: 2, classes: 1, by_block: false, samples: Some(2000) };
         // Two groups are nothing, 150 groups gigabytes: 22,651 scopes of eight metrics in 2,048 replicates are 3.3 GB alone.
         assert!(room(2).bytes(Some(1000)) < 20 << 20, "{}", room(2).bytes(Some(1000)));
         let of_150 = room(150).bytes(Some(100_000));
@@ -103,5 +105,6 @@ mod tests {
         let weighed = Room { by_block: true, ..without };
         assert!((4_300_000_000..4_800_000_000).contains(&weighed.bytes(None)), "{}", weighed.bytes(None));
         assert!(Room { threads: 8, ..room(150) }.bytes(None) > of_150);
+        assert_eq!(Room { classes: 5, ..without }.bytes(None), 5 * without.bytes(None));
     }
 }
