@@ -268,16 +268,7 @@ pub fn measure_worlds(counts: &WorldCounts, level: Level, settings: &Settings) -
             ..each[0].clone()
         };
         let each = each.iter().map(|m| (m.value, m.numerator, m.denominator)).collect();
-        Across {
-            measured,
-            around,
-            level,
-            parts,
-            even: spread(true).map(|even| even.mean),
-            n_worlds,
-            n_undefined,
-            each,
-        }
+        Across { measured, around, level, parts, even: spread(true).map(|even| even.mean), n_worlds, n_undefined, each }
     };
     (0..first.len()).into_par_iter().map(across).collect()
 }
