@@ -481,11 +481,6 @@ fn data_that_do_not_suit_a_strategy() {
     refused(plausible, &|c| replaced(c, "income", gone.clone()), &["error[no-values]: `income` is to move", "job.yaml:11:"]);
     refused(
         plausible,
-        &|c| replaced(c, "sex", texts(&|_| Some("f"))),
-        &["error[no-reference-rows]: there are no rows of the group `m` of `sex`"],
-    );
-    refused(
-        plausible,
         &|c| replaced(c, "grade", texts(&|i| Some(if i % 2 == 0 { "low" } else { "high" }))),
         &["error[not-numeric]", "`grade`"],
     );
