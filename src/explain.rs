@@ -8,7 +8,7 @@ use std::fmt::Write;
 use crate::data::catalog::{DATA_SETS, DataSet};
 use crate::error::{EXITS, FAULTS, OTHERS};
 use crate::metric::cf_quality::{MEASURES, Measure, Of, REASONS};
-use crate::metric::{Metric, Undefined, catalog};
+use crate::metric::{Facet, Impaired, Metric, Side, Undefined, catalog};
 use crate::spec::CODES;
 use crate::table::{ISSUE_CODES, TABLES, TableDef};
 
@@ -354,7 +354,8 @@ pub fn range((lo, hi): (f64, f64)) -> String {
 }
 
 fn metric_text(metric: &Metric) -> String {
-    let mut text = format!("{} ({}), family {}\n", metric.name, metric.symbol, metric.family.as_str());
+    let symbol = if metric.symbol == metric.name { String::new() } else { format!(" ({})", metric.symbol) };
+    let mut text = format!("{}{symbol}, family {}\n", metric.name, metric.family.as_str());
     let ideal = metric.ideal.map_or_else(|| "none stated".to_owned(), number);
     let lines = [
         ("formula", metric.formula.to_owned()),
@@ -362,12 +363,31 @@ fn metric_text(metric: &Metric) -> String {
         ("range", range(metric.range)),
         ("ideal", ideal),
         ("sign", metric.sign.to_owned()),
+        ("at a disadvantage, where the numbers are clear", impaired(metric.impaired)),
         ("undefined when", metric.undefined_when.to_owned()),
         ("needs a label", if metric.needs_label { "yes" } else { "no" }.to_owned()),
         ("source", metric.source.to_owned()),
     ];
     write_lines(&mut text, &lines);
     text.trim_end().to_owned()
+}
+
+/// Whom a metric shows at a disadvantage, in words.
+fn impaired(rule: Impaired) -> String {
+    let side = |side: Side| match side {
+        Side::Original => "the group that people belong to",
+        Side::New => "the group that they are moved to",
+    };
+    match rule {
+        Impaired::Unstated => "nobody is named".to_owned(),
+        Impaired::LowerRate(_) => "the group with the lower rate of favourable predictions".to_owned(),
+        Impaired::AboveZero(Facet::First) => "above 0 the favoured facet, below it the other".to_owned(),
+        Impaired::AboveZero(Facet::Second) => "above 0 the disfavoured facet, below it the other".to_owned(),
+        Impaired::Switch { if_positive, if_negative, .. } if if_positive == if_negative => side(if_positive).to_owned(),
+        Impaired::Switch { if_positive, if_negative, .. } => {
+            format!("{} where the positive prediction is favourable, else {}", side(if_positive), side(if_negative))
+        }
+    }
 }
 
 fn measure_text(measure: &Measure) -> String {
@@ -476,6 +496,15 @@ mod tests {
             assert!(!find(&all, word).is_empty(), "{word}");
         }
         assert!(find(&all, "verdict").iter().all(|e| e.kind == "column"));
+        for (word, says) in [
+            ("denied_by_group", "at a disadvantage, where the numbers are clear: the group that people belong to"),
+            ("favoured_by_group", "at a disadvantage, where the numbers are clear: the group that they are moved to"),
+            ("psr", "the group that people belong to where the positive prediction is favourable, else the group that they are"),
+            ("harm_to", "denied_by_group from Female to B"),
+        ] {
+            assert!(find(&all, word)[0].text.contains(says), "{word}: {}", find(&all, word)[0].text);
+        }
+        assert!(find(&all, "denied_by_group")[0].text.starts_with("denied by group, family ccm"));
         assert!(find(&all, "nonsense-word").is_empty());
         assert_eq!(nearest(&all, "nsrr").as_deref(), Some("nsr"));
     }

@@ -134,7 +134,7 @@ impl Checker<'_> {
             ("fall_at_most", gate.fall_at_most.is_some(), "less harm is never worse"),
         ];
         for (key, _, what) in keys.iter().filter(|(_, there, _)| *there) {
-            let code = if key.contains("_") { "bad-limit" } else { "bad-scope" };
+            let code = if key.contains('_') { "bad-limit" } else { "bad-scope" };
             let hint = match *key {
                 "metric" => "keep one of `metric` and `harm_to`",
                 "at_least" => "write `at_most: X`",
