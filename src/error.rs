@@ -285,7 +285,7 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("no-training", "a model cannot be trained in this run"),
     ("no-transport", "an optimal transport has more rows, or longer distances, than can be computed"),
     ("no-values", "a feature that is to move has no value in the reference"),
-    ("nobody-counts", "every audited row lacks its group, its label or its score"),
+    ("nobody-counts", "every audited row lacks its group or its score"),
     ("not-a-boolean", "a word of the job must be true or false, because the column holds booleans"),
     ("not-a-file", "a folder, pipe or device stands where a file is to be read"),
     ("not-a-number", "a word of the job must be a number, because the column holds numbers"),

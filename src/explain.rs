@@ -165,6 +165,12 @@ const WORDS: &[(&str, &str)] = &[
          more people, or a metric with counts of its own, may help",
     ),
     (
+        "selective_labels",
+        "flag of a value that needs labels where these are missing for some groups or decisions more often than for others; a gate on it is \
+         inconclusive\n\
+         the issue `selective-labels` names the shares; where repayment is known of granted loans only, gate on metrics that need no label",
+    ),
+    (
         "small_group",
         "flag of a value that rests on a group of fewer people than `metrics.min_group_size`; a gate on a gap or a distance is then \
          inconclusive, but for the worst case where the interval of other groups breaks the limit",

@@ -311,23 +311,35 @@ fn issue(code: &'static str, severity: Severity, place: &str, n: u64, text: Stri
 fn seen(tally: &Tally) -> String {
     match tally.seen.is_empty() {
         true => "the column has no values".to_owned(),
-        false => format!("the values seen are {}", listed(tally.by_count().into_iter().map(|(word, n)| format!("`{word}` ({n})")), SHOWN)),
+        false => format!("the values seen are {}", listed(tally.by_count().into_iter().map(counted), SHOWN)),
     }
+}
+
+fn counted((word, n): (&str, u64)) -> String {
+    format!("`{word}` ({n})")
 }
 
 fn label_of(plan: &Plan<'_>, label: &LabelPlan, tally: &Tally, issues: &mut Vec<Issue>) -> Result<Label> {
     let name = plan.name(label.column);
-    if let Some((written, _)) = label.positive.iter().find(|(_, value)| !tally.seen.contains_key(value)) {
-        let fault =
-            Fault::new("unknown-label-value", format!("the positive value `{written}` never occurs in column `{name}`")).in_column(name);
-        return Err(plan.view.source().within(fault).hint(seen(tally)).into());
+    for (written, _) in label.positive.iter().filter(|(_, value)| !tally.seen.contains_key(value)) {
+        // In a closed list a value that nobody has today is no slip of the pen: any slip would name a value that the list lacks.
+        if label.negative.is_none() {
+            let what = format!("the positive value `{written}` never occurs in column `{name}`");
+            let fault = Fault::new("unknown-label-value", what).in_column(name);
+            let hint = format!("{}; where it may be absent, close the list by `negative`", seen(tally));
+            return Err(plan.view.source().within(fault).hint(hint).into());
+        }
+        if label.classes.is_empty() {
+            let text = format!("no row has the positive value `{written}` of `{name}`; {}", seen(tally));
+            issues.push(issue("absent-label", Severity::Warning, name, 0, text));
+        }
     }
     let words = tally.words();
     let negative: Vec<String> =
         words.into_iter().filter(|word| label.positive.iter().all(|(_, value)| value != word)).map(str::to_owned).collect();
     if let Some(declared) = &label.negative {
-        let undeclared = negative.iter().filter(|word| declared.iter().all(|(_, value)| value != *word));
-        if let Some(first) = undeclared.min_by_key(|word| tally.seen[*word].first_row) {
+        let undeclared: Vec<&String> = negative.iter().filter(|word| declared.iter().all(|(_, value)| value != *word)).collect();
+        if let Some(&first) = undeclared.iter().min_by_key(|word| tally.seen[**word].first_row) {
             let (what, rule, mend) = if label.classes.is_empty() {
                 let what = format!("`{first}` is neither among the positive nor among the negative values of the label `{name}`");
                 (what, "where `negative` is given, the two lists must name every value", "; name it, or leave `negative` out")
@@ -340,7 +352,9 @@ fn label_of(plan: &Plan<'_>, label: &LabelPlan, tally: &Tally, issues: &mut Vec<
                 Some(near) => format!("did you mean `{near}`? {rule}"),
                 None => format!("{rule}{mend}"),
             };
-            let fault = Fault::new("undeclared-label", what).in_column(name);
+            let rows: u64 = undeclared.iter().map(|word| tally.seen[*word].n).sum();
+            let others = listed(tally.by_count().into_iter().filter(|(word, _)| undeclared.iter().any(|u| u == word)).map(counted), SHOWN);
+            let fault = Fault::new("undeclared-label", format!("{what}; {rows} rows have such a value: {others}")).in_column(name);
             return Err(plan.view.source().at(fault, tally.seen[first].first_row).hint(hint).into());
         }
     }
@@ -349,12 +363,24 @@ fn label_of(plan: &Plan<'_>, label: &LabelPlan, tally: &Tally, issues: &mut Vec<
             Fault::new("too-many-levels", format!("the label column `{name}` has {} negative values", negative.len())).in_column(name);
         return Err(plan.view.source().within(fault).hint("a label has few values; is this the right column?").into());
     }
+    if label.negative.is_none() && negative.len() > 1 {
+        let rows = negative.iter().map(|word| tally.seen[word].n).sum();
+        let others = listed(tally.by_count().into_iter().filter(|(word, _)| negative.iter().any(|n| n == word)).map(counted), SHOWN);
+        let text = format!(
+            "several values of `{name}` count as negative because they are not listed as positive: {others}; list them under `negative`"
+        );
+        issues.push(issue("unlisted-label", Severity::Warning, name, rows, text));
+    }
+    if !tally.seen.is_empty() && tally.seen.len() == negative.len() {
+        let text = format!("no label in `{name}` is positive: rates over positive labels are undefined");
+        issues.push(issue("one-label-value", Severity::Warning, name, tally.seen.values().map(|s| s.n).sum(), text));
+    }
     if negative.is_empty() {
         let text = format!("every label in `{name}` is positive: rates over negative labels are undefined");
         issues.push(issue("one-label-value", Severity::Warning, name, tally.seen.values().map(|s| s.n).sum(), text));
     }
     if tally.nulls > 0 {
-        let text = format!("{} rows have no label: they are left out of every metric, and counted in the table of groups", tally.nulls);
+        let text = format!("{} rows have no label: they count only in metrics that need none", tally.nulls);
         issues.push(issue("missing-label", Severity::Warning, name, tally.nulls, text));
     }
     for (written, _) in label.classes.iter().filter(|(_, value)| !tally.seen.contains_key(value)) {

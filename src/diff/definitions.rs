@@ -222,7 +222,7 @@ impl Definitions {
 /// Whether a metric depends on decisions, and not on scores or labels alone.
 fn reads_decisions(metric: &Metric) -> bool {
     // The same labels, decided otherwise: 10 people with the positive one, 16 with the other.
-    let [one, other] = [Confusion { tp: 3, fp: 5, fn_: 7, tn: 11 }, Confusion { tp: 6, fp: 1, fn_: 4, tn: 15 }];
+    let [one, other] = [Confusion::labelled(3, 5, 7, 11), Confusion::labelled(6, 1, 4, 15)];
     let rate = |of: fn(&Confusion) -> Rate| of(&one).value() != of(&other).value();
     match metric.reads {
         Reads::Shift(_) | Reads::Graphs => false,

@@ -74,7 +74,7 @@ pub(super) fn pairs(old: &Side, new: &Side) -> Result<Pairs> {
     let groups: BTreeMap<&str, &[String]> = shared.map(|(name, groups)| (name.as_str(), groups.as_slice())).collect();
     let scores: BTreeSet<Place> = with_scores(&old.metrics).intersection(&with_scores(&new.metrics)).cloned().collect();
     let people = old.rows.max(new.rows);
-    let asked = Asked { groups: &groups, has_label: new.has_label, weighed: new.weighted, seed: new.seed, scores: &scores, people };
+    let asked = Asked { groups: &groups, weighed: new.weighted, seed: new.seed, scores: &scores, people };
     let (Some(before), Some(after)) = (gather(old_file, &asked)?, gather(new_file, &asked)?) else {
         return Ok(Pairs::none("people have weights, which outcomes of an older version do not hold"));
     };

@@ -28,7 +28,6 @@ pub(super) type Place = [String; 3];
 pub(super) struct Asked<'a> {
     /// The groups of each attribute, reference first.
     pub(super) groups: &'a BTreeMap<&'a str, &'a [String]>,
-    pub(super) has_label: bool,
     pub(super) weighed: bool,
     /// Cuts people into blocks: the same for both runs.
     pub(super) seed: Seed,
@@ -170,7 +169,7 @@ fn add(parts: &mut Parts, asked: &Asked<'_>, found: &Gathered) {
     let Gathered { place: [model, attribute, set], key, n, person, counterfactuals, indices, .. } = found;
     let (key, n) = (*key, *n);
     let factual = || {
-        let counts = FactualCounts::new(n, asked.has_label);
+        let counts = FactualCounts::new(n);
         if asked.weighed { counts.weighed(asked.seed) } else { counts.paired(asked.seed) }
     };
     let part = parts.entry((model.clone(), attribute.clone())).or_insert_with(|| Part {
@@ -186,7 +185,7 @@ fn add(parts: &mut Parts, asked: &Asked<'_>, found: &Gathered) {
         part.digests[person.group].add(key, person, None);
     }
     let world = part.worlds.entry(set.clone()).or_insert_with(|| {
-        let counts = CounterfactualCounts::new(n, asked.has_label);
+        let counts = CounterfactualCounts::new(n);
         let counts = if asked.weighed { counts.weighed(asked.seed) } else { counts.paired(asked.seed) };
         let one_by_one = asked.people <= PEOPLE_AT_MOST && asked.scores.contains(&found.place);
         let scores = if one_by_one { Scores::People(Pairs::new(&counts)) } else { Scores::NotAsked };

@@ -19,6 +19,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use crate::metric::ccm::HARM;
+use crate::metric::labels::SELECTIVE_LABELS;
 use crate::metric::turn::Turn;
 use crate::metric::{Family, Reads, Undefined, find};
 use crate::table::manifest::{GateTally, WorstGate};
@@ -615,8 +616,16 @@ fn obstacle(question: &Question, seen: &Seen) -> Option<String> {
     if !seen.refused.is_empty() {
         return Some(seen.refused.clone());
     }
+    if seen.value.is_none() && seen.is_change {
+        return Some(format!("the change is undefined: {}", seen.undefined));
+    }
     if seen.value.is_none() {
-        return Some(format!("the {} is undefined: {}", if seen.is_change { "change" } else { "value" }, seen.undefined));
+        let reason = Undefined::ALL.iter().find(|reason| reason.code() == seen.undefined);
+        let meaning = reason.map_or_else(String::new, |reason| format!(": {}", reason.meaning().trim_end_matches('.')));
+        return Some(format!("the value is undefined: {}{meaning}", seen.undefined));
+    }
+    if seen.flags.split(',').any(|flag| flag == SELECTIVE_LABELS) {
+        return Some(format!("{SELECTIVE_LABELS}: labels are missing for some people more often than for others"));
     }
     if let Some(cases) = seen.denominator
         && u64::try_from(cases).unwrap_or(0) < question.enough
@@ -747,7 +756,11 @@ fn absent(question: &Question, baseline: Option<&Baseline<'_>>) -> Ruling {
         is_change: question.asks == Asks::Change,
         ..Seen::default()
     };
+    let of_any = find(&question.metric).is_some_and(|metric| matches!(metric.reads, Reads::AnySwitch(_)));
     let (verdict, reason) = match (question.asks, baseline) {
+        (Asks::Value, _) if of_any => {
+            (Verdict::Inconclusive, "it asks whether a move to any other group switches a prediction, which needs three groups or more")
+        }
         (Asks::Value, _) => (Verdict::Inconclusive, "the table of metrics has no such row"),
         (Asks::Change, Some(_)) => (Verdict::Inconclusive, "neither this run nor the baseline has such a row"),
         (Asks::Change, None) => (Verdict::Skipped, "no baseline was given"),

@@ -130,6 +130,38 @@ fn too_few_cases_undefined_values_and_absent_rows_are_never_a_pass() {
     assert_eq!(judge(&[q], &metrics(&[]), None).verdict, Some(Verdict::Inconclusive));
 }
 
+/// What is missing stands in the reason.
+#[test]
+fn reasons_say_what_is_missing() {
+    let reason = |q: Question, values: &[Value]| {
+        let judged = judge(&[q], &metrics(values), None);
+        assert_eq!(judged.verdict, Some(Verdict::Inconclusive));
+        judged.table.records().next().unwrap().text("reason").to_owned()
+    };
+    let undefined = Value { value: None, lo: None, hi: None, ..NSR };
+    let nobody = reason(question(direction(), Limit::AtMost(0.9)), &[undefined]);
+    assert!(nobody.contains("empty_group: Nobody is left to count"), "{nobody}");
+    let any = Question { metric: "sr_any".into(), ..question(Scope::Total, Limit::AtMost(0.9)) };
+    assert!(reason(any, &[NSR]).contains("needs three groups or more"));
+    let absent = reason(question(Scope::Total, Limit::AtMost(0.9)), &[NSR]);
+    assert!(absent.contains("no such row"), "{absent}");
+}
+
+/// Labels that are missing for some more than for others say nothing of all, whatever decides.
+#[test]
+fn selective_labels_are_never_a_pass() {
+    for decide_by in [DecideBy::Interval, DecideBy::Estimate] {
+        let q = Question { decide_by, ..question(direction(), Limit::AtMost(0.9)) };
+        let mut table = metrics(&[NSR]);
+        assert_eq!(judge(std::slice::from_ref(&q), &table, None).verdict, Some(Verdict::Pass));
+        let flags = crate::table::METRICS.column("flags").unwrap();
+        table.rows[0][flags] = "sampled,selective_labels".into();
+        let judged = judge(&[q], &table, None);
+        assert_eq!(judged.verdict, Some(Verdict::Inconclusive));
+        assert!(judged.table.records().next().unwrap().text("reason").starts_with("selective_labels"));
+    }
+}
+
 #[test]
 fn a_gap_that_rests_on_a_small_group_is_never_a_pass() {
     let di = Value {

@@ -168,9 +168,14 @@ pub(super) fn is_clear(ideal: Option<f64>, ends: Option<(f64, f64)>, noise: Opti
 }
 
 fn words(interval: Interval) -> String {
-    let centred = |centred| if centred { ", centred on the value" } else { "" };
+    let centred = |centred| if centred { ", centred on the value and cut at the ends of the metric's range" } else { "" };
     match interval.method {
         Method::Wilson => "Wilson score".to_owned(),
+        Method::WilsonPeople { weighed: false } => "Wilson score on people, because no case counts or all do".to_owned(),
+        Method::WilsonPeople { weighed: true } => {
+            "Wilson score on the effective number of people (Kish), because no case counts or all do".to_owned()
+        }
+        Method::WilsonMoved => "from the Wilson score of the share of people whose score moves, because none does".to_owned(),
         Method::Newcombe => "Newcombe hybrid score, method 10".to_owned(),
         Method::Katz => "Katz log".to_owned(),
         Method::Bootstrap => "percentile bootstrap of people".to_owned(),

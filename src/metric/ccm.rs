@@ -256,7 +256,7 @@ mod tests {
     /// The Matrix Reloaded, Figure 3, group S1: TCN, TSP, FSN, FCP, FCN, FSP, TSN, TCP.
     #[test]
     fn published() {
-        let e = Eccm([36, 54, 90, 18, 72, 18, 141, 36]);
+        let e = Eccm::labelled([36, 54, 90, 18, 72, 18, 141, 36]);
         let near = |found: f64, printed: f64| assert!((found - printed).abs() <= 0.005, "{found} instead of {printed}");
         near(sr(&e).value().unwrap(), 0.65);
         near(psr(&e).value().unwrap(), 0.40);
@@ -267,9 +267,9 @@ mod tests {
 
     #[test]
     fn reasons() {
-        let stays = Eccm([3, 0, 0, 0, 0, 0, 0, 2]);
+        let stays = Eccm::labelled([3, 0, 0, 0, 0, 0, 0, 2]);
         assert_eq!((p2nr(&stays), cmcc(&stays)), (Err(Undefined::ZeroNegativeSwitchRate), Ok(1.0)));
-        let negative = Eccm([3, 0, 0, 0, 0, 0, 0, 0]);
+        let negative = Eccm::labelled([3, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!((p2nr(&negative), cmcc(&negative)), (Err(Undefined::OperandUndefined), Err(Undefined::DegenerateMarginal)));
         assert_eq!(p2nr(&Eccm::default()), Err(Undefined::EmptyGroup));
     }

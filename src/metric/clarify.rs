@@ -455,7 +455,7 @@ mod tests {
     #[test]
     fn benefits_of_many_people_do_not_overflow() {
         let all = 1_u64 << 60;
-        let found = generalized_entropy(&Confusion { tp: all, fp: all, fn_: all, tn: all }).unwrap();
+        let found = generalized_entropy(&Confusion::labelled(all, all, all, all)).unwrap();
         assert_eq!(found, 0.5 * (4.0 * 6.0 / 16.0 - 1.0));
     }
 }

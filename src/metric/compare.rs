@@ -21,7 +21,7 @@ use rayon::prelude::*;
 
 use super::ask::{Ask, Basis, Drawn};
 use super::ccm::switch_rate;
-use super::counts::{Confusion, CounterfactualCounts, Eccm, FactualCounts};
+use super::counts::{CONFUSION_CELLS, Cells, Confusion, CounterfactualCounts, ECCM_CELLS, Eccm, FactualCounts, SwitchCells};
 use super::gaps;
 use super::interval::{Interval, Method, newcombe};
 use super::measure::Settings;
@@ -55,14 +55,19 @@ struct Side<const N: usize> {
     people: [u64; N],
     /// None where nobody has a weight.
     weights: Option<[u64; N]>,
-    n: u64,
+    /// People whom metrics count: all, and those with a label.
+    n: [u64; 2],
     drawn: Drawn<N>,
 }
 
 impl<const N: usize> Side<N> {
     /// None where people were not cut into blocks.
-    fn new(people: [u64; N], weights: Option<[u64; N]>, n: u64, blocks: Option<Vec<(u64, [u64; N])>>) -> Option<Self> {
+    fn new(people: [u64; N], weights: Option<[u64; N]>, n: [u64; 2], blocks: Option<Vec<(u64, [u64; N])>>) -> Option<Self> {
         Some(Side { people, weights, n, drawn: Drawn::new(Some(blocks?), Vec::new, String::new()) })
+    }
+
+    fn n(&self, metric: &Metric) -> u64 {
+        self.n[usize::from(metric.needs_label)]
     }
 
     fn value(&self, of: impl Fn([u64; N]) -> Value) -> Value {
@@ -77,7 +82,7 @@ pub fn compare_factual(first: &FactualCounts, second: &FactualCounts, settings: 
     unless(same_people, change_factual(first, second, settings))
 }
 
-fn blocks_of_groups(counts: &FactualCounts, who: Who) -> Option<Vec<(u64, [u64; 4])>> {
+fn blocks_of_groups(counts: &FactualCounts, who: Who) -> Option<Vec<(u64, Cells)>> {
     counts.blocks(who).or_else(|| counts.paired_blocks(who))
 }
 
@@ -88,15 +93,17 @@ pub fn change_factual(first: &FactualCounts, second: &FactualCounts, settings: &
     let side = |counts: &FactualCounts, who: Who| {
         let people = counts.confusion(who);
         let weights = counts.weight_confusion(who).map(Confusion::to_cells);
-        Side::new(people.to_cells(), weights, people.n(), blocks_of_groups(counts, who))
+        let n = [false, true].map(|needs_label| people.people(needs_label));
+        Side::new(people.to_cells(), weights, n, blocks_of_groups(counts, who))
     };
     let n = first.groups.len();
     let both = |who: Who| Some([side(first, who)?, side(second, who)?]);
     let all = |who: fn(usize) -> Who| (0..n).map(|group| both(who(group))).collect::<Option<Vec<_>>>();
     let (Some(groups), Some(rests), Some(total)) = (all(Who::One), all(Who::Rest), both(Who::All)) else { return Vec::new() };
-    let asked = |metric: &&'static Metric| first.has_label || !metric.needs_label;
+    let labelled = |counts: &FactualCounts| counts.confusion(Who::All).n() > 0;
+    let asked = |metric: &&'static Metric| !metric.needs_label || labelled(first) || labelled(second);
     let performance = |metric: &'static Metric| {
-        let of = |cells: [u64; 4]| {
+        let of = |cells: Cells| {
             let seen = Confusion::from_cells(cells);
             match metric.reads {
                 Reads::Rate(rate) => Found::Rate(rate(&seen)),
@@ -108,8 +115,8 @@ pub fn change_factual(first: &FactualCounts, second: &FactualCounts, settings: &
         scopes.chain([(Scope::Total, &total)]).map(|(scope, sides)| one(&ask, metric, scope, sides, of)).collect::<Vec<_>>()
     };
     let gaps = |metric: &'static Metric| {
-        let of = |a: [u64; 4], b: [u64; 4]| gaps::value(metric, settings.favourable, &Confusion::from_cells(a), &Confusion::from_cells(b));
-        let gap = |scope, a: &[Side<4>; 2], b: &[Side<4>; 2]| {
+        let of = |a: Cells, b: Cells| gaps::value(metric, settings.favourable, &Confusion::from_cells(a), &Confusion::from_cells(b));
+        let gap = |scope, a: &[Side<CONFUSION_CELLS>; 2], b: &[Side<CONFUSION_CELLS>; 2]| {
             let value = |m: usize| match (a[m].weights, b[m].weights) {
                 (Some(x), Some(y)) => by_weight(of(x, y), || of(a[m].people, b[m].people)),
                 _ => of(a[m].people, b[m].people),
@@ -119,7 +126,7 @@ pub fn change_factual(first: &FactualCounts, second: &FactualCounts, settings: &
                 let [a1, b1, a2, b2] = worlds();
                 (0..a1.len()).map(move |r| difference(of(a1[r], b1[r]), of(a2[r], b2[r])))
             };
-            let n_rows = (a[0].n + b[0].n).min(a[1].n + b[1].n);
+            let n_rows = (a[0].n(metric) + b[0].n(metric)).min(a[1].n(metric) + b[1].n(metric));
             compared(&ask, metric, scope, [value(0), value(1)], n_rows, || ask.percentile(replicates(), a[0].drawn.method()))
         };
         let mut out = Vec::new();
@@ -166,7 +173,7 @@ pub fn compare_counterfactual(first: &CounterfactualCounts, second: &Counterfact
     unless(same_people, change_counterfactual(first, second, settings))
 }
 
-fn blocks_of_place(counts: &CounterfactualCounts, place: usize) -> Option<Vec<(u64, [u64; 8])>> {
+fn blocks_of_place(counts: &CounterfactualCounts, place: usize) -> Option<Vec<(u64, SwitchCells)>> {
     counts.blocks(place).or_else(|| counts.paired_blocks(place))
 }
 
@@ -174,9 +181,10 @@ fn blocks_of_place(counts: &CounterfactualCounts, place: usize) -> Option<Vec<(u
 pub fn change_counterfactual(first: &CounterfactualCounts, second: &CounterfactualCounts, settings: &Settings) -> Vec<Compared> {
     let ask = Ask::new(settings);
     let (places, spreads) = (first.places(), [first.spreads(), second.spreads()]);
+    let labelled = spreads.iter().any(|spreads| spreads.total().counted(true) > 0);
     let asked = |metric: &&'static Metric| {
         let is_of_cells = switch_rate(metric, settings).is_some() || matches!(metric.reads, Reads::SwitchScore(_));
-        is_of_cells && (first.has_label() || !metric.needs_label)
+        is_of_cells && (labelled || !metric.needs_label)
     };
     let metrics: Vec<&'static Metric> =
         [Family::Ccm, Family::Eccm].into_iter().flat_map(|family| ask.metrics(family)).filter(asked).collect();
@@ -184,7 +192,8 @@ pub fn change_counterfactual(first: &CounterfactualCounts, second: &Counterfactu
         let side = |counts: &CounterfactualCounts, m: usize| {
             let spread = spreads[m].at(place);
             let weights = counts.weight_eccm(place).map(|eccm| eccm.0);
-            Side::new(spread.eccm().0, weights, spread.people(), blocks_of_place(counts, place))
+            let n = [false, true].map(|needs_label| spread.counted(needs_label));
+            Side::<ECCM_CELLS>::new(spread.eccm().0, weights, n, blocks_of_place(counts, place))
         };
         let (Some(one_side), Some(other)) = (side(first, 0), side(second, 1)) else { return Vec::new() };
         let sides = [one_side, other];
@@ -227,12 +236,12 @@ fn one<const N: usize>(
     let [x, y] = sides;
     let value = |cells: [u64; N]| of(cells).value();
     let values = [x.value(value), y.value(value)];
-    let count_once = sides.iter().all(|side| side.weights.is_none() && side.n == side.people.iter().sum::<u64>());
+    let count_once = sides.iter().all(|side| side.weights.is_none() && side.n[0] == side.people.iter().sum::<u64>());
     let basis = || match (of(x.people), of(y.people)) {
         (Found::Rate(a), Found::Rate(b)) if count_once && (a.is_at_an_end() || b.is_at_an_end()) => Basis::Formula(newcombe(a, b, ask.z)),
         _ => x.drawn.percentile_of_two(&y.drawn, ask, |a, b| difference(value(a), value(b))),
     };
-    compared(ask, metric, scope, values, x.n.min(y.n), basis)
+    compared(ask, metric, scope, values, x.n(metric).min(y.n(metric)), basis)
 }
 
 fn compared(

@@ -3,20 +3,19 @@
 //! Groups are numbered in reference order: the reference group is 0, the others follow as declared. Any partition of the rows, merged
 //! in any order, gives equal evidence.
 //!
-//! Choice: where the job has a label, rows without one are left out of every count (classic counts need label and score, extended
-//! counts and score metrics also the counterfactual score). Where it has none, people stand in the cells of the negative label, and
-//! only metrics that do not tell labels apart are asked.
+//! Choice: each metric counts everybody it can. People without a label stand in cells of their own: metrics that do not tell labels
+//! apart read these too, all others leave them out. Scores are needed for everything: the factual one, and for counterfactuals both.
 //!
 //! Where people have weights, they are counted all the same, and what they weigh is summed beside in whole units ([`weights`](super::weights)).
 
 use serde::{Deserialize, Serialize};
 
 use super::divergence::ShiftPass;
-use super::patterns::{AnySwitch, Patterns, Spreads};
+use super::patterns::{AnySwitch, Patterns, Spread, Spreads};
 use super::scope::{Places, Who};
 use super::shift::ShiftSums;
 use super::strata::Strata;
-use super::weights::ByBlock;
+use super::weights::{ByBlock, WeightSums};
 use super::{Rate, Undefined};
 use crate::param::Seed;
 
@@ -30,7 +29,7 @@ pub(super) fn answer(state: usize) -> Option<bool> {
     (state > 0).then_some(state == 2)
 }
 
-/// Right and wrong predictions of one group.
+/// Right and wrong predictions of one group, and those of people without a label.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Confusion {
     /// Label positive, predicted positive.
@@ -41,12 +40,36 @@ pub struct Confusion {
     pub fn_: u64,
     /// Label negative, predicted negative.
     pub tn: u64,
+    /// No label: predicted negative, predicted positive.
+    pub unlabelled: [u64; 2],
 }
 
 impl Confusion {
-    /// People in all.
+    /// People who all have a label.
+    #[must_use]
+    pub const fn labelled(tp: u64, fp: u64, fn_: u64, tn: u64) -> Self {
+        Confusion { tp, fp, fn_, tn, unlabelled: [0; 2] }
+    }
+
+    /// People with a prediction.
+    pub fn predicted(&self) -> u64 {
+        self.n() + self.unlabelled[0] + self.unlabelled[1]
+    }
+
+    /// People with a prediction, whether it is positive or not.
+    pub fn predicted_as(&self, positive: bool) -> u64 {
+        let labelled = if positive { self.predicted_positive() } else { self.predicted_negative() };
+        labelled + self.unlabelled[usize::from(positive)]
+    }
+
+    /// People with a label and a prediction.
     pub fn n(&self) -> u64 {
         self.tp + self.fp + self.fn_ + self.tn
+    }
+
+    /// The people whom a metric counts: those with a label, where it needs one.
+    pub(super) fn people(&self, needs_label: bool) -> u64 {
+        if needs_label { self.n() } else { self.predicted() }
     }
 
     /// People with the positive label.
@@ -59,12 +82,12 @@ impl Confusion {
         self.tn + self.fp
     }
 
-    /// People predicted positive.
+    /// People with a label predicted positive.
     pub fn predicted_positive(&self) -> u64 {
         self.tp + self.fp
     }
 
-    /// People predicted negative.
+    /// People with a label predicted negative.
     pub fn predicted_negative(&self) -> u64 {
         self.tn + self.fn_
     }
@@ -75,12 +98,19 @@ impl Confusion {
         self.fp += other.fp;
         self.fn_ += other.fn_;
         self.tn += other.tn;
+        self.unlabelled.iter_mut().zip(other.unlabelled).for_each(|(mine, theirs)| *mine += theirs);
     }
 
+    /// Why a metric that needs a label has no value: nobody, nobody with a label, or the reason.
     pub(super) fn or_empty(&self, reason: Undefined) -> Undefined {
-        if self.n() == 0 { Undefined::EmptyGroup } else { reason }
+        match (self.predicted(), self.n()) {
+            (0, _) => Undefined::EmptyGroup,
+            (_, 0) => Undefined::NoLabel,
+            _ => reason,
+        }
     }
 
+    /// A rate of people with a label.
     pub(super) fn rate(&self, numerator: u64, denominator: u64, empty: Undefined) -> Rate {
         Rate { numerator, denominator, empty: self.or_empty(empty) }
     }
@@ -88,17 +118,31 @@ impl Confusion {
     /// The same people where the other class is called positive.
     #[must_use]
     pub(super) fn turned(&self) -> Self {
-        Confusion { tp: self.tn, fp: self.fn_, fn_: self.fp, tn: self.tp }
+        let [negative, positive] = self.unlabelled;
+        Confusion { tp: self.tn, fp: self.fn_, fn_: self.fp, tn: self.tp, unlabelled: [positive, negative] }
     }
 
-    pub(super) fn to_cells(self) -> [u64; 4] {
-        [self.tp, self.fp, self.fn_, self.tn]
+    pub(super) fn to_cells(self) -> Cells {
+        let [negative, positive] = self.unlabelled;
+        [self.tp, self.fp, self.fn_, self.tn, positive, negative]
     }
 
-    pub(super) fn from_cells([tp, fp, fn_, tn]: [u64; 4]) -> Self {
-        Confusion { tp, fp, fn_, tn }
+    pub(super) fn from_cells([tp, fp, fn_, tn, positive, negative]: Cells) -> Self {
+        Confusion { tp, fp, fn_, tn, unlabelled: [negative, positive] }
+    }
+
+    /// By label and prediction, each unknown, no or yes.
+    fn of_states([unknown, negative, positive]: [[u64; 3]; 3]) -> Self {
+        let unlabelled = [unknown[1], unknown[2]];
+        Confusion { tp: positive[2], fp: negative[2], fn_: positive[1], tn: negative[1], unlabelled }
     }
 }
+
+/// Number of cells of a [`Confusion`].
+pub(super) const CONFUSION_CELLS: usize = 6;
+
+/// The cells of a [`Confusion`].
+pub(super) type Cells = [u64; CONFUSION_CELLS];
 
 /// The factual rows of one group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -153,27 +197,23 @@ impl GroupCounts {
         self.at_threshold
     }
 
-    /// What metrics read. Without a label in the job (`has_label` false) everybody with a prediction counts as negative.
-    pub fn confusion(&self, has_label: bool) -> Confusion {
-        let [unknown, negative, positive] = self.cells;
-        if has_label {
-            Confusion { tp: positive[2], fp: negative[2], fn_: positive[1], tn: negative[1] }
-        } else {
-            Confusion { tp: 0, fp: unknown[2], fn_: 0, tn: unknown[1] }
-        }
+    /// What metrics read.
+    pub fn confusion(&self) -> Confusion {
+        Confusion::of_states(self.cells)
     }
 }
 
 /// The factual rows of all groups under one model and one sensitive attribute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FactualCounts {
-    /// Whether the job has a label.
-    pub has_label: bool,
     /// The groups, reference first.
     pub groups: Vec<GroupCounts>,
     /// What people weigh by label and prediction, each unknown, no or yes; by group. None where nobody has a weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     weighed: Option<ByBlock<9>>,
+    /// The sums of the same weights and of their squares, by group; empty where nobody has a weight.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    weight_sums: Vec<[WeightSums; 9]>,
     /// The same people where nobody has a weight, each counting once. None where models are not to be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     paired: Option<ByBlock<9>>,
@@ -184,14 +224,16 @@ pub struct FactualCounts {
 
 impl FactualCounts {
     /// No rows yet, for this number of groups.
-    pub fn new(groups: usize, has_label: bool) -> Self {
-        FactualCounts { has_label, groups: vec![GroupCounts::default(); groups], weighed: None, paired: None, strata: None }
+    pub fn new(groups: usize) -> Self {
+        FactualCounts { groups: vec![GroupCounts::default(); groups], weighed: None, weight_sums: Vec::new(), paired: None, strata: None }
     }
 
     /// The same where people have weights; the seed cuts them into blocks.
     #[must_use]
     pub fn weighed(self, seed: Seed) -> Self {
-        FactualCounts { weighed: Some(ByBlock::new(self.groups.len(), seed)), ..self }
+        let groups = self.groups.len();
+        let weight_sums = vec![[WeightSums::default(); 9]; groups];
+        FactualCounts { weighed: Some(ByBlock::new(groups, seed)), weight_sums, ..self }
     }
 
     /// The same where people have no weights and models are to be compared; the seed cuts people into blocks.
@@ -207,16 +249,9 @@ impl FactualCounts {
     }
 
     /// Adds the stratum of a row of a group, beside the row itself, with what it weighs in whole units. `key` is the person's own. Rows
-    /// that do not count for want of a label or a prediction are passed over.
-    pub fn add_stratum(
-        &mut self,
-        group: usize,
-        (key, weight): (u64, u64),
-        label: Option<bool>,
-        predicted: Option<bool>,
-        stratum: Option<u32>,
-    ) {
-        if let (Some(strata), Some(predicted)) = (&mut self.strata, predicted.filter(|_| !self.has_label || label.is_some())) {
+    /// without a prediction are passed over.
+    pub fn add_stratum(&mut self, group: usize, (key, weight): (u64, u64), predicted: Option<bool>, stratum: Option<u32>) {
+        if let (Some(strata), Some(predicted)) = (&mut self.strata, predicted) {
             strata.add(group, (key, weight), predicted, stratum);
         }
     }
@@ -225,6 +260,7 @@ impl FactualCounts {
     pub fn add_weight(&mut self, group: usize, key: u64, weight: u64, label: Option<bool>, predicted: Option<bool>) {
         if let Some(weighed) = &mut self.weighed {
             weighed.at(key, group)[3 * state(label) + state(predicted)] += weight;
+            self.weight_sums[group][3 * state(label) + state(predicted)] += WeightSums::one(weight);
         }
     }
 
@@ -243,6 +279,8 @@ impl FactualCounts {
         if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
             mine.merge(theirs);
         }
+        let sums = self.weight_sums.as_flattened_mut().iter_mut();
+        sums.zip(other.weight_sums.as_flattened()).for_each(|(mine, theirs)| *mine += *theirs);
         if let (Some(mine), Some(theirs)) = (&mut self.paired, &other.paired) {
             mine.merge(theirs);
         }
@@ -258,65 +296,87 @@ impl FactualCounts {
 
     /// The confusion of some people in units of weight; none where nobody has a weight.
     pub fn weight_confusion(&self, of: Who) -> Option<Confusion> {
-        Some(Confusion::from_cells(self.in_four(self.weighed.as_ref()?.sum(of.groups(self.groups.len())))))
+        Some(of_nine(self.weighed.as_ref()?.sum(of.groups(self.groups.len()))))
+    }
+
+    /// What some people weigh by the cell that each fills, with the squares; none where nobody has a weight.
+    pub(super) fn weight_sums(&self, of: Who) -> Option<Vec<(Cells, WeightSums)>> {
+        self.weighed.as_ref()?;
+        let cell = |i: usize| {
+            let mut sum = WeightSums::default();
+            of.groups(self.groups.len()).for_each(|group| sum += self.weight_sums[group][i]);
+            (of_nine(std::array::from_fn(|at| u64::from(at == i))).to_cells(), sum)
+        };
+        Some((0..9).map(cell).collect())
     }
 
     /// The same block by block.
-    pub(super) fn blocks(&self, of: Who) -> Option<Vec<(u64, [u64; 4])>> {
+    pub(super) fn blocks(&self, of: Who) -> Option<Vec<(u64, Cells)>> {
         self.confusions(self.weighed.as_ref()?, of)
     }
 
     /// The people themselves block by block; none where models are not to be compared, or people have weights.
-    pub(super) fn paired_blocks(&self, of: Who) -> Option<Vec<(u64, [u64; 4])>> {
+    pub(super) fn paired_blocks(&self, of: Who) -> Option<Vec<(u64, Cells)>> {
         self.confusions(self.paired.as_ref()?, of)
     }
 
-    fn confusions(&self, sums: &ByBlock<9>, of: Who) -> Option<Vec<(u64, [u64; 4])>> {
+    fn confusions(&self, sums: &ByBlock<9>, of: Who) -> Option<Vec<(u64, Cells)>> {
         let blocks = sums.blocks(of.groups(self.groups.len()));
-        Some(blocks.into_iter().map(|(block, cells)| (block, self.in_four(cells))).collect())
-    }
-
-    fn in_four(&self, cells: [u64; 9]) -> [u64; 4] {
-        let cells = std::array::from_fn(|label| std::array::from_fn(|predicted| cells[3 * label + predicted]));
-        GroupCounts { cells, at_threshold: 0 }.confusion(self.has_label).to_cells()
+        Some(blocks.into_iter().map(|(block, cells)| (block, of_nine(cells).to_cells())).collect())
     }
 
     /// The confusion of some people.
     pub fn confusion(&self, of: Who) -> Confusion {
         let mut sum = Confusion::default();
-        of.groups(self.groups.len()).for_each(|group| sum.merge(&self.groups[group].confusion(self.has_label)));
+        of.groups(self.groups.len()).for_each(|group| sum.merge(&self.groups[group].confusion()));
         sum
     }
+}
+
+/// The confusion of sums at 3 label + prediction, each unknown, no or yes.
+fn of_nine(cells: [u64; 9]) -> Confusion {
+    Confusion::of_states(std::array::from_fn(|label| std::array::from_fn(|predicted| cells[3 * label + predicted])))
 }
 
 /// One cell of the extended matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cell {
-    /// The papers' name.
+    /// The papers' name; without a label that of the counterfactual matrix.
     pub name: &'static str,
-    /// The label.
-    pub label: bool,
+    /// The label; none where it is not known.
+    pub label: Option<bool>,
     /// The factual prediction.
     pub predicted: bool,
     /// The counterfactual prediction.
     pub predicted_cf: bool,
 }
 
-/// The eight cells, each at the index 4 label + 2 factual + counterfactual.
-pub const CELLS: [Cell; 8] = [
-    Cell { name: "TCN", label: false, predicted: false, predicted_cf: false },
-    Cell { name: "TSP", label: false, predicted: false, predicted_cf: true },
-    Cell { name: "FSN", label: false, predicted: true, predicted_cf: false },
-    Cell { name: "FCP", label: false, predicted: true, predicted_cf: true },
-    Cell { name: "FCN", label: true, predicted: false, predicted_cf: false },
-    Cell { name: "FSP", label: true, predicted: false, predicted_cf: true },
-    Cell { name: "TSN", label: true, predicted: true, predicted_cf: false },
-    Cell { name: "TCP", label: true, predicted: true, predicted_cf: true },
+/// The eight cells of the extended matrix, each at the index 4 label + 2 factual + counterfactual, and the four of the counterfactual
+/// matrix that hold people without a label.
+pub const CELLS: [Cell; ECCM_CELLS] = [
+    Cell { name: "TCN", label: Some(false), predicted: false, predicted_cf: false },
+    Cell { name: "TSP", label: Some(false), predicted: false, predicted_cf: true },
+    Cell { name: "FSN", label: Some(false), predicted: true, predicted_cf: false },
+    Cell { name: "FCP", label: Some(false), predicted: true, predicted_cf: true },
+    Cell { name: "FCN", label: Some(true), predicted: false, predicted_cf: false },
+    Cell { name: "FSP", label: Some(true), predicted: false, predicted_cf: true },
+    Cell { name: "TSN", label: Some(true), predicted: true, predicted_cf: false },
+    Cell { name: "TCP", label: Some(true), predicted: true, predicted_cf: true },
+    Cell { name: "CN", label: None, predicted: false, predicted_cf: false },
+    Cell { name: "SP", label: None, predicted: false, predicted_cf: true },
+    Cell { name: "SN", label: None, predicted: true, predicted_cf: false },
+    Cell { name: "CP", label: None, predicted: true, predicted_cf: true },
 ];
+
+/// Number of cells of an [`Eccm`].
+pub const ECCM_CELLS: usize = 12;
+
+/// The cells of an [`Eccm`].
+pub(super) type SwitchCells = [u64; ECCM_CELLS];
 
 /// The extended matrix of one direction or of the total: counterfactuals in each of [`CELLS`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Eccm(pub [u64; 8]);
+pub struct Eccm(pub [u64; ECCM_CELLS]);
 
 macro_rules! cells {
     ($($name:ident = $at:literal;)*) => {
@@ -332,34 +392,45 @@ macro_rules! cells {
 cells! { tcn = 0; tsp = 1; fsn = 2; fcp = 3; fcn = 4; fsp = 5; tsn = 6; tcp = 7; }
 
 impl Eccm {
+    /// Counterfactuals of people who all have a label, at the index 4 label + 2 factual + counterfactual.
+    #[must_use]
+    pub const fn labelled([a, b, c, d, e, f, g, h]: [u64; 8]) -> Self {
+        Eccm([a, b, c, d, e, f, g, h, 0, 0, 0, 0])
+    }
+
     /// Counterfactuals in all.
     pub fn n(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// Positive before and after.
+    /// Counterfactuals of people with a label.
+    pub fn n_labelled(&self) -> u64 {
+        self.0[..8].iter().sum()
+    }
+
+    /// Positive before and after, whatever the label.
     pub fn cp(&self) -> u64 {
-        self.tcp() + self.fcp()
+        self.tcp() + self.fcp() + self.0[11]
     }
 
     /// Positive before, negative after.
     pub fn sn(&self) -> u64 {
-        self.tsn() + self.fsn()
+        self.tsn() + self.fsn() + self.0[10]
     }
 
     /// Negative before, positive after.
     pub fn sp(&self) -> u64 {
-        self.fsp() + self.tsp()
+        self.fsp() + self.tsp() + self.0[9]
     }
 
     /// Negative before and after.
     pub fn cn(&self) -> u64 {
-        self.fcn() + self.tcn()
+        self.fcn() + self.tcn() + self.0[8]
     }
 
     /// The same counterfactuals, each predicted as the person is.
     pub(super) fn still(&self) -> Self {
-        let mut still = [0; 8];
+        let mut still = [0; ECCM_CELLS];
         for (i, (cell, n)) in CELLS.iter().zip(self.0).enumerate() {
             still[if cell.predicted == cell.predicted_cf { i } else { i ^ 1 }] += n;
         }
@@ -372,6 +443,12 @@ impl Eccm {
 
     pub(super) fn rate(&self, numerator: u64, denominator: u64, empty: Undefined) -> Rate {
         Rate { numerator, denominator, empty: self.or_empty(empty) }
+    }
+
+    /// A rate of counterfactuals of people with a label.
+    pub(super) fn labelled_rate(&self, numerator: u64, denominator: u64, empty: Undefined) -> Rate {
+        let empty = if self.n_labelled() == 0 { Undefined::NoLabel } else { empty };
+        self.rate(numerator, denominator, empty)
     }
 }
 
@@ -404,7 +481,6 @@ pub struct Counterfactual {
 /// All counterfactuals under one model, one sensitive attribute and one counterfactual set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CounterfactualCounts {
-    has_label: bool,
     groups: usize,
     patterns: Patterns,
     /// By direction: from * groups + to.
@@ -413,32 +489,35 @@ pub struct CounterfactualCounts {
     weighed: Option<Weighed>,
     /// The extended matrix by direction where nobody has a weight, each person counting once. None where models are not to be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    paired: Option<ByBlock<8>>,
+    paired: Option<ByBlock<ECCM_CELLS>>,
 }
 
 /// The same counterfactuals, each by the weight of the person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Weighed {
     /// The extended matrix by direction.
-    cells: ByBlock<8>,
+    cells: ByBlock<ECCM_CELLS>,
     /// People by whether anything switches, by group.
     any: ByBlock<4>,
     /// By direction.
     shifts: Vec<ShiftSums>,
+    /// By pattern.
+    people: Patterns<WeightSums>,
 }
 
 impl CounterfactualCounts {
     /// Nobody yet, for this number of groups.
-    pub fn new(groups: usize, has_label: bool) -> Self {
+    pub fn new(groups: usize) -> Self {
         let shifts = vec![ShiftSums::default(); groups * groups];
-        CounterfactualCounts { has_label, groups, patterns: Patterns::new(groups), shifts, weighed: None, paired: None }
+        CounterfactualCounts { groups, patterns: Patterns::new(groups), shifts, weighed: None, paired: None }
     }
 
     /// The same where people have weights; the seed cuts them into blocks.
     #[must_use]
     pub fn weighed(self, seed: Seed) -> Self {
         let shifts = vec![ShiftSums::default(); self.groups * self.groups];
-        let weighed = Weighed { cells: ByBlock::new(self.groups * self.groups, seed), any: ByBlock::new(self.groups, seed), shifts };
+        let (cells, any) = (ByBlock::new(self.groups * self.groups, seed), ByBlock::new(self.groups, seed));
+        let weighed = Weighed { cells, any, shifts, people: Patterns::new(self.groups) };
         CounterfactualCounts { weighed: Some(weighed), ..self }
     }
 
@@ -458,19 +537,14 @@ impl CounterfactualCounts {
         self.groups
     }
 
-    /// Whether the job has a label.
-    pub fn has_label(&self) -> bool {
-        self.has_label
-    }
-
     /// Adds one person with all their counterfactuals of this set; a person is added once.
     ///
     /// # Panics
     /// Where a group is not below the number of groups, or a counterfactual leads to the person's own group: a bug of the caller.
     pub fn add(&mut self, person: &Person, counterfactuals: &[Counterfactual]) {
-        self.patterns.add(person.group, person.label, person.predicted, counterfactuals);
+        self.patterns.add((person.group, person.label, person.predicted), counterfactuals, 1);
         for counterfactual in counterfactuals {
-            if let Some((cell, score, score_cf)) = pair(person, counterfactual, self.has_label) {
+            if let Some((cell, score, score_cf)) = pair(person, counterfactual) {
                 self.shifts[person.group * self.groups + counterfactual.to].add(cell, score, score_cf, 1);
             }
         }
@@ -482,16 +556,16 @@ impl CounterfactualCounts {
     /// As [`CounterfactualCounts::add`].
     pub fn add_weight(&mut self, key: u64, person: &Person, counterfactuals: &[Counterfactual]) {
         let (Some(weighed), Some(predicted)) = (&mut self.weighed, person.predicted) else { return };
-        let Some(label) = (if self.has_label { person.label } else { Some(false) }) else { return };
+        weighed.people.add((person.group, person.label, Some(predicted)), counterfactuals, WeightSums::one(person.weight));
         let (mut there, mut switches) = (false, false);
         for counterfactual in counterfactuals {
             let direction = person.group * self.groups + counterfactual.to;
             if let Some(predicted_cf) = counterfactual.predicted {
-                weighed.cells.at(key, direction)[cell(label, predicted, predicted_cf)] += person.weight;
+                weighed.cells.at(key, direction)[cell(person.label, predicted, predicted_cf)] += person.weight;
                 there = true;
                 switches |= predicted_cf != predicted;
             }
-            if let Some((cell, score, score_cf)) = pair(person, counterfactual, self.has_label) {
+            if let Some((cell, score, score_cf)) = pair(person, counterfactual) {
                 weighed.shifts[direction].add(cell, score, score_cf, person.weight);
             }
         }
@@ -506,10 +580,9 @@ impl CounterfactualCounts {
     /// As [`CounterfactualCounts::add`].
     pub fn add_paired(&mut self, key: u64, person: &Person, counterfactuals: &[Counterfactual]) {
         let (Some(paired), Some(predicted)) = (&mut self.paired, person.predicted) else { return };
-        let Some(label) = (if self.has_label { person.label } else { Some(false) }) else { return };
         for counterfactual in counterfactuals {
             if let Some(predicted_cf) = counterfactual.predicted {
-                paired.at(key, person.group * self.groups + counterfactual.to)[cell(label, predicted, predicted_cf)] += 1;
+                paired.at(key, person.group * self.groups + counterfactual.to)[cell(person.label, predicted, predicted_cf)] += 1;
             }
         }
     }
@@ -526,6 +599,7 @@ impl CounterfactualCounts {
         if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
             mine.cells.merge(&theirs.cells);
             mine.any.merge(&theirs.any);
+            mine.people.merge(&theirs.people);
             for (mine, theirs) in mine.shifts.iter_mut().zip(&theirs.shifts) {
                 mine.merge(theirs);
             }
@@ -549,12 +623,12 @@ impl CounterfactualCounts {
     }
 
     /// The same block by block.
-    pub(super) fn blocks(&self, place: usize) -> Option<Vec<(u64, [u64; 8])>> {
+    pub(super) fn blocks(&self, place: usize) -> Option<Vec<(u64, SwitchCells)>> {
         Some(self.weighed.as_ref()?.cells.blocks(self.held(place).into_iter()))
     }
 
     /// The people themselves block by block; none where models are not to be compared, or people have weights.
-    pub(super) fn paired_blocks(&self, place: usize) -> Option<Vec<(u64, [u64; 8])>> {
+    pub(super) fn paired_blocks(&self, place: usize) -> Option<Vec<(u64, SwitchCells)>> {
         Some(self.paired.as_ref()?.blocks(self.held(place).into_iter()))
     }
 
@@ -569,10 +643,14 @@ impl CounterfactualCounts {
         places.held(place).map(|(from, to)| places.direction(from, to)).collect()
     }
 
-    /// The people of every scope, with their extended matrices. Without a label everybody stands in the cells of the negative label.
-    /// Walks over all patterns: ask once.
+    /// The people of every scope, with their extended matrices. Walks over all patterns: ask once.
     pub fn spreads(&self) -> Spreads {
-        self.patterns.spreads(self.has_label)
+        Spreads { places: self.places(), spreads: self.patterns.spreads() }
+    }
+
+    /// What people weigh by the cells that they fill, in every scope by its number; none where nobody has a weight.
+    pub(super) fn weight_spreads(&self) -> Option<Vec<Spread<WeightSums>>> {
+        Some(self.weighed.as_ref()?.people.spreads())
     }
 
     /// The score sums of a direction.
@@ -612,21 +690,20 @@ impl CounterfactualCounts {
 
     /// The start of the second pass over the same people, which the Jensen-Shannon distance needs.
     pub fn second_pass(&self) -> ShiftPass {
-        ShiftPass::new(self.places(), self.has_label, &self.shift_places())
+        ShiftPass::new(self.places(), &self.shift_places())
     }
 }
 
 /// The cell and the two scores of a counterfactual, if it counts.
-pub(super) fn pair(person: &Person, counterfactual: &Counterfactual, has_label: bool) -> Option<(usize, f64, f64)> {
-    let label = if has_label { person.label } else { Some(false) };
-    let known = (label, person.predicted, counterfactual.predicted, person.score, counterfactual.score);
-    let (Some(label), Some(predicted), Some(predicted_cf), Some(score), Some(score_cf)) = known else { return None };
-    Some((cell(label, predicted, predicted_cf), score, score_cf))
+pub(super) fn pair(person: &Person, counterfactual: &Counterfactual) -> Option<(usize, f64, f64)> {
+    let known = (person.predicted, counterfactual.predicted, person.score, counterfactual.score);
+    let (Some(predicted), Some(predicted_cf), Some(score), Some(score_cf)) = known else { return None };
+    Some((cell(person.label, predicted, predicted_cf), score, score_cf))
 }
 
 /// The index of a cell in [`CELLS`].
-pub(super) fn cell(label: bool, predicted: bool, predicted_cf: bool) -> usize {
-    4 * usize::from(label) + 2 * usize::from(predicted) + usize::from(predicted_cf)
+pub(super) fn cell(label: Option<bool>, predicted: bool, predicted_cf: bool) -> usize {
+    4 * label.map_or(2, usize::from) + 2 * usize::from(predicted) + usize::from(predicted_cf)
 }
 
 #[cfg(test)]
@@ -637,10 +714,10 @@ mod tests {
     fn cells_stand_at_their_index() {
         for (i, c) in CELLS.iter().enumerate() {
             assert_eq!(cell(c.label, c.predicted, c.predicted_cf), i);
-            let right = if c.label == c.predicted { 'T' } else { 'F' };
+            let right = c.label.map(|label| if label == c.predicted { 'T' } else { 'F' });
             let switch = if c.predicted == c.predicted_cf { 'C' } else { 'S' };
             let to = if c.predicted_cf { 'P' } else { 'N' };
-            assert_eq!(c.name, String::from_iter([right, switch, to]));
+            assert_eq!(c.name, right.into_iter().chain([switch, to]).collect::<String>());
         }
     }
 
@@ -654,7 +731,8 @@ mod tests {
         }
         assert_eq!((counts.n(), counts.n_positive(), counts.n_predicted_positive()), (5, 2, 2));
         assert_eq!((counts.n_missing_label(), counts.n_missing_score(), counts.n_at_threshold()), (2, 2, 2));
-        assert_eq!(counts.confusion(true).n(), 2);
-        assert_eq!(counts.confusion(false).predicted_positive(), 1);
+        let confusion = counts.confusion();
+        assert_eq!((confusion.n(), confusion.predicted()), (2, 3));
+        assert_eq!((confusion.predicted_positive(), confusion.predicted_as(true)), (1, 2));
     }
 }

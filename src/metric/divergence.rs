@@ -169,21 +169,20 @@ impl DivergenceSums {
 /// The second pass: the same people once more, now that the sums of all scores are known. Mergeable across batches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShiftPass {
-    has_label: bool,
     places: Places,
     sums: Vec<DivergenceSums>,
 }
 
 impl ShiftPass {
     /// Nobody yet; `shifts` are the first pass by scope.
-    pub(super) fn new(places: Places, has_label: bool, shifts: &[ShiftSums]) -> Self {
-        ShiftPass { has_label, places, sums: shifts.iter().map(DivergenceSums::new).collect() }
+    pub(super) fn new(places: Places, shifts: &[ShiftSums]) -> Self {
+        ShiftPass { places, sums: shifts.iter().map(DivergenceSums::new).collect() }
     }
 
     /// Adds one person with all their counterfactuals, as in the first pass.
     pub fn add(&mut self, person: &Person, counterfactuals: &[Counterfactual]) {
         for counterfactual in counterfactuals {
-            if let Some((_, score, score_cf)) = pair(person, counterfactual, self.has_label) {
+            if let Some((_, score, score_cf)) = pair(person, counterfactual) {
                 self.add_pair((person.group, counterfactual.to), (score, score_cf), person.weight);
             }
         }

@@ -30,25 +30,25 @@ const fn metric(id: &'static str, symbol: &'static str, name: &'static str, idea
 /// The list of this family.
 pub const METRICS: &[Metric] = &[
     Metric {
-        formula: "TSN / SN",
+        formula: "TSN / (TSN + FSN)",
         reading: "share of negative switches that leave a right prediction",
         undefined_when: "no prediction turns negative",
         ..metric("tsnr", "TSNR", "true switched negative rate", None, tsnr)
     },
     Metric {
-        formula: "FSN / SN",
+        formula: "FSN / (TSN + FSN)",
         reading: "share of negative switches that leave a wrong prediction",
         undefined_when: "no prediction turns negative",
         ..metric("fsnr", "FSNR", "false switched negative rate", None, fsnr)
     },
     Metric {
-        formula: "TSP / SP",
+        formula: "TSP / (TSP + FSP)",
         reading: "share of positive switches that leave a right prediction",
         undefined_when: "no prediction turns positive",
         ..metric("tspr", "TSPR", "true switched positive rate", None, tspr)
     },
     Metric {
-        formula: "FSP / SP",
+        formula: "FSP / (TSP + FSP)",
         reading: "share of positive switches that leave a wrong prediction",
         undefined_when: "no prediction turns positive",
         ..metric("fspr", "FSPR", "false switched positive rate", None, fspr)
@@ -84,35 +84,35 @@ pub const METRICS: &[Metric] = &[
 ];
 
 fn tsnr(e: &Eccm) -> Rate {
-    e.rate(e.tsn(), e.sn(), Undefined::NoSwitchedNegative)
+    e.labelled_rate(e.tsn(), e.tsn() + e.fsn(), Undefined::NoSwitchedNegative)
 }
 
 fn fsnr(e: &Eccm) -> Rate {
-    e.rate(e.fsn(), e.sn(), Undefined::NoSwitchedNegative)
+    e.labelled_rate(e.fsn(), e.tsn() + e.fsn(), Undefined::NoSwitchedNegative)
 }
 
 fn tspr(e: &Eccm) -> Rate {
-    e.rate(e.tsp(), e.sp(), Undefined::NoSwitchedPositive)
+    e.labelled_rate(e.tsp(), e.tsp() + e.fsp(), Undefined::NoSwitchedPositive)
 }
 
 fn fspr(e: &Eccm) -> Rate {
-    e.rate(e.fsp(), e.sp(), Undefined::NoSwitchedPositive)
+    e.labelled_rate(e.fsp(), e.tsp() + e.fsp(), Undefined::NoSwitchedPositive)
 }
 
 fn tpsr(e: &Eccm) -> Rate {
-    e.rate(e.tsn(), e.tsn() + e.tcp(), Undefined::NoTruePositive)
+    e.labelled_rate(e.tsn(), e.tsn() + e.tcp(), Undefined::NoTruePositive)
 }
 
 fn fpsr(e: &Eccm) -> Rate {
-    e.rate(e.fsn(), e.fsn() + e.fcp(), Undefined::NoFalsePositive)
+    e.labelled_rate(e.fsn(), e.fsn() + e.fcp(), Undefined::NoFalsePositive)
 }
 
 fn tnsr(e: &Eccm) -> Rate {
-    e.rate(e.tsp(), e.tsp() + e.tcn(), Undefined::NoTrueNegative)
+    e.labelled_rate(e.tsp(), e.tsp() + e.tcn(), Undefined::NoTrueNegative)
 }
 
 fn fnsr(e: &Eccm) -> Rate {
-    e.rate(e.fsp(), e.fsp() + e.fcn(), Undefined::NoFalseNegative)
+    e.labelled_rate(e.fsp(), e.fsp() + e.fcn(), Undefined::NoFalseNegative)
 }
 
 #[cfg(test)]
@@ -124,7 +124,7 @@ mod tests {
     /// The Matrix Reloaded, Figure 3 and Table 1, group S1: TCN, TSP, FSN, FCP, FCN, FSP, TSN, TCP.
     #[test]
     fn published() {
-        let e = Eccm([36, 54, 90, 18, 72, 18, 141, 36]);
+        let e = Eccm::labelled([36, 54, 90, 18, 72, 18, 141, 36]);
         let printed = [("tsnr", 0.61), ("tspr", 0.75), ("tpsr", 0.80), ("fpsr", 0.83), ("tnsr", 0.60), ("fnsr", 0.20)];
         for (id, printed) in printed {
             let metric = METRICS.iter().find(|metric| metric.id == id).unwrap();

@@ -4,7 +4,7 @@
 //! they see both classes under each other's names.
 
 use super::ask::{Basis, is_clear};
-use super::counts::Confusion;
+use super::counts::{Cells, Confusion};
 use super::interval::{katz, newcombe, z_of};
 use super::measure::{Audit, Favourable, Measured, Subject};
 use super::scope::Scope;
@@ -39,11 +39,8 @@ fn rates(metric: &Metric, favourable: Favourable, a: &Confusion, b: &Confusion) 
 
 /// The rate of favourable predictions.
 pub(super) fn favourable_rate(c: &Confusion, favourable: Favourable) -> Rate {
-    let favoured = match favourable {
-        Favourable::Positive => c.predicted_positive(),
-        Favourable::Negative => c.predicted_negative(),
-    };
-    c.rate(favoured, c.n(), Undefined::EmptyGroup)
+    let numerator = c.predicted_as(favourable == Favourable::Positive);
+    Rate { numerator, denominator: c.predicted(), empty: Undefined::EmptyGroup }
 }
 
 impl Audit<'_> {
@@ -62,7 +59,6 @@ impl Audit<'_> {
         let weighed = of_a.weight.is_some();
         let of_people = || of(&of_a.people, &of_b.people);
         let value = match weighed {
-            _ if metric.needs_label && !self.has_label => Err(Undefined::NoLabel),
             false => of_people(),
             true => by_weight(of(of_a.cells(), of_b.cells()), of_people),
         };
@@ -82,7 +78,7 @@ impl Audit<'_> {
             Impaired::LowerRate(rate) if value.is_ok() => lower(rate(&seen(of_a.cells())), rate(&seen(of_b.cells())), favourable),
             impaired => first_is_impaired(impaired, value),
         };
-        let (n_a, n_b) = (of_a.people.n(), of_b.people.n());
+        let (n_a, n_b) = (of_a.people.people(metric.needs_label), of_b.people.people(metric.needs_label));
         Measured {
             scope,
             metric,
@@ -111,7 +107,7 @@ impl Audit<'_> {
             newcombe(rate(&of_a.people), rate(&of_b.people), z_of(level))
         } else {
             let worlds = of_a.drawn.worlds(&self.ask).iter().zip(of_b.drawn.worlds(&self.ask));
-            let value = |cells: &[u64; 4]| rate(&Confusion::from_cells(*cells)).value();
+            let value = |cells: &Cells| rate(&Confusion::from_cells(*cells)).value();
             self.ask.percentile_at(level, worlds.map(|(a, b)| difference(value(a), value(b))), of_a.drawn.method())
         };
         is_clear(Some(0.0), interval.map(|i| (i.lo, i.hi)), None)
@@ -144,8 +140,8 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        let a = Confusion { tp: 3, fp: 1, fn_: 1, tn: 3 };
-        let b = Confusion { tp: 1, fp: 1, fn_: 1, tn: 1 };
+        let a = Confusion::labelled(3, 1, 1, 3);
+        let b = Confusion::labelled(1, 1, 1, 1);
         let of = |id: &str, a: &Confusion, b: &Confusion| value(find(id).unwrap(), Favourable::Positive, a, b);
         assert_eq!(["eodds", "aod", "demp_min_ratio"].map(|id| of(id, &a, &b)), [Ok(0.25), Ok(0.0), Ok(1.0)]);
         // Nobody of c is positive: one gap is undefined, and a maximum must not hide it.

@@ -1,6 +1,10 @@
 //! Intervals of values: Wilson, Newcombe, Katz, and the bootstrap of people who are counted.
 //!
 //! - A rate: Wilson 1927, the score interval; its end is exactly 0 or 1 where the count is 0 or all.
+//! - A rate of counterfactuals of which a person may have several, or of weights, where no case counts or all do: Wilson on people
+//!   (k = 0 or n people; with weights Kish's effective number), because a bootstrap of people who are all alike has no width.
+//! - A distance of scores where nobody's score moves: nobody can be further than 1, so with u, the upper end of Wilson's interval of the
+//!   share of people who move, the mean absolute change is at most u, its root mean square at most the root of u, its mean within u of 0.
 //! - The difference of two independent rates: Newcombe 1998, method 10, from the two Wilson intervals.
 //! - The ratio of two independent rates: Katz et al. 1978, on the logarithm; none where a numerator is 0.
 //! - Anything else that rests on counts: percentile bootstrap. People are drawn with replacement, which is a multinomial draw of the kinds of people, so its
@@ -46,6 +50,13 @@ pub struct Interval {
 pub enum Method {
     /// Score interval of a rate.
     Wilson,
+    /// Score interval of a rate of which no case counts, or all do, over people where it is one of their counterfactuals or weights.
+    WilsonPeople {
+        /// Whether people weigh differently, so that their effective number stands for them.
+        weighed: bool,
+    },
+    /// Score interval of the share of people whose score moves, where none does, for the distance of scores.
+    WilsonMoved,
     /// Hybrid score interval of a difference of rates.
     Newcombe,
     /// Log interval of a ratio of rates.
@@ -71,6 +82,8 @@ impl Method {
     pub fn as_str(self) -> &'static str {
         match self {
             Method::Wilson => "wilson",
+            Method::WilsonPeople { .. } => "wilson-people",
+            Method::WilsonMoved => "wilson-moved",
             Method::Newcombe => "newcombe",
             Method::Katz => "katz",
             Method::Bootstrap => "bootstrap",
@@ -95,6 +108,17 @@ pub fn wilson(rate: Rate, z: f64) -> Option<Interval> {
     let lo = if x == 0.0 { 0.0 } else { (middle - half).max(0.0) };
     let hi = if x == n { 1.0 } else { (middle + half).min(1.0) };
     Some(Interval { lo, hi, method: Method::Wilson })
+}
+
+/// Wilson's interval of a share of so many people, a real number where they weigh differently, of whom nobody or everybody is a case:
+/// the ends meet [`wilson`] there. None of nobody.
+pub fn wilson_of_people(everybody: bool, people: f64, z: f64, method: Method) -> Option<Interval> {
+    if people.is_nan() || people <= 0.0 {
+        return None;
+    }
+    let below = people + z * z;
+    let (lo, hi) = if everybody { (people / below, 1.0) } else { (0.0, z * z / below) };
+    Some(Interval { lo, hi, method })
 }
 
 /// Newcombe's interval of the difference a - b of independent rates; none where one of them has no cases.
@@ -182,7 +206,7 @@ fn sort_tails(values: &mut [f64], outside: f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Boundary, Interval, Method, katz, newcombe, percentile, resample, wilson, z_of};
+    use super::{Boundary, Interval, Method, katz, newcombe, percentile, resample, wilson, wilson_of_people, z_of};
     use crate::metric::{Rate, Undefined};
     use crate::num::seed::Stream;
     use crate::num::summary::quantile;
@@ -213,6 +237,20 @@ mod tests {
         assert_eq!(wilson(rate(0, 7), z).unwrap().lo, 0.0);
         assert_eq!(wilson(rate(7, 7), z).unwrap().hi, 1.0);
         assert_eq!(wilson(rate(0, 0), z), None);
+    }
+
+    /// The closed form is Wilson's own where the count is 0 or all.
+    #[test]
+    fn people_at_an_end_have_wilsons_interval() {
+        let z = z_of(0.95);
+        for n in [1, 2, 17, 400] {
+            for everybody in [false, true] {
+                let plain = wilson(rate(if everybody { n } else { 0 }, n), z).unwrap();
+                check(wilson_of_people(everybody, n as f64, z, Method::WilsonMoved), plain.lo, plain.hi, 1e-15);
+            }
+        }
+        assert_eq!(wilson_of_people(false, 0.0, z, Method::WilsonMoved), None);
+        assert_eq!(wilson_of_people(false, f64::NAN, z, Method::WilsonMoved), None);
     }
 
     #[test]

@@ -13,14 +13,14 @@ use rayon::prelude::*;
 
 use super::ask::{Ask, Basis, Drawn};
 use super::clarify::Favoured;
-use super::counts::{Confusion, FactualCounts};
+use super::counts::{CONFUSION_CELLS, Cells, Confusion, FactualCounts};
 use super::flips::Flips;
-use super::interval::{Interval, wilson};
+use super::interval::{Interval, Method, wilson, wilson_of_people};
 use super::placebo::Band;
 use super::scope::{Scope, Who};
-use super::weights::by_weight;
+use super::weights::{WeightSums, by_weight};
 pub use super::worst::Furthest;
-use super::{Family, Metric, Reads, Undefined, Value};
+use super::{Family, Metric, Rate, Reads, Value};
 use crate::param::{Count, Level, Seed};
 
 /// The prediction that people want.
@@ -102,7 +102,7 @@ pub struct Measured {
 /// Values of the families performance, group and clarify: each group, all together, every comparison. `flips` is what the flip test
 /// found; without it its metrics are not measured.
 pub fn measure_factual(counts: &FactualCounts, flips: Option<&Flips>, settings: &Settings) -> Vec<Measured> {
-    let audit = Audit { ask: Ask::new(settings), has_label: counts.has_label };
+    let audit = Audit { ask: Ask::new(settings) };
     let n_groups = counts.groups.len();
     let groups: Vec<Subject> = (0..n_groups).map(|group| Subject::new(counts, Who::One(group))).collect();
     // Of two groups the rest is the other.
@@ -150,7 +150,6 @@ pub fn measure_factual(counts: &FactualCounts, flips: Option<&Flips>, settings: 
 /// What all values have in common.
 pub(super) struct Audit<'a> {
     pub(super) ask: Ask<'a>,
-    pub(super) has_label: bool,
 }
 
 /// One group, all others, or all.
@@ -159,14 +158,25 @@ pub(super) struct Subject {
     pub(super) people: Confusion,
     /// What they weigh; none where nobody has a weight.
     pub(super) weight: Option<Confusion>,
-    pub(super) drawn: Drawn<4>,
+    /// The same by the cell that each fills, with the squares.
+    weight_sums: Option<Vec<(Cells, WeightSums)>>,
+    pub(super) drawn: Drawn<CONFUSION_CELLS>,
 }
 
 impl Subject {
     fn new(counts: &FactualCounts, who: Who) -> Self {
         let people = counts.confusion(who);
         let drawn = Drawn::new(counts.blocks(who), || of_one(people), stream(who));
-        Subject { people, weight: counts.weight_confusion(who), drawn }
+        Subject { people, weight: counts.weight_confusion(who), weight_sums: counts.weight_sums(who), drawn }
+    }
+
+    /// The interval of a rate of weight of which no case counts, or all do; none without weights and for every other rate.
+    fn at_an_end(&self, of: impl Fn(&Confusion) -> Option<Rate>, z: f64) -> Option<Interval> {
+        let rate = of(&self.weight?).filter(|rate| rate.is_at_an_end())?;
+        let mut below = WeightSums::default();
+        let counts = |cells: &Cells| of(&Confusion::from_cells(*cells)).is_some_and(|rate| rate.denominator > 0);
+        self.weight_sums.iter().flatten().filter(|(cells, _)| counts(cells)).for_each(|(_, sums)| below += *sums);
+        wilson_of_people(rate.numerator > 0, below.effective(), z, Method::WilsonPeople { weighed: true })
     }
 
     /// What values are made of.
@@ -185,9 +195,9 @@ pub(super) fn stream(who: Who) -> String {
 }
 
 /// A confusion as kinds of people: each fills one cell.
-fn of_one(confusion: Confusion) -> Vec<([u64; 4], u64)> {
+fn of_one(confusion: Confusion) -> Vec<(Cells, u64)> {
     let kinds = confusion.to_cells().into_iter().enumerate().map(|(i, people)| {
-        let mut cells = [0; 4];
+        let mut cells = [0; CONFUSION_CELLS];
         cells[i] = 1;
         (cells, people)
     });
@@ -203,20 +213,21 @@ impl Audit<'_> {
             Reads::Score(score) | Reads::Benefit(score) => score(&seen(c)),
             _ => unreachable!("`{}` is no metric of one group", metric.id),
         };
-        let asked = self.has_label || !metric.needs_label;
         let value = match subject.weight {
-            _ if !asked => Err(Undefined::NoLabel),
             None => of(&subject.people),
             Some(weight) => by_weight(of(&weight), || of(&subject.people)),
         };
         let rate = |c: &Confusion| match metric.reads {
-            Reads::Rate(rate) if asked => Some(rate(&seen(c))),
+            Reads::Rate(rate) => Some(rate(&seen(c))),
             _ => None,
         };
-        let people = rate(&subject.people);
+        let (people, n_rows) = (rate(&subject.people), subject.people.people(metric.needs_label));
         let (interval, ci_method) = self.ask.interval(value, || match metric.reads {
             Reads::Rate(_) if subject.weight.is_none() => Basis::Formula(people.and_then(|rate| wilson(rate, self.ask.z))),
-            _ => subject.drawn.percentile(&self.ask, |cells| of(&Confusion::from_cells(cells))),
+            _ => match subject.at_an_end(rate, self.ask.z) {
+                Some(interval) => Basis::Formula(Some(interval)),
+                None => subject.drawn.percentile(&self.ask, |cells| of(&Confusion::from_cells(cells))),
+            },
         });
         Measured {
             scope,
@@ -225,11 +236,11 @@ impl Audit<'_> {
             numerator: people.map(|rate| rate.numerator),
             denominator: people.map(|rate| rate.denominator),
             weights: subject.weight.as_ref().and_then(rate).map(|rate| (rate.numerator, rate.denominator)),
-            n_rows: subject.people.n(),
+            n_rows,
             interval,
             ci_method,
             ideal: metric.ideal,
-            flags: self.ask.flags(subject.people.n(), people.map(|rate| rate.denominator)),
+            flags: self.ask.flags(n_rows, people.map(|rate| rate.denominator)),
             impaired: None,
             switched: None,
             placebo: None,

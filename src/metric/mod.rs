@@ -28,6 +28,7 @@ mod gaps;
 pub mod graph;
 pub mod group;
 pub mod interval;
+pub mod labels;
 pub mod measure;
 pub mod patterns;
 pub mod performance;
@@ -127,7 +128,7 @@ macro_rules! reasons {
 
 reasons! {
     EmptyGroup = "empty_group", "Nobody is left to count: no row of the group has what the metric needs.";
-    NoLabel = "no_label", "The metric needs a label, and the job has none.";
+    NoLabel = "no_label", "The metric needs a label, and nobody who could count has one.";
     NoFavourableSide = "no_favourable_side", "The job has no label, and `data.favourable` does not say which prediction people want.";
     NoActualPositive = "no_actual_positive", "Nobody has the positive label.";
     NoActualNegative = "no_actual_negative", "Nobody has the negative label.";
@@ -353,17 +354,21 @@ fn phi([a, b, c, d]: [u64; 4], empty: Undefined) -> Value {
     if margins.contains(&0) {
         return Err(empty);
     }
-    // The product of the margins overflows 64 bits from about 65,000 rows per margin on. Roots of pairs make perfect agreement exactly 1.
+    // The product of the margins overflows 64 bits from about 65,000 rows per margin on. Roots of pairs that are equal in perfect agreement
+    // or in perfect disagreement make these exactly 1 and -1.
     let root = |x: u64, y: u64| (x as f64 * y as f64).sqrt();
     let determinant = i128::from(a) * i128::from(d) - i128::from(b) * i128::from(c);
-    Ok((determinant as f64 / (root(margins[0], margins[1]) * root(margins[2], margins[3]))).clamp(-1.0, 1.0))
+    let [w, x, y, z] = margins;
+    let below = if determinant < 0 { root(w, y) * root(x, z) } else { root(w, x) * root(y, z) };
+    Ok((determinant as f64 / below).clamp(-1.0, 1.0))
 }
 
-/// `f` of two values, or why there is none: an empty group says more than an undefined operand.
+/// `f` of two values, or why there is none: an empty group says more than missing labels, and these more than an undefined operand.
 fn both(a: Value, b: Value, f: impl FnOnce(f64, f64) -> Value) -> Value {
     match (a, b) {
         (Ok(a), Ok(b)) => f(a, b),
         (Err(Undefined::EmptyGroup), _) | (_, Err(Undefined::EmptyGroup)) => Err(Undefined::EmptyGroup),
+        (Err(Undefined::NoLabel), _) | (_, Err(Undefined::NoLabel)) => Err(Undefined::NoLabel),
         _ => Err(Undefined::OperandUndefined),
     }
 }

@@ -9,10 +9,11 @@
 //! by it, with at most five groups in an array (72 cells for two); anything else is counted by the pattern itself. All give the same patterns.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::AddAssign;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::counts::{Counterfactual, Eccm, answer, cell, state};
+use super::counts::{Counterfactual, ECCM_CELLS, Eccm, SwitchCells, answer, cell, state};
 use super::scope::Places;
 use super::{Rate, Undefined};
 
@@ -42,15 +43,20 @@ pub struct Pattern {
     pub outcomes: Vec<Outcome>,
 }
 
-/// Number of people by pattern; mergeable.
+/// What is summed over people who behave alike: their number, or what they weigh.
+pub trait Tally: Copy + Default + PartialEq + AddAssign {}
+
+impl<T: Copy + Default + PartialEq + AddAssign> Tally for T {}
+
+/// People by pattern, summed; mergeable.
 #[derive(Debug, Clone)]
-pub struct Patterns {
+pub struct Patterns<T: Tally = u64> {
     groups: usize,
     /// By code; empty where there are too many groups.
-    dense: Vec<u64>,
+    dense: Vec<T>,
     /// By code, where there are too many groups for an array.
-    coded: HashMap<u128, u64>,
-    general: HashMap<Pattern, u64>,
+    coded: HashMap<u128, T>,
+    general: HashMap<Pattern, T>,
 }
 
 /// The most groups for which an array is used: 11,520 cells.
@@ -59,18 +65,18 @@ const DENSE_GROUPS: usize = 5;
 /// The most groups of which a pattern has a code of 128 bits: two bits for each of 59 targets, and ten for group, label and prediction.
 const CODED_GROUPS: usize = 60;
 
-impl Patterns {
+impl<T: Tally> Patterns<T> {
     /// Nobody yet, for this number of groups.
     pub fn new(groups: usize) -> Self {
         let cells = if groups <= DENSE_GROUPS { (groups * 9) << (2 * groups.saturating_sub(1)) } else { 0 };
-        Patterns { groups, dense: vec![0; cells], coded: HashMap::new(), general: HashMap::new() }
+        Patterns { groups, dense: vec![T::default(); cells], coded: HashMap::new(), general: HashMap::new() }
     }
 
-    /// Adds one person with all their counterfactuals.
+    /// Adds one person with all their counterfactuals, and what they add to the sum.
     ///
     /// # Panics
     /// Where a group is not below the number of groups, or a counterfactual leads to the person's own group.
-    pub fn add(&mut self, group: usize, label: Option<bool>, predicted: Option<bool>, counterfactuals: &[Counterfactual]) {
+    pub fn add(&mut self, (group, label, predicted): (usize, Option<bool>, Option<bool>), counterfactuals: &[Counterfactual], adds: T) {
         assert!(group < self.groups, "group {group} of {}", self.groups);
         if self.groups <= CODED_GROUPS
             && let Some(code) = self.targets_code(group, counterfactuals)
@@ -78,58 +84,54 @@ impl Patterns {
             let factual = (group * 3 + state(label)) * 3 + state(predicted);
             let code = ((factual as u128) << (2 * (self.groups - 1))) + code;
             if self.dense.is_empty() {
-                *self.coded.entry(code).or_default() += 1;
+                *self.coded.entry(code).or_default() += adds;
             } else {
-                self.dense[code as usize] += 1;
+                self.dense[code as usize] += adds;
             }
             return;
         }
         for counterfactual in counterfactuals {
             check_target(group, counterfactual.to, self.groups);
         }
-        *self.general.entry(pattern(group, label, predicted, counterfactuals)).or_default() += 1;
+        *self.general.entry(pattern(group, label, predicted, counterfactuals)).or_default() += adds;
     }
 
     /// Adds the people of another batch.
-    pub fn merge(&mut self, other: &Patterns) {
-        for (mine, theirs) in self.dense.iter_mut().zip(&other.dense) {
+    pub fn merge(&mut self, other: &Patterns<T>) {
+        for (mine, &theirs) in self.dense.iter_mut().zip(&other.dense) {
             *mine += theirs;
         }
-        for (&code, people) in &other.coded {
+        for (&code, &people) in &other.coded {
             *self.coded.entry(code).or_default() += people;
         }
-        for (pattern, people) in &other.general {
+        for (pattern, &people) in &other.general {
             *self.general.entry(pattern.clone()).or_default() += people;
         }
     }
 
-    /// The number of people by pattern, in order.
-    pub fn people(&self) -> BTreeMap<Pattern, u64> {
-        let mut all: BTreeMap<Pattern, u64> = self.general.iter().map(|(pattern, &people)| (pattern.clone(), people)).collect();
-        let dense = (0..).zip(&self.dense).filter(|(_, people)| **people > 0);
-        for (code, people) in dense.chain(self.coded.iter().map(|(&code, people)| (code, people))) {
+    /// The sums by pattern, in order.
+    pub fn people(&self) -> BTreeMap<Pattern, T> {
+        let mut all: BTreeMap<Pattern, T> = self.general.iter().map(|(pattern, &people)| (pattern.clone(), people)).collect();
+        let dense = (0..).zip(&self.dense).filter(|(_, people)| **people != T::default());
+        for (code, &people) in dense.chain(self.coded.iter().map(|(&code, people)| (code, people))) {
             *all.entry(self.decode(code)).or_default() += people;
         }
         all
     }
 
-    /// People by the cells that they fill, in every scope. People who fill none are left out; so are, where the job has a label, people
-    /// without one.
-    pub(super) fn spreads(&self, has_label: bool) -> Spreads {
+    /// People by the cells that they fill, in every scope by its number. People who fill none are left out.
+    pub(super) fn spreads(&self) -> Vec<Spread<T>> {
         let places = Places { groups: self.groups };
-        let mut kinds = vec![BTreeMap::new(); places.len()];
-        let mut any = vec![AnySwitch::default(); self.groups];
+        let mut kinds: Vec<BTreeMap<SwitchCells, T>> = vec![BTreeMap::new(); places.len()];
         for (pattern, people) in self.people() {
-            let label = if has_label { pattern.label } else { Some(false) };
-            let (Some(label), Some(predicted)) = (label, pattern.predicted) else { continue };
+            let Some(predicted) = pattern.predicted else { continue };
             let from = pattern.group as usize;
-            let (mut all, mut switched) = ([0; 8], 0);
+            let mut all = [0; ECCM_CELLS];
             for outcome in &pattern.outcomes {
-                let mut cells = [0; 8];
-                cells[cell(label, predicted, true)] = u64::from(outcome.positive);
-                cells[cell(label, predicted, false)] = u64::from(outcome.negative);
+                let mut cells = [0; ECCM_CELLS];
+                cells[cell(pattern.label, predicted, true)] = u64::from(outcome.positive);
+                cells[cell(pattern.label, predicted, false)] = u64::from(outcome.negative);
                 all.iter_mut().zip(cells).for_each(|(sum, count)| *sum += count);
-                switched += cells[cell(label, predicted, !predicted)];
                 let to = outcome.to as usize;
                 *kinds[places.direction(from, to)].entry(cells).or_default() += people;
                 if places.rests() {
@@ -140,17 +142,8 @@ impl Patterns {
             if places.rests() {
                 *kinds[places.one_to_rest(from)].entry(all).or_default() += people;
             }
-            if all != [0; 8] {
-                *any[from].of(predicted, switched > 0) += people;
-            }
         }
-        Spreads { places, spreads: kinds.into_iter().map(Spread::new).collect(), any }
-    }
-
-    /// Counterfactuals without a score of the people of a group.
-    pub(super) fn n_missing(&self, group: usize) -> u64 {
-        let missing = |pattern: &Pattern| pattern.outcomes.iter().map(|outcome| u64::from(outcome.missing)).sum::<u64>();
-        self.people().iter().filter(|(pattern, _)| pattern.group as usize == group).map(|(pattern, people)| people * missing(pattern)).sum()
+        kinds.into_iter().map(Spread::new).collect()
     }
 
     /// Two bits per other group, 0 for none, else 1 + the state of the prediction; none where a target comes twice.
@@ -180,27 +173,35 @@ impl Patterns {
     }
 }
 
-/// Patterns as they are written: the number of groups, and people by pattern in order.
-#[derive(Serialize, Deserialize)]
-struct Listed {
-    groups: usize,
-    people: Vec<(Pattern, u64)>,
+impl Patterns {
+    /// Counterfactuals without a score of the people of a group.
+    pub(super) fn n_missing(&self, group: usize) -> u64 {
+        let missing = |pattern: &Pattern| pattern.outcomes.iter().map(|outcome| u64::from(outcome.missing)).sum::<u64>();
+        self.people().iter().filter(|(pattern, _)| pattern.group as usize == group).map(|(pattern, people)| people * missing(pattern)).sum()
+    }
 }
 
-impl Serialize for Patterns {
+/// Patterns as they are written: the number of groups, and people by pattern in order.
+#[derive(Serialize, Deserialize)]
+struct Listed<T> {
+    groups: usize,
+    people: Vec<(Pattern, T)>,
+}
+
+impl<T: Tally + Serialize> Serialize for Patterns<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Listed { groups: self.groups, people: self.people().into_iter().collect() }.serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Patterns {
+impl<'de, T: Tally + Deserialize<'de>> Deserialize<'de> for Patterns<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Listed { groups, people } = Listed::deserialize(deserializer)?;
+        let Listed { groups, people } = Listed::<T>::deserialize(deserializer)?;
         Ok(Patterns { general: people.into_iter().collect(), ..Patterns::new(groups) })
     }
 }
 
-impl PartialEq for Patterns {
+impl<T: Tally> PartialEq for Patterns<T> {
     fn eq(&self, other: &Self) -> bool {
         self.groups == other.groups && self.people() == other.people()
     }
@@ -278,26 +279,22 @@ impl AnySwitch {
         2 * usize::from(predicted) + usize::from(switches)
     }
 
-    pub(super) fn from_cells([negative_stays, negative_switches, positive_stays, positive_switches]: [u64; 4]) -> Self {
-        AnySwitch { negative_stays, negative_switches, positive_stays, positive_switches }
+    /// Where the people of a kind stand in it, by the cells that one of them fills.
+    pub(super) fn index_of(kind: &SwitchCells) -> usize {
+        let eccm = Eccm(*kind);
+        AnySwitch::index(eccm.cp() + eccm.sn() > 0, eccm.sp() + eccm.sn() > 0)
     }
 
-    fn of(&mut self, predicted: bool, switches: bool) -> &mut u64 {
-        match (predicted, switches) {
-            (false, false) => &mut self.negative_stays,
-            (false, true) => &mut self.negative_switches,
-            (true, false) => &mut self.positive_stays,
-            (true, true) => &mut self.positive_switches,
-        }
+    pub(super) fn from_cells([negative_stays, negative_switches, positive_stays, positive_switches]: [u64; 4]) -> Self {
+        AnySwitch { negative_stays, negative_switches, positive_stays, positive_switches }
     }
 }
 
 /// The people of every scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spreads {
-    places: Places,
-    spreads: Vec<Spread>,
-    any: Vec<AnySwitch>,
+    pub(super) places: Places,
+    pub(super) spreads: Vec<Spread>,
 }
 
 impl Spreads {
@@ -321,25 +318,42 @@ impl Spreads {
         self.places.rests().then(|| self.at(self.places.rest_to_one(to)))
     }
 
-    /// The people of group `from` by whether anything switches.
-    pub fn any(&self, from: usize) -> &AnySwitch {
-        &self.any[from]
-    }
-
     /// The people of a scope by its number.
     pub(super) fn at(&self, place: usize) -> &Spread {
         &self.spreads[place]
     }
 }
 
-/// Kinds of people by the cells they fill, with the number of people of each kind.
+/// Kinds of people by the cells that one of them fills, with the sum over each kind: of people, their number.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spread(pub(super) Vec<([u64; 8], u64)>);
+pub struct Spread<T = u64>(pub(super) Vec<(SwitchCells, T)>);
+
+impl<T: Tally> Spread<T> {
+    fn new(mut kinds: BTreeMap<SwitchCells, T>) -> Self {
+        kinds.remove(&[0; ECCM_CELLS]);
+        Spread(kinds.into_iter().collect())
+    }
+
+    /// The sum over the kinds of people that a rate has in its denominator.
+    pub(super) fn below(&self, rate: impl Fn(&SwitchCells) -> Rate) -> T {
+        let mut sum = T::default();
+        self.0.iter().filter(|(kind, _)| rate(kind).denominator > 0).for_each(|(_, people)| sum += *people);
+        sum
+    }
+}
 
 impl Spread {
-    fn new(mut kinds: BTreeMap<[u64; 8], u64>) -> Self {
-        kinds.remove(&[0; 8]);
-        Spread(kinds.into_iter().collect())
+    /// People by whether anything switches.
+    pub fn any(&self) -> AnySwitch {
+        let mut cells = [0; 4];
+        self.0.iter().for_each(|(kind, people)| cells[AnySwitch::index_of(kind)] += people);
+        AnySwitch::from_cells(cells)
+    }
+
+    /// People who have a label, or all.
+    pub(super) fn counted(&self, needs_label: bool) -> u64 {
+        let counts = |kind: &SwitchCells| !needs_label || Eccm(*kind).n_labelled() > 0;
+        self.0.iter().filter(|(kind, _)| counts(kind)).map(|(_, people)| people).sum()
     }
 
     /// People in all.
@@ -349,7 +363,7 @@ impl Spread {
 
     /// Their cells added up.
     pub fn eccm(&self) -> Eccm {
-        let mut cells = [0; 8];
+        let mut cells = [0; ECCM_CELLS];
         for (kind, people) in &self.0 {
             for (sum, count) in cells.iter_mut().zip(kind) {
                 *sum += count * people;
@@ -366,7 +380,7 @@ impl Spread {
 
 #[cfg(test)]
 mod tests {
-    use super::{Patterns, pattern};
+    use super::{Patterns, Places, Spreads, pattern};
     use crate::metric::counts::Counterfactual;
     use crate::num::seed::Stream;
 
@@ -398,8 +412,8 @@ mod tests {
             let (mut patterns, mut general) = (Patterns::new(groups), Patterns::new(groups));
             general.dense.clear();
             for (group, label, predicted, counterfactuals) in people(groups, per_target, 2000) {
-                patterns.add(group, label, predicted, &counterfactuals);
-                *general.general.entry(pattern(group, label, predicted, &counterfactuals)).or_default() += 1;
+                patterns.add((group, label, predicted), &counterfactuals, 1_u64);
+                *general.general.entry(pattern(group, label, predicted, &counterfactuals)).or_default() += 1_u64;
             }
             assert_eq!(patterns.general.is_empty(), groups <= 60 && per_target == 1);
             assert_eq!(patterns.coded.is_empty(), groups <= 5 || groups > 60);
@@ -414,13 +428,13 @@ mod tests {
             let mut whole = Patterns::new(groups);
             let mut parts = vec![Patterns::new(groups); 5];
             for (i, (group, label, predicted, counterfactuals)) in people(groups, per_target, 1000).into_iter().enumerate() {
-                whole.add(group, label, predicted, &counterfactuals);
-                parts[i * i % 5].add(group, label, predicted, &counterfactuals);
+                whole.add((group, label, predicted), &counterfactuals, 1_u64);
+                parts[i * i % 5].add((group, label, predicted), &counterfactuals, 1);
             }
             let mut merged = Patterns::new(groups);
             parts.iter().rev().for_each(|part| merged.merge(part));
             assert_eq!(merged, whole);
-            assert_eq!(merged.spreads(true), whole.spreads(true));
+            assert_eq!(merged.spreads(), whole.spreads());
         }
     }
 
@@ -428,18 +442,23 @@ mod tests {
     fn a_person_counts_once_per_counterfactual() {
         let mut patterns = Patterns::new(3);
         let cf = |to, yes| Counterfactual { to, predicted: Some(yes), score: None };
-        patterns.add(0, Some(true), Some(true), &[cf(1, true), cf(2, false)]);
-        patterns.add(1, Some(false), Some(false), &[cf(0, true), cf(0, true), cf(0, false)]);
-        patterns.add(2, None, Some(true), &[cf(0, true)]);
-        patterns.add(2, Some(true), Some(true), &[Counterfactual { to: 0, predicted: None, score: None }]);
-        let spreads = patterns.spreads(true);
+        patterns.add((0, Some(true), Some(true)), &[cf(1, true), cf(2, false)], 1_u64);
+        patterns.add((1, Some(false), Some(false)), &[cf(0, true), cf(0, true), cf(0, false)], 1_u64);
+        patterns.add((2, None, Some(true)), &[cf(0, true)], 1_u64);
+        patterns.add((2, Some(true), Some(true)), &[Counterfactual { to: 0, predicted: None, score: None }], 1_u64);
+        let places = Places { groups: 3 };
+        let spreads = Spreads { places, spreads: patterns.spreads() };
         let total = spreads.total();
-        assert_eq!((total.people(), total.eccm().n(), total.repeats()), (2, 5, true));
+        assert_eq!((total.people(), total.eccm().n(), total.repeats()), (3, 6, true));
+        assert_eq!((total.counted(true), total.eccm().n_labelled()), (2, 5));
         let eccm = total.eccm();
         assert_eq!((eccm.tcp(), eccm.tsn(), eccm.tsp(), eccm.tcn()), (1, 1, 2, 1));
         let direction = spreads.direction(0, 2);
         assert_eq!((direction.people(), direction.eccm().sn(), direction.repeats()), (1, 1, false));
         assert_eq!((patterns.n_missing(2), patterns.n_missing(0)), (1, 0));
-        assert_eq!((spreads.direction(2, 0).people(), patterns.spreads(false).direction(2, 0).people()), (0, 1));
+        let direction = spreads.direction(2, 0);
+        assert_eq!((direction.people(), direction.counted(true), direction.eccm().cp()), (1, 0, 1));
+        let any = total.any();
+        assert_eq!((any.negative_switches, any.positive_switches, any.positive_stays), (1, 1, 1));
     }
 }

@@ -35,7 +35,7 @@ pub const METRICS: &[Metric] = &[
         ..metric("prev", "PREV", "prevalence", None, Reads::Rate(prev))
     },
     Metric {
-        formula: "(TP + FP) / N",
+        formula: "people predicted positive / people with a prediction",
         reading: "share of people predicted positive; the selection rate",
         needs_label: false,
         ..metric("pprev", "PPREV", "predicted prevalence", None, Reads::Rate(pprev))
@@ -123,7 +123,7 @@ pub(super) fn prev(c: &Confusion) -> Rate {
 }
 
 pub(super) fn pprev(c: &Confusion) -> Rate {
-    c.rate(c.predicted_positive(), c.n(), Undefined::EmptyGroup)
+    Rate { numerator: c.predicted_as(true), denominator: c.predicted(), empty: Undefined::EmptyGroup }
 }
 
 pub(super) fn acc(c: &Confusion) -> Rate {
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        let c = Confusion { tp: 3, fp: 1, fn_: 2, tn: 4 };
+        let c = Confusion::labelled(3, 1, 2, 4);
         let expected = [
             ("prev", 0.5),
             ("pprev", 0.4),
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn mcc_of_ten_billion_rows_does_not_overflow() {
         let n = 5_000_000_000;
-        let found = mcc(&Confusion { tp: n, fp: 0, fn_: 0, tn: n }).unwrap();
+        let found = mcc(&Confusion::labelled(n, 0, 0, n)).unwrap();
         assert!((found - 1.0).abs() < 1e-15, "{found}");
     }
 }

@@ -14,6 +14,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::counts::ECCM_CELLS;
 use super::divergence::DivergenceSums;
 use super::{Family, Impaired, Metric, Reads, Undefined, Value};
 use crate::num::fixed::Fixed;
@@ -34,7 +35,7 @@ pub struct ShiftSums {
     score: Fixed,
     score_cf: Fixed,
     absolute: Fixed,
-    squared: [Fixed; 8],
+    squared: [Fixed; ECCM_CELLS],
     /// Sum of s ln(s/c) where both are above 0.
     divergence: Fixed,
     /// Weight of pairs with s > 0 and c = 0.
@@ -54,7 +55,7 @@ impl Default for ShiftSums {
             score: Fixed::ZERO,
             score_cf: Fixed::ZERO,
             absolute: Fixed::ZERO,
-            squared: [Fixed::ZERO; 8],
+            squared: [Fixed::ZERO; ECCM_CELLS],
             divergence: Fixed::ZERO,
             infinite: 0,
             before: vec![0; SCORE_BINS],
@@ -114,7 +115,7 @@ impl ShiftSums {
     }
 
     /// Sums of squared changes by cell, in the order of [`CELLS`](super::counts::CELLS).
-    pub fn squared(&self) -> &[Fixed; 8] {
+    pub fn squared(&self) -> &[Fixed; ECCM_CELLS] {
         &self.squared
     }
 

@@ -1,7 +1,9 @@
 //! Values of the families ccm, eccm and shift: every direction, the difference of each two, one group and the rest, and all together.
 //!
 //! Where a person counts more than once (one group to the rest, the total of more than two groups, several counterfactuals), rates are no
-//! independent cases: their interval is the bootstrap of people. Where people have weights, values are made of what they weigh. Score metrics always have the one of [`redraw`](super::redraw).
+//! independent cases: their interval is the bootstrap of people, or Wilson's on people where no case counts or all do. Where people have
+//! weights, values are made of what they weigh. Score metrics have the one of [`redraw`](super::redraw), or where nobody's score moves that
+//! of the share of people who move.
 
 use std::ops::Range;
 
@@ -9,16 +11,16 @@ use rayon::prelude::*;
 
 use super::ask::{Ask, Basis, Drawn, is_clear};
 use super::ccm::switch_rate;
-use super::counts::{CounterfactualCounts, Eccm};
+use super::counts::{CounterfactualCounts, ECCM_CELLS, Eccm, SwitchCells};
 use super::divergence::ShiftPass;
-use super::interval::{newcombe, wilson};
+use super::interval::{Interval, Method, newcombe, wilson, wilson_of_people};
 use super::measure::{Favourable, Measured, Settings};
 use super::patterns::{AnySwitch, Spread, Spreads};
 use super::placebo::{Band, Placebo};
 use super::redraw::ShiftEvidence;
 use super::scope::{Places, Scope};
 use super::shift::Shift;
-use super::weights::by_weight;
+use super::weights::{WeightSums, by_weight};
 use super::{Family, Impaired, Metric, Rate, Reads, Side, Undefined, Value, Worse, difference};
 use crate::param::Count;
 
@@ -30,18 +32,18 @@ pub fn measure_counterfactual(
     placebo: Option<&Placebo>,
     settings: &Settings,
 ) -> Vec<Measured> {
-    let (places, spreads, has_label) = (counts.places(), counts.spreads(), counts.has_label());
+    let (places, spreads, weights) = (counts.places(), counts.spreads(), counts.weight_spreads());
     let second = shift.map(|shift| &shift.second);
     let evidence = Evidence::of(counts, &spreads, second);
     let weighed = Evidence::weighed(counts, second);
     let noise = Noise::of(placebo, weighed.as_ref().unwrap_or(&evidence));
-    let audit = Audit { ask: Ask::new(settings), has_label, places, evidence, weighed, shift, noise };
+    let audit = Audit { ask: Ask::new(settings), places, evidence, weighed, shift, noise };
     let families = [Family::Ccm, Family::Eccm, Family::Shift].into_iter().filter(|&family| family != Family::Shift || shift.is_some());
     let metrics: Vec<&'static Metric> = families.flat_map(|family| audit.ask.metrics(family)).collect();
-    let direction = |from, to| {
-        let place = places.direction(from, to);
-        People::new(counts, (place, Scope::Direction(from, to)), spreads.at(place), format!("bootstrap/direction/{from}/{to}"))
+    let people = |place: usize, scope, stream| {
+        People::new(counts, (place, scope), (spreads.at(place), weights.as_ref().map(|of| &of[place])), stream)
     };
+    let direction = |from, to| people(places.direction(from, to), Scope::Direction(from, to), format!("bootstrap/direction/{from}/{to}"));
     let both_ways = |(a, b): (usize, usize)| {
         let mut out = Vec::new();
         let (forth, back) = (direction(a, b), direction(b, a));
@@ -59,7 +61,7 @@ pub fn measure_counterfactual(
             Scope::RestToOne(to) => format!("bootstrap/rest-to-one/{to}"),
             _ => "bootstrap/counterfactual-total".to_owned(),
         };
-        let people = People::new(counts, (place, scope), spreads.at(place), stream);
+        let people = people(place, scope, stream);
         let any = audit.evidence[place].any.is_some();
         let measured = metrics.iter().filter(|metric| any || !matches!(metric.reads, Reads::AnySwitch(_)));
         measured.map(|metric| audit.switch(metric, scope, place, &people)).collect()
@@ -86,12 +88,9 @@ impl Evidence {
         let places = counts.places();
         let mut any = vec![None; places.len()];
         if places.rests() {
-            let mut all = AnySwitch::default();
-            for from in 0..places.groups {
-                all.merge(spreads.any(from));
-                any[places.one_to_rest(from)] = Some(*spreads.any(from));
+            for place in (0..places.groups).map(|from| places.one_to_rest(from)).chain([places.total()]) {
+                any[place] = Some(spreads.at(place).any());
             }
-            any[places.total()] = Some(all);
         }
         let shifts = shifts(counts, second.filter(|_| !counts.is_weighed()));
         let evidence = any.into_iter().zip(shifts).enumerate();
@@ -190,21 +189,26 @@ impl Noise {
 
 /// The people of one scope, and the worlds drawn from them.
 struct People<'a> {
-    n: u64,
-    /// Kinds of people by the cells that one of them fills, and their number.
-    kinds: &'a [([u64; 8], u64)],
+    spread: &'a Spread,
+    /// What they weigh; none where nobody has a weight.
+    weights: Option<&'a Spread<WeightSums>>,
     repeats: bool,
-    drawn: Drawn<8>,
+    drawn: Drawn<ECCM_CELLS>,
     /// By whether anything switches; only where people have weights.
     any: Option<Drawn<4>>,
 }
 
 impl<'a> People<'a> {
-    fn new(counts: &CounterfactualCounts, (place, scope): (usize, Scope), spread: &'a Spread, stream: String) -> Self {
+    fn new(
+        counts: &CounterfactualCounts,
+        (place, scope): (usize, Scope),
+        (spread, weights): (&'a Spread, Option<&'a Spread<WeightSums>>),
+        stream: String,
+    ) -> Self {
         let any = any_groups(counts.places(), scope).and_then(|groups| counts.any_blocks(groups));
         People {
-            n: spread.people(),
-            kinds: &spread.0,
+            spread,
+            weights,
             repeats: spread.repeats(),
             drawn: Drawn::new(counts.blocks(place), || spread.0.clone(), stream),
             any: any.map(|blocks| Drawn::new(Some(blocks), Vec::new, String::new())),
@@ -214,7 +218,7 @@ impl<'a> People<'a> {
     /// People whose prediction switches: those that a switch rate counts, or that a rate of consistency lacks. None of what names nobody.
     fn switched(&self, metric: &Metric, settings: &Settings) -> Option<u64> {
         let Impaired::Switch { worse, .. } = metric.impaired else { return None };
-        let counts = |cells: &[u64; 8]| {
+        let counts = |cells: &SwitchCells| {
             let e = Eccm(*cells);
             match (switch_rate(metric, settings).map(|rate| rate(&e)), worse) {
                 (None, _) => e.sp() + e.sn() > 0,
@@ -222,7 +226,37 @@ impl<'a> People<'a> {
                 (Some(rate), Worse::Low) => rate.numerator < rate.denominator,
             }
         };
-        Some(self.kinds.iter().filter(|(cells, _)| counts(cells)).map(|(_, people)| people).sum())
+        Some(self.spread.0.iter().filter(|(cells, _)| counts(cells)).map(|(_, people)| people).sum())
+    }
+
+    /// People whom a metric counts.
+    fn n(&self, metric: &Metric) -> u64 {
+        self.spread.counted(metric.needs_label)
+    }
+
+    /// How many people stand below a rate: their effective number where they weigh differently.
+    fn below(&self, rate: impl Fn(&SwitchCells) -> Rate) -> f64 {
+        match self.weights {
+            None => self.spread.below(rate) as f64,
+            Some(weights) => weights.below(rate).effective(),
+        }
+    }
+
+    /// The interval of a rate of which no case counts, or all do.
+    fn at_an_end(&self, everybody: bool, rate: impl Fn(&SwitchCells) -> Rate, z: f64) -> Option<Interval> {
+        wilson_of_people(everybody, self.below(rate), z, Method::WilsonPeople { weighed: self.weights.is_some() })
+    }
+
+    /// The interval of a distance where nobody's score moves; none of a metric that says no distance.
+    fn unmoved(&self, metric: &Metric, z: f64) -> Option<Interval> {
+        let pairs = |kind: &SwitchCells| Eccm(*kind).rate(0, Eccm(*kind).n(), Undefined::EmptyGroup);
+        let moved = wilson_of_people(false, self.below(pairs), z, Method::WilsonMoved)?;
+        match metric.id {
+            "macd" => Some(moved),
+            "rmscd" => Some(Interval { hi: moved.hi.sqrt(), ..moved }),
+            "mcd" => Some(Interval { lo: -moved.hi, ..moved }),
+            _ => None,
+        }
     }
 
     /// Whether a rate is one of independent cases.
@@ -234,7 +268,6 @@ impl<'a> People<'a> {
 /// Everything that values are made of.
 struct Audit<'a> {
     ask: Ask<'a>,
-    has_label: bool,
     places: Places,
     /// Of people.
     evidence: Vec<Evidence>,
@@ -245,11 +278,6 @@ struct Audit<'a> {
 }
 
 impl Audit<'_> {
-    /// A value of evidence by scope, or none where it needs a label that the job does not have.
-    fn labelled(&self, metric: &Metric, value: impl FnOnce() -> Value) -> Value {
-        if metric.needs_label && !self.has_label { Err(Undefined::NoLabel) } else { value() }
-    }
-
     /// The drawn interval of a score metric.
     fn shift_interval(&self, metric: &Metric, scope: Scope) -> Basis {
         let found = self.shift.and_then(|shift| shift.intervals.as_ref()).and_then(|i| Some((i.get(scope, metric.id)?, i.replicates())));
@@ -261,24 +289,44 @@ impl Audit<'_> {
         let of = &self.evidence[place];
         let weighed = self.weighed.as_ref().map(|weighed| &weighed[place]);
         let settings = self.ask.settings;
-        let rate_of = |of: &Evidence| of.rate(metric, settings).filter(|_| !metric.needs_label || self.has_label);
-        let rate = rate_of(of);
-        let value = self.labelled(metric, || match (weighed, metric.reads) {
+        let (rate, n_rows) = (of.rate(metric, settings), people.n(metric));
+        let weights = weighed.and_then(|weighed| weighed.rate(metric, settings));
+        let value = match (weighed, metric.reads) {
             (None, _) => of.value(metric, settings),
             // Score metrics tell pairs that weigh nothing from pairs that are not there.
             (Some(weighed), Reads::Shift(_)) => weighed.value(metric, settings),
             (Some(weighed), _) => by_weight(weighed.value(metric, settings), || of.value(metric, settings)),
-        });
+        };
+        let z = self.ask.z;
+        let at_an_end = weights.or(rate).is_some_and(Rate::is_at_an_end);
+        let everybody = value.is_ok_and(|value| value > 0.0);
+        let shift = weighed.unwrap_or(of).shift.as_deref();
+        let of_kind = switch_rate(metric, settings);
         let (interval, ci_method) = self.ask.interval(value, || match (metric.reads, rate, of_cells(metric, settings)) {
-            (Reads::AnySwitch(of), Some(rate), _) => match &people.any {
-                Some(drawn) => drawn.percentile(&self.ask, |cells| of(&AnySwitch::from_cells(cells)).value()),
-                None => Basis::Formula(wilson(rate, self.ask.z)),
+            (Reads::AnySwitch(_), Some(rate), _) if people.any.is_none() => Basis::Formula(wilson(rate, z)),
+            (Reads::AnySwitch(of), ..) if at_an_end => {
+                let one = |kind: &SwitchCells| {
+                    let at = AnySwitch::index_of(kind);
+                    of(&AnySwitch::from_cells(std::array::from_fn(|i| u64::from(i == at))))
+                };
+                Basis::Formula(people.at_an_end(everybody, one, z))
+            }
+            (Reads::AnySwitch(of), ..) => people
+                .any
+                .as_ref()
+                .map_or(Basis::NotDrawn, |drawn| drawn.percentile(&self.ask, |cells| of(&AnySwitch::from_cells(cells)).value())),
+            (_, Some(rate), _) if people.is_plain() => Basis::Formula(wilson(rate, z)),
+            (_, Some(_), Some(replicate)) => match of_kind.filter(|_| at_an_end) {
+                Some(of) => Basis::Formula(people.at_an_end(everybody, |kind| of(&Eccm(*kind)), z)),
+                None => people.drawn.percentile(&self.ask, replicate),
             },
-            (_, Some(rate), _) if people.is_plain() => Basis::Formula(wilson(rate, self.ask.z)),
             (_, _, Some(replicate)) => people.drawn.percentile(&self.ask, replicate),
-            _ => self.shift_interval(metric, scope),
+            _ => match shift.filter(|shift| shift.absolute == 0.0).and_then(|_| people.unmoved(metric, z)) {
+                Some(interval) => Basis::Formula(Some(interval)),
+                None => self.shift_interval(metric, scope),
+            },
         });
-        let placebo = self.noise.band(|evidence| self.labelled(metric, || evidence[place].value(metric, settings)));
+        let placebo = self.noise.band(|evidence| evidence[place].value(metric, settings));
         let switched = value.is_ok().then(|| people.switched(metric, settings)).flatten();
         let clear = is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), placebo);
         Measured {
@@ -287,12 +335,12 @@ impl Audit<'_> {
             value,
             numerator: rate.map(|rate| rate.numerator),
             denominator: rate.map(|rate| rate.denominator),
-            weights: weighed.and_then(rate_of).map(|rate| (rate.numerator, rate.denominator)),
-            n_rows: people.n,
+            weights: weights.map(|rate| (rate.numerator, rate.denominator)),
+            n_rows,
             interval,
             ci_method,
             ideal: metric.ideal,
-            flags: self.ask.flags(people.n, rate.map(|rate| rate.denominator)),
+            flags: self.ask.flags(n_rows, rate.map(|rate| rate.denominator)),
             impaired: value.ok().filter(|_| clear).and_then(|value| impaired(metric, scope, value, switched, settings)),
             switched,
             placebo,
@@ -305,7 +353,7 @@ impl Audit<'_> {
         let ((forth, of_forth), (back, of_back)) = (one, other);
         let (metric, scope) = (forth.metric, Scope::Difference(a, b));
         let (from_a, from_b) = (self.places.direction(a, b), self.places.direction(b, a));
-        let value = self.labelled(metric, || difference(forth.value, back.value));
+        let value = difference(forth.value, back.value);
         let settings = self.ask.settings;
         let (interval, ci_method) = self.ask.interval(value, || match (switch_rate(metric, settings), of_cells(metric, settings)) {
             (Some(rate), _) if of_forth.is_plain() && of_back.is_plain() => {
@@ -317,9 +365,8 @@ impl Audit<'_> {
             _ => self.shift_interval(metric, scope),
         });
         let denominator = forth.denominator.zip(back.denominator).map(|(x, y)| x.min(y));
-        let placebo = self.noise.band(|evidence| {
-            self.labelled(metric, || difference(evidence[from_a].value(metric, settings), evidence[from_b].value(metric, settings)))
-        });
+        let placebo =
+            self.noise.band(|evidence| difference(evidence[from_a].value(metric, settings), evidence[from_b].value(metric, settings)));
         let switched = value.ok().and_then(|value| if forth_is_worse(metric, value)? { forth.switched } else { back.switched });
         let clear = is_clear(Some(0.0), interval.map(|i| (i.lo, i.hi)), placebo);
         Measured {
@@ -343,7 +390,7 @@ impl Audit<'_> {
 }
 
 /// The metric as a function of the eight cells; none for metrics that read something else.
-pub(super) fn of_cells(metric: &'static Metric, settings: &Settings) -> Option<impl Fn([u64; 8]) -> Value + use<>> {
+pub(super) fn of_cells(metric: &'static Metric, settings: &Settings) -> Option<impl Fn(SwitchCells) -> Value + use<>> {
     let (rate, reads) = (switch_rate(metric, settings), metric.reads);
     (rate.is_some() || matches!(reads, Reads::SwitchScore(_))).then_some(move |cells| match (rate, reads) {
         (Some(rate), _) => rate(&Eccm(cells)).value(),

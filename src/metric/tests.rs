@@ -6,6 +6,7 @@ mod compare;
 pub(in crate::metric) mod coverage;
 mod oracle;
 mod weights;
+mod who_counts;
 
 use std::collections::BTreeSet;
 
@@ -96,15 +97,16 @@ fn part_of(i: usize, parts: usize) -> usize {
 
 /// Gathers people in `parts` batches, merged last first, and measures.
 fn gather(people: &People, groups: usize, has_label: bool, parts: usize, settings: &Settings) -> Gathered {
-    let mut factual = vec![FactualCounts::new(groups, has_label).in_strata(Strata::new(STRATA, groups, None)); parts];
-    let mut counts = vec![CounterfactualCounts::new(groups, has_label); parts];
+    let mut factual = vec![FactualCounts::new(groups).in_strata(Strata::new(STRATA, groups, None)); parts];
+    let mut counts = vec![CounterfactualCounts::new(groups); parts];
     let knobs = Knobs { neighbours: Count::new(5).unwrap(), standard: false, most: Count::new(500).unwrap() };
     let mut crowds = vec![Crowd::new(2, &knobs, settings.seed); parts];
     for (i, (person, cfs)) in people.iter().enumerate() {
+        let person = &Person { label: person.label.filter(|_| has_label), ..*person };
         factual[part_of(i, parts)].groups[person.group].add(person.label, person.predicted, person.score == Some(0.5));
         let part = &mut factual[part_of(i, parts)];
-        part.add_stratum(person.group, (i as u64, 1), person.label, person.predicted, stratum(person));
-        if let Some(predicted) = person.predicted.filter(|_| !has_label || person.label.is_some()) {
+        part.add_stratum(person.group, (i as u64, 1), person.predicted, stratum(person));
+        if let Some(predicted) = person.predicted {
             let looked = Looked { row: i as u64, key: i as u64, group: person.group, predicted, weight: 1 };
             crowds[part_of(i, parts)].add(looked, &[(i % 40) as f64, (i / 60) as f64]);
         }
@@ -227,6 +229,9 @@ fn values_lie_in_their_range_and_intervals_hold_them() {
             }
             if let Some(interval) = m.interval {
                 assert!(interval.lo < interval.hi && interval.lo <= m.value.unwrap() && m.value.unwrap() <= interval.hi, "{what}");
+                let (least, most) = m.metric.range;
+                let width = if matches!(m.scope, Scope::Difference(..)) { most - least } else { 0.0 };
+                assert!(m.metric.family != Family::Shift || interval.lo >= least - width && interval.hi <= most + width, "{what}");
             }
             assert_eq!(m.value == Err(Undefined::NoLabel), m.metric.needs_label && !has_label, "{what}");
             assert!(!m.ci_method.is_empty());
@@ -250,9 +255,13 @@ fn cells_and_rates_add_up() {
         for (a, b) in [("cr", "sr"), ("psr", "ncr"), ("nsr", "pcr"), ("pcp", "psdr"), ("tsnr", "fsnr"), ("tspr", "fspr")] {
             assert!((value(a, scope) + value(b, scope) - 1.0).abs() < 1e-15, "{a}, {b}");
         }
-        for (rate, of_right, of_wrong) in [("nsr", "tpsr", "fpsr"), ("psr", "tnsr", "fnsr")] {
+        // Of people with a label the switch rates are means of those of right and of wrong predictions.
+        let share = |above: u64, stay: u64| above as f64 / (above + stay) as f64;
+        let nsr = share(eccm.tsn() + eccm.fsn(), eccm.tcp() + eccm.fcp());
+        let psr = share(eccm.tsp() + eccm.fsp(), eccm.tcn() + eccm.fcn());
+        for (rate, of_right, of_wrong) in [(nsr, "tpsr", "fpsr"), (psr, "tnsr", "fnsr")] {
             let (x, y) = (value(of_right, scope), value(of_wrong, scope));
-            assert!((x.min(y)..=x.max(y)).contains(&value(rate, scope)), "{rate}");
+            assert!((x.min(y)..=x.max(y)).contains(&rate), "{of_right} {of_wrong}");
         }
     }
     let directions = (0..3).flat_map(|a| (0..3).filter(move |&b| a != b).map(move |b| (a, b)));
@@ -360,7 +369,7 @@ fn the_rest_is_the_other_directions_together() {
     let gathered = gather(&people(3, 1, 1500), 3, true, 1, &settings());
     let (all, spreads) = (&gathered.measured, gathered.counts.spreads());
     let cells = |from, to| spreads.direction(from, to).eccm().0;
-    let sum = |x: [u64; 8], y: [u64; 8]| std::array::from_fn::<u64, 8, _>(|i| x[i] + y[i]);
+    let sum = |x: [u64; 12], y: [u64; 12]| std::array::from_fn::<u64, 12, _>(|i| x[i] + y[i]);
     assert_eq!(spreads.one_to_rest(0).unwrap().eccm().0, sum(cells(0, 1), cells(0, 2)));
     assert_eq!(spreads.rest_to_one(0).unwrap().eccm().0, sum(cells(1, 0), cells(2, 0)));
     for (scope, places) in [(Scope::OneToRest(1), [(1, 0), (1, 2)]), (Scope::RestToOne(1), [(0, 1), (2, 1)])] {
@@ -385,7 +394,7 @@ fn the_rest_is_the_other_directions_together() {
 
 #[test]
 fn a_person_switches_once() {
-    let mut counts = CounterfactualCounts::new(3, true);
+    let mut counts = CounterfactualCounts::new(3);
     let score = |yes| Some(if yes { 0.9 } else { 0.1 });
     let person = |group, yes| Person { group, label: Some(true), predicted: Some(yes), score: score(yes), weight: 1 };
     let moved = |to, yes| Counterfactual { to, predicted: Some(yes), score: score(yes) };
@@ -394,7 +403,7 @@ fn a_person_switches_once() {
     counts.add(&person(0, true), &[moved(1, true), moved(2, true)]);
     counts.add(&person(0, false), &[moved(1, false)]);
     counts.add(&person(1, false), &[moved(0, true), moved(2, true)]);
-    // Nobody knows what became of these two.
+    // Nobody knows how the first of these two would be predicted, nor what became of the second.
     counts.add(&person(1, false), &[Counterfactual { to: 0, predicted: None, score: None }]);
     counts.add(&Person { label: None, ..person(2, true) }, &[moved(0, false)]);
     let measured = measure_counterfactual(&counts, None, None, &settings());
@@ -405,10 +414,13 @@ fn a_person_switches_once() {
     assert_eq!(rate("sr_any", Scope::OneToRest(0)), (2, 4));
     assert_eq!(rate("nsr_any", Scope::OneToRest(0)), (2, 3));
     assert_eq!(rate("psr_any", Scope::OneToRest(0)), (0, 1));
-    assert_eq!(rate("sr_any", Scope::Total), (3, 5));
+    assert_eq!(rate("sr_any", Scope::Total), (4, 6));
     assert_eq!(rate("psr_any", Scope::Total), (1, 2));
     assert_eq!(one(&measured, "nsr_any", Scope::OneToRest(1)).value, Err(Undefined::NoPredictedPositive));
-    assert_eq!(one(&measured, "sr_any", Scope::OneToRest(2)).value, Err(Undefined::EmptyGroup));
+    assert_eq!(rate("sr_any", Scope::OneToRest(2)), (1, 1));
+    assert_eq!(one(&measured, "tpsr", Scope::OneToRest(2)).value, Err(Undefined::NoLabel));
+    assert_eq!(one(&measured, "sr", Scope::Direction(2, 1)).value, Err(Undefined::EmptyGroup));
+    assert_eq!(one(&measured, "tpsr", Scope::Direction(2, 1)).value, Err(Undefined::EmptyGroup));
     assert_eq!(one(&measured, "sr", Scope::OneToRest(0)).denominator, Some(7));
 }
 
@@ -466,7 +478,7 @@ fn copies_do_not_narrow_an_interval() {
 
 #[test]
 fn small_groups_and_denominators_are_flagged() {
-    let mut factual = FactualCounts::new(2, true);
+    let mut factual = FactualCounts::new(2);
     for (group, label, n) in [(0, true, 40), (0, false, 40), (1, true, 3), (1, false, 20)] {
         (0..n).for_each(|i| factual.groups[group].add(Some(label), Some(i % 2 == 0), false));
     }
@@ -482,7 +494,7 @@ fn small_groups_and_denominators_are_flagged() {
 fn impaired_groups_follow_the_published_table() {
     // Cells TCN, TSP, FSN, FCP, FCN, FSP, TSN, TCP: in the direction 0 -> 1 every switch rate is worse than in 1 -> 0.
     let directions = [[60, 40, 40, 60, 60, 40, 40, 60], [90, 10, 10, 90, 90, 10, 10, 90]];
-    let mut counts = CounterfactualCounts::new(2, true);
+    let mut counts = CounterfactualCounts::new(2);
     for (group, cells) in directions.into_iter().enumerate() {
         for (code, n) in cells.into_iter().enumerate() {
             let person = Person { group, label: Some(code & 4 != 0), predicted: Some(code & 2 != 0), score: None, weight: 1 };
@@ -552,7 +564,7 @@ fn harm_is_a_switch_rate_by_the_favourable_side() {
 #[test]
 fn a_group_is_named_only_by_clear_numbers() {
     let counted = |moves: [u64; 2], n: u64| {
-        let mut counts = CounterfactualCounts::new(2, false);
+        let mut counts = CounterfactualCounts::new(2);
         for (group, moved) in moves.into_iter().enumerate() {
             for i in 0..n {
                 let person = Person { group, label: None, predicted: Some(true), score: None, weight: 1 };
@@ -605,7 +617,7 @@ fn a_group_is_named_only_by_clear_numbers() {
 #[test]
 fn the_group_with_fewer_favourable_predictions_is_impaired() {
     // Group 0: 40 of 100 predicted positive, group 1: 20 of 100; the same among positives and among negatives.
-    let mut factual = FactualCounts::new(2, true);
+    let mut factual = FactualCounts::new(2);
     for (group, per_label) in [(0, 20), (1, 10)] {
         for label in [true, false] {
             (0..50).for_each(|i| factual.groups[group].add(Some(label), Some(i < per_label), false));

@@ -53,14 +53,14 @@ mod tests {
     #[test]
     fn every_metric_of_two_groups_turns_as_stated() {
         let group = |c: Confusion| {
-            let mut counts = FactualCounts::new(1, true);
+            let mut counts = FactualCounts::new(1);
             for (n, label, predicted) in [(c.tp, true, true), (c.fp, false, true), (c.fn_, true, false), (c.tn, false, false)] {
                 (0..n).for_each(|_| counts.groups[0].add(Some(label), Some(predicted), false));
             }
             counts.groups[0]
         };
-        let a = group(Confusion { tp: 40, fp: 7, fn_: 11, tn: 90 });
-        let b = group(Confusion { tp: 25, fp: 13, fn_: 9, tn: 31 });
+        let a = group(Confusion::labelled(40, 7, 11, 90));
+        let b = group(Confusion::labelled(25, 13, 9, 31));
         let count = |n| Count::new(n).expect("a count");
         let settings = Settings {
             families: vec![Family::Group],
@@ -74,7 +74,7 @@ mod tests {
             favoured: Favoured::Rest,
         };
         let measured = |first, second| {
-            let mut counts = FactualCounts::new(0, true);
+            let mut counts = FactualCounts::new(0);
             counts.groups = vec![first, second];
             let measured = measure_factual(&counts, None, &settings);
             measured.into_iter().filter(|m| m.scope == Scope::Pair(0, 1)).collect::<Vec<_>>()

@@ -13,6 +13,8 @@
 //! Memory: 64 bytes a block and direction, a kilobyte a replicate up to 20,000 of them. Cost: how often blocks count is drawn once, in 30 ms for 2000
 //! replicates; every scope then takes about 3 ms of one thread.
 
+use std::ops::AddAssign;
+
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -69,6 +71,34 @@ impl<const N: usize> ByBlock<N> {
         let mut all = [0; N];
         self.blocks(places).iter().for_each(|(_, sum)| add(&mut all, sum));
         all
+    }
+}
+
+/// What some people weigh together in whole units, and the sum of the squares of their weights.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct WeightSums {
+    sum: u64,
+    squares: u128,
+}
+
+impl WeightSums {
+    /// One person.
+    pub(super) fn one(weight: u64) -> Self {
+        WeightSums { sum: weight, squares: u128::from(weight) * u128::from(weight) }
+    }
+
+    /// How many people without weights would be as sure as these (Kish 1965, Survey Sampling, 11.7): the square of the sum over the sum
+    /// of squares.
+    pub(super) fn effective(self) -> f64 {
+        let sum = self.sum as f64;
+        sum * (sum / self.squares as f64)
+    }
+}
+
+impl AddAssign for WeightSums {
+    fn add_assign(&mut self, other: Self) {
+        self.sum += other.sum;
+        self.squares += other.squares;
     }
 }
 

@@ -20,7 +20,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::ask::{Ask, Basis, is_clear};
-use super::counts::{Counterfactual, CounterfactualCounts, Person};
+use super::counts::{Counterfactual, CounterfactualCounts, ECCM_CELLS, Person, SwitchCells};
 use super::divergence::ShiftPass;
 use super::interval::{Boundary, Interval, Method, percentile, wilson};
 use super::measure::{Measured, Settings};
@@ -39,8 +39,8 @@ pub const BLOCKS: usize = 200;
 /// Flag: a class of graphs was too large to list and was sampled.
 pub const SAMPLED: &str = "sampled";
 
-/// People of one block by label and prediction, for each of the two groups: at 4 group + 2 label + prediction.
-const KINDS: usize = 8;
+/// People of one block by label (no, yes, not known) and prediction, for each of the two groups: at 6 group + 2 label + prediction.
+const KINDS: usize = 12;
 
 /// Parts into which worlds are shared out among threads, whatever the number of threads.
 const PARTS: usize = 16;
@@ -63,7 +63,6 @@ pub struct WorldCounts {
     pub worlds: Vec<World>,
     /// Whether a class of graphs was sampled.
     pub sampled: bool,
-    has_label: bool,
     cut: u64,
     /// People of each block by [`KINDS`], block by block.
     people: Vec<u64>,
@@ -138,13 +137,13 @@ impl SpreadParts {
 
 impl WorldCounts {
     /// Nobody yet, in these worlds of an attribute with two groups.
-    pub fn new(worlds: Vec<World>, sampled: bool, has_label: bool, seed: Seed) -> Self {
-        let nobody = |of: usize| OfWorld { counts: CounterfactualCounts::new(2, has_label), switched: vec![0; of], second: None };
+    pub fn new(worlds: Vec<World>, sampled: bool, seed: Seed) -> Self {
+        let nobody = |of: usize| OfWorld { counts: CounterfactualCounts::new(2), switched: vec![0; of], second: None };
         let on_all_rows = worlds.iter().map(|world| world.all_rows + 1).max().unwrap_or(0);
         let mut of_world = vec![nobody(BLOCKS * KINDS); worlds.len()];
         of_world.extend(vec![nobody(0); on_all_rows]);
         let cut = named(seed.0, "bootstrap/worlds/cut");
-        WorldCounts { worlds, sampled, has_label, cut, people: vec![0; BLOCKS * KINDS], of_world }
+        WorldCounts { worlds, sampled, cut, people: vec![0; BLOCKS * KINDS], of_world }
     }
 
     /// Adds a person with the counterfactual of each world, then of each graph fitted on all training rows. `key` is the person's own.
@@ -153,11 +152,9 @@ impl WorldCounts {
     /// Where there are not as many counterfactuals as that: a bug of the caller.
     pub fn add(&mut self, key: u64, person: &Person, counterfactuals: &[Counterfactual]) {
         assert_eq!(counterfactuals.len(), self.of_world.len(), "a counterfactual per world and graph");
-        let label = if self.has_label { person.label } else { Some(false) };
         let block = usize::try_from(((h(self.cut, key, 0) >> 32) * BLOCKS as u64) >> 32).unwrap_or(0);
-        let at = label
-            .zip(person.predicted)
-            .map(|(label, predicted)| KINDS * block + 4 * person.group + 2 * usize::from(label) + usize::from(predicted));
+        let label = person.label.map_or(2, usize::from);
+        let at = person.predicted.map(|predicted| KINDS * block + 6 * person.group + 2 * label + usize::from(predicted));
         // In every world the same people have a counterfactual.
         let at = at.filter(|_| counterfactuals.iter().all(|counterfactual| counterfactual.predicted.is_some()));
         if let Some(at) = at {
@@ -200,7 +197,7 @@ pub fn add_second(second: &mut [ShiftPass], person: &Person, counterfactuals: &[
 pub fn measure_worlds(counts: &WorldCounts, level: Level, settings: &Settings) -> Vec<Across> {
     let plain = Settings { level: None, ..settings.clone() };
     if counts.worlds.is_empty() {
-        return measure_nothing(counts.has_label, level, &plain);
+        return measure_nothing(level, &plain);
     }
     let of_world = |world: &OfWorld| {
         let second = world.second.clone().map(|second| ShiftEvidence { second, intervals: None });
@@ -274,8 +271,8 @@ pub fn measure_worlds(counts: &WorldCounts, level: Level, settings: &Settings) -
 }
 
 /// Every metric without a value: there is no world.
-fn measure_nothing(has_label: bool, level: Level, plain: &Settings) -> Vec<Across> {
-    let nobody = CounterfactualCounts::new(2, has_label);
+fn measure_nothing(level: Level, plain: &Settings) -> Vec<Across> {
+    let nobody = CounterfactualCounts::new(2);
     let second = ShiftEvidence { second: nobody.second_pass(), intervals: None };
     let across =
         |measured| Across { measured, around: None, level, parts: None, even: None, n_worlds: 0, n_undefined: 0, each: Vec::new() };
@@ -290,12 +287,12 @@ struct Redrawn {
 }
 
 /// A value to be redrawn.
-type OfCells = Box<dyn Fn(&[[u64; 8]; 2]) -> Value + Sync>;
+type OfCells = Box<dyn Fn(&[SwitchCells; 2]) -> Value + Sync>;
 
 impl Redrawn {
     fn new(counts: &WorldCounts, ask: &Ask<'_>, measured: &[Measured]) -> Self {
         let samples = usize::try_from(ask.settings.samples.get()).unwrap_or(usize::MAX);
-        let values: Vec<Option<OfCells>> = measured.iter().map(|m| value_of(m, counts.has_label, ask.settings)).collect();
+        let values: Vec<Option<OfCells>> = measured.iter().map(|m| value_of(m, ask.settings)).collect();
         let asked: Vec<&OfCells> = values.iter().flatten().collect();
         let poisson = Poisson::new(ask.settings.seed.0, "bootstrap/worlds");
         let lanes = samples.div_ceil(LANES);
@@ -330,9 +327,9 @@ impl Redrawn {
             for (world, of_world) in counts.worlds[range.clone()].iter().zip(&counts.of_world[range]) {
                 let switched = sums(&|at| f64::from(of_world.switched[at]));
                 for r in 0..samples {
-                    let mut cells = [[0; 8]; 2];
+                    let mut cells = [[0; ECCM_CELLS]; 2];
                     for kind in 0..KINDS {
-                        let (group, label, predicted) = (kind / 4, kind / 2 % 2, kind % 2);
+                        let (group, label, predicted) = (kind / 6, kind / 2 % 3, kind % 2);
                         let (all, moved) = (people[kind][r], switched[kind][r]);
                         cells[group][4 * label + 2 * predicted + predicted] = (all - moved) as u64;
                         cells[group][4 * label + 2 * predicted + (1 - predicted)] = moved as u64;
@@ -371,12 +368,9 @@ impl Redrawn {
     }
 }
 
-/// A metric of a scope as a function of the cells of both directions; none where it reads scores, or a label that is not there.
-fn value_of(measured: &Measured, has_label: bool, settings: &Settings) -> Option<OfCells> {
+/// A metric of a scope as a function of the cells of both directions; none where it reads scores.
+fn value_of(measured: &Measured, settings: &Settings) -> Option<OfCells> {
     let metric: &'static Metric = measured.metric;
-    if metric.needs_label && !has_label {
-        return None;
-    }
     debug_assert!(matches!(metric.family, Family::Ccm | Family::Eccm | Family::Shift), "a metric of counterfactuals");
     let of = of_cells(metric, settings)?;
     Some(match measured.scope {

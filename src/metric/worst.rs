@@ -10,7 +10,7 @@
 //! number of people; the groups that hold the value may be others in every replicate, so its ends lie high where groups are small.
 
 use super::ask::Basis;
-use super::counts::Confusion;
+use super::counts::{Cells, Confusion};
 use super::gaps::{favourable_rate, lower};
 use super::measure::{Audit, Favourable, Measured, Subject};
 use super::scope::Scope;
@@ -48,17 +48,25 @@ struct Found {
 }
 
 impl Found {
-    fn none(groups: &[Confusion]) -> Self {
-        let empty = groups.iter().all(|c| c.n() == 0);
-        let value = Err(if empty { Undefined::EmptyGroup } else { Undefined::OperandUndefined });
-        Found { value, furthest: Furthest { highest: None, lowest: None, n_undefined: groups.len() as u64 } }
+    /// No value, with the reason that these values of groups give: nobody is in any, or nobody in any has a label.
+    fn none(values: &[Value]) -> Self {
+        let all = |reasons: &[Undefined]| values.iter().all(|value| value.is_err_and(|reason| reasons.contains(&reason)));
+        let reason = if all(&[Undefined::EmptyGroup]) {
+            Undefined::EmptyGroup
+        } else if all(&[Undefined::EmptyGroup, Undefined::NoLabel]) {
+            Undefined::NoLabel
+        } else {
+            Undefined::OperandUndefined
+        };
+        let n_undefined = values.iter().filter(|value| value.is_err()).count() as u64;
+        Found { value: Err(reason), furthest: Furthest { highest: None, lowest: None, n_undefined } }
     }
 }
 
-/// The spread of a value over the groups that have one, and how many have none; none where fewer than two have one.
-fn spread(groups: &[Confusion], of: impl Fn(&Confusion) -> Value) -> (Option<Spread>, u64) {
+/// The spread of the values of groups that have one; none where fewer than two have one.
+fn spread(values: &[Value]) -> Option<Spread> {
     let (mut found, mut defined) = (None::<Spread>, 0);
-    for (group, value) in groups.iter().enumerate().filter_map(|(group, c)| Some((group, of(c).ok()?))) {
+    for (group, value) in values.iter().enumerate().filter_map(|(group, value)| Some((group, (*value).ok()?))) {
         defined += 1;
         let spread = found.get_or_insert(Spread { highest: (value, group), lowest: (value, group) });
         if value > spread.highest.0 {
@@ -68,15 +76,15 @@ fn spread(groups: &[Confusion], of: impl Fn(&Confusion) -> Value) -> (Option<Spr
             spread.lowest = (value, group);
         }
     }
-    (found.filter(|_| defined > 1), groups.len() as u64 - defined)
+    found.filter(|_| defined > 1)
 }
 
 /// A value of the spread, with the groups that hold it.
 fn held(groups: &[Confusion], of: impl Fn(&Confusion) -> Value, value: impl Fn(&Spread) -> Value) -> Found {
-    let (spread, n_undefined) = spread(groups, of);
-    let Some(spread) = spread else {
-        return Found { furthest: Furthest { n_undefined, ..Found::none(groups).furthest }, ..Found::none(groups) };
-    };
+    let values: Vec<Value> = groups.iter().map(of).collect();
+    let none = Found::none(&values);
+    let Some(spread) = spread(&values) else { return none };
+    let n_undefined = none.furthest.n_undefined;
     let apart = spread.gap() > 0.0;
     let holder = |group: usize| Some(group).filter(|_| apart);
     let furthest = Furthest { highest: holder(spread.highest.1), lowest: holder(spread.lowest.1), n_undefined };
@@ -104,20 +112,19 @@ fn widest(groups: &[Confusion], of: [fn(&Confusion) -> Rate; 2]) -> Found {
 fn to_total(groups: &[Confusion], of: impl Fn(&Confusion) -> Value) -> Found {
     let mut all = Confusion::default();
     groups.iter().for_each(|c| all.merge(c));
-    let Ok(all) = of(&all) else { return Found::none(groups) };
+    let values: Vec<Value> = groups.iter().map(&of).collect();
+    let none = Found::none(&values);
+    let Ok(all) = of(&all) else { return none };
     let (mut found, mut defined) = (None::<(f64, usize)>, 0);
-    for (group, value) in groups.iter().enumerate().filter_map(|(group, c)| Some((group, of(c).ok()?))) {
+    for (group, value) in values.iter().enumerate().filter_map(|(group, value)| Some((group, (*value).ok()?))) {
         defined += 1;
         let distance = (value - all).abs();
         if found.is_none_or(|(largest, _)| distance > largest) {
             found = Some((distance, group));
         }
     }
-    let n_undefined = groups.len() as u64 - defined;
-    let Some((distance, group)) = found.filter(|_| defined > 1) else {
-        return Found { furthest: Furthest { n_undefined, ..Found::none(groups).furthest }, ..Found::none(groups) };
-    };
-    let furthest = Furthest { highest: Some(group), lowest: None, n_undefined };
+    let Some((distance, group)) = found.filter(|_| defined > 1) else { return none };
+    let furthest = Furthest { highest: Some(group), lowest: None, n_undefined: none.furthest.n_undefined };
     Found { value: Ok(distance), furthest }
 }
 
@@ -153,12 +160,11 @@ impl Audit<'_> {
         let found = find(metric, favourable, &cells);
         let weighed = groups.iter().any(|subject| subject.weight.is_some());
         let value = match weighed {
-            _ if metric.needs_label && !self.has_label => Err(Undefined::NoLabel),
             false => found.value,
             true => by_weight(found.value, || find(metric, favourable, &people).value),
         };
         let (interval, ci_method) = self.ask.interval(value, || {
-            let worlds: Vec<&[[u64; 4]]> = groups.iter().map(|subject| subject.drawn.worlds(&self.ask)).collect();
+            let worlds: Vec<&[Cells]> = groups.iter().map(|subject| subject.drawn.worlds(&self.ask)).collect();
             let mut world = cells.clone();
             let replicates = (0..worlds.first().map_or(0, |worlds| worlds.len())).map(|r| {
                 world.iter_mut().zip(&worlds).for_each(|(cells, worlds)| *cells = Confusion::from_cells(worlds[r]));
@@ -168,6 +174,7 @@ impl Audit<'_> {
         });
         let furthest =
             Furthest { n_undefined: found.furthest.n_undefined, ..if value.is_ok() { found.furthest } else { Found::none(&[]).furthest } };
+        let n = |c: &Confusion| c.people(metric.needs_label);
         let holders = || furthest.highest.into_iter().chain(furthest.lowest);
         let least = |n: &dyn Fn(usize) -> Option<u64>| holders().filter_map(n).min();
         let impaired = match (metric.impaired, furthest.highest, furthest.lowest) {
@@ -180,7 +187,7 @@ impl Audit<'_> {
             }
             _ => None,
         };
-        let smallest = least(&|group| Some(people[group].n())).unwrap_or_else(|| people.iter().map(Confusion::n).min().unwrap_or(0));
+        let smallest = least(&|group| Some(n(&people[group]))).unwrap_or_else(|| people.iter().map(n).min().unwrap_or(0));
         Measured {
             scope: Scope::WorstCase,
             metric,
@@ -188,7 +195,7 @@ impl Audit<'_> {
             numerator: None,
             denominator: None,
             weights: None,
-            n_rows: people.iter().map(Confusion::n).sum(),
+            n_rows: people.iter().map(n).sum(),
             interval,
             ci_method,
             ideal: metric.ideal,
@@ -217,7 +224,7 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        let c = |tp, fp, fn_, tn| Confusion { tp, fp, fn_, tn };
+        let c = |tp, fp, fn_, tn| Confusion::labelled(tp, fp, fn_, tn);
         // TPR 0.5, 0.75, none, 0.25; FPR 0.5, 0, 1, 0; predicted positive 0.5, 0.375, 1, 0.125.
         let groups = [c(2, 2, 2, 2), c(3, 0, 1, 4), c(0, 4, 0, 0), c(1, 0, 3, 4)];
         let check = |id: &str, value: f64, furthest: Furthest| {
@@ -240,7 +247,7 @@ mod tests {
     #[test]
     fn one_group_is_no_parity() {
         let none = Confusion::default();
-        let one = [Confusion { tp: 1, fp: 1, fn_: 1, tn: 1 }, none];
+        let one = [Confusion::labelled(1, 1, 1, 1), none];
         assert_eq!(of("tpr_difference", &one).value, Err(Undefined::OperandUndefined));
         assert_eq!(of("tpr_difference", &one).furthest, held(None, None, 1));
         assert_eq!(of("tpr_to_total", &one).value, Err(Undefined::OperandUndefined));

@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::exec::StageContext;
 use crate::metric::compare::{compare_counterfactual, compare_factual};
 use crate::metric::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::labels::MissingLabels;
 use crate::metric::measure::{Measured, Settings, measure_factual};
 use crate::metric::redraw::ShiftEvidence;
 use crate::metric::scope::Who;
@@ -87,16 +88,19 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
     for attribute in 0..layout.attributes.len() {
         let settings = settings(checked, &layout.attributes[attribute]);
         let mut base: Option<(&str, FactualCounts)> = None;
+        let mut selective = Vec::new();
         for arm in arms {
             ctx.check()?;
             let part = about.part(arm.arm, None, attribute);
-            let scribe = Scribe { part: &part, layout, settings: settings.clone(), slice: "", class: "" };
             let RowsEvidence { whole, folds } = read(&arm.folder.join(rows_file(attribute)), arm.arm)?;
+            selective.push(MissingLabels::of(&whole).are_selective());
+            let selective = selective.last() == Some(&true);
+            let scribe = Scribe { part: &part, layout, settings: settings.clone(), slice: "", class: "", selective };
             let measured = ground.workers.within(|| measure_factual(&whole, None, &settings));
             tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric(m)));
             scribe.factual_counts(&whole, &mut tables);
             // Nobody of a fold may have a group.
-            let folds = folds.iter().filter(|counts| counts.confusion(Who::All).n() > 0);
+            let folds = folds.iter().filter(|counts| counts.confusion(Who::All).predicted() > 0);
             spread(&mut spreads, &scribe, folds.map(|counts| measure_factual(counts, None, &plain(&settings))).collect());
             match &base {
                 None => base = Some((arm.arm, whole)),
@@ -107,7 +111,7 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
             }
         }
         if about.changed.contains(&attribute) {
-            measure_world(ctx, ground, about, arms, (attribute, &settings), (&mut tables, &mut comparisons, &mut spreads))?;
+            measure_world(ctx, ground, about, (arms, &selective), (attribute, &settings), (&mut tables, &mut comparisons, &mut spreads))?;
         }
     }
     for frame in [&tables.metrics, &tables.counts, &tables.shift, &comparisons, &spreads] {
@@ -120,16 +124,16 @@ fn measure_world(
     ctx: &StageContext<'_>,
     ground: Ground<'_>,
     about: About<'_>,
-    arms: &[ArmFolder<'_>],
+    (arms, selective): (&[ArmFolder<'_>], &[bool]),
     (attribute, settings): (usize, &Settings),
     (tables, comparisons, spreads): (&mut Tables, &mut Frame, &mut Frame),
 ) -> Result<()> {
     let layout = ground.rows.layout();
     let mut base: Option<(&str, CounterfactualCounts)> = None;
-    for arm in arms {
+    for (arm, &selective) in arms.iter().zip(selective) {
         ctx.check()?;
         let part = about.part(arm.arm, Some(about.set), attribute);
-        let scribe = Scribe { part: &part, layout, settings: settings.clone(), slice: "", class: "" };
+        let scribe = Scribe { part: &part, layout, settings: settings.clone(), slice: "", class: "", selective };
         let WorldEvidence { whole, folds, shift } = read(&arm.folder.join(world_file(attribute)), arm.arm)?;
         let measured = ground.workers.within(|| measure_counterfactual(&whole, shift.as_ref(), None, settings));
         tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric(m)));

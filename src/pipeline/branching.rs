@@ -94,11 +94,10 @@ impl Branching<'_> {
     /// # Errors
     /// A row lacks a value where none may, a file cannot be read or written, or the run is to stop.
     pub fn write(&self, ground: Ground<'_>, out: &Path) -> Result<()> {
-        let layout = ground.rows.layout();
         let kinds = self.worlds.worlds.iter().zip(&self.worlds.all_rows_of);
         let kinds = kinds.map(|(w, &all_rows)| World { bootstrap: w.replicate, copies: w.members.len() as u64, all_rows }).collect();
         let sampled = self.worlds.bag.replicates.iter().any(|r| r.drawn != crate::causal::class::Drawn::All);
-        let nobody = WorldCounts::new(kinds, sampled, layout.label.is_some(), self.seed);
+        let nobody = WorldCounts::new(kinds, sampled, self.seed);
         let keeps = self.counterfactuals.n_rows() <= PEOPLE_AT_MOST;
         let (encoder, mut writer) = create_scores(out)?;
         let (mut counts, mut variances, mut n_dropped) = (nobody.clone(), [Vec::new(), Vec::new()], 0);

@@ -47,7 +47,8 @@ pub(super) fn measure(
         for who in matrices {
             let scope = if who.group().is_some() { "group" } else { "total" };
             let (people, weights) = (counts.matrix(who), counts.weight_matrix(who));
-            cells(scribe, (scope, who.group(), None), None, (&people, weights.as_ref()), tables);
+            cells(scribe, (scope, who.group(), None), Labels::Rows, (&people, weights.as_ref()), tables);
+            unlabelled(scribe, (scope, who), &counts, tables);
         }
         return Ok(());
     }
@@ -70,9 +71,9 @@ pub(super) fn measure(
     let total = [("total", None)].into_iter();
     for (scope, direction) in directions(scribe).map(|direction| ("direction", Some(direction))).chain(total) {
         let place = (scope, direction.map(|(from, _)| from), direction.map(|(_, to)| to));
-        for label in 0..counts.classes() {
+        for label in (0..counts.classes()).map(Some).chain([None]) {
             let matrices = (counts.matrix_of_label(direction, label), counts.weight_matrix_of_label(direction, label));
-            cells(scribe, place, Some(label), (&matrices.0, matrices.1.as_ref()), tables);
+            cells(scribe, place, Labels::One(label), (&matrices.0, matrices.1.as_ref()), tables);
         }
     }
     // Whom one class leaves out, all leave out.
@@ -102,10 +103,12 @@ impl One<'_> {
 
 fn one_by_one<'a>(label: &'a LabelColumn, all: &Scribe<'a>) -> impl Iterator<Item = One<'a>> {
     let (part, layout, settings): (_, &'a Layout, Settings) = (all.part, all.layout, all.settings.clone());
+    let selective = all.selective;
     label.classes.iter().flatten().enumerate().map(move |(class, name)| {
         let wanted = label.positive.contains(name) == label.favours_positive();
         let favourable = if wanted { Favourable::Positive } else { Favourable::Negative };
-        let scribe = Scribe { part, layout, settings: Settings { favourable, ..settings.clone() }, slice: "", class: name.as_str() };
+        let settings = Settings { favourable, ..settings.clone() };
+        let scribe = Scribe { part, layout, settings, slice: "", class: name.as_str(), selective };
         One { class, is_side: label.is_side(name), scribe }
     })
 }
@@ -127,20 +130,43 @@ fn groups(scribe: &Scribe<'_>, counts: &FactualClasses, tables: &mut Tables) {
     scribe.group_row(one, (&total.0, total.1, total.2), Who::All, tables);
 }
 
+/// The people without a label by their prediction.
+fn unlabelled(scribe: &Scribe<'_>, (scope, who): (&str, Who), counts: &FactualClasses, tables: &mut Tables) {
+    let classes = scribe.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
+    for (class, one) in classes.iter().zip(counts.one_vs_all()) {
+        let (n, weight) = (one.confusion(who).unlabelled[1], one.weight_confusion(who));
+        if n > 0 {
+            let mut row = scribe.key(scope, who.group(), None);
+            row.extend(["", class.as_str(), ""].map(Cell::from));
+            row.extend([n.into(), scribe.weight(weight.map(|weight| weight.unlabelled[1])), Cell::Null]);
+            tables.counts.push(row);
+        }
+    }
+}
+
+/// Whose matrix it is.
+#[derive(Clone, Copy)]
+enum Labels {
+    /// Rows are labels.
+    Rows,
+    /// Rows are predictions of the people with one label, or of those without.
+    One(Option<usize>),
+}
+
 /// The cells of a matrix that hold somebody: labels against predictions, or of one label predictions against those of counterfactuals.
 fn cells(
     scribe: &Scribe<'_>,
     (scope, from, to): (&str, Option<usize>, Option<usize>),
-    label: Option<usize>,
+    labels: Labels,
     (people, weights): (&Matrix, Option<&Matrix>),
     tables: &mut Tables,
 ) {
     let classes = scribe.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
     for (row, counts) in people.rows().enumerate() {
         for (column, &n) in counts.iter().enumerate().filter(|(_, n)| **n > 0) {
-            let words = match label {
-                None => [&classes[row], &classes[column], ""],
-                Some(label) => [classes[label].as_str(), &classes[row], &classes[column]],
+            let words = match labels {
+                Labels::Rows => [&classes[row], &classes[column], ""],
+                Labels::One(label) => [label.map_or("", |label| &classes[label]), &classes[row], &classes[column]],
             };
             let mut cells = scribe.key(scope, from, to);
             cells.extend(words.map(Cell::from));

@@ -90,7 +90,7 @@ pub fn count_rows(ground: Ground<'_>, scores: &ClassScores, attribute: usize, se
     let ranks = ranks(&layout.attributes[attribute]);
     layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, layout.n_rows))?;
     let empty = || {
-        let none = FactualClasses::new(n_classes(layout), ranks.len(), layout.label.is_some());
+        let none = FactualClasses::new(n_classes(layout), ranks.len());
         if layout.weight.is_some() { none.weighed(seed) } else { none }
     };
     let mut whole = empty();
@@ -111,9 +111,8 @@ pub fn count_rows(ground: Ground<'_>, scores: &ClassScores, attribute: usize, se
             Ok(())
         },
     )?;
-    if whole.matrix(Who::All).n() == 0 {
-        // Whom one class leaves out, all leave out.
-        let one = &whole.one_vs_all()[0];
+    // Whom one class leaves out, all leave out.
+    if let Some(one) = whole.one_vs_all().first().filter(|one| one.confusion(Who::All).predicted() == 0) {
         return Err(nobody_counts(one, ground.roles.n_audited(), &layout.attributes[attribute].name).into());
     }
     Ok(whole)
@@ -152,7 +151,7 @@ pub fn count_counterfactuals(ground: Ground<'_>, scored: ScoredClasses<'_>, seed
     let n_groups = layout.attributes[scored.attribute].groups.len();
     layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, scored.counterfactuals.n_rows().max(layout.n_rows)))?;
     let empty = || {
-        let none = SwitchClasses::new(n_classes(layout), n_groups, layout.label.is_some());
+        let none = SwitchClasses::new(n_classes(layout), n_groups);
         if layout.weight.is_some() { none.weighed(seed) } else { none }
     };
     pass_classes(ground, scored, empty, SwitchClasses::add, |counts, part| counts.merge(&part))

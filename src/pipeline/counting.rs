@@ -139,7 +139,7 @@ impl<'a> RowCounting<'a> {
     /// Nobody counted yet.
     pub(super) fn empty(&self) -> FactualCounts {
         let (n_groups, seed) = (self.ranks.len(), self.blocks.seed);
-        let none = FactualCounts::new(n_groups, self.layout.label.is_some());
+        let none = FactualCounts::new(n_groups);
         let none = match self.layout.weight {
             Some(_) => none.weighed(seed),
             None if self.blocks.paired => none.paired(seed),
@@ -166,7 +166,7 @@ impl<'a> RowCounting<'a> {
             part.add_weight(group, weight.0, weight.1, label, predicted);
         }
         if self.strata.is_some() {
-            part.add_stratum(group, weight, label, predicted, Some(batch.strata[i]).filter(|&stratum| stratum != MISSING));
+            part.add_stratum(group, weight, predicted, Some(batch.strata[i]).filter(|&stratum| stratum != MISSING));
         }
     }
 }
@@ -177,7 +177,7 @@ impl<'a> RowCounting<'a> {
 /// A row with a score has no threshold in [0, 1]; weights outgrow their sums; a file cannot be read; the run is to stop.
 pub fn count_rows(ground: Ground<'_>, cut: &Cut, scores: &ScoreReader, attribute: usize, blocks: Blocks) -> Result<FactualCounts> {
     let whole = count_anybody(ground, cut, scores, attribute, blocks)?;
-    if whole.confusion(Who::All).n() == 0 {
+    if whole.confusion(Who::All).predicted() == 0 {
         let of = &ground.rows.layout().attributes[attribute];
         return Err(nobody_counts(&whole, ground.roles.n_audited(), &of.name).into());
     }
@@ -217,11 +217,10 @@ pub fn count_anybody(ground: Ground<'_>, cut: &Cut, scores: &ScoreReader, attrib
 pub(super) fn nobody_counts(counts: &FactualCounts, n_audited: u64, attribute: &str) -> Fault {
     let sum = |of: fn(&GroupCounts) -> u64| counts.groups.iter().map(of).sum::<u64>();
     let mut lacking = vec![(n_audited - sum(GroupCounts::n).min(n_audited), "group")];
-    lacking.extend(counts.has_label.then(|| (sum(GroupCounts::n_missing_label), "label")));
     lacking.push((sum(GroupCounts::n_missing_score), "score"));
     let lacking: Vec<String> = lacking.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} have no {what}")).collect();
     let what = format!("none of the {n_audited} audited rows counts for `{attribute}`: {}", lacking.join(", "));
-    Fault::new("nobody-counts", what).hint("a row counts where it has a group, a score and, if the job names a label, a label")
+    Fault::new("nobody-counts", what).hint("a row counts where it has a group and a score")
 }
 
 /// The label of a row, where it has one.
@@ -261,7 +260,7 @@ pub fn count_counterfactuals(ground: Ground<'_>, scored: Scored<'_>, blocks: Blo
 
 /// Nobody counted yet.
 pub(super) fn no_counts(layout: &Layout, n_groups: usize, seed: Seed) -> CounterfactualCounts {
-    let none = CounterfactualCounts::new(n_groups, layout.label.is_some());
+    let none = CounterfactualCounts::new(n_groups);
     if layout.weight.is_some() { none.weighed(seed) } else { none }
 }
 

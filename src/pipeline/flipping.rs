@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::metric::flips::{Crowd, FlipTest, Flips, Knobs, Looked};
 use crate::metric::scope::Scope;
 use crate::param::Seed;
-use crate::pipeline::counting::{Cut, check_weight, label, ranks, units};
+use crate::pipeline::counting::{Cut, check_weight, ranks, units};
 use crate::pipeline::worlds::Ground;
 
 /// Positions of the features that distances are measured over: all numbers but the attribute's own column and those that it is made of.
@@ -17,7 +17,7 @@ fn numbers(layout: &Layout, attribute: usize) -> Vec<usize> {
 }
 
 /// Runs the flip test of one model over the groups of one attribute. `facets` are the comparisons. Looked at are the audited rows of a
-/// declared group that count: those with a score and, where the job has a label, with one.
+/// declared group that count: those with a score.
 ///
 /// # Errors
 /// Weights outgrow their sums; a file cannot be read; the run is to stop.
@@ -44,8 +44,7 @@ pub fn flip_test(
             let mut part = empty();
             let mut own = vec![0.0; columns.len()];
             for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
-                let counts =
-                    group != MISSING_GROUP && roles.audited(i).is_some() && (layout.label.is_none() || label(layout, &batch, i).is_some());
+                let counts = group != MISSING_GROUP && roles.audited(i).is_some();
                 let Some(predicted) = cut.decide(&batch, roles.audited(i), i, score).filter(|_| counts) else { continue };
                 own.iter_mut().zip(&features).for_each(|(own, column)| *own = column[i]);
                 let (row, key, weight) = (batch.row[i], batch.row_key[i], units(layout, &batch, i));

@@ -23,7 +23,8 @@ use crate::pipeline::blind::{self, BLIND_GATE, Blind};
 use crate::pipeline::graph_tables::{self, GraphSet};
 use crate::pipeline::inputs::Input;
 use crate::pipeline::joining::{RECHECKED, Rechecked};
-use crate::pipeline::measuring::{SMALL_SLICES, SmallSlices};
+use crate::pipeline::labels::{SELECTIVE_LABELS, SelectiveLabels};
+use crate::pipeline::measuring::{LABELS, SMALL_SLICES, SmallSlices};
 use crate::pipeline::refits::Fit;
 use crate::pipeline::worlds::{Followed, Ground};
 use crate::pipeline::{CODE, Record, Settings, advice, again, comparing, measuring, refits};
@@ -213,7 +214,8 @@ pub fn assemble(ctx: &StageContext<'_>, origins: &Origins<'_>, made: Made<'_>) -
         all.largest = all.largest.max(one.largest);
     }
     let of_models = OfModels { short_of_trees, rechecked: &rechecked };
-    begin(ctx, origins, &followed, &small, graphs, of_models, blind_gates(ctx, origins)?)?;
+    let labels: SelectiveLabels = read_json(&ctx.need("measure").join(LABELS), "measure")?;
+    begin(ctx, origins, &followed, (&small, &labels), graphs, of_models, blind_gates(ctx, origins)?)?;
     let wanted = spec::check::families(&origins.checked.job, &measuring::catalog());
     if wanted.contains(&spec::Family::CfQuality) {
         copy_tables(ctx.need("measure"), &measuring::QUALITY.map(|table| table.name), out)?;
@@ -323,7 +325,7 @@ fn headline(metrics: &Frame) -> BTreeMap<String, f64> {
 /// A file cannot be read or written.
 pub fn assemble_waiting(ctx: &StageContext<'_>, origins: &Origins<'_>, awaited: Vec<AwaitedScores>) -> Result<()> {
     let of_models = OfModels { short_of_trees: &[], rechecked: &BTreeMap::new() };
-    begin(ctx, origins, &[], &SmallSlices::new(), &[], of_models, Vec::new())?;
+    begin(ctx, origins, &[], (&SmallSlices::new(), &SelectiveLabels::new()), &[], of_models, Vec::new())?;
     let mut manifest = Manifest { awaited, ..manifest(origins, ctx.out())? };
     let summary = Summary {
         cfaudit: FORMAT,
@@ -353,7 +355,7 @@ fn begin(
     ctx: &StageContext<'_>,
     origins: &Origins<'_>,
     followed: &[(&str, &str, Followed)],
-    small: &SmallSlices,
+    (small, labels): (&SmallSlices, &SelectiveLabels),
     graphs: &[GraphSet],
     of_models: OfModels<'_>,
     blind: Vec<Blind>,
@@ -419,6 +421,9 @@ fn begin(
             );
             issues.push(vec!["outside-group".into(), "warning".into(), name.into(), n.into(), text.into()]);
         }
+    }
+    for (attribute, of) in labels {
+        issues.push(vec![SELECTIVE_LABELS.into(), "warning".into(), attribute.as_str().into(), of.n.into(), of.text().into()]);
     }
     for advice in advice::of_run(job).into_iter().chain(advice::whole_numbers(job, origins.ground.rows.layout())) {
         let [code, severity, place, text] = [advice.code, advice.severity, advice.place, advice.text].map(Cell::from);

@@ -22,7 +22,7 @@ use crate::exec::{Options, StageRecord, State};
 use crate::pipeline::inputs::{self, Absent, Awaited, Input};
 use crate::pipeline::plan::{Plan, reads_features};
 use crate::pipeline::stages::rows::{ROLES, prepare_params};
-use crate::pipeline::{KINDS, Settings, advice, blind, folder, open_store, open_workers, with_place};
+use crate::pipeline::{KINDS, Settings, advice, blind, folder, labels, open_store, open_workers, with_place};
 use crate::spec::check::CheckedJob;
 use crate::table::io::read_frame;
 use crate::table::{FILTERS, ISSUES};
@@ -138,6 +138,8 @@ pub fn check_data(checked: &CheckedJob, settings: &Settings, observer: &dyn Obse
         warnings.extend(blind_gates(checked, plan, records, cancel)?);
         let mut seen = CheckLook::of_job(checked);
         seen.warnings.extend(warnings);
+        let roles = RolesReader::open(&folder_of(records, "split").join(ROLES))?;
+        seen.warnings.extend(selective_labels(plan, &rows, &roles, cancel)?);
         Ok(CheckLook { awaited: input.awaited.clone(), ..seen })
     })
 }
@@ -169,6 +171,19 @@ fn blind_gates(checked: &CheckedJob, plan: &Plan<'_>, records: &[StageRecord], c
         place: found.path,
     };
     Ok(blind::gates(job, shares, "labels").into_iter().map(issue).collect())
+}
+
+/// Who lacks labels more often than others, as far as the rows tell.
+fn selective_labels(plan: &Plan<'_>, rows: &RowsReader, roles: &RolesReader, cancel: &Cancel) -> Result<Vec<IssueLook>> {
+    let found = labels::look(plan, rows, roles, cancel)?;
+    let issue = |(attribute, of): (String, labels::SelectiveAttribute)| IssueLook {
+        code: labels::SELECTIVE_LABELS.to_owned(),
+        severity: Severity::Warning.as_str().to_owned(),
+        place: attribute,
+        n: of.n,
+        text: of.text(),
+    };
+    Ok(found.into_iter().map(issue).collect())
 }
 
 fn folder_of(records: &[StageRecord], id: &str) -> PathBuf {
@@ -363,7 +378,8 @@ pub fn data(checked: &CheckedJob, settings: &Settings, observer: &dyn Observer, 
         let roles = RolesReader::open(&folder("split").join(ROLES))?;
         let profile = profile(plan, &rows, &roles, cancel, true)?;
         let layout = rows.layout();
-        let (filters, issues) = found(&folder("prepare"))?;
+        let (filters, mut issues) = found(&folder("prepare"))?;
+        issues.extend(selective_labels(plan, &rows, &roles, cancel)?);
         let job = &checked.job;
         let label = job.data.label.column().zip(layout.label.as_ref()).map(|(role, label)| LabelLook {
             column: label.column.clone(),

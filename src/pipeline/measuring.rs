@@ -14,9 +14,11 @@ use crate::data::{self, Attribute};
 use crate::error::Result;
 use crate::exec::StageContext;
 use crate::metric::clarify::Favoured;
+use crate::metric::classes::FactualClasses;
 use crate::metric::compare::{compare_counterfactual, compare_factual};
 use crate::metric::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::flips::Flips;
+use crate::metric::labels::MissingLabels;
 use crate::metric::measure::{Favourable, Settings, measure_factual};
 use crate::metric::placebo::Placebo;
 use crate::metric::redraw::ShiftEvidence;
@@ -30,7 +32,7 @@ use crate::pipeline::graph_tables::{GraphSet, GraphTables};
 use crate::pipeline::plan::Plan;
 use crate::pipeline::slicing::{RowSlices, Slices, WorldSlices};
 use crate::pipeline::worlds::{Followed, Ground};
-use crate::pipeline::{class_tables, fitting, folder, shuffling};
+use crate::pipeline::{class_tables, fitting, folder, labels, shuffling};
 use crate::spec;
 use crate::spec::check::{Catalog, CheckedJob, MetricInfo, RatioOrder};
 use crate::table::io::{read_frame, write_frame};
@@ -46,6 +48,9 @@ pub const EVIDENCE: &str = "evidence.json";
 
 /// File of the slices that were not measured because too few people are in them.
 pub const SMALL_SLICES: &str = "small-slices.json";
+
+/// File of those who lack labels more often than others.
+pub const LABELS: &str = "selective-labels.json";
 
 /// By attribute the slices of too few people, and how many these are in the fullest count.
 pub type SmallSlices = BTreeMap<String, BTreeMap<String, u64>>;
@@ -147,11 +152,22 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
     let layout = ground.rows.layout();
     let mut across = worlds::Across::new();
     let mut tables = Tables::new();
+    // By model and attribute; the rows as they are stand before the sets.
+    let mut selective: BTreeMap<(&str, usize), bool> = BTreeMap::new();
     let parts = parts.iter().map(|part| part.taught(ctx, &layout.attributes[part.attribute], graphs)).collect::<Result<Vec<_>>>()?;
     for part in &parts {
         ctx.check()?;
-        let scribe = Scribe { part, layout, settings: settings(checked, &layout.attributes[part.attribute]), slice: "", class: "" };
+        let attribute = &layout.attributes[part.attribute];
         let text = folder::read_text(&ctx.need(&part.stage).join(EVIDENCE))?;
+        let of_part = (part.model.as_str(), part.attribute);
+        if part.set.is_none() {
+            let found = missing_labels(&text, part, checked)?;
+            let sides = labels::sides(&part.model, checked.job.data.favours_positive());
+            found.first().into_iter().for_each(|found| labels::tell(&mut tables.labels, attribute, found, &sides));
+            selective.insert(of_part, found.iter().any(MissingLabels::are_selective));
+        }
+        let selective = selective.get(&of_part).copied().unwrap_or(false);
+        let scribe = Scribe { part, layout, settings: settings(checked, attribute), slice: "", class: "", selective };
         if let Some(label) = checked.job.data.label.column().filter(|label| label.classes.is_some()) {
             class_tables::measure(ctx, label, ground, &scribe, &text, &mut tables)?;
             continue;
@@ -203,11 +219,21 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
         across.write(ctx.out())?;
     }
     folder::write_json(&ctx.out().join(SMALL_SLICES), &tables.small)?;
+    folder::write_json(&ctx.out().join(LABELS), &tables.labels)?;
     for frame in [&tables.metrics, &tables.counts, &tables.shift, &tables.groups, &tables.transitions] {
         write_frame(ctx.out(), frame)?;
     }
     write_frame(ctx.out(), &thresholds(ctx, checked)?)?;
     write_frame(ctx.out(), &compare(ctx, checked, ground, &parts)?)
+}
+
+/// Who of the rows as they are lacks a label; of several classes with the decisions of each class against all others.
+fn missing_labels(text: &str, part: &Part, checked: &CheckedJob) -> Result<Vec<MissingLabels>> {
+    if checked.job.data.label.column().is_some_and(|label| label.classes.is_some()) {
+        let counts: FactualClasses = folder::from_json(text, &part.stage)?;
+        return Ok(counts.one_vs_all().iter().map(MissingLabels::of).collect());
+    }
+    Ok(vec![MissingLabels::of(&folder::from_json(text, &part.stage)?)])
 }
 
 /// The thresholds that were fitted.
@@ -229,7 +255,7 @@ fn measure_slices((stage, text): (&str, &str), whole: &Scribe<'_>, smallest: u64
     if whole.part.set.is_none() {
         for (slice, counts) in &folder::from_json::<RowSlices>(text, stage)?.0 {
             let scribe = scribe(*slice);
-            if scribe.is_measured(counts.confusion(Who::All).n(), smallest, tables) {
+            if scribe.is_measured(counts.confusion(Who::All).predicted(), smallest, tables) {
                 let measured = ground.workers.within(|| measure_factual(counts, None, &scribe.settings));
                 tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric(m)));
             }
@@ -256,7 +282,14 @@ fn compare(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>, par
             let same = |other: &&Part| other.model == second.as_str() && (&other.set, other.attribute) == (&part.set, part.attribute);
             let Some(other) = parts.iter().find(same) else { continue };
             ctx.check()?;
-            let scribe = Scribe { part, layout, settings: settings(checked, &layout.attributes[part.attribute]), slice: "", class: "" };
+            let scribe = Scribe {
+                part,
+                layout,
+                settings: settings(checked, &layout.attributes[part.attribute]),
+                slice: "",
+                class: "",
+                selective: false,
+            };
             let [text, other_text] = [part, other].map(|part| folder::read_text(&ctx.need(&part.stage).join(EVIDENCE)));
             let (text, other_text) = (text?, other_text?);
             let compared = if part.set.is_none() {

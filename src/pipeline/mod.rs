@@ -51,6 +51,7 @@ mod ids;
 pub mod inputs;
 pub mod joining;
 pub mod judging;
+pub mod labels;
 mod leaks;
 pub mod look;
 pub mod measuring;

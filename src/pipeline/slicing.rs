@@ -132,7 +132,7 @@ pub(super) fn slice_rows(ground: Ground<'_>, cut: &Cut, scores: &ScoreReader, at
         |whole, parts| merge(whole, parts, |sum, part| sum.merge(&part)),
     )?;
     let counted = whole.into_iter().enumerate().filter_map(|(slice, counts)| Some((slice, counts?)));
-    Ok(RowSlices(counted.filter(|(_, counts)| counts.confusion(Who::All).n() > 0).collect()))
+    Ok(RowSlices(counted.filter(|(_, counts)| counts.confusion(Who::All).predicted() > 0).collect()))
 }
 
 /// Counts the counterfactuals of one model, set and attribute in all slices; where score metrics are `wanted`, gathers these for slices of

@@ -170,7 +170,10 @@ fn heat(id: String, title: Words, cells: &Cells, weighted: bool) -> Heat {
     let all = rows("any", &cells.all(), ccm);
     let positive = rows("positive", &cells.0[2], [["TCP", "TSN"], ["FSP", "FCN"]]);
     let negative = rows("negative", &cells.0[1], [["FCP", "FSN"], ["TSP", "TCN"]]);
-    let rows = all.into_iter().chain(positive).chain(negative).collect();
+    let unknown = &cells.0[0];
+    let has_unknown = unknown.iter().flatten().any(|tally| tally.n > 0);
+    let without = has_unknown.then(|| rows("none", unknown, ccm)).into_iter().flatten();
+    let rows = all.into_iter().chain(positive).chain(negative).chain(without).collect();
     Heat { id, title, sentence, caption: "CCM (any label) and ECCM (by label)", rows }
 }
 

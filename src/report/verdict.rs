@@ -72,15 +72,25 @@ impl Verdict {
     }
 }
 
+/// Who lacks labels more often than others: no reader may miss it.
+fn selective_labels(audit: &Audit) -> impl Iterator<Item = Block> {
+    let told = audit.issues.records().filter(|issue| issue.text("code") == "selective-labels");
+    told.map(|issue| {
+        let words = Words::new().strong("Selective labels.").text(" By ").name(issue.text("where")).text(", ");
+        Block::Note(words.quote(issue.text("text")).text("."))
+    })
+}
+
 /// The section.
 pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Section {
     let verdict = Verdict::of(audit);
-    let mut blocks = vec![Block::Verdict {
+    let mut blocks: Vec<Block> = selective_labels(audit).collect();
+    blocks.push(Block::Verdict {
         class: verdict.class(),
         drawing: chart::verdict(verdict.class(), verdict.class()),
         word: verdict.word(),
         sentence: sentence(audit, verdict),
-    }];
+    });
     blocks.extend(gates(audit, glossary));
     if deciding(&audit.gates).any(|gate| !gate.text("arm").is_empty()) {
         blocks.push(Block::Note(

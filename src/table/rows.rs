@@ -39,6 +39,7 @@ pub const ISSUES: TableDef = TableDef {
 pub const ISSUE_CODES: &[(&str, &str)] = &[
     ("absent-class", "a class of the label that no row has"),
     ("absent-group", "a declared group that no row belongs to"),
+    ("absent-label", "a positive value of the label that no row has, in a list that `negative` closes"),
     ("absent-split-value", "a value of the split that no row has"),
     ("blind-gate", "a gate whose direction cannot see harm to the group with the lower share of favourable labels or decisions"),
     (
@@ -50,7 +51,7 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ("incomplete-graph-row", "training rows without a value for every variable of a causal graph: they are left out of it"),
     ("many-levels", "a nominal column with more than 1,000 levels: few people share one, and each costs a model memory"),
     ("missing-group", "rows without a value of a sensitive attribute: they take no part in what compares its groups"),
-    ("missing-label", "rows without a label: they are left out of every metric"),
+    ("missing-label", "rows without a label: they count in every metric that needs none"),
     ("missing-slice", "rows without a value of a column that `metrics.by` names: they belong to no slice of it"),
     ("missing-stratum", "rows without a value of the column of strata: they are left out of the disparity by strata, CDDPL"),
     ("missing-values", "rows without a value of a feature, and what becomes of them"),
@@ -69,10 +70,16 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
         "refitted-gate",
         "told by `check`: a gate on the change of a set that is fitted on the rows of each run, which is inconclusive where these differ",
     ),
+    (
+        "selective-labels",
+        "labels are missing for some groups or decisions more often than for others, as where repayment is known of granted loans only: \
+         values that need a label carry the flag `selective_labels`, and gates on them are inconclusive",
+    ),
     ("similar-groups", "two groups of an attribute whose names differ only by case or blanks: they count as two"),
     ("small-slice", "slices of too few people: they are in the tables of counts and groups, and have no metrics"),
     ("uncompared-set", "a graph-uncertain set is not among the comparisons of two models"),
     ("undeclared-group", "rows whose sensitive value is no declared group: they take no part in what compares its groups"),
+    ("unlisted-label", "several values of the label count as negative only because they are not listed as positive"),
     ("unmapped-value", "values without a name in the map of a derived column: it is missing there"),
     ("unreached-group", "people without a counterfactual in a group, because no reference row shows what to write"),
     ("unseen-group", "rows to score that differ from their originals in `to_group` alone"),

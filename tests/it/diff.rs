@@ -33,7 +33,7 @@ fn people(matrices: &[Matrix; 2]) -> Vec<Person> {
     for (sex, matrix) in matrices.iter().enumerate() {
         for (name, n) in matrix {
             let cell = CELLS.iter().find(|cell| cell.name == *name).unwrap();
-            people.extend((0..*n).map(|_| Person(sex, cell.label, cell.predicted, cell.predicted_cf)));
+            people.extend((0..*n).map(|_| Person(sex, cell.label == Some(true), cell.predicted, cell.predicted_cf)));
         }
     }
     people

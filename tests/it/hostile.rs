@@ -170,12 +170,28 @@ fn labels_that_are_not_declared() {
         closed(i);
         (i.repaid[7], i.repaid[20]) = ("never", "often");
     };
-    refused(strange, "undeclared-label", &[["`never` is neither"].as_slice(), &place].concat());
+    refused(
+        strange,
+        "undeclared-label",
+        &[["`never` is neither", "2 rows have such a value: `never` (1), `often` (1)"].as_slice(), &place].concat(),
+    );
     let misspelt = |i: &mut Inputs| {
         closed(i);
         i.repaid[7] = "noo";
     };
     refused(misspelt, "undeclared-label", &["did you mean `no`?"]);
+    // In a closed list a positive value may be absent today; in an open one it is taken for a slip.
+    let mut inputs = Inputs::sound();
+    closed(&mut inputs);
+    inputs.repaid.fill("no");
+    let absent = ["warning[absent-label]", "no row has the positive value `yes` of `repaid`", "`no` (", "no label in `repaid` is positive"];
+    let told = inputs.write().cfaudit(0, "check job.yaml --cache cache").stdout;
+    assert!(absent.iter().all(|words| told.contains(words)), "{told}");
+    // What an open list leaves to the negative side is named.
+    let mut inputs = Inputs::sound();
+    inputs.repaid[7] = "never";
+    let told = inputs.write().cfaudit(0, "check job.yaml --cache cache").stdout;
+    assert!(["warning[unlisted-label]", "`never` (1)"].iter().all(|words| told.contains(words)), "{told}");
     let mut inputs = Inputs::sound();
     inputs.repaid[7] = "never";
     inputs.write().run(0, "job.yaml", "");

@@ -36,5 +36,6 @@ mod slices;
 mod storage;
 mod waiting;
 mod weights;
+mod who_counts;
 mod work;
 mod worlds;

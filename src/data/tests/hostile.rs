@@ -133,7 +133,10 @@ fn missing_values_follow_their_rule() {
 fn words_that_no_value_can_meet() {
     assert_eq!(with(|p| p.label = label("y", &["yes"])).code, "not-a-number");
     let fault = with(|p| p.label = label("y", &["2"]));
-    assert_eq!((fault.code, fault.hint.as_deref()), ("unknown-label-value", Some("the values seen are `0` (2), `1` (2)")));
+    assert_eq!(
+        (fault.code, fault.hint.as_deref()),
+        ("unknown-label-value", Some("the values seen are `0` (2), `1` (2); where it may be absent, close the list by `negative`"))
+    );
     assert_eq!(with(|p| p.keep = vec![keep(r#"{"x": {"in": ["many"]}}"#)]).code, "not-a-number");
     assert_eq!(with(|p| p.keep = vec![keep(r#"{"g": {"at_least": 1}}"#)]).code, "not-numeric");
     assert_eq!(

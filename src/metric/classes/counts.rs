@@ -1,8 +1,7 @@
 //! Labels and predictions of several classes, counted: one pass, whole numbers, mergeable across batches.
 //!
 //! Groups are numbered in reference order, classes as declared. The rules are those of two classes
-//! ([`counts`](super::super::counts)): where the job has a label, rows without one are left out of every matrix; where it has none, all
-//! people stand in the matrix of the first label.
+//! ([`counts`](super::super::counts)): people without a label count wherever no label is needed, and stand in a matrix of their own.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -10,9 +9,9 @@ use std::hash::Hash;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Matrix;
-use crate::metric::counts::{Counterfactual, CounterfactualCounts, FactualCounts, Person};
+use crate::metric::counts::{Cells, Confusion, Counterfactual, CounterfactualCounts, FactualCounts, Person};
 use crate::metric::scope::{Places, Who};
-use crate::metric::weights::{block_of, cut};
+use crate::metric::weights::{WeightSums, block_of, cut};
 use crate::param::Seed;
 
 /// One person as scored.
@@ -83,12 +82,12 @@ pub struct FactualClasses {
 
 impl FactualClasses {
     /// No rows yet, for this number of classes and of groups.
-    pub fn new(classes: usize, groups: usize, has_label: bool) -> Self {
+    pub fn new(classes: usize, groups: usize) -> Self {
         FactualClasses {
             classes,
             groups: vec![vec![0; classes * classes]; groups],
             weighed: None,
-            one_vs_all: vec![FactualCounts::new(groups, has_label); classes],
+            one_vs_all: vec![FactualCounts::new(groups); classes],
         }
     }
 
@@ -132,9 +131,18 @@ impl FactualClasses {
         self.one_vs_all.iter_mut().zip(&other.one_vs_all).for_each(|(mine, theirs)| mine.merge(theirs));
     }
 
-    /// Whether the job has a label.
-    pub fn has_label(&self) -> bool {
-        self.one_vs_all.iter().any(|counts| counts.has_label)
+    /// How many people without weights would be as sure as some people with a label; none where nobody has a weight.
+    pub(super) fn effective(&self, of: Who) -> Option<f64> {
+        let sums = self.one_vs_all.first()?.weight_sums(of)?;
+        let mut labelled = WeightSums::default();
+        let has_label = |cells: &Cells| Confusion::from_cells(*cells).n() > 0;
+        sums.iter().filter(|(cells, _)| has_label(cells)).for_each(|(_, sum)| labelled += *sum);
+        Some(labelled.effective())
+    }
+
+    /// Some people, by label and prediction in each class against all others.
+    pub(super) fn people(&self, of: Who) -> Confusion {
+        self.one_vs_all.first().map_or(Confusion::default(), |counts| counts.confusion(of))
     }
 
     /// Number of groups.
@@ -182,7 +190,6 @@ struct Kind {
 pub struct SwitchClasses {
     classes: usize,
     groups: usize,
-    has_label: bool,
     people: Sums<Kind>,
     /// Places are directions, cells those of the extended matrix.
     weighed: Option<ByBlock>,
@@ -191,9 +198,9 @@ pub struct SwitchClasses {
 
 impl SwitchClasses {
     /// Nobody yet, for this number of classes and of groups.
-    pub fn new(classes: usize, groups: usize, has_label: bool) -> Self {
-        let one_vs_all = vec![CounterfactualCounts::new(groups, has_label); classes];
-        SwitchClasses { classes, groups, has_label, people: Sums::default(), weighed: None, one_vs_all }
+    pub fn new(classes: usize, groups: usize) -> Self {
+        let one_vs_all = vec![CounterfactualCounts::new(groups); classes];
+        SwitchClasses { classes, groups, people: Sums::default(), weighed: None, one_vs_all }
     }
 
     /// The same where people have weights; the seed cuts them into blocks.
@@ -216,11 +223,12 @@ impl SwitchClasses {
                 counts.add_weight(key, &one, &moved);
             }
         }
-        let label = if self.has_label { person.label } else { Some(0) };
-        let (Some(label), Some(predicted)) = (label, person.predicted) else { return };
+        // People without a label stand behind those of the last class.
+        let label = person.label.unwrap_or(self.classes);
+        let Some(predicted) = person.predicted else { return };
         let mut outcomes = BTreeMap::new();
         for (to, after) in counterfactuals.iter().filter_map(|cf| Some((cf.to, cf.predicted?))) {
-            let known = [label, predicted, after].iter().all(|class| *class < self.classes);
+            let known = label <= self.classes && [predicted, after].iter().all(|class| *class < self.classes);
             assert!(known, "class {label}, {predicted} or {after} of {}", self.classes);
             *outcomes.entry((to as u32, after as u32)).or_default() += 1;
             if let Some(weighed) = &mut self.weighed {
@@ -254,8 +262,9 @@ impl SwitchClasses {
         self.sum(direction, |_| true)
     }
 
-    /// The same of the people with one label: a part of the extended matrix. Without a label in the job all stand with the first.
-    pub fn matrix_of_label(&self, direction: Option<(usize, usize)>, label: usize) -> Matrix {
+    /// The same of the people with one label, or of those without: a part of the extended matrix.
+    pub fn matrix_of_label(&self, direction: Option<(usize, usize)>, label: Option<usize>) -> Matrix {
+        let label = label.unwrap_or(self.classes);
         self.sum(direction, |own| own == label)
     }
 
@@ -265,8 +274,9 @@ impl SwitchClasses {
         Some(total(self.classes, &self.blocks(place)?))
     }
 
-    /// The matrix of one label in units of weight; none where nobody has a weight.
-    pub fn weight_matrix_of_label(&self, direction: Option<(usize, usize)>, label: usize) -> Option<Matrix> {
+    /// The same in units of weight; none where nobody has a weight.
+    pub fn weight_matrix_of_label(&self, direction: Option<(usize, usize)>, label: Option<usize>) -> Option<Matrix> {
+        let label = label.unwrap_or(self.classes);
         let (mut all, square) = (Matrix::new(self.classes), self.classes * self.classes);
         let sums = self.weighed.as_ref()?.of(self.held(self.place(direction)), |cell| cell);
         sums.iter().filter(|(_, cell, _)| cell / square == label).for_each(|(_, cell, weight)| all.add(cell % square, *weight));

@@ -6,7 +6,7 @@
 //! [`measure_counterfactual`](crate::metric::switches::measure_counterfactual).
 //!
 //! Intervals follow the rules of two classes ([`interval`](crate::metric::interval)): Wilson for rates of people who count once, Newcombe
-//! for differences of such rates, else a bootstrap of people; where people have weights, of blocks of them. No impaired group is named:
+//! for differences of such rates, Wilson on people where no case counts or all do, else a bootstrap of people; where people have weights, of blocks of them. No impaired group is named:
 //! the papers read switches of two classes, of which one is favourable. Coverage of 95 % intervals, simulated with 4000 samples
 //! (see the tests), of 10, 30 and 300 people of three classes: CMCC 80.4 %, 91.3 % and 95.1 %; the difference of two CMCC 76.2 %, 92.6 %
 //! and 94.8 %; the rate of a transition, by Wilson, 95.1 %, 95.2 % and 95.2 %. A sample without an interval, as
@@ -19,10 +19,12 @@ use rayon::prelude::*;
 use super::counts::{Filled, total};
 use super::{FactualClasses, Matrix, SwitchClasses};
 use crate::metric::ask::{Ask, Basis};
-use crate::metric::interval::{Interval, Method, newcombe, wilson};
+use crate::metric::counts::{CounterfactualCounts, Eccm, SwitchCells};
+use crate::metric::interval::{Interval, Method, newcombe, wilson, wilson_of_people};
 use crate::metric::measure::{Measured, Settings};
+use crate::metric::patterns::{Spread, Spreads};
 use crate::metric::scope::{Scope, Who};
-use crate::metric::weights::{BLOCKS, by_weight, redraw_into};
+use crate::metric::weights::{BLOCKS, WeightSums, by_weight, redraw_into};
 use crate::metric::{Family, Metric, Rate, Undefined, Value, difference, find};
 use crate::num::binomial::multinomial;
 use crate::num::seed::Stream;
@@ -90,7 +92,9 @@ pub fn measure_factual_classes(counts: &FactualClasses, settings: &Settings) -> 
             let cells = people.rows().flatten().copied().enumerate();
             cells.filter(|(_, n)| *n > 0).map(|(cell, n)| (vec![(cell, 1)], n)).collect()
         };
-        Subject::new(people.n(), &people, counts.blocks(who), false, Drawing::new(kinds(), stream))
+        let subject = Subject::new(people.n(), &people, counts.blocks(who), false, Drawing::new(kinds(), stream));
+        let below = vec![counts.effective(who).unwrap_or(people.n() as f64)];
+        Subject { empty: counts.people(who).or_empty(Undefined::EmptyGroup), below, ..subject }
     };
     let groups: Vec<Subject> =
         (0..counts.groups()).map(|group| subject(Who::One(group), format!("bootstrap/classes/group/{group}"))).collect();
@@ -99,11 +103,9 @@ pub fn measure_factual_classes(counts: &FactualClasses, settings: &Settings) -> 
         let mut out = Vec::new();
         if let Some(metric) = asked(&ask, id) {
             let scopes = groups.iter().enumerate().map(|(group, subject)| (Scope::Group(group), subject));
-            out.extend(scopes.chain([(Scope::Total, &all)]).map(|(scope, subject)| {
-                if counts.has_label() { subject.measure(&ask, metric, of, scope) } else { unlabelled(&ask, metric, scope, subject) }
-            }));
+            out.extend(scopes.chain([(Scope::Total, &all)]).map(|(scope, subject)| subject.measure(&ask, metric, of, scope)));
         }
-        if let Some(metric) = asked(&ask, of_gap).filter(|_| counts.has_label()) {
+        if let Some(metric) = asked(&ask, of_gap) {
             for (a, of_a) in groups.iter().enumerate() {
                 let pairs = groups.iter().enumerate().skip(a + 1);
                 out.extend(pairs.map(|(b, of_b)| of_a.gap(of_b, &ask, metric, of, Scope::Pair(a, b))));
@@ -121,7 +123,7 @@ pub fn measure_switch_classes(counts: &SwitchClasses, settings: &Settings) -> (V
     if !settings.families.contains(&Family::Ccm) {
         return (Vec::new(), Vec::new());
     }
-    let places = counts.places();
+    let (places, people) = (counts.places(), PeopleBelow::of(counts));
     let mut spreads = counts.spreads();
     let mut scopes: Vec<(usize, Scope)> = places.scopes().collect();
     scopes.sort_unstable();
@@ -135,9 +137,10 @@ pub fn measure_switch_classes(counts: &SwitchClasses, settings: &Settings) -> (V
         let kinds = std::mem::take(&mut spreads[place]);
         let mut matrix = Matrix::new(counts.classes());
         kinds.iter().for_each(|(cells, people)| cells.iter().for_each(|(cell, times)| matrix.add(*cell, people * times)));
-        let people = kinds.iter().map(|(_, people)| people).sum();
+        let n = kinds.iter().map(|(_, people)| people).sum();
         let repeats = kinds.iter().any(|(cells, _)| cells.iter().map(|(_, times)| times).sum::<u64>() > 1);
-        (scope, Subject::new(people, &matrix, counts.blocks(place), repeats, Drawing::new(kinds, stream)))
+        let subject = Subject::new(n, &matrix, counts.blocks(place), repeats, Drawing::new(kinds, stream));
+        (scope, Subject { below: people.at(place), ..subject })
     });
     let subjects: Vec<(Scope, Subject)> = subjects.collect();
     let of_scope = |(scope, subject): &(Scope, Subject)| {
@@ -161,19 +164,51 @@ fn asked(ask: &Ask<'_>, id: &str) -> Option<&'static Metric> {
     find(id).filter(|metric| ask.settings.families.contains(&metric.family))
 }
 
-/// A value that needs a label, where there is none.
-fn unlabelled(ask: &Ask<'_>, metric: &'static Metric, scope: Scope, subject: &Subject) -> Measured {
-    subject.measured(ask, metric, scope, Err(Undefined::NoLabel), None, || Basis::NotDrawn)
-}
-
 /// The people of one scope.
 struct Subject {
     n: u64,
     people: Matrix,
     weight: Option<Matrix>,
+    /// Why there is no value where the matrix is empty.
+    empty: Undefined,
+    /// People below a rate of all, then below that of each class; their effective number where they weigh differently.
+    below: Vec<f64>,
     /// Whether somebody counts more than once.
     repeats: bool,
     drawing: Drawing,
+}
+
+/// How many people stand below the rates of counterfactuals.
+struct PeopleBelow {
+    /// By class, against all others.
+    people: Vec<Spreads>,
+    /// What they weigh, by class and number of the scope; none where nobody has a weight.
+    weights: Option<Vec<Vec<Spread<WeightSums>>>>,
+}
+
+impl PeopleBelow {
+    fn of(counts: &SwitchClasses) -> Self {
+        let one_vs_all = counts.one_vs_all();
+        PeopleBelow {
+            people: one_vs_all.iter().map(CounterfactualCounts::spreads).collect(),
+            weights: one_vs_all.iter().map(CounterfactualCounts::weight_spreads).collect(),
+        }
+    }
+
+    /// In a scope: of all, then of those who are predicted each class.
+    fn at(&self, place: usize) -> Vec<f64> {
+        let all = |kind: &SwitchCells| Eccm(*kind).rate(0, Eccm(*kind).n(), Undefined::EmptyGroup);
+        let positive = |kind: &SwitchCells| {
+            let eccm = Eccm(*kind);
+            eccm.rate(0, eccm.cp() + eccm.sn(), Undefined::EmptyGroup)
+        };
+        let below = |class: usize, rate: &dyn Fn(&SwitchCells) -> Rate| match &self.weights {
+            Some(weights) => weights[class][place].below(rate).effective(),
+            None => self.people[class].at(place).below(rate) as f64,
+        };
+        let classes = 0..self.people.len();
+        classes.clone().take(1).map(|first| below(first, &all)).chain(classes.map(|class| below(class, &positive))).collect()
+    }
 }
 
 /// What is drawn, and the worlds once they are asked for: matrices one behind the other.
@@ -194,7 +229,7 @@ impl Subject {
     fn new(n: u64, people: &Matrix, blocks: Option<Vec<(u64, usize, u64)>>, repeats: bool, drawing: Drawing) -> Self {
         let weight = blocks.as_ref().map(|blocks| total(people.classes(), blocks));
         let drawing = Drawing { blocks: blocks.unwrap_or_default(), ..drawing };
-        Subject { n, people: people.clone(), weight, repeats, drawing }
+        Subject { n, people: people.clone(), weight, empty: Undefined::EmptyGroup, below: Vec::new(), repeats, drawing }
     }
 
     /// Whether a rate is one of independent cases.
@@ -207,10 +242,11 @@ impl Subject {
     }
 
     fn value(&self, of: impl Fn(&Matrix) -> Value) -> Value {
-        match &self.weight {
+        let value = match &self.weight {
             None => of(&self.people),
             Some(weight) => by_weight(of(weight), || of(&self.people)),
-        }
+        };
+        value.map_err(|reason| if reason == Undefined::EmptyGroup { self.empty } else { reason })
     }
 
     fn worlds<'a>(&'a self, ask: &Ask<'_>) -> impl Iterator<Item = Matrix> + use<'a> {
@@ -237,10 +273,16 @@ impl Subject {
         self.drawing.worlds.get_or_init(draw).chunks_exact(width).map(move |cells| Matrix::of(classes, cells))
     }
 
-    /// The interval of a value of this scope.
-    fn basis(&self, ask: &Ask<'_>, rate: Option<Rate>, of: impl Fn(&Matrix) -> Value) -> Basis {
+    /// The interval of a value of this scope; a rate comes with its cases, what these weigh, and the class whose people stand below it.
+    fn basis(&self, ask: &Ask<'_>, rate: Option<(Rate, Option<Rate>, Option<usize>)>, of: impl Fn(&Matrix) -> Value) -> Basis {
         match rate {
-            Some(rate) if self.is_plain() => Basis::Formula(wilson(rate, ask.z)),
+            Some((rate, ..)) if self.is_plain() => Basis::Formula(wilson(rate, ask.z)),
+            Some((rate, weights, class)) if weights.unwrap_or(rate).is_at_an_end() => {
+                let everybody = weights.unwrap_or(rate).numerator > 0;
+                let people = self.below.get(class.map_or(0, |class| class + 1)).copied().unwrap_or(0.0);
+                let method = Method::WilsonPeople { weighed: self.weight.is_some() };
+                Basis::Formula(wilson_of_people(everybody, people, ask.z, method))
+            }
             _ => ask.percentile(self.worlds(ask).map(|world| of(&world)), self.method()),
         }
     }
@@ -249,7 +291,8 @@ impl Subject {
         let rate = of.rate(&self.people);
         let value = self.value(|matrix| of.value(matrix));
         let weights = self.weight.as_ref().and_then(|weight| of.rate(weight));
-        let measured = self.measured(ask, metric, scope, value, rate, || self.basis(ask, rate, |matrix| of.value(matrix)));
+        let basis = || self.basis(ask, rate.map(|rate| (rate, weights, None)), |matrix| of.value(matrix));
+        let measured = self.measured(ask, metric, scope, value, rate, basis);
         Measured { weights: weights.map(|rate| (rate.numerator, rate.denominator)), ..measured }
     }
 
@@ -320,8 +363,8 @@ impl Subject {
             let cases = self.people.transition(from_class, to_class);
             let of = |matrix: &Matrix| matrix.transition(from_class, to_class).value();
             let value = self.value(of);
-            let (interval, ci_method) = ask.interval(value, || self.basis(ask, Some(cases), of));
             let weights = self.weight.as_ref().map(|weight| weight.transition(from_class, to_class));
+            let (interval, ci_method) = ask.interval(value, || self.basis(ask, Some((cases, weights, Some(from_class))), of));
             let flags = ask.flags(self.n, Some(cases.denominator));
             Transition { scope, from_class, to_class, value, cases, weights, interval, ci_method, flags }
         };

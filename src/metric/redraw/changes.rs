@@ -53,6 +53,8 @@ pub fn changes(first: Run<'_>, second: Run<'_>, settings: &Settings) -> Vec<Comp
         let mut compare = |scope: Scope, place: usize, back: Option<usize>| {
             let [one, other] = [0, 1].map(|run| value_at(run, place, back));
             let change = difference(one, other);
+            // A difference of two directions has twice the width.
+            let width = (metric.range.1 - metric.range.0) * if back.is_some() { 2.0 } else { 1.0 };
             let (interval, ci_method) = ask.interval(change, || {
                 if !alike {
                     return Basis::NotDrawn;
@@ -62,7 +64,7 @@ pub fn changes(first: Run<'_>, second: Run<'_>, settings: &Settings) -> Vec<Comp
                 let level = settings.level.unwrap_or(Level::DEFAULT).get();
                 let found = percentile(changes.iter().copied(), level, if centred { first.0.drawn.method(true) } else { method });
                 let moved = |(interval, undefined)| {
-                    (if centred { centre(interval, &changes, change, f64::NEG_INFINITY) } else { interval }, undefined)
+                    (if centred { centre(interval, &changes, change, (-width, width)) } else { interval }, undefined)
                 };
                 Basis::Replicates(found.map(moved), replicates as u64)
             });

@@ -18,7 +18,7 @@
 //!
 //! Choice: resampling roughens a histogram, so replicates of a divergence of histograms lie above the value, often all of them, as the value
 //! itself lies above that of all people there could be. Their percentiles are moved so that the mean of the replicates is the value, and
-//! cut at 0. They tell what other samples of this size would give, not how far the histograms of everybody are apart: they hold the mean of
+//! cut at the ends of the metric's range. They tell what other samples of this size would give, not how far the histograms of everybody are apart: they hold the mean of
 //! such samples in 96 % of the cases with 30 people and in 99 % with 300 (JSD_hist; the smoothed divergence 99 % in both).
 //!
 //! Cost: of people, in proportion to pairs and replicates, by the lists of `sums`; a person's weights are drawn once for all directions. Memory: 24
@@ -142,19 +142,20 @@ impl<'a> Redraw<'a> {
             let Reads::Shift(value) = metric.reads else { continue };
             let centred = OF_HISTOGRAMS.contains(&metric.id);
             let method = self.drawn.method(centred);
-            let ends = |replicates: Vec<Value>, value: Value, least: f64| -> Found {
+            let (least, most) = metric.range;
+            let ends = |replicates: Vec<Value>, value: Value, range: (f64, f64)| -> Found {
                 let (interval, undefined) = percentile(replicates.iter().copied(), level.get(), method)?;
-                Ok((if centred { centre(interval, &replicates, value, least) } else { interval }, undefined))
+                Ok((if centred { centre(interval, &replicates, value, range) } else { interval }, undefined))
             };
             let replicates = |place: usize| tiles.iter().flat_map(move |tile| tile.values(place, m));
             for (place, scope) in self.places.scopes() {
-                let interval = ends(replicates(place).collect(), value(&shifts[place]), metric.range.0);
+                let interval = ends(replicates(place).collect(), value(&shifts[place]), metric.range);
                 found.push((scope, metric.id.to_owned(), interval));
             }
             for (a, b) in self.places.directions().filter(|(a, b)| a < b) {
                 let (forth, back) = (self.places.direction(a, b), self.places.direction(b, a));
                 let gaps = replicates(forth).zip(replicates(back)).map(|(x, y)| difference(x, y)).collect();
-                let interval = ends(gaps, difference(value(&shifts[forth]), value(&shifts[back])), f64::NEG_INFINITY);
+                let interval = ends(gaps, difference(value(&shifts[forth]), value(&shifts[back])), (least - most, most - least));
                 found.push((Scope::Difference(a, b), metric.id.to_owned(), interval));
             }
         }
@@ -163,12 +164,12 @@ impl<'a> Redraw<'a> {
     }
 }
 
-/// The interval moved by what the mean of the replicates is off the value, and cut at the least value there is.
-fn centre(interval: Interval, replicates: &[Value], value: Value, least: f64) -> Interval {
+/// The interval moved by what the mean of the replicates is off the value, and cut at the least and the largest value there are.
+fn centre(interval: Interval, replicates: &[Value], value: Value, (least, most): (f64, f64)) -> Interval {
     let defined: Vec<f64> = replicates.iter().filter_map(|value| value.ok()).collect();
     let mean = defined.iter().sum::<f64>() / defined.len() as f64;
     let off = value.map_or(0.0, |value| mean - value);
-    Interval { lo: (interval.lo - off).max(least), hi: (interval.hi - off).max(least), ..interval }
+    Interval { lo: (interval.lo - off).clamp(least, most), hi: (interval.hi - off).clamp(least, most), ..interval }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::super::scope::Scope;
 use super::super::shift::{METRICS, OF_HISTOGRAMS, Shift};
 use super::super::tests::coverage::{Held, Shares};
 use super::super::{Reads, Undefined, Value};
-use super::{Blocks, Pairs, Redraw};
+use super::{Blocks, Interval, Method, Pairs, Redraw, centre};
 use crate::num::poisson::Poisson;
 use crate::num::seed::Stream;
 use crate::param::{Count, Level, Seed};
@@ -37,7 +37,7 @@ fn people(groups: usize, per_target: usize, n: usize, power: i32) -> People {
 }
 
 fn counted(people: &People, groups: usize, weight: impl Fn(u64) -> u64) -> CounterfactualCounts {
-    let mut counts = CounterfactualCounts::new(groups, true);
+    let mut counts = CounterfactualCounts::new(groups);
     for (key, person, moved) in people {
         (0..weight(*key)).for_each(|_| counts.add(person, moved));
     }
@@ -244,3 +244,16 @@ const STATED: [[Shares; 5]; 3] = [
     [(0.935, 1.0), (0.940, 1.0), (0.938, 1.0), (0.992, 1.0), (0.994, 1.0)],
     [(0.77, 1.0), (0.891, 1.0), (0.799, 1.0), (0.915, 1.0), (1.0, 1.0)],
 ];
+
+/// A centred interval ends where the metric does: no divergence in bits is above 1 or below 0.
+#[test]
+fn centred_intervals_stay_in_the_range() {
+    let interval = |lo, hi| Interval { lo, hi, method: Method::Poisson { centred: true } };
+    let replicates: Vec<Value> = [0.8, 0.9, 1.0].map(Ok).into();
+    let moved = centre(interval(0.8, 1.0), &replicates, Ok(0.97), (0.0, 1.0));
+    assert!((moved.lo - 0.87).abs() < 1e-12 && moved.hi == 1.0, "{moved:?}");
+    let moved = centre(interval(0.8, 1.0), &replicates, Ok(0.05), (0.0, 1.0));
+    assert!(moved.lo == 0.0 && (moved.hi - 0.15).abs() < 1e-12, "{moved:?}");
+    let free = centre(interval(0.8, 1.0), &replicates, Ok(1.2), (0.0, f64::INFINITY));
+    assert!((free.hi - 1.3).abs() < 1e-12, "{free:?}");
+}

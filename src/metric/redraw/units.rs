@@ -14,7 +14,6 @@ use crate::param::Seed;
 /// The pairs of scores of people, by direction; mergeable.
 #[derive(Debug, Clone)]
 pub struct Pairs {
-    has_label: bool,
     pub(super) weighed: bool,
     places: Places,
     /// By group: everybody who has a pair.
@@ -56,7 +55,6 @@ impl Pairs {
     pub fn new(counts: &CounterfactualCounts) -> Self {
         let places = counts.places();
         Pairs {
-            has_label: counts.has_label(),
             weighed: counts.is_weighed(),
             places,
             people: vec![Vec::new(); places.groups],
@@ -69,7 +67,7 @@ impl Pairs {
         let people = &mut self.people[person.group];
         let (number, mut has_pair) = (people.len(), false);
         for counterfactual in counterfactuals {
-            if let Some((_, score, score_cf)) = pair(person, counterfactual, self.has_label) {
+            if let Some((_, score, score_cf)) = pair(person, counterfactual) {
                 let pair = Pair { person: number, score, score_cf };
                 self.by_direction[self.places.direction(person.group, counterfactual.to)].push(pair);
                 has_pair = true;
@@ -151,7 +149,6 @@ pub(super) struct Block {
 /// The sums of blocks of people, by direction; mergeable.
 #[derive(Debug, Clone)]
 pub struct Blocks {
-    has_label: bool,
     weighed: bool,
     places: Places,
     balances: Vec<Balance>,
@@ -167,7 +164,6 @@ impl Blocks {
     pub fn new(counts: &CounterfactualCounts, seed: Seed) -> Self {
         let (places, second) = (counts.places(), counts.second_pass());
         Blocks {
-            has_label: counts.has_label(),
             weighed: counts.is_weighed(),
             places,
             balances: (0..places.len()).map(|place| second.at(place).balance()).collect(),
@@ -182,7 +178,7 @@ impl Blocks {
         let (number, from, places) = (self.block_of(key) as usize, person.group, self.places);
         let blocks = &mut self.blocks[from * BLOCKS + number];
         for counterfactual in counterfactuals {
-            if let Some((_, score, score_cf)) = pair(person, counterfactual, self.has_label) {
+            if let Some((_, score, score_cf)) = pair(person, counterfactual) {
                 let blocks = blocks.get_or_insert_with(|| vec![Block::default(); places.groups].into_boxed_slice());
                 let block = &mut blocks[counterfactual.to];
                 block.add((score, score_cf), person.weight);

@@ -18,7 +18,7 @@ use crate::tests::{json, shared};
 
 /// Groups with these confusions.
 fn counts(groups: &[Confusion]) -> FactualCounts {
-    let mut counts = FactualCounts::new(groups.len(), true);
+    let mut counts = FactualCounts::new(groups.len());
     for (group, c) in groups.iter().enumerate() {
         for (n, label, predicted) in [(c.tp, true, true), (c.fp, false, true), (c.fn_, true, false), (c.tn, false, false)] {
             (0..n).for_each(|_| counts.groups[group].add(Some(label), Some(predicted), false));
@@ -33,7 +33,7 @@ fn plain() -> Settings {
 
 fn confusion(of: &Json) -> Confusion {
     let count = |name: &str| of[name].as_u64().unwrap_or(0);
-    Confusion { tp: count("TP"), fp: count("FP"), fn_: count("FN"), tn: count("TN") }
+    Confusion::labelled(count("TP"), count("FP"), count("FN"), count("TN"))
 }
 
 /// The worked examples of the document.
@@ -51,7 +51,7 @@ fn worked_examples() {
         let side = |facet: &str| {
             let (n, p) = (number(&format!("n_{facet}{labels}")), number(&format!("n{predictions}_{facet}{labels}")));
             let (n, p) = (n as u64, p as u64);
-            let c = Confusion { tp: n.min(p), fp: p - n.min(p), fn_: n - n.min(p), tn: 7 };
+            let c = Confusion::labelled(n.min(p), p - n.min(p), n - n.min(p), 7);
             if name == "DCAcc" { c } else { c.turned() }
         };
         let groups = match name {
@@ -71,11 +71,11 @@ fn worked_examples() {
 /// Where the negative prediction is favourable, everything is as if the classes had each other's names.
 #[test]
 fn a_favourable_negative_turns_both_classes() {
-    let groups = [Confusion { tp: 30, fp: 12, fn_: 7, tn: 51 }, Confusion { tp: 22, fp: 5, fn_: 16, tn: 29 }];
+    let groups = [Confusion::labelled(30, 12, 7, 51), Confusion::labelled(22, 5, 16, 29)];
     let strata = |turn: bool| {
         let mut counts = counts(&groups.map(|c| if turn { c.turned() } else { c })).in_strata(Strata::new(3, 2, None));
         for (i, yes) in (0..200_u64).map(|i| (i, i % 5 < 2 + i / 120)) {
-            counts.add_stratum((i % 2) as usize, (i, 1), Some(true), Some(yes != turn), Some((i % 3) as u32));
+            counts.add_stratum((i % 2) as usize, (i, 1), Some(yes != turn), Some((i % 3) as u32));
         }
         counts
     };
@@ -96,7 +96,7 @@ fn a_favourable_negative_turns_both_classes() {
     assert_eq!(one(&all, "cddpl", Scope::Pair(0, 1)).value, Err(Undefined::EmptyGroup));
     let alike = |favourable| {
         let mut counts = counts(&[Confusion { tp: 5, ..Confusion::default() }; 2]).in_strata(Strata::new(1, 2, None));
-        (0..10).for_each(|i| counts.add_stratum(i % 2, (i as u64, 1), Some(true), Some(true), Some(0)));
+        (0..10).for_each(|i| counts.add_stratum(i % 2, (i as u64, 1), Some(true), Some(0)));
         one(&measure_factual(&counts, None, &with(favourable)), "cddpl", Scope::Pair(0, 1)).value
     };
     assert_eq!(alike(Favourable::Positive), Err(Undefined::NoPredictedNegative));
@@ -106,7 +106,7 @@ fn a_favourable_negative_turns_both_classes() {
 /// DPPL, RD, SD, DAR and AD are named gaps of the family group, with their intervals; `di` is measured once.
 #[test]
 fn aliases_are_equal() {
-    let groups = [Confusion { tp: 30, fp: 12, fn_: 7, tn: 51 }, Confusion { tp: 22, fp: 5, fn_: 16, tn: 29 }];
+    let groups = [Confusion::labelled(30, 12, 7, 51), Confusion::labelled(22, 5, 16, 29)];
     let measured = measure_factual(&counts(&groups), None, &Settings { families: vec![Family::Group, Family::Clarify], ..settings() });
     let pair = |id: &str| one(&measured, id, Scope::Pair(0, 1));
     for (alias, of) in [
@@ -122,8 +122,8 @@ fn aliases_are_equal() {
     }
     assert_eq!(pair("di").value, Ok((27.0 / 72.0) / (42.0 / 100.0)));
     // Who is worse off is said by the sign.
-    let contrary = [Confusion { tp: 10, fp: 0, fn_: 10, tn: 10 }, Confusion { tp: 10, fp: 5, fn_: 0, tn: 10 }];
-    let many = contrary.map(|c| Confusion { tp: 40 * c.tp, fp: 40 * c.fp, fn_: 40 * c.fn_, tn: 40 * c.tn });
+    let contrary = [Confusion::labelled(10, 0, 10, 10), Confusion::labelled(10, 5, 0, 10)];
+    let many = contrary.map(|c| Confusion::labelled(40 * c.tp, 40 * c.fp, 40 * c.fn_, 40 * c.tn));
     let signs = measure_factual(&counts(&many), None, &Settings { level: Some(Level::DEFAULT), ..plain() });
     let impaired = |id: &str| one(&signs, id, Scope::Pair(0, 1)).impaired;
     assert!(measure_factual(&counts(&contrary), None, &plain()).iter().all(|m| m.impaired.is_none()), "without an interval");
@@ -138,11 +138,7 @@ fn aliases_are_equal() {
 /// What each comparison is made of.
 #[test]
 fn the_rest_is_all_other_groups() {
-    let groups = [
-        Confusion { tp: 30, fp: 12, fn_: 7, tn: 51 },
-        Confusion { tp: 22, fp: 5, fn_: 16, tn: 29 },
-        Confusion { tp: 3, fp: 4, fn_: 5, tn: 6 },
-    ];
+    let groups = [Confusion::labelled(30, 12, 7, 51), Confusion::labelled(22, 5, 16, 29), Confusion::labelled(3, 4, 5, 6)];
     let mut rest = groups[0];
     rest.merge(&groups[2]);
     let families = vec![Family::Group, Family::Clarify];
@@ -163,7 +159,7 @@ fn the_rest_is_all_other_groups() {
     }
     assert_eq!(compared, 37 + 9);
     assert_eq!(one(&three, "dppl", Scope::RestVsOne(2)).impaired, None, "18 people make nothing clear");
-    let many = groups.map(|c| Confusion { tp: 40 * c.tp, fp: 40 * c.fp, fn_: 40 * c.fn_, tn: 40 * c.tn });
+    let many = groups.map(|c| Confusion::labelled(40 * c.tp, 40 * c.fp, 40 * c.fn_, 40 * c.tn));
     let rest = Settings { favoured: Favoured::Rest, families: vec![Family::Clarify], ..settings() };
     assert_eq!(one(&measure_factual(&counts(&many), None, &rest), "dppl", Scope::RestVsOne(1)).impaired, Some(1));
     let pairs = |all: &[Measured], scope: &str| all.iter().filter(|m| m.scope.as_str() == scope && m.metric.id == "dppl").count();
@@ -173,7 +169,7 @@ fn the_rest_is_all_other_groups() {
 
 #[test]
 fn strata_that_are_the_groups_have_no_disparity() {
-    let groups = [Confusion { tp: 30, fp: 12, fn_: 7, tn: 51 }; 2];
+    let groups = [Confusion::labelled(30, 12, 7, 51); 2];
     let measured = measure_factual(&counts(&groups).in_strata(Strata::of_groups(2)), None, &plain());
     for id in ["cddpl", "cddpl_defined_strata_only", "undefined_strata", "undefined_strata_share"] {
         let m = one(&measured, id, Scope::Pair(0, 1));
@@ -199,14 +195,14 @@ fn audited(rows: &Columns, facet: &str, stratum: &str) -> Audited {
         all
     };
     let (order, strata) = (distinct(facet), distinct(stratum));
-    let mut counts = FactualCounts::new(order.len(), true).in_strata(Strata::new(strata.len(), order.len(), None));
+    let mut counts = FactualCounts::new(order.len()).in_strata(Strata::new(strata.len(), order.len(), None));
     let mut looked = Vec::new();
     for (i, (group, stratum)) in texts(facet).iter().zip(texts(stratum)).enumerate() {
         let place = |all: &[String], of: &str| all.iter().position(|word| word == of).unwrap();
         let (group, label, predicted) =
             (place(&order, group), rows.numbers["y"][i].map(|y| y == 1.0), rows.numbers["score"][i].map(|score| score >= 0.5));
         counts.groups[group].add(label, predicted, false);
-        counts.add_stratum(group, (i as u64, 1), label, predicted, Some(place(&strata, &stratum) as u32));
+        counts.add_stratum(group, (i as u64, 1), predicted, Some(place(&strata, &stratum) as u32));
         looked.push(Looked { row: i as u64, key: i as u64, group, predicted: predicted.unwrap(), weight: 1 });
     }
     Audited { counts, order, looked }

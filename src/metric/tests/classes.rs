@@ -46,8 +46,7 @@ struct Gathered {
 fn gather(people: &[Someone], sizes: [usize; 2], weighed: bool, batch: impl Fn(usize) -> usize) -> Gathered {
     let [classes, groups] = sizes;
     let parts = (0..people.len()).map(&batch).max().map_or(1, |last| last + 1);
-    let (mut factual, mut switches) =
-        (vec![FactualClasses::new(classes, groups, true); parts], vec![SwitchClasses::new(classes, groups, true); parts]);
+    let (mut factual, mut switches) = (vec![FactualClasses::new(classes, groups); parts], vec![SwitchClasses::new(classes, groups); parts]);
     if weighed {
         factual = factual.into_iter().map(|counts| counts.weighed(settings().seed)).collect();
         switches = switches.into_iter().map(|counts| counts.weighed(settings().seed)).collect();
@@ -138,10 +137,10 @@ fn several_classes() {
                 assert_eq!(found.factual.weight_matrix(who), Some(found.factual.matrix(who)));
             }
             for (class, name) in classes.iter().enumerate() {
-                assert_eq!(cells(&found.switches.matrix_of_label(direction, class)), matrix(&expected["eccm_by_label"][name]));
+                assert_eq!(cells(&found.switches.matrix_of_label(direction, Some(class))), matrix(&expected["eccm_by_label"][name]));
                 if weighed {
-                    let by_weight = found.switches.weight_matrix_of_label(direction, class);
-                    assert_eq!(by_weight, Some(found.switches.matrix_of_label(direction, class)));
+                    let by_weight = found.switches.weight_matrix_of_label(direction, Some(class));
+                    assert_eq!(by_weight, Some(found.switches.matrix_of_label(direction, Some(class))));
                 }
                 let (classic, eccm) = (&expected["one_vs_all"][name]["classic"], &expected["one_vs_all"][name]["eccm"]);
                 let (people, switched) = (&found.factual.one_vs_all()[class], &found.switches.one_vs_all()[class]);
@@ -208,8 +207,7 @@ fn scores_per_class() {
     let people = people(3, 2, 1, 400, |_| 1);
     let found = gather(&people, [3, 2], false, |_| 0);
     for class in 0..3 {
-        let pairs =
-            people.iter().filter(|p| p.group == 0 && p.label.is_some()).filter_map(|p| Some((p.scores[class]?, p.moved[0].2[class]?)));
+        let pairs = people.iter().filter(|p| p.group == 0).filter_map(|p| Some((p.scores[class]?, p.moved[0].2[class]?)));
         let squares: Vec<f64> = pairs.map(|(s, c)| (c - s).powi(2)).collect();
         let shift = found.switches.one_vs_all()[class].shift(0, 1);
         assert_eq!(shift.n(), squares.len() as u64);
@@ -230,7 +228,10 @@ fn weights_are_repeated_people() {
         let (by_weight, by_people) = (gather(&people, [4, groups], true, |i| i % 2), gather(&repeated, [4, groups], false, |_| 0));
         assert_eq!(by_weight.switches.weight_matrix(None), Some(by_people.switches.matrix(None)));
         let direction = Some((1, 0));
-        assert_eq!(by_weight.switches.weight_matrix_of_label(direction, 2), Some(by_people.switches.matrix_of_label(direction, 2)));
+        assert_eq!(
+            by_weight.switches.weight_matrix_of_label(direction, Some(2)),
+            Some(by_people.switches.matrix_of_label(direction, Some(2)))
+        );
         let of = |found: &Gathered| {
             let (mut values, transitions) = measure_switch_classes(&found.switches, &few);
             values.extend(measure_factual_classes(&found.factual, &few));
@@ -275,16 +276,16 @@ fn any_partition_gives_the_same() {
 
 #[test]
 fn without_labels_or_people() {
-    let mut switches = SwitchClasses::new(3, 2, false);
-    let mut factual = FactualClasses::new(3, 2, false);
+    let mut switches = SwitchClasses::new(3, 2);
+    let mut factual = FactualClasses::new(3, 2);
     for someone in people(3, 2, 1, 50, |_| 1) {
         Someone { label: None, ..someone }.add(&mut factual, &mut switches);
     }
     let values = measure_factual_classes(&factual, &settings());
-    assert!(values.iter().all(|m| m.value == Err(Undefined::NoLabel)) && values.len() == 6);
+    assert!(values.iter().all(|m| m.value == Err(Undefined::NoLabel)) && values.len() == 8);
     let (values, _) = measure_switch_classes(&switches, &settings());
     assert!(values.iter().all(|m| m.value.is_ok()) && values.len() == 3 * 4);
-    let (nobody, transitions) = measure_switch_classes(&SwitchClasses::new(3, 2, true), &settings());
+    let (nobody, transitions) = measure_switch_classes(&SwitchClasses::new(3, 2), &settings());
     let empty = |value: crate::metric::Value| value == Err(Undefined::EmptyGroup);
     assert!(nobody.iter().all(|m| empty(m.value)) && transitions.iter().all(|t| empty(t.value)));
     let none = measure_switch_classes(&switches, &Settings { families: vec![Family::Shift], ..settings() });
@@ -303,7 +304,7 @@ fn coverage() {
         let mut held = [0_u64; 3];
         for trial in 0..trials {
             let mut stream = Stream::new(trial, &format!("coverage/classes/{n}"));
-            let mut switches = SwitchClasses::new(3, 2, false);
+            let mut switches = SwitchClasses::new(3, 2);
             for key in 0..2 * n {
                 let (u, v) = (stream.u01(), stream.u01());
                 let class = usize::from(u >= 0.5) + usize::from(u >= 0.8);

@@ -25,7 +25,7 @@ fn another(people: &People, groups: usize) -> People {
 /// Evidence gathered in `parts` batches and merged last first; by weight where people have weights.
 fn gather(people: &People, groups: usize, parts: usize, weight: Option<fn(u64) -> u64>) -> (FactualCounts, CounterfactualCounts) {
     let seed = settings().seed;
-    let (factual, counts) = (FactualCounts::new(groups, true), CounterfactualCounts::new(groups, true));
+    let (factual, counts) = (FactualCounts::new(groups), CounterfactualCounts::new(groups));
     let empty = if weight.is_some() { (factual.weighed(seed), counts.weighed(seed)) } else { (factual.paired(seed), counts.paired(seed)) };
     let mut all = vec![empty; parts];
     for (i, (person, cfs)) in people.iter().enumerate() {
@@ -133,7 +133,7 @@ fn any_partition_gives_the_same() {
 
 #[test]
 fn people_who_are_not_cut_cannot_be_compared() {
-    let (factual, counts) = (FactualCounts::new(2, true), CounterfactualCounts::new(2, true));
+    let (factual, counts) = (FactualCounts::new(2), CounterfactualCounts::new(2));
     assert!(compared(&(factual.clone(), counts.clone()), &(factual, counts)).is_empty());
 }
 
@@ -169,8 +169,8 @@ fn simulate(trials: u64, n: u64, p: f64) -> ([Held; 2], u64) {
     for trial in 0..trials {
         let seed = Seed(trial);
         let mut stream = Stream::new(trial, "coverage/compare");
-        let mut factual = [0; 2].map(|_| FactualCounts::new(2, true).paired(seed));
-        let mut counts = [0; 2].map(|_| CounterfactualCounts::new(2, true).paired(seed));
+        let mut factual = [0; 2].map(|_| FactualCounts::new(2).paired(seed));
+        let mut counts = [0; 2].map(|_| CounterfactualCounts::new(2).paired(seed));
         for key in 0..n {
             let (group, u, agrees) = ((key % 2) as usize, stream.u01(), stream.u01() < 0.9);
             let switches = stream.u01() < p / 1.5;
@@ -245,7 +245,7 @@ fn score_metrics_of_two_runs() {
     let old: Vec<(f64, f64)> = (0..n).map(|_| (0.2 + 0.4 * stream.u01(), 0.2 + 0.4 * stream.u01())).collect();
     let new: Vec<(f64, f64)> = old.iter().map(|(s, c)| (*s, c + 0.01 + 0.1 * stream.u01())).collect();
     let gathered = |pairs: &[(f64, f64)]| {
-        let mut counts = CounterfactualCounts::new(2, false);
+        let mut counts = CounterfactualCounts::new(2);
         let person = |i: usize, score| Person { group: i % 2, label: None, predicted: Some(true), score: Some(score), weight: 1 };
         let moved = |i: usize, score| Counterfactual { to: 1 - i % 2, predicted: Some(true), score: Some(score) };
         pairs.iter().enumerate().for_each(|(i, (s, c))| counts.add(&person(i, *s), &[moved(i, *c)]));

@@ -110,7 +110,7 @@ fn bootstrap_of_counts() {
             multinomial(stream, n, &shares, |cell, count| cells[cell] = count);
             cells
         };
-        let eccm = |[cn, sp, sn, cp]: [u64; 4]| Eccm([cn, sp, sn, cp, 0, 0, 0, 0]);
+        let eccm = |[cn, sp, sn, cp]: [u64; 4]| Eccm::labelled([cn, sp, sn, cp, 0, 0, 0, 0]);
         let truth = cmcc(&eccm(shares)).unwrap();
         let mut held: [Held; 3] = Default::default();
         for trial in 0..trials(200).min(4000) {

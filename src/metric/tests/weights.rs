@@ -15,7 +15,7 @@ use crate::num::seed::Stream;
 use crate::param::{Count, Level, Seed};
 
 /// People by key.
-type Keyed = Vec<(u64, Person, Vec<Counterfactual>)>;
+pub(super) type Keyed = Vec<(u64, Person, Vec<Counterfactual>)>;
 
 fn keyed(people: People, weight: impl Fn(u64) -> u64) -> Keyed {
     (0..).zip(people).map(|(key, (person, cfs))| (key * 7919, Person { weight: weight(key), ..person }, cfs)).collect()
@@ -30,13 +30,13 @@ fn repeated(people: &Keyed) -> Keyed {
 /// Evidence and values of people with weights, gathered in `parts` batches and merged last first.
 fn gather(people: &Keyed, groups: usize, parts: usize, settings: &Settings) -> Gathered {
     let mut factual =
-        vec![FactualCounts::new(groups, true).weighed(settings.seed).in_strata(Strata::new(STRATA, groups, Some(settings.seed))); parts];
-    let mut counts = vec![CounterfactualCounts::new(groups, true).weighed(settings.seed); parts];
+        vec![FactualCounts::new(groups).weighed(settings.seed).in_strata(Strata::new(STRATA, groups, Some(settings.seed))); parts];
+    let mut counts = vec![CounterfactualCounts::new(groups).weighed(settings.seed); parts];
     for (i, (key, person, cfs)) in people.iter().enumerate() {
         let (factual, counts) = (&mut factual[part_of(i, parts)], &mut counts[part_of(i, parts)]);
         factual.groups[person.group].add(person.label, person.predicted, false);
         factual.add_weight(person.group, *key, person.weight, person.label, person.predicted);
-        factual.add_stratum(person.group, (*key, person.weight), person.label, person.predicted, stratum(person));
+        factual.add_stratum(person.group, (*key, person.weight), person.predicted, stratum(person));
         counts.add(person, cfs);
         counts.add_weight(*key, person, cfs);
     }
@@ -154,6 +154,11 @@ fn intervals_are_those_of_blocks() {
         let mut some = 0;
         for (w, p) in by_weight.measured.iter().zip(&by_number.measured) {
             let what = format!("{} in {:?}: {w:?}", w.metric.id, w.scope);
+            // Of a rate at an end the interval is that of people, who are others here and there.
+            if w.interval.is_some_and(|interval| interval.method.as_str() == "wilson-people") {
+                assert!([Ok(0.0), Ok(1.0)].contains(&w.value), "{what}");
+                continue;
+            }
             let expected = if matches!(w.metric.reads, Reads::Shift(_)) { "poisson-bootstrap" } else { "block-bootstrap" };
             assert!(w.interval.is_none_or(|interval| interval.method.as_str() == expected), "{what}");
             if expected == "block-bootstrap" {
@@ -257,7 +262,7 @@ fn coverage() {
         for trial in 0..trials {
             let seed = Seed(trial);
             let mut stream = Stream::new(trial, &format!("coverage/{n}"));
-            let mut counts = FactualCounts::new(2, true).weighed(seed);
+            let mut counts = FactualCounts::new(2).weighed(seed);
             for key in 0..n {
                 let (group, positive, weight) = ((key % 2) as usize, stream.u01() < p, 1 + (stream.u01() * 10.0) as u64);
                 counts.groups[group].add(Some(true), Some(positive), false);
@@ -289,7 +294,7 @@ const STATED: [(u64, f64, [Shares; 2]); 5] = [
 fn blocks_add_up() {
     let people = keyed(people(3, 2, 500), |i| 1 + i % 9);
     let gathered = gather(&people, 3, 1, &Settings { level: None, ..settings() });
-    let mut cells = [0; 8];
+    let mut cells = [0; 12];
     for (block, sums) in gathered.counts.blocks(gathered.counts.places().total()).unwrap() {
         assert!(block < u64::from(BLOCKS));
         cells.iter_mut().zip(sums).for_each(|(cell, sum)| *cell += sum);

@@ -41,7 +41,7 @@ fn moved(person: &Person, scores: &[f64]) -> Vec<Counterfactual> {
 
 /// Adds people with the score in every world, and keeps the second pass.
 fn counted(worlds: Vec<World>, people: &[(usize, f64, Vec<f64>)]) -> WorldCounts {
-    let mut counts = WorldCounts::new(worlds, false, true, Seed(3));
+    let mut counts = WorldCounts::new(worlds, false, Seed(3));
     let each = || people.iter().enumerate().map(|(key, (group, score, scores))| (key as u64, person(*group, *score), scores));
     for (key, person, scores) in each() {
         counts.add(key, &person, &moved(&person, scores));
@@ -119,7 +119,7 @@ fn the_parts_of_a_variance_add_up_to_it() {
     };
     // Scores of four worlds, and of one graph or two on all rows.
     let measured = |worlds: Vec<World>, n: usize| {
-        let mut counts = WorldCounts::new(worlds, false, true, Seed(3));
+        let mut counts = WorldCounts::new(worlds, false, Seed(3));
         let all = crowd(n);
         for (key, (group, score, scores)) in all.iter().enumerate() {
             let person = person(*group, *score);
@@ -172,9 +172,9 @@ fn crowd(n_worlds: usize) -> Vec<(usize, f64, Vec<f64>)> {
 fn parts_make_the_whole_and_one_world_is_one_set() {
     let people = crowd(1);
     let whole = counted(worlds(&[(0, 1)]), &people);
-    let mut merged = WorldCounts::new(worlds(&[(0, 1)]), false, true, Seed(3));
+    let mut merged = WorldCounts::new(worlds(&[(0, 1)]), false, Seed(3));
     for (part, keys) in people.chunks(77).zip([0, 77, 154, 231]) {
-        let mut counts = WorldCounts::new(worlds(&[(0, 1)]), false, true, Seed(3));
+        let mut counts = WorldCounts::new(worlds(&[(0, 1)]), false, Seed(3));
         for (k, (group, score, scores)) in part.iter().enumerate() {
             let person = person(*group, *score);
             counts.add(keys + k as u64, &person, &moved(&person, scores));
@@ -187,7 +187,7 @@ fn parts_make_the_whole_and_one_world_is_one_set() {
     assert_eq!(serde_json::from_str::<WorldCounts>(&text).unwrap(), whole);
     // Of one world every value is that of an ordinary set, and its interval about as wide as Wilson's.
     let all = measure_worlds(&whole, Level::DEFAULT, &settings(Some(Level::DEFAULT)));
-    let mut counts = CounterfactualCounts::new(2, true);
+    let mut counts = CounterfactualCounts::new(2);
     for (group, score, scores) in &people {
         let person = person(*group, *score);
         counts.add(&person, &moved(&person, scores)[..1]);

@@ -5,10 +5,12 @@ use std::borrow::Cow;
 use crate::data::Layout;
 use crate::metric::compare::Compared;
 use crate::metric::counts::{CELLS, Confusion, CounterfactualCounts, Eccm, FactualCounts};
+use crate::metric::labels::SELECTIVE_LABELS;
 use crate::metric::measure::{Measured, Settings};
 use crate::metric::scope::{Scope, Who};
 use crate::metric::shift::{self, ShiftSums};
 use crate::metric::{self, Value};
+use crate::pipeline::labels::SelectiveLabels;
 use crate::table::{COUNTS, Cell, Frame, GROUPS, METRICS, SCORE_SHIFT, TRANSITIONS};
 
 use super::{Part, SmallSlices};
@@ -27,6 +29,8 @@ pub(in crate::pipeline) struct Tables {
     pub(in crate::pipeline) transitions: Frame,
     /// Slices of too few people.
     pub(in crate::pipeline) small: SmallSlices,
+    /// Who lacks labels more often than others.
+    pub(in crate::pipeline) labels: SelectiveLabels,
 }
 
 impl Tables {
@@ -39,6 +43,7 @@ impl Tables {
             groups: Frame::new(&GROUPS),
             transitions: Frame::new(&TRANSITIONS),
             small: SmallSlices::new(),
+            labels: SelectiveLabels::new(),
         }
     }
 }
@@ -55,6 +60,8 @@ pub(in crate::pipeline) struct Scribe<'a> {
     pub(in crate::pipeline) slice: &'a str,
     /// The class that stands against all others; empty for all classes together, and for a label of two sides.
     pub(in crate::pipeline) class: &'a str,
+    /// Whether labels are missing for some people more often than for others.
+    pub(in crate::pipeline) selective: bool,
 }
 
 impl Scribe<'_> {
@@ -126,6 +133,11 @@ impl Scribe<'_> {
         })
     }
 
+    fn flags(&self, measured: &Measured) -> Vec<&'static str> {
+        let selective = self.selective && measured.metric.needs_label;
+        measured.flags.iter().copied().chain(selective.then_some(SELECTIVE_LABELS)).collect()
+    }
+
     /// A metric with the cells `world_lo` to `n_worlds_undefined`.
     pub(super) fn metric_with(&self, measured: &Measured, across: [Cell; 14]) -> Vec<Cell> {
         let measured = &self.of_taught(measured);
@@ -158,7 +170,7 @@ impl Scribe<'_> {
             measured.placebo.and_then(|band| band.ends).map(|ends| ends.1).into(),
             measured.placebo.map(|band| band.repeats).into(),
             measured.ideal.into(),
-            measured.flags.join(",").into(),
+            self.flags(measured).join(",").into(),
             // Where the job names no side that people want nobody is worse off.
             measured.impaired.filter(|_| self.settings.says_favourable).map_or("", |g| self.group(g)).into(),
             measured.furthest.and_then(|furthest| furthest.highest).map_or("", |g| self.group(g)).into(),
@@ -248,8 +260,10 @@ impl Scribe<'_> {
         let (people, weights) = (counts.confusion(of_whom), counts.weight_confusion(of_whom));
         let group = of_whom.group();
         let scope = if group.is_some() { "group" } else { "total" };
-        let of = |c: &Confusion| [c.tp, c.fp, c.fn_, c.tn];
-        for (i, (label, predicted)) in [("1", "1"), ("0", "1"), ("1", "0"), ("0", "0")].into_iter().enumerate() {
+        let of = |c: &Confusion| [c.tp, c.fp, c.fn_, c.tn, c.unlabelled[1], c.unlabelled[0]];
+        let unlabelled = people.predicted() > people.n();
+        let places = [("1", "1"), ("0", "1"), ("1", "0"), ("0", "0"), ("", "1"), ("", "0")];
+        for (i, (label, predicted)) in places.into_iter().enumerate().take(if unlabelled { 6 } else { 4 }) {
             let mut row = self.key(scope, group, None);
             let weight = self.weight(weights.as_ref().map(|weights| of(weights)[i]));
             row.extend([label.into(), predicted.into(), "".into(), of(&people)[i].into(), weight, Cell::Null]);
@@ -301,13 +315,14 @@ impl Scribe<'_> {
         groups: (Option<usize>, Option<usize>),
         tables: &mut Tables,
     ) {
+        let unlabelled = people.n() > people.n_labelled();
         for (i, cell) in CELLS.iter().enumerate() {
-            // Without a label everybody stands in the cells of the negative one.
             let label = match (&self.layout.label, cell.label) {
-                (None, true) => continue,
-                (None, false) => "",
-                (Some(_), true) => "1",
-                (Some(_), false) => "0",
+                (None, Some(_)) => continue,
+                (Some(_), None) if !unlabelled => continue,
+                (_, None) => "",
+                (_, Some(true)) => "1",
+                (_, Some(false)) => "0",
             };
             let bit = |b: bool| if b { "1" } else { "0" };
             let mut row = self.key(scope, groups.0, groups.1);

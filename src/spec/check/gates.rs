@@ -354,6 +354,11 @@ impl Checker<'_> {
             let (key, form) = (scope_key(*scope), if *scope == Scope::WorstCase { "between: worst_case" } else { scope_key(*scope) });
             let what = format!("`{}` cannot be asked with `{form}`", metric.id);
             let hint = match metric.scopes {
+                [Scope::Total] if metric.min_groups > 2 => format!(
+                    "take it out: the metric asks of each person whether a move to any other group switches the prediction; of one \
+                     direction that is `{}`",
+                    metric.id.trim_end_matches("_any")
+                ),
                 [Scope::Total] => "take it out: the metric is asked of everybody".to_owned(),
                 scopes => format!("use {}", scope_forms(scopes)),
             };

@@ -1,0 +1,147 @@
+//! Selective labels in words: for whom labels are missing more often than for others, before a run and after it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::rows::RowsReader;
+use crate::data::split::RolesReader;
+use crate::data::{Attribute, MISSING_GROUP};
+use crate::error::{Error, Result};
+use crate::exec::cancel::Cancel;
+use crate::metric::Rate;
+use crate::metric::labels::MissingLabels;
+use crate::model::Decision;
+use crate::param::Seed;
+use crate::pipeline::counting::{Blocks, Cut, RowCounting, Threshold};
+use crate::pipeline::plan::Plan;
+use crate::spec;
+use crate::spec::Model;
+use crate::spec::threshold::{Threshold as JobThreshold, ThresholdOf};
+
+/// Code of issues, and what carries it in tables.
+pub const SELECTIVE_LABELS: &str = "selective-labels";
+
+/// By attribute who lacks labels.
+pub type SelectiveLabels = BTreeMap<String, SelectiveAttribute>;
+
+/// Who lacks labels in one attribute.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SelectiveAttribute {
+    /// People with a group and without a label.
+    pub n: u64,
+    /// Each pair of shares in words.
+    shares: Vec<String>,
+}
+
+impl SelectiveAttribute {
+    /// All of them in one sentence.
+    pub fn text(&self) -> String {
+        format!(
+            "labels are missing for some people more often than for others: {}; what needs a label (performance, label-based gaps, the \
+             extended matrix) tells of the others alone, and gates on it are inconclusive",
+            self.shares.join("; ")
+        )
+    }
+}
+
+/// Adds what the counts of an attribute under a model say; `sides` are the words for the two decisions, predicted negative first.
+pub fn tell(all: &mut SelectiveLabels, attribute: &Attribute, found: &MissingLabels, sides: &[String; 2]) {
+    let name = |rank: usize| &attribute.groups[attribute.reference_first()[rank]];
+    let mut shares = Vec::new();
+    if let Some([more, fewer]) = found.widest_groups() {
+        let [p, q] = [more, fewer].map(|rank| percent(found.groups[rank]));
+        shares.push(format!("{p} of the people of `{}` and {q} of those of `{}` have no label", name(more), name(fewer)));
+    }
+    if found.decisions_differ() {
+        let [p, q] = found.decisions.map(percent);
+        shares.push(format!("{p} of {} and {q} of {} have no label", sides[0], sides[1]));
+    }
+    if shares.is_empty() {
+        return;
+    }
+    let of = all.entry(attribute.name.clone()).or_default();
+    of.n = of.n.max(found.groups.iter().map(|group| group.numerator).sum());
+    shares.retain(|share| !of.shares.contains(share));
+    of.shares.extend(shares);
+}
+
+/// Words for the two decisions of a model, predicted negative first.
+pub fn sides(model: &str, favours_positive: bool) -> [String; 2] {
+    let side = |favourable: bool| {
+        let article = if favourable { "a favourable" } else { "an unfavourable" };
+        format!("the people with {article} decision of `{model}`")
+    };
+    [side(!favours_positive), side(favours_positive)]
+}
+
+/// How a model decides by a score that stands in the rows: the rule, and the carried column of the score; none where the score is made
+/// elsewhere or the threshold is fitted.
+fn cut_of_rows(model: &Model, at: &impl Fn(&str) -> Option<usize>) -> Option<(Cut, usize)> {
+    let factual = &model.scores.as_ref()?.factual;
+    let score = factual.column.as_ref().filter(|_| factual.parquet.is_none())?;
+    let threshold = match &model.threshold {
+        JobThreshold::Fixed(share) => Threshold::Fixed(share.get()),
+        JobThreshold::Of(ThresholdOf::Column(column)) => Threshold::Carried(at(column.as_str())?),
+        JobThreshold::Of(_) => return None,
+    };
+    let decision = match model.threshold_rule {
+        spec::ThresholdRule::Ge => Decision::AtOrAbove,
+        spec::ThresholdRule::Gt => Decision::Above,
+    };
+    Some((Cut { decision, threshold }, at(score.as_str())?))
+}
+
+/// A share in per cent with one decimal.
+fn percent(share: Rate) -> String {
+    format!("{:.1} %", 100.0 * share.numerator as f64 / share.denominator.max(1) as f64)
+}
+
+/// What the rows say before any model has run: of groups, and of the decisions of models whose scores stand in the rows.
+///
+/// # Errors
+/// The rows cannot be read, or the work is to stop.
+pub(super) fn look(plan: &Plan<'_>, rows: &RowsReader, roles: &RolesReader, cancel: &Cancel) -> Result<SelectiveLabels> {
+    let (layout, mut all) = (rows.layout(), SelectiveLabels::new());
+    if layout.label.is_none() {
+        return Ok(all);
+    }
+    let at = |column: &str| layout.carried.iter().position(|carried| carried == column);
+    let models = plan.job.models.iter();
+    let mut models: Vec<(String, (Cut, usize))> =
+        models.filter_map(|(name, model)| Some((name.to_string(), cut_of_rows(model, &at)?))).collect();
+    if models.is_empty() {
+        // No score column: nobody is decided about, and groups are counted all the same.
+        let cut = Cut { decision: Decision::AtOrAbove, threshold: Threshold::Fixed(0.0) };
+        models.push((String::new(), (cut, usize::MAX)));
+    }
+    let blocks = Blocks { seed: Seed::default(), paired: false };
+    for (model, (cut, score)) in &models {
+        for (position, attribute) in layout.attributes.iter().enumerate() {
+            let counting = RowCounting::new(layout, cut, position, blocks)?;
+            let mut whole = counting.empty();
+            plan.workers.map(
+                rows.n_groups(),
+                |g| {
+                    cancel.check()?;
+                    let (batch, roles) = (rows.read_keys(g)?, roles.read(g)?);
+                    let mut part = counting.empty();
+                    for (i, &group) in batch.groups[position].iter().enumerate() {
+                        if let Some(fold) = roles.audited(i).filter(|_| group != MISSING_GROUP) {
+                            let score = batch.carried.get(*score).map_or(f64::NAN, |scores| scores[i]);
+                            counting.add(&mut part, (&batch, i), fold, score, group);
+                        }
+                    }
+                    Ok::<_, Error>(part)
+                },
+                |_, part| {
+                    whole.merge(&part);
+                    Ok(())
+                },
+            )?;
+            let sides = sides(model, plan.job.data.favours_positive());
+            tell(&mut all, attribute, &MissingLabels::of(&whole), &sides);
+        }
+    }
+    Ok(all)
+}

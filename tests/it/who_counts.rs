@@ -1,0 +1,228 @@
+//! Who counts where labels are missing, and gates on rates at an end: from the user's file to tables, gates and page.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use arrow::array::{Float64Array, Int64Array, StringArray};
+use cfaudit::table::io::read_frame;
+use cfaudit::table::{COUNTS, Frame, GATES, GROUPS, ISSUES, METRICS, TableDef};
+
+use crate::work::{Work, column};
+
+/// Numbers in [0, 1) that are the same on every machine.
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// An applicant; repayment is known of granted loans only.
+struct Applicant {
+    woman: bool,
+    score: f64,
+    score_cf: f64,
+    repaid: Option<bool>,
+}
+
+fn applicants() -> Vec<Applicant> {
+    let mut draw = Draw(20_231_107);
+    let applicant = |i: u32| {
+        let woman = draw.next() < 0.45;
+        // Evenly spread, so that the shares are near those of the scale.
+        let base = (f64::from(i) * 0.618_033_988_749_895).fract();
+        let [score, score_cf] = [woman, !woman].map(|woman| (base * if woman { 0.805 } else { 1.25 }).min(1.0));
+        let repays = draw.next() < 0.6 + 0.3 * score;
+        Applicant { woman, score, score_cf, repaid: (score >= 0.5).then_some(repays) }
+    };
+    (0..5000).map(applicant).collect()
+}
+
+fn frame(work: &Work, def: &'static TableDef) -> Frame {
+    read_frame(&work.path("out/tables"), def).unwrap()
+}
+
+fn credit() -> (Work, Vec<Applicant>) {
+    let (work, people) = (Work::new(), applicants());
+    let n = people.len() as i64;
+    let sex = |woman: bool| Some(if woman { "f" } else { "m" });
+    let labels = people.iter().map(|p| p.repaid.map(i64::from));
+    work.parquet(
+        "loans.parquet",
+        vec![
+            ("id", column((0..n).collect::<Int64Array>())),
+            ("sex", column(people.iter().map(|p| sex(p.woman)).collect::<StringArray>())),
+            ("repaid", column(labels.collect::<Int64Array>())),
+            ("score", column(people.iter().map(|p| Some(p.score)).collect::<Float64Array>())),
+        ],
+    );
+    work.parquet(
+        "flip.parquet",
+        vec![
+            ("row_id", column((0..n).collect::<Int64Array>())),
+            ("sensitive", column((0..n).map(|_| Some("sex")).collect::<StringArray>())),
+            ("to_group", column(people.iter().map(|p| sex(!p.woman)).collect::<StringArray>())),
+            ("cf_index", column((0..n).map(|_| Some(0)).collect::<Int64Array>())),
+            ("score", column(people.iter().map(|p| Some(p.score_cf)).collect::<Float64Array>())),
+        ],
+    );
+    work.write(
+        "job.yaml",
+        "cfaudit: 1
+name: loans
+data:
+  rows: {parquet: loans.parquet}
+  row_id: id
+  label: {column: repaid, positive: [1], favourable: positive}
+  sensitive: {sex: {groups: [m, f], reference: m}}
+counterfactuals: {flip: naive}
+models:
+  live:
+    threshold: 0.5
+    scores: {factual: {column: score}, counterfactual: {parquet: flip.parquet, column: score}}
+metrics: {bootstrap: {samples: 100}}
+gates:
+  precision: {metric: ppv, model: live, at_least: 0.1}
+  right-grants-lost: {metric: tpsr, model: live, counterfactual: flip, at_most: 0.9, decide_by: estimate}
+  impact: {metric: di, model: live, between: {sex: [f, m]}, at_least: 0.8}
+on_inconclusive: warn
+",
+    );
+    (work, people)
+}
+
+/// A credit file with labels of granted people only: the ratio is that of the file, and nobody can miss why label metrics say little.
+#[test]
+fn labels_of_granted_people_only() {
+    let (work, people) = credit();
+    let shares = |kind: &dyn Fn(&Applicant) -> bool| {
+        let (mut granted, mut missing, mut n) = (0_u32, 0_u32, 0_u32);
+        for p in people.iter().filter(|p| kind(p)) {
+            granted += u32::from(p.score >= 0.5);
+            missing += u32::from(p.repaid.is_none());
+            n += 1;
+        }
+        (f64::from(granted) / f64::from(n), format!("{:.1} %", 100.0 * f64::from(missing) / f64::from(n)))
+    };
+    let ((of_women, without), (of_men, without_men)) = (shares(&|p| p.woman), shares(&|p| !p.woman));
+    let truth = of_women / of_men;
+    assert!((truth - 0.63).abs() < 0.03, "{truth}");
+
+    let told = [
+        "selective-labels".to_owned(),
+        format!("{without} of the people of `f` and {without_men} of those of `m` have no label"),
+        "100.0 % of the people with an unfavourable decision of `live` and 0.0 % of the people with a favourable".to_owned(),
+    ];
+    let told: Vec<&str> = told.iter().map(String::as_str).collect();
+    let check = work.cfaudit(0, "check job.yaml --cache cache");
+    assert!(told.iter().all(|words| check.stdout.contains(words)), "{}", check.stdout);
+    let data = work.cfaudit(0, "data job.yaml --cache cache");
+    assert!(told.iter().all(|words| data.stdout.contains(words)), "{}", data.stdout);
+
+    work.run(1, "job.yaml", "");
+    let issues = frame(&work, &ISSUES);
+    let issue = issues.records().find(|issue| issue.text("code") == "selective-labels").unwrap();
+    assert_eq!((issue.text("severity"), issue.text("where")), ("warning", "sex"));
+    assert!(told[1..].iter().all(|words| issue.text("text").contains(words)), "{}", issue.text("text"));
+
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let lead = page.find("Selective labels.").unwrap();
+    assert!(lead < page.find("id=\"findings\"").unwrap() && lead < page.find("class=\"verdict").unwrap());
+    let line = &page[lead..lead + 1500];
+    assert!([without.as_str(), &without_men, "100.0 %", "0.0 %"].iter().all(|share| line.contains(share)), "{line}");
+
+    let metrics = frame(&work, &METRICS);
+    let of = |metric: &str, scope: &str| {
+        metrics.records().find(|r| (r.text("metric"), r.text("scope")) == (metric, scope)).unwrap_or_else(|| panic!("{metric}"))
+    };
+    assert!((of("di", "pair").real("value").unwrap() - truth).abs() < 1e-12);
+    let granted = people.iter().filter(|p| p.score >= 0.5).count() as i64;
+    let rows =
+        [("pprev", "total", 5000, false), ("ppv", "total", granted, true), ("di", "pair", 5000, false), ("sr", "total", 5000, false)];
+    for (metric, scope, n_rows, flagged) in
+        rows.into_iter().chain([("tpsr", "total", granted, true), ("eopp_difference", "pair", granted, true)])
+    {
+        assert_eq!(of(metric, scope).int("n_rows"), Some(n_rows), "{metric}");
+        assert_eq!(of(metric, scope).text("flags").split(',').any(|flag| flag == "selective_labels"), flagged, "{metric}");
+    }
+    let switched = people.iter().filter(|p| (p.score >= 0.5) != (p.score_cf >= 0.5)).count() as f64;
+    assert!((of("sr", "total").real("value").unwrap() - switched / 5000.0).abs() < 1e-12);
+
+    let gates = frame(&work, &GATES);
+    let verdict = |name: &str| gates.records().find(|gate| gate.text("gate") == name).unwrap();
+    for name in ["precision", "right-grants-lost"] {
+        assert_eq!(verdict(name).text("verdict"), "inconclusive", "{name}");
+        assert!(verdict(name).text("reason").starts_with("selective_labels"), "{name}: {}", verdict(name).text("reason"));
+    }
+    assert_eq!(verdict("impact").text("verdict"), "fail");
+
+    // The cells of people without a label stand in the table of counts; all cells together are all people.
+    let counts = frame(&work, &COUNTS);
+    let sum = |set: &str| {
+        let rows = counts.records().filter(|r| (r.text("scope"), r.text("counterfactual")) == ("total", set));
+        rows.map(|r| (r.text("label").is_empty(), r.int("n").unwrap()))
+            .fold((0, 0), |(none, all), (empty, n)| (none + if empty { n } else { 0 }, all + n))
+    };
+    assert_eq!([sum(""), sum("flip")], [(5000 - granted, 5000); 2]);
+    let groups = frame(&work, &GROUPS);
+    let all = groups.records().find(|r| r.text("group").is_empty()).unwrap();
+    assert_eq!(all.int("n_missing_label"), Some(5000 - granted));
+}
+
+/// A model that never switches passes a gate over several counterfactuals a person, and one with weights.
+#[test]
+fn a_model_that_never_switches_passes() {
+    for weighed in [false, true] {
+        let work = Work::new();
+        let (groups, n) = (["a", "b", "c"], 600_i64);
+        let score = |i: i64| Some((i % 97) as f64 / 97.0);
+        let names = |of: &dyn Fn(i64) -> usize, n: i64| column((0..n).map(|i| Some(groups[of(i)])).collect::<StringArray>());
+        work.parquet(
+            "rows.parquet",
+            vec![
+                ("id", column((0..n).collect::<Int64Array>())),
+                ("g", names(&|i| (i % 3) as usize, n)),
+                ("w", column((0..n).map(|i| Some(1 + i % 4)).collect::<Int64Array>())),
+                ("score", column((0..n).map(score).collect::<Float64Array>())),
+            ],
+        );
+        work.parquet(
+            "flip.parquet",
+            vec![
+                ("row_id", column((0..2 * n).map(|i| i / 2).collect::<Int64Array>())),
+                ("sensitive", column((0..2 * n).map(|_| Some("g")).collect::<StringArray>())),
+                ("to_group", names(&|i| ((i / 2 + 1 + i % 2) % 3) as usize, 2 * n)),
+                ("cf_index", column((0..2 * n).map(|_| Some(0)).collect::<Int64Array>())),
+                ("score", column((0..2 * n).map(|i| score(i / 2)).collect::<Float64Array>())),
+            ],
+        );
+        let mut job = "cfaudit: 1\nname: still\ndata:\n  rows: {parquet: rows.parquet}\n  row_id: id\n  label: none\n".to_owned();
+        if weighed {
+            job += "  weight: w\n";
+        }
+        write!(
+            job,
+            "  sensitive: {{g: {{groups: [a, b, c], reference: a}}}}\ncounterfactuals: {{flip: naive}}\nmodels: {{m: {{threshold: 0.5, scores: \
+             {{factual: {{column: score}}, counterfactual: {{parquet: flip.parquet, column: score}}}}}}}}\nmetrics: {{bootstrap: {{samples: 100}}}}\n\
+             gates:\n  switches: {{metric: sr, model: m, counterfactual: flip, at_most: 0.02}}\n  \
+             moves: {{metric: macd, model: m, counterfactual: flip, at_most: 0.02}}\n"
+        )
+        .unwrap();
+        work.write("job.yaml", &job);
+        work.run(0, "job.yaml", "");
+        let gates = frame(&work, &GATES);
+        assert!(gates.records().all(|gate| gate.text("verdict") == "pass") && gates.records().count() == 2);
+        let metrics = frame(&work, &METRICS);
+        for (metric, method) in [("sr", "wilson-people"), ("cr", "wilson-people"), ("macd", "wilson-moved"), ("rmscd", "wilson-moved")] {
+            let row = metrics.records().find(|r| (r.text("metric"), r.text("scope")) == (metric, "total")).unwrap();
+            assert_eq!(row.text("interval"), method, "{metric}: {}", row.text("ci_method"));
+        }
+        let sr = metrics.records().find(|r| (r.text("metric"), r.text("scope")) == ("sr", "total")).unwrap();
+        // 600 people; those who weigh 1 to 4 are as good as 500.
+        let n = if weighed { 500.0 } else { 600.0 };
+        let squared = 3.841_458_820_694_124;
+        assert!((sr.real("hi").unwrap() - squared / (n + squared)).abs() < 1e-9, "{:?}", sr.real("hi"));
+    }
+}
