@@ -593,7 +593,7 @@ fn a_group_is_named_only_by_clear_numbers() {
 
     // 30 of 100 and 27 of 100 predicted positive; the least of ten groups differs from the most only by chance.
     let factual = |positive: &[u64], n: u64| {
-        let mut factual = FactualCounts::new(positive.len(), false);
+        let mut factual = FactualCounts::new(positive.len());
         for (group, &positive) in positive.iter().enumerate() {
             (0..n).for_each(|i| factual.groups[group].add(None, Some(i < positive), false));
         }

@@ -6,7 +6,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type, UInt64Type};
 
 use super::io::{BATCH_ROWS, Owner, ParquetFile, check_version};
-use super::{OUTCOMES, TableDef};
+use super::OUTCOMES;
 use crate::error::{Error, Result};
 
 /// One counterfactual and the person it is of.

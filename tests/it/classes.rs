@@ -203,34 +203,42 @@ fn check(groups: usize, apart: bool) {
         for (k, class) in CLASSES.into_iter().enumerate() {
             let (labelled, predicted) = (row(&square, k), column_of(&square, k));
             values.check_rate(at(class, "prev"), (labelled, n));
-            values.check_rate(at(class, "pprev"), (predicted, n));
+            // A prediction counts with or without a label.
+            let scored = || people.iter().filter(|p| p.group == group).filter_map(|p| p.points).map(best);
+            values.check_rate(at(class, "pprev"), (scored().filter(|best| *best == k).count() as u64, scored().count() as u64));
             values.check_rate(at(class, "tpr"), (square[k][k], labelled));
             values.check_rate(at(class, "fpr"), (predicted - square[k][k], n - labelled));
             values.check_rate(at(class, "ppv"), (square[k][k], predicted));
         }
     }
     let counts = frame(&work, &COUNTS);
-    let cell = |r: &Record<'_>, names: [&str; 2]| names.map(|column| CLASSES.iter().position(|class| *class == r.text(column)).unwrap());
-    let mut square = Square::default();
+    // Those without a label stand behind the last class.
+    let cell = |r: &Record<'_>, names: [&str; 2]| {
+        let place = |text: &str| CLASSES.iter().position(|class| *class == text).unwrap_or_else(|| if text.is_empty() { 3 } else { 9 });
+        names.map(|column| place(r.text(column)))
+    };
+    let (mut square, mut unlabelled) = (Square::default(), [0; 3]);
     for r in counts.records().filter(|r| r.text("scope") == "total" && r.text("counterfactual").is_empty()) {
         let [label, predicted] = cell(&r, ["label", "predicted"]);
-        square[label][predicted] = r.int("n").unwrap() as u64;
+        *square.get_mut(label).map_or(&mut unlabelled[predicted], |row| &mut row[predicted]) = r.int("n").unwrap() as u64;
         assert_eq!((r.text("predicted_cf"), r.real("weight"), r.wide("shift_sq")), ("", None, None));
     }
     assert_eq!(square, counted(&|_| true));
+    let without = |k: usize| people.iter().filter(|p| p.label.is_none() && p.points.is_some_and(|points| best(points) == k)).count() as u64;
+    assert_eq!(unlabelled, [0, 1, 2].map(without));
 
-    // Predictions against those of counterfactuals, of people with a label.
+    // Predictions against those of counterfactuals, with and without a label.
     let (mut shares, mut directions) = (0, 0);
     let transitions = frame(&work, &TRANSITIONS);
     for from in 0..groups {
         for to in (0..groups).filter(|to| *to != from) {
-            let mut cube = [Square::default(); 3];
+            let mut cube = [Square::default(); 4];
             let mut squared = [0.0; 3];
             let mut pairs = 0.0;
             for person in people.iter().filter(|p| p.group == from) {
                 let moved = person.moved.iter().find(|moved| moved.0 == to).unwrap().1;
-                if let (Some(label), Some(points), Some(moved)) = (person.label, person.points, moved) {
-                    cube[label][best(points)][best(moved)] += 1;
+                if let (Some(points), Some(moved)) = (person.points, moved) {
+                    cube[person.label.unwrap_or(3)][best(points)][best(moved)] += 1;
                     pairs += 1.0;
                     (0..3).for_each(|k| squared[k] += ((moved[k] - points[k]) as f64 / 10.0).powi(2));
                 }
@@ -258,7 +266,7 @@ fn check(groups: usize, apart: bool) {
             }
             let mine =
                 |r: &Record<'_>| r.text("scope") == "direction" && r.text("from_group") == place[0] && r.text("to_group") == place[1];
-            let mut found = [Square::default(); 3];
+            let mut found = [Square::default(); 4];
             for r in counts.records().filter(mine) {
                 let ([before, after], [label, _]) = (cell(&r, ["predicted", "predicted_cf"]), cell(&r, ["label", "predicted"]));
                 found[label][before][after] = r.int("n").unwrap() as u64;
@@ -337,7 +345,7 @@ fn weighted() {
     let metrics = frame(&work, &METRICS);
     let values = Values::of(&metrics);
     let (mut part, mut whole) = (0, 0);
-    for person in people.iter().filter(|p| p.group == 0 && p.label.is_some()) {
+    for person in people.iter().filter(|p| p.group == 0) {
         if let (Some(points), Some(moved)) = (person.points, person.moved[0].1) {
             whole += person.weight;
             part += if best(points) == best(moved) { 0 } else { person.weight };
