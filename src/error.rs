@@ -293,6 +293,7 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("not-numeric", "a column that must hold numbers holds something else"),
     ("numbers-as-levels", "a nominal column holds more than 1,000 numbers with a decimal sign"),
     ("one-class", "the training rows have one class only"),
+    ("other-request", "a score file answers other rows than those that are to be scored"),
     ("overlapping-split", "a value of the split column both trains and is audited"),
     ("ragged-row", "a line of a text file has too many or too few fields"),
     ("recheck-differs", "rows that were scored again have other scores than before"),
@@ -331,6 +332,8 @@ pub const FAULTS: &[(&str, &str)] = &[
 
 /// The codes that are neither of a job file nor of data, with their meanings, for `cfaudit explain`.
 pub const OTHERS: &[(&str, &str)] = &[
+    ("counted-once", "a file of rows has several names among those that the job names; it is read once"),
+    ("half-written", "a file of scores is there, and may still be written to: the run waits for it"),
     ("interrupted", "a signal ended the run; the output folder is as it was before"),
     ("operator", "a file or folder cannot be read, written, locked or replaced"),
     ("stand-in", "generated rows took the place of a public data set; no number is about real people"),

@@ -236,14 +236,18 @@ const WORDS: &[(&str, &str)] = &[
     (
         "waiting",
         "a file of scores that the job names is not there: the run writes the rows to score, measures nothing and ends with status 4\n\
-         write the scores to the file that is awaited and run the same command again; a file that is there is taken to be finished\n\
-         the file answers the rows to score as they were written: after a change of data, `run.seed` or `recheck`, take it away and run again",
+         write the scores elsewhere, rename the file to the name that is awaited when it is whole, and run the same command again; a file \
+         that cannot be read is waited for until it is 15 minutes old\n\
+         the file answers the rows to score as they were written: after a change of data, features, set, `run.seed` or `recheck`, take it \
+         away and run again; with the column `request` of the rows to score in it, cfaudit tells (`other-request`)",
     ),
     (
         "to-score",
         "folder of the output of a run that waits: `factual/` holds the rows as they are (key `row_id`), a folder called like each set \
          holds its counterfactuals (key row_id, sensitive, from_group, to_group, cf_index), as `part-*.parquet`\n\
-         behind the key stand the sensitive columns and the features, under the names and with the types of the source",
+         behind the key stands `request`, the SHA-256 of all rows of the folder: hand it on with the scores, and it is checked that they \
+         answer these rows\n\
+         then come the sensitive columns and the features, under the names and with the types of the source",
     ),
 ];
 

@@ -125,12 +125,14 @@ fn as_json(compared: &Compared, all: bool) -> Value {
     let rows: Vec<Value> =
         diff.ordered().iter().filter(|row| all || row.int("clear") == Some(1)).map(|row| object(row, crate::table::CHANGES)).collect();
     let gates: Vec<Value> = compared.gates.records().map(|row| object(&row, crate::table::GATES)).collect();
-    let n = |clear: bool| diff.changes.records().filter(|row| row.text("status") == "compared" && row.is_some("difference") && (!clear || row.int("clear") == Some(1))).count();
-    let judged: Vec<Value> = diff
-        .before_and_after()
-        .into_iter()
-        .map(|[gate, before, after]| json!({"gate": gate, "before": before, "after": after}))
-        .collect();
+    let n = |clear: bool| {
+        diff.changes
+            .records()
+            .filter(|row| row.text("status") == "compared" && row.is_some("difference") && (!clear || row.int("clear") == Some(1)))
+            .count()
+    };
+    let judged: Vec<Value> =
+        diff.before_and_after().into_iter().map(|[gate, before, after]| json!({"gate": gate, "before": before, "after": after})).collect();
     let refitted = diff.changes.records().filter(|row| row.text("status") == "refitted").count();
     json!({"cfaudit": 1, "old": side(diff.old), "new": side(diff.new), "comparable": diff.compared.comparable, "forced": diff.compared.forced,
         "pairing": diff.compared.pairing, "people_in_both": diff.compared.people_in_both, "differs": diff.compared.differs,

@@ -80,10 +80,7 @@ mod tests {
         let features = [pay, feature("job", Kind::Nominal, levels, Class::Text)];
         let rows = Rows {
             n: rows.len(),
-            columns: vec![
-                Column::Number(rows.iter().map(|row| row.0).collect()),
-                Column::Code(rows.iter().map(|row| row.1).collect()),
-            ],
+            columns: vec![Column::Number(rows.iter().map(|row| row.0).collect()), Column::Code(rows.iter().map(|row| row.1).collect())],
         };
         ContentHash::of(&features, &[0, 1], &rows, |_| 0).hex()
     }

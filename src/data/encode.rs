@@ -490,15 +490,12 @@ fn attribute_of(
         let nameless = issues.iter().find(|issue| issue.place == column && ["outside-bins", "unmapped-value"].contains(&issue.code));
         // The data first: a word that they hold and the job writes otherwise says more than the list.
         let near = || attribute.groups.iter().find_map(|(written, _)| meant(written, &values));
-        let hint = nameless.map_or_else(
-            || near().map_or_else(|| seen(tally), |near| format!("{near}; {}", seen(tally))),
-            |issue| issue.text.clone(),
-        );
+        let hint = nameless
+            .map_or_else(|| near().map_or_else(|| seen(tally), |near| format!("{near}; {}", seen(tally))), |issue| issue.text.clone());
         return Err(plan.view.source().within(fault).hint(hint).into());
     }
     for group in absent {
-        let undeclared: Vec<&str> =
-            values.iter().copied().filter(|word| attribute.groups.iter().all(|(_, value)| value != word)).collect();
+        let undeclared: Vec<&str> = values.iter().copied().filter(|word| attribute.groups.iter().all(|(_, value)| value != word)).collect();
         let near = meant(group, &undeclared).map_or(String::new(), |near| format!("; {near}"));
         issues.push(issue(
             "absent-group",

@@ -12,6 +12,7 @@ use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type};
 
 use crate::data::row_id::key_of_text;
 use crate::data::source::listed;
+use crate::data::to_score::{REQUEST, REQUEST_NOTE};
 use crate::data::values::{self, Class};
 use crate::data::{Attribute, RowIdKind};
 use crate::error::{Error, Fault, Result};
@@ -124,6 +125,40 @@ impl KeyedScores {
     /// The file.
     pub fn path(&self) -> &Path {
         self.file.path()
+    }
+
+    /// The request that the file says it answers, by its metadata or its column; none where it says nothing.
+    ///
+    /// # Errors
+    /// A damaged file, or one that names several requests.
+    pub fn request(&self) -> Result<Option<String>> {
+        let mut found = self.file.note(REQUEST_NOTE).map(str::to_owned);
+        if self.file.schema().index_of(REQUEST).is_err() {
+            return Ok(found);
+        }
+        let other = |words: String, file_row: u64| {
+            let fault = Fault::new("other-request", words).in_file(self.path()).at_row(self.place(file_row)).in_column(REQUEST);
+            fault.hint("a file answers one request: every line has the `request` of the rows to score, as it stands there")
+        };
+        for group in 0..self.n_groups() {
+            let batch = self.file.read_group(group, Some(&[REQUEST]))?;
+            let first_row = self.first_rows[group];
+            let Some(texts) = self.texts(&batch, REQUEST)? else { continue };
+            for i in 0..batch.num_rows() {
+                let here = texts.at(i);
+                match (&found, here) {
+                    (Some(found), Some(here)) if found == here => {}
+                    (None, Some(here)) if group + i == 0 => found = Some(here.to_owned()),
+                    // Nothing is named so far.
+                    (None, None) => {}
+                    (_, here) => {
+                        let words = format!("the scores answer several requests: here stands `{}`", here.unwrap_or("null"));
+                        return Err(other(words, first_row + i as u64).into());
+                    }
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// Number of row groups.

@@ -89,7 +89,16 @@ impl<'a> Plan<'a> {
         if let Some(label) = label.as_ref().filter(|_| params.raw_label) {
             let name = view.columns()[label.column].name.clone();
             let (kind, rule) = (Kind::Nominal, MissingRule::Keep);
-            features.push(FeaturePlan { name, column: label.column, kind, rule, declared: Vec::new(), known: Vec::new(), hidden: true, integer_is_known: false });
+            features.push(FeaturePlan {
+                name,
+                column: label.column,
+                kind,
+                rule,
+                declared: Vec::new(),
+                known: Vec::new(),
+                hidden: true,
+                integer_is_known: false,
+            });
         }
         for feature in &mut features {
             feature.known = params.known_levels.get(&feature.name).cloned().unwrap_or_default();
@@ -310,7 +319,11 @@ fn row_id_column(view: &View<'_>, name: &ColumnName) -> Result<usize> {
         class => {
             let fault = Fault::new("not-an-id", format!("column `{name}` holds {} and cannot identify rows", class.name()))
                 .in_column(name.as_str());
-            Err(view.source().within(fault).hint("row ids are integers or text").into())
+            Err(view
+                .source()
+                .within(fault)
+                .hint("row ids are integers, decimals without places (DECIMAL(38, 0)) or text; write others as one of these")
+                .into())
         }
     }
 }

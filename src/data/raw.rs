@@ -4,8 +4,8 @@
 //!
 //! | the source holds | the column is |
 //! | --- | --- |
-//! | integers | Int64 |
-//! | floats, decimals | Float64 |
+//! | integers, decimals without places | Int64 |
+//! | floats, other decimals | Float64 |
 //! | booleans | Boolean |
 //! | text, dates, times | Utf8: the text, dates and times in ISO form (times with a zone in UTC) |
 //! | nothing but nulls | Float64 for a feature that is a number, else Utf8 |

@@ -27,7 +27,18 @@ pub(super) struct Recut<'a> {
 impl<'a> Recut<'a> {
     /// Creates the file; every row group but the last will have `group_rows` rows.
     pub(super) fn create(path: &Path, schema: Schema, workers: &'a Workers, group_rows: usize) -> Result<Self> {
-        let (encoder, writer) = GroupWriter::create(path, &schema, &[])?;
+        Recut::with_notes(path, schema, &[], workers, group_rows)
+    }
+
+    /// The same with metadata.
+    pub(super) fn with_notes(
+        path: &Path,
+        schema: Schema,
+        notes: &[(&str, String)],
+        workers: &'a Workers,
+        group_rows: usize,
+    ) -> Result<Self> {
+        let (encoder, writer) = GroupWriter::create(path, &schema, notes)?;
         let group_rows = group_rows.max(1);
         Ok(Recut {
             encoder,

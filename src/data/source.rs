@@ -5,6 +5,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -232,16 +233,33 @@ pub fn check_regular(path: &Path) -> Result<()> {
     Err(Fault::new("not-a-file", format!("`{}` is {kind}, not a file", path.display())).in_file(path).hint(hint).into())
 }
 
-/// The files that a path, a folder or a glob stands for, sorted by the bytes of their paths.
+/// The files that a path, a folder or a glob stands for.
+#[derive(Debug, Default)]
+pub struct FoundFiles {
+    /// Each file once, sorted by the bytes of their paths.
+    pub files: Vec<PathBuf>,
+    /// Links, or paths through them, that lead to what is found already, and where they lead.
+    pub repeated: Vec<(PathBuf, PathBuf)>,
+}
+
+/// The files that a path, a folder or a glob stands for, sorted by the bytes of their paths, each once.
 ///
 /// A folder stands for the files below it that end in `extension`; names that begin with `.` or `_` are left out.
 ///
 /// # Errors
 /// No such file, a malformed glob, or a folder that cannot be read.
 pub fn find(pattern: &str, extension: Option<&str>) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
+    Ok(find_once(pattern, extension)?.files)
+}
+
+/// As [`find`], and what was left out because it is another name of a file or folder: links such as `latest -> dt=2026-11-20`.
+///
+/// # Errors
+/// As [`find`].
+pub fn find_once(pattern: &str, extension: Option<&str>) -> Result<FoundFiles> {
+    let (mut files, mut repeated) = (Vec::new(), Vec::new());
     let mut add = |path: PathBuf| match (path.is_dir(), extension) {
-        (true, Some(extension)) => walk(&path, extension, DEPTH, &mut files),
+        (true, Some(extension)) => walk(&path, extension, &mut files, &mut repeated),
         (true, None) => Ok(()),
         (false, _) => {
             files.push(path);
@@ -259,31 +277,74 @@ pub fn find(pattern: &str, extension: Option<&str>) -> Result<Vec<PathBuf>> {
             add(path.map_err(|e| Error::io("read", e.path(), e.error()))?)?;
         }
     }
-    files.sort_by(|a, b| a.as_os_str().as_encoded_bytes().cmp(b.as_os_str().as_encoded_bytes()));
+    let mut files = each_once(files, &mut repeated);
+    let bytes = |path: &PathBuf| path.as_os_str().as_encoded_bytes().to_vec();
+    files.sort_by_key(bytes);
+    repeated.sort();
+    repeated.dedup();
     if files.is_empty() {
         let what = format!("no file is found at `{pattern}`");
         return Err(Fault::new("missing-file", what).hint("paths are relative to the folder in which cfaudit is started").into());
     }
-    Ok(files)
+    Ok(FoundFiles { files, repeated })
 }
 
-fn walk(folder: &Path, extension: &str, depth: usize, files: &mut Vec<PathBuf>) -> Result<()> {
-    let fail = |e: std::io::Error| Error::io("read", folder, &e);
-    for entry in std::fs::read_dir(folder).map_err(fail)? {
-        let path = entry.map_err(fail)?.path();
-        let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        if name.starts_with(['.', '_']) {
-            continue;
-        }
-        if path.is_dir() {
-            if depth > 0 {
-                walk(&path, extension, depth - 1, files)?;
+/// Of several paths to one file the one that goes through the fewest links: its folders are those that hold the file, and their names may
+/// be keys.
+fn each_once(paths: Vec<PathBuf>, repeated: &mut Vec<(PathBuf, PathBuf)>) -> Vec<PathBuf> {
+    let mut by_file: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
+    for path in paths {
+        // What is no file is told when it is read.
+        let file = path.canonicalize().unwrap_or_else(|_| path.clone());
+        by_file.entry(file).or_default().push(path);
+    }
+    let mut files = Vec::new();
+    for (file, mut paths) in by_file {
+        let common = |path: &PathBuf| path.components().rev().zip(file.components().rev()).take_while(|(a, b)| a == b).count();
+        paths.sort_by_key(|path| (std::cmp::Reverse(common(path)), path.clone()));
+        paths.dedup();
+        let mut paths = paths.into_iter();
+        let Some(first) = paths.next() else { continue };
+        repeated.extend(paths.map(|path| (path, first.clone())));
+        files.push(first);
+    }
+    files
+}
+
+/// Adds the files below a folder that end in `extension`. Each folder is entered once, by its own path rather than by a link.
+fn walk(root: &Path, extension: &str, files: &mut Vec<PathBuf>, repeated: &mut Vec<(PathBuf, PathBuf)>) -> Result<()> {
+    let (mut entered, mut links) = (BTreeMap::new(), Vec::new());
+    let mut open = vec![(root.to_path_buf(), DEPTH)];
+    loop {
+        while let Some((folder, depth)) = open.pop() {
+            let fail = |e: std::io::Error| Error::io("read", &folder, &e);
+            let real = folder.canonicalize().map_err(fail)?;
+            if let Some(known) = entered.get(&real) {
+                repeated.push((folder, PathBuf::clone(known)));
+                continue;
             }
-        } else if path.extension().is_some_and(|e| e == extension) {
-            files.push(path);
+            entered.insert(real, folder.clone());
+            for entry in std::fs::read_dir(&folder).map_err(fail)? {
+                let entry = entry.map_err(fail)?;
+                let (path, name) = (entry.path(), entry.file_name());
+                if name.to_string_lossy().starts_with(['.', '_']) {
+                    continue;
+                }
+                if !path.is_dir() {
+                    files.extend(path.extension().is_some_and(|e| e == extension).then_some(path));
+                } else if depth > 0 {
+                    let is_link = entry.file_type().map_err(fail)?.is_symlink();
+                    if is_link { links.push((path, depth - 1)) } else { open.push((path, depth - 1)) }
+                }
+            }
+        }
+        // Only when every folder was entered by its own path.
+        links.sort();
+        match links.pop() {
+            Some(link) => open.push(link),
+            None => return Ok(()),
         }
     }
-    Ok(())
 }
 
 /// The `key=value` folders of a path, outermost first.

@@ -5,12 +5,17 @@
 //! (`from_group` equals `to_group`) is the row as it is, asked for again. A part holds at most [`PART_ROWS`] rows, a row group
 //! [`GROUP_ROWS`], however the rows arrive, so the bytes depend neither on threads nor on batches. Of no rows there is one empty part:
 //! its columns tell the platform what to expect.
+//!
+//! Behind the key stands the column `request`, which is also the metadata `cfaudit.request` of each part: the id of these rows, to be
+//! handed on with their scores. It is the SHA-256 of all of them in this order (see [`RequestDigest`]), so the same rows have the same
+//! id on any machine.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::{Field, FieldRef, Schema};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema};
+use sha2::{Digest, Sha256};
 
 use crate::data::raw::{counterfactual_key_fields, raw_arrays, raw_schema, row_id_array, row_id_field};
 use crate::data::recut::Recut;
@@ -24,6 +29,21 @@ pub const PART_ROWS: usize = 1_000_000;
 
 /// Rows of a row group; divides [`PART_ROWS`].
 const GROUP_ROWS: usize = 50_000;
+
+/// The column that names a request.
+pub const REQUEST: &str = "request";
+
+/// The metadata that names a request.
+pub const REQUEST_NOTE: &str = "cfaudit.request";
+
+/// Columns of the key of rows as they are.
+pub const FACTUAL_KEYS: usize = 1;
+
+/// Columns of the key of counterfactuals.
+pub const COUNTERFACTUAL_KEYS: usize = 5;
+
+/// Some rows to score.
+pub type RowsBatch = RecordBatch;
 
 /// One counterfactual to score, or a row to score again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,6 +110,111 @@ fn batch(schema: Schema, arrays: Vec<ArrayRef>) -> Result<RecordBatch> {
         .map_err(|e| Error::operator("write", "to-score", e, "this is a bug in cfaudit: a column has another length or type than the file"))
 }
 
+/// The id of rows to score: SHA-256 over the names and types of their columns, then over the rows.
+///
+/// Of each row every column counts, in order: a byte that says what stands there (0: null, 1: text, 2: integer, 3: number, 4: false, 5:
+/// true), then of text its length (8 bytes) and its UTF-8, of an integer and a number 8 bytes. The lowest byte stands first; a zero has no
+/// sign.
+pub struct RequestDigest {
+    hash: Sha256,
+    n_rows: u64,
+}
+
+/// The bytes of some rows that an id is made of.
+pub struct RequestPart {
+    bytes: Vec<u8>,
+    n_rows: u64,
+}
+
+impl RequestPart {
+    /// How many rows there are.
+    pub fn n_rows(&self) -> u64 {
+        self.n_rows
+    }
+}
+
+impl RequestDigest {
+    /// Of no rows yet, with these columns.
+    pub fn new(schema: &Schema) -> Self {
+        let mut bytes = Vec::new();
+        for field in schema.fields() {
+            push_text(&mut bytes, field.name());
+            push_text(&mut bytes, &field.data_type().to_string());
+        }
+        RequestDigest { hash: Sha256::new().chain_update(bytes), n_rows: 0 }
+    }
+
+    /// The bytes of a batch; may be asked for on any thread.
+    ///
+    /// # Errors
+    /// A column has a type that the rows to score never have.
+    pub fn part(batch: &RecordBatch) -> Result<RequestPart> {
+        let columns = batch.columns().iter().map(RequestColumn::of).collect::<Result<Vec<_>>>()?;
+        let mut bytes = Vec::new();
+        for row in 0..batch.num_rows() {
+            columns.iter().for_each(|column| column.push(row, &mut bytes));
+        }
+        Ok(RequestPart { bytes, n_rows: batch.num_rows() as u64 })
+    }
+
+    /// Adds the rows that follow.
+    pub fn push(&mut self, part: RequestPart) {
+        self.hash.update(part.bytes);
+        self.n_rows += part.n_rows;
+    }
+
+    /// The id in hex, and how many rows it is of.
+    pub fn finish(self) -> (String, u64) {
+        let hex = self.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        (hex, self.n_rows)
+    }
+}
+
+/// A column of rows to score.
+enum RequestColumn<'a> {
+    Text(&'a StringArray),
+    Int(&'a Int64Array),
+    Real(&'a Float64Array),
+    Bool(&'a BooleanArray),
+}
+
+impl<'a> RequestColumn<'a> {
+    fn of(array: &'a ArrayRef) -> Result<Self> {
+        let text = || array.as_string_opt().map(RequestColumn::Text);
+        let int = || array.as_primitive_opt().map(RequestColumn::Int);
+        let real = || array.as_primitive_opt().map(RequestColumn::Real);
+        let bool = || array.as_boolean_opt().map(RequestColumn::Bool);
+        text().or_else(int).or_else(real).or_else(bool).ok_or_else(|| {
+            let cause = format!("a column holds {}", array.data_type());
+            Error::operator("name", "to-score", cause, "this is a bug in cfaudit: the rows to score have no such column")
+        })
+    }
+
+    fn push(&self, row: usize, bytes: &mut Vec<u8>) {
+        match self {
+            RequestColumn::Text(column) if column.is_valid(row) => {
+                bytes.push(1);
+                push_text(bytes, column.value(row));
+            }
+            RequestColumn::Int(column) if column.is_valid(row) => {
+                bytes.push(2);
+                bytes.extend(column.value(row).to_le_bytes());
+            }
+            RequestColumn::Real(column) if column.is_valid(row) => {
+                bytes.push(3);
+                bytes.extend((column.value(row) + 0.0).to_le_bytes());
+            }
+            RequestColumn::Bool(column) if column.is_valid(row) => bytes.push(4 + u8::from(column.value(row))),
+            _ => bytes.push(0),
+        }
+    }
+}
+
+fn push_text(bytes: &mut Vec<u8>, text: &str) {
+    bytes.extend((text.len() as u64).to_le_bytes());
+    bytes.extend(text.as_bytes());
+}
+
 /// The name of a part.
 pub fn part_name(part: usize) -> String {
     format!("part-{part:05}.parquet")
@@ -99,18 +224,32 @@ pub fn part_name(part: usize) -> String {
 pub struct PartsWriter<'a> {
     folder: PathBuf,
     schema: Schema,
+    /// Columns of the key, behind which the id stands.
+    n_keys: usize,
+    id: String,
     workers: &'a Workers,
     part_rows: usize,
     open: Option<Recut<'a>>,
     n_open: usize,
     n_parts: usize,
-    n_rows: u64,
 }
 
 impl<'a> PartsWriter<'a> {
-    /// Parts of these columns in a folder that is there.
-    pub fn new(folder: &Path, schema: Schema, workers: &'a Workers) -> Self {
-        PartsWriter { folder: folder.to_path_buf(), schema, workers, part_rows: PART_ROWS, open: None, n_open: 0, n_parts: 0, n_rows: 0 }
+    /// Parts of these columns, of which `n_keys` are the key, in a folder that is there; `id` is that of all rows.
+    pub fn new(folder: &Path, (schema, n_keys): (&Schema, usize), id: &str, workers: &'a Workers) -> Self {
+        let mut fields: Vec<FieldRef> = schema.fields().to_vec();
+        fields.insert(n_keys, Arc::new(Field::new(REQUEST, DataType::Utf8, false)));
+        PartsWriter {
+            folder: folder.to_path_buf(),
+            schema: Schema::new(fields),
+            n_keys,
+            id: id.to_owned(),
+            workers,
+            part_rows: PART_ROWS,
+            open: None,
+            n_open: 0,
+            n_parts: 0,
+        }
     }
 
     /// The part at hand, begun if there is none.
@@ -120,7 +259,8 @@ impl<'a> PartsWriter<'a> {
             None => {
                 let path = self.folder.join(part_name(self.n_parts));
                 self.n_parts += 1;
-                Recut::create(&path, self.schema.clone(), self.workers, GROUP_ROWS)?
+                let notes = [(REQUEST_NOTE, self.id.clone())];
+                Recut::with_notes(&path, self.schema.clone(), &notes, self.workers, GROUP_ROWS)?
             }
         };
         Ok(self.open.insert(open))
@@ -135,7 +275,11 @@ impl<'a> PartsWriter<'a> {
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn push(&mut self, batch: &RecordBatch) -> Result<()> {
+    pub fn push(&mut self, rows: &RecordBatch) -> Result<()> {
+        let mut columns = rows.columns().to_vec();
+        let ids = StringArray::from_iter_values(std::iter::repeat_n(self.id.as_str(), rows.num_rows()));
+        columns.insert(self.n_keys, Arc::new(ids));
+        let batch = batch(self.schema.clone(), columns)?;
         let mut from = 0;
         while from < batch.num_rows() {
             if self.n_open == self.part_rows {
@@ -144,22 +288,21 @@ impl<'a> PartsWriter<'a> {
             let n = (batch.num_rows() - from).min(self.part_rows - self.n_open);
             self.part()?.push(batch.slice(from, n))?;
             self.n_open += n;
-            self.n_rows += n as u64;
             from += n;
         }
         Ok(())
     }
 
-    /// Writes what is left; the number of rows and of parts.
+    /// Writes what is left; the number of parts.
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn finish(mut self) -> Result<(u64, usize)> {
+    pub fn finish(mut self) -> Result<usize> {
         if self.n_parts == 0 {
             self.part()?;
         }
         self.close()?;
-        Ok((self.n_rows, self.n_parts))
+        Ok(self.n_parts)
     }
 }
 
@@ -167,10 +310,10 @@ impl<'a> PartsWriter<'a> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{Array, AsArray, Int64Array, RecordBatch};
+    use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
     use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 
-    use super::{Asked, PartsWriter, counterfactual_batch, part_name};
+    use super::{Asked, PartsWriter, REQUEST, REQUEST_NOTE, RequestDigest, counterfactual_batch, part_name};
     use crate::data::rows::RowIds;
     use crate::data::values::Class;
     use crate::data::{Attribute, Column, Feature, Kind, Layout, RowIdKind, Rows};
@@ -188,14 +331,13 @@ mod tests {
         let write = |cuts: &[i64]| {
             let folder = tempfile::tempdir().unwrap();
             let schema = numbers(0, 0).schema().as_ref().clone();
-            let mut writer = PartsWriter { part_rows: 10, ..PartsWriter::new(folder.path(), schema, &workers) };
+            let mut writer = PartsWriter { part_rows: 10, ..PartsWriter::new(folder.path(), (&schema, 1), "the-id", &workers) };
             let mut from = 0;
             for &n in cuts {
                 writer.push(&numbers(from, n)).unwrap();
                 from += n;
             }
-            let (rows, parts) = writer.finish().unwrap();
-            assert_eq!(rows, from.cast_unsigned());
+            let parts = writer.finish().unwrap();
             let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
             assert_eq!(names.len(), parts);
             (0..parts).map(|part| std::fs::read(folder.path().join(part_name(part))).unwrap()).collect::<Vec<_>>()
@@ -210,7 +352,52 @@ mod tests {
         let path = folder.path().join("part");
         std::fs::write(&path, &parts[1]).unwrap();
         let file = ParquetFile::open(&path, Owner::Ours).unwrap();
-        assert_eq!(file.read_group(0, None).unwrap().column(0).as_primitive::<Int64Type>().values(), &(10..20).collect::<Vec<_>>()[..]);
+        assert_eq!(file.note(REQUEST_NOTE), Some("the-id"));
+        assert!(file.read_group(0, Some(&[REQUEST])).unwrap().column(0).as_string::<i32>().iter().all(|id| id == Some("the-id")));
+        assert_eq!(
+            file.read_group(0, Some(&["row_id"])).unwrap().column(0).as_primitive::<Int64Type>().values(),
+            &(10..20).collect::<Vec<_>>()[..]
+        );
+    }
+
+    /// The id follows from the rows alone: not from how they are cut, and from every name, type, value and order of theirs.
+    #[test]
+    fn an_id_is_that_of_the_rows() {
+        let table = |names: [&str; 3], ids: Vec<i64>, words: Vec<Option<&str>>, numbers: Vec<Option<f64>>| {
+            let columns: [ArrayRef; 3] =
+                [Arc::new(Int64Array::from(ids)), Arc::new(StringArray::from(words)), Arc::new(Float64Array::from(numbers))];
+            RecordBatch::try_from_iter_with_nullable(names.into_iter().zip(columns).map(|(name, array)| (name, array, true))).unwrap()
+        };
+        let id = |batch: &RecordBatch, cuts: &[usize]| {
+            let mut digest = RequestDigest::new(&batch.schema());
+            let mut from = 0;
+            for &n in cuts {
+                digest.push(RequestDigest::part(&batch.slice(from, n)).unwrap());
+                from += n;
+            }
+            assert_eq!(from, batch.num_rows());
+            digest.finish()
+        };
+        let names = ["row_id", "sex", "age"];
+        let rows = table(names, vec![1, 2], vec![Some("f"), None], vec![Some(-0.0), Some(2.5)]);
+        let (first, n) = id(&rows, &[2]);
+        // Made once by hashlib of Python from the description of `RequestDigest`.
+        assert_eq!((first.as_str(), n), ("84bf99dd8581ecaafffe2962776931b084a0407986b3ffafac8862976e47fb59", 2));
+        assert_eq!(id(&rows, &[1, 0, 1]).0, first);
+        assert_eq!(id(&table(names, vec![1, 2], vec![Some("f"), None], vec![Some(0.0), Some(2.5)]), &[2]).0, first, "a zero has no sign");
+        for other in [
+            table(["row_id", "sex", "years"], vec![1, 2], vec![Some("f"), None], vec![Some(0.0), Some(2.5)]),
+            table(names, vec![1, 3], vec![Some("f"), None], vec![Some(0.0), Some(2.5)]),
+            table(names, vec![1, 2], vec![Some("f"), Some("")], vec![Some(0.0), Some(2.5)]),
+            table(names, vec![1, 2], vec![Some("f"), None], vec![None, Some(2.5)]),
+            table(names, vec![2, 1], vec![None, Some("f")], vec![Some(2.5), Some(0.0)]),
+            table(names, vec![1], vec![Some("f")], vec![Some(0.0)]),
+        ] {
+            assert_ne!(id(&other, &[other.num_rows()]).0, first, "{other:?}");
+        }
+        let typed = |array: ArrayRef| RecordBatch::try_from_iter_with_nullable([("age", array, true)]).unwrap();
+        let (whole, real) = (typed(Arc::new(Int64Array::from(vec![0, 2]))), typed(Arc::new(Float64Array::from(vec![0.0, 2.0]))));
+        assert_ne!(id(&whole, &[2]).0, id(&real, &[2]).0);
     }
 
     #[test]

@@ -27,7 +27,7 @@ const REPEATS: usize = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
-    /// Integers that fit 64 bits with a sign.
+    /// Integers that fit 64 bits with a sign, and decimals without places.
     Int,
     /// Floats and decimals.
     Float,
@@ -44,6 +44,14 @@ impl Class {
     pub fn of(data_type: &DataType) -> Option<Class> {
         Some(match data_type {
             t if t.is_integer() => Class::Int,
+            DataType::Decimal32(_, scale)
+            | DataType::Decimal64(_, scale)
+            | DataType::Decimal128(_, scale)
+            | DataType::Decimal256(_, scale)
+                if *scale <= 0 =>
+            {
+                Class::Int
+            }
             t if t.is_floating() || t.is_decimal() => Class::Float,
             DataType::Boolean => Class::Bool,
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Class::Text,

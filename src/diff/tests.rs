@@ -256,8 +256,7 @@ fn rules_that_changed_break_what_they_touch() {
     let graph = JOB.replace("world: {greedy: {condition_on: label}}", "world: {graph-uncertain: {bootstraps: 5}}");
     assert_eq!(kept_by(&graph, &graph, [first, RULES]), "switch score label prev gap di clarify");
     let told = Definitions::between(&values(&graph), &values(&graph), [first, lacking(RULES)]).changes();
-    let told: Vec<[&str; 3]> =
-        told.iter().map(|c| [c.path.as_str(), c.old.as_deref().unwrap(), c.new.as_deref().unwrap()]).collect();
+    let told: Vec<[&str; 3]> = told.iter().map(|c| [c.path.as_str(), c.old.as_deref().unwrap(), c.new.as_deref().unwrap()]).collect();
     assert_eq!(told, [["policies.who_counts", "1", "2"], ["policies.boundaries", "1", "2"], ["policies.starts", "1", "2"]]);
 }
 

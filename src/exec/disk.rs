@@ -56,7 +56,9 @@ pub(super) fn make_private_folder(path: &Path) -> Result<()> {
         Err(e) if e.kind() == ErrorKind::AlreadyExists => {
             // Of a cache that another account has made the owner decides.
             let mode = fs::metadata(path).map_err(|e| Error::io("read", path, &e))?.permissions().mode();
-            if mode & 0o777 != PRIVATE_FOLDER && let Err(e) = protect(path) {
+            if mode & 0o777 != PRIVATE_FOLDER
+                && let Err(e) = protect(path)
+            {
                 tracing::debug!("{e}");
             }
             Ok(())
@@ -226,7 +228,7 @@ fn read_some(file: &mut File, buffer: &mut [u8]) -> std::io::Result<usize> {
     Ok(filled)
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     bytes.iter().flat_map(|b| [DIGITS[usize::from(b >> 4)] as char, DIGITS[usize::from(b & 15)] as char]).collect()
 }

@@ -3,8 +3,10 @@
 //! ```text
 //! <root>/                         0700 and its files 0600, whatever the umask: rows of people are in it
 //! <root>/lock                     held while a session folder is made, ended or swept
+//! <root>/key                      32 random bytes as hex, for this user alone: values that must not be found out are hashed with it
 //! <root>/tmp/<pid>-<n>/           session of one process, locked as long as it lives; results are made here
 //! <root>/<first 2 hex>/<key>/     one entry: the files of the stage and stage.json
+//! <root>/answers/<job>/<sha256>   the rows that a file of scores was first taken for; not of the store
 //! <root>/jobs/<job>.json          fingerprints of the job's last run, for the reasons alone
 //! ```
 //!
@@ -21,11 +23,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::disk::{self, FileBelow};
 use super::fingerprint::Fingerprint;
@@ -34,6 +38,9 @@ use crate::error::{Error, Result};
 
 /// Name of the file in each entry that describes it; stages must not write a file of this name.
 pub const STAGE_FILE: &str = "stage.json";
+
+/// Name of the file with the key of the store.
+const KEY: &str = "key";
 
 /// A store of stage results, open for this process. Dropping it ends the session and removes what is unfinished.
 #[derive(Debug)]
@@ -119,6 +126,25 @@ impl Store {
         sweep(&tmp)?;
         let (session, lock) = begin_session(&tmp)?;
         Ok(Store { root: root.to_path_buf(), session, turn, next: AtomicU64::new(0), _lock: lock })
+    }
+
+    /// Makes the key of the store, if it has none.
+    ///
+    /// # Errors
+    /// The disk refuses, or the system gives no random bytes.
+    pub fn make_secret(&self) -> Result<()> {
+        let (path, random) = (self.root.join(KEY), Path::new("/dev/urandom"));
+        let _turn = Lock::wait(&self.turn)?;
+        if path.try_exists().map_err(|e| Error::io("read", &path, &e))? {
+            return Ok(());
+        }
+        let mut bytes = [0; 32];
+        fs::File::open(random).and_then(|mut file| file.read_exact(&mut bytes)).map_err(|e| Error::io("read", random, &e))?;
+        let scratch = self.scratch();
+        let fail = |e: std::io::Error| Error::io("write", &path, &e);
+        let mut file = fs::File::options().write(true).create_new(true).mode(0o600).open(&scratch).map_err(fail)?;
+        file.write_all(disk::hex(&bytes).as_bytes()).and_then(|()| file.sync_all()).map_err(fail)?;
+        disk::rename(&scratch, &path)
     }
 
     /// Its results, to look at.
@@ -233,6 +259,14 @@ impl Entries {
         Entries { root: None }
     }
 
+    /// The key of the store; none where it has none.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn secret(&self) -> Result<Option<Vec<u8>>> {
+        self.root.as_ref().map_or(Ok(None), |root| disk::read_if_there(&root.join(KEY)))
+    }
+
     pub(super) fn look(&self, key: &str) -> Result<Found> {
         self.root.as_ref().map_or(Ok(Found::Missing), |root| look(root, key))
     }
@@ -240,6 +274,18 @@ impl Entries {
     pub(super) fn memory(&self, job: &str) -> Result<Memory> {
         self.root.as_ref().map_or_else(|| Ok(Memory::default()), |root| memory(root, job))
     }
+}
+
+/// HMAC with SHA-256 (RFC 2104), in hex.
+pub fn keyed_hash(key: &[u8], value: &[u8]) -> String {
+    const BLOCK: usize = 64;
+    let mut padded = [0_u8; BLOCK];
+    match key.len() {
+        0..=BLOCK => padded[..key.len()].copy_from_slice(key),
+        _ => padded[..32].copy_from_slice(&Sha256::digest(key)),
+    }
+    let inner = Sha256::new().chain_update(padded.map(|byte| byte ^ 0x36)).chain_update(value).finalize();
+    disk::hex(&Sha256::new().chain_update(padded.map(|byte| byte ^ 0x5c)).chain_update(inner).finalize())
 }
 
 fn look(root: &Path, key: &str) -> Result<Found> {
@@ -372,7 +418,7 @@ mod tests {
 
     use indexmap::IndexMap;
 
-    use super::{Entry, Found, Memory, STAGE_FILE, Store, There};
+    use super::{Entry, Found, Memory, STAGE_FILE, Store, There, keyed_hash};
     use crate::exec::fingerprint::Fingerprint;
 
     fn fingerprint(id: &str) -> Fingerprint {
@@ -459,6 +505,25 @@ mod tests {
         assert_ne!(second.output(), first.output());
         assert_eq!(std::fs::read_to_string(first.folder.join("part/0")).unwrap(), "two");
         assert_eq!(names(&store.session), ["lock"]);
+    }
+
+    #[test]
+    fn the_key_is_made_once_and_for_this_user_alone() {
+        let root = tempfile::tempdir().unwrap();
+        let store = Store::open(root.path()).unwrap();
+        assert_eq!(store.entries().secret().unwrap(), None);
+        store.make_secret().unwrap();
+        let key = store.entries().secret().unwrap().unwrap();
+        assert_eq!(key.len(), 64);
+        let mode = std::fs::metadata(root.path().join("key")).unwrap().permissions();
+        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o600);
+        Store::open(root.path()).unwrap().make_secret().unwrap();
+        assert_eq!(store.entries().secret().unwrap(), Some(key));
+        // RFC 4231, test cases 2 and 6.
+        let expected = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
+        assert_eq!(keyed_hash(b"Jefe", b"what do ya want for nothing?"), expected);
+        let expected = "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54";
+        assert_eq!(keyed_hash(&[0xaa; 131], b"Test Using Larger Than Block-Size Key - Hash Key First"), expected);
     }
 
     #[test]

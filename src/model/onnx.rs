@@ -34,6 +34,8 @@ pub struct OnnxParams {
     pub omit: Vec<String>,
 }
 
+pub mod external;
+
 #[cfg(feature = "onnx")]
 mod columns;
 #[cfg(feature = "onnx")]

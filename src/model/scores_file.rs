@@ -38,8 +38,8 @@ pub enum Leftover {
 }
 
 /// What to do about a file that answers another request than the one that this job would make now.
-pub const AFRESH: &str = "where data, `run.seed` or the share of `recheck` have changed since the rows to score were written, take the \
-                          file away (or name another one in the job) and run again: the rows to score are then written afresh";
+pub const AFRESH: &str = "where data, features, the set, `run.seed` or the share of `recheck` have changed since the rows to score were \
+                          written, take the file away (or name another one in the job) and run again: the rows to score are then written afresh";
 
 /// What a key is.
 pub const KEY: &str = "a score is identified by row_id, and that of a counterfactual also by sensitive, to_group and cf_index";

@@ -50,9 +50,7 @@ fn refits(job: &Job) -> Vec<IssueLook> {
         let Some((set, block)) = set else { continue };
         let helps = match block.graph_uncertain {
             Some(_) => "keep the rows that train the same, by `data.split` and a column",
-            None if block.knobs().is_some() && job.data.reference.is_none() => {
-                "give the job a `data.reference` fixed in time"
-            }
+            None if block.knobs().is_some() && job.data.reference.is_none() => "give the job a `data.reference` fixed in time",
             None => continue,
         };
         let text = format!(

@@ -277,7 +277,8 @@ impl Compared {
         !self.comparison.compared.differs.is_empty()
             || !self.as_diff().other_tables().is_empty()
             || self.comparison.changes.records().any(|row| {
-                !["compared", "refitted"].contains(&row.text("status")) || row.real("old_value").map(f64::to_bits) != row.real("new_value").map(f64::to_bits)
+                !["compared", "refitted"].contains(&row.text("status"))
+                    || row.real("old_value").map(f64::to_bits) != row.real("new_value").map(f64::to_bits)
             })
     }
 

@@ -19,6 +19,7 @@ use crate::data::{Attribute, Layout, RowIdKind, Rows};
 use crate::error::{Error, Fault, Place, Result};
 use crate::exec::StageContext;
 use crate::exec::child::{self, Ended, Program, Variable};
+use crate::exec::store::keyed_hash;
 use crate::model::command::{ScoreSpool, SpooledScores, complaint};
 use crate::param::Argument;
 use crate::pipeline::fitting;
@@ -54,6 +55,8 @@ pub struct Call<'a> {
     pub arm: Option<&'a str>,
     /// What `{threads}` stands for.
     pub threads: usize,
+    /// What values of variables are hashed with: the key of the cache; none where there is no cache to look into.
+    pub secret: Option<&'a [u8]>,
 }
 
 /// The rows that a program scores.
@@ -94,11 +97,12 @@ impl<'a> Call<'a> {
         self.command.train.is_some() || names(&self.command.score, "fold")
     }
 
-    /// What makes the scores stale, beside rows and watched files. Time limit and threads are no part of it.
+    /// What makes the scores stale, beside rows and watched files. Time limit, threads and secrets are no part of it.
     pub fn made_of_scores(&self) -> Vec<(String, String)> {
         let command = self.command;
-        let mut made_of =
-            vec![("command".to_owned(), text(&(&command.score, &command.model, command.stream, &command.pass_env, &command.omit)))];
+        let names = (&command.pass_env, &command.secret_env);
+        let mut made_of = vec![("command".to_owned(), text(&(&command.score, &command.model, command.stream, names, &command.omit)))];
+        made_of.extend(self.values());
         made_of.extend(self.scores_by_fold().then(|| ("folds".to_owned(), self.n_folds.to_string())));
         made_of.extend(self.seeded(&command.score));
         made_of
@@ -108,12 +112,23 @@ impl<'a> Call<'a> {
     pub fn made_of_model(&self) -> Vec<(String, String)> {
         let command = self.command;
         let train = command.train.as_deref().unwrap_or_default();
+        let names = (&command.pass_env, &command.secret_env);
         let mut made_of = vec![
-            ("command".to_owned(), text(&(train, command.stream, &command.pass_env, &command.omit))),
+            ("command".to_owned(), text(&(train, command.stream, names, &command.omit))),
             ("folds".to_owned(), self.n_folds.to_string()),
         ];
+        made_of.extend(self.values());
         made_of.extend(self.seeded(train));
         made_of
+    }
+
+    /// The values of the variables under `pass_env`, hashed with a key that never leaves the cache: nobody can try values by their hashes.
+    fn values(&self) -> impl Iterator<Item = (String, String)> {
+        self.command.pass_env.iter().map(|name| {
+            let value = std::env::var_os(name).zip(self.secret);
+            let hash = value.map_or_else(|| "not known".to_owned(), |(value, key)| keyed_hash(key, value.as_encoded_bytes()));
+            (format!("environment {name}"), hash)
+        })
     }
 
     fn seeded(&self, arguments: &[Argument]) -> Option<(String, String)> {
@@ -148,16 +163,22 @@ impl<'a> Call<'a> {
         })
     }
 
+    /// The variables that the job names, each with the key that names it.
+    fn passed(&self) -> impl Iterator<Item = (&'static str, &String)> {
+        let of = |key, names: &'a [String]| names.iter().map(move |name| (key, name));
+        of("pass_env", &self.command.pass_env).chain(of("secret_env", &self.command.secret_env))
+    }
+
     fn environment(&self) -> Result<Vec<Variable>> {
         let variable = |name: &str, value: OsString, secret: bool| Variable { name: name.to_owned(), value, secret };
         let of_run = PASSED.iter().filter_map(|name| Some(variable(name, std::env::var_os(name)?, false)));
         let mut env: Vec<Variable> = of_run.chain(FIXED.map(|(name, value)| variable(name, value.into(), false))).collect();
-        for name in &self.command.pass_env {
+        for (key, name) in self.passed() {
             let value = std::env::var_os(name).ok_or_else(|| {
                 let what = format!("the environment has no variable `{name}`, which the command of model `{}` is to see", self.model);
                 Fault::new("missing-variable", what)
-                    .asked_at(self.place("pass_env").cloned())
-                    .hint("set it where cfaudit is started, or take it out of `pass_env`")
+                    .asked_at(self.place(key).cloned())
+                    .hint(format!("set it where cfaudit is started, or take it out of `{key}`"))
             })?;
             env.retain(|v| v.name != *name);
             env.push(variable(name, value, true));

@@ -17,7 +17,7 @@ use crate::pipeline::refits;
 use crate::pipeline::worlds::Ground;
 use crate::spec::check::{CheckedJob, to_yaml};
 use crate::spec::{IntervalMethod, flat};
-use crate::table::folder::{self as opened, damaged};
+use crate::table::folder::{self as opened, SUMMARY, damaged};
 use crate::table::io::{read_frame, write_frame};
 use crate::table::manifest::{Compared, InputFile, Manifest};
 use crate::table::{CHANGES, GROUPS, METRICS};
@@ -34,7 +34,7 @@ const OUTCOMES_FILE: &str = "rows/outcomes.parquet";
 /// The folder is none of cfaudit's, or holds something else than its manifest lists.
 pub fn verified(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
     // A page says nothing that the tables do not.
-    let others = ["job.resolved.yaml", "summary.json", OUTCOMES_FILE];
+    let others = ["job.resolved.yaml", SUMMARY, OUTCOMES_FILE];
     opened::verified(folder, |name| name.starts_with("tables/") || others.contains(&name))
 }
 

@@ -26,6 +26,7 @@ use crate::pipeline::joining::{RECHECKED, Rechecked};
 use crate::pipeline::labels::{SELECTIVE_LABELS, SelectiveLabels};
 use crate::pipeline::measuring::{LABELS, SMALL_SLICES, SmallSlices};
 use crate::pipeline::refits::Fit;
+use crate::pipeline::requests::read_answer;
 use crate::pipeline::worlds::{Followed, Ground};
 use crate::pipeline::{CODE, Record, Settings, advice, again, comparing, measuring, refits};
 use crate::report;
@@ -35,7 +36,7 @@ use crate::spec::check::{CheckedJob, to_yaml};
 use crate::spec::{self, Job};
 use crate::table::folder::MANIFEST;
 use crate::table::io::{read_frame, write_frame};
-use crate::table::manifest::{AwaitedScores, GateTally, Manifest, RecheckWords, Summary, WorstGate};
+use crate::table::manifest::{AnsweredRequest, AwaitedScores, GateTally, Manifest, RecheckWords, Summary, WorstGate};
 use crate::table::picked::join_tables;
 use crate::table::{
     self, ARM_FOLDS, ARMS, CHANGES, COMPARISONS, Cell, Frame, GATES, GROUPS, ISSUES, METRICS, Record as Row, THRESHOLDS, TRANSITIONS,
@@ -191,6 +192,8 @@ pub struct Made<'a> {
     pub fits: &'a [Fit],
     /// Models whose growth ended early: the name, how many trees it has, and how many it was to have.
     pub short_of_trees: &'a [(&'a str, u64, u64)],
+    /// The files of scores, and the stages that say which rows they answer.
+    pub answers: &'a [(AnsweredRequest, String)],
 }
 
 /// Puts the folder together.
@@ -198,7 +201,7 @@ pub struct Made<'a> {
 /// # Errors
 /// A file cannot be read or written.
 pub fn assemble(ctx: &StageContext<'_>, origins: &Origins<'_>, made: Made<'_>) -> Result<()> {
-    let Made { measured, kept, rechecks, worlds, baseline, recourse, graphs, fits, short_of_trees } = made;
+    let Made { measured, kept, rechecks, worlds, baseline, recourse, graphs, fits, short_of_trees, answers } = made;
     let out = ctx.out();
     let mut followed: Vec<(&str, &str, Followed)> = Vec::new();
     for (set, attribute, stage) in worlds {
@@ -267,6 +270,9 @@ pub fn assemble(ctx: &StageContext<'_>, origins: &Origins<'_>, made: Made<'_>) -
         if let Some(words) = words.filter(|_| !followed.written.is_empty()) {
             words.written.insert(attribute.to_owned(), followed.written);
         }
+    }
+    for (answer, stage) in answers {
+        manifest.answers.push(read_answer(answer.clone(), stage, ctx.need(stage))?);
     }
     for words in &mut manifest.models {
         words.recheck = rechecked.get(words.name.as_str()).copied();

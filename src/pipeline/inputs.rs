@@ -8,17 +8,19 @@
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
 use crate::data::catalog::download::{self, Access, Look};
 use crate::data::catalog::{self, DataSet, Form, Member, Origin};
 use crate::data::import::{self, Csv};
-use crate::data::source;
+use crate::data::source::{self, FoundFiles};
 use crate::data::synthetic::{self, Synthetic};
 use crate::error::{Error, Fault, Result};
 use crate::exec::cancel::Cancel;
+use crate::exec::event::Event;
+use crate::model::onnx::external;
 use crate::param::ColumnName;
 use crate::pipeline::Settings;
 use crate::pipeline::plan::text;
@@ -26,6 +28,7 @@ use crate::pipeline::stamp::Stamp;
 use crate::spec::check::CheckedJob;
 use crate::spec::{self, Command, Job, RowSource};
 use crate::table::folder::hash_file;
+use crate::table::io::{Owner, ParquetFile};
 use crate::table::manifest::InputFile;
 use crate::table::ordered::{Watch, Workers};
 
@@ -40,6 +43,9 @@ const DEPTH: usize = 32;
 
 /// What the manifest calls the files of rows that strategies learn from.
 pub const REFERENCE: &str = "reference";
+
+/// So long a file of scores that cannot be read may yet be written to.
+const BEING_WRITTEN: Duration = Duration::from_secs(15 * 60);
 
 const CONNECT: Duration = Duration::from_secs(10);
 const DOWNLOAD: Duration = Duration::from_secs(300);
@@ -59,8 +65,12 @@ pub struct Input {
     pub stand_in: Option<String>,
     /// The files of scores that are not there yet, in the order of models and sets.
     pub awaited: Vec<Awaited>,
+    /// Those of them that are there, cannot be read, and are so young that somebody may be writing them.
+    pub half_written: Vec<String>,
     /// The public data set that a run would download first; none once it was got.
     pub to_download: Option<&'static str>,
+    /// Other names of files of rows, through links, and the names by which they are read.
+    pub repeated: Vec<(PathBuf, PathBuf)>,
     /// Files that the command of a model names and that it does not watch: model and file.
     pub unwatched: Vec<(String, String)>,
 }
@@ -161,6 +171,29 @@ impl Input {
         Ok(())
     }
 
+    /// Adds files of rows.
+    fn add_rows(&mut self, what: &str, found: FoundFiles, cancel: &Cancel) -> Result<()> {
+        self.repeated.extend(found.repeated);
+        found.files.iter().try_for_each(|path| self.add(what, path, cancel))
+    }
+
+    /// What is told of the files before anything is read from them.
+    pub fn remarks(&self) -> Vec<Event> {
+        let remark = |code: &str, path: String, text: String| Event::Problem { code: code.to_owned(), path, line: None, text };
+        let half_written = self.half_written.iter().map(|file| {
+            let text = format!(
+                "`{file}` is there and cannot be read as Parquet: it may be half written, and the run waits for it until it is 15 minutes \
+                 old; write such a file elsewhere and rename it when it is whole"
+            );
+            remark("half-written", file.clone(), text)
+        });
+        let repeated = self.repeated.iter().map(|(path, read)| {
+            let text = format!("`{}` leads to `{}`, whose rows count once", path.display(), read.display());
+            remark("counted-once", path.display().to_string(), text)
+        });
+        half_written.chain(repeated).collect()
+    }
+
     /// Fails where a file is no longer the one that was hashed.
     ///
     /// # Errors
@@ -219,20 +252,18 @@ pub fn locate(checked: &CheckedJob, settings: &Settings, absent: Absent, cancel:
         stamps: Vec::new(),
         stand_in: None,
         awaited: Vec::new(),
+        half_written: Vec::new(),
+        repeated: Vec::new(),
         to_download: None,
         unwatched: Vec::new(),
     };
     match &checked.job.data.rows {
         RowSource::Parquet(pattern) => {
             pattern.clone_into(&mut input.pattern);
-            for path in source::find(pattern, Some("parquet"))? {
-                input.add(DATA, &path, cancel)?;
-            }
+            input.add_rows(DATA, source::find_once(pattern, Some("parquet"))?, cancel)?;
         }
         RowSource::Csv(csv) => {
-            for path in source::find(&csv.path, Some("csv"))? {
-                input.add(DATA, &path, cancel)?;
-            }
+            input.add_rows(DATA, source::find_once(&csv.path, Some("csv"))?, cancel)?;
             let hashes = input.files.iter().map(|f| f.sha256.clone()).collect();
             input.import = Some(Import::Csv { csv: csv.clone(), hashes });
         }
@@ -273,13 +304,17 @@ pub fn locate(checked: &CheckedJob, settings: &Settings, absent: Absent, cancel:
     }
     if let Some(reference) = &checked.job.data.reference {
         let place = checked.places.at("data.reference.parquet");
-        for path in source::find(&reference.parquet, Some("parquet")).map_err(|error| error.asked_at(place))? {
-            input.add(REFERENCE, &path, cancel)?;
-        }
+        let found = source::find_once(&reference.parquet, Some("parquet")).map_err(|error| error.asked_at(place))?;
+        input.add_rows(REFERENCE, found, cancel)?;
     }
     for file in score_files(&checked.job) {
         let path = Path::new(&file.path);
-        if path.try_exists().map_err(|e| Error::io("read", path, &e))? {
+        let is_there = path.try_exists().map_err(|e| Error::io("read", path, &e))?;
+        let half_written = is_there && is_half_written(path)?;
+        if half_written && !input.half_written.contains(&file.path) {
+            input.half_written.push(file.path.clone());
+        }
+        if is_there && !half_written {
             let key = if file.set.is_some() { "counterfactual" } else { "factual" };
             let place = checked.places.at(&spec::check::path(&["models", &file.model, "scores", key]));
             let what = scores_what(&file.model, file.set.as_deref());
@@ -291,7 +326,8 @@ pub fn locate(checked: &CheckedJob, settings: &Settings, absent: Absent, cancel:
     for (name, model) in &checked.job.models {
         if let Some(onnx) = &model.onnx {
             let at = spec::check::path(&["models", name.as_str(), "onnx", "model"]);
-            input.add(&onnx_what(name.as_str()), Path::new(&onnx.model), cancel).map_err(|error| error.asked_at(checked.places.at(&at)))?;
+            locate_onnx(&mut input, name.as_str(), Path::new(&onnx.model), cancel)
+                .map_err(|error| error.asked_at(checked.places.at(&at)))?;
         }
         if let Some(command) = &model.command {
             locate_command(&mut input, checked, name.as_str(), command, cancel)?;
@@ -302,6 +338,15 @@ pub fn locate(checked: &CheckedJob, settings: &Settings, absent: Absent, cancel:
     }
     input.files.sort();
     Ok(input)
+}
+
+/// Whether a file of scores cannot be read and was written to within the last quarter of an hour: its end may yet come.
+fn is_half_written(path: &Path) -> Result<bool> {
+    let there = path.metadata().map_err(|e| Error::io("read", path, &e))?;
+    let written = there.modified().map_err(|e| Error::io("read", path, &e))?;
+    // Clocks of two machines differ a little, in either direction.
+    let age = SystemTime::now().duration_since(written).unwrap_or_else(|ahead| ahead.duration());
+    Ok(there.is_file() && age < BEING_WRITTEN && matches!(ParquetFile::open(path, Owner::User), Err(Error::Data(_))))
 }
 
 /// Every file of scores that the job names, in the order of models and sets.
@@ -324,6 +369,26 @@ fn score_files(job: &Job) -> Vec<Awaited> {
         }
     }
     files
+}
+
+/// The file of an ONNX model, and those beside it that hold its weights.
+fn locate_onnx(input: &mut Input, name: &str, model: &Path, cancel: &Cancel) -> Result<()> {
+    input.add(&onnx_what(name), model, cancel)?;
+    let fault = |what: String| Fault::new("bad-model", what).in_file(model);
+    let found = external::locations(model).map_err(|cause| {
+        let what = format!("`{}` cannot be read as an ONNX model: {cause}", model.display());
+        fault(what).hint("the file must be an ONNX model; export it again")
+    })?;
+    let mut files = BTreeSet::new();
+    for location in found {
+        let parts = || Path::new(&location).components().filter(|part| *part != Component::CurDir);
+        if parts().next().is_none() || !parts().all(|part| matches!(part, Component::Normal(_))) {
+            let what = format!("the model keeps weights in `{}`, outside of its folder", location.escape_debug());
+            return Err(fault(what).hint("save the model with its weights inside, or in a file next to it").into());
+        }
+        files.insert(model.parent().unwrap_or(Path::new("")).join(parts().collect::<PathBuf>()));
+    }
+    files.iter().try_for_each(|file| input.add(&onnx_what(name), file, cancel))
 }
 
 /// The files of a command: those under `watch`, and its model.

@@ -128,7 +128,7 @@ pub fn check_data(checked: &CheckedJob, settings: &Settings, observer: &dyn Obse
         plan.check_room(Some(RolesReader::open(&folder_of(records, "split").join(ROLES))?.n_audited()))?;
         let (_, mut warnings) = found(&folder_of(records, "prepare"))?;
         // Another job may have prepared more of the same rows.
-        let params = prepare_params(plan.job, reads_features(plan.job, input));
+        let params = prepare_params(plan.job, reads_features(plan.job));
         let rows = RowsReader::open(&folder_of(records, "prepare"))?;
         let n_training = RolesReader::open(&folder_of(records, "split").join(ROLES))?.n_trained();
         for (name, model) in &plan.job.models {
@@ -202,8 +202,9 @@ fn prepared<T>(
 ) -> Result<T> {
     let look = || {
         let scratch = settings.cache.is_none().then(Scratch::of_system).transpose()?;
-        let (store, workers) = (open_store(settings, scratch.as_ref())?, open_workers(settings)?);
+        let (store, workers) = (open_store(&checked.job, settings, scratch.as_ref())?, open_workers(settings)?);
         let input = inputs::locate(checked, settings, Absent::Get, cancel)?;
+        input.remarks().iter().for_each(|event| observer.on(event));
         let mut plan = Plan::new(checked, settings, &input, &workers, "", &store.entries())?;
         plan.check_room(None)?;
         plan.features = features.unwrap_or(plan.features);

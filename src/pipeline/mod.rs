@@ -10,6 +10,7 @@
 //! | train | `train/MODEL` | one artifact per fold |
 //! | fit | `fit/SET/ATTRIBUTE` | what a strategy learnt, one artifact per fold |
 //! | generate | `generate/SET/ATTRIBUTE` | counterfactuals |
+//! | score | `request/factual`, `request/SET` (where scores come in files) | which rows such a file answers |
 //! | score | `threshold/MODEL` (where the job asks for one), `score/MODEL`, `score/MODEL/SET/ATTRIBUTE` | fitted thresholds, one score per row and per counterfactual |
 //! | count | `placebo/SET/ATTRIBUTE`, `count/MODEL/ATTRIBUTE`, `flips/MODEL/ATTRIBUTE`, `slice/MODEL/ATTRIBUTE`, `count/MODEL/SET/ATTRIBUTE`, `slice/MODEL/SET/ATTRIBUTE`, `count/outcomes` | evidence, outcomes |
 //! | measure | `measure/SET/ATTRIBUTE` (quality), `measure/MODEL/SET/ATTRIBUTE` (score metrics), `measure` | distances of scores with their intervals, the tables |
@@ -60,6 +61,7 @@ pub mod plan;
 pub mod recourse;
 pub mod redrawing;
 pub mod refits;
+mod requests;
 #[cfg(feature = "onnx")]
 pub(crate) mod runtime;
 pub mod shuffling;
@@ -166,7 +168,7 @@ fn run_stages(
     let claimed = OutputFolder::claim(&out, job.name.as_str(), settings.replace)?;
     // On the disk of the results there is room for them.
     let scratch = settings.cache.is_none().then(|| claimed.scratch()).transpose()?;
-    let (store, workers) = (open_store(settings, scratch.as_ref())?, open_workers(settings)?);
+    let (store, workers) = (open_store(job, settings, scratch.as_ref())?, open_workers(settings)?);
     let input = inputs::locate(checked, settings, Absent::Get, cancel)?;
     let run_id = folder::run_id(checked, &input);
     record.identify(job.name.as_str(), &run_id);
@@ -184,6 +186,7 @@ fn run_stages(
             ),
         });
     }
+    input.remarks().iter().for_each(|event| observer.on(event));
     for (model, file) in &input.unwatched {
         let hint = format!("list it under `{}`", spec::check::path(&["models", model, "command", "watch"]));
         observer.on(&Event::Problem {
@@ -291,9 +294,13 @@ pub fn usual_folder(job: &Job) -> PathBuf {
 }
 
 /// The cache, or with `--cache off` a store in a folder that goes when the run ends.
-fn open_store(settings: &Settings, scratch: Option<&Scratch>) -> Result<Store> {
+fn open_store(job: &Job, settings: &Settings, scratch: Option<&Scratch>) -> Result<Store> {
     let root = settings.cache.as_deref().or(scratch.map(Scratch::path));
-    Store::open(root.unwrap_or(Path::new("outputs/.cache")))
+    let store = Store::open(root.unwrap_or(Path::new("outputs/.cache")))?;
+    if job.models.values().filter_map(|model| model.command.as_ref()).any(|command| !command.pass_env.is_empty()) {
+        store.make_secret()?;
+    }
+    Ok(store)
 }
 
 fn open_workers(settings: &Settings) -> Result<Workers> {

@@ -11,6 +11,7 @@ use crate::exec::store::Entries;
 use crate::exec::{Options, Stage, StageContext, State};
 use crate::param::{ColumnName, Name};
 use crate::pipeline::inputs::Input;
+use crate::pipeline::requests::{self, AnswerMemory};
 use crate::pipeline::stages::rows::{ROLES, prepare_params};
 use crate::pipeline::worlds::Ground;
 use crate::pipeline::{CODE, KINDS, Settings, comparing};
@@ -33,6 +34,10 @@ pub(super) struct Plan<'a> {
     pub(super) baseline: Option<String>,
     /// Whether features travel with the rows and their counterfactuals.
     pub(super) features: bool,
+    /// The key that values of variables are hashed with.
+    pub(super) secret: Option<Vec<u8>>,
+    /// Which requests files of scores were taken for.
+    pub(super) memory: AnswerMemory,
 }
 
 /// One counterfactual set applied to one attribute.
@@ -75,13 +80,15 @@ impl<'a> Plan<'a> {
         let job = &checked.job;
         let batch_rows = settings.batch_rows.unwrap_or_else(|| default_batch_rows(job, settings));
         let baseline = settings.baseline.as_deref().map(comparing::fingerprint).transpose()?;
-        let mut plan = Plan { checked, job, settings, input, workers, run_id, batch_rows, baseline, features: true };
-        plan.features = reads_features(job, input) || plan.has_features(entries)?;
+        let (memory, secret) = (AnswerMemory::of(job, settings), entries.secret()?);
+        let features = true;
+        let mut plan = Plan { checked, job, settings, input, workers, run_id, batch_rows, baseline, features, memory, secret };
+        plan.features = reads_features(job) || plan.has_features(entries)?;
         Ok(plan)
     }
 
-    /// Whether rows and counterfactuals with their features are in the cache. A run that waited for scores has left them there: the next
-    /// one goes on from them rather than write the rows again without. No result depends on which of the two is read.
+    /// Whether rows and counterfactuals with their features are in the cache. The verb `data` has left them there: a run goes on from them
+    /// rather than write the rows again without. No result depends on which of the two is read.
     fn has_features(&self, entries: &Entries) -> Result<bool> {
         let planned = crate::exec::plan(&self.measuring_stages(), entries, &Options { until: Some("generate"), ..self.options() })?;
         Ok(planned.iter().all(|stage| matches!(stage.state, State::Cached { .. })))
@@ -185,6 +192,7 @@ impl<'a> Plan<'a> {
         stages.extend(self.reference_stage());
         stages.push(self.prepare_stage());
         stages.push(self.split_stage());
+        stages.extend(self.factual_request_stage());
         for (name, model) in &self.job.models {
             stages.extend(self.train_stage_of(name.as_str(), model));
         }
@@ -201,6 +209,7 @@ impl<'a> Plan<'a> {
         for world in &worlds {
             stages.push(self.generate_stage(world));
         }
+        stages.extend(self.set_request_stages(&worlds));
         for (name, model) in later {
             stages.extend(self.threshold_stage(name.as_str(), model));
             stages.push(self.score_stage(name.as_str(), model, None));
@@ -268,13 +277,13 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Whether anybody reads features: a strategy that moves them, a model that is trained here, a command, a platform that is to score the
-/// rows, an attribute whose groups are written back to columns, or the flip test.
-pub(super) fn reads_features(job: &Job, input: &Input) -> bool {
+/// Whether anybody reads features: a strategy that moves them, a model that is trained here, a command, a platform that scores the rows
+/// (they are part of its request), an attribute whose groups are written back to columns, or the flip test.
+pub(super) fn reads_features(job: &Job) -> bool {
     let models = job.models.values().any(|m| m.is_trained_here() || m.onnx.is_some() || m.command.is_some());
     let written_back = job.data.sensitive.keys().any(|name| job.data.is_written_back(name));
     models
-        || !input.awaited.is_empty()
+        || requests::asks(job) != (false, false)
         || written_back
         || !job.recourse.is_empty()
         || job.has_fitted_sets()

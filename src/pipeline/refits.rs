@@ -36,13 +36,7 @@ pub struct Fit {
 ///
 /// # Errors
 /// The reference cannot be read, or the run is to stop.
-pub fn read_by(
-    layout: &Layout,
-    learnt: &Learnt,
-    classes: &Classes,
-    reference: &ReferenceRows<'_>,
-    position: usize,
-) -> Result<ContentHash> {
+pub fn read_by(layout: &Layout, learnt: &Learnt, classes: &Classes, reference: &ReferenceRows<'_>, position: usize) -> Result<ContentHash> {
     let mut columns: Vec<usize> = learnt.variables().iter().flat_map(|variable| variable.columns.iter().copied()).collect();
     columns.sort_unstable();
     columns.dedup();

@@ -2,6 +2,7 @@
 //!
 //! | kind | id | what it writes |
 //! | --- | --- | --- |
+//! | score | `request/factual`, `request/SET` | which rows are asked for, see [`super::requests`] |
 //! | score | `score/to-score` | `factual/` and `<set>/` with `part-*.parquet`, and what was asked |
 //! | report | `report/waiting` | the output folder: page, `to-score/`, tables of the rows, no metric |
 //!
@@ -14,21 +15,22 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::data::aligned::CounterfactualReader;
-use crate::data::to_score::{Asked, PartsWriter, counterfactual_batch, counterfactual_schema, factual_batch, factual_schema, part_name};
+use crate::data::to_score::{
+    Asked, COUNTERFACTUAL_KEYS, FACTUAL_KEYS, PartsWriter, REQUEST, RowsBatch, counterfactual_batch, counterfactual_schema, factual_batch,
+    factual_schema, part_name,
+};
 use crate::data::{MISSING_GROUP, Rows};
 use crate::error::Result;
 use crate::exec::{Stage, StageContext};
 use crate::pipeline::folder;
 use crate::pipeline::folder::{link, make_folder, read_json, write_json};
-use crate::pipeline::inputs::{Awaited, file_name_of};
+use crate::pipeline::inputs::Awaited;
 use crate::pipeline::joining::Again;
 use crate::pipeline::plan::{Plan, World, text};
+use crate::pipeline::requests::folder_of;
 use crate::pipeline::worlds::Ground;
 use crate::spec::Job;
 use crate::table::manifest::AwaitedScores;
-
-/// The folder of the rows as they are, where sets are called by their names. No set may be called so.
-const FACTUAL: &str = "factual";
 
 /// The stage that writes the rows to score.
 const STAGE: &str = "score/to-score";
@@ -38,18 +40,10 @@ const REQUESTS: &str = "requests.json";
 
 /// The rows to score of one set, or the rows as they are.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Request {
+struct WrittenRequest {
     /// The folder, called like the set.
     folder: String,
     parts: usize,
-    rows: u64,
-    /// Rows as they are that are asked for again.
-    again: u64,
-}
-
-/// The folder of rows to score for a set, or for the rows as they are.
-fn folder_of(set: Option<&str>) -> String {
-    set.map_or_else(|| FACTUAL.to_owned(), file_name_of)
 }
 
 /// The share of the rows that is scored again with every set: the largest that a model asks for, so that one request serves all models.
@@ -66,6 +60,7 @@ impl<'a> Plan<'a> {
         stages.extend(self.reference_stage());
         stages.push(self.prepare_stage());
         stages.push(self.split_stage());
+        stages.extend(self.factual_request_stage());
         let worlds = self.worlds();
         let predicting = self.predicting();
         for (name, model) in self.job.models.iter().filter(|(name, _)| predicting.contains(name.as_str())) {
@@ -75,6 +70,7 @@ impl<'a> Plan<'a> {
         }
         stages.extend(worlds.iter().filter_map(|world| self.fit_stage(world)));
         stages.extend(worlds.iter().map(|world| self.generate_stage(world)));
+        stages.extend(self.set_request_stages(&worlds));
         stages.push(self.to_score_stage());
         stages.push(self.waiting_report_stage());
         stages
@@ -110,47 +106,41 @@ impl<'a> Plan<'a> {
 
     fn to_score_stage(&'a self) -> Stage<'a> {
         let worlds: Vec<World<'a>> = self.worlds().into_iter().filter(|w| self.awaits(Some(w.set))).collect();
-        let mut needs = Self::ground();
-        needs.extend(worlds.iter().map(|w| w.id("generate")));
         let mut sets: Vec<&str> = worlds.iter().map(|w| w.set).collect();
         sets.dedup();
-        let mut made_of = vec![("sets".to_owned(), sets.join(",")), ("rows as they are".to_owned(), self.awaits(None).to_string())];
-        made_of.extend(self.recheck_inputs());
+        let asked: Vec<Option<&str>> = self.awaits(None).then_some(None).into_iter().chain(sets.into_iter().map(Some)).collect();
+        let mut needs = Self::ground();
+        needs.extend(worlds.iter().map(|w| w.id("generate")));
+        needs.extend(asked.iter().map(|set| Self::request_id(*set)));
         let run = move |ctx: &StageContext<'_>| {
-            self.on_ground(ctx, sets.len() as u64 + u64::from(self.awaits(None)), |ground| {
-                let mut requests = Vec::new();
-                if self.awaits(None) {
-                    requests.push(write_factual(ground, ctx.out())?);
+            self.on_ground(ctx, asked.len() as u64, |ground| {
+                let mut written = Vec::new();
+                for set in &asked {
+                    let (folder, id) = (folder_of(*set), Self::request(ctx, *set)?.id);
+                    make_folder(&ctx.out().join(&folder))?;
+                    let worlds: Vec<World<'_>> = worlds.iter().filter(|w| Some(w.set) == *set).cloned().collect();
+                    let parts = match set {
+                        None => write_factual(ground, &id, &ctx.out().join(&folder))?,
+                        Some(_) => write_counterfactuals(ground, &self.sources(ctx, ground, &worlds)?, &id, &ctx.out().join(&folder))?,
+                    };
+                    written.push(WrittenRequest { folder, parts });
                 }
-                for set in &sets {
-                    let worlds: Vec<&World<'_>> = worlds.iter().filter(|w| w.set == *set).collect();
-                    requests.push(self.write_set(ctx, ground, set, &worlds)?);
-                }
-                write_json(&ctx.out().join(REQUESTS), &requests)
+                write_json(&ctx.out().join(REQUESTS), &written)
             })
         };
-        self.stage(STAGE.to_owned(), "score", needs, made_of, run)
-    }
-
-    fn write_set(&self, ctx: &StageContext<'_>, ground: Ground<'_>, set: &str, worlds: &[&World<'_>]) -> Result<Request> {
-        let mut sources = Vec::new();
-        for world in worlds {
-            sources.push(Source {
-                attribute: world.position,
-                counterfactuals: CounterfactualReader::open(ctx.need(&world.id("generate")))?,
-                again: self.again(ground, world.position)?,
-            });
-        }
-        write_counterfactuals(ground, &sources, folder_of(Some(set)), ctx.out())
+        self.stage(STAGE.to_owned(), "score", needs, self.recheck_inputs(), run)
     }
 
     fn waiting_report_stage(&'a self) -> Stage<'a> {
         let mut needs = Self::ground();
         needs.push(STAGE.to_owned());
+        needs.extend(self.input.awaited.iter().map(|awaited| Self::request_id(awaited.set.as_deref())));
+        needs.sort();
+        needs.dedup();
         let mut made_of = self.folder_inputs();
         made_of.push(("awaited".to_owned(), text(&self.input.awaited)));
         let run = move |ctx: &StageContext<'_>| {
-            let requests: Vec<Request> = read_json(&ctx.need(STAGE).join(REQUESTS), STAGE)?;
+            let requests: Vec<WrittenRequest> = read_json(&ctx.need(STAGE).join(REQUESTS), STAGE)?;
             for request in &requests {
                 let to = ctx.out().join("to-score").join(&request.folder);
                 make_folder(&to)?;
@@ -159,101 +149,92 @@ impl<'a> Plan<'a> {
                     link(&ctx.need(STAGE).join(&request.folder).join(&name), &to.join(&name))?;
                 }
             }
-            let awaited = self.input.awaited.iter().map(|a| self.awaited_words(a, &requests)).collect();
+            let awaited = self.input.awaited.iter().map(|a| Self::awaited_words(ctx, a)).collect::<Result<_>>()?;
             self.on_ground(ctx, 0, |ground| self.with_origins(ground, |origins| folder::assemble_waiting(ctx, origins, awaited)))
         };
         self.stage("report/waiting".to_owned(), "report", needs, made_of, run)
     }
 
-    fn awaited_words(&self, awaited: &Awaited, requests: &[Request]) -> AwaitedScores {
-        let folder = folder_of(awaited.set.as_deref());
-        let request = requests.iter().find(|r| r.folder == folder);
+    fn awaited_words(ctx: &StageContext<'_>, awaited: &Awaited) -> Result<AwaitedScores> {
+        let asked = Self::request(ctx, awaited.set.as_deref())?;
         let key: &[&str] = if awaited.set.is_some() { &["row_id", "sensitive", "to_group", "cf_index"] } else { &["row_id"] };
-        AwaitedScores {
+        Ok(AwaitedScores {
             model: awaited.model.clone(),
             counterfactual: awaited.set.clone().unwrap_or_default(),
             path: awaited.path.clone(),
-            columns: key.iter().copied().map(str::to_owned).chain(awaited.columns.iter().cloned()).collect(),
-            to_score: format!("to-score/{folder}"),
-            rows: request.map_or(0, |r| r.rows),
-            again: request.map_or(0, |r| r.again),
-        }
+            columns: key.iter().copied().chain([REQUEST]).map(str::to_owned).chain(awaited.columns.iter().cloned()).collect(),
+            to_score: format!("to-score/{}", folder_of(awaited.set.as_deref())),
+            request: asked.id,
+            rows: asked.rows,
+            again: asked.again,
+        })
     }
 }
 
 /// The counterfactuals of one attribute, and the rows of it that are asked for again.
-struct Source {
-    attribute: usize,
-    counterfactuals: CounterfactualReader,
-    again: Option<Again>,
+pub(super) struct Source {
+    pub(super) attribute: usize,
+    pub(super) counterfactuals: CounterfactualReader,
+    pub(super) again: Option<Again>,
 }
 
-/// Writes the audited rows as they are.
-fn write_factual(ground: Ground<'_>, out: &Path) -> Result<Request> {
-    let layout = ground.rows.layout();
-    let folder = folder_of(None);
-    make_folder(&out.join(&folder))?;
-    let mut parts = PartsWriter::new(&out.join(&folder), factual_schema(layout), ground.workers);
-    ground.workers.map(
-        ground.rows.n_groups(),
-        |g| {
-            (ground.watch.check)()?;
-            let (batch, ids, roles) = (ground.rows.read(g)?, ground.rows.read_ids(g)?, ground.roles.read(g)?);
-            let audited: Vec<usize> = (0..batch.row.len()).filter(|&i| roles.audited(i).is_some()).collect();
-            factual_batch(layout, &ids, &batch.rows, &audited)
-        },
-        |_, batch| {
-            (ground.watch.progress)(batch.num_rows() as u64);
-            parts.push(&batch)
-        },
-    )?;
-    let (rows, parts) = parts.finish()?;
-    Ok(Request { folder, parts, rows, again: 0 })
+/// The audited rows of a row group as they are.
+pub(super) fn factual_part(ground: Ground<'_>, g: usize) -> Result<RowsBatch> {
+    (ground.watch.check)()?;
+    let (batch, ids, roles) = (ground.rows.read(g)?, ground.rows.read_ids(g)?, ground.roles.read(g)?);
+    let audited: Vec<usize> = (0..batch.row.len()).filter(|&i| roles.audited(i).is_some()).collect();
+    factual_batch(ground.rows.layout(), &ids, &batch.rows, &audited)
 }
 
-/// Writes the counterfactuals of one set over its attributes.
-fn write_counterfactuals(ground: Ground<'_>, sources: &[Source], folder: String, out: &Path) -> Result<Request> {
+/// The counterfactuals of a row group over the attributes of a set, and how many rows as they are go with them.
+pub(super) fn counterfactual_part(ground: Ground<'_>, sources: &[Source], g: usize) -> Result<(RowsBatch, u64)> {
+    (ground.watch.check)()?;
     let layout = ground.rows.layout();
-    make_folder(&out.join(&folder))?;
-    let mut parts = PartsWriter::new(&out.join(&folder), counterfactual_schema(layout), ground.workers);
-    let mut again = 0;
-    ground.workers.map(
-        ground.rows.n_groups(),
-        |g| {
-            (ground.watch.check)()?;
-            let (batch, ids, roles) = (ground.rows.read(g)?, ground.rows.read_ids(g)?, ground.roles.read(g)?);
-            // Part 0 holds the rows as they are.
-            let mut worlds: Vec<Rows> = Vec::new();
-            let mut asked = Vec::new();
-            let mut n_again = 0;
-            for source in sources {
-                let (keys, rows) = source.counterfactuals.rows(g, layout)?;
-                worlds.push(rows);
-                let attribute = source.attribute;
-                asked.extend((0..keys.parent.len()).map(|k| Asked {
-                    row: keys.parent[k] as usize,
-                    attribute,
-                    to_group: keys.to_group[k],
-                    cf_index: keys.cf_index[k],
-                    source: (worlds.len(), k),
-                }));
-                if let Some(again) = &source.again {
-                    let rows = again.rows(&batch, &roles, Some(attribute));
-                    n_again += rows.len() as u64;
-                    let own = |row: usize| batch.groups[attribute].get(row).copied().unwrap_or(MISSING_GROUP);
-                    asked.extend(rows.into_iter().map(|row| Asked { row, attribute, to_group: own(row), cf_index: 0, source: (0, row) }));
-                }
-            }
-            asked.sort_unstable();
-            let rows: Vec<&Rows> = std::iter::once(&batch.rows).chain(&worlds).collect();
-            Ok((counterfactual_batch(layout, &ids, &batch.groups, &asked, &rows)?, n_again))
-        },
-        |_, (batch, n_again)| {
-            again += n_again;
-            (ground.watch.progress)(batch.num_rows() as u64);
-            parts.push(&batch)
-        },
-    )?;
-    let (rows, parts) = parts.finish()?;
-    Ok(Request { folder, parts, rows, again })
+    let (batch, ids, roles) = (ground.rows.read(g)?, ground.rows.read_ids(g)?, ground.roles.read(g)?);
+    // Part 0 holds the rows as they are.
+    let mut worlds: Vec<Rows> = Vec::new();
+    let mut asked = Vec::new();
+    let mut n_again = 0;
+    for source in sources {
+        let (keys, rows) = source.counterfactuals.rows(g, layout)?;
+        worlds.push(rows);
+        let attribute = source.attribute;
+        asked.extend((0..keys.parent.len()).map(|k| Asked {
+            row: keys.parent[k] as usize,
+            attribute,
+            to_group: keys.to_group[k],
+            cf_index: keys.cf_index[k],
+            source: (worlds.len(), k),
+        }));
+        if let Some(again) = &source.again {
+            let rows = again.rows(&batch, &roles, Some(attribute));
+            n_again += rows.len() as u64;
+            let own = |row: usize| batch.groups[attribute].get(row).copied().unwrap_or(MISSING_GROUP);
+            asked.extend(rows.into_iter().map(|row| Asked { row, attribute, to_group: own(row), cf_index: 0, source: (0, row) }));
+        }
+    }
+    asked.sort_unstable();
+    let rows: Vec<&Rows> = std::iter::once(&batch.rows).chain(&worlds).collect();
+    Ok((counterfactual_batch(layout, &ids, &batch.groups, &asked, &rows)?, n_again))
+}
+
+/// Writes the audited rows as they are; the number of parts.
+fn write_factual(ground: Ground<'_>, id: &str, to: &Path) -> Result<usize> {
+    let schema = factual_schema(ground.rows.layout());
+    write_parts(ground, PartsWriter::new(to, (&schema, FACTUAL_KEYS), id, ground.workers), |g| factual_part(ground, g))
+}
+
+/// Writes the counterfactuals of one set over its attributes; the number of parts.
+fn write_counterfactuals(ground: Ground<'_>, sources: &[Source], id: &str, to: &Path) -> Result<usize> {
+    let schema = counterfactual_schema(ground.rows.layout());
+    let parts = PartsWriter::new(to, (&schema, COUNTERFACTUAL_KEYS), id, ground.workers);
+    write_parts(ground, parts, |g| counterfactual_part(ground, sources, g).map(|(batch, _)| batch))
+}
+
+fn write_parts(ground: Ground<'_>, mut parts: PartsWriter<'_>, part: impl Fn(usize) -> Result<RowsBatch> + Sync) -> Result<usize> {
+    ground.workers.map(ground.rows.n_groups(), part, |_, batch| {
+        (ground.watch.progress)(batch.num_rows() as u64);
+        parts.push(&batch)
+    })?;
+    parts.finish()
 }

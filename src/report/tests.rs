@@ -449,6 +449,7 @@ impl Sample {
         };
         Manifest {
             baseline: None,
+            answers: Vec::new(),
             cfaudit: 1,
             program: "0.1.0".to_owned(),
             job: "adult-sex".to_owned(),
@@ -1013,6 +1014,7 @@ fn a_run_that_waits_says_what_is_awaited_and_shows_no_number() {
         path: path.to_owned(),
         columns: ["row_id", "sensitive", "to_group", "cf_index", "p"].map(str::to_owned).to_vec(),
         to_score: format!("to-score/{counterfactual}"),
+        request: "ab".repeat(32),
         rows: 16_281,
         again,
     };

@@ -99,6 +99,7 @@ pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Section {
                 .into(),
         ));
     }
+    blocks.extend(unbound(audit).map(Block::Note));
     blocks.push(Block::Facts(facts(audit)));
     blocks.extend(other_directions(audit, glossary));
     Section { id: "verdict", title: "Verdict", blocks }
@@ -132,6 +133,24 @@ fn sentence(audit: &Audit, verdict: Verdict) -> Words {
 
 fn gates_in_words(n: usize) -> String {
     if n == 1 { "1 gate".to_owned() } else { format!("{n} gates") }
+}
+
+/// The files of scores that do not name the rows that they answer; none where all do.
+fn unbound(audit: &Audit) -> Option<Words> {
+    let mut files: Vec<&str> = Vec::new();
+    for answer in audit.manifest.answers.iter().filter(|answer| !answer.named) {
+        // Models may share a file.
+        if !files.contains(&answer.path.as_str()) {
+            files.push(&answer.path);
+        }
+    }
+    let words = Words::from("Not bound to the rows of this audit: ");
+    let words = files.iter().enumerate().fold(words, |words, (i, file)| if i > 0 { words.text(", ") } else { words }.quote(*file));
+    let it = if files.len() == 1 { "This file of scores does" } else { "These files of scores do" };
+    let rest = format!(
+        ". {it} not name the request that was answered, so only whoever made the scores knows that they belong to these rows. With the column "
+    );
+    (!files.is_empty()).then(|| words.text(rest).code("request").text(" of the rows to score in the file, cfaudit checks it."))
 }
 
 /// What was audited.

@@ -80,7 +80,13 @@ fn rules(audit: &Audit) -> Vec<Words> {
         "The rows to score begin with the columns of the key; the others are the sensitive columns and the features of the job, under the \
          names and with the types of the source."
             .into(),
-        "Write the file under another name and rename it when it is whole: a file that is there is taken to be finished.".into(),
+        Words::from("Hand the column ").code("request").text(
+            " on as it is: it names the rows that the scores answer. Scores of other rows are then refused; without it nothing but the keys \
+             tells, and the page of the audit says so.",
+        ),
+        "Write the file elsewhere on the same disk and rename it when it is whole. A file that cannot be read is waited for until it is 15 \
+         minutes old; then it is an error."
+            .into(),
     ];
     if awaited.iter().any(|a| a.again > 0) {
         rules.push(

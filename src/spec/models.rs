@@ -117,7 +117,7 @@ pub struct CounterfactualScores {
 
 /// A program that scores rows, and may train a model first. It sees the features and the sensitive columns under their source names,
 /// never the label, and gives one score in [0, 1] per row, in the order of the rows. It runs in the working directory of cfaudit with
-/// PATH, HOME, TMPDIR, LANG=C.UTF-8, TZ=UTC and what `pass_env` names. Every status but 0 ends the run.
+/// PATH, HOME, TMPDIR, LANG=C.UTF-8, TZ=UTC and what `pass_env` and `secret_env` name. Every status but 0 ends the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Command {
@@ -137,9 +137,14 @@ pub struct Command {
     /// Files, folders or globs that decide what the program does: when one changes, it runs again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watch: Vec<String>,
-    /// Names of further environment variables that the program sees; their values are neither read into the job nor written.
+    /// Names of further environment variables that the program sees. A changed value runs it again: the cache keeps a keyed hash of it,
+    /// and the value is never written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pass_env: Vec<String>,
+    /// Names of variables with secrets, such as tokens: the program sees them; their values are never hashed or written, and a changed one
+    /// runs nothing again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secret_env: Vec<String>,
     /// How long one run of the program may take.
     #[serde(default = "an_hour")]
     pub time_limit: TimeLimit,

@@ -19,6 +19,9 @@ use crate::table::manifest::Manifest;
 /// What a folder says of itself.
 pub const MANIFEST: &str = "manifest.json";
 
+/// The summary of a folder.
+pub const SUMMARY: &str = "summary.json";
+
 /// An error about a file that is not as it was written.
 pub fn damaged(path: &Path, cause: impl Display) -> Error {
     let hint = "the folder was changed after it was written; run the job again, or copy the whole folder from where it is sound";
@@ -60,7 +63,7 @@ pub fn manifest(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
 }
 
 /// The manifest of a folder, and its bytes, once each file that is wanted was found to be what the manifest lists. Rows may have been
-/// deleted.
+/// deleted, and a summary may have been left behind.
 ///
 /// # Errors
 /// As [`manifest`]; a wanted file is not there or has another content, or there is a table that the manifest does not list.
@@ -74,7 +77,7 @@ pub fn verified(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<(Manifes
     }
     for (name, sha256) in manifest.files.iter().filter(|(name, _)| wanted(name)) {
         let file = below(folder, name)?;
-        if name.starts_with("rows/") && !file.exists() {
+        if (name.starts_with("rows/") || name == SUMMARY) && !file.exists() {
             continue;
         }
         sound(&file, sha256)?;

@@ -196,6 +196,12 @@ impl ParquetFile {
         self.meta.schema()
     }
 
+    /// A value of the file's own metadata.
+    pub fn note(&self, key: &str) -> Option<&str> {
+        let pairs = self.meta.metadata().file_metadata().key_value_metadata()?;
+        pairs.iter().find(|pair| pair.key == key)?.value.as_deref()
+    }
+
     /// Number of row groups.
     pub fn n_groups(&self) -> usize {
         self.meta.metadata().num_row_groups()
@@ -690,8 +696,7 @@ pub(super) fn check_version(file: &ParquetFile, def: &TableDef) -> Result<()> {
 }
 
 pub(super) fn table_version(file: &ParquetFile) -> Option<u32> {
-    let pairs = file.meta.metadata().file_metadata().key_value_metadata()?;
-    pairs.iter().find(|p| p.key == "cfaudit.version")?.value.as_ref()?.parse().ok()
+    file.note("cfaudit.version")?.parse().ok()
 }
 
 fn cell(array: &ArrayRef, kind: ColumnType, row: usize) -> Cell {

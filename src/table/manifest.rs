@@ -79,6 +79,9 @@ pub struct Manifest {
     /// Files of scores that were not there; where there is one, nothing was measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub awaited: Vec<AwaitedScores>,
+    /// Files of scores, and the rows that they answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<AnsweredRequest>,
     /// SHA-256 of every other file of the folder that does not vary between runs.
     pub files: BTreeMap<String, String>,
 }
@@ -273,10 +276,30 @@ pub struct AwaitedScores {
     pub columns: Vec<String>,
     /// The folder of the rows to score, below the output folder.
     pub to_score: String,
+    /// The id of these rows, SHA-256: it stands in their column `request`.
+    #[serde(default)]
+    pub request: String,
     /// How many rows there are.
     pub rows: u64,
     /// How many of them are rows as they are, asked for again by `recheck`.
     pub again: u64,
+}
+
+/// A file of scores and the rows to score that it answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AnsweredRequest {
+    /// The model.
+    pub model: String,
+    /// The counterfactual set; empty for the rows as they are.
+    pub counterfactual: String,
+    /// The file, as the job names it.
+    pub path: String,
+    /// Its SHA-256.
+    pub sha256: String,
+    /// The id of the rows to score, SHA-256.
+    pub request: String,
+    /// Whether the file names them itself; else nothing but its keys says that it answers these rows.
+    pub named: bool,
 }
 
 /// How a run was compared with an earlier one, the old of the two.

@@ -59,7 +59,10 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
         "no-training-rows",
         "a declared group has no row that a strategy learns from: values of counterfactuals from it or to it, and sums with them, are undefined",
     ),
-    ("not-repeatable", "rows that a program or an ONNX file scored otherwise when asked a second time: gates on the model are inconclusive"),
+    (
+        "not-repeatable",
+        "rows that a program or an ONNX file scored otherwise when asked a second time: gates on the model are inconclusive",
+    ),
     ("null-value", "values that the job says mean missing"),
     ("one-label-value", "all labels are the same, so nothing can be learnt and half of the metrics are undefined"),
     ("outside-bins", "numbers outside the bins of a derived column: it is missing there"),
@@ -84,10 +87,7 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ("unreached-group", "people without a counterfactual in a group, because no reference row shows what to write"),
     ("unseen-group", "rows to score that differ from their originals in `to_group` alone"),
     ("unsliced-set", "a graph-uncertain set has no slices: the columns of `metrics.by` cut what is measured of the other sets"),
-    (
-        "unweighted-fit",
-        "weights that have no part in how counterfactuals are made: strategies learn from rows that count once each",
-    ),
+    ("unweighted-fit", "weights that have no part in how counterfactuals are made: strategies learn from rows that count once each"),
     ("whole-numbers", "columns whose counterfactuals hold whole numbers only, because the values do"),
 ];
 

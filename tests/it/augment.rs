@@ -156,8 +156,7 @@ fn a_failed_run_goes_on_at_the_arm_and_fold_where_it_stopped() {
 fn a_killed_run_goes_on_at_the_arm_and_fold_where_it_was() {
     let train = "cat > /dev/null; n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > n; if test $n = 5; then touch there; fi; \
                  while test -e slow -a $n = 5; do sleep 0.05; done; echo $n > $0";
-    let command =
-        format!("{{train: [sh, -c, \"{train}\", '{{model}}'], score: [sh, -c, \"{WELL}\", '{{model}}']}}");
+    let command = format!("{{train: [sh, -c, \"{train}\", '{{model}}'], score: [sh, -c, \"{WELL}\", '{{model}}']}}");
     let experiment = "experiments: {more: {model: live, from: flip, folds: 2, arms: {all: {}}}}";
     let work = with_command(&command, &format!("split: {{share: {{train: 0.5, audit: 0.5}}}}\n{experiment}"));
     canned(&work, "canned.arrow", &[1500]);

@@ -155,7 +155,8 @@ fn seen(work: &Work, below: &str) -> RecordBatch {
 
 #[test]
 fn a_program_sees_the_source_and_never_the_label() {
-    let keep = "cat > seen-$$.arrow; if [ $(wc -c < seen-$$.arrow) -lt 20000 ]; then rm seen-$$.arrow; cat again.arrow; else cat canned.arrow; fi";
+    let keep =
+        "cat > seen-$$.arrow; if [ $(wc -c < seen-$$.arrow) -lt 20000 ]; then rm seen-$$.arrow; cat again.arrow; else cat canned.arrow; fi";
     let work = with_command(&shell(keep, ", omit: [income]"), "");
     canned(&work, "canned.arrow", &[N]);
     let find = || {
@@ -422,8 +423,7 @@ fn folds_are_scored_by_their_own_model() {
 
 #[test]
 fn a_changed_file_runs_the_stage_again_and_is_named() {
-    let work =
-        with_command(&shell(&WELL.replace("canned.arrow", "{model}"), ", model: canned.arrow, watch: [lib, '*.txt']"), "");
+    let work = with_command(&shell(&WELL.replace("canned.arrow", "{model}"), ", model: canned.arrow, watch: [lib, '*.txt']"), "");
     fs::create_dir_all(work.path("lib/deep/__pycache__")).unwrap();
     for file in ["lib/deep/a.py", "lib/deep/__pycache__/a.pyc", "lib/.hidden", "b.txt"] {
         work.write(file, "1");
@@ -478,6 +478,54 @@ fn variables_are_passed_by_name_and_their_values_stay_secret() {
     for (name, bytes) in written {
         assert!(!bytes.windows(SECRET.len()).any(|w| w == SECRET.as_bytes()), "{name} holds the value");
     }
+}
+
+/// A changed value of `pass_env` runs the program again; one of `secret_env` does not, and is found nowhere.
+#[test]
+fn values_of_variables_make_scores_stale_and_secrets_do_not() {
+    let script = "cat > /dev/null; echo $MODEL $TOKEN >> told; cat canned.arrow";
+    let work = with_command(&shell(script, ", pass_env: [MODEL], secret_env: [TOKEN]"), "");
+    canned(&work, "canned.arrow", &[N]);
+    let run = |status: i32, model: &str, token: &str, args: &str| {
+        let mut command = work.command(&format!("{args} job.yaml --cache cache"));
+        Ran::of(command.env("MODEL", model).env("TOKEN", token), status)
+    };
+    let told = || fs::read_to_string(work.path("told")).unwrap().lines().last().unwrap().to_owned();
+    run(0, "version-4711", "tok-first-1", "run --out out");
+    assert_eq!(told(), "version-4711 tok-first-1");
+    let before = work.results();
+    let again = run(0, "version-4711", "tok-second-2", "run --out out");
+    again.says(&["nothing to do"]);
+    assert_eq!(told(), "version-4711 tok-first-1");
+    let plan = run(0, "version-4712", "tok-second-2", "plan").stdout;
+    assert!(plan.contains("`environment MODEL` changed from"), "{plan}");
+    run(0, "version-4712", "tok-second-2", "run --out out").says(&["score/live: runs, `environment MODEL` changed from"]);
+    assert_eq!(told(), "version-4712 tok-second-2");
+    run(0, "version-4711", "tok-second-2", "run --out out").says(&["nothing to do"]);
+    assert_same(&before, &work.results(), "the first value again");
+    for folder in ["out", "cache"] {
+        for (name, bytes) in files(&work.path(folder)) {
+            for value in ["version-471", "tok-first", "tok-second"] {
+                assert!(!bytes.windows(value.len()).any(|w| w == value.as_bytes()), "{folder}/{name} holds `{value}`");
+            }
+        }
+    }
+    let key = fs::metadata(work.path("cache/key")).unwrap();
+    assert_eq!((key.len(), std::os::unix::fs::PermissionsExt::mode(&key.permissions()) & 0o777), (64, 0o600));
+    // Another cache hashes with another key, so that values cannot be told by comparing.
+    let hash = |cache: &str| {
+        let of_job: serde_json::Value = serde_json::from_slice(&fs::read(work.path(cache).join("jobs/program.json")).unwrap()).unwrap();
+        of_job["score/live"]["inputs"]["environment MODEL"].as_str().unwrap().to_owned()
+    };
+    let mut command = work.command("run job.yaml --out other --cache other-cache");
+    Ran::of(command.env("MODEL", "version-4711").env("TOKEN", "tok-second-2"), 0);
+    assert!(hash("cache").len() == 64 && hash("cache") != hash("other-cache"));
+    let mut command = work.command("run job.yaml --out out --cache cache --force score");
+    Ran::of(command.env("MODEL", "version-4711").env_remove("TOKEN"), 3).says(&[
+        "error[missing-variable]",
+        "no variable `TOKEN`",
+        "take it out of `secret_env`",
+    ]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use arrow::array::{ArrayRef, Int64Array, ListArray, StringArray, UInt64Array};
+use arrow::array::{ArrayRef, Decimal128Array, Int64Array, ListArray, StringArray, UInt64Array};
 use arrow::datatypes::Int64Type;
 
 use crate::work::{Ran, Work, column};
@@ -241,6 +241,59 @@ fn parts_of_a_glob_that_disagree() {
     refused(&work, 3, &["missing-column", "`parts/b.parquet`"]);
     fs::write(work.path("parts/b.parquet"), b"PAR1 nothing PAR1").unwrap();
     refused(&work, 3, &["unreadable-file", "`parts/b.parquet`"]);
+}
+
+/// Links inside a folder of rows: who is reached by two ways counts once, by the folder that holds the file, and the run says so.
+#[test]
+fn rows_that_are_reached_by_two_ways_count_once() {
+    let work = with_source("{parquet: lake}\n  keep: [{day: {in: [\"2026-11-20\"]}}]");
+    fs::create_dir_all(work.path("lake/day=2026-11-20")).unwrap();
+    work.parquet("lake/day=2026-11-20/part.parquet", columns_of(40));
+    let alone = work.run(0, "job.yaml", "").summary()["rows"].clone();
+    // A link beside the folder, before it in the order of names; one to the file; and a loop.
+    symlink("day=2026-11-20", work.path("lake/a-latest")).unwrap();
+    symlink("part.parquet", work.path("lake/day=2026-11-20/another.parquet")).unwrap();
+    symlink("..", work.path("lake/day=2026-11-20/up")).unwrap();
+    let ran = work.run(0, "job.yaml", "");
+    assert_eq!(ran.summary()["rows"], alone);
+    ran.says(&[
+        "`lake/a-latest` leads to `lake/day=2026-11-20`, whose rows count once",
+        "`lake/day=2026-11-20/another.parquet` leads to `lake/day=2026-11-20/part.parquet`",
+        "`lake/day=2026-11-20/up` leads to `lake`",
+    ]);
+    work.cfaudit(0, "check job.yaml --cache cache").says(&["whose rows count once"]);
+    let inputs = work.json("out/manifest.json")["inputs"].clone();
+    assert_eq!((inputs.as_array().unwrap().len(), &inputs[0]["path"]), (1, &"lake/day=2026-11-20/part.parquet".into()));
+    // A glob finds both names of the folder.
+    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+    work.write("job.yaml", &job.replace("{parquet: lake}", "{parquet: \"lake/*/*.parquet\"}"));
+    let ran = work.run(0, "job.yaml", "");
+    assert_eq!(ran.summary()["rows"], alone);
+    ran.says(&["`lake/a-latest/part.parquet` leads to `lake/day=2026-11-20/part.parquet`"]);
+}
+
+/// Row ids as DECIMAL(38, 0), as many databases write them, are those of the same integers; others are told what to be.
+#[test]
+fn decimal_row_ids() {
+    let with_ids = |ids: ArrayRef| {
+        let work = with_source("{parquet: rows.parquet}\n  row_id: id");
+        let mut columns = columns_of(40);
+        columns.push(("id", ids));
+        work.parquet("rows.parquet", columns);
+        work
+    };
+    let integers = with_ids(column(Int64Array::from_iter_values(1000..1040)));
+    integers.run(0, "job.yaml", "");
+    let keys = |work: &Work| fs::read(work.path("out/rows/outcomes.parquet")).unwrap();
+    let decimal = |places: i8| {
+        let ids = Decimal128Array::from_iter_values((1000..1040).map(|i: i128| i * 10_i128.pow(u32::try_from(places).unwrap())));
+        column(ids.with_precision_and_scale(38, places).unwrap())
+    };
+    let decimals = with_ids(decimal(0));
+    decimals.run(0, "job.yaml", "");
+    assert_eq!(keys(&integers), keys(&decimals));
+    let ran = refused(&with_ids(decimal(2)), 3, &["error[not-an-id]", "column `id` holds numbers", "DECIMAL(38, 0)"]);
+    assert!(ran.stderr.contains("or text"), "{}", ran.stderr);
 }
 
 #[test]

@@ -398,12 +398,18 @@ fn scores_that_are_missing_are_counted() {
 fn files_that_cannot_be_read() {
     for file in ["rows.parquet", "scores.parquet", "moved.parquet"] {
         let named = format!("`{file}`");
-        let spoil = |bytes: &'static [u8]| move |work: &Work| fs::write(work.path(file), bytes).unwrap();
+        // Scores that nobody is writing any more.
+        let write = move |work: &Work, bytes: &[u8]| {
+            fs::write(work.path(file), bytes).unwrap();
+            let then = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+            fs::File::options().write(true).open(work.path(file)).unwrap().set_modified(then).unwrap();
+        };
+        let spoil = |bytes: &'static [u8]| move |work: &Work| write(work, bytes);
         refused_files(|_| (), spoil(b""), "unreadable-file", &[&named]);
         refused_files(|_| (), spoil(b"id,sex,repaid,age\n1,f,yes,20\n"), "unreadable-file", &[&named]);
         let truncate = |work: &Work| {
             let bytes = fs::read(work.path(file)).unwrap();
-            fs::write(work.path(file), &bytes[..bytes.len() / 2]).unwrap();
+            write(work, &bytes[..bytes.len() / 2]);
         };
         refused_files(|_| (), truncate, "unreadable-file", &[&named]);
         // Bytes in the middle are the pages: the footer is sound and the values are not.

@@ -327,7 +327,40 @@ fn an_onnx_file_is_scored() {
     fs::copy(onnx("trees"), work.path("linear.onnx")).unwrap();
     work.run(0, "job.yaml", "").says(&["score/linear", "linear.onnx"]);
     fs::write(work.path("linear.onnx"), "no model").unwrap();
-    work.run(3, "job.yaml", "").says(&["error[bad-model]", "does not take the model", "job.yaml:"]);
+    work.run(3, "job.yaml", "").says(&["error[bad-model]", "cannot be read as an ONNX model", "job.yaml:"]);
+}
+
+/// Weights that stand in files of their own are part of the model.
+#[cfg(feature = "onnx")]
+#[test]
+fn weights_beside_an_onnx_file_are_hashed() {
+    let work = work("linear: {onnx: {model: models/linear.onnx}}");
+    fs::create_dir(work.path("models")).unwrap();
+    // A model whose graph has one tensor, in the file of this name.
+    let model = |location: &str| {
+        let field = |number: u8, bytes: &[u8]| [&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()], bytes].concat();
+        let pair = [field(1, b"location"), field(2, location.as_bytes())].concat();
+        fs::write(work.path("models/linear.onnx"), field(7, &field(5, &field(13, &pair)))).unwrap();
+    };
+    let plan = |status: i32| work.cfaudit(status, "plan job.yaml --json");
+    let key = || {
+        let plan: serde_json::Value = serde_json::from_str(&plan(0).stdout).unwrap();
+        let stages = plan["stages"].as_array().unwrap().clone();
+        let stage = |id: &str| stages.iter().find(|stage| stage["id"] == id).unwrap()["key"].as_str().unwrap().to_owned();
+        (plan["run"].clone(), stage("score/linear"))
+    };
+    model("weights.bin");
+    plan(3).says(&["error[missing-file]: there is no file `models/weights.bin`", "hint: ", "job.yaml:"]);
+    fs::write(work.path("models/weights.bin"), "one").unwrap();
+    let one = key();
+    fs::write(work.path("models/weights.bin"), "two").unwrap();
+    let two = key();
+    assert!(one.0 != two.0 && one.1 != two.1, "{one:?} {two:?}");
+    fs::write(work.path("secret"), "outside").unwrap();
+    for location in ["../secret", "/etc/passwd", ""] {
+        model(location);
+        plan(3).says(&["error[bad-model]", "outside of its folder", "hint: save the model with its weights inside"]);
+    }
 }
 
 #[cfg(feature = "onnx")]

@@ -143,7 +143,11 @@ fn nights_without_drift() {
     assert!(told.contains("changes of the set world (refitted: ") && told.contains("`data.reference` fixed in time"), "{told}");
     let page = fs::read_to_string(work.path("n1/report.html")).unwrap();
     assert!(page.contains("changes of the set world (refitted: "));
-    assert!(work.cfaudit(0, "check n1.yaml --no-data").stdout.contains("warning[refitted-gate]: the gate `drift` judges how the set `world` changes"));
+    assert!(
+        work.cfaudit(0, "check n1.yaml --no-data")
+            .stdout
+            .contains("warning[refitted-gate]: the gate `drift` judges how the set `world` changes")
+    );
 }
 
 /// With a reference that stays the same the set is judged, also where the file was written anew.

@@ -2,8 +2,8 @@
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use cfaudit::num::seed::{h, u01};
-use cfaudit::table::io::read_frame;
 use cfaudit::table::ISSUES;
+use cfaudit::table::io::read_frame;
 
 use crate::work::{Work, assert_same, column};
 

@@ -91,6 +91,7 @@ impl Platform {
             columns.extend(rows.column_by_name(key).map(|array| (key, array.clone())));
         }
         columns.push(("score", scores));
+        columns.push(("request", rows.column_by_name("request").unwrap().clone()));
         let lines = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap();
         take_record_batch(&lines, &Int64Array::from_iter_values((0..lines.num_rows() as i64).rev())).unwrap()
     }
@@ -236,7 +237,7 @@ fn a_day_of_decisions_from_request_to_verdict() {
     assert_eq!([&awaited[1]["path"], &awaited[1]["to_score"]], [WORLD_SCORES, "to-score/world"]);
     // People of both worlds differ in what `world` moves, and in nothing else.
     let [flip, world] = ["flip", "world"].map(|set| read_folder(&work.path("out/to-score").join(set)));
-    assert_eq!((flip.num_rows(), flip.schema()), (world.num_rows(), world.schema()));
+    assert_eq!((flip.num_rows(), flip.schema().fields()), (world.num_rows(), world.schema().fields()));
     for (name, moves) in [("income", true), ("utilisation", true), ("employment_years", true), ("age", false), ("purpose", false)] {
         assert_eq!(flip.column_by_name(name) != world.column_by_name(name), moves, "{name}");
     }
@@ -261,7 +262,9 @@ fn a_day_of_decisions_from_request_to_verdict() {
     let record = work.json("out/run.json");
     for stage in record["stages"].as_array().unwrap() {
         // The decisions of the day are what `world` conditions on.
-        let early = ["prepare", "split", "fit", "generate"].contains(&stage["kind"].as_str().unwrap()) || stage["id"] == "score/live";
+        let early = ["prepare", "split", "fit", "generate"].contains(&stage["kind"].as_str().unwrap())
+            || stage["id"] == "score/live"
+            || stage["id"].as_str().unwrap().starts_with("request/");
         assert_eq!(stage["cached"], early, "{stage}");
     }
     let recheck = &work.json("out/manifest.json")["models"][0]["recheck"];
@@ -278,7 +281,7 @@ fn a_day_of_decisions_from_request_to_verdict() {
     let worst = &failed.summary()["worst"];
     assert_eq!([&worst["gate"], &worst["verdict"]], ["no-harm-to-women", "fail"]);
 
-    // Without a cache of the waiting run the rows are prepared without features, with the same results.
+    // Without the cache of the waiting run, with the same results.
     work.cfaudit(0, &format!("run {JOB} {VARS} --out fresh --cache fresh-cache"));
     assert_same(&results_before, &results(&work.path("fresh")), "a run that never waited");
 }
@@ -297,6 +300,7 @@ fn the_rows_to_score_are_the_rows_of_the_user() {
         ("from_group", word),
         ("to_group", word),
         ("cf_index", int),
+        ("request", word),
         ("sex", word),
         ("region", word),
         ("age", int),
@@ -325,7 +329,7 @@ fn the_rows_to_score_are_the_rows_of_the_user() {
         let i = positions[&id];
         assert_eq!(text(&source, &attribute, i), from);
         assert_eq!(text(&rows, &attribute, line), to, "the attribute is set");
-        for name in expected[5..].iter().map(|c| c.0).filter(|name| *name != attribute) {
+        for name in expected[6..].iter().map(|c| c.0).filter(|name| *name != attribute) {
             let (a, b) = (rows.column_by_name(name).unwrap().slice(line, 1), source.column_by_name(name).unwrap().slice(i, 1));
             assert_eq!(&a, &b, "`{name}` of {id}");
         }
@@ -366,7 +370,7 @@ fn a_request_does_not_depend_on_threads_or_batches() {
     }
 }
 
-/// Rows that waited hold features, rows that never waited do not: a folder must not tell which of the two it was made from.
+/// What is found in features is told where somebody reads them: rows that are scored elsewhere are named by their features.
 #[test]
 fn features_that_nobody_reads_leave_no_trace() {
     let work = lake();
@@ -381,14 +385,148 @@ fn features_that_nobody_reads_leave_no_trace() {
         let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
         issues.records().map(|r| r.text("code").to_owned()).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
     };
-    let of_groups = ["missing-group", "undeclared-group"];
-    assert_eq!(codes(&work), ["missing-group", "missing-values", "null-value", "outside-bins", "undeclared-group"]);
+    let expected = ["missing-group", "missing-values", "null-value", "outside-bins", "undeclared-group"];
+    assert_eq!(codes(&work), expected);
     assert!(read_folder(&work.path("out/to-score/flip")).column_by_name("years").is_some());
     write(&work.path(SCORES), &LIVE.answer(&work.path("out/to-score/flip")));
     work.run(0, JOB, VARS);
-    assert_eq!(codes(&work), of_groups);
+    assert_eq!(codes(&work), expected);
     work.cfaudit(0, &format!("run {JOB} {VARS} --out fresh --cache fresh-cache"));
     assert_same(&work.results(), &results(&work.path("fresh")), "a run that never waited");
+    // Scores that stand in the rows ask for nothing.
+    let job = fs::read_to_string(work.path(JOB)).unwrap();
+    let (head, rest) = job.split_once("      counterfactual: {parquet").unwrap();
+    let rest = rest.split_once("    threshold:").unwrap().1.split("gates:").next().unwrap();
+    let alone = format!("{head}    threshold:{rest}").replace("families: [group, ccm, shift]", "families: [group]");
+    work.write("jobs/alone.yaml", &alone);
+    work.cfaudit(0, &format!("run jobs/alone.yaml {VARS} --out out --cache cache"));
+    assert_eq!(codes(&work), ["missing-group", "undeclared-group"]);
+}
+
+/// The page says which files do not say what they answer.
+const UNBOUND: &str = "Not bound to the rows of this audit";
+
+/// Scores of other rows with the same keys: nothing but the request tells, and it is told in the file, in the cache or in the folder.
+#[test]
+fn a_file_of_scores_answers_one_request() {
+    let work = whole_lake();
+    let page = |work: &Work| fs::read_to_string(work.path("out/report.html")).unwrap();
+    let answer = |set: &str| LIVE.answer(&work.path("out/to-score").join(set));
+    let without = |lines: &RecordBatch| {
+        let mut lines = lines.clone();
+        lines.remove_column(lines.schema().index_of("request").unwrap());
+        lines
+    };
+    work.run(4, JOB, VARS);
+    let request = work.json("out/manifest.json")["awaited"][1]["request"].as_str().unwrap().to_owned();
+    let asked = read_folder(&work.path("out/to-score/world"));
+    assert!(request.len() == 64 && (0..asked.num_rows()).all(|i| text(&asked, "request", i) == request));
+    let part = File::open(work.path("out/to-score/world/part-00000.parquet")).unwrap();
+    let notes = ParquetRecordBatchReaderBuilder::try_new(part).unwrap().metadata().file_metadata().key_value_metadata().cloned().unwrap();
+    assert!(notes.iter().any(|note| note.key == "cfaudit.request" && note.value.as_ref() == Some(&request)), "{notes:?}");
+    let (flip, world) = (answer("flip"), answer("world"));
+    write(&work.path(SCORES), &flip);
+    write(&work.path(WORLD_SCORES), &world);
+    work.run(0, JOB, VARS);
+    let answers = work.json("out/manifest.json")["answers"].clone();
+    assert!(answers[0]["named"] == true && answers[1]["named"] == true && answers[1]["request"] == request.as_str(), "{answers}");
+    assert!(!page(&work).contains(UNBOUND));
+
+    // The set moves another feature: the keys are the same, the rows are not.
+    let job = fs::read_to_string(work.path(JOB)).unwrap();
+    work.write(JOB, &job.replace("move: [income, employment_years, utilisation]", "move: [income]"));
+    let refused = |words: &[&str]| {
+        let before = work.results();
+        let ran = work.run(3, JOB, VARS);
+        ran.says(&["error[other-request]", &format!("`{WORLD_SCORES}`"), "hint: score the rows", "--> jobs/production.yaml:"]);
+        ran.says(words);
+        assert_same(&before, &work.results(), "the folder");
+    };
+    refused(&[&format!("it names the request `{}`", &request[..12])]);
+    let noted = |lines: &RecordBatch, id: &str| {
+        let note = parquet::file::metadata::KeyValue::new("cfaudit.request".to_owned(), id.to_owned());
+        let notes = parquet::file::properties::WriterProperties::builder().set_key_value_metadata(Some(vec![note])).build();
+        let mut writer = ArrowWriter::try_new(File::create(work.path(WORLD_SCORES)).unwrap(), lines.schema(), Some(notes)).unwrap();
+        writer.write(lines).unwrap();
+        writer.close().unwrap();
+    };
+    noted(&without(&world), &request);
+    refused(&["it names the request"]);
+    let mixed = with_text(&world, "request", &|i| if i == 7 { "another".to_owned() } else { request.clone() });
+    write(&work.path(WORLD_SCORES), &mixed);
+    let ran = work.run(3, JOB, VARS);
+    ran.says(&["error[other-request]", "the scores answer several requests: here stands `another`", "row 7 ("]);
+    // Taken away, the rows are asked for afresh, and their scores are taken; what is noted is enough.
+    fs::remove_file(work.path(WORLD_SCORES)).unwrap();
+    work.run(4, JOB, VARS);
+    let second = work.json("out/manifest.json")["awaited"][0]["request"].as_str().unwrap().to_owned();
+    assert_ne!(second, request);
+    let moved = answer("world");
+    noted(&without(&moved), &second);
+    work.run(0, JOB, VARS);
+    assert!(!page(&work).contains(UNBOUND));
+
+    // A file that names nothing is taken once, for one request, and the first screen says so.
+    write(&work.path(WORLD_SCORES), &without(&moved));
+    work.run(0, JOB, VARS);
+    let html = page(&work);
+    let verdict = html.split("id=\"verdict\"").nth(1).unwrap().split("<section").next().unwrap();
+    assert!(verdict.contains(UNBOUND) && verdict.contains("world.parquet") && !verdict.contains("flip.parquet"), "{verdict}");
+    assert_eq!(work.json("out/manifest.json")["answers"][1]["named"], false);
+    let with_both = work.results();
+    work.write(JOB, &job);
+    let refused = || {
+        let ran = work.run(3, JOB, VARS);
+        ran.says(&[
+            "error[other-request]",
+            &format!("`{WORLD_SCORES}`"),
+            &format!("taken for other rows before (request `{}`", &second[..12]),
+        ]);
+    };
+    refused();
+    let cache = |to: &str, from: &str| fs::rename(work.path(from), work.path(to)).unwrap();
+    cache("kept-cache", "cache");
+    refused();
+    fs::remove_dir_all(work.path("cache")).unwrap();
+    cache("cache", "kept-cache");
+    cache("kept-out", "out");
+    refused();
+    assert!(!work.path("out").exists());
+    // Nobody remembers: it is taken, and told.
+    work.cfaudit(0, &format!("run {JOB} {VARS} --out forgotten --cache forgotten-cache"));
+    assert!(fs::read_to_string(work.path("forgotten/report.html")).unwrap().contains(UNBOUND));
+    // The way back; what a folder says does not depend on what a cache remembers.
+    cache("out", "kept-out");
+    work.write(JOB, &job.replace("move: [income, employment_years, utilisation]", "move: [income]"));
+    work.run(0, JOB, VARS);
+    assert_same(&with_both, &work.results(), "the way back");
+}
+
+/// A file that cannot be read may be half written: it is waited for as long as it is young.
+#[test]
+fn a_half_written_file_is_waited_for() {
+    let work = lake();
+    work.run(4, JOB, VARS);
+    let path = work.path(SCORES);
+    write(&path, &LIVE.answer(&work.path("out/to-score/flip")));
+    let whole = fs::read(&path).unwrap();
+    for half in [&whole[..whole.len() / 2], &[]] {
+        fs::write(&path, half).unwrap();
+        let ran = work.run(4, JOB, VARS);
+        ran.says(&["half written", "until it is 15 minutes old", "write such a file elsewhere and rename it", SCORES]);
+        assert!(work.path("out/to-score/flip").exists());
+        work.cfaudit(0, &format!("check {JOB} {VARS} --cache cache")).says(&["half written"]);
+        let age = |minutes: u64| {
+            let then = std::time::SystemTime::now() - std::time::Duration::from_secs(60 * minutes);
+            File::options().write(true).open(&path).unwrap().set_modified(then).unwrap();
+        };
+        age(14);
+        work.run(4, JOB, VARS);
+        age(16);
+        work.run(3, JOB, VARS).says(&["error[unreadable-file]", SCORES, "hint: "]);
+    }
+    fs::write(&path, whole).unwrap();
+    work.run(0, JOB, VARS);
 }
 
 /// Runs the job on an answer that was changed; the words of the refusal.
@@ -536,7 +674,7 @@ fn one_request_serves_all_models_and_only_what_is_missing_is_asked() {
     let factual = read_folder(&work.path("out/to-score/factual"));
     assert_eq!(factual.num_rows() as i64, kept);
     let names: Vec<String> = factual.schema().fields().iter().map(|f| f.name().clone()).collect();
-    assert_eq!(names, ["row_id", "sex", "region", "age", "income", "utilisation", "open_accounts", "channel"]);
+    assert_eq!(names, ["row_id", "request", "sex", "region", "age", "income", "utilisation", "open_accounts", "channel"]);
     let sex = read_folder(&work.path("out/to-score/only-sex"));
     assert!((0..sex.num_rows()).all(|i| text(&sex, "sensitive", i) == "sex"));
     let paths: Vec<String> = work.json("out/manifest.json")["awaited"].as_array().unwrap().iter().map(|a| a["path"].to_string()).collect();
@@ -601,7 +739,7 @@ fn a_plan_does_no_work() {
     assert_same(&before, &files(&work.path("")), "a plan");
     work.run(4, JOB, VARS);
     let waits = plan(0, "--exit-code").stdout;
-    assert!(waits.contains("all 6 stages are cached") && waits.contains("waits for the scores of model live"), "{waits}");
+    assert!(waits.contains("all 7 stages are cached") && waits.contains("waits for the scores of model live"), "{waits}");
 
     write(&work.path(SCORES), &LIVE.answer(&work.path("out/to-score/flip")));
     let before = files(&work.path(""));

@@ -9,10 +9,10 @@ use indexmap::IndexMap;
 
 use super::{batches, column, columns, counts, fault, integers, keep, label, numbers, parquet, prepare_parquet, sensitive, texts, words};
 use crate::data::prepare::{Missing, MissingRule, Order, PrepareParams, Severity, SplitColumn};
-use crate::data::values::Class;
-use crate::data::{Kind, MISSING_GROUP};
 use crate::data::rows::{RowIds, RowsReader};
 use crate::data::source::Source;
+use crate::data::values::Class;
+use crate::data::{Kind, MISSING_GROUP};
 use crate::error::{Exit, Fault};
 use crate::param::Word;
 

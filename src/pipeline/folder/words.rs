@@ -71,6 +71,7 @@ pub(super) fn manifest(origins: &Origins<'_>, out: &Path) -> Result<Manifest> {
         policies: policies(),
         baseline: None,
         awaited: Vec::new(),
+        answers: Vec::new(),
         files: BTreeMap::new(),
     })
 }

@@ -143,13 +143,7 @@ pub fn recourse_questions(checked: &CheckedJob) -> Vec<RecourseQuestion> {
 ///
 /// # Errors
 /// A table cannot be read, or the disk refuses.
-pub fn judge(
-    ctx: &StageContext<'_>,
-    checked: &CheckedJob,
-    measured: &str,
-    baseline: Option<&str>,
-    unsteady: &Unsteady,
-) -> Result<()> {
+pub fn judge(ctx: &StageContext<'_>, checked: &CheckedJob, measured: &str, baseline: Option<&str>, unsteady: &Unsteady) -> Result<()> {
     let metrics = read_frame(ctx.need(measured), &METRICS)?;
     let comparison = baseline.map(|stage| comparing::read_comparison(ctx.need(stage))).transpose()?;
     let mut counted = Vec::new();

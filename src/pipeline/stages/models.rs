@@ -117,8 +117,17 @@ impl<'a> Plan<'a> {
 
     /// The model as a command, if it is one.
     pub(in crate::pipeline) fn call(&'a self, name: &'a str, model: &'a Model) -> Option<Call<'a>> {
-        let (n_folds, threads) = (self.n_folds(), self.settings.threads);
-        Some(Call { model: name, command: model.command.as_ref()?, checked: self.checked, n_folds, first_fold: 0, arm: None, threads })
+        let (n_folds, threads, secret) = (self.n_folds(), self.settings.threads, self.secret.as_deref());
+        Some(Call {
+            model: name,
+            command: model.command.as_ref()?,
+            checked: self.checked,
+            n_folds,
+            first_fold: 0,
+            arm: None,
+            threads,
+            secret,
+        })
     }
 
     pub(in crate::pipeline) fn train_command_stage(&'a self, call: Call<'a>) -> Stage<'a> {
@@ -171,6 +180,8 @@ impl<'a> Plan<'a> {
             made_of.push(("scores".to_owned(), text(scores)));
             made_of.extend(self.job.data.label.classes().map(|classes| ("data.label.classes".to_owned(), text(&classes))));
             let set = world.map(|w| w.set);
+            let is_file = set.is_some() || scores.factual.parquet.is_some();
+            needs.extend(is_file.then(|| Self::request_id(set)));
             made_of.extend(self.input.scores_of(name, set).map(|f| (format!("file {}", f.path), f.sha256.clone())));
         }
         let mut id = Self::score_id(name);
@@ -198,7 +209,7 @@ impl<'a> Plan<'a> {
                     worlds::score_counterfactuals(ground, &scorers, &counterfactuals, &known, ctx.out())
                 }
                 (Some(scores), None) => {
-                    self.factual_scores(ground, scores, ctx.out()).map_err(|e| self.asked_by(e, &["models", &name, "scores", "factual"]))
+                    self.factual_scores(ctx, ground, &name, scores).map_err(|e| self.asked_by(e, &["models", &name, "scores", "factual"]))
                 }
                 (Some(scores), Some(world)) => self
                     .counterfactual_scores(ground, &name, scores, world, ctx)
@@ -293,22 +304,23 @@ impl<'a> Plan<'a> {
         Ok(folder)
     }
 
-    fn factual_scores(&self, ground: Ground<'_>, scores: &spec::Scores, out: &Path) -> Result<()> {
-        for (class, column) in scores.factual.score_columns(self.job.data.label.classes()).into_iter().enumerate() {
-            self.factual_column(ground, scores, column.as_str(), &self.score_folder(out, class)?)?;
-        }
-        Ok(())
-    }
-
-    fn factual_column(&self, ground: Ground<'_>, scores: &spec::Scores, column: &str, out: &Path) -> Result<()> {
+    fn factual_scores(&self, ctx: &StageContext<'_>, ground: Ground<'_>, model: &str, scores: &spec::Scores) -> Result<()> {
         let layout = ground.rows.layout();
-        match &scores.factual.parquet {
-            None => worlds::copy_scores(ground, (Self::carried(ground, column)?, column), &|fault, row| self.in_source(fault, row), out),
-            Some(path) => {
-                let file = KeyedScores::open(Path::new(path), column, layout.row_id, None, &layout.attributes)?;
-                joining::join_rows(ground, &file, out)
-            }
-        }
+        let columns = scores.factual.score_columns(self.job.data.label.classes());
+        let Some(path) = &scores.factual.parquet else {
+            return columns.into_iter().enumerate().try_for_each(|(class, column)| {
+                let carried = (Self::carried(ground, column.as_str())?, column.as_str());
+                worlds::copy_scores(ground, carried, &|fault, row| self.in_source(fault, row), &self.score_folder(ctx.out(), class)?)
+            });
+        };
+        let open = |column: &str| KeyedScores::open(Path::new(path), column, layout.row_id, None, &layout.attributes);
+        let Some(first) = columns.first() else { return Ok(()) };
+        self.answered(ctx, &open(first.as_str())?, (model, None), || {
+            columns
+                .iter()
+                .enumerate()
+                .try_for_each(|(class, column)| joining::join_rows(ground, &open(column.as_str())?, &self.score_folder(ctx.out(), class)?))
+        })
     }
 
     fn counterfactual_scores(
@@ -327,9 +339,10 @@ impl<'a> Plan<'a> {
         let path = inputs::scores_path(&file.parquet, world.set);
         let counterfactuals = CounterfactualReader::open(ctx.need(&world.id("generate")))?;
         let again = self.again(ground, world.position)?;
-        let mut rechecked = Rechecked::default();
-        for (class, column) in file.score_columns(self.job.data.label.classes()).into_iter().enumerate() {
-            let file = KeyedScores::open(Path::new(&path), column.as_str(), layout.row_id, Some(attribute), &layout.attributes)?;
+        let columns = file.score_columns(self.job.data.label.classes());
+        let open = |column: &str| KeyedScores::open(Path::new(&path), column, layout.row_id, Some(attribute), &layout.attributes);
+        let join = |class: usize, column: &str| {
+            let file = open(column)?;
             let factual = match scores.recheck {
                 None => None,
                 Some(recheck) => {
@@ -341,10 +354,16 @@ impl<'a> Plan<'a> {
             let factual = factual.as_ref().map(|(scores, tolerance)| (scores, *tolerance));
             let recheck = again.as_ref().map(|again| Recheck { again, factual });
             let out = self.score_folder(ctx.out(), class)?;
-            let one = joining::join_counterfactuals(ground, &file, &counterfactuals, world.position, recheck, &out)?;
-            // The same rows for every class.
-            rechecked = Rechecked { largest: rechecked.largest.max(one.largest), ..one };
-        }
+            joining::join_counterfactuals(ground, &file, &counterfactuals, world.position, recheck, &out)
+        };
+        let Some(first) = columns.first() else { return Ok(()) };
+        let rechecked = self.answered(ctx, &open(first.as_str())?, (model, Some(world.set)), || {
+            columns.iter().enumerate().try_fold(Rechecked::default(), |all, (class, column)| {
+                let one = join(class, column.as_str())?;
+                // The same rows for every class.
+                Ok(Rechecked { largest: all.largest.max(one.largest), ..one })
+            })
+        })?;
         if scores.recheck.is_some() {
             folder::write_json(&ctx.out().join(joining::RECHECKED), &rechecked)?;
         }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::data::{Kind, Layout};
 use crate::data::import;
 use crate::data::prepare::{Duplicates, LabelParams, MissingRule, PrepareParams, SensitiveParams, SplitColumn, prepare};
 use crate::data::rows::RowsReader;
 use crate::data::source::{Source, hides};
 use crate::data::split::{self, Rule};
+use crate::data::{Kind, Layout};
 use crate::error::{Fault, Result};
 use crate::exec::{Stage, StageContext};
 use crate::param::{ColumnName, Word};

@@ -1,5 +1,6 @@
 //! The stages `measure`, `gate` and `report`: evidence becomes tables, verdicts and the output folder.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::diff::Side;
@@ -130,8 +131,7 @@ impl<'a> Plan<'a> {
         needs.extend(baseline.map(str::to_owned));
         needs.extend(self.recourse_ids());
         needs.extend(self.asked_twice().into_iter().map(|(_, stage)| stage));
-        let run =
-            move |ctx: &StageContext<'_>| measuring::judge(ctx, self.checked, self.measured(), baseline, &self.unsteady(ctx)?);
+        let run = move |ctx: &StageContext<'_>| measuring::judge(ctx, self.checked, self.measured(), baseline, &self.unsteady(ctx)?);
         self.stage("gate".to_owned(), "gate", needs, made_of, run)
     }
 
@@ -162,6 +162,11 @@ impl<'a> Plan<'a> {
         needs.extend(worlds.iter().map(|(.., stage)| stage.clone()));
         let fits = self.fits();
         needs.extend(refits::stages(&fits));
+        let answers = self.answers();
+        needs.extend(answers.iter().map(|(_, stage)| stage.clone()));
+        // A stage that scores rows again says both.
+        let mut seen = BTreeSet::new();
+        needs.retain(|need| seen.insert(need.clone()));
         let trees = self.job.models.iter().filter(|(_, model)| model.grows_trees());
         needs.extend(trees.map(|(name, _)| Self::train_id(name.as_str())));
         let run = move |ctx: &StageContext<'_>| {
@@ -173,8 +178,8 @@ impl<'a> Plan<'a> {
                 let short_of_trees = self.short_of_trees(ctx)?;
                 self.with_origins(ground, |origins| {
                     let (rechecks, worlds, recourse, graphs, fits) = (&rechecks, &worlds, &recourse, &graphs, &fits);
-                    let (measured, kept, short_of_trees) = (self.measured(), &kept, &short_of_trees);
-                    let made = folder::Made { measured, kept, rechecks, worlds, baseline, recourse, graphs, fits, short_of_trees };
+                    let (measured, kept, short_of_trees, answers) = (self.measured(), &kept, &short_of_trees, &answers);
+                    let made = folder::Made { measured, kept, rechecks, worlds, baseline, recourse, graphs, fits, short_of_trees, answers };
                     folder::assemble(ctx, origins, made)
                 })
             })
@@ -195,7 +200,7 @@ impl<'a> Plan<'a> {
 
     /// Tells `work` where a folder comes from.
     pub(in crate::pipeline) fn with_origins<T>(&self, ground: Ground<'_>, work: impl FnOnce(&folder::Origins<'_>) -> T) -> T {
-        let params = prepare_params(self.job, reads_features(self.job, self.input));
+        let params = prepare_params(self.job, reads_features(self.job));
         work(&folder::Origins {
             checked: self.checked,
             settings: self.settings,

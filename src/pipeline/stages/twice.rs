@@ -107,13 +107,7 @@ fn drawn(ground: Ground<'_>, again: &Again, group: usize) -> Result<Vec<usize>> 
     Ok(again.rows(&ground.rows.read_keys(group)?, &ground.roles.read(group)?, None))
 }
 
-fn ask(
-    ground: Ground<'_>,
-    again: &Again,
-    scorers: &[Box<dyn Scorer>],
-    first: &ScoreReader,
-    found: &mut Rechecked,
-) -> Result<()> {
+fn ask(ground: Ground<'_>, again: &Again, scorers: &[Box<dyn Scorer>], first: &ScoreReader, found: &mut Rechecked) -> Result<()> {
     let one = |g: usize| {
         (ground.watch.check)()?;
         let rows = drawn(ground, again, g)?;

@@ -37,6 +37,11 @@ impl Checker<'_> {
         self.inputs(at, name, &command.omit);
         self.paths(at, command);
         self.variables(&format!("{at}.pass_env"), &command.pass_env);
+        self.variables(&format!("{at}.secret_env"), &command.secret_env);
+        if let Some(name) = command.secret_env.iter().find(|name| command.pass_env.contains(name)) {
+            let what = format!("`{name}` stands under `pass_env` and under `secret_env`");
+            self.say("duplicate-value", format!("{at}.secret_env"), what, "keep it under `secret_env` if its value is a secret");
+        }
     }
 
     fn model_of_command(&mut self, at: &str, name: &Name, command: &Command) {

@@ -273,8 +273,8 @@ impl Checker<'_> {
             return;
         }
         let keys: &[&str] = match (&scores.counterfactual, &scores.factual.parquet) {
-            (Some(_), _) => &["row_id", "sensitive", "from_group", "to_group", "cf_index"],
-            (None, Some(_)) => &["row_id"],
+            (Some(_), _) => &["row_id", "sensitive", "from_group", "to_group", "cf_index", "request"],
+            (None, Some(_)) => &["row_id", "request"],
             (None, None) => &[],
         };
         let data = &self.job.data;

@@ -1,0 +1,227 @@
+//! The files beside an ONNX model that hold its weights, as the model names them.
+//!
+//! A model above 2 GB, and any other that was saved so, keeps tensors in files of its folder: who swaps such a file has another model. This
+//! reads the fields of the protobuf that lead to their names, and skips the rest without loading it.
+//! Source: onnx.proto of ONNX 1.18 (`TensorProto.external_data`, key `location`, relative to the folder of the model).
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{BufReader, Read, Seek};
+use std::path::Path;
+
+/// Messages inside messages: graphs stand in attributes of nodes of graphs.
+const DEPTH: usize = 100;
+
+/// Bytes of a key or a location.
+const LONGEST: u64 = 1 << 16;
+
+/// The messages that are looked into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OnnxMessage {
+    Model,
+    Training,
+    Function,
+    Graph,
+    Node,
+    Attribute,
+    SparseTensor,
+    Tensor,
+}
+
+impl OnnxMessage {
+    /// What a field of this message holds, if it leads to a tensor.
+    fn field(self, number: u64) -> Option<OnnxMessage> {
+        use OnnxMessage::{Attribute, Function, Graph, Model, Node, SparseTensor, Tensor, Training};
+        Some(match (self, number) {
+            (Model, 7) | (Training, 1 | 2) | (Attribute, 6 | 11) => Graph,
+            (Model, 20) => Training,
+            (Model, 25) => Function,
+            (Graph, 1) | (Function, 7) => Node,
+            (Node, 5) | (Function, 11) => Attribute,
+            (Graph, 15) | (Attribute, 22 | 23) => SparseTensor,
+            (Graph, 5) | (Attribute, 5 | 10) | (SparseTensor, 1 | 2) => Tensor,
+            _ => return None,
+        })
+    }
+}
+
+/// Field of a tensor: where its values are, as pairs of key and value.
+const EXTERNAL_DATA: u64 = 13;
+
+/// The locations that the tensors of a model name, each once, sorted.
+///
+/// # Errors
+/// The file cannot be read, or is no protobuf of a model; in words.
+pub fn locations(path: &Path) -> Result<BTreeSet<String>, String> {
+    let file = File::options().read(true).open(path).map_err(|e| e.to_string())?;
+    let end = file.metadata().map_err(|e| e.to_string())?.len();
+    let mut walk = Walk { file: BufReader::new(file), at: 0, found: BTreeSet::new() };
+    walk.message(OnnxMessage::Model, end, 0)?;
+    Ok(walk.found)
+}
+
+struct Walk<R> {
+    file: BufReader<R>,
+    at: u64,
+    found: BTreeSet<String>,
+}
+
+impl<R: Read + Seek> Walk<R> {
+    fn byte(&mut self) -> Result<u8, String> {
+        let mut byte = [0];
+        self.file.read_exact(&mut byte).map_err(|_| "it ends in the middle".to_owned())?;
+        self.at += 1;
+        Ok(byte[0])
+    }
+
+    fn varint(&mut self) -> Result<u64, String> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err("a number is too long".to_owned())
+    }
+
+    fn skip(&mut self, n: u64) -> Result<(), String> {
+        self.at += n;
+        let n = i64::try_from(n).map_err(|e| e.to_string())?;
+        self.file.seek_relative(n).map_err(|e| e.to_string())
+    }
+
+    /// Calls `each` with the number and the end of every field of bytes up to `end`; what it leaves is skipped.
+    fn fields(&mut self, end: u64, mut each: impl FnMut(&mut Self, u64, u64) -> Result<(), String>) -> Result<(), String> {
+        while self.at < end {
+            let tag = self.varint()?;
+            match tag & 7 {
+                0 => self.varint().map(|_| ())?,
+                1 => self.skip(8)?,
+                5 => self.skip(4)?,
+                2 => {
+                    let length = self.varint()?;
+                    let field_end = self.at.checked_add(length).filter(|at| *at <= end).ok_or("a field is longer than its message")?;
+                    each(self, tag >> 3, field_end)?;
+                    self.skip(field_end - self.at)?;
+                }
+                kind => return Err(format!("a field is of the unknown kind {kind}")),
+            }
+        }
+        if self.at == end { Ok(()) } else { Err("a field is longer than its message".to_owned()) }
+    }
+
+    fn message(&mut self, message: OnnxMessage, end: u64, depth: usize) -> Result<(), String> {
+        if depth > DEPTH {
+            return Err("it is nested too deeply".to_owned());
+        }
+        self.fields(end, |walk, number, end| match message.field(number) {
+            Some(inner) => walk.message(inner, end, depth + 1),
+            None if message == OnnxMessage::Tensor && number == EXTERNAL_DATA => walk.pair(end),
+            None => Ok(()),
+        })
+    }
+
+    /// A pair of key and value; of a location the value is kept.
+    fn pair(&mut self, end: u64) -> Result<(), String> {
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        self.fields(end, |walk, number, end| match number {
+            1 => walk.bytes(end).map(|bytes| key = bytes),
+            2 => walk.bytes(end).map(|bytes| value = bytes),
+            _ => Ok(()),
+        })?;
+        if key == b"location" {
+            self.found.insert(String::from_utf8(value).map_err(|_| "the name of a file is no UTF-8".to_owned())?);
+        }
+        Ok(())
+    }
+
+    fn bytes(&mut self, end: u64) -> Result<Vec<u8>, String> {
+        let n = end - self.at;
+        if n > LONGEST {
+            return Err("the name of a file is too long".to_owned());
+        }
+        (0..n).map(|_| self.byte()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::locations;
+
+    /// A field of bytes.
+    fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+        let tag = u64::from(number) << 3 | 2;
+        let mut field = varint(tag);
+        field.extend(varint(bytes.len() as u64));
+        field.extend(bytes);
+        field
+    }
+
+    fn varint(mut value: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while value >= 0x80 {
+            bytes.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        bytes.push(value as u8);
+        bytes
+    }
+
+    fn pair(key: &str, value: &str) -> Vec<u8> {
+        field(13, &[field(1, key.as_bytes()), field(2, value.as_bytes())].concat())
+    }
+
+    fn found(bytes: &[u8]) -> Result<Vec<String>, String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), bytes).unwrap();
+        locations(file.path()).map(|found| found.into_iter().collect())
+    }
+
+    /// Tensors stand in initializers, in attributes of nodes, in graphs of attributes, in functions and in sparse tensors.
+    #[test]
+    fn every_place_of_a_tensor_is_found() {
+        let tensor = |file: &str| [field(9, &[1; 300]), pair("location", file), pair("offset", "0")].concat();
+        let node = |inside: &[u8]| field(1, &field(5, inside));
+        let graph = [
+            field(5, &tensor("weights.bin")),
+            field(5, &tensor("weights.bin")),
+            field(15, &field(1, &tensor("sparse.bin"))),
+            node(&field(5, &tensor("constant.bin"))),
+            node(&field(6, &field(5, &tensor("branch.bin")))),
+            field(5, &field(9, &[0; 70_000])),
+        ]
+        .concat();
+        let function = field(7, &field(5, &field(10, &tensor("function.bin"))));
+        // A version as a number, a name, the graph, a function, training.
+        let model =
+            [vec![8, 9], field(2, b"maker"), field(7, &graph), field(25, &function), field(20, &field(1, &field(5, &tensor("train.bin"))))];
+        let model = model.concat();
+        let expected = ["branch.bin", "constant.bin", "function.bin", "sparse.bin", "train.bin", "weights.bin"];
+        assert_eq!(found(&model).unwrap(), expected);
+        assert_eq!(found(&[]).unwrap(), [""; 0]);
+        // No cut or changed byte stops it but with words.
+        for n in 1..model.len().min(2000) {
+            let _ = found(&model[..n]);
+        }
+        assert!(found(&model[..model.len() - 1]).is_err());
+        assert!(found(b"not a model").is_err());
+        let deep = (0..300).fold(Vec::new(), |inner, _| field(1, &field(5, &field(6, &inner))));
+        assert!(found(&field(7, &deep)).unwrap_err().contains("nested"));
+    }
+
+    #[test]
+    fn shipped_models_keep_their_weights_inside() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/onnx");
+        let mut n = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|end| end == "onnx") {
+                assert!(locations(&path).unwrap().is_empty(), "{}", path.display());
+                n += 1;
+            }
+        }
+        assert!(n > 0);
+    }
+}

@@ -1,0 +1,275 @@
+//! Requests: the rows that a file of scores answers, as one hash, and whether a file answers those of this job.
+//!
+//! | kind | id | what it writes |
+//! | --- | --- | --- |
+//! | score | `request/factual`, `request/SET` | the id of the rows to score, and how many they are |
+//!
+//! The id is the SHA-256 of the rows to score ([`crate::data::to_score`]): of the rows as they are, or of one set. The rows that are
+//! handed out carry it, and a file of scores that hands it on is taken for these rows alone. Of a file that does not, the first request
+//! that it was taken for is remembered, in the cache and in the manifest of the output folder: for another one it is refused. The page
+//! names such files, for nothing says that they answer even the first.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::aligned::CounterfactualReader;
+use crate::data::keyed::KeyedScores;
+use crate::data::to_score::{RequestDigest, counterfactual_schema, factual_schema};
+use crate::error::{Error, Fault, Result};
+use crate::exec::{Stage, StageContext};
+use crate::model::scores_file::AFRESH;
+use crate::param::Name;
+use crate::pipeline::folder::{make_folder, read_json, read_text, replace, write_json};
+use crate::pipeline::inputs::{file_name_of, scores_path};
+use crate::pipeline::plan::{Plan, World};
+use crate::pipeline::waiting::{Source, counterfactual_part, factual_part};
+use crate::pipeline::worlds::Ground;
+use crate::pipeline::{Settings, usual_folder};
+use crate::spec::Job;
+use crate::table::folder as opened;
+use crate::table::manifest::AnsweredRequest;
+
+/// The folder of the rows as they are, where sets are called by their names. No set may be called so.
+const FACTUAL: &str = "factual";
+
+/// What a stage says of its request.
+const REQUEST: &str = "request.json";
+
+/// What the stage that joins a file says of it.
+const ANSWER: &str = "answer.json";
+
+/// Folder of the cache that remembers which request a file was taken for.
+const ANSWERS: &str = "answers";
+
+/// Digits of an id that messages show.
+const SHOWN: usize = 12;
+
+/// The rows to score of one set, or the rows as they are.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct RowsToScore {
+    /// SHA-256 in hex.
+    pub(super) id: String,
+    /// How many there are.
+    pub(super) rows: u64,
+    /// Of them rows as they are that are asked for again.
+    pub(super) again: u64,
+}
+
+/// What a file of scores says of the rows that it answers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct ScoreAnswer {
+    request: String,
+    /// Whether the file names them itself.
+    named: bool,
+}
+
+/// The requests that files which name none were taken for.
+#[derive(Debug, Default)]
+pub(super) struct AnswerMemory {
+    /// Folder of the cache; none without a cache.
+    notes: Option<PathBuf>,
+    /// By the hash of a file, from the manifest of the output folder.
+    published: BTreeMap<String, String>,
+}
+
+impl AnswerMemory {
+    /// What is remembered of a job. An output folder that cannot be read remembers nothing.
+    pub(super) fn of(job: &Job, settings: &Settings) -> Self {
+        let out = settings.out.clone().unwrap_or_else(|| usual_folder(job));
+        let manifest = opened::manifest(&out).ok().filter(|(manifest, _)| manifest.job == job.name.as_str());
+        let answers = manifest.into_iter().flat_map(|(manifest, _)| manifest.answers).filter(|answer| !answer.named);
+        AnswerMemory {
+            notes: settings.cache.as_ref().map(|cache| cache.join(ANSWERS).join(job.name.as_str())),
+            published: answers.map(|answer| (answer.sha256, answer.request)).collect(),
+        }
+    }
+
+    /// Another request that the file was taken for.
+    fn other(&self, sha256: &str, request: &str) -> Result<Option<String>> {
+        let note = self.notes.as_ref().map(|notes| notes.join(sha256)).filter(|note| note.is_file());
+        let note = note.map(|note| read_text(&note)).transpose()?;
+        Ok(note.iter().chain(self.published.get(sha256)).find(|known| *known != request).cloned())
+    }
+
+    /// Remembers a file that was taken.
+    fn keep(&self, sha256: &str, request: &str) -> Result<()> {
+        let Some(notes) = &self.notes else { return Ok(()) };
+        make_folder(notes)?;
+        replace(&notes.join(sha256), request.as_bytes())
+    }
+}
+
+/// The folder of rows to score for a set, or for the rows as they are.
+pub(super) fn folder_of(set: Option<&str>) -> String {
+    set.map_or_else(|| FACTUAL.to_owned(), file_name_of)
+}
+
+/// Whether a model of the job awaits scores of the rows as they are, or of sets, from a file.
+pub(super) fn asks(job: &Job) -> (bool, bool) {
+    let mut scores = job.models.values().filter_map(|model| model.scores.as_ref());
+    let sets = !job.counterfactuals.is_empty() && scores.clone().any(|scores| scores.counterfactual.is_some());
+    (scores.any(|scores| scores.factual.parquet.is_some()), sets)
+}
+
+/// The digits of an id that messages show.
+fn short(id: &str) -> String {
+    id.chars().take(SHOWN).collect()
+}
+
+impl<'a> Plan<'a> {
+    /// The stage that names the request for a set, or for the rows as they are.
+    pub(super) fn request_id(set: Option<&str>) -> String {
+        format!("request/{}", folder_of(set))
+    }
+
+    /// The stage of the rows as they are, if a file is to answer them.
+    pub(super) fn factual_request_stage(&'a self) -> Option<Stage<'a>> {
+        let run = move |ctx: &StageContext<'_>| {
+            self.on_ground(ctx, 1, |ground| {
+                let mut digest = RequestDigest::new(&factual_schema(ground.rows.layout()));
+                ground.workers.map(
+                    ground.rows.n_groups(),
+                    |g| RequestDigest::part(&factual_part(ground, g)?),
+                    |_, part| {
+                        (ground.watch.progress)(part.n_rows());
+                        digest.push(part);
+                        Ok(())
+                    },
+                )?;
+                let (id, rows) = digest.finish();
+                write_json(&ctx.out().join(REQUEST), &RowsToScore { id, rows, again: 0 })
+            })
+        };
+        asks(self.job).0.then(|| self.stage(Self::request_id(None), "score", Self::ground(), Vec::new(), run))
+    }
+
+    /// The stages of the sets, if files are to answer them.
+    pub(super) fn set_request_stages(&'a self, worlds: &[World<'a>]) -> Vec<Stage<'a>> {
+        let mut sets: Vec<&str> = worlds.iter().filter(|_| asks(self.job).1).map(|world| world.set).collect();
+        sets.dedup();
+        sets.into_iter().map(|set| self.set_request_stage(set, worlds)).collect()
+    }
+
+    fn set_request_stage(&'a self, set: &'a str, worlds: &[World<'a>]) -> Stage<'a> {
+        let worlds: Vec<World<'a>> = worlds.iter().filter(|world| world.set == set).cloned().collect();
+        let mut needs = Self::ground();
+        needs.extend(worlds.iter().map(|world| world.id("generate")));
+        let run = move |ctx: &StageContext<'_>| {
+            self.on_ground(ctx, 1, |ground| {
+                let sources = self.sources(ctx, ground, &worlds)?;
+                let mut digest = RequestDigest::new(&counterfactual_schema(ground.rows.layout()));
+                let mut again = 0;
+                ground.workers.map(
+                    ground.rows.n_groups(),
+                    |g| {
+                        let (batch, n_again) = counterfactual_part(ground, &sources, g)?;
+                        Ok::<_, Error>((RequestDigest::part(&batch)?, n_again))
+                    },
+                    |_, (part, n_again)| {
+                        again += n_again;
+                        (ground.watch.progress)(part.n_rows());
+                        digest.push(part);
+                        Ok(())
+                    },
+                )?;
+                let (id, rows) = digest.finish();
+                write_json(&ctx.out().join(REQUEST), &RowsToScore { id, rows, again })
+            })
+        };
+        self.stage(Self::request_id(Some(set)), "score", needs, self.recheck_inputs(), run)
+    }
+
+    /// Where the rows to score of a set come from: the counterfactuals of each of its attributes, and the rows that are asked for again.
+    pub(super) fn sources(&self, ctx: &StageContext<'_>, ground: Ground<'_>, worlds: &[World<'_>]) -> Result<Vec<Source>> {
+        let source = |world: &World<'_>| {
+            Ok(Source {
+                attribute: world.position,
+                counterfactuals: CounterfactualReader::open(ctx.need(&world.id("generate")))?,
+                again: self.again(ground, world.position)?,
+            })
+        };
+        worlds.iter().map(source).collect()
+    }
+
+    /// The request for a set, or for the rows as they are.
+    pub(super) fn request(ctx: &StageContext<'_>, set: Option<&str>) -> Result<RowsToScore> {
+        let stage = Self::request_id(set);
+        read_json(&ctx.need(&stage).join(REQUEST), &stage)
+    }
+
+    /// Joins a file of scores by `join`, which gets the request that it answers; refuses one that answers another request.
+    pub(super) fn answered<T>(
+        &self,
+        ctx: &StageContext<'_>,
+        file: &KeyedScores,
+        (model, set): (&str, Option<&str>),
+        join: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let asked = Self::request(ctx, set)?.id;
+        let sha256 = self.input.scores_of(model, set).next().map_or("", |file| file.sha256.as_str());
+        let named = file.request()?;
+        let refuse = |found: String| {
+            let what = format!("{found}, and the rows to score are now `{}`", short(&asked));
+            Fault::new("other-request", what)
+                .in_file(file.path())
+                .hint(format!("score the rows of a run that waits, and hand on their column `request`; {AFRESH}"))
+        };
+        match &named {
+            Some(id) if *id != asked => {
+                return Err(refuse(format!("the file has the scores of other rows: it names the request `{}`", short(id))).into());
+            }
+            Some(_) => {}
+            None => {
+                if let Some(other) = self.memory.other(sha256, &asked)? {
+                    let found =
+                        format!("the same file was taken for other rows before (request `{}`), and names none itself", short(&other));
+                    return Err(refuse(found).into());
+                }
+            }
+        }
+        let joined = join()?;
+        if named.is_none() {
+            self.memory.keep(sha256, &asked)?;
+        }
+        write_json(&ctx.out().join(ANSWER), &ScoreAnswer { request: asked, named: named.is_some() })?;
+        Ok(joined)
+    }
+
+    /// The files of scores, with the stages that say what they answer.
+    pub(super) fn answers(&self) -> Vec<(AnsweredRequest, String)> {
+        let worlds = self.worlds();
+        let mut answers = Vec::new();
+        let mut push = |model: &Name, set: Option<&str>, path: &str, stage: String| {
+            let sha256 = self.input.scores_of(model.as_str(), set).next().map_or_else(String::new, |file| file.sha256.clone());
+            let (model, counterfactual) = (model.to_string(), set.unwrap_or_default().to_owned());
+            let answer = AnsweredRequest { model, counterfactual, path: path.to_owned(), sha256, ..AnsweredRequest::default() };
+            answers.push((answer, stage));
+        };
+        for (name, model) in &self.job.models {
+            let Some(scores) = &model.scores else { continue };
+            if let Some(path) = &scores.factual.parquet {
+                push(name, None, path, Self::score_id(name.as_str()));
+            }
+            let Some(file) = &scores.counterfactual else { continue };
+            for (i, world) in worlds.iter().enumerate() {
+                // One stage of a set tells for all.
+                if i == 0 || worlds[i - 1].set != world.set {
+                    push(name, Some(world.set), &scores_path(&file.parquet, world.set), world.score_id(name.as_str()));
+                }
+            }
+        }
+        answers
+    }
+}
+
+/// What a stage says of the request that a file answers.
+///
+/// # Errors
+/// The stage cannot be read.
+pub(super) fn read_answer(mut answer: AnsweredRequest, stage: &str, folder: &Path) -> Result<AnsweredRequest> {
+    let ScoreAnswer { request, named } = read_json(&folder.join(ANSWER), stage)?;
+    (answer.request, answer.named) = (request, named);
+    Ok(answer)
+}
