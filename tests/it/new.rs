@@ -280,7 +280,7 @@ fn dvc_reads_the_summary() {
 #[test]
 fn a_guess_is_said() {
     let work = Work::new();
-    let line = |i: usize| format!("{};{};{};{}\n", i, ["w", "m", "m"][i % 3], 20 + i % 50, if i % 4 == 0 { "nein" } else { "ja" });
+    let line = |i: usize| format!("{};{};{};{}\n", i, ["w", "m", "m"][i % 3], 20 + i % 50, if i.is_multiple_of(4) { "nein" } else { "ja" });
     work.write("kredit.csv", &format!("nummer;geschlecht;alter;zusage\n{}", (0..200).map(line).collect::<String>()));
     let new = |args: &str| work.cfaudit(0, &format!("new kredit.csv --label zusage --sensitive geschlecht {args}"));
     let guessed = new("");
