@@ -5,8 +5,8 @@ use std::path::Path;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type, UInt64Type};
 
-use super::io::{BATCH_ROWS, Owner, ParquetFile, check_version};
 use super::OUTCOMES;
+use super::io::{BATCH_ROWS, Owner, ParquetFile, check_version};
 use crate::error::{Error, Result};
 
 /// One counterfactual and the person it is of.

@@ -116,6 +116,7 @@ fn verdict(work: &Work, out: &str, gate: &str) -> [String; 2] {
 /// Ten nights without drift: no change of the set that is fitted each night is judged, and of the
 /// others at most as many are clear as chance makes.
 #[test]
+#[ignore = "slow, `make test-slow` runs it: ten nights of 30,000 people"]
 fn nights_without_drift() {
     let work = Work::new();
     for night in 0..NIGHTS {
