@@ -407,7 +407,10 @@ fn awaited_and_scored_again() {
     fs::rename(work.path("flip.parquet"), work.path("later.parquet")).unwrap();
     work.run(4, "job.yaml", "");
     let awaited = &work.json("out/manifest.json")["awaited"][0];
-    assert_eq!(awaited["columns"], serde_json::json!(["row_id", "sensitive", "to_group", "cf_index", "request", "p_low", "p_mid", "p_high"]));
+    assert_eq!(
+        awaited["columns"],
+        serde_json::json!(["row_id", "sensitive", "to_group", "cf_index", "request", "p_low", "p_mid", "p_high"])
+    );
     fs::rename(work.path("later.parquet"), work.path("flip.parquet")).unwrap();
     work.run(0, "job.yaml", "");
     assert_eq!(work.json("out/manifest.json")["models"][0]["recheck"], serde_json::json!({"rows": 200, "largest": 0.0}));
