@@ -1,7 +1,5 @@
 //! Embeds the fingerprint of the tree that is built, which the keys of stages hold.
 
-#![expect(clippy::print_stdout, reason = "cargo reads what a build script prints")]
-
 use std::path::Path;
 
 #[expect(unreachable_pub, reason = "the library offers it too")]

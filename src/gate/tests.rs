@@ -569,9 +569,8 @@ fn harm_is_judged_by_both_of_its_parts() {
     let mut q = question(Scope::HarmTo("Female".into()), Limit::AtMost(0.1));
     q.metric = HARM[0].into();
     let judged = judge(std::slice::from_ref(&q), &table(0.05, 0.3), None);
-    let rows: Vec<(&str, &str, &str, Option<i64>, Option<i64>)> = judged
-        .table
-        .records()
+    let rows = judged.table.records();
+    let rows: Vec<_> = rows
         .map(|row| (row.text("metric"), row.text("from_group"), row.text("verdict"), row.int("denominator"), row.int("decides")))
         .collect();
     let expected = [("denied_by_group", "Female", "pass", Some(122), Some(0)), ("favoured_by_group", "Male", "fail", Some(122), Some(1))];

@@ -39,7 +39,7 @@ fn directed(gate: &Gate) -> Option<(&ColumnName, [&str; 2])> {
 }
 
 /// The attribute of a gate that tells of harm to one side only.
-fn one_sided<'a>(gate: &'a Gate, favourable: Favourable) -> Option<(&'a ColumnName, &'a str)> {
+fn one_sided(gate: &Gate, favourable: Favourable) -> Option<(&ColumnName, &str)> {
     if let Some((attribute, group)) = gate.harm_to.as_ref().and_then(|map| map.iter().next()) {
         return Some((attribute, group.as_str()));
     }

@@ -214,7 +214,7 @@ fn check(groups: usize, apart: bool) {
     let counts = frame(&work, &COUNTS);
     // Those without a label stand behind the last class.
     let cell = |r: &Record<'_>, names: [&str; 2]| {
-        let place = |text: &str| CLASSES.iter().position(|class| *class == text).unwrap_or_else(|| if text.is_empty() { 3 } else { 9 });
+        let place = |text: &str| CLASSES.iter().position(|class| *class == text).unwrap_or(if text.is_empty() { 3 } else { 9 });
         names.map(|column| place(r.text(column)))
     };
     let (mut square, mut unlabelled) = (Square::default(), [0; 3]);

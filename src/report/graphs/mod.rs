@@ -108,6 +108,9 @@ fn overview(audit: &Audit, attribute: &str, scenarios: &[&Scenario], glossary: &
     Block::Table(Table { caption: caption.into(), head, rows: scenarios.iter().map(row).collect(), prose: false })
 }
 
+/// In which bootstraps a variable is determined, the variable, and the advice.
+type Determined<'a> = (String, &'a str, String);
+
 /// What was a matter of convention: classes that were sampled, variables that their parents determine.
 fn oddities(scenarios: &[&Scenario]) -> Vec<Block> {
     let named = |bootstraps: &[i64], all: usize| match bootstraps {
@@ -119,7 +122,7 @@ fn oddities(scenarios: &[&Scenario]) -> Vec<Block> {
     };
     // What is said of several scenarios in the same words is said once.
     let mut sampled: Vec<(String, Vec<&str>)> = Vec::new();
-    let mut determined: Vec<((String, &str, String), Vec<&str>)> = Vec::new();
+    let mut determined: Vec<(Determined<'_>, Vec<&str>)> = Vec::new();
     for scenario in scenarios {
         let numbers =
             |odd: &dyn Fn(&Bootstrap) -> bool| -> Vec<i64> { scenario.bootstraps.iter().filter(|b| odd(b)).map(|b| b.number).collect() };
