@@ -247,14 +247,14 @@ fn only_values_that_mean_the_same_are_compared() {
 /// A folder of version 0.1 names no rules, which are then the first ones: what they touch means something else now.
 #[test]
 fn rules_that_changed_break_what_they_touch() {
-    const ALL: &str = "switch moved score label prev gap di clarify";
+    const ALL: &str = "switch harm moved score label prev gap di clarify";
     let first = Rules { policies: Policies::default(), lacks_labels: false };
     assert_eq!(kept_by(JOB, JOB, [first, RULES]), ALL);
     let lacking = |rules: Rules| Rules { lacks_labels: true, ..rules };
     assert_eq!(kept_by(JOB, JOB, [lacking(RULES); 2]), ALL, "the rule is the same");
     assert_eq!(kept_by(JOB, JOB, [first, lacking(RULES)]), "label prev");
     let graph = JOB.replace("world: {greedy: {condition_on: label}}", "world: {graph-uncertain: {bootstraps: 5}}");
-    assert_eq!(kept_by(&graph, &graph, [first, RULES]), "switch score label prev gap di clarify");
+    assert_eq!(kept_by(&graph, &graph, [first, RULES]), "switch harm score label prev gap di clarify");
     let told = Definitions::between(&values(&graph), &values(&graph), [first, lacking(RULES)]).changes();
     let told: Vec<[&str; 3]> = told.iter().map(|c| [c.path.as_str(), c.old.as_deref().unwrap(), c.new.as_deref().unwrap()]).collect();
     assert_eq!(told, [["policies.who_counts", "1", "2"], ["policies.boundaries", "1", "2"], ["policies.starts", "1", "2"]]);
