@@ -413,7 +413,7 @@ fn awaited_and_scored_again() {
     );
     fs::rename(work.path("later.parquet"), work.path("flip.parquet")).unwrap();
     work.run(0, "job.yaml", "");
-    assert_eq!(work.json("out/manifest.json")["models"][0]["recheck"], serde_json::json!({"rows": 200, "largest": 0.0}));
+    assert_eq!(work.json("out/manifest.json")["models"][0]["recheck"], serde_json::json!({"rows": 200, "differ": 0, "largest": 0.0}));
     // The score of one class differs for one person.
     let last = people.iter_mut().rev().find_map(|p| p.moved[1].1.as_mut()).unwrap();
     last[2] = if last[2] > 4 { last[2] - 2 } else { last[2] + 2 };

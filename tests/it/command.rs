@@ -483,8 +483,8 @@ fn variables_are_passed_by_name_and_their_values_stay_secret() {
 /// A changed value of `pass_env` runs the program again; one of `secret_env` does not, and is found nowhere.
 #[test]
 fn values_of_variables_make_scores_stale_and_secrets_do_not() {
-    let script = "cat > /dev/null; echo $MODEL $TOKEN >> told; cat canned.arrow";
-    let work = with_command(&shell(script, ", pass_env: [MODEL], secret_env: [TOKEN]"), "");
+    let script = format!("echo $MODEL $TOKEN >> told; {WELL}");
+    let work = with_command(&shell(&script, ", pass_env: [MODEL], secret_env: [TOKEN]"), "");
     canned(&work, "canned.arrow", &[N]);
     let run = |status: i32, model: &str, token: &str, args: &str| {
         let mut command = work.command(&format!("{args} job.yaml --cache cache"));
