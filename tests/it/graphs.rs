@@ -322,11 +322,9 @@ fn two_runs_are_compared() {
     work.cfaudit(0, "gate out --baseline next");
     assert!(work.json("out/manifest.json")["baseline"].is_object());
     assert_eq!(drawings(), 9);
-    // Less is known in one scenario.
-    work.write(
-        "less.yaml",
-        &fs::read_to_string(work.path("job.yaml")).unwrap().replace(", required: [[sex, income]]", "").replace("by-graphs", "other"),
-    );
+    // Less is known in one scenario, and the model is another one.
+    let job = fs::read_to_string(work.path("job.yaml")).unwrap().replace("l2: 1.0", "l2: 500.0");
+    work.write("less.yaml", &job.replace(", required: [[sex, income]]", "").replace("by-graphs", "other"));
     let ran = work.cfaudit(0, "run less.yaml --out less --cache cache --baseline out");
     let changes = read_frame(&work.path("less/tables"), &CHANGES).unwrap();
     let status = |set: &str| of(&changes, set).into_iter().map(|(status, ..)| status).collect::<std::collections::BTreeSet<_>>();
