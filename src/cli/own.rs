@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use serde_json::Value;
 
 use crate::cli::args::ExportForm;
+use crate::table::folder::manifest;
 
 /// What is to be written.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +44,9 @@ impl Written {
             Written::Export(ExportForm::Csv) => b"arm,model,counterfactual,",
             Written::Export(ExportForm::Mlflow) => {
                 let numbers = serde_json::from_slice::<serde_json::Map<String, Value>>(text);
-                return numbers.is_ok_and(|numbers| numbers.values().all(Value::is_number));
+                // Other programs write flat objects of numbers too; every name of ours is a path, the metric behind its scope.
+                let is_ours = |(name, value): (&String, &Value)| value.is_number() && name.contains('/');
+                return numbers.is_ok_and(|numbers| numbers.iter().all(is_ours));
             }
         };
         text.starts_with(start)
@@ -75,8 +78,11 @@ const NAMES: [&str; 12] = [
 /// The file must not be written to, or cannot be read.
 pub(crate) fn check(path: &Path, what: Written, folders: &[&Path]) -> Result<()> {
     let resolved = resolved(path);
-    for folder in folders {
-        let first = resolved.strip_prefix(self::resolved(folder)).ok().and_then(|below| below.components().next());
+    // Those of this command, which need not be there yet, and any other that the path lies in.
+    let finished = resolved.ancestors().skip(1).filter(|folder| manifest(folder).is_ok());
+    let of_command = folders.iter().map(|folder| self::resolved(folder));
+    for folder in of_command.chain(finished.map(Path::to_path_buf)) {
+        let first = resolved.strip_prefix(&folder).ok().and_then(|below| below.components().next());
         if first.is_some_and(|first| NAMES.iter().any(|name| first.as_os_str() == *name)) {
             let cause = format!("it is, or will be, a file of the output folder `{}`", folder.display());
             return Err(Error::operator("write", path, cause, "name a file outside of that folder"));

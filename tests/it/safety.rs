@@ -120,7 +120,7 @@ fn readers_of_a_folder_verify_it() {
 fn flags_overwrite_no_input() {
     let work = finished();
     work.write("data.csv", "a,b\n1,2\n");
-    work.write("model.json", "{\"weights\": [1, 2]}");
+    work.write("model.json", "{\"auc\": 0.91, \"loss\": 0.3}");
     work.cfaudit(0, &format!("run {DEMO} {FEW} --out sound --cache cache --set run.seed=2"));
     let run = format!("run {DEMO} {FEW} --out out --cache cache --baseline sound");
     let before = files(&work.path(""));
@@ -147,6 +147,9 @@ fn flags_overwrite_no_input() {
     };
     refused(&format!("{run} --summary-file other-name/annex.html"));
     refused(&format!("run {DEMO} {FEW} --cache cache --summary-file outputs/gate-demo/summary.json"));
+    // A folder that the command does not name.
+    refused("export out --to csv --file sound/exports/metrics.csv");
+    refused(&format!("check {DEMO} --cache cache --log-file sound/logs/run.jsonl"));
     // What these flags wrote before is replaced, or appended to; a job that cannot be read leaves no old summary, and no other file less.
     for _ in 0..2 {
         work.cfaudit(0, &format!("{run} --summary-file line --log-file log"));

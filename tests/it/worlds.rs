@@ -250,9 +250,11 @@ fn more_groups_than_memory_holds_are_refused_before_anything_is_generated() {
         assert!(!ran.stderr.contains("generate/"), "{}", ran.stderr);
     }
     assert!(!work.path("out").exists());
-    work.cfaudit(0, &format!("check job.yaml {samples} --memory 2GB"));
-    // Without score metrics there is no bootstrap of them.
-    work.cfaudit(0, &format!("check job.yaml {samples} --memory 300MB --set metrics.families=[ccm]"));
+    work.cfaudit(0, &format!("check job.yaml {samples} --memory 40GB"));
+    // Without score metrics there is no bootstrap of them, and the values of all directions are left.
+    let ccm = format!("check job.yaml {samples} --set metrics.families=[ccm] --memory");
+    work.cfaudit(2, &format!("{ccm} 300MB")).says(&["whose values take some", "name fewer `metrics.families`"]);
+    work.cfaudit(0, &format!("{ccm} 6GB"));
 }
 
 #[test]

@@ -39,7 +39,7 @@ use super::scope::{Places, Scope};
 use super::shift::{METRICS, OF_HISTOGRAMS, Shift};
 use super::{Reads, Value, difference};
 use crate::param::{Count, Level, Seed};
-pub use room::Room;
+pub use room::DirectionMemory;
 pub use tile::Tile;
 pub use units::{Blocks, Pairs};
 

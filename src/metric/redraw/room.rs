@@ -18,7 +18,7 @@ const BYTES_OF_A_VALUE: u64 = 9;
 
 /// What is asked of the counterfactuals of one attribute.
 #[derive(Debug, Clone, Copy)]
-pub struct Room {
+pub struct DirectionMemory {
     /// Its groups.
     pub groups: usize,
     /// Threads that work at once.
@@ -31,7 +31,7 @@ pub struct Room {
     pub samples: Option<u64>,
 }
 
-impl Room {
+impl DirectionMemory {
     /// Bytes at the height of the work; `people` are those who are audited, none where they are not known yet: then it is the least
     /// that any number of people takes.
     pub fn bytes(self, people: Option<u64>) -> u64 {
@@ -86,11 +86,11 @@ impl Room {
 
 #[cfg(test)]
 mod tests {
-    use super::Room;
+    use super::DirectionMemory;
 
     #[test]
     fn memory_grows_with_the_square_of_the_groups() {
-        let room = |groups| Room { groups, threads: 2, classes: 1, by_block: false, samples: Some(2000) };
+        let room = |groups| DirectionMemory { groups, threads: 2, classes: 1, by_block: false, samples: Some(2000) };
         // Two groups are nothing, 150 groups gigabytes: 22,651 scopes of eight metrics in 2,048 replicates are 3.3 GB alone.
         assert!(room(2).bytes(Some(1000)) < 20 << 20, "{}", room(2).bytes(Some(1000)));
         let of_150 = room(150).bytes(Some(100_000));
@@ -99,12 +99,12 @@ mod tests {
         let of_many = room(150).bytes(Some(200_001));
         assert!((13_500_000_000..15_000_000_000).contains(&of_many), "{of_many}");
         assert_eq!(room(150).bytes(None), of_150, "the least of both");
-        let without = Room { samples: None, ..room(150) };
+        let without = DirectionMemory { samples: None, ..room(150) };
         assert!(without.bytes(None) < 200_000_000, "{}", without.bytes(None));
         // With weights a thousand blocks of 64 bytes.
-        let weighed = Room { by_block: true, ..without };
+        let weighed = DirectionMemory { by_block: true, ..without };
         assert!((4_300_000_000..4_800_000_000).contains(&weighed.bytes(None)), "{}", weighed.bytes(None));
-        assert!(Room { threads: 8, ..room(150) }.bytes(None) > of_150);
-        assert_eq!(Room { classes: 5, ..without }.bytes(None), 5 * without.bytes(None));
+        assert!(DirectionMemory { threads: 8, ..room(150) }.bytes(None) > of_150);
+        assert_eq!(DirectionMemory { classes: 5, ..without }.bytes(None), 5 * without.bytes(None));
     }
 }
