@@ -283,8 +283,10 @@ pub fn judge(questions: &[Question], metrics: &Frame, baseline: Option<&Baseline
         if rulings.is_empty() {
             rulings.push(absent(question, baseline));
         }
-        if let Some(plain) = audited(question, metrics) {
-            rulings.iter_mut().for_each(|ruling| ruling.reason = format!("{}; {plain}", ruling.reason));
+        if let Some(own) = audited(question, metrics) {
+            rulings.iter_mut().for_each(|ruling| {
+                ruling.reason = format!("{}; {}", ruling.reason, of_audited(question, &ruling.seen, &own));
+            });
         }
         if !about.is_empty() {
             rulings.iter_mut().for_each(|ruling| ruling.reason = format!("{about}: {}", ruling.reason));
@@ -324,26 +326,34 @@ pub fn judge(questions: &[Question], metrics: &Frame, baseline: Option<&Baseline
     Judged { table, verdict, tally, worst: worst.map(|w| w.3) }
 }
 
-/// What the audited model does for the question of a gate on an arm, so that nobody reads the verdict on the arm as one on the model.
-fn audited(question: &Question, metrics: &Frame) -> Option<String> {
-    if question.arm.is_empty() || question.asks == Asks::Change {
-        return None;
-    }
+/// The question of a gate on an arm asked of the audited model, so that nobody reads the verdict on the arm as one on the model.
+fn audited(question: &Question, metrics: &Frame) -> Option<Frame> {
+    let is_of_arm = !question.arm.is_empty() && question.asks != Asks::Change;
     let plain = Question { arm: String::new(), ..question.clone() };
-    let own = judge(std::slice::from_ref(&plain), metrics, None, &[]).table;
-    let row = own.records().find(|row| row.int("decides") == Some(1))?;
+    is_of_arm.then(|| judge(std::slice::from_ref(&plain), metrics, None, &[]).table)
+}
+
+/// What the audited model does for the same metric and groups as one row of a gate on an arm. Its furthest groups may be others.
+fn of_audited(question: &Question, seen: &Seen, own: &Frame) -> String {
     let model = if question.model.is_empty() { "set" } else { "model" };
+    let is_same = |row: &Record<'_>| {
+        let of = ["metric", "sensitive", "scope"].map(|column| row.text(column)) == [&seen.metric, &seen.sensitive, &seen.scope];
+        of && (seen.scope == "worst_case" || [row.text("from_group"), row.text("to_group")] == [&seen.from, &seen.to])
+    };
+    let Some(row) = own.records().find(is_same) else {
+        return format!("the audited {model} itself cannot be judged: the table of metrics has no such row");
+    };
     if !row.is_some("value") {
-        return Some(format!("the audited {model} itself cannot be judged: {}", row.text("reason")));
+        return format!("the audited {model} itself cannot be judged: {}", row.text("reason"));
     }
     let number = |column: &str| row.real(column).map(|x| format!("{x:.4}"));
     let ends = number("lo").zip(number("hi")).map_or_else(String::new, |(lo, hi)| format!(" ({lo} to {hi})"));
-    let does = match row.text("verdict") {
-        "pass" => "keeps",
-        "fail" => "breaks",
-        _ => "may keep or break",
-    };
-    Some(format!("the audited {model} itself {does} the limit: {}{ends}", number("value").unwrap_or_default()))
+    let value = format!("{}{ends}", number("value").unwrap_or_default());
+    match row.text("verdict") {
+        "pass" => format!("the audited {model} itself keeps the limit: {value}"),
+        "fail" => format!("the audited {model} itself breaks the limit: {value}"),
+        _ => format!("the audited {model} itself is at {value}: {}", row.text("reason")),
+    }
 }
 
 fn severity(question: &Question, a: &Ruling, b: &Ruling) -> Ordering {

@@ -682,4 +682,16 @@ fn a_pass_of_an_arm_names_the_audited_model() {
     assert!(decided(&q, &table(0.02, &[])).1.ends_with("the audited model itself cannot be judged: the table of metrics has no such row"));
     let plain = question(direction(), Limit::AtMost(0.1));
     assert!(!decided(&plain, &table(0.02, &[0.05])).1.contains("audited"));
+    // Each part of a gate on harm speaks of the same part of the model.
+    let part = |metric, from, to, value: f64| Value { metric, from, to, ..at(value) };
+    let of_model = [part("denied_by_group", "Female", "Male", 0.03), part("favoured_by_group", "Male", "Female", 0.1)];
+    let mut both = metrics(&[part("denied_by_group", "Female", "Male", 0.02), part("favoured_by_group", "Male", "Female", 0.02)]);
+    let arm = METRICS.column("arm").unwrap();
+    both.rows.iter_mut().for_each(|row| row[arm] = "augment/all".into());
+    both.rows.extend(metrics(&of_model).rows);
+    let harm = Question { metric: HARM[0].into(), scope: Scope::HarmTo("Female".into()), ..q };
+    let judged = judge(std::slice::from_ref(&harm), &both, None).table;
+    let reasons: Vec<&str> = judged.records().map(|row| row.text("reason")).collect();
+    assert!(reasons[0].ends_with("; the audited model itself keeps the limit: 0.0300 (0.0200 to 0.0400)"), "{reasons:?}");
+    assert!(reasons[1].contains("; the audited model itself is at 0.1000 (0.0900 to 0.1100): "), "{reasons:?}");
 }
