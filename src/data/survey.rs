@@ -353,13 +353,15 @@ pub(super) fn check_decimals(plan: &Plan<'_>, name: &str, tally: &Tally) -> Resu
     if n <= MANY_LEVELS {
         return Ok(());
     }
-    let (mut read, mut commas, mut points, mut grouped) = (0, 0, 0, 0);
+    let (mut read, mut commas, mut points, mut grouped, mut by_three) = (0, 0, 0, 0, 0);
     for word in tally.seen.keys() {
         let Some(numeral) = Numeral::of(word) else { continue };
         read += 1;
         commas += usize::from(numeral.decimal_sign == Some(','));
         points += usize::from(numeral.decimal_sign == Some('.'));
         grouped += usize::from(numeral.grouped);
+        let behind = word.trim().rsplit(['.', ',']).next().map_or(0, str::len);
+        by_three += usize::from(numeral.decimal_sign.is_some() && behind == 3);
     }
     if read * 100 < n * 95 || (commas + points) * 2 < n {
         return Ok(());
@@ -369,7 +371,13 @@ pub(super) fn check_decimals(plan: &Plan<'_>, name: &str, tally: &Tally) -> Resu
         "column `{name}` has {n} different values as levels, and {read} of them read as numbers, \
          most with a decimal {sign}"
     );
+    let thousands = format!(
+        "every such {sign} has exactly three digits behind it: if it stands between thousands, take it \
+         out of the file first (else `350` counts for more than `27{}912`); ",
+        if sign == "comma" { ',' } else { '.' }
+    );
     let in_file = match (sign, grouped > 0) {
+        _ if grouped == 0 && commas.min(points) == 0 && by_three == commas + points => &thousands,
         ("comma", _) => {
             "write the numbers in the file with a decimal point instead of the comma and nothing \
              between thousands (`4583.58` for `4.583,58`), then "

@@ -336,6 +336,21 @@ fn numbers_are_no_levels() {
     assert_eq!(fault(values(100_001, &german)).code, "numbers-as-levels");
     let points = fault(values(1001, &|i| format!("{}.5", i)));
     assert!(points.what.contains("decimal point") && points.hint.unwrap().starts_with("list `v`"), "{}", points.what);
+    // Three digits behind every sign: it may stand between thousands, and `350` is no larger.
+    let thousands = |sign: char| {
+        move |i: i64| match 300 + 13 * i {
+            n if n < 1000 => n.to_string(),
+            n => format!("{}{sign}{:03}", n / 1000, n % 1000),
+        }
+    };
+    for (sign, name) in [('.', "point"), (',', "comma")] {
+        let hint = fault(values(1100, &thousands(sign))).hint.unwrap();
+        let words = format!("every such {name} has exactly three digits behind it: if it stands");
+        assert!(hint.starts_with(&words) && hint.contains("take it out of the file"), "{hint}");
+        let other = |i: i64| if i == 7 { "1.5".to_owned() } else { thousands(sign)(i) };
+        let hint = fault(values(1100, &other)).hint.unwrap();
+        assert!(!hint.contains("three digits"), "{hint}");
+    }
     // Fewer levels, one number in twenty that is none, codes without a decimal sign.
     assert!(values(1000, &german).is_ok());
     assert!(values(1100, &|i| if i % 20 == 0 { format!("n/a {i}") } else { german(i) }).is_err());
