@@ -375,12 +375,15 @@ fn label_of(plan: &Plan<'_>, label: &LabelPlan, tally: &Tally, issues: &mut Vec<
         let text = format!("no label in `{name}` is positive: rates over positive labels are undefined");
         issues.push(issue("one-label-value", Severity::Warning, name, tally.seen.values().map(|s| s.n).sum(), text));
     }
-    if negative.is_empty() {
+    if negative.is_empty() && !tally.seen.is_empty() {
         let text = format!("every label in `{name}` is positive: rates over negative labels are undefined");
         issues.push(issue("one-label-value", Severity::Warning, name, tally.seen.values().map(|s| s.n).sum(), text));
     }
     if tally.nulls > 0 {
-        let text = format!("{} rows have no label: they count only in metrics that need none", tally.nulls);
+        let text = match tally.seen.is_empty() {
+            true => format!("nobody has a label in `{name}`: what needs labels is undefined"),
+            false => format!("{} rows have no label: they count only in metrics that need none", tally.nulls),
+        };
         issues.push(issue("missing-label", Severity::Warning, name, tally.nulls, text));
     }
     for (written, _) in label.classes.iter().filter(|(_, value)| !tally.seen.contains_key(value)) {

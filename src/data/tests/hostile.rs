@@ -178,6 +178,29 @@ fn row_ids_that_identify_nobody() {
     assert_eq!(with(|p| p.row_id = Some(column("x"))).code, "not-an-id");
 }
 
+/// Where nobody has a label nothing is said of the labels that there are.
+#[test]
+fn labels_of_nobody_are_told_as_such() {
+    let told = |labels: [Option<&str>; 4]| {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("in.parquet");
+        let mut rows = rows();
+        rows[1].1 = Arc::new(StringArray::from(labels.to_vec()));
+        parquet(&file, rows, 2);
+        let mut params = params();
+        let label = params.label.as_mut().unwrap();
+        (label.positive, label.negative) = (words(&["yes"]), Some(words(&["no"])));
+        let issues = prepare_parquet(&file, &params, dir.path(), 1024, 1).unwrap().issues;
+        let of = |code: &str| issues.iter().find(|i| i.code == code).map(|i| (i.n, i.text.clone()));
+        (of("one-label-value"), of("missing-label"))
+    };
+    let nobody = "nobody has a label in `y`: what needs labels is undefined".to_owned();
+    assert_eq!(told([None; 4]), (None, Some((4, nobody))));
+    let (one, missing) = told([Some("yes"), None, Some("yes"), None]);
+    assert!(one.unwrap().1.starts_with("every label in `y` is positive"));
+    assert!(missing.unwrap().1.starts_with("2 rows have no label"));
+}
+
 #[test]
 fn groups_that_are_missing_or_strange_stay_and_are_counted() {
     let dir = tempfile::tempdir().unwrap();
