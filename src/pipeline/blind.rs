@@ -1,4 +1,5 @@
-//! Gates whose direction cannot see harm to the group with the lower favourable share: told by `check` from labels, and by a run from decisions.
+//! Gates whose direction cannot see harm to the group with the lower favourable share: told by
+//! `check` from decisions in the rows, else from labels, and by a run from decisions.
 //!
 //! A rate of one direction tells of harm to one group: decisions that people would lose as members of the other group tell that they are better
 //! off as they are. A limit on it passes a model that is hard on them. A gate is told of where no gate on the same model, set and arm tells
@@ -76,16 +77,19 @@ fn favourable(job: &Job) -> Option<Favourable> {
     })
 }
 
-/// The gates that cannot see harm to the group with the lowest share. `shares` gives those of an attribute under a model, and `of` says
-/// what they are shares of, such as `labels`.
-pub(super) fn gates(job: &Job, shares: impl Fn(&str, &str) -> GroupShares, of: &str) -> Vec<Blind> {
+/// The gates that cannot see harm to the group with the lowest share. `shares` gives those of an
+/// attribute under a model, and what they are shares of, such as `labels`.
+pub(super) fn gates(job: &Job, shares: impl Fn(&str, &str) -> (GroupShares, &'static str)) -> Vec<Blind> {
     let Some(favourable) = favourable(job) else { return Vec::new() };
-    let mut lowest: BTreeMap<(&str, &ColumnName), Option<(String, String)>> = BTreeMap::new();
+    let mut lowest: BTreeMap<(&str, &ColumnName), Option<(String, [String; 2])>> = BTreeMap::new();
     let mut found = Vec::new();
     for (name, gate) in job.gates.iter().filter(|(_, gate)| gate.class.is_none()) {
         let (Some((attribute, told)), Some(model)) = (one_sided(gate, favourable), gate.model.as_ref()) else { continue };
-        let low = lowest.entry((model.as_str(), attribute)).or_insert_with(|| lowest_of(shares(model.as_str(), attribute.as_str())));
-        let Some((low, numbers)) = low else { continue };
+        let low = lowest.entry((model.as_str(), attribute)).or_insert_with(|| {
+            let (shares, of) = shares(model.as_str(), attribute.as_str());
+            lowest_of(shares).map(|(low, numbers)| (low, [of.to_owned(), numbers]))
+        });
+        let Some((low, [of, numbers])) = low else { continue };
         let same = |other: &&Gate| (&other.model, &other.counterfactual, &other.arm) == (&gate.model, &gate.counterfactual, &gate.arm);
         if told == low || job.gates.values().filter(same).any(|other| sees(other, attribute, low, favourable)) {
             continue;

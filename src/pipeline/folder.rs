@@ -493,7 +493,7 @@ fn blind_gates(ctx: &StageContext<'_>, origins: &Origins<'_>) -> Result<Vec<Blin
         return Ok(Vec::new());
     }
     let groups = read_frame(ctx.need("measure"), &GROUPS)?;
-    let shares = |model: &str, attribute: &str| -> blind::GroupShares {
+    let shares = |model: &str, attribute: &str| -> (blind::GroupShares, &'static str) {
         let mine = groups.records().filter(|row| {
             let of = row.text("model") == model && row.text("sensitive") == attribute;
             of && row.text("slice").is_empty() && !row.text("group").is_empty()
@@ -504,9 +504,9 @@ fn blind_gates(ctx: &StageContext<'_>, origins: &Origins<'_>) -> Result<Vec<Blin
             let favourable = if job.data.favours_positive() { positive } else { all.saturating_sub(positive) };
             Some((row.text("group").to_owned(), favourable, all))
         };
-        mine.filter_map(share).collect()
+        (mine.filter_map(share).collect(), "decisions")
     };
-    Ok(blind::gates(job, shares, "decisions"))
+    Ok(blind::gates(job, shares))
 }
 
 /// How many small slices an issue names.

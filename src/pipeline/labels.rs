@@ -6,13 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::rows::RowsReader;
 use crate::data::split::RolesReader;
-use crate::data::{Attribute, MISSING_GROUP};
+use crate::data::{Attribute, Layout, MISSING_GROUP};
 use crate::error::{Error, Result};
 use crate::exec::cancel::Cancel;
 use crate::metric::Rate;
+use crate::metric::counts::{FactualCounts, GroupCounts};
 use crate::metric::labels::MissingLabels;
 use crate::model::Decision;
 use crate::param::Seed;
+use crate::pipeline::blind::GroupShares;
 use crate::pipeline::counting::{Blocks, Cut, RowCounting, Threshold};
 use crate::pipeline::plan::Plan;
 use crate::spec;
@@ -97,14 +99,18 @@ fn percent(share: Rate) -> String {
     format!("{:.1} %", 100.0 * share.numerator as f64 / share.denominator.max(1) as f64)
 }
 
-/// What the rows say before any model has run: of groups, and of the decisions of models whose scores stand in the rows.
+/// For each model that decides by a score in the rows its name, and by attribute the audited rows;
+/// under the name `""`, and without decisions, where no model does. Nothing without a label.
+pub(super) type CountedRows = Vec<(String, Vec<FactualCounts>)>;
+
+/// Counts the rows before any model has run.
 ///
 /// # Errors
 /// The rows cannot be read, or the work is to stop.
-pub(super) fn look(plan: &Plan<'_>, rows: &RowsReader, roles: &RolesReader, cancel: &Cancel) -> Result<SelectiveLabels> {
-    let (layout, mut all) = (rows.layout(), SelectiveLabels::new());
+pub(super) fn count(plan: &Plan<'_>, rows: &RowsReader, roles: &RolesReader, cancel: &Cancel) -> Result<CountedRows> {
+    let layout = rows.layout();
     if layout.label.is_none() {
-        return Ok(all);
+        return Ok(Vec::new());
     }
     let at = |column: &str| layout.carried.iter().position(|carried| carried == column);
     let models = plan.job.models.iter();
@@ -116,8 +122,10 @@ pub(super) fn look(plan: &Plan<'_>, rows: &RowsReader, roles: &RolesReader, canc
         models.push((String::new(), (cut, usize::MAX)));
     }
     let blocks = Blocks { seed: Seed::default(), paired: false };
+    let mut all = CountedRows::new();
     for (model, (cut, score)) in &models {
-        for (position, attribute) in layout.attributes.iter().enumerate() {
+        let mut by_attribute = Vec::new();
+        for position in 0..layout.attributes.len() {
             let counting = RowCounting::new(layout, cut, position, blocks)?;
             let mut whole = counting.empty();
             plan.workers.map(
@@ -139,9 +147,60 @@ pub(super) fn look(plan: &Plan<'_>, rows: &RowsReader, roles: &RolesReader, canc
                     Ok(())
                 },
             )?;
-            let sides = sides(model, plan.job.data.favours_positive());
-            tell(&mut all, attribute, &MissingLabels::of(&whole), &sides);
+            by_attribute.push(whole);
         }
+        all.push((model.clone(), by_attribute));
     }
     Ok(all)
+}
+
+/// What the counted rows say: of groups, and of the decisions of models.
+pub(super) fn look(counted: &CountedRows, layout: &Layout, favours_positive: bool) -> SelectiveLabels {
+    let mut all = SelectiveLabels::new();
+    for (model, counts) in counted {
+        let sides = sides(model, favours_positive);
+        for (attribute, counts) in layout.attributes.iter().zip(counts) {
+            tell(&mut all, attribute, &MissingLabels::of(counts), &sides);
+        }
+    }
+    all
+}
+
+/// Of an attribute each group with the people who have the favourable decision of a model, and all
+/// who have one, with what these are shares of; of labels where the rows tell no decision of the
+/// model. Labels that are missing for some kinds of people more often than for others tell nothing.
+pub(super) fn favourable_shares(
+    counted: &CountedRows,
+    layout: &Layout,
+    favours_positive: bool,
+    (model, attribute): (&str, &str),
+) -> (GroupShares, &'static str) {
+    let Some(at) = layout.attributes.iter().position(|of| of.name == attribute) else {
+        return (Vec::new(), "labels");
+    };
+    let decided = counted.iter().find(|(name, _)| name == model);
+    let is_selective = |counts: &[FactualCounts]| MissingLabels::of(&counts[at]).are_selective();
+    let counts = match decided.or(counted.first()) {
+        Some((_, counts)) => &counts[at],
+        None => return (Vec::new(), "labels"),
+    };
+    if decided.is_none() && counted.iter().any(|(_, counts)| is_selective(counts)) {
+        return (Vec::new(), "labels");
+    }
+    let share = |group: &GroupCounts| {
+        let (positive, all) = match decided {
+            Some(_) => {
+                let people = group.confusion();
+                (people.predicted_as(true), people.predicted())
+            }
+            None => (group.n_positive(), group.n() - group.n_missing_label()),
+        };
+        (if favours_positive { positive } else { all - positive }, all)
+    };
+    let of = &layout.attributes[at];
+    let shares = of.reference_first().into_iter().zip(&counts.groups).map(|(group, counts)| {
+        let (favourable, all) = share(counts);
+        (of.groups[group].clone(), favourable, all)
+    });
+    (shares.collect(), if decided.is_some() { "decisions" } else { "labels" })
 }

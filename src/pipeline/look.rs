@@ -135,33 +135,22 @@ pub fn check_data(checked: &CheckedJob, settings: &Settings, observer: &dyn Obse
             plan.trainer(name.as_str(), model, rows.layout(), n_training)?;
         }
         warnings.retain(|issue| issue.severity == Severity::Warning.as_str() && params.tells(&issue.code, &issue.place));
-        warnings.extend(blind_gates(checked, plan, records, cancel)?);
+        let roles = RolesReader::open(&folder_of(records, "split").join(ROLES))?;
+        let counted = labels::count(plan, &rows, &roles, cancel)?;
+        warnings.extend(blind_gates(checked, rows.layout(), &counted));
         let mut seen = CheckLook::of_job(checked);
         seen.warnings.extend(warnings);
-        let roles = RolesReader::open(&folder_of(records, "split").join(ROLES))?;
-        seen.warnings.extend(selective_labels(plan, &rows, &roles, cancel)?);
+        seen.warnings.extend(selective_labels(plan, rows.layout(), &counted));
         Ok(CheckLook { awaited: input.awaited.clone(), ..seen })
     })
 }
 
-/// Gates whose direction cannot see harm to the group with the lowest share of favourable labels.
-fn blind_gates(checked: &CheckedJob, plan: &Plan<'_>, records: &[StageRecord], cancel: &Cancel) -> Result<Vec<IssueLook>> {
+/// Gates whose direction cannot see harm to the group with the lowest share of favourable decisions,
+/// or labels where the rows tell no decision.
+fn blind_gates(checked: &CheckedJob, layout: &Layout, counted: &labels::CountedRows) -> Vec<IssueLook> {
     let job = &checked.job;
-    if job.data.label.column().is_none() || blind::attributes(job).is_empty() {
-        return Ok(Vec::new());
-    }
-    let rows = RowsReader::open(&folder_of(records, "prepare"))?;
-    let roles = RolesReader::open(&folder_of(records, "split").join(ROLES))?;
-    let attributes = attributes(rows.layout(), &profile(plan, &rows, &roles, cancel, false)?);
-    let shares = |_: &str, attribute: &str| -> blind::GroupShares {
-        let groups = attributes.iter().filter(|look| look.name == attribute).flat_map(|look| &look.groups);
-        let share = |group: &GroupLook| {
-            let (positive, negative) = (group.positive?, group.negative?);
-            let favourable = if job.data.favours_positive() { positive } else { negative };
-            Some((group.group.clone()?, favourable, positive + negative))
-        };
-        groups.filter_map(share).collect()
-    };
+    let favours_positive = job.data.favours_positive();
+    let shares = |model: &str, attribute: &str| labels::favourable_shares(counted, layout, favours_positive, (model, attribute));
     let line = |path: &str| checked.places.at(path).map_or(0, |place| place.line);
     let issue = |found: blind::Blind| IssueLook {
         code: blind::BLIND_GATE.to_owned(),
@@ -170,12 +159,12 @@ fn blind_gates(checked: &CheckedJob, plan: &Plan<'_>, records: &[StageRecord], c
         text: format!("line {}: {}", line(&found.path), found.text),
         place: found.path,
     };
-    Ok(blind::gates(job, shares, "labels").into_iter().map(issue).collect())
+    blind::gates(job, shares).into_iter().map(issue).collect()
 }
 
 /// Who lacks labels more often than others, as far as the rows tell.
-fn selective_labels(plan: &Plan<'_>, rows: &RowsReader, roles: &RolesReader, cancel: &Cancel) -> Result<Vec<IssueLook>> {
-    let found = labels::look(plan, rows, roles, cancel)?;
+fn selective_labels(plan: &Plan<'_>, layout: &Layout, counted: &labels::CountedRows) -> Vec<IssueLook> {
+    let found = labels::look(counted, layout, plan.job.data.favours_positive());
     let issue = |(attribute, of): (String, labels::SelectiveAttribute)| IssueLook {
         code: labels::SELECTIVE_LABELS.to_owned(),
         severity: Severity::Warning.as_str().to_owned(),
@@ -183,7 +172,7 @@ fn selective_labels(plan: &Plan<'_>, rows: &RowsReader, roles: &RolesReader, can
         n: of.n,
         text: of.text(),
     };
-    Ok(found.into_iter().map(issue).collect())
+    found.into_iter().map(issue).collect()
 }
 
 fn folder_of(records: &[StageRecord], id: &str) -> PathBuf {
@@ -377,10 +366,11 @@ pub fn data(checked: &CheckedJob, settings: &Settings, observer: &dyn Observer, 
         let folder = |id: &str| folder_of(records, id);
         let rows = RowsReader::open(&folder("prepare"))?;
         let roles = RolesReader::open(&folder("split").join(ROLES))?;
-        let profile = profile(plan, &rows, &roles, cancel, true)?;
+        let profile = profile(plan, &rows, &roles, cancel)?;
         let layout = rows.layout();
         let (filters, mut issues) = found(&folder("prepare"))?;
-        issues.extend(selective_labels(plan, &rows, &roles, cancel)?);
+        let counted = labels::count(plan, &rows, &roles, cancel)?;
+        issues.extend(selective_labels(plan, layout, &counted));
         let job = &checked.job;
         let label = job.data.label.column().zip(layout.label.as_ref()).map(|(role, label)| LabelLook {
             column: label.column.clone(),
@@ -410,8 +400,7 @@ pub fn data(checked: &CheckedJob, settings: &Settings, observer: &dyn Observer, 
     })
 }
 
-/// `features` says whether they are counted too; a job that needs none may have prepared none.
-fn profile(plan: &Plan<'_>, rows: &RowsReader, roles: &RolesReader, cancel: &Cancel, features: bool) -> Result<Profile> {
+fn profile(plan: &Plan<'_>, rows: &RowsReader, roles: &RolesReader, cancel: &Cancel) -> Result<Profile> {
     let by_folds = plan.job.data.split.as_ref().is_some_and(|s| s.folds.is_some());
     let layout = rows.layout();
     let mut whole = Profile::empty(layout);
@@ -420,7 +409,7 @@ fn profile(plan: &Plan<'_>, rows: &RowsReader, roles: &RolesReader, cancel: &Can
         |g| {
             cancel.check()?;
             let mut part = Profile::empty(layout);
-            let batch = if features { rows.read(g)? } else { rows.read_keys(g)? };
+            let batch = rows.read(g)?;
             part.add(layout, &batch, &roles.read(g)?, by_folds);
             Ok::<_, Error>(part)
         },

@@ -1,9 +1,10 @@
 //! Gates that see harm: both parts of it are judged, and a gate that looks the other way is told of before and after the run.
 
+use arrow::array::{Float64Array, Int64Array, StringArray};
 use cfaudit::table::io::read_frame;
 use cfaudit::table::{Frame, GATES, ISSUES};
 
-use crate::work::Work;
+use crate::work::{Work, column};
 
 const FEW: &str = "--set data.rows.synthetic.rows=6000";
 
@@ -65,4 +66,61 @@ fn a_gate_on_harm_fails_where_one_that_looks_away_passes() {
     }
     let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
     assert!(issues.records().all(|row| row.text("code") != "blind-gate"));
+}
+
+/// Women get fewer loans, and those who get one repay more often: labels would name men as the group
+/// at risk. Where the rows hold no decision `check` gives no advice.
+#[test]
+fn a_check_knows_who_is_at_risk_by_decisions() {
+    let work = Work::new();
+    let n = 2000_i64;
+    let woman = |i: i64| i % 2 == 0;
+    let draw = |i: i64, k: f64| (i as f64 * k.sqrt()).fract();
+    let score = move |i: i64| draw(i, 2.0) * if woman(i) { 0.475 } else { 1.0 };
+    let repaid = |i: i64| {
+        let is = draw(i, 3.0) < if woman(i) { 0.85 } else { 0.7 };
+        (score(i) >= 0.3).then_some(if is { "yes" } else { "no" })
+    };
+    work.parquet(
+        "loans.parquet",
+        vec![
+            ("id", column(Int64Array::from_iter_values(0..n))),
+            ("sex", column(StringArray::from_iter_values((0..n).map(|i| ["m", "f"][usize::from(woman(i))])))),
+            ("x", column(Float64Array::from_iter_values((0..n).map(|i| draw(i, 5.0))))),
+            ("score", column(Float64Array::from_iter_values((0..n).map(score)))),
+            ("repaid", column(StringArray::from_iter((0..n).map(repaid)))),
+        ],
+    );
+    let check = |group: &str, model: &str| {
+        let job = format!(
+            "cfaudit: 1
+name: loans
+data:
+  rows: {{parquet: loans.parquet}}
+  row_id: id
+  label: {{column: repaid, positive: [\"yes\"], negative: [\"no\"], favourable: positive}}
+  sensitive: {{sex: {{groups: [m, f], reference: m}}}}
+  features: {{continuous: [x]}}
+  split: {{share: {{train: 0.5, audit: 0.5}}}}
+counterfactuals: {{flip: naive}}
+models: {{live: {model}}}
+gates: {{harm: {{harm_to: {{sex: {group}}}, model: live, counterfactual: flip, at_most: 0.1}}}}
+"
+        );
+        work.write("job.yaml", &job);
+        let told = work.cfaudit(0, "check job.yaml").stdout;
+        assert!(told.contains("warning[selective-labels]"), "{told}");
+        told
+    };
+    let scores = "{threshold: 0.3, scores: {factual: {column: score}, \
+                  counterfactual: {parquet: flip.parquet, column: score}}}";
+    let right = check("f", scores);
+    assert!(!right.contains("warning[blind-gate]"), "{right}");
+    let wrong = check("m", scores);
+    let words = "no gate on this model and set sees harm to `f`, the group with the lowest share of favourable decisions (`f` 3";
+    assert!(wrong.contains(words) && wrong.contains("write `harm_to: {sex: f}`"), "{wrong}");
+    for group in ["f", "m"] {
+        let trained = check(group, "{threshold: 0.5, logistic: {l2: 1.0}}");
+        assert!(!trained.contains("warning[blind-gate]"), "{trained}");
+    }
 }
