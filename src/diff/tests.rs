@@ -252,7 +252,7 @@ fn rules_that_changed_break_what_they_touch() {
     assert_eq!(kept_by(JOB, JOB, [first, RULES]), ALL);
     let lacking = |rules: Rules| Rules { lacks_labels: true, ..rules };
     assert_eq!(kept_by(JOB, JOB, [lacking(RULES); 2]), ALL, "the rule is the same");
-    assert_eq!(kept_by(JOB, JOB, [first, lacking(RULES)]), "label prev");
+    assert_eq!(kept_by(JOB, JOB, [first, lacking(RULES)]), "label prev clarify");
     let graph = JOB.replace("world: {greedy: {condition_on: label}}", "world: {graph-uncertain: {bootstraps: 5}}");
     assert_eq!(kept_by(&graph, &graph, [first, RULES]), "switch harm score label prev gap di clarify");
     let told = Definitions::between(&values(&graph), &values(&graph), [first, lacking(RULES)]).changes();
