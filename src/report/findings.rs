@@ -98,9 +98,9 @@ pub(super) fn section(audit: &Audit, panels: &[Panel], glossary: &mut Glossary<'
     tail.extend(not_defined(&candidates, &sides));
     tail.extend(nothing_switches(audit, panels));
     tail.truncate(AT_MOST - OTHERS_AT_LEAST - sentences.len());
-    let gap = gap(audit, &sides);
+    let gaps = gaps(audit, &sides);
     let mut told = switches(&candidates, &asked, &sides);
-    told.extend(gap);
+    told.extend(gaps);
     // Stable: what harms as many keeps the order of the page.
     told.sort_by(|a, b| b.harmed.total_cmp(&a.harmed));
     told.truncate(AT_MOST - sentences.len() - tail.len());
@@ -432,15 +432,16 @@ fn is_unshown(audit: &Audit, panel: &Panel) -> bool {
     is_naive && is_elsewhere && ["rmscd", "macd"].into_iter().all(is_still) && audit.issues.records().any(is_unseen)
 }
 
-/// The gap between two groups in the share that gets the favourable decision that harms most people of the worse group.
-fn gap(audit: &Audit, sides: &Sides) -> Option<Told> {
+/// Of each model and attribute the gap between two groups in the share that gets the favourable decision: that between the reference and
+/// another group that harms most people of the worse group, unless two other groups harm twice as many.
+fn gaps(audit: &Audit, sides: &Sides) -> Vec<Told> {
     struct End<'a> {
         key: &'a Key,
         share: f64,
         people: f64,
         words: String,
     }
-    let mut widest: Option<(f64, f64, End<'_>, End<'_>)> = None;
+    let mut told: Vec<Told> = Vec::new();
     let mut ends: Vec<End<'_>> = Vec::new();
     for (key, metrics) in audit.measures.iter().filter(|(k, _)| k.scope == "group" && k.set.is_empty()) {
         let Some(measure) = metrics.get("pprev").filter(|m| !m.small) else { continue };
@@ -468,30 +469,52 @@ fn gap(audit: &Audit, sides: &Sides) -> Option<Told> {
         while let Some(end) = ends.next_if(|e| e.key.model == same[0].key.model && e.key.attribute == same[0].key.attribute) {
             same.push(end);
         }
+        // Stable: of equals the order of the table.
         same.sort_by(|a, b| a.share.total_cmp(&b.share));
-        if let (Some(high), true) = (same.pop(), !same.is_empty()) {
-            let low = same.swap_remove(0);
-            let distance = high.share - low.share;
-            let harmed = least(low.key, high.key, distance) * low.people;
-            if distance > 0.0 && widest.as_ref().is_none_or(|(most, d, _, _)| (harmed, distance) > (*most, *d)) {
-                widest = Some((harmed, distance, low, high));
+        let attribute = audit.manifest.attributes.iter().find(|words| words.name == same[0].key.attribute);
+        let is_reference = |end: &End<'_>| attribute.is_some_and(|words| words.reference == end.key.from);
+        // The widest of those that harm alike.
+        let (mut worst, mut of_reference): (Option<Apart>, Option<Apart>) = (None, None);
+        for (i, low) in same.iter().enumerate() {
+            for (j, high) in same.iter().enumerate().skip(i + 1).filter(|(_, high)| high.share > low.share) {
+                let distance = high.share - low.share;
+                let found = Apart { harmed: least(low.key, high.key, distance) * low.people, distance, low: i, high: j };
+                let is_worse = |than: &Apart| (found.harmed, found.distance) > (than.harmed, than.distance);
+                if worst.as_ref().is_none_or(is_worse) {
+                    worst = Some(found);
+                }
+                if (is_reference(low) || is_reference(high)) && of_reference.as_ref().is_none_or(is_worse) {
+                    of_reference = Some(found);
+                }
             }
         }
+        let Some(worst) = worst else { continue };
+        let main = of_reference.filter(|of| worst.harmed < 2.0 * of.harmed || worst.harmed <= 0.0).unwrap_or(worst);
+        let (low, high) = (&same[main.low], &same[main.high]);
+        let what = if sides.positive.is_some() { "get the favourable decision" } else { "are predicted positive" };
+        let words = Words::new()
+            .text("As they are, ")
+            .strong(low.words.clone())
+            .text(" in group ")
+            .name(&low.key.from)
+            .text(format!(" {what}, and {} in group ", high.words))
+            .name(&high.key.from)
+            .text(format!(": {} apart (model ", Kind::Distance.value(main.distance)))
+            .name(&low.key.model)
+            .text("). ")
+            .link("See the row", &groups::anchor(audit, low.key), "Groups as they are");
+        told.push(Told { harmed: main.harmed, sentence: words });
     }
-    let (harmed, distance, low, high) = widest?;
-    let what = if sides.positive.is_some() { "get the favourable decision" } else { "are predicted positive" };
-    let words = Words::new()
-        .text("As they are, ")
-        .strong(low.words)
-        .text(" in group ")
-        .name(&low.key.from)
-        .text(format!(" {what}, and {} in group ", high.words))
-        .name(&high.key.from)
-        .text(format!(": {} apart (model ", Kind::Distance.value(distance)))
-        .name(&low.key.model)
-        .text("). ")
-        .link("See the row", &groups::anchor(audit, low.key), "Groups as they are");
-    Some(Told { harmed, sentence: words })
+    told
+}
+
+/// Two of the groups of a model and attribute that differ: how many people that harms at least, and the share between them.
+#[derive(Clone, Copy)]
+struct Apart {
+    harmed: f64,
+    distance: f64,
+    low: usize,
+    high: usize,
 }
 
 /// The share predicted positive, or its complement where the favourable side is the negative one.

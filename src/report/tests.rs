@@ -799,6 +799,27 @@ fn one_finding_of_each_comparison_and_that_of_the_reference_unless_others_harm_t
     assert_eq!(section(&page("both", &both), "findings").matches("40 (4.00 %").count(), 2);
 }
 
+/// Of groups as they are the pair that harms most people is told, not the two that are furthest apart, and the reference pair before it.
+#[test]
+fn the_gap_that_harms_most_is_told() {
+    fn shares(_: usize, from: usize, _: usize) -> Eccm {
+        let (n, positive) = [(3000, 1800), (2400, 960), (100, 20), (100, 59)][from];
+        [[[n - positive, 0], [positive, 0]], [[0, 0], [0, 0]]]
+    }
+    let sample = Sample { groups: names(&["a", "b", "c"]), sets: Vec::new(), gates: Vec::new(), cells: shares, ..two_groups() };
+    // The pairs of hand-made tables are 4.5 % (a, b and b, c) and 7 % (a, c) apart, each by 3 % more or less: b to a harms at least 36 people.
+    let findings = section(&page("gaps", &sample), "findings");
+    assert!(findings.contains("in group b get the favourable decision, and ") && findings.contains("in group a: "), "{findings}");
+    assert!(!findings.contains("in group c get the favourable decision"), "{findings}");
+    assert_eq!(findings.matches("As they are, ").count(), 1);
+    // Between b and d 96 people at least are harmed: more than twice as many.
+    let more = Sample { groups: names(&["a", "b", "c", "d"]), sets: Vec::new(), gates: Vec::new(), cells: shares, ..two_groups() };
+    let findings = section(&page("gaps-of-others", &more), "findings");
+    assert!(findings.contains("in group b get the favourable decision, and ") && findings.contains("in group d: "), "{findings}");
+    let both = Sample { models: vec!["gbm", "tree"], ..sample };
+    assert_eq!(section(&page("gaps-of-two", &both), "findings").matches("As they are, ").count(), 2, "one of each model");
+}
+
 /// Both parts of a gate on harm stand together, and one verdict is counted.
 #[test]
 fn a_gate_on_harm_shows_both_parts() {
