@@ -6,11 +6,11 @@
 //! inconclusive at worst. So of comparisons that all keep the limit any is called broken with probability alpha / 2 at most.
 //!
 //! Choice: intervals of another level follow from the table of metrics. Wilson's is made anew from its counts, and its p is that of the score
-//! test, its dual. Katz's is stretched on the logarithm, which is exact. On any other each side is stretched as that of a normal
+//! test, its dual; so is Wilson's on people, from the number of people that its ends tell. Katz's is stretched on the logarithm, which is exact. On any other each side is stretched as that of a normal
 //! distribution: near enough for Newcombe's, a rough guide for percentiles far outside those that were drawn.
 
 use super::{Limit, Question, Ruling, Seen, Verdict, obstacle};
-use crate::metric::interval::{Method, wilson, z_of};
+use crate::metric::interval::{Interval, Method, wilson, wilson_of_people, z_of};
 use crate::metric::{Rate, Undefined, find};
 
 /// A comparison that can be judged.
@@ -35,6 +35,39 @@ impl<'a> Test<'a> {
         (self.seen.interval == Method::Wilson.as_str()).then_some(rate)
     }
 
+    /// Behind an interval of people of whom nobody is a case, or everybody: which of these, and how many people there are.
+    fn people(&self) -> Option<(bool, f64)> {
+        let (is, everybody) = (self.seen.interval.as_str(), self.value == 1.0);
+        let of_people = is == (Method::WilsonPeople { weighed: false }).as_str();
+        let share = match (everybody, self.value == 0.0) {
+            (true, _) if of_people => 1.0 - self.lo,
+            (_, true) if of_people || self.is_of_moved() => self.as_share(self.hi),
+            _ => return None,
+        };
+        let inside = share > 0.0 && share < 1.0 && !self.seen.is_change;
+        inside.then(|| (everybody, self.z * self.z * (1.0 - share) / share))
+    }
+
+    /// Whether the interval is that of the share of people whose score moves.
+    fn is_of_moved(&self) -> bool {
+        self.seen.interval == Method::WilsonMoved.as_str()
+    }
+
+    /// A root mean square is at most the root of the share of people who move; other values are told as they are.
+    fn as_share(&self, x: f64) -> f64 {
+        if self.is_of_moved() && self.seen.metric == "rmscd" { x * x.abs() } else { x }
+    }
+
+    /// The ends that follow from an interval of a share of people.
+    fn of_share(&self, share: Interval) -> (f64, f64) {
+        match self.seen.metric.as_str() {
+            "rmscd" if self.is_of_moved() => (share.lo, share.hi.sqrt()),
+            // A mean change has a sign.
+            "mcd" if self.is_of_moved() => (-share.hi, share.hi),
+            _ => (share.lo, share.hi),
+        }
+    }
+
     fn is_logarithmic(&self) -> bool {
         self.seen.interval == Method::Katz.as_str() && self.lo > 0.0
     }
@@ -42,15 +75,17 @@ impl<'a> Test<'a> {
     /// Standard deviations by which the value lies beyond the limit; negative where it keeps it. The larger, the smaller p.
     fn excess(&self, limit: Limit) -> f64 {
         let bound = limit.number();
-        let number = |x: f64| if self.is_logarithmic() { libm::log(x) } else { x };
+        let number = |x: f64| if self.is_logarithmic() { libm::log(x) } else { self.as_share(x) };
         let distance = match limit {
             _ if self.is_logarithmic() && bound <= 0.0 => return limit.excess(self.value).signum() * f64::INFINITY,
             Limit::AtMost(_) => number(self.value) - number(bound),
             Limit::AtLeast(_) => number(bound) - number(self.value),
         };
-        let spread = match self.rate() {
-            Some(rate) => (bound * (1.0 - bound) / rate.denominator as f64).max(0.0).sqrt(),
-            None => {
+        let of_score = |share: f64, n: f64| (share * (1.0 - share) / n).max(0.0).sqrt();
+        let spread = match (self.rate(), self.people()) {
+            (Some(rate), _) => of_score(bound, rate.denominator as f64),
+            (None, Some((_, people))) => of_score(number(bound).abs(), people),
+            (None, None) => {
                 let facing = if bound < self.value { self.lo } else { self.hi };
                 (number(self.value) - number(facing)).abs() / self.z
             }
@@ -63,6 +98,10 @@ impl<'a> Test<'a> {
         let z = z_of(level);
         if let Some(interval) = self.rate().and_then(|rate| wilson(rate, z)) {
             return (interval.lo, interval.hi);
+        }
+        let of_people = |(everybody, people)| wilson_of_people(everybody, people, z, Method::WilsonMoved);
+        if let Some(share) = self.people().and_then(of_people) {
+            return self.of_share(share);
         }
         let wider = z / self.z;
         if self.is_logarithmic() {
