@@ -382,7 +382,10 @@ fn label_of(plan: &Plan<'_>, label: &LabelPlan, tally: &Tally, issues: &mut Vec<
     if tally.nulls > 0 {
         let text = match tally.seen.is_empty() {
             true => format!("nobody has a label in `{name}`: what needs labels is undefined"),
-            false => format!("{} rows have no label: they count only in metrics that need none", tally.nulls),
+            false => format!(
+                "{} rows have no label: they count only in metrics that need none, and not in sets that condition on the label",
+                tally.nulls
+            ),
         };
         issues.push(issue("missing-label", Severity::Warning, name, tally.nulls, text));
     }

@@ -125,6 +125,8 @@ pub struct Question {
     /// What the rows to score do not show: they differ from their originals in `to_group` alone. Where no score moves either, nothing was
     /// tested.
     pub unshown: Vec<Unshown>,
+    /// Whether its set gives no counterfactual to people without a label, because it conditions on the label.
+    pub by_label: bool,
     /// Why it cannot be judged whatever the tables hold; empty where it can.
     pub refused: String,
     /// Which rows.
@@ -247,8 +249,13 @@ struct Ruling {
 }
 
 /// Judges every gate: those on metrics by their table, those against a baseline by the table of changes, those on recourse by what was counted
-/// for them.
-pub fn judge(questions: &[Question], metrics: &Frame, baseline: Option<&Baseline<'_>>, recourse: &[recourse::Counted]) -> Judged {
+/// for them. `groups`, the table of groups, tells whom a value that keeps its limit left out.
+pub fn judge(
+    questions: &[Question],
+    (metrics, groups): (&Frame, &Frame),
+    baseline: Option<&Baseline<'_>>,
+    recourse: &[recourse::Counted],
+) -> Judged {
     let mut table = Frame::new(&GATES);
     let mut tally = GateTally::default();
     let mut verdict: Option<Verdict> = None;
@@ -275,7 +282,7 @@ pub fn judge(questions: &[Question], metrics: &Frame, baseline: Option<&Baseline
             rulings.iter_mut().for_each(|ruling| by_pairs(question, ruling, metrics));
         }
         for ruling in rulings.iter_mut().filter(|ruling| ruling.verdict == Verdict::Pass) {
-            if let Some(unseen) = unseen(question, &ruling.seen, metrics) {
+            if let Some(unseen) = unseen(question, &ruling.seen, (metrics, groups)) {
                 ruling.verdict = Verdict::Inconclusive;
                 ruling.reason = format!("{}, but {unseen}", ruling.reason);
             }
@@ -283,7 +290,7 @@ pub fn judge(questions: &[Question], metrics: &Frame, baseline: Option<&Baseline
         if rulings.is_empty() {
             rulings.push(absent(question, baseline));
         }
-        if let Some(own) = audited(question, metrics) {
+        if let Some(own) = audited(question, (metrics, groups)) {
             rulings.iter_mut().for_each(|ruling| {
                 ruling.reason = format!("{}; {}", ruling.reason, of_audited(question, &ruling.seen, &own));
             });
@@ -327,10 +334,10 @@ pub fn judge(questions: &[Question], metrics: &Frame, baseline: Option<&Baseline
 }
 
 /// The question of a gate on an arm asked of the audited model, so that nobody reads the verdict on the arm as one on the model.
-fn audited(question: &Question, metrics: &Frame) -> Option<Frame> {
+fn audited(question: &Question, tables: (&Frame, &Frame)) -> Option<Frame> {
     let is_of_arm = !question.arm.is_empty() && question.asks != Asks::Change;
     let plain = Question { arm: String::new(), ..question.clone() };
-    is_of_arm.then(|| judge(std::slice::from_ref(&plain), metrics, None, &[]).table)
+    is_of_arm.then(|| judge(std::slice::from_ref(&plain), tables, None, &[]).table)
 }
 
 /// What the audited model does for the same metric and groups as one row of a gate on an arm. Its furthest groups may be others.
@@ -380,9 +387,33 @@ fn untested(question: &Question, seen: &Seen, metrics: &Frame) -> Option<String>
     hidden.find(|unshown| held(unshown)).map(|unshown| unshown.words())
 }
 
-/// Who of a value that keeps its limit was not seen: groups without a value, directions without a valid counterfactual, and those that no
-/// row shows. None where everybody was.
-fn unseen(question: &Question, seen: &Seen, metrics: &Frame) -> Option<String> {
+/// The rows of the table of groups under the model of a question, that of all groups among them.
+fn of_groups<'a>(question: &Question, attribute: &str, groups: &'a Frame) -> Vec<Record<'a>> {
+    let mine = |row: &Record<'_>| row.text("model") == question.model && row.text("sensitive") == attribute;
+    groups.records().filter(|row| mine(row) && row.text("slice").is_empty()).collect()
+}
+
+/// The people whom a set that conditions on the label gives no counterfactual, in words; none where everybody has a label.
+fn unlabelled(question: &Question, seen: &Seen, groups: &Frame) -> Option<String> {
+    let from = match seen.scope.as_str() {
+        "direction" => vec![seen.from.as_str()],
+        "difference" => vec![seen.from.as_str(), seen.to.as_str()],
+        _ => vec![""],
+    };
+    let rows = of_groups(question, &seen.sensitive, groups).into_iter().filter(|row| from.contains(&row.text("group")));
+    let n: i64 = rows.filter_map(|row| row.int("n_missing_label")).sum();
+    (question.by_label && n > 0).then(|| {
+        let people = if n == 1 { "person without a label has" } else { "people without a label have" };
+        format!("{n} {people} no counterfactual in `{}`, which conditions on the label", question.counterfactual)
+    })
+}
+
+/// Who of a value that keeps its limit was not seen: groups without a value or without a score, directions without a valid counterfactual,
+/// those that no row shows, and people without a label in a set that conditions on it. None where everybody was.
+fn unseen(question: &Question, seen: &Seen, (metrics, groups): (&Frame, &Frame)) -> Option<String> {
+    if let Some(unlabelled) = unlabelled(question, seen, groups) {
+        return Some(unlabelled);
+    }
     let like = |row: &Record<'_>, scope: &str| {
         let plain = row.text("class") == question.class && row.text("arm") == question.arm && row.text("slice").is_empty();
         let same = row.text("model") == question.model && row.text("counterfactual") == question.counterfactual;
@@ -416,24 +447,38 @@ fn unseen(question: &Question, seen: &Seen, metrics: &Frame) -> Option<String> {
         let which = if names.is_empty() { String::new() } else { format!(": {}", listed(&names)) };
         return Some(format!("{n} {} no value and {} not seen{which}", if n == 1 { "group has" } else { "groups have" }, was(n)));
     }
-    if seen.scope != "total" || question.counterfactual.is_empty() {
+    let groups = of_groups(question, &seen.sensitive, groups);
+    let empty = |row: &Record<'_>| row.text("undefined") == Undefined::EmptyGroup.code();
+    // Where nobody is in a group, nobody is missing.
+    let has_nobody = |group: &str| groups.iter().any(|row| row.text("group") == group && row.int("n") == Some(0));
+    if question.counterfactual.is_empty() && ["total", "one_vs_rest"].contains(&seen.scope.as_str()) {
+        let own = |row: &Record<'_>| row.text("metric") == question.metric && like(row, "group") && empty(row);
+        let mut names: BTreeSet<&str> = BTreeSet::new();
+        if seen.scope == "total" {
+            let without = metrics.records().filter(own).map(|row| row.text("from_group"));
+            names.extend(without.filter(|group| !has_nobody(group)));
+        }
+        let unscored = |row: &&Record<'_>| row.int("n") != Some(0) && row.int("n_missing_score") == row.int("n");
+        names.extend(groups.iter().filter(unscored).map(|row| row.text("group")).filter(|group| !group.is_empty()));
+        let names: Vec<String> = names.into_iter().map(|group| format!("`{group}`")).collect();
+        let n = names.len() as i64;
+        let what = if n == 1 { "group has nobody who counts" } else { "groups have nobody who counts" };
+        return (n > 0).then(|| format!("{n} {what} and {} not seen: {}", was(n), listed(&names)));
+    }
+    if seen.scope != "total" {
         return None;
     }
-    let empty = |row: &Record<'_>| row.text("undefined") == Undefined::EmptyGroup.code();
+    // A switch in any direction has no rows of directions: those of all switches tell who is missing.
+    let of_any = find(&question.metric).is_some_and(|metric| matches!(metric.reads, Reads::AnySwitch(_)));
+    let told_by = if of_any { "sr" } else { question.metric.as_str() };
     let mut names: Vec<String> = Vec::new();
-    for row in metrics.records().filter(|row| row.text("metric") == question.metric && like(row, "direction")) {
+    for row in metrics.records().filter(|row| row.text("metric") == told_by && like(row, "direction")) {
         let (from, to) = (row.text("from_group"), row.text("to_group"));
-        // Where nobody is in the group, nobody is missing.
-        let nobody = |row: &Record<'_>| row.text("scope") == "group" && row.text("from_group") == from && row.int("n_rows") == Some(0);
-        let is_empty_group = || {
-            let own = |row: &Record<'_>| row.text("model") == question.model && row.text("sensitive") == seen.sensitive;
-            metrics.records().any(|row| own(&row) && row.text("slice").is_empty() && row.text("metric") == "pprev" && nobody(&row))
-        };
         let hidden = || {
             let is_hidden = |u: &&Unshown| u.attribute == seen.sensitive && u.direction == Some([from.to_owned(), to.to_owned()]);
             question.unshown.iter().any(|u| is_hidden(&u)) && nothing_moved(question, (&seen.sensitive, "direction", from, to), metrics)
         };
-        if empty(&row) && !is_empty_group() || hidden() {
+        if empty(&row) && !has_nobody(from) || hidden() {
             names.push(format!("`{from}` to `{to}`"));
         }
     }

@@ -119,6 +119,7 @@ pub fn count(question: &RecourseQuestion, folder: &Path) -> Result<Counted> {
         counterfactual: String::new(),
         attributes: vec![question.recourse.clone()],
         unshown: Vec::new(),
+        by_label: false,
         refused: String::new(),
         class: String::new(),
         arm: String::new(),
@@ -151,7 +152,7 @@ mod tests {
     use crate::gate::judge;
     use crate::table::io::write_frame;
     use crate::table::recourse::{RECOURSE, SUBGROUPS};
-    use crate::table::{Cell, Frame, METRICS};
+    use crate::table::{Cell, Frame, GROUPS, METRICS};
 
     fn folder() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
@@ -206,7 +207,7 @@ mod tests {
             line: 1,
         };
         let counted = count(&question, folder().path()).unwrap();
-        let judged = judge(&[], &Frame::new(&METRICS), None, &[counted]);
+        let judged = judge(&[], (&Frame::new(&METRICS), &Frame::new(&GROUPS)), None, &[counted]);
         let of = |row: crate::table::Record<'_>| (row.text("from_group").to_owned(), row.text("verdict").to_owned(), row.real("value"));
         judged.table.records().map(of).collect()
     }

@@ -4,10 +4,29 @@ use super::{Asks, Baseline, DecideBy, Judged, Limit, Question, Scope, Unshown, V
 use crate::metric::ccm::HARM;
 use crate::metric::interval::{wilson, z_of};
 use crate::metric::{Rate, Undefined};
-use crate::table::{CHANGES, Cell, Frame, METRICS};
+use crate::table::{CHANGES, Cell, Frame, GROUPS, METRICS};
 
 fn judge(questions: &[Question], metrics: &Frame, baseline: Option<&Baseline<'_>>) -> Judged {
-    super::judge(questions, metrics, baseline, &[])
+    super::judge(questions, (metrics, &Frame::new(&GROUPS)), baseline, &[])
+}
+
+/// A table of groups of `sex`: group, people, those without a label, those without a score.
+fn people(rows: &[(&str, i64, i64, i64)]) -> Frame {
+    let mut frame = Frame::new(&GROUPS);
+    for (group, n, no_label, no_score) in rows {
+        let cell = |name: &str| match name {
+            "model" => "m".into(),
+            "sensitive" => "sex".into(),
+            "group" => (*group).into(),
+            "n" => Cell::Int(*n),
+            "n_missing_label" => Cell::Int(*no_label),
+            "n_missing_score" => Cell::Int(*no_score),
+            "slice" => "".into(),
+            _ => Cell::Int(0),
+        };
+        frame.push(GROUPS.columns.iter().map(|column| cell(column.name)).collect());
+    }
+    frame
 }
 
 struct Value<'a> {
@@ -73,6 +92,7 @@ fn question(scope: Scope, limit: Limit) -> Question {
         class: String::new(),
         attributes: vec!["sex".into()],
         unshown: Vec::new(),
+        by_label: false,
         refused: String::new(),
         scope,
         asks: Asks::Value,
@@ -540,7 +560,12 @@ fn changes_of_pairs_turn_with_the_question() {
 /// Verdict and reason of the row that decides.
 #[track_caller]
 fn decided(q: &Question, table: &Frame) -> (Verdict, String) {
-    let judged = judge(std::slice::from_ref(q), table, None);
+    decided_of(q, table, &Frame::new(&GROUPS))
+}
+
+#[track_caller]
+fn decided_of(q: &Question, table: &Frame, groups: &Frame) -> (Verdict, String) {
+    let judged = super::judge(std::slice::from_ref(q), (table, groups), None, &[]);
     let row = judged.table.records().find(|row| row.int("decides") == Some(1)).expect("a row decides");
     (judged.verdict.expect("it counts"), row.text("reason").to_owned())
 }
@@ -647,11 +672,17 @@ fn a_total_does_not_pass_for_a_direction_that_it_lacks() {
     let (verdict, reason) = decided(&q, &all(None));
     assert!(verdict == Verdict::Inconclusive && reason.contains("1 direction was not seen: `Male` to `Female`"), "{reason}");
     // Nobody is in the group: then nobody is missing.
-    let mut empty = all(None);
-    let mut group = metrics(&[Value { metric: "pprev", ..value("group", "Male", "", None) }]).rows.remove(0);
-    (group[METRICS.column("n_rows").unwrap()], group[METRICS.column("counterfactual").unwrap()]) = (Cell::Int(0), "".into());
-    empty.rows.push(group);
-    assert_eq!(decided(&q, &empty).0, Verdict::Pass);
+    assert_eq!(decided_of(&q, &all(None), &people(&[("Female", 90, 0, 0), ("Male", 0, 0, 0)])).0, Verdict::Pass);
+    // Somebody is in it, and nobody of them has a score.
+    let unscored = people(&[("Female", 90, 0, 0), ("Male", 40, 0, 40)]);
+    let (verdict, reason) = decided_of(&q, &all(None), &unscored);
+    assert!(verdict == Verdict::Inconclusive && reason.contains("1 direction was not seen: `Male` to `Female`"), "{reason}");
+    // A switch in any direction is told by the directions of all switches.
+    let any = Question { metric: "sr_any".into(), ..q.clone() };
+    let mut table = all(None);
+    table.rows.extend(metrics(&[Value { metric: "sr_any", ..value("total", "", "", Some(0.0)) }]).rows);
+    let (verdict, reason) = decided(&any, &table);
+    assert!(verdict == Verdict::Inconclusive && reason.contains("`Male` to `Female`"), "{reason}");
     // Of a crossed attribute only the part changes that no row shows.
     q.unshown = vec![Unshown { attribute: "sex".into(), direction: Some(["Male".into(), "Female".into()]) }];
     let (verdict, reason) = decided(&q, &all(Some(0.0)));
@@ -694,4 +725,82 @@ fn a_pass_of_an_arm_names_the_audited_model() {
     let reasons: Vec<&str> = judged.records().map(|row| row.text("reason")).collect();
     assert!(reasons[0].ends_with("; the audited model itself keeps the limit: 0.0300 (0.0200 to 0.0400)"), "{reasons:?}");
     assert!(reasons[1].contains("; the audited model itself is at 0.1000 (0.0900 to 0.1100): "), "{reasons:?}");
+}
+
+/// Of the rows as they are, too, a total and a comparison with the rest leave out a group of which nobody has a score.
+#[test]
+fn a_group_without_scores_is_not_passed() {
+    for (scope, metric, q) in
+        [("total", "acc", Scope::Total), ("one_vs_rest", "demp_difference", Scope::Pair("Female".into(), String::new()))]
+    {
+        let value = Value { scope, from: if scope == "total" { "" } else { "Female" }, to: "", metric, ..NSR };
+        let mut table = metrics(&[value]);
+        table.rows[0][METRICS.column("counterfactual").unwrap()] = "".into();
+        let q = Question { metric: metric.into(), counterfactual: String::new(), ..question(q, Limit::AtMost(0.5)) };
+        let of = |n, without| decided_of(&q, &table, &people(&[("", 90 + n, 0, without), ("Female", 90, 0, 0), ("Male", n, 0, without)]));
+        assert_eq!(of(40, 39).0, Verdict::Pass);
+        assert_eq!(of(0, 0).0, Verdict::Pass);
+        let (verdict, reason) = of(40, 40);
+        assert!(verdict == Verdict::Inconclusive && reason.contains("1 group has nobody who counts and was not seen: `Male`"), "{reason}");
+    }
+}
+
+/// A set that conditions on the label shows nothing of people without one.
+#[test]
+fn people_without_a_label_are_not_passed() {
+    let people = people(&[("", 200, 31, 0), ("Female", 130, 0, 0), ("Male", 70, 31, 0)]);
+    let forth = question(direction(), Limit::AtMost(0.5));
+    let back = Question { scope: Scope::Direction("Male".into(), "Female".into()), ..forth.clone() };
+    let total = Question { scope: Scope::Total, ..forth.clone() };
+    let table = metrics(&[NSR, Value { from: "Male", to: "Female", ..NSR }, Value { scope: "total", from: "", to: "", ..NSR }]);
+    for (q, passes) in [(&forth, true), (&back, false), (&total, false)] {
+        assert_eq!(decided_of(q, &table, &people).0, Verdict::Pass);
+        let (verdict, reason) = decided_of(&Question { by_label: true, ..q.clone() }, &table, &people);
+        assert_eq!(verdict == Verdict::Pass, passes, "{reason}");
+        let said = "31 people without a label have no counterfactual in `flip`, which conditions on the label";
+        assert!(passes || verdict == Verdict::Inconclusive && reason.contains(said), "{reason}");
+    }
+    let broken = Question { by_label: true, limit: Limit::AtMost(0.01), ..total };
+    assert_eq!(decided_of(&broken, &table, &people).0, Verdict::Fail, "what was seen breaks it");
+}
+
+/// Wilson's interval on people follows from their number at every level, as Wilson's own does: it is not stretched.
+#[test]
+fn holm_knows_the_number_of_people() {
+    let [lo, hi, interval] = ["lo", "hi", "interval"].map(|name| METRICS.column(name).unwrap());
+    let [metric, value] = ["metric", "value"].map(|name| METRICS.column(name).unwrap());
+    for count in [0, 200] {
+        let table = rates(&[count, count, 40]);
+        let mut of_people = table.clone();
+        of_people.rows[..2].iter_mut().for_each(|row| row[interval] = "wilson-people".into());
+        // Between what the interval is at the level of the first comparison and what stretching that of 95 % would give.
+        for limit in [0.015, 0.025, 0.5, 0.975, 0.985].map(Limit::AtMost).into_iter().chain([0.975, 0.985].map(Limit::AtLeast)) {
+            let q = Question { holm: true, ..question(Scope::AnyDirection, limit) };
+            let [plain, found] = [&table, &of_people].map(|table| judge(std::slice::from_ref(&q), table, None).table);
+            for (a, b) in plain.records().zip(found.records()) {
+                assert_eq!((a.text("verdict"), a.text("reason")), (b.text("verdict"), b.text("reason")));
+                assert!(["lo", "hi"].iter().all(|end| (a.real(end).unwrap() - b.real(end).unwrap()).abs() < 1e-9));
+            }
+        }
+    }
+    // Distances of scores where nobody's moves: u, its root, and u to both sides.
+    let ends = |name: &str, from: fn(f64) -> (f64, f64)| {
+        let mut table = rates(&[0, 0, 0]);
+        for row in &mut table.rows {
+            let Cell::Real(u) = row[hi] else { panic!("an end") };
+            (row[metric], row[value], row[interval]) = (name.into(), Cell::Real(0.0), "wilson-moved".into());
+            (row[lo], row[hi]) = (Cell::Real(from(u).0), Cell::Real(from(u).1));
+        }
+        let q = Question { metric: name.into(), holm: true, ..question(Scope::AnyDirection, Limit::AtMost(0.9)) };
+        let judged = judge(&[q], &table, None).table;
+        let row = judged.records().next().unwrap();
+        (row.real("lo").unwrap(), row.real("hi").unwrap())
+    };
+    let z = z_of(1.0 - 0.05 / 3.0);
+    let u = z * z / (200.0 + z * z);
+    for (name, from) in [("macd", (|u| (0.0, u)) as fn(f64) -> (f64, f64)), ("rmscd", |u| (0.0, u.sqrt())), ("mcd", |u| (-u, u))] {
+        let found = [ends(name, from).0, ends(name, from).1];
+        let expected = [from(u).0, from(u).1];
+        assert!(found.iter().zip(expected).all(|(x, y)| (x - y).abs() < 1e-9), "{name}: {found:?} instead of {expected:?}");
+    }
 }

@@ -25,7 +25,7 @@ use crate::spec::{Export, Job, OnInconclusive};
 use crate::table::folder::{self as opened, MANIFEST, below};
 use crate::table::io::{read_frame, write_frame};
 use crate::table::manifest::{Manifest, Summary};
-use crate::table::{CHANGES, Frame, GATES, METRICS};
+use crate::table::{CHANGES, Frame, GATES, GROUPS, METRICS};
 
 /// A folder judged again.
 #[derive(Debug, Clone)]
@@ -63,7 +63,8 @@ pub fn judge(folder: &Path, baseline: Option<&Path>, force: bool, cancel: &Cance
     let questions = with_lines(measuring::questions(&checked), &old_gates);
     let recourse = measuring::recourse_of(&checked, recourse_with_lines(measuring::recourse_questions(&checked), &old_gates), folder)?;
     let unsteady = unsteady_of(&manifest);
-    let (gates, outcome) = measuring::verdicts(&checked, questions, &new.metrics, comparison.as_ref(), recourse, &unsteady);
+    let groups = read_frame(&folder.join("tables"), &GROUPS)?;
+    let (gates, outcome) = measuring::verdicts(&checked, questions, (&new.metrics, &groups), comparison.as_ref(), recourse, &unsteady);
     let old_summary = folder::read_summary(folder)?;
     let mut summary =
         Summary { verdict: outcome.verdict, exit: outcome.exit, gates: outcome.tally, worst: outcome.worst, ..old_summary.clone() };
@@ -303,10 +304,11 @@ pub fn compare(old: &Path, new: &Path, job: Option<&CheckedJob>, force: bool) ->
     let comparison = diff::compare(&old_side, &new_side, force)?;
     let (mut gates, mut exit) = (Frame::new(&GATES), 0);
     if let Some(checked) = job {
-        let metrics = read_frame(&new.join("tables"), &METRICS)?;
+        let [metrics, groups] = [&METRICS, &GROUPS].map(|table| read_frame(&new.join("tables"), table));
+        let (metrics, groups) = (metrics?, groups?);
         let recourse = measuring::recourse_of(checked, measuring::recourse_questions(checked), new)?;
         let (questions, unsteady) = (measuring::questions(checked), unsteady_of(&new_manifest));
-        let (table, outcome) = measuring::verdicts(checked, questions, &metrics, Some(&comparison), recourse, &unsteady);
+        let (table, outcome) = measuring::verdicts(checked, questions, (&metrics, &groups), Some(&comparison), recourse, &unsteady);
         (gates, exit) = (table, outcome.exit);
     }
     let named = |folder: &Path| folder.to_string_lossy().into_owned();

@@ -76,6 +76,8 @@ pub struct About<'a> {
     pub changed: &'a [usize],
     /// For each of them the groups of which nothing could be learnt, in reference-first order.
     pub untaught: &'a [Vec<usize>],
+    /// As [`Part::by_label`].
+    pub by_label: bool,
 }
 
 /// The tables of one experiment, but for `arms`; the first of the arms is the base.
@@ -166,6 +168,7 @@ impl About<'_> {
             flips: None,
             branch: None,
             made: None,
+            by_label: set.is_some() && self.by_label,
             untaught: match set.and(self.changed.iter().position(|&changed| changed == attribute)) {
                 Some(at) => self.untaught.get(at).cloned().unwrap_or_default(),
                 None => Vec::new(),

@@ -12,12 +12,13 @@ use crate::metric::measure::Favourable;
 use crate::metric::{Family, Metric, find};
 use crate::param::{ColumnName, Name};
 use crate::spec::{Gate, GateDirection, Job, Side};
+use crate::table::{Frame, Record};
 
 /// The code of such an issue.
 pub(super) const BLIND_GATE: &str = "blind-gate";
 
-/// Of an attribute each group with the people who have the favourable label or decision, and all who have any.
-pub(super) type GroupShares = Vec<(String, u64, u64)>;
+/// Of an attribute each group with its share of favourable labels or decisions, from 0 to 1, of those who have any.
+pub(super) type GroupShares = Vec<(String, f64)>;
 
 /// A gate that cannot see harm to the group with the lowest share, and that in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +78,27 @@ fn favourable(job: &Job) -> Option<Favourable> {
     })
 }
 
+/// The shares of a model's favourable decisions: those measured of each group, weights and all; where performance is not measured those of
+/// the people with a score.
+pub(super) fn of_decisions(favours_positive: bool, (metrics, groups): (&Frame, &Frame), (model, attribute): (&str, &str)) -> GroupShares {
+    let of = |row: &Record<'_>| row.text("model") == model && row.text("sensitive") == attribute && row.text("slice").is_empty();
+    let favourable = |positive: f64| if favours_positive { positive } else { 1.0 - positive };
+    let is_measured =
+        |row: &Record<'_>| of(row) && row.text("metric") == "pprev" && row.text("scope") == "group" && row.text("class").is_empty();
+    let measured: Vec<Record<'_>> = metrics.records().filter(is_measured).collect();
+    if !measured.is_empty() {
+        let share = |row: &Record<'_>| Some((row.text("from_group").to_owned(), favourable(row.real("value")?)));
+        return measured.iter().filter_map(share).collect();
+    }
+    // Performance is not measured: people with a score count, whatever they weigh.
+    let share = |row: Record<'_>| {
+        let count = |column: &str| row.int(column).map(|n| n as f64);
+        let (all, positive) = (count("n")? - count("n_missing_score")?, count("n_predicted_positive")?);
+        (all > 0.0).then(|| (row.text("group").to_owned(), favourable(positive / all)))
+    };
+    groups.records().filter(|row| of(row) && !row.text("group").is_empty()).filter_map(share).collect()
+}
+
 /// The gates that cannot see harm to the group with the lowest share. `shares` gives those of an
 /// attribute under a model, and what they are shares of, such as `labels`.
 pub(super) fn gates(job: &Job, shares: impl Fn(&str, &str) -> (GroupShares, &'static str)) -> Vec<Blind> {
@@ -117,12 +139,40 @@ fn text(name: &Name, gate: &Gate, (told, low): (&str, &str), (of, numbers): (&st
 
 /// The group with the lowest share, and all shares in words; none where no share is known or all are alike.
 fn lowest_of(shares: GroupShares) -> Option<(String, String)> {
-    let known: Vec<(String, f64)> = shares.into_iter().filter(|s| s.2 > 0).map(|(group, n, all)| (group, n as f64 / all as f64)).collect();
-    let low = known.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
-    let high = known.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let low = shares.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let high = shares.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     if low.1 >= high.1 {
         return None;
     }
     let words = |(group, share): &(String, f64)| format!("`{group}` {:.1} %", share * 100.0);
     Some((low.0.clone(), format!("{}, {}", words(low), words(high))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_decisions;
+    use crate::table::{Cell, Frame, GROUPS, METRICS, TableDef};
+
+    fn row(table: &'static TableDef, cells: &[(&str, Cell)]) -> Vec<Cell> {
+        let cell = |name: &str| cells.iter().find(|(column, _)| *column == name).map(|(_, cell)| cell.clone());
+        let empty = |nullable: bool| if nullable { Cell::Null } else { "".into() };
+        table.columns.iter().map(|column| cell(column.name).unwrap_or_else(|| empty(column.nullable))).collect()
+    }
+
+    /// Of 1000 people 400 have no score: they are neither favoured nor denied.
+    #[test]
+    fn people_without_a_score_are_not_favoured() {
+        let (mut metrics, mut groups) = (Frame::new(&METRICS), Frame::new(&GROUPS));
+        let own = [("model", Cell::from("m")), ("sensitive", "g".into())];
+        let counts =
+            [("group", "A".into()), ("n", Cell::Int(1000)), ("n_predicted_positive", Cell::Int(300)), ("n_missing_score", Cell::Int(400))];
+        groups.push(row(&GROUPS, &[own.as_slice(), &counts].concat()));
+        let decisions = |favours, metrics: &Frame| of_decisions(favours, (metrics, &groups), ("m", "g"));
+        assert_eq!(decisions(false, &metrics), [("A".to_owned(), 0.5)]);
+        assert_eq!(decisions(true, &metrics), [("A".to_owned(), 0.5)]);
+        // What is measured has the weights of people.
+        let value = [("scope", "group".into()), ("from_group", "A".into()), ("metric", "pprev".into()), ("value", Cell::Real(0.25))];
+        metrics.push(row(&METRICS, &[own.as_slice(), &value].concat()));
+        assert_eq!(decisions(false, &metrics), [("A".to_owned(), 0.75)]);
+    }
 }

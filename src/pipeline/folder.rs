@@ -23,7 +23,7 @@ use crate::pipeline::blind::{self, BLIND_GATE, Blind};
 use crate::pipeline::graph_tables::{self, GraphSet};
 use crate::pipeline::inputs::Input;
 use crate::pipeline::joining::{RECHECKED, Rechecked};
-use crate::pipeline::labels::{SELECTIVE_LABELS, SelectiveLabels};
+use crate::pipeline::labels::{self, SELECTIVE_LABELS, SelectiveLabels, UNLABELLED_PEOPLE, UnlabelledPeople};
 use crate::pipeline::measuring::{LABELS, SMALL_SLICES, SmallSlices};
 use crate::pipeline::refits::Fit;
 use crate::pipeline::requests::read_answer;
@@ -38,9 +38,7 @@ use crate::table::folder::MANIFEST;
 use crate::table::io::{read_frame, write_frame};
 use crate::table::manifest::{AnsweredRequest, AwaitedScores, GateTally, Manifest, RecheckWords, Summary, WorstGate};
 use crate::table::picked::join_tables;
-use crate::table::{
-    self, ARM_FOLDS, ARMS, CHANGES, COMPARISONS, Cell, Frame, GATES, GROUPS, ISSUES, METRICS, Record as Row, THRESHOLDS, TRANSITIONS,
-};
+use crate::table::{self, ARM_FOLDS, ARMS, CHANGES, COMPARISONS, Cell, Frame, GATES, GROUPS, ISSUES, METRICS, THRESHOLDS, TRANSITIONS};
 
 pub use files::{from_json, link, make_folder, read_json, read_text, replace, write_compact, write_json, write_text};
 pub use words::{glossary, policies, row_id};
@@ -218,7 +216,12 @@ pub fn assemble(ctx: &StageContext<'_>, origins: &Origins<'_>, made: Made<'_>) -
     }
     let of_models = OfModels { short_of_trees, rechecked: &rechecked };
     let labels: SelectiveLabels = read_json(&ctx.need("measure").join(LABELS), "measure")?;
-    begin(ctx, origins, &followed, (&small, &labels), graphs, of_models, blind_gates(ctx, origins)?)?;
+    let groups = read_frame(ctx.need("measure"), &GROUPS)?;
+    let unlabelled = labels::left_out(&origins.checked.job, |attribute| {
+        let all = groups.records().filter(|row| row.text("sensitive") == attribute && row.text("slice").is_empty());
+        all.filter_map(|row| row.int("n_missing_label")).max().map_or(0, i64::unsigned_abs)
+    });
+    begin(ctx, origins, &followed, (&small, &labels, &unlabelled), graphs, of_models, blind_gates(ctx, origins)?)?;
     let wanted = spec::check::families(&origins.checked.job, &measuring::catalog());
     if wanted.contains(&spec::Family::CfQuality) {
         copy_tables(ctx.need("measure"), &measuring::QUALITY.map(|table| table.name), out)?;
@@ -331,7 +334,7 @@ fn headline(metrics: &Frame) -> BTreeMap<String, f64> {
 /// A file cannot be read or written.
 pub fn assemble_waiting(ctx: &StageContext<'_>, origins: &Origins<'_>, awaited: Vec<AwaitedScores>) -> Result<()> {
     let of_models = OfModels { short_of_trees: &[], rechecked: &BTreeMap::new() };
-    begin(ctx, origins, &[], (&SmallSlices::new(), &SelectiveLabels::new()), &[], of_models, Vec::new())?;
+    begin(ctx, origins, &[], (&SmallSlices::new(), &SelectiveLabels::new(), &[]), &[], of_models, Vec::new())?;
     let mut manifest = Manifest { awaited, ..manifest(origins, ctx.out())? };
     let summary = Summary {
         cfaudit: FORMAT,
@@ -361,7 +364,7 @@ fn begin(
     ctx: &StageContext<'_>,
     origins: &Origins<'_>,
     followed: &[(&str, &str, Followed)],
-    (small, labels): (&SmallSlices, &SelectiveLabels),
+    (small, labels, unlabelled): (&SmallSlices, &SelectiveLabels, &[UnlabelledPeople]),
     graphs: &[GraphSet],
     of_models: OfModels<'_>,
     blind: Vec<Blind>,
@@ -431,6 +434,10 @@ fn begin(
     for (attribute, of) in labels {
         issues.push(vec![SELECTIVE_LABELS.into(), "warning".into(), attribute.as_str().into(), of.n.into(), of.text().into()]);
     }
+    for found in unlabelled {
+        let n = Cell::from(found.n);
+        issues.push(vec![UNLABELLED_PEOPLE.into(), "warning".into(), found.set.as_str().into(), n, found.text.as_str().into()]);
+    }
     for advice in advice::of_run(job).into_iter().chain(advice::whole_numbers(job, origins.ground.rows.layout())) {
         let [code, severity, place, text] = [advice.code, advice.severity, advice.place, advice.text].map(Cell::from);
         issues.push(vec![code, severity, place, advice.n.into(), text]);
@@ -492,19 +499,11 @@ fn blind_gates(ctx: &StageContext<'_>, origins: &Origins<'_>) -> Result<Vec<Blin
     if blind::attributes(job).is_empty() {
         return Ok(Vec::new());
     }
-    let groups = read_frame(ctx.need("measure"), &GROUPS)?;
-    let shares = |model: &str, attribute: &str| -> (blind::GroupShares, &'static str) {
-        let mine = groups.records().filter(|row| {
-            let of = row.text("model") == model && row.text("sensitive") == attribute;
-            of && row.text("slice").is_empty() && !row.text("group").is_empty()
-        });
-        let share = |row: Row<'_>| {
-            let count = |column: &str| row.int(column).and_then(|n| u64::try_from(n).ok());
-            let (all, positive) = (count("n")?, count("n_predicted_positive")?);
-            let favourable = if job.data.favours_positive() { positive } else { all.saturating_sub(positive) };
-            Some((row.text("group").to_owned(), favourable, all))
-        };
-        (mine.filter_map(share).collect(), "decisions")
+    let [metrics, groups] = [&METRICS, &GROUPS].map(|table| read_frame(ctx.need("measure"), table));
+    let (metrics, groups) = (metrics?, groups?);
+    let shares = |model: &str, attribute: &str| {
+        let shares = blind::of_decisions(job.data.favours_positive(), (&metrics, &groups), (model, attribute));
+        (shares, "decisions")
     };
     Ok(blind::gates(job, shares))
 }

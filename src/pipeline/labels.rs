@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::exec::cancel::Cancel;
 use crate::metric::Rate;
 use crate::metric::counts::{FactualCounts, GroupCounts};
-use crate::metric::labels::MissingLabels;
+use crate::metric::labels::{MissingLabels, share};
 use crate::model::Decision;
 use crate::param::Seed;
 use crate::pipeline::blind::GroupShares;
@@ -66,6 +66,66 @@ pub fn tell(all: &mut SelectiveLabels, attribute: &Attribute, found: &MissingLab
     of.n = of.n.max(found.groups.iter().map(|group| group.numerator).sum());
     shares.retain(|share| !of.shares.contains(share));
     of.shares.extend(shares);
+}
+
+/// The same of every decision of a model: of several classes the two sides together, and where these say nothing the classes that do.
+/// `classes` names each and says whether it is on the positive side.
+pub fn tell_of_all(
+    all: &mut SelectiveLabels,
+    attribute: &Attribute,
+    found: &[MissingLabels],
+    (model, sides): (&str, &[String; 2]),
+    classes: Option<&[(&str, bool)]>,
+) {
+    let Some(classes) = classes else {
+        return found.iter().for_each(|found| tell(all, attribute, found, sides));
+    };
+    let Some(first) = found.first() else { return };
+    let mut decisions = [share(0, 0); 2];
+    for ((_, is_positive), found) in classes.iter().zip(found) {
+        let side = &mut decisions[usize::from(*is_positive)];
+        side.numerator += found.decisions[1].numerator;
+        side.denominator += found.decisions[1].denominator;
+    }
+    let whole = MissingLabels { groups: first.groups.clone(), decisions };
+    tell(all, attribute, &whole, sides);
+    if !whole.are_selective() {
+        for ((class, _), found) in classes.iter().zip(found) {
+            let words =
+                [format!("the people with another decision of `{model}` than `{class}`"), format!("those with the decision `{class}`")];
+            tell(all, attribute, found, &words);
+        }
+    }
+}
+
+/// A set that conditions on the label, and the people who have no counterfactual in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct UnlabelledPeople {
+    /// The set.
+    pub(super) set: String,
+    /// How many they are.
+    pub(super) n: u64,
+    /// That in words, and what to write.
+    pub(super) text: String,
+}
+
+/// Code of an issue about [`UnlabelledPeople`].
+pub(super) const UNLABELLED_PEOPLE: &str = "unlabelled-people";
+
+/// The sets that leave out people without a label; `missing` gives for an attribute how many people with a group lack one.
+pub(super) fn left_out(job: &spec::Job, missing: impl Fn(&str) -> u64) -> Vec<UnlabelledPeople> {
+    let mut found = Vec::new();
+    for (name, set) in job.counterfactuals.iter().filter(|(_, set)| set.conditions_on_label()) {
+        let changed = job.data.sensitive.keys().filter(|attribute| set.changes(attribute));
+        let n = changed.map(|attribute| missing(attribute.as_str())).max().unwrap_or(0);
+        let people = if n == 1 { "person without one has" } else { "people without one have" };
+        let text = format!(
+            "set `{name}` conditions on the label: {n} {people} no counterfactual in it, and no gate on it passes for them; write \
+             `condition_on: {{prediction: MODEL}}` or `condition_on: none`"
+        );
+        found.extend((n > 0).then(|| UnlabelledPeople { set: name.to_string(), n, text }));
+    }
+    found
 }
 
 /// Words for the two decisions of a model, predicted negative first.
@@ -166,7 +226,7 @@ pub(super) fn look(counted: &CountedRows, layout: &Layout, favours_positive: boo
     all
 }
 
-/// Of an attribute each group with the people who have the favourable decision of a model, and all
+/// Of an attribute each group with the share of the favourable decision of a model among the people
 /// who have one, with what these are shares of; of labels where the rows tell no decision of the
 /// model. Labels that are missing for some kinds of people more often than for others tell nothing.
 pub(super) fn favourable_shares(
@@ -195,12 +255,48 @@ pub(super) fn favourable_shares(
             }
             None => (group.n_positive(), group.n() - group.n_missing_label()),
         };
-        (if favours_positive { positive } else { all - positive }, all)
+        (all > 0).then(|| (if favours_positive { positive } else { all - positive }) as f64 / all as f64)
     };
     let of = &layout.attributes[at];
-    let shares = of.reference_first().into_iter().zip(&counts.groups).map(|(group, counts)| {
-        let (favourable, all) = share(counts);
-        (of.groups[group].clone(), favourable, all)
-    });
+    let groups = of.reference_first().into_iter().zip(&counts.groups);
+    let shares = groups.filter_map(|(group, counts)| Some((of.groups[group].clone(), share(counts)?)));
     (shares.collect(), if decided.is_some() { "decisions" } else { "labels" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SelectiveLabels, sides, tell_of_all};
+    use crate::data::Attribute;
+    use crate::metric::labels::{MissingLabels, share};
+
+    fn told(classes: &[(&str, bool)], of: [(u64, u64); 3]) -> String {
+        let attribute = Attribute {
+            name: "sex".to_owned(),
+            groups: vec!["m".to_owned(), "f".to_owned()],
+            reference: 0,
+            feature: 0,
+            level_of_group: vec![0, 1],
+        };
+        let sum = of.iter().fold((0, 0), |sum, (missing, n)| (sum.0 + missing, sum.1 + n));
+        let against_others = |(missing, n): (u64, u64)| MissingLabels {
+            groups: vec![share(sum.0 / 2, sum.1 / 2), share(sum.0 - sum.0 / 2, sum.1 - sum.1 / 2)],
+            decisions: [share(sum.0 - missing, sum.1 - n), share(missing, n)],
+        };
+        let mut all = SelectiveLabels::new();
+        tell_of_all(&mut all, &attribute, &of.map(against_others), ("m", &sides("m", true)), Some(classes));
+        all.get("sex").map_or_else(String::new, |of| of.text())
+    }
+
+    /// The favourable class stands last, so the first class is another side's: its share is not printed as that of the favourable decision.
+    #[test]
+    fn of_several_classes_the_sides_are_told_together() {
+        let classes = [("high", false), ("mid", false), ("low", true)];
+        let text = told(&classes, [(500, 1000), (300, 1000), (0, 1000)]);
+        let unfavourable = "40.0 % of the people with an unfavourable decision of `m`";
+        assert!(text.contains(unfavourable) && text.contains("0.0 % of the people with a favourable decision of `m`"), "{text}");
+        // Where the two sides are alike the classes that differ say why values carry the flag.
+        let text = told(&classes, [(600, 1000), (200, 1000), (400, 1000)]);
+        assert!(text.contains("60.0 % of those with the decision `high`") && !text.contains("favourable"), "{text}");
+        assert_eq!(told(&classes, [(400, 1000); 3]), "");
+    }
 }

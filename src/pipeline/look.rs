@@ -138,6 +138,7 @@ pub fn check_data(checked: &CheckedJob, settings: &Settings, observer: &dyn Obse
         let roles = RolesReader::open(&folder_of(records, "split").join(ROLES))?;
         let counted = labels::count(plan, &rows, &roles, cancel)?;
         warnings.extend(blind_gates(checked, rows.layout(), &counted));
+        warnings.extend(unlabelled_people(plan, rows.layout(), &counted));
         let mut seen = CheckLook::of_job(checked);
         seen.warnings.extend(warnings);
         seen.warnings.extend(selective_labels(plan, rows.layout(), &counted));
@@ -160,6 +161,24 @@ fn blind_gates(checked: &CheckedJob, layout: &Layout, counted: &labels::CountedR
         place: found.path,
     };
     blind::gates(job, shares).into_iter().map(issue).collect()
+}
+
+/// The sets in which people without a label have no counterfactual.
+fn unlabelled_people(plan: &Plan<'_>, layout: &Layout, counted: &labels::CountedRows) -> Vec<IssueLook> {
+    let found = labels::left_out(plan.job, |attribute| {
+        let at = layout.attributes.iter().position(|of| of.name == attribute);
+        // Who lacks a label does so under every model.
+        let counts = counted.first().zip(at).map(|((_, counts), at)| &counts[at]);
+        counts.map_or(0, |counts| counts.groups.iter().map(|group| group.n_missing_label()).sum())
+    });
+    let issue = |found: labels::UnlabelledPeople| IssueLook {
+        code: labels::UNLABELLED_PEOPLE.to_owned(),
+        severity: Severity::Warning.as_str().to_owned(),
+        place: found.set,
+        n: found.n,
+        text: found.text,
+    };
+    found.into_iter().map(issue).collect()
 }
 
 /// Who lacks labels more often than others, as far as the rows tell.

@@ -84,6 +84,8 @@ pub struct Part {
     pub made: Option<String>,
     /// Groups of which nothing could be learnt, by position in reference-first order: values about them are undefined.
     pub untaught: Vec<usize>,
+    /// Whether the set gives no counterfactual to people without a label, because it conditions on the label.
+    pub by_label: bool,
 }
 
 impl Part {
@@ -162,8 +164,12 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
         let of_part = (part.model.as_str(), part.attribute);
         if part.set.is_none() {
             let found = missing_labels(&text, part, checked)?;
+            let classes = checked.job.data.label.column().and_then(|label| {
+                let named = label.classes.as_ref()?.iter();
+                Some(named.map(|class| (class.as_str(), label.positive.contains(class))).collect::<Vec<_>>())
+            });
             let sides = labels::sides(&part.model, checked.job.data.favours_positive());
-            found.first().into_iter().for_each(|found| labels::tell(&mut tables.labels, attribute, found, &sides));
+            labels::tell_of_all(&mut tables.labels, attribute, &found, (&part.model, &sides), classes.as_deref());
             selective.insert(of_part, found.iter().any(MissingLabels::are_selective));
         }
         let selective = selective.get(&of_part).copied().unwrap_or(false);

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::counterfactual::forms::ConditionOn;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertain;
 use crate::counterfactual::knobs::Knobs;
 use crate::data::derive::{Derivation, Part, Recipe, combinations};
@@ -122,6 +123,11 @@ impl CounterfactualSet {
     fn knobs_of_all(&self) -> impl Iterator<Item = Knobs<'_>> {
         let greedy = self.greedy.iter().map(Knobs::Greedy);
         greedy.chain(self.plausible.iter().map(Knobs::Plausible)).chain(self.transport.iter().map(Knobs::Transport))
+    }
+
+    /// Whether it conditions on the label, so that people without one have no counterfactual in it.
+    pub fn conditions_on_label(&self) -> bool {
+        self.knobs().is_some_and(|knobs| matches!(knobs.condition_on(), ConditionOn::Label | ConditionOn::RawLabel))
     }
 
     /// The knobs of its strategy, if that is fitted; none for naive and for graphs.

@@ -51,7 +51,10 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ("incomplete-graph-row", "training rows without a value for every variable of a causal graph: they are left out of it"),
     ("many-levels", "a nominal column with more than 1,000 levels: few people share one, and each costs a model memory"),
     ("missing-group", "rows without a value of a sensitive attribute: they take no part in what compares its groups"),
-    ("missing-label", "rows without a label: they count in every metric that needs none"),
+    (
+        "missing-label",
+        "rows without a label: they count in metrics that need none, but in no counterfactual set that conditions on the label",
+    ),
     ("missing-slice", "rows without a value of a column that `metrics.by` names: they belong to no slice of it"),
     ("missing-stratum", "rows without a value of the column of strata: they are left out of the disparity by strata, CDDPL"),
     ("missing-values", "rows without a value of a feature, and what becomes of them"),
@@ -84,6 +87,10 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ("undeclared-group", "rows whose sensitive value is no declared group: they take no part in what compares its groups"),
     ("unlisted-label", "several values of the label count as negative only because they are not listed as positive"),
     ("unmapped-value", "values without a name in the map of a derived column: it is missing there"),
+    (
+        "unlabelled-people",
+        "people without a label have no counterfactual in a set that conditions on the label: no gate on the set passes for them",
+    ),
     ("unreached-group", "people without a counterfactual in a group, because no reference row shows what to write"),
     ("unseen-group", "rows to score that differ from their originals in `to_group` alone"),
     ("unsliced-set", "a graph-uncertain set has no slices: the columns of `metrics.by` cut what is measured of the other sets"),

@@ -17,7 +17,7 @@ use crate::pipeline::{comparing, folder};
 use crate::spec::check::CheckedJob;
 use crate::spec::{self, DecideBy, GateBetween, GateDirection, GateLevel, OnInconclusive};
 use crate::table::io::{read_frame, write_frame};
-use crate::table::{Frame, METRICS};
+use crate::table::{Frame, GROUPS, METRICS};
 
 /// The gates of a job as questions.
 pub fn questions(checked: &CheckedJob) -> Vec<Question> {
@@ -72,6 +72,7 @@ pub fn questions(checked: &CheckedJob) -> Vec<Question> {
         let attributes = asked.map_or_else(|| attributes.clone(), |a| vec![a]);
         Question {
             unshown: unshown(checked, gate, &attributes),
+            by_label: set_of(checked, gate).is_some_and(spec::CounterfactualSet::conditions_on_label),
             refused: String::new(),
             name: name.to_string(),
             metric: gate.metric.clone().unwrap_or_else(|| HARM[0].to_owned()),
@@ -97,12 +98,16 @@ pub fn questions(checked: &CheckedJob) -> Vec<Question> {
     questions.collect()
 }
 
+/// The set that a gate asks about.
+fn set_of<'a>(checked: &'a CheckedJob, gate: &spec::Gate) -> Option<&'a spec::CounterfactualSet> {
+    checked.job.counterfactuals.get(gate.counterfactual.as_ref()?.as_str())
+}
+
 /// What the rows to score of a gate's set do not show: `naive` changes nothing but columns of the attribute, and those that tell the groups
 /// apart are not sent to whoever scores.
 fn unshown(checked: &CheckedJob, gate: &spec::Gate, attributes: &[String]) -> Vec<Unshown> {
     let job = &checked.job;
-    let set = gate.counterfactual.as_ref().and_then(|set| job.counterfactuals.get(set.as_str()));
-    let is_naive = set.is_some_and(|set| set.naive.is_some());
+    let is_naive = set_of(checked, gate).is_some_and(|set| set.naive.is_some());
     let is_scored_elsewhere = gate.model.as_ref().and_then(|model| job.models.get(model)).is_some_and(|model| model.scores.is_some());
     let asked = job.data.sensitive.keys().filter(|name| attributes.iter().any(|asked| asked == name.as_str()));
     let of = |name: &ColumnName| {
@@ -145,12 +150,14 @@ pub fn recourse_questions(checked: &CheckedJob) -> Vec<RecourseQuestion> {
 /// A table cannot be read, or the disk refuses.
 pub fn judge(ctx: &StageContext<'_>, checked: &CheckedJob, measured: &str, baseline: Option<&str>, unsteady: &Unsteady) -> Result<()> {
     let metrics = read_frame(ctx.need(measured), &METRICS)?;
+    // An experiment audits the people of the plain audit.
+    let groups = read_frame(ctx.need("measure"), &GROUPS)?;
     let comparison = baseline.map(|stage| comparing::read_comparison(ctx.need(stage))).transpose()?;
     let mut counted = Vec::new();
     for question in recourse_questions(checked) {
         counted.push(gate::recourse::count(&question, ctx.need(&Plan::recourse_id(&question.recourse)))?);
     }
-    let (table, outcome) = verdicts(checked, questions(checked), &metrics, comparison.as_ref(), counted, unsteady);
+    let (table, outcome) = verdicts(checked, questions(checked), (&metrics, &groups), comparison.as_ref(), counted, unsteady);
     write_frame(ctx.out(), &table)?;
     folder::write_json(&ctx.out().join(folder::GATE_OUTCOME), &outcome)
 }
@@ -166,12 +173,12 @@ pub fn recourse_of(checked: &CheckedJob, questions: Vec<RecourseQuestion>, folde
     questions.iter().map(|question| gate::recourse::count(question, &folder.join("tables"))).collect()
 }
 
-/// The table of gates, and what the summary says of them: the one judge of `run`, `gate` and `diff`. No gate is decided on a model that is
+/// The table of gates by those of metrics and groups, and what the summary says of them: the one judge of `run`, `gate` and `diff`. No gate is decided on a model that is
 /// `unsteady`.
 pub fn verdicts(
     checked: &CheckedJob,
     mut questions: Vec<Question>,
-    metrics: &Frame,
+    (metrics, groups): (&Frame, &Frame),
     comparison: Option<&Comparison>,
     mut recourse: Vec<Counted>,
     unsteady: &Unsteady,
@@ -185,7 +192,7 @@ pub fn verdicts(
             );
         }
     }
-    let judged = gate::judge(&questions, metrics, baseline.as_ref(), &recourse);
+    let judged = gate::judge(&questions, (metrics, groups), baseline.as_ref(), &recourse);
     let crossed = match judged.verdict {
         Some(Verdict::Fail) => true,
         Some(Verdict::Inconclusive) => checked.job.on_inconclusive == OnInconclusive::Fail,

@@ -134,7 +134,7 @@ impl Scribe<'_> {
     }
 
     fn flags(&self, measured: &Measured) -> Vec<&'static str> {
-        let selective = self.selective && measured.metric.needs_label;
+        let selective = self.selective && (measured.metric.needs_label || self.part.by_label);
         measured.flags.iter().copied().chain(selective.then_some(SELECTIVE_LABELS)).collect()
     }
 

@@ -73,6 +73,7 @@ impl<'a> Plan<'a> {
                     attribute: world.position,
                     stage: world.count_id(name.as_str()),
                     made: Some(world.id("generate")),
+                    by_label: world.block.conditions_on_label(),
                     second: (self.wants_shift() && world.graphs().is_none()).then(|| world.second(name.as_str())),
                     branch: Self::branch_of(&world, name.as_str()),
                     // What is written for a group of a derived attribute rests on reference rows, so its noise is not that of naive.
@@ -127,7 +128,8 @@ impl<'a> Plan<'a> {
             ("lines of the gates".to_owned(), text(&self.lines_of_gates())),
         ];
         let baseline = self.baseline.is_some().then_some(BASELINE_STAGE);
-        let mut needs = vec![self.measured().to_owned()];
+        let mut needs = vec!["measure".to_owned()];
+        needs.extend(Some(self.measured().to_owned()).filter(|stage| stage != "measure"));
         needs.extend(baseline.map(str::to_owned));
         needs.extend(self.recourse_ids());
         needs.extend(self.asked_twice().into_iter().map(|(_, stage)| stage));

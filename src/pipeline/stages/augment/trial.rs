@@ -132,7 +132,9 @@ impl Trial<'_> {
     }
 
     pub(super) fn about<'t>(&'t self, changed: &'t [usize], untaught: &'t [Vec<usize>]) -> About<'t> {
-        About { model: self.block.model.as_str(), set: self.block.from.as_str(), changed, untaught }
+        // All worlds of an experiment are of one set.
+        let by_label = self.worlds.first().is_some_and(|world| world.block.conditions_on_label());
+        About { model: self.block.model.as_str(), set: self.block.from.as_str(), changed, untaught, by_label }
     }
 }
 
