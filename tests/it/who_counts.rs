@@ -226,3 +226,67 @@ fn a_model_that_never_switches_passes() {
         assert!((sr.real("hi").unwrap() - squared / (n + squared)).abs() < 1e-9, "{:?}", sr.real("hi"));
     }
 }
+
+/// A set that conditions on the label measures people with one alone: its values carry the flag, an issue names the others, no gate passes.
+#[test]
+fn people_without_a_label_have_no_counterfactual_in_a_set_by_label() {
+    let (work, people) = (Work::new(), applicants());
+    let people = &people[..1200];
+    let audited = |i: usize| i % 2 == 1;
+    // Everybody of the training rows has a label, so that the model and the set learn from all.
+    let label = |(i, p): (usize, &Applicant)| {
+        let repaid = p.repaid.unwrap_or(i % 4 == 0);
+        (!audited(i) || p.repaid.is_some()).then_some(i64::from(repaid))
+    };
+    work.parquet(
+        "loans.parquet",
+        vec![
+            ("id", column((0..people.len() as i64).collect::<Int64Array>())),
+            ("sex", column(people.iter().map(|p| Some(if p.woman { "f" } else { "m" })).collect::<StringArray>())),
+            ("repaid", column(people.iter().enumerate().map(label).collect::<Int64Array>())),
+            ("income", column(people.iter().map(|p| Some(p.score)).collect::<Float64Array>())),
+            ("part", column((0..people.len()).map(|i| Some(if audited(i) { "a" } else { "t" })).collect::<StringArray>())),
+        ],
+    );
+    let missing = people.iter().enumerate().filter(|(i, p)| audited(*i) && p.repaid.is_none()).count();
+    work.write(
+        "job.yaml",
+        "cfaudit: 1
+name: loans
+data:
+  rows: {parquet: loans.parquet}
+  row_id: id
+  label: {column: repaid, positive: [1], favourable: positive}
+  sensitive: {sex: {groups: [m, f], reference: m}}
+  features: {continuous: [income]}
+  split: {column: part, train: [t], audit: [a]}
+counterfactuals:
+  by-label: {plausible: {move: [income], condition_on: label}}
+  of-all: {plausible: {move: [income], condition_on: none}}
+models: {live: {logistic: {l2: 1.0}, threshold: 0.5}}
+metrics: {bootstrap: {samples: 100}}
+gates:
+  labelled: {metric: sr, model: live, counterfactual: by-label, at_most: 1.0, decide_by: estimate}
+  everybody: {metric: sr, model: live, counterfactual: of-all, at_most: 1.0, decide_by: estimate}
+on_inconclusive: warn
+",
+    );
+    let told = format!("set `by-label` conditions on the label: {missing} people without one have no counterfactual in it");
+    let check = work.cfaudit(0, "check job.yaml --cache cache").stdout;
+    assert!(check.contains(&told) && !check.contains("set `of-all` conditions"), "{check}");
+    work.run(0, "job.yaml", "");
+    let issues = frame(&work, &ISSUES);
+    let issue = issues.records().find(|issue| issue.text("code") == "unlabelled-people").unwrap();
+    assert_eq!((issue.text("where"), issue.int("n")), ("by-label", Some(missing as i64)));
+    assert!(issue.text("text").starts_with(&told), "{}", issue.text("text"));
+    let metrics = frame(&work, &METRICS);
+    for row in metrics.records().filter(|row| ["ccm", "shift"].contains(&row.text("family"))) {
+        let flagged = row.text("flags").split(',').any(|flag| flag == "selective_labels");
+        assert_eq!(flagged, row.text("counterfactual") == "by-label", "{}", row.text("metric"));
+    }
+    let gates = frame(&work, &GATES);
+    let verdict = |name: &str| gates.records().find(|gate| gate.text("gate") == name).unwrap();
+    assert_eq!(verdict("everybody").text("verdict"), "pass");
+    assert_eq!(verdict("labelled").text("verdict"), "inconclusive");
+    assert!(verdict("labelled").text("reason").starts_with("selective_labels"), "{}", verdict("labelled").text("reason"));
+}
