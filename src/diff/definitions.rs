@@ -11,7 +11,7 @@
 //! | `data.features`, `data.missing`, `data.columns` | sets that move features |
 //! | `counterfactuals.S`, but for its placebo and its attributes | everything that rests on S |
 //! | `counterfactuals.S.graph-uncertain.knowledge.C` | everything that rests on S/C |
-//! | `models.M.threshold`, `threshold_rule` | decisions of M: all but the family shift and shares of labels |
+//! | `models.M.threshold`, `threshold_rule` | decisions of M: all but the family shift and shares of labels; for every model what rests on sets with `condition_on: {prediction: M}` |
 //! | `metrics.clarify` | the family clarify |
 //! | the rule that says who counts (`policies.who_counts` of the manifest) | what needs no label, where people lack one |
 //! | the rule for intervals at an end (`policies.boundaries`) | no value; intervals of shares of 0 or 1 |
@@ -58,7 +58,11 @@ enum Breaks {
     /// The rule for the starts of a search for graphs.
     Graphs,
     Set(String),
-    Threshold(String),
+    Threshold {
+        model: String,
+        /// Sets whose people are told apart by its decisions.
+        sets: BTreeSet<String>,
+    },
     Clarify,
 }
 
@@ -87,7 +91,14 @@ impl Breaks {
             Breaks::Ends => "intervals of values that nobody or everybody makes".to_owned(),
             Breaks::Graphs => "everything that rests on causal graphs".to_owned(),
             Breaks::Set(name) => format!("everything that rests on the set {name}"),
-            Breaks::Threshold(name) => format!("decisions of the model {name}"),
+            Breaks::Threshold { model, sets } => {
+                let decisions = format!("decisions of the model {model}");
+                match sets.len() {
+                    0 => decisions,
+                    1 => format!("{decisions} and everything that rests on the set {}, conditioned on them", listed(sets)),
+                    _ => format!("{decisions} and everything that rests on the sets {}, conditioned on them", listed(sets)),
+                }
+            }
             Breaks::Clarify => "the family clarify".to_owned(),
         }
     }
@@ -118,7 +129,9 @@ impl Breaks {
             }
             Breaks::Fitted => moves,
             Breaks::Set(name) => name == set || name == block,
-            Breaks::Threshold(name) => row.text("model") == name && metric().is_none_or(reads_decisions),
+            Breaks::Threshold { model, sets } => {
+                sets.contains(block) || row.text("model") == model && metric().is_none_or(reads_decisions)
+            }
             Breaks::Clarify => clarify,
         }
     }
@@ -316,7 +329,9 @@ fn breaks(path: &[String], old: &Values, new: &Values) -> Breaks {
             if there { Breaks::Set(format!("{set}/{scenario}")) } else { Breaks::Nothing }
         }
         ["counterfactuals", set, ..] => Breaks::Set(set.to_owned()),
-        ["models", model, "threshold" | "threshold_rule", ..] => Breaks::Threshold(model.to_owned()),
+        ["models", model, "threshold" | "threshold_rule", ..] => {
+            Breaks::Threshold { model: model.to_owned(), sets: conditioned_on(model, [old, new]) }
+        }
         ["metrics", "clarify", ..] => Breaks::Clarify,
         _ => Breaks::Nothing,
     }
@@ -363,6 +378,19 @@ fn made_of(name: &str, jobs: [&Values; 2]) -> BTreeSet<String> {
 /// Whether a job has a block of this name there.
 fn in_block(block: &str, name: &str, jobs: [&Values; 2]) -> bool {
     jobs.into_iter().any(|values| values.keys().any(|path| starts(path, &["data", block, name])))
+}
+
+/// Sets that are conditioned on the decisions of a model, in either job.
+fn conditioned_on(model: &str, jobs: [&Values; 2]) -> BTreeSet<String> {
+    let of = |(path, value): (&Vec<String>, &String)| {
+        match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            ["counterfactuals", set, _, "condition_on", "prediction"] if value == model => {
+                Some(set.to_owned())
+            }
+            _ => None,
+        }
+    };
+    jobs.into_iter().flatten().filter_map(of).collect()
 }
 
 fn listed(names: &BTreeSet<String>) -> String {

@@ -244,6 +244,37 @@ fn only_values_that_mean_the_same_are_compared() {
     assert_eq!(change("neighbours: 5", "neighbours: 6"), "switch harm moved score label prev gap di");
 }
 
+/// A set that is conditioned on the decisions of a model is another set where these are made otherwise.
+#[test]
+fn a_threshold_defines_the_sets_conditioned_on_its_decisions() {
+    let kept_of = |model: &str| {
+        let conditioned = format!("condition_on: {{prediction: {model}}}");
+        let job = JOB
+            .replace("condition_on: label", &conditioned)
+            .replace("{m: {logistic", "{other: {logistic: {l2: 1.0}, threshold: 0.5}, m: {logistic");
+        let new = job.replace("{l2: 1.0}, threshold: 0.5}", "{l2: 1.0}, threshold: 0.65}");
+        assert_ne!(job, new);
+        let definitions = Definitions::between(&values(&job), &values(&new), [RULES; 2]);
+        let frame = metrics(&[
+            ("m", "world", "direction", ["Female", "Male"], "sr", "ccm", None),
+            ("m", "world", "direction", ["Female", "Male"], "rmscd", "shift", None),
+            ("other", "world", "direction", ["Female", "Male"], "rmscd", "shift", None),
+            ("m", "flip", "direction", ["Female", "Male"], "sr", "ccm", None),
+            ("other", "flip", "direction", ["Female", "Male"], "sr", "ccm", None),
+        ]);
+        let kept: Vec<bool> = frame.records().map(|row| !definitions.break_value(&row)).collect();
+        (kept, definitions.changes()[0].breaks.clone())
+    };
+    assert_eq!(
+        kept_of("other"),
+        (
+            vec![false, false, false, true, false],
+            "decisions of the model other and everything that rests on the set world, conditioned on them".to_owned()
+        )
+    );
+    assert_eq!(kept_of("m"), (vec![true, true, true, true, false], "decisions of the model other".to_owned()));
+}
+
 /// A folder of version 0.1 names no rules, which are then the first ones: what they touch means something else now.
 #[test]
 fn rules_that_changed_break_what_they_touch() {
