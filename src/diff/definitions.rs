@@ -129,9 +129,7 @@ impl Breaks {
             }
             Breaks::Fitted => moves,
             Breaks::Set(name) => name == set || name == block,
-            Breaks::Threshold { model, sets } => {
-                sets.contains(block) || row.text("model") == model && metric().is_none_or(reads_decisions)
-            }
+            Breaks::Threshold { model, sets } => sets.contains(block) || row.text("model") == model && metric().is_none_or(reads_decisions),
             Breaks::Clarify => clarify,
         }
     }
@@ -382,13 +380,9 @@ fn in_block(block: &str, name: &str, jobs: [&Values; 2]) -> bool {
 
 /// Sets that are conditioned on the decisions of a model, in either job.
 fn conditioned_on(model: &str, jobs: [&Values; 2]) -> BTreeSet<String> {
-    let of = |(path, value): (&Vec<String>, &String)| {
-        match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-            ["counterfactuals", set, _, "condition_on", "prediction"] if value == model => {
-                Some(set.to_owned())
-            }
-            _ => None,
-        }
+    let of = |(path, value): (&Vec<String>, &String)| match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["counterfactuals", set, _, "condition_on", "prediction"] if value == model => Some(set.to_owned()),
+        _ => None,
     };
     jobs.into_iter().flatten().filter_map(of).collect()
 }
