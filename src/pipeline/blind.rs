@@ -103,7 +103,8 @@ pub(super) fn of_decisions(favours_positive: bool, (metrics, groups): (&Frame, &
 /// attribute under a model, and what they are shares of, such as `labels`.
 pub(super) fn gates(job: &Job, shares: impl Fn(&str, &str) -> (GroupShares, &'static str)) -> Vec<Blind> {
     let Some(favourable) = favourable(job) else { return Vec::new() };
-    let mut lowest: BTreeMap<(&str, &ColumnName), Option<(String, [String; 2])>> = BTreeMap::new();
+    // By model and attribute: the group, what the shares are of, and their numbers.
+    let mut lowest: BTreeMap<_, Option<(String, [String; 2])>> = BTreeMap::new();
     let mut found = Vec::new();
     for (name, gate) in job.gates.iter().filter(|(_, gate)| gate.class.is_none()) {
         let (Some((attribute, told)), Some(model)) = (one_sided(gate, favourable), gate.model.as_ref()) else { continue };
