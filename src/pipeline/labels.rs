@@ -120,7 +120,7 @@ pub(super) fn left_out(job: &spec::Job, missing: impl Fn(&str) -> u64) -> Vec<Un
         let n = changed.map(|attribute| missing(attribute.as_str())).max().unwrap_or(0);
         let people = if n == 1 { "person without one has" } else { "people without one have" };
         let text = format!(
-            "set `{name}` conditions on the label: {n} {people} no counterfactual in it, and no gate on it passes for them; write \
+            "set `{name}` conditions on the label: {n} {people} no counterfactual in it, and no gate that asks about them passes; write \
              `condition_on: {{prediction: MODEL}}` or `condition_on: none`"
         );
         found.extend((n > 0).then(|| UnlabelledPeople { set: name.to_string(), n, text }));
