@@ -4,7 +4,7 @@ use crate::diff::paired::Pair;
 use crate::metric::interval::{Method, newcombe, z_of};
 use crate::metric::{Rate, Reads, Undefined, find};
 use crate::param::Level;
-use crate::table::{Cell, Record};
+use crate::table::{Cell, REFITTED, Record};
 
 /// Method of an interval from two others.
 const MOVER: &str = "mover";
@@ -15,8 +15,52 @@ const IDENTICAL: &str = "identical";
 /// Values that differ by less, relative to the old one where it is above 1, differ by rounding.
 const ROUNDING: f64 = 1e-12;
 
-/// Why changes of a set are not judged: the start of their words.
-const REFITTED: &str = "refitted: the set was fitted on other rows than in the old run, and how far that alone moves it is not known";
+/// Why a change of a fitted set is not judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refit {
+    /// The old run is of version 0.1, which does not say what sets were fitted on.
+    OldUnknown,
+    /// The new run is.
+    NewUnknown,
+    /// The set was fitted in one of the runs only.
+    OneRun,
+    /// It learns from a reference whose rows, or their classes, differ.
+    Reference,
+    /// It learns from the rows that train, be it causal graphs or in the folds of an experiment.
+    Trained,
+    /// It learns from the rows of each run.
+    Rows,
+}
+
+impl Refit {
+    /// The reason, and what helps.
+    fn words(self) -> &'static str {
+        match self {
+            Refit::OldUnknown => {
+                "the baseline is of version 0.1, which does not say what its sets were fitted on: run its job again with \
+                 this program and approve that folder"
+            }
+            Refit::NewUnknown => {
+                "the run is of version 0.1, which does not say what its sets were fitted on: run its job again with this \
+                 program"
+            }
+            Refit::OneRun => "the set was fitted in one of the two runs only, and how far that alone moves it is not known",
+            Refit::Reference => {
+                "the rows of `data.reference`, or the classes they fall into, differ from the baseline's, and how far \
+                 that alone moves the set is not known; after a new model version approve a folder of it, or keep the \
+                 reference file the same"
+            }
+            Refit::Trained => {
+                "the set was fitted on other rows than in the baseline, and how far that alone moves it is not known; \
+                 keep the rows that train the same"
+            }
+            Refit::Rows => {
+                "the set was fitted on other rows than in the baseline, and how far that alone moves it is not known; \
+                 give the job a `data.reference` fixed in time"
+            }
+        }
+    }
+}
 
 /// What two values have to do with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,8 +69,8 @@ pub(super) enum Bond {
     Whole,
     /// They mean different things.
     Broken,
-    /// They mean the same, and rest on a set that was fitted on other rows.
-    Refitted,
+    /// They mean the same, and rest on a set that was fitted on other rows, as far as is known.
+    Refitted(Refit),
     /// They mean the same, and their intervals were made by two rules.
     OtherEnds,
 }
@@ -60,7 +104,7 @@ impl<'a> Change<'a> {
             _ => match bond {
                 Bond::Whole | Bond::OtherEnds => "compared",
                 Bond::Broken => "not_comparable",
-                Bond::Refitted => "refitted",
+                Bond::Refitted(_) => "refitted",
             },
         };
         let mut change = Change {
@@ -81,11 +125,14 @@ impl<'a> Change<'a> {
             let reason = if old.real("value").is_none() { ("old", old) } else { ("new", new) };
             change.undefined = format!("{}: {}", reason.0, reason.1.text("undefined"));
             "none: the change is undefined".clone_into(&mut change.words);
+            if let Bond::Refitted(why) = bond {
+                change.words = format!("{REFITTED}{}", why.words());
+            }
             return change;
         };
         change.difference = Some(after - before);
-        if bond == Bond::Refitted {
-            change.words = format!("none: {REFITTED}");
+        if let Bond::Refitted(why) = bond {
+            change.words = format!("{REFITTED}{}", why.words());
             return change;
         }
         if bond == Bond::OtherEnds {

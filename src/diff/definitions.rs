@@ -224,6 +224,11 @@ impl Definitions {
         self.fitted.contains(block_of_set(row))
     }
 
+    /// Whether a value of the table `metrics` rests on causal graphs.
+    pub fn rests_on_graphs(&self, row: &Record<'_>) -> bool {
+        self.graphs.contains(block_of_set(row))
+    }
+
     /// What differs, definitions first.
     pub fn changes(&self) -> Vec<JobChange> {
         self.differs.iter().map(|(change, _)| change.clone()).collect()
@@ -373,11 +378,6 @@ fn made_of(name: &str, jobs: [&Values; 2]) -> BTreeSet<String> {
     }
 }
 
-/// Whether a job has a block of this name there.
-fn in_block(block: &str, name: &str, jobs: [&Values; 2]) -> bool {
-    jobs.into_iter().any(|values| values.keys().any(|path| starts(path, &["data", block, name])))
-}
-
 /// Sets that are conditioned on the decisions of a model, in either job.
 fn conditioned_on(model: &str, jobs: [&Values; 2]) -> BTreeSet<String> {
     let of = |(path, value): (&Vec<String>, &String)| match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
@@ -385,6 +385,11 @@ fn conditioned_on(model: &str, jobs: [&Values; 2]) -> BTreeSet<String> {
         _ => None,
     };
     jobs.into_iter().flatten().filter_map(of).collect()
+}
+
+/// Whether a job has a block of this name there.
+fn in_block(block: &str, name: &str, jobs: [&Values; 2]) -> bool {
+    jobs.into_iter().any(|values| values.keys().any(|path| starts(path, &["data", block, name])))
 }
 
 fn listed(names: &BTreeSet<String>) -> String {

@@ -30,15 +30,14 @@ mod people;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-
-use crate::diff::change::{Bond, Change};
+use crate::diff::change::{Bond, Change, Refit};
 use crate::diff::definitions::{Definitions, Rules, Values};
 use crate::error::Result;
 use crate::param::{Count, Level, Seed};
-use crate::table::manifest::Compared;
+use crate::table::manifest::{Compared, Policies};
 use crate::table::{CHANGES, Frame, Record};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// What the sets of a run were fitted on: hashes by experiment (empty for the plain audit), set and attribute.
 pub type FittedOn = BTreeMap<[String; 3], String>;
@@ -112,11 +111,13 @@ pub fn compare(old: &Side, new: &Side, force: bool) -> Result<Comparison> {
     }
     let mut changes = Frame::new(&CHANGES);
     for (key, [old_row, new_row]) in rows {
-        let bond = match old_row.or(new_row) {
+        let row = old_row.or(new_row);
+        let refit = || row.and_then(|row| refit([old, new], &row, &definitions));
+        let bond = match row {
             Some(row) if !force && definitions.break_value(&row) => Bond::Broken,
-            Some(row) if definitions.is_fitted(&row) && refitted([old, new], &row) => Bond::Refitted,
-            _ => match (old_row, new_row) {
-                (Some(old), Some(new)) if !force && definitions.break_interval([&old, &new]) => Bond::OtherEnds,
+            _ => match (refit(), old_row, new_row) {
+                (Some(why), ..) => Bond::Refitted(why),
+                (None, Some(old), Some(new)) if !force && definitions.break_interval([&old, &new]) => Bond::OtherEnds,
                 _ => Bond::Whole,
             },
         };
@@ -139,13 +140,28 @@ pub fn compare(old: &Side, new: &Side, force: bool) -> Result<Comparison> {
     Ok(Comparison { compared, changes })
 }
 
-/// Whether the set behind a value was fitted on other rows in one of the runs, or nobody knows what on.
-fn refitted(sides: [&Side; 2], row: &Record<'_>) -> bool {
+/// Why the change of a value is not judged whose set was fitted on other rows in one of the runs, or nobody knows what
+/// on; none where the fit is the same.
+fn refit(sides: [&Side; 2], row: &Record<'_>, definitions: &Definitions) -> Option<Refit> {
+    if !definitions.is_fitted(row) {
+        return None;
+    }
     let experiment = row.text("arm").split('/').next().unwrap_or_default();
     let key = |experiment: &str| [experiment, row.text("counterfactual"), row.text("sensitive")].map(str::to_owned);
     // An experiment without folds of its own takes the set of the plain audit.
     let [old, new] = sides.map(|side| side.fitted_on.get(&key(experiment)).or_else(|| side.fitted_on.get(&key(""))));
-    old.is_none() || old != new
+    let in_folds = !experiment.is_empty() && sides[1].fitted_on.contains_key(&key(experiment));
+    let is_first = sides.map(|side| side.rules.policies == Policies::default());
+    let has_reference = || sides[1].values.keys().any(|path| matches!(&path[..], [data, of, ..] if data == "data" && of == "reference"));
+    match (old, new) {
+        (Some(old), Some(new)) if old == new => None,
+        (None, _) if is_first[0] => Some(Refit::OldUnknown),
+        (_, None) if is_first[1] => Some(Refit::NewUnknown),
+        (None, Some(_)) | (Some(_), None) => Some(Refit::OneRun),
+        _ if definitions.rests_on_graphs(row) || in_folds => Some(Refit::Trained),
+        _ if has_reference() => Some(Refit::Reference),
+        _ => Some(Refit::Rows),
+    }
 }
 
 fn key<'a>(row: &Record<'a>) -> [&'a str; 10] {

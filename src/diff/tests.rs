@@ -335,6 +335,49 @@ fn differences_are_told_once_and_definitions_first() {
     );
 }
 
+/// Why a change of a fitted set is not judged decides what helps.
+#[test]
+fn what_is_told_of_a_set_that_was_fitted_again() {
+    let value: Value<'_> = ("m", "world", "direction", ["Female", "Male"], "nsr", "ccm", Some((16, 122)));
+    let none: Value<'_> = ("m", "world", "total", ["", ""], "nsr", "ccm", None);
+    let with_reference = JOB.replace("  rows:", "  reference: {parquet: past.parquet}\n  rows:");
+    let graph = JOB.replace("world: {greedy: {condition_on: label}}", "world: {graph-uncertain: {bootstraps: 5}}");
+    let run = |job: &str, hash: &str, first: bool| {
+        let mut side = side(job, metrics(&[value, none]));
+        if !hash.is_empty() {
+            side.fitted_on.insert(["", "world", "sex"].map(str::to_owned), hash.to_owned());
+        }
+        side.rules.policies = if first { Policies::default() } else { RULES.policies };
+        side
+    };
+    let told = |old: Side, new: Side, force: bool| {
+        let found = compare(&old, &new, force).unwrap();
+        let words: Vec<String> = found.changes.records().map(|row| row.text("ci_method").to_owned()).collect();
+        assert_eq!(words[0], words[1], "a change without a value says the same");
+        assert!(found.changes.records().all(|row| row.text("status") == "refitted"));
+        words[0].strip_prefix("none: refitted: ").unwrap().to_owned()
+    };
+    let says = |words: String, of: &[&str], not: &[&str]| {
+        assert!(of.iter().all(|part| words.contains(part)), "{words}");
+        assert!(!not.iter().any(|part| words.contains(part)), "{words}");
+    };
+    let fixed = "give the job a `data.reference` fixed in time";
+    says(told(run(JOB, "a", false), run(JOB, "b", false), false), &["on other rows", fixed], &["0.1"]);
+    let approve = ["the baseline is of version 0.1, which does not say", "approve that folder"];
+    for job in [JOB, &with_reference] {
+        let words = told(run(job, "", true), run(job, "b", false), false);
+        says(words, &approve, &["on other rows", "`data.reference`"]);
+    }
+    let words = told(run(JOB, "a", false), run(JOB, "", true), false);
+    says(words, &["the run is of version 0.1"], &["on other rows", "baseline"]);
+    let words = told(run(&with_reference, "a", false), run(&with_reference, "b", false), false);
+    let keep = "after a new model version approve a folder of it, or keep the reference file the same";
+    says(words, &["the rows of `data.reference`", keep], &[fixed, "on other rows"]);
+    says(told(run(&graph, "a", false), run(&graph, "b", false), false), &["keep the rows that train the same"], &[fixed]);
+    let naive = JOB.replace("world: {greedy: {condition_on: label}}", "world: {naive: {}}");
+    says(told(run(&naive, "", false), run(JOB, "b", false), true), &["in one of the two runs only"], &["other rows", "0.1"]);
+}
+
 /// With `force` what means something else is compared all the same, and said to be.
 #[test]
 fn force_compares_what_means_something_else() {

@@ -538,10 +538,6 @@ fn both_parts(question: &Question, mut seen: Vec<Seen>) -> Vec<Seen> {
     seen
 }
 
-/// Why a change of a set that was fitted again is not judged, and what helps.
-const REFITTED: &str = "refitted: the set was fitted on other rows than in the baseline, and how far that alone moves it is not known; give \
-                        the job a `data.reference` fixed in time (a set of graphs: the same rows to train on)";
-
 /// The rows of the table of changes that the question is about, turned to its orientation.
 fn changes(question: &Question, baseline: &Baseline<'_>) -> Vec<Seen> {
     let rows = baseline.changes.records().filter(|row| matches(question, row));
@@ -549,7 +545,8 @@ fn changes(question: &Question, baseline: &Baseline<'_>) -> Vec<Seen> {
         let refused = match row.text("status") {
             "only_new" => "the baseline has no such value".to_owned(),
             "only_old" => "the run has no such value, the baseline has one".to_owned(),
-            "refitted" => REFITTED.to_owned(),
+            // The words of a change that is not judged say why, and what helps.
+            "refitted" => row.text("ci_method").trim_start_matches("none: ").to_owned(),
             "not_comparable" => format!("not comparable with the baseline: another {}", baseline.differs),
             _ => String::new(),
         };

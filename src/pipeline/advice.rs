@@ -7,11 +7,11 @@ use crate::data::{Kind, Layout};
 use crate::param::ColumnName;
 use crate::pipeline::look::IssueLook;
 use crate::spec::Job;
-use crate::spec::check::path;
+use crate::spec::check::{CheckedJob, path};
 
 /// Everything that `check` tells of a job without looking at its data.
-pub(super) fn of_job(job: &Job) -> Vec<IssueLook> {
-    refits(job).into_iter().chain(of_run(job)).collect()
+pub(super) fn of_job(checked: &CheckedJob) -> Vec<IssueLook> {
+    refits(checked).into_iter().chain(of_run(&checked.job)).collect()
 }
 
 /// What every run tells in the table `issues` too.
@@ -42,20 +42,28 @@ fn issue(code: &str, severity: Severity, place: String, text: String) -> IssueLo
 }
 
 /// Gates that judge the change of a set that is fitted on the rows of each run.
-fn refits(job: &Job) -> Vec<IssueLook> {
+fn refits(checked: &CheckedJob) -> Vec<IssueLook> {
+    let job = &checked.job;
+    let reference = path(&["data", "reference"]) + ".";
+    let moves_along = checked.filled.iter().any(|filled| filled.starts_with(&reference));
     let sets = job.sets();
     let mut found = Vec::new();
     for (name, gate) in job.gates.iter().filter(|(_, gate)| gate.against.is_some()) {
         let set = gate.counterfactual.as_ref().and_then(|set| sets.iter().find(|(name, _)| name == set.as_str()));
         let Some((set, block)) = set else { continue };
-        let helps = match block.graph_uncertain {
-            Some(_) => "keep the rows that train the same, by `data.split` and a column",
-            None if block.knobs().is_some() && job.data.reference.is_none() => "give the job a `data.reference` fixed in time",
+        let (rows, helps) = match block.graph_uncertain {
+            Some(_) => ("the rows of each run", "keep the rows that train the same, by `data.split` and a column"),
+            None if block.knobs().is_none() => continue,
+            None if job.data.reference.is_none() => ("the rows of each run", "give the job a `data.reference` fixed in time"),
+            None if moves_along => (
+                "the rows of `data.reference`, which a variable names",
+                "after a new model version approve a folder of it, or keep the reference file the same",
+            ),
             None => continue,
         };
         let text = format!(
-            "the gate `{name}` judges how the set `{set}` changes, which is fitted on the rows of each run: where these \
-             differ from the baseline's the gate is inconclusive (refitted); {helps}"
+            "the gate `{name}` judges how the set `{set}` changes, which is fitted on {rows}: where these differ from the \
+             baseline's the gate is inconclusive (refitted); {helps}"
         );
         found.push(issue("refitted-gate", Severity::Warning, path(&["gates", name.as_str()]), text));
     }

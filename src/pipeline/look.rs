@@ -115,7 +115,7 @@ pub struct CheckLook {
 impl CheckLook {
     /// What a job tells by itself.
     pub fn of_job(checked: &CheckedJob) -> Self {
-        CheckLook { warnings: advice::of_job(&checked.job), awaited: Vec::new() }
+        CheckLook { warnings: advice::of_job(checked), awaited: Vec::new() }
     }
 }
 

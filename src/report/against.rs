@@ -11,7 +11,7 @@ use crate::report::page::{Block, Cell, Row, Section, Table};
 use crate::report::terms::{self, Glossary};
 use crate::report::words::Words;
 use crate::table::manifest::{Compared, JobChange};
-use crate::table::{Frame, Record};
+use crate::table::{Frame, REFITTED, Record};
 
 /// The metrics that are drawn for each direction.
 const DRAWN: [&str; 3] = ["nsr", "psr", "sr"];
@@ -59,7 +59,7 @@ pub(super) fn is_judged(row: &Record<'_>) -> bool {
 pub(super) fn sentence(rows: &[Record<'_>]) -> String {
     let any = |status: &str| rows.iter().any(|row| row.text("status") == status);
     if !any("compared") && any("refitted") {
-        return "No change is judged: every set was fitted on other rows than in the last version.".to_owned();
+        return "No change is judged: no set is known to be fitted on the same rows in both runs.".to_owned();
     }
     if !any("compared") && any("not_comparable") {
         return "No value means the same in both runs.".to_owned();
@@ -252,18 +252,19 @@ fn left_out(rows: &[Record<'_>]) -> Option<Block> {
 
 /// How many changes are not judged because their set was fitted again, of which sets, and what helps; none where no set was.
 pub(super) fn refitted_in_words(rows: &[Record<'_>]) -> Option<String> {
-    let refitted: Vec<&Record<'_>> = rows.iter().filter(|row| row.text("status") == "refitted").collect();
-    let sets: BTreeSet<&str> = refitted.iter().map(|row| row.text("counterfactual")).collect();
-    let named: Vec<&str> = sets.into_iter().collect();
-    (!refitted.is_empty()).then(|| {
-        format!(
-            "{} changes of {} {} (refitted: fitted on other rows than in the last version, and how far that alone moves a set is not known). A \
-             `data.reference` fixed in time keeps the fit the same; a set of graphs needs the same rows to train on",
-            refitted.len(),
-            if named.len() == 1 { "the set" } else { "the sets" },
-            named.join(", ")
-        )
-    })
+    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.text("status") == "refitted") {
+        let words = row.text("ci_method");
+        by_reason.entry(words.strip_prefix(REFITTED).unwrap_or(words)).or_default().push(row.text("counterfactual"));
+    }
+    let words = by_reason.into_iter().map(|(reason, sets)| {
+        let n = sets.len();
+        let named: Vec<&str> = BTreeSet::from_iter(sets).into_iter().collect();
+        let of = if named.len() == 1 { "the set" } else { "the sets" };
+        format!("{n} changes of {of} {} (refitted: {reason})", named.join(", "))
+    });
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| words.join("; "))
 }
 
 /// How the intervals of changes are made.

@@ -21,7 +21,7 @@ mod slices;
 mod threshold;
 mod trees;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
@@ -122,6 +122,8 @@ pub struct CheckedJob {
     pub sets: Vec<String>,
     /// The variables with the values they had.
     pub vars: BTreeMap<String, String>,
+    /// Dotted paths of the values that hold a variable.
+    pub filled: BTreeSet<String>,
     /// The names of its counterfactual sets as tables and gates have them, each with the key of its block.
     pub set_names: Vec<(String, Name)>,
     /// SHA-256 of the resolved job as YAML ([`to_yaml`]), in hexadecimal.
@@ -196,7 +198,7 @@ pub fn read(file: &Path, sets: &[String], catalog: &Catalog<'_>) -> Result<Check
 /// # Errors
 /// All problems at once, in the order of the file.
 pub fn check(loaded: Loaded, catalog: &Catalog<'_>) -> Result<CheckedJob> {
-    let Loaded { mut root, file, includes, sets, mut problems, unknown } = loaded;
+    let Loaded { mut root, file, includes, sets, mut problems, unknown, filled } = loaded;
     let places = Places::of(&root);
     for steps in &unknown {
         decode::dig(&mut root, steps);
@@ -233,7 +235,7 @@ pub fn check(loaded: Loaded, catalog: &Catalog<'_>) -> Result<CheckedJob> {
     let hash = hex(&Sha256::digest(to_yaml(&job)));
     let key = |name: &str| Name::new(name.split('/').next().unwrap_or_default());
     let set_names = job.sets().into_iter().filter_map(|(name, _)| Some((name.clone(), key(&name)?))).collect();
-    Ok(CheckedJob { job, places, file, includes, sets, vars, set_names, hash })
+    Ok(CheckedJob { job, places, file, includes, sets, vars, filled, set_names, hash })
 }
 
 /// Problems in the order of the job file, then of the files it includes, then of the command line.

@@ -6,6 +6,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -70,6 +71,8 @@ pub struct Loaded {
     pub problems: Vec<Problem>,
     /// Steps to the values that could not be filled.
     pub unknown: Vec<Vec<Step>>,
+    /// Dotted paths of the values that hold a variable.
+    pub filled: BTreeSet<String>,
 }
 
 /// Reads the job file and all it includes; `sets` are `PATH=VALUE` of the command line, in order.
@@ -87,7 +90,15 @@ pub fn load(path: &Path, sets: &[String]) -> Result<Loaded> {
     })?;
     let mut merge = Merge { includes: Vec::new(), chain: vec![(canonical(path), file.clone())] };
     let root = merge.file(&file, path, &text).map_err(Error::Job)?;
-    let mut loaded = Loaded { root, file, includes: merge.includes, sets: sets.to_vec(), problems: Vec::new(), unknown: Vec::new() };
+    let mut loaded = Loaded {
+        root,
+        file,
+        includes: merge.includes,
+        sets: sets.to_vec(),
+        problems: Vec::new(),
+        unknown: Vec::new(),
+        filled: BTreeSet::new(),
+    };
     for set in sets {
         if let Err(problems) = apply(&mut loaded.root, set) {
             loaded.problems.extend(problems);
@@ -421,7 +432,8 @@ struct Variable {
 }
 
 fn fill(loaded: &mut Loaded) {
-    let mut filler = Filler { variables: Vec::new(), steps: Vec::new(), problems: Vec::new(), unknown: Vec::new() };
+    let mut filler =
+        Filler { variables: Vec::new(), steps: Vec::new(), problems: Vec::new(), unknown: Vec::new(), filled: BTreeSet::new() };
     for (key, node) in loaded.root.get("vars").and_then(Node::entries).unwrap_or(&[]) {
         let path = join("vars", &key.text);
         let mut text = None;
@@ -459,6 +471,7 @@ fn fill(loaded: &mut Loaded) {
     }
     loaded.problems.append(&mut filler.problems);
     loaded.unknown = filler.unknown;
+    loaded.filled = filler.filled;
 }
 
 struct Filler {
@@ -466,6 +479,7 @@ struct Filler {
     steps: Vec<Step>,
     problems: Vec<Problem>,
     unknown: Vec<Vec<Step>>,
+    filled: BTreeSet<String>,
 }
 
 impl Filler {
@@ -488,6 +502,7 @@ impl Filler {
                     let alone = scalar.text.starts_with("${") && scalar.text.find('}') == Some(scalar.text.len() - 1);
                     scalar.quoted = if alone { text.is_empty() } else { scalar.quoted };
                     scalar.text = text;
+                    self.filled.insert(dotted(&self.steps));
                 }
                 None => self.unknown.push(self.steps.clone()),
             },

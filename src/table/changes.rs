@@ -2,6 +2,9 @@
 
 use super::{ARM, CLASS, COUNTERFACTUAL, FROM_GROUP, MODEL, SCOPE, SENSITIVE, SLICE, TO_GROUP, TableDef, int, or_null, real, text};
 
+/// How the column `ci_method` begins in rows that are not judged because their set was fitted again; then comes why.
+pub const REFITTED: &str = "none: refitted: ";
+
 /// `changes`: one row per key and metric that either run has; only where a run was given a baseline.
 pub const CHANGES: TableDef = TableDef {
     name: "changes",
@@ -22,7 +25,7 @@ pub const CHANGES: TableDef = TableDef {
         text("family", "family of the metric"),
         text(
             "status",
-            "compared; refitted (the set was fitted on other rows than in the baseline, so the change stands here without an interval); \
+            "compared; refitted (the set was fitted on other rows than in the baseline, or nobody knows on which: no interval); \
              not_comparable (a definition differs); only_old or only_new (the other run has no such row): then only values stand here",
         ),
         or_null(real("old_value", "value of the baseline; null = undefined, or no such row")),

@@ -19,7 +19,7 @@ pub mod recourse;
 mod rows;
 mod sound;
 
-pub use changes::CHANGES;
+pub use changes::{CHANGES, REFITTED};
 pub use experiments::{ARM_FOLDS, ARMS, SELECTED};
 pub use frame::{Cell, Frame, Record};
 pub use graphs::{EDGES, GRAPHS, NODES, SUBGRAPHS, WORLD_PEOPLE, WORLDS};

@@ -172,7 +172,9 @@ fn nights_with_a_fixed_reference() {
     // Other rows of reference are another fit.
     people(&work, "past", 8, PEOPLE);
     audit(&work, "n3", "other", reference, "--baseline n3");
-    assert!(verdict(&work, "other", "drift")[1].starts_with("refitted: "));
+    let reason = verdict(&work, "other", "drift").into_iter().next_back().unwrap();
+    assert!(reason.starts_with("refitted: the rows of `data.reference`") && reason.contains("after a new model version"), "{reason}");
+    assert!(!reason.contains("fixed in time"), "{reason}");
     as_version_0_1(&work, "n0");
     let old = changes(&work, "n0", "n1");
     let status = |set: &str| old.records().find(|row| row.text("counterfactual") == set).unwrap().text("status").to_owned();
@@ -218,5 +220,9 @@ fn folders_of_the_first_version_are_baselines() {
     as_version_0_1(&work, "all-old");
     work.cfaudit(0, "gate all-new --baseline all-old");
     assert_eq!(verdict(&work, "all-new", "naive")[0], "pass");
-    assert_eq!(verdict(&work, "all-new", "drift")[0], "inconclusive");
+    let [told, reason] = verdict(&work, "all-new", "drift");
+    assert_eq!(told, "inconclusive");
+    assert!(reason.starts_with("refitted: the baseline is of version 0.1") && !reason.contains("`data.reference`"), "{reason}");
+    let told = work.cfaudit(0, "diff all-old all-new").stdout;
+    assert!(told.contains("(refitted: the baseline is of version 0.1") && !told.contains("`data.reference`"), "{told}");
 }

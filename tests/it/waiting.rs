@@ -502,6 +502,22 @@ fn a_file_of_scores_answers_one_request() {
     assert_same(&with_both, &work.results(), "the way back");
 }
 
+/// A reference that a variable names is another one after a new model version, and the gate on the change is inconclusive then.
+#[test]
+fn check_tells_of_a_reference_that_moves_along() {
+    let work = whole_lake();
+    let told = |work: &Work| work.cfaudit(0, &format!("check {JOB} {VARS} --no-data")).stdout;
+    let first = told(&work);
+    let words = ["warning[refitted-gate]", "the rows of `data.reference`, which a variable names", "approve a folder of it"];
+    let job = fs::read_to_string(work.path(JOB)).unwrap();
+    // The job of these tests may have no such gate or reference of its own.
+    assert!(job.contains("lake/training/${vars.model_version}.parquet") && job.contains("against: baseline"), "{job}");
+    assert!(words.iter().all(|part| first.contains(part)), "{first}");
+    assert!(!first.contains("no-recheck"), "{first}");
+    work.write(JOB, &job.replace("lake/training/${vars.model_version}.parquet", "lake/training/7.3.parquet"));
+    assert!(!told(&work).contains("refitted-gate"));
+}
+
 /// A file that cannot be read may be half written: it is waited for as long as it is young.
 #[test]
 fn a_half_written_file_is_waited_for() {
