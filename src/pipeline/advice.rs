@@ -16,7 +16,7 @@ pub(super) fn of_job(checked: &CheckedJob) -> Vec<IssueLook> {
 
 /// What every run tells in the table `issues` too.
 pub(super) fn of_run(job: &Job) -> Vec<IssueLook> {
-    unweighted(job).into_iter().collect()
+    unweighted(job).into_iter().chain(unchecked(job)).collect()
 }
 
 /// The columns whose counterfactuals hold whole numbers because their values do, told by every run
@@ -68,6 +68,19 @@ fn refits(checked: &CheckedJob) -> Vec<IssueLook> {
         found.push(issue("refitted-gate", Severity::Warning, path(&["gates", name.as_str()]), text));
     }
     found
+}
+
+/// Files of scores of counterfactuals in which nothing tells by which version of the model they were made.
+fn unchecked(job: &Job) -> impl Iterator<Item = IssueLook> {
+    let text = "the request names the rows, not the model: give `recheck` to catch scores of another model version";
+    let models = job.models.iter().filter(|(_, model)| {
+        let scores = model.scores.as_ref();
+        scores.is_some_and(|scores| scores.counterfactual.is_some() && scores.recheck.is_none())
+    });
+    models.filter(|_| !job.counterfactuals.is_empty()).map(move |(name, _)| {
+        let place = path(&["models", name.as_str(), "scores"]);
+        issue("no-recheck", Severity::Warning, place, text.to_owned())
+    })
 }
 
 /// Sets that learn from rows whose weights they do not read.

@@ -100,6 +100,7 @@ pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Section {
         ));
     }
     blocks.extend(unbound(audit).map(Block::Note));
+    blocks.extend(unchecked(audit));
     blocks.push(Block::Facts(facts(audit)));
     blocks.extend(other_directions(audit, glossary));
     Section { id: "verdict", title: "Verdict", blocks }
@@ -133,6 +134,15 @@ fn sentence(audit: &Audit, verdict: Verdict) -> Words {
 
 fn gates_in_words(n: usize) -> String {
     if n == 1 { "1 gate".to_owned() } else { format!("{n} gates") }
+}
+
+/// Models whose scores of counterfactuals may come from another version.
+fn unchecked(audit: &Audit) -> impl Iterator<Item = Block> {
+    let told = audit.issues.records().filter(|issue| issue.text("code") == "no-recheck");
+    told.map(|issue| {
+        let words = Words::new().strong("Model version not checked.").text(" ").name(issue.text("where")).text(": ");
+        Block::Note(words.quote(issue.text("text")).text("."))
+    })
 }
 
 /// The files of scores that do not name the rows that they answer; none where all do.

@@ -59,6 +59,10 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ("missing-stratum", "rows without a value of the column of strata: they are left out of the disparity by strata, CDDPL"),
     ("missing-values", "rows without a value of a feature, and what becomes of them"),
     (
+        "no-recheck",
+        "scores of counterfactuals come from a file without `recheck`: nothing tells whether the audited version of the model made them",
+    ),
+    (
         "no-training-rows",
         "a declared group has no row that a strategy learns from: values of counterfactuals from it or to it, and sums with them, are undefined",
     ),

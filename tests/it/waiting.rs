@@ -715,6 +715,17 @@ fn one_request_serves_all_models_and_only_what_is_missing_is_asked() {
     let models = work.json("out/manifest.json")["models"].clone();
     assert!(models[0].get("recheck").is_none() && models[1]["recheck"]["rows"].as_u64().unwrap() > 10, "{models}");
 
+    // Nothing tells by which version of the first model its counterfactuals were scored.
+    let words = "the request names the rows, not the model: give `recheck`";
+    let told = work.cfaudit(0, "check job.yaml --no-data").stdout;
+    assert!(told.contains(words) && told.matches("warning[no-recheck]").count() == 1, "{told}");
+    let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
+    let told: Vec<&str> = issues.records().filter(|i| i.text("code") == "no-recheck").map(|i| i.text("where")).collect();
+    assert_eq!(told, ["models.first.scores"]);
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let verdict = page.split("id=\"verdict\"").nth(1).unwrap().split("<section").next().unwrap();
+    assert!(verdict.contains("Model version not checked.") && verdict.contains("the request names the rows, not the model"), "{verdict}");
+
     // A factual file that lacks a row is refused like any other.
     write(&work.path("first.parquet"), &as_is.slice(1, as_is.num_rows() - 1));
     work.run(3, "job.yaml", "").says(&["error[incomplete-scores]", "lacks 1 of the 392 keys", "`first.parquet`"]);
