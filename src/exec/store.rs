@@ -6,7 +6,7 @@
 //! <root>/key                      32 random bytes as hex, for this user alone: values that must not be found out are hashed with it
 //! <root>/tmp/<pid>-<n>/           session of one process, locked as long as it lives; results are made here
 //! <root>/<first 2 hex>/<key>/     one entry: the files of the stage and stage.json
-//! <root>/answers/<job>/<sha256>   the rows that a file of scores was first taken for; not of the store
+//! <root>/answered/<job>/<sha256>/ by set, the rows that a file of scores was first taken for; not of the store
 //! <root>/jobs/<job>.json          fingerprints of the job's last run, for the reasons alone
 //! ```
 //!

@@ -6,10 +6,12 @@
 //!
 //! The id is the SHA-256 of the rows to score ([`crate::data::to_score`]): of the rows as they are, or of one set. The rows that are
 //! handed out carry it, and a file of scores that hands it on is taken for these rows alone. Of a file that does not, the first request
-//! that it was taken for is remembered, in the cache and in the manifest of the output folder: for another one it is refused. The page
-//! names such files, for nothing says that they answer even the first.
+//! that it was taken for is remembered for each set, in the cache and in the manifest of the output folder: for another one of the set,
+//! or after one of a set that the job has no more, it is refused. Two sets of one job may have files of the same bytes. The page names
+//! such files, for nothing says that they answer even the first.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -40,8 +42,12 @@ const REQUEST: &str = "request.json";
 /// What the stage that joins a file says of it.
 const ANSWER: &str = "answer.json";
 
-/// Folder of the cache that remembers which request a file was taken for.
-const ANSWERS: &str = "answers";
+/// Folder of the cache that remembers which request of each set a file was taken for.
+const ANSWERS: &str = "answered";
+
+/// What to do about a file that names no request and was taken for another one.
+const SAME_BYTES: &str = "take the file away (or name another one in the job) and run again: the rows to score are then written \
+                          afresh. The same bytes are refused however often they are written: hand on the column `request`";
 
 /// Digits of an id that messages show.
 const SHOWN: usize = 12;
@@ -70,8 +76,8 @@ struct ScoreAnswer {
 pub(super) struct AnswerMemory {
     /// Folder of the cache; none without a cache.
     notes: Option<PathBuf>,
-    /// By the hash of a file, from the manifest of the output folder.
-    published: BTreeMap<String, String>,
+    /// Sets and their requests by the hash of a file, from the manifest of the output folder.
+    published: BTreeMap<String, Vec<[String; 2]>>,
 }
 
 impl AnswerMemory {
@@ -80,24 +86,40 @@ impl AnswerMemory {
         let out = settings.out.clone().unwrap_or_else(|| usual_folder(job));
         let manifest = opened::manifest(&out).ok().filter(|(manifest, _)| manifest.job == job.name.as_str());
         let answers = manifest.into_iter().flat_map(|(manifest, _)| manifest.answers).filter(|answer| !answer.named);
-        AnswerMemory {
-            notes: settings.cache.as_ref().map(|cache| cache.join(ANSWERS).join(job.name.as_str())),
-            published: answers.map(|answer| (answer.sha256, answer.request)).collect(),
+        let mut published: BTreeMap<String, Vec<[String; 2]>> = BTreeMap::new();
+        for answer in answers {
+            let set = Some(answer.counterfactual.as_str()).filter(|set| !set.is_empty());
+            published.entry(answer.sha256).or_default().push([folder_of(set), answer.request]);
         }
+        AnswerMemory { notes: settings.cache.as_ref().map(|cache| cache.join(ANSWERS).join(job.name.as_str())), published }
     }
 
-    /// Another request that the file was taken for.
-    fn other(&self, sha256: &str, request: &str) -> Result<Option<String>> {
-        let note = self.notes.as_ref().map(|notes| notes.join(sha256)).filter(|note| note.is_file());
-        let note = note.map(|note| read_text(&note)).transpose()?;
-        Ok(note.iter().chain(self.published.get(sha256)).find(|known| *known != request).cloned())
+    /// Another request that the file was taken for: of the same set, or of one that is not among `sets`.
+    fn other(&self, sha256: &str, [set, request]: [&str; 2], sets: &[String]) -> Result<Option<String>> {
+        let counts = |of: &str| of == set || !sets.iter().any(|known| known == of);
+        let mut known = self.published.get(sha256).cloned().unwrap_or_default();
+        let notes = self.notes.as_ref().map(|notes| notes.join(sha256)).filter(|notes| notes.is_dir());
+        if let Some(notes) = notes {
+            let unreadable = |cause| Error::io("read", &notes, &cause);
+            for note in fs::read_dir(&notes).map_err(unreadable)? {
+                let note = note.map_err(unreadable)?;
+                let of = note.file_name().to_string_lossy().into_owned();
+                // A note that is being written is not there yet.
+                if counts(&of) && !of.starts_with('.') {
+                    known.push([of, read_text(&note.path())?]);
+                }
+            }
+        }
+        let mut others: Vec<[String; 2]> = known.into_iter().filter(|[of, known]| counts(of) && known != request).collect();
+        others.sort();
+        Ok(others.into_iter().next().map(|[_, request]| request))
     }
 
     /// Remembers a file that was taken.
-    fn keep(&self, sha256: &str, request: &str) -> Result<()> {
-        let Some(notes) = &self.notes else { return Ok(()) };
-        make_folder(notes)?;
-        replace(&notes.join(sha256), request.as_bytes())
+    fn keep(&self, sha256: &str, [set, request]: [&str; 2]) -> Result<()> {
+        let Some(notes) = self.notes.as_ref().map(|notes| notes.join(sha256)) else { return Ok(()) };
+        make_folder(&notes)?;
+        replace(&notes.join(set), request.as_bytes())
     }
 }
 
@@ -210,28 +232,30 @@ impl<'a> Plan<'a> {
         let asked = Self::request(ctx, set)?.id;
         let sha256 = self.input.scores_of(model, set).next().map_or("", |file| file.sha256.as_str());
         let named = file.request()?;
-        let refuse = |found: String| {
+        let (of, sets) = (folder_of(set), self.worlds().iter().map(|world| folder_of(Some(world.set))).collect::<Vec<_>>());
+        let refuse = |found: String, hint: &str| {
             let what = format!("{found}, and the rows to score are now `{}`", short(&asked));
             Fault::new("other-request", what)
                 .in_file(file.path())
-                .hint(format!("score the rows of a run that waits, and hand on their column `request`; {AFRESH}"))
+                .hint(format!("score the rows of a run that waits, and hand on their column `request`; {hint}"))
         };
         match &named {
             Some(id) if *id != asked => {
-                return Err(refuse(format!("the file has the scores of other rows: it names the request `{}`", short(id))).into());
+                let found = format!("the file has the scores of other rows: it names the request `{}`", short(id));
+                return Err(refuse(found, AFRESH).into());
             }
             Some(_) => {}
             None => {
-                if let Some(other) = self.memory.other(sha256, &asked)? {
+                if let Some(other) = self.memory.other(sha256, [&of, &asked], &sets)? {
                     let found =
                         format!("the same file was taken for other rows before (request `{}`), and names none itself", short(&other));
-                    return Err(refuse(found).into());
+                    return Err(refuse(found, SAME_BYTES).into());
                 }
             }
         }
         let joined = join()?;
         if named.is_none() {
-            self.memory.keep(sha256, &asked)?;
+            self.memory.keep(sha256, [&of, &asked])?;
         }
         write_json(&ctx.out().join(ANSWER), &ScoreAnswer { request: asked, named: named.is_some() })?;
         Ok(joined)

@@ -518,6 +518,49 @@ fn check_tells_of_a_reference_that_moves_along() {
     assert!(!told(&work).contains("refitted-gate"));
 }
 
+/// Two sets of one job may have the same scores, byte by byte: they do not count against each other.
+#[test]
+fn files_of_two_sets_may_be_the_same() {
+    let work = Work::new();
+    let sets = |world: &str, moved: &str| {
+        let sets = format!("{{flip: naive, {world}: {{plausible: {{move: [{moved}], condition_on: none, threshold: 0.5}}}}}}");
+        let job = TWO.replace("{flip: naive, only-sex: {naive: {}, sensitive: [sex]}}", &sets);
+        let (before, rest) = job.split_once("  second:\n").unwrap();
+        work.write("job.yaml", &format!("{before}metrics:{}", rest.split_once("metrics:").unwrap().1));
+    };
+    sets("world", "income");
+    write(&work.path("rows.parquet"), &decisions());
+    work.run(4, "job.yaml", "");
+    write(&work.path("first.parquet"), &LIVE.answer(&work.path("out/to-score/factual")));
+    let mut lines = LIVE.answer(&work.path("out/to-score/flip"));
+    lines.remove_column(lines.schema().index_of("request").unwrap());
+    let at = lines.schema().index_of("score").unwrap();
+    let mut columns = lines.columns().to_vec();
+    columns[at] = column(Float64Array::from(vec![0.5; lines.num_rows()]));
+    let lines = RecordBatch::try_new(lines.schema(), columns).unwrap();
+    write(&work.path("first-flip.parquet"), &lines);
+    write(&work.path("first-world.parquet"), &lines);
+    assert_eq!(fs::read(work.path("first-flip.parquet")).unwrap(), fs::read(work.path("first-world.parquet")).unwrap());
+    work.run(0, "job.yaml", "");
+    let answers = work.json("out/manifest.json")["answers"].clone();
+    assert_eq!(answers[1]["sha256"], answers[2]["sha256"], "{answers}");
+    assert_ne!(answers[1]["request"], answers[2]["request"], "{answers}");
+    work.run(0, "job.yaml", "");
+    // The same bytes for another request of the set are refused, by what the cache and by what the folder remembers.
+    let refused = |args: &str| {
+        let ran = work.cfaudit(3, &format!("run job.yaml {args}"));
+        ran.says(&["error[other-request]", "taken for other rows before", "The same bytes are refused however often they are written"]);
+    };
+    sets("world", "age");
+    refused("--out out --cache other-cache");
+    refused("--out other --cache cache");
+    // So they are where the set got another name.
+    sets("moved", "age");
+    fs::rename(work.path("first-world.parquet"), work.path("first-moved.parquet")).unwrap();
+    refused("--out out --cache third-cache");
+    refused("--out third --cache cache");
+}
+
 /// A file that cannot be read may be half written: it is waited for as long as it is young.
 #[test]
 fn a_half_written_file_is_waited_for() {
