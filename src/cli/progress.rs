@@ -7,7 +7,7 @@ use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::exec::event::{Event, Observer};
+use crate::exec::event::{COUNTED_ONCE, Event, Observer};
 use crate::report::compared::on_one_line;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -133,6 +133,10 @@ impl Observer for Console {
                 tracing::info!(event = name, data, text);
             }
             Event::StageCached { .. } => tracing::debug!(event = name, data, text),
+            Event::Problem { code, .. } if code == COUNTED_ONCE => {
+                self.finish();
+                tracing::info!(event = name, data, text);
+            }
             Event::Problem { .. } => {
                 self.finish();
                 tracing::warn!(event = name, data, text);

@@ -113,6 +113,9 @@ pub enum Event {
     },
 }
 
+/// Code of the [`Event::Problem`] that nobody has to act on: rows behind a link that count once.
+pub const COUNTED_ONCE: &str = "counted-once";
+
 /// All names of events; logs hold no other.
 pub const EVENT_NAMES: &[&str] = &[
     "run.start",

@@ -29,7 +29,8 @@ pub(super) fn whole_numbers(job: &Job, layout: &Layout) -> Option<IssueLook> {
     };
     let whole: Vec<&ColumnName> = job.data.features.continuous.iter().filter(is_whole).collect();
     let text = format!(
-        "counterfactuals hold whole numbers only in {}, because all values are whole there;          `data.columns.NAME.integer: false` lets them have decimals",
+        "counterfactuals hold whole numbers only in {}, because all values are whole in the rows that sets learn from; \
+         `data.columns.NAME.integer: false` lets them have decimals",
         listed(whole.iter().map(|name| format!("`{name}`")), 10)
     );
     let moves = job.has_fitted_sets() && !whole.is_empty();

@@ -19,7 +19,7 @@ use crate::data::source::{self, FoundFiles};
 use crate::data::synthetic::{self, Synthetic};
 use crate::error::{Error, Fault, Result};
 use crate::exec::cancel::Cancel;
-use crate::exec::event::Event;
+use crate::exec::event::{COUNTED_ONCE, Event};
 use crate::model::onnx::external;
 use crate::param::ColumnName;
 use crate::pipeline::Settings;
@@ -189,7 +189,7 @@ impl Input {
         });
         let repeated = self.repeated.iter().map(|(path, read)| {
             let text = format!("`{}` leads to `{}`, whose rows count once", path.display(), read.display());
-            remark("counted-once", path.display().to_string(), text)
+            remark(COUNTED_ONCE, path.display().to_string(), text)
         });
         half_written.chain(repeated).collect()
     }

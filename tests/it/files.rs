@@ -262,6 +262,10 @@ fn rows_that_are_reached_by_two_ways_count_once() {
         "`lake/day=2026-11-20/up` leads to `lake`",
     ]);
     work.cfaudit(0, "check job.yaml --cache cache").says(&["whose rows count once"]);
+    // Nobody has to act on it.
+    assert!(!ran.stderr.contains("warning"), "{}", ran.stderr);
+    let quiet = work.run(0, "job.yaml", "--quiet");
+    assert!(!quiet.stderr.contains("count once") && !quiet.stdout.contains("count once"), "{}", quiet.stderr);
     let inputs = work.json("out/manifest.json")["inputs"].clone();
     assert_eq!((inputs.as_array().unwrap().len(), &inputs[0]["path"]), (1, &"lake/day=2026-11-20/part.parquet".into()));
     // A glob finds both names of the folder.
