@@ -63,6 +63,8 @@ fn integers_and_decimals_of_the_same_numbers_give_the_same_tables() {
     let issues = read_frame(&work.path("decimals/tables"), &ISSUES).unwrap();
     let told = issues.records().find(|issue| issue.text("code") == "whole-numbers").unwrap();
     assert!(told.text("text").contains("`age`, `children`") && told.int("n") == Some(2), "{}", told.text("text"));
+    let why = "because all values are whole in the rows that sets learn from; `data.columns.NAME";
+    assert!(told.text("text").contains(why), "{}", told.text("text"));
     // Where the job says so they have decimals in both.
     let free = "--set data.columns.children.integer=false";
     let decimals = tables("decimals", free);
