@@ -1,17 +1,19 @@
 //! Section "Findings in words": at most seven sentences from a closed set of templates, each with counts and a link.
 //!
 //! First comes what the gates that did not pass rest on, so that the verdict is explained. What follows is ranked by the people harmed, the
-//! most first: the lower end of an interval times the people it speaks of (of a gap those of the worse group). Each model, set and attribute has one
+//! most first: the lower end of an interval times the people it speaks of (of a gap those of the worse group). Where there are more than
+//! fit, each model that harms somebody keeps its worst finding, and a note says how many more there are and where. Each model, set and attribute has one
 //! finding: the direction between the reference and another group that harms most, unless other groups harm twice as many; the switch back that
 //! harms the same group stands in the same line. Behind these stand recourse, too few to tell, not
 //! defined, and where no decision changed. Where causal graphs give different numbers, a sentence has the mean over graphs in the place of
 //! a count. No sentence says why, none judges; that a decision hangs on the entry itself is said of naive sets only, of others that people are
 //! compared with similar people of the other group. A group is called disadvantaged only where the tables name it, by the rule of the metric
-//! (section 2.3.1 and Table 7 of the paper). A value that the tables flag as resting on few cases never makes a finding but "too few to
+//! (section 2.3.1 and Table 7 of the paper), and never where the attribute follows from another column in the graphs of a set. A value that the tables flag as resting on few cases never makes a finding but "too few to
 //! tell", unless a gate asks for it.
 
 use crate::metric::ccm::HARM;
 use crate::report::folder::{Audit, Key, Measure, Panel};
+use crate::report::graphs;
 use crate::report::groups;
 use crate::report::left_out;
 use crate::report::number::{self, Kind};
@@ -57,6 +59,8 @@ struct Candidate<'a> {
     /// Moved features that ended farther from the target group, and where the page shows them.
     farther: usize,
     world: Option<usize>,
+    /// Why no group is named: what the graphs of the set say contradicts what people know.
+    caution: Option<Words>,
 }
 
 impl Candidate<'_> {
@@ -97,14 +101,23 @@ pub(super) fn section(audit: &Audit, panels: &[Panel], glossary: &mut Glossary<'
     tail.extend(too_few(&candidates, &sides));
     tail.extend(not_defined(&candidates, &sides));
     tail.extend(nothing_switches(audit, panels));
+    let mut others = tail.len();
     tail.truncate(AT_MOST - OTHERS_AT_LEAST - sentences.len());
-    let gaps = gaps(audit, &sides);
-    let mut told = switches(&candidates, &asked, &sides);
-    told.extend(gaps);
+    let mut told: Vec<(Option<&str>, Told)> = switches(&candidates, &asked, &sides);
+    told.extend(gaps(audit, &sides).into_iter().map(|gap| (None, gap)));
     // Stable: what harms as many keeps the order of the page.
-    told.sort_by(|a, b| b.harmed.total_cmp(&a.harmed));
-    told.truncate(AT_MOST - sentences.len() - tail.len());
-    sentences.extend(told.into_iter().map(|told| told.sentence));
+    told.sort_by(|a, b| b.1.harmed.total_cmp(&a.1.harmed));
+    let by_gates = asked.iter().map(|&i| candidates[i].panel.model.as_str()).collect();
+    let kept = kept(&told, AT_MOST - sentences.len() - tail.len(), by_gates);
+    others -= tail.len();
+    let mut cut: Vec<&str> = Vec::new();
+    for (i, (model, told)) in told.into_iter().enumerate() {
+        match model {
+            _ if kept.contains(&i) => sentences.push(told.sentence),
+            Some(model) => cut.push(model),
+            None => others += 1,
+        }
+    }
     sentences.extend(tail);
     let mut blocks = Vec::new();
     if sentences.is_empty() {
@@ -115,6 +128,7 @@ pub(super) fn section(audit: &Audit, panels: &[Panel], glossary: &mut Glossary<'
         }
         blocks.extend(terms::weights(audit).map(Block::Note));
         blocks.push(Block::Findings(sentences));
+        blocks.extend(further(audit, &cut, others).map(Block::Note));
         blocks.extend(noise(&candidates).map(Block::Note));
         if candidates.iter().any(|c| c.discards) {
             blocks.push(Block::Note(
@@ -127,6 +141,59 @@ pub(super) fn section(audit: &Audit, panels: &[Panel], glossary: &mut Glossary<'
         }
     }
     Section { id: "findings", title: "Findings in words", blocks }
+}
+
+/// Which findings, of those that harm most in front, stand on the page: first the worst of each model
+/// that harms somebody and is not among those told already, then those that harm most.
+fn kept<'a>(told: &[(Option<&'a str>, Told)], room: usize, mut already: Vec<&'a str>) -> Vec<usize> {
+    let (mut first, mut rest) = (Vec::new(), Vec::new());
+    for (i, (model, told)) in told.iter().enumerate() {
+        match model {
+            Some(model) if told.harmed > 0.0 && !already.contains(model) => {
+                already.push(model);
+                first.push(i);
+            }
+            _ => rest.push(i),
+        }
+    }
+    first.extend(rest);
+    first.truncate(room);
+    first
+}
+
+/// How many findings the list has no room for: those on switches, by the model of each, and others.
+fn further(audit: &Audit, cut: &[&str], others: usize) -> Option<Words> {
+    if cut.is_empty() && others == 0 {
+        return None;
+    }
+    let number = |n: usize| match n {
+        1 => "1 further finding".to_owned(),
+        n => format!("{n} further findings"),
+    };
+    let stand = |n: usize| if n == 1 { "stands" } else { "stand" };
+    let mut words = Words::new();
+    if !cut.is_empty() {
+        let all = audit.manifest.models.iter().map(|model| model.name.as_str());
+        let models: Vec<&str> = all.filter(|model| cut.contains(model)).collect();
+        let on = if models.len() == 1 { ", on the model " } else { ", on the models " };
+        words = words.text(number(cut.len())).text(on);
+        for (i, model) in models.iter().enumerate() {
+            let between = match i {
+                0 => "",
+                i if i + 1 == models.len() => " and ",
+                _ => ", ",
+            };
+            words = words.text(between).name(*model);
+        }
+        words = words.text(format!(", {} in the section ", stand(cut.len())));
+        words = words.link("Who switches", "switches", "Who switches").text(".");
+    }
+    if others > 0 {
+        let space = if cut.is_empty() { "" } else { " " };
+        let (n, stand) = (number(others), stand(others));
+        words = words.text(format!("{space}{n} of another kind {stand} in the sections below."));
+    }
+    Some(words)
 }
 
 /// What noise alone is, and how many repeats its band rests on; none where no value has a band.
@@ -149,6 +216,7 @@ fn candidates<'a>(audit: &'a Audit, panels: &'a [Panel], sides: &Sides) -> Vec<C
     let worlds = audit.quality.worlds(audit);
     for panel in panels {
         let world = worlds.iter().find(|world| world.key.set == panel.set && world.key.attribute == panel.attribute).map(|world| world.id);
+        let caution = graphs::caution(audit, &panel.set, &panel.attribute);
         for (direction, groups) in panel.directions.iter().enumerate() {
             let key = panel.direction(groups);
             let each = audit.measure(&key, "sr").and_then(|sr| Some(sr.n_rows as f64 / sr.counts?.1.max(1) as f64));
@@ -177,6 +245,7 @@ fn candidates<'a>(audit: &'a Audit, panels: &'a [Panel], sides: &Sides) -> Vec<C
                         none_valid,
                         farther,
                         world,
+                        caution: caution.clone(),
                     });
                 }
             }
@@ -208,7 +277,7 @@ fn harmed(audit: &Audit, measure: &Measure, people: f64) -> f64 {
 fn gates(audit: &Audit, candidates: &[Candidate<'_>], sides: &Sides, glossary: &mut Glossary<'_>) -> (Vec<Words>, Vec<usize>) {
     let (mut sentences, mut asked) = (Vec::new(), Vec::new());
     for gate in verdict::not_passed(audit).into_iter().take(GATES_AT_MOST) {
-        // What a gate on a change, or with an interval of its own, rests on is another number.
+        // What a gate on a change rests on is another number.
         let key = verdict::key(&gate).filter(|_| verdict::is_on_the_value(&gate));
         // What goes by the favourable side is told as what it is.
         let metric = match gate.text("metric") {
@@ -239,12 +308,12 @@ fn told_by(c: &Candidate<'_>, sides: &Sides) -> Option<Words> {
     }
 }
 
-/// One finding of each model, set and attribute; none where a gate has told one that harms half as many or more.
-fn switches(candidates: &[Candidate<'_>], asked: &[usize], sides: &Sides) -> Vec<Told> {
+/// One finding of each model, set and attribute, each with its model; none where a gate has told one that harms half as many or more.
+fn switches<'a>(candidates: &[Candidate<'a>], asked: &[usize], sides: &Sides) -> Vec<(Option<&'a str>, Told)> {
     let graphs_differ = |c: &Candidate<'_>| c.measure.across.is_some_and(|across| across.whole.is_some()) && c.measure.value > Some(0.0);
     let worth = |c: &Candidate<'_>| !c.measure.small && c.measure.counts.map_or_else(|| graphs_differ(c), |(part, _)| part > 0);
     let is_switch = |c: &Candidate<'_>| [sides.loss, sides.gain].contains(&c.metric) && !c.metric.is_empty();
-    let mut told: Vec<Told> = Vec::new();
+    let mut told: Vec<(Option<&'a str>, Told)> = Vec::new();
     let mut seen: Vec<usize> = Vec::new();
     for first in candidates.iter().filter(|c| is_switch(c)) {
         let panel = first.panel;
@@ -280,7 +349,7 @@ fn switches(candidates: &[Candidate<'_>], asked: &[usize], sides: &Sides) -> Vec
         if let Some(words) = other.and_then(|c| back(c, sides)) {
             sentence = sentence.and(words);
         }
-        told.push(Told { harmed: main.harmed, sentence });
+        told.push((Some(panel.model.as_str()), Told { harmed: main.harmed, sentence }));
     }
     told
 }
@@ -373,7 +442,8 @@ fn otherwise(c: &Candidate<'_>, sides: &Sides) -> Option<Words> {
         Some(_) => ("whatever their decision", "would get the other one"),
         None => ("whatever their prediction", "would get the other one"),
     };
-    Some(sentence(c, start(c, false), who, would)?.and(row(c)))
+    let words = sentence(c, start(c, false), who, would)?;
+    Some(c.caution.iter().cloned().fold(words, Words::and).and(row(c)))
 }
 
 /// The truth: decisions that the label confirms are lost.
@@ -382,8 +452,12 @@ fn rightful(c: &Candidate<'_>, sides: &Sides) -> Option<Words> {
     Some(impaired(c, words).and(row(c)))
 }
 
-/// Adds whom the metric shows at a disadvantage, where the tables name somebody and the value is not within the band of noise.
+/// Adds whom the metric shows at a disadvantage, where the tables name somebody and the value is not within the band of noise; of a set whose
+/// graphs may contradict what people know, why nobody is named.
 fn impaired(c: &Candidate<'_>, words: Words) -> Words {
+    if let Some(caution) = &c.caution {
+        return words.and(caution.clone());
+    }
     if c.measure.impaired.is_empty() || c.may_be_noise() {
         return words;
     }

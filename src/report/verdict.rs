@@ -6,6 +6,7 @@ use crate::metric::ccm::HARM;
 use crate::report::chart;
 use crate::report::export::deciding;
 use crate::report::folder::{self, Audit, Key};
+use crate::report::graphs;
 use crate::report::number::{self, Kind};
 use crate::report::page::{Block, Cell, Row, Section, Table};
 use crate::report::terms::{self, Glossary};
@@ -405,11 +406,9 @@ fn beyond(gate: &Record<'_>) -> f64 {
     }
 }
 
-/// Whether a gate judges a value as the tables have it, by its own interval or none: no change from a baseline, no level of Holm's, no interval
-/// over graphs.
+/// Whether a gate judges a value as the tables have it, by whatever interval: no change from a baseline.
 pub(super) fn is_on_the_value(gate: &Record<'_>) -> bool {
-    let (bound, decides) = rule(gate);
-    ["at_most", "at_least"].contains(&bound) && ["", "interval", "estimate"].contains(&decides)
+    ["at_most", "at_least"].contains(&rule(gate).0)
 }
 
 /// What a gate is about; none for one on an arm or a class, which the plain audit knows nothing of.
@@ -419,7 +418,16 @@ pub(super) fn key(gate: &Record<'_>) -> Option<Key> {
 
 /// "The gate few-switches failed", and what it asked for, for a sentence that has told the value.
 pub(super) fn asked(gate: &Record<'_>) -> Words {
-    failed(gate).text(format!(": {} was asked for; ", numbers(gate).limit)).quote(counted(gate).1).text(".")
+    let Numbers { limit, interval, decides, .. } = numbers(gate);
+    // The sentence has the interval of people: another one that decides stands with the gate.
+    let other = match decides {
+        "worlds" => Some(" over graphs and refits"),
+        "interval, holm" => Some(" at the level that Holm's method gives"),
+        _ => None,
+    };
+    let ends = other.zip(interval).map(|(of, ends)| format!("; the interval{of} is {ends}"));
+    let words = failed(gate).text(format!(": {limit} was asked for{}; ", ends.unwrap_or_default()));
+    words.quote(counted(gate).1).text(".")
 }
 
 /// The same with the value.
@@ -449,9 +457,11 @@ pub(super) fn answered(audit: &Audit, gate: &Record<'_>, glossary: &mut Glossary
         let reverse = Key { from: key.to.clone(), to: key.from.clone(), ..key.clone() };
         [&key, &reverse].into_iter().find_map(|key| audit.measure(key, gate.text("metric")))
     });
-    let words = match measure.map_or("", |measure| &measure.impaired) {
-        "" => words,
-        group => words.text(" By this measure the group at a disadvantage is ").name(group).text("."),
+    let caution = key(gate).and_then(|key| graphs::caution(audit, &key.set, &key.attribute));
+    let words = match (measure.map_or("", |measure| &measure.impaired), caution) {
+        (_, Some(caution)) => words.and(caution),
+        ("", None) => words,
+        (group, None) => words.text(" By this measure the group at a disadvantage is ").name(group).text("."),
     };
     words.text(" ").link("See the row", "verdict", "Verdict")
 }

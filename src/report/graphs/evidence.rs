@@ -130,6 +130,15 @@ impl Evidence {
 pub(super) type Moved = ((String, String), f64, f64);
 
 impl Scenario {
+    /// What the attribute follows from in most graphs, and in which share of them; none where no
+    /// edge that is drawn ends at it.
+    pub(super) fn cause_of_the_attribute(&self) -> Option<(&str, f64)> {
+        let drawn = |edge: &Edge| edge.share >= super::drawing::LEAST;
+        let causes = self.edges.iter().filter(|((_, effect), edge)| *effect == self.sensitive && drawn(edge));
+        let most = causes.max_by(|a, b| a.1.share.total_cmp(&b.1.share).then_with(|| b.0.cmp(a.0)));
+        most.map(|((cause, _), edge)| (cause.as_str(), edge.share))
+    }
+
     /// Whether a variable stands in a tier.
     pub(super) fn has_tiers(&self) -> bool {
         self.nodes.iter().any(|node| node.tier.is_some())

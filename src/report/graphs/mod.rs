@@ -208,12 +208,8 @@ fn few_bootstraps(scenarios: &[&Scenario]) -> Option<Block> {
 
 /// Scenarios in which the attribute itself follows from other columns, which people know to be false of most attributes.
 fn against_knowledge(scenarios: &[&Scenario]) -> Option<Block> {
-    let into = |s: &&&Scenario| -> Option<(String, String, f64)> {
-        let causes = s.edges.iter().filter(|((_, effect), edge)| *effect == s.sensitive && edge.share >= drawing::LEAST);
-        let ((cause, _), edge) = causes.max_by(|a, b| a.1.share.total_cmp(&b.1.share).then_with(|| b.0.cmp(a.0)))?;
-        Some((s.set.clone(), cause.clone(), edge.share))
-    };
-    let found: Vec<(String, String, f64)> = scenarios.iter().filter_map(|s| into(&s)).collect();
+    let of = |s: &&Scenario| s.cause_of_the_attribute().map(|(cause, share)| (s.set.clone(), cause.to_owned(), share));
+    let found: Vec<(String, String, f64)> = scenarios.iter().filter_map(of).collect();
     let attribute = &scenarios.first()?.sensitive;
     if found.is_empty() {
         return None;
@@ -227,6 +223,19 @@ fn against_knowledge(scenarios: &[&Scenario]) -> Option<Block> {
         ". Where nothing on file can cause the attribute, as with race, sex or age, such a scenario contradicts what people know: its rates \
          show what that knowledge is worth and answer no question. Say by `tiers` that nothing comes before the attribute.",
     )))
+}
+
+/// Why findings on a set name no group at a disadvantage: in its graphs the attribute follows from
+/// another column. None where it does not, or where the set has no graphs.
+pub(super) fn caution(audit: &Audit, set: &str, attribute: &str) -> Option<Words> {
+    let groups = audit.graphs.by_attribute(audit);
+    let (_, scenarios) = groups.iter().find(|(name, _)| name == attribute)?;
+    let (cause, share) = scenarios.iter().find(|s| s.set == set)?.cause_of_the_attribute()?;
+    let words = Words::from(" No group is named at a disadvantage, because in ");
+    let words = words.text(Kind::Share.value(share)).text(" of the graphs of this set ");
+    let words = words.name(attribute).text(" follows from ").name(cause).text(", which may ");
+    let known = "contradict what people know";
+    Some(words.link(known, "graphs", "How sure are we of the world").text("."))
 }
 
 /// Adds a set to those of which the same is said.

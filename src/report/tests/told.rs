@@ -285,6 +285,82 @@ fn graphs_that_determine_variables_and_means_outside_of_their_interval() {
     assert!(!text.contains("graphs 0 to 0") && !text.contains("graph/high group of people follows"), "{text}");
 }
 
+/// Sets that harm alike, so that those of one model fill the list.
+fn alike(_: usize, from: usize, _: usize) -> Eccm {
+    let (gain, positive) = if from == 0 { (10, 300) } else { (40, 100) };
+    [[[1000 - gain, gain], [0, positive]], [[0, 0], [0, 0]]]
+}
+
+#[test]
+fn each_model_keeps_its_worst_finding_and_the_rest_is_counted() {
+    let sets = ["s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"].map(|set| (set, "naive")).to_vec();
+    let models = vec!["gbm", "tree", "still"];
+    let sample = Sample { sets, models, gates: Vec::new(), cells: alike, ..two_groups() };
+    let lower = |tables: &Path, model: &str, lo: f64| {
+        let is_switch = |metric: String| ["psr", "nsr"].contains(&metric.as_str());
+        let of = |text: &dyn Fn(&str) -> String| text("model") == model && is_switch(text("metric"));
+        change(tables, &METRICS, &of, &[("lo", Cell::Real(lo))]);
+    };
+    let html = changed(&sample, &same, &|tables| {
+        lower(tables, "tree", 0.001);
+        lower(tables, "still", 0.0);
+    });
+    let findings = section(&html, "findings");
+    assert_eq!(findings.matches("40 (4.00 %").count(), 7, "{findings}");
+    // The worst of the second model comes before a seventh set of the first; who harms nobody waits.
+    let of = |model: &str| findings.matches(&format!(", model {model}). By this measure")).count();
+    assert_eq!([of("gbm"), of("tree"), of("still")], [6, 1, 0], "{findings}");
+    let rest = "17 further findings, on the models gbm, tree and still, stand in the section Who switches. \
+                3 further findings of another kind stand in the sections below.";
+    assert!(findings.contains(rest), "{findings}");
+    assert!(!section(&page("two-groups", &two_groups()), "findings").contains("further finding"));
+}
+
+#[test]
+fn a_gate_on_the_doubt_about_graphs_is_told_with_its_finding() {
+    let html = changed(&two_groups(), &same, &|tables| {
+        let of = |text: &dyn Fn(&str) -> String| text("gate") == "women-keep-approvals";
+        let values = [("counterfactual", "world".into()), ("rule", "at_most, worlds".into())];
+        change(tables, &GATES, &of, &values);
+    });
+    let findings = section(&html, "findings");
+    let told = "Compared with similar people in group Male, of 122 people in group Female with the favourable decision, 32 (26.2 %";
+    assert_eq!(findings.matches(told).count(), 1, "{findings}");
+    let gate = "The gate women-keep-approvals is inconclusive: at most 10.0 % was asked for; the interval over graphs and refits is \
+                8.2 to 20.2; the limit lies inside the interval.";
+    assert!(findings.contains(gate), "{findings}");
+    assert!(!findings.contains("inconclusive: negative switch rate"), "{findings}");
+}
+
+#[test]
+fn a_scenario_against_what_people_know_names_no_group() {
+    let with_edge = |share: f64| {
+        let html = changed(&two_groups(), &same, &|tables| {
+            let of = |text: &dyn Fn(&str) -> String| text("gate") == "women-keep-approvals";
+            change(tables, &GATES, &of, &[("counterfactual", "world".into()), ("rule", "rise_at_most".into())]);
+            let of = || vec![("counterfactual", "world".into()), ("sensitive", ATTRIBUTE.into())];
+            let mut node = of();
+            node.extend([("node", ATTRIBUTE.into()), ("level", "Female".into())]);
+            node.extend([("from_group", "Male".into()), ("to_group", "Female".into())]);
+            node.extend([("below_sensitive", Cell::Real(1.0)), ("move", Cell::Real(1.0))]);
+            let mut edge = of();
+            edge.extend([("cause", "age".into()), ("effect", ATTRIBUTE.into()), ("frequency", Cell::Real(share))]);
+            write(tables, &NODES, &[node]);
+            write(tables, &EDGES, &[edge]);
+        });
+        section(&html, "findings")
+    };
+    let named = "By this measure the group at a disadvantage is";
+    let caution = "No group is named at a disadvantage, because in 98.9 % of the graphs of this set group of people follows from age, which \
+                   may contradict what people know.";
+    let (against, within) = (with_edge(0.989), with_edge(0.01));
+    // The finding and the gate on a change of the same set; the naive set still names its group.
+    assert_eq!(against.matches(caution).count(), 2, "{against}");
+    assert!(!within.contains("No group is named"), "{within}");
+    let groups = [&against, &within].map(|findings| findings.matches(named).count());
+    assert_eq!(groups[1] - groups[0], 2, "{against}\n{within}");
+}
+
 #[test]
 fn a_column_without_a_value_is_left_out() {
     let html = changed(&two_groups(), &same, &|tables| {
