@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::data::csv::{Reader, Record};
 use crate::data::source::{Source, find};
-use crate::data::values::{Class, number};
+use crate::data::values::{Class, is_code, number};
 use crate::error::{Fault, Result};
 use crate::num::hash::Mixer;
 use crate::table::io::{BATCH_ROWS, Owner, ParquetFile};
@@ -331,6 +331,7 @@ fn of_text(path: &str) -> Result<Glance> {
                     look.nulls[null] += 1;
                 } else if let Some(word) = word {
                     look.class = match look.class {
+                        _ if is_code(word) => Class::Text,
                         Class::Empty | Class::Int if word.trim().parse::<i64>().is_ok() => Class::Int,
                         Class::Empty | Class::Int | Class::Float if number(word).is_some() => Class::Float,
                         _ => Class::Text,

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::csv::{Reader, Record};
 use crate::data::recut::Recut;
 use crate::data::source::{find, missing_column};
-use crate::data::values::number;
+use crate::data::values::{is_code, number};
 use crate::error::{Error, Fault, Result};
 use crate::param::Word;
 use crate::table::ordered::{Watch, Workers};
@@ -193,12 +193,6 @@ enum Kind {
 
 fn integer(field: &str) -> Option<i64> {
     field.trim_matches([' ', '\t']).parse().ok()
-}
-
-/// Whether the field has digits behind a leading zero.
-fn is_code(field: &str) -> bool {
-    let digits = field.trim_matches([' ', '\t']).trim_start_matches(['+', '-']).as_bytes();
-    matches!(digits, [b'0', second, ..] if second.is_ascii_digit())
 }
 
 impl Kind {

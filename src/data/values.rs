@@ -130,6 +130,13 @@ pub fn number(text: &str) -> Option<f64> {
     text.parse::<f64>().ok().filter(|value| digits && value.is_finite())
 }
 
+/// Whether a field of a text file has digits behind a leading zero: `007` is a code and makes its
+/// column one of texts.
+pub(super) fn is_code(field: &str) -> bool {
+    let digits = field.trim_matches([' ', '\t']).trim_start_matches(['+', '-']).as_bytes();
+    matches!(digits, [b'0', second, ..] if second.is_ascii_digit())
+}
+
 /// How a text reads as a number in some country: `4.583,58`, `4,583.58`, `4 583,58`, `12.5`, `7`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Numeral {
