@@ -9,10 +9,11 @@
 
 use std::fmt::Write as _;
 
-use crate::data::glance::{Glance, Look, Wanted};
+use crate::data::glance::{Glance, Look, Wanted, hash_of};
 use crate::data::source::{listed, missing_column};
 use crate::data::values::Class;
 use crate::error::{Fault, Result};
+use crate::metric::labels::{differ, share};
 use crate::param::{ColumnName, Name};
 use crate::pipeline::leaks;
 use crate::spec::Side;
@@ -53,8 +54,14 @@ pub struct FirstJob {
     pub guesses: Vec<String>,
 }
 
+/// Rows from which on whole numbers that are all different are taken for ids.
+const DIFFERENT: usize = 300;
+
 /// What people want to be told, and what not.
-const WANTED: [&str; 19] = [
+const WANTED: [&str; 22] = [
+    "grant",
+    "approve",
+    "accept",
     "granted",
     "approved",
     "accepted",
@@ -75,7 +82,8 @@ const WANTED: [&str; 19] = [
     "accordé",
     "accepté",
 ];
-const UNWANTED: [&str; 24] = [
+const UNWANTED: [&str; 25] = [
+    "decline",
     "refused",
     "rejected",
     "denied",
@@ -101,6 +109,13 @@ const UNWANTED: [&str; 24] = [
     "betrug",
     "refusé",
 ];
+
+/// Words in a name that turn what follows.
+const NOT: [&str; 6] = ["no", "not", "non", "un", "nicht", "kein"];
+
+/// Words in the names of columns that tell people apart, and ends of such words.
+const IDS: [&str; 6] = ["no", "konto", "account", "kunde", "customer", "hash"];
+const ENDS_OF_IDS: [&str; 3] = ["nr", "number", "nummer"];
 
 /// Words that say that something is so, and that it is not.
 const YES: [&str; 14] = ["1", "1.0", "true", "yes", "y", "positive", "ja", "j", "wahr", "oui", "vrai", "si", "sí", "sim"];
@@ -180,15 +195,30 @@ pub fn job(glance: &Glance, wishes: &Wishes) -> Result<FirstJob> {
     let (positive, favourable) = data(&mut text, glance, wishes, (label, row_id, &sensitive), &mut guesses)?;
     match score {
         None => {
-            let reasons = leaks::reasons(glance, label, &positive);
-            let role = |look: &Look| match reasons.get(&look.name) {
+            let leaks = leaks::find(glance, label, &positive);
+            let role = |look: &Look| match leaks.reasons.get(&look.name) {
                 _ if is_twice(glance, &look.name) => Role::Ignored("several columns have this name".to_owned()),
                 Some(why) if usable(&look.name) => Role::Ignored(said(why)),
                 _ => role(look),
             };
             let others = glance.columns.iter().filter(|look| !taken(look) && !sensitive.iter().any(|s| s.name == look.name));
             let roles: Vec<(&Look, Role)> = others.map(|look| (look, role(look))).collect();
-            let at_risk = at_risk(glance, label, (&positive, favourable), &sensitive)?;
+            let decided = decided(&roles, &leaks.decisions);
+            let at_risk = match &decided {
+                Some((decision, values)) => {
+                    let what = format!("decisions by {}", decision.name);
+                    let is_wanted = |value: &str| values.contains(&value);
+                    lowest_shares(glance, (decision, &is_wanted, &what), &sensitive)?
+                }
+                None => {
+                    let favours = favourable == Side::Positive;
+                    let is_wanted = |value: &str| (value == positive) == favours;
+                    let found = lowest_shares(glance, (label, &is_wanted, "labels"), &sensitive)?;
+                    let of = sensitive.iter().zip(found);
+                    let is_guess = wishes.favourable.is_none();
+                    of.map(|(look, found)| doubted((look, label), found, is_guess, &mut guesses)).collect()
+                }
+            };
             trained(&mut text, &roles, &sensitive, &at_risk);
         }
         Some(score) => scored(&mut text, score, label, row_id.is_some()),
@@ -231,14 +261,19 @@ fn has_groups(look: &Look) -> bool {
 fn id<'a>(glance: &'a Glance, roles: [Option<&Look>; 2]) -> Option<&'a Look> {
     let is_role = |look: &Look| roles.iter().flatten().any(|role| role.name == look.name);
     let kind = |look: &Look| matches!(look.class, Class::Int | Class::Text);
-    glance
-        .columns
-        .iter()
-        .find(|look| look.unique && kind(look) && is_id(look) && usable(&look.name) && !is_role(look) && !is_twice(glance, &look.name))
+    let could = |look: &&Look| look.unique && kind(look) && is_id(look) && usable(&look.name);
+    let free = |look: &&Look| !is_role(look) && !is_twice(glance, &look.name);
+    // The first of those that are called an id, else of the others.
+    glance.columns.iter().filter(could).filter(free).min_by_key(|look| !is_called_id(look))
+}
+
+fn is_called_id(look: &Look) -> bool {
+    leaks::parts(&look.name).iter().any(|part| part == "id" || part == "key")
 }
 
 fn is_id(look: &Look) -> bool {
-    leaks::parts(&look.name).iter().any(|part| part == "id" || part == "key")
+    let is_word = |part: &String| IDS.contains(&part.as_str()) || ENDS_OF_IDS.iter().any(|end| part.ends_with(end));
+    is_called_id(look) || leaks::parts(&look.name).iter().any(is_word)
 }
 
 fn check_scores(score: &Look, wishes: &Wishes) -> Result<()> {
@@ -410,9 +445,12 @@ fn data(
     Ok((positive, favourable))
 }
 
-/// Which prediction people probably want: what the positive value says, turned where the label is called after something bad.
+/// Which prediction people probably want: what the positive value says, turned where the label is called after something bad, and once
+/// more for each negation in its name.
 fn side(label: &Look, positive: &str) -> Side {
-    let is_bad = leaks::parts(&label.name).iter().any(|part| UNWANTED.contains(&part.as_str()));
+    let parts = leaks::parts(&label.name);
+    let turns = parts.iter().filter(|part| NOT.contains(&part.as_str())).count();
+    let is_bad = parts.iter().any(|part| UNWANTED.contains(&part.as_str())) != (turns % 2 == 1);
     if is_among(&UNWANTED, positive) || (is_among(&YES, positive) && is_bad) || (is_among(&NO, positive) && !is_bad) {
         Side::Negative
     } else {
@@ -475,7 +513,9 @@ fn role(look: &Look) -> Role {
         Class::Empty => ignored("it holds no value"),
         _ if !look.many && look.levels.len() < 2 => ignored("it holds one value only"),
         Class::Text if look.unique => ignored("it tells rows apart"),
-        Class::Int if look.unique && (look.rises || is_id(look)) => ignored("it tells rows apart; move it to continuous if it is a number"),
+        Class::Int if look.unique && (look.rises || is_id(look) || look.sample.len() >= DIFFERENT) => {
+            ignored("it tells rows apart; move it to continuous if it is a number")
+        }
         Class::Int | Class::Float if look.many || look.levels.len() > 2 => Role::Continuous,
         _ if look.many || look.levels.len() > NOMINAL => ignored("it has very many levels"),
         _ => Role::Nominal,
@@ -545,11 +585,35 @@ fn gate_name(attribute: &str, i: usize) -> String {
     if Name::new(&name).is_some() { name } else { format!("no-harm-{}", i + 1) }
 }
 
-/// Of every attribute the group with the lowest share of what people want, and why it is named.
-fn at_risk(glance: &Glance, label: &Look, (positive, favourable): (&str, Side), sensitive: &[&Look]) -> Result<Vec<(String, String)>> {
-    let favours_positive = favourable == Side::Positive;
+/// The column that tells what was decided about people, and its favourable values: where labels are
+/// missing by a decision, those that have labels; else one of two, where words tell which.
+fn decided<'a>(roles: &[(&'a Look, Role)], decisions: &[(String, Vec<String>)]) -> Option<(&'a Look, Vec<&'a str>)> {
+    let look = |name: &str| roles.iter().map(|(look, _)| *look).find(|look| look.name == name);
+    let values = |look: &'a Look, is: &dyn Fn(&str) -> bool| -> Vec<&'a str> {
+        look.levels.keys().map(String::as_str).filter(|value| is(value)).collect()
+    };
+    let by_labels = decisions.iter().filter(|(_, without)| !without.is_empty());
+    let mut by_labels = by_labels.filter_map(|(name, without)| {
+        let look = look(name)?;
+        Some((look, values(look, &|value| without.iter().all(|other| other != value))))
+    });
+    let by_words = decisions.iter().filter_map(|(name, _)| {
+        let look = look(name).filter(|look| look.levels.len() == 2)?;
+        Some((look, values(look, &|value| side(look, value) == Side::Positive)))
+    });
+    let found = by_labels.find(|(_, values)| !values.is_empty());
+    found.or_else(|| by_words.into_iter().find(|(_, values)| values.len() == 1))
+}
+
+/// Of every attribute the group with the lowest share of wanted values of a column, and why it is
+/// named; `what` says what these values are.
+fn lowest_shares(
+    glance: &Glance,
+    (column, is_wanted, what): (&Look, &dyn Fn(&str) -> bool, &str),
+    sensitive: &[&Look],
+) -> Result<Vec<(String, String)>> {
     let names: Vec<&str> = sensitive.iter().map(|look| look.name.as_str()).collect();
-    let shares = glance.shares((&label.name, |value| (value == positive) == favours_positive), &names)?;
+    let shares = glance.shares((&column.name, is_wanted), &names)?;
     let lowest = |shares: Wanted| {
         let share = |(n, all): (u64, u64)| n as f64 / all.max(1) as f64;
         let of: Vec<(String, f64)> = shares.into_iter().filter(|(_, of)| of.1 > 0).map(|(group, of)| (group, share(of))).collect();
@@ -557,11 +621,39 @@ fn at_risk(glance: &Glance, label: &Look, (positive, favourable): (&str, Side), 
         let high = of.iter().max_by(|a, b| a.1.total_cmp(&b.1));
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
         low.zip(high).map(|((group, low), (other, high))| {
-            let why = "the group with the lowest share of favourable labels";
+            let why = format!("the group with the lowest share of favourable {what}");
             (group.clone(), format!("{why}: {}; {other} {}", percent(*low), percent(*high)))
         })
     };
     Ok(shares.into_iter().map(|shares| lowest(shares).unwrap_or_default()).collect())
+}
+
+/// The group at risk by labels, marked where these do not tell: they are missing for some groups
+/// more often than for others, or which of them people want `is_guess`.
+fn doubted((look, label): (&Look, &Look), (group, why): (String, String), is_guess: bool, guesses: &mut Vec<String>) -> (String, String) {
+    let harm_to = format!("`harm_to: {{{}: {}}}`", word(&look.name), word(&group));
+    if are_selective(look, label) {
+        let doubt = "labels are missing for one group more often than for another, and no column of decisions was found";
+        guesses.push(format!("{harm_to}: {doubt}; name the group that is refused more often"));
+        return (group, format!("DECIDE: a guess, {doubt}; {why}"));
+    }
+    if is_guess {
+        guesses.push(format!("{harm_to} follows from `favourable`; change both"));
+    }
+    (group, why)
+}
+
+/// Whether labels are missing for some groups more often than for others, by the sample.
+fn are_selective(look: &Look, label: &Look) -> bool {
+    let counts = |group: &String| {
+        let of = hash_of(group);
+        let rows = look.sample.iter().zip(&label.sample);
+        let mine = rows.filter(|(value, _)| value.is_some_and(|value| value.word == of));
+        let (missing, n) = mine.fold((0, 0), |(missing, n), (_, label)| (missing + u64::from(label.is_none()), n + 1));
+        share(missing, n)
+    };
+    let shares: Vec<_> = look.levels.keys().map(counts).collect();
+    shares.iter().enumerate().any(|(i, a)| shares[..i].iter().any(|b| differ(*a, *b)))
 }
 
 fn scored(text: &mut String, score: &Look, label: &Look, has_id: bool) {

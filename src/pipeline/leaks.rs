@@ -4,9 +4,10 @@
 //! Choice: rows are compared on a sample drawn by the hash of their number ([`crate::data::glance`]), at least [`ENOUGH`] of them.
 //! A column is *the label again* where both are one to one; *tells the label* where its AUC is 0.99 or above, or 0.01 or below; *a
 //! score* where it has more than [`FEW`] numbers and its name says so, or where its rank correlation with such a column is 0.99 or
-//! more; *a decision* where it has two values that some score divides, where labels are missing for one of its values only, or where
-//! its name says so. Ids are texts that all differ and whole numbers that all differ and rise; free text is long text that mostly
-//! differs.
+//! more; *a decision* where it has two or three values that some score divides, where labels are missing for some of its values only,
+//! where its name says so, or where it is one to one with such a column. Of a column with at most [`FEW`] values each value counts by
+//! the share of its rows with a positive label, missing as a value of its own; of another, whether there is a value counts so. Free
+//! text is long text that mostly differs.
 
 use std::collections::{HashMap, HashSet};
 
@@ -30,13 +31,30 @@ const SCORES: [&str; 11] =
 const DECISIONS: [&str; 10] =
     ["decision", "decided", "approved", "granted", "accepted", "rejected", "denied", "entscheidung", "bewilligt", "abgelehnt"];
 
-/// The words of a column's name, small.
+/// The words of a column's name, small: `LoanDefault` has two, as `loan_default` has.
 pub(super) fn parts(name: &str) -> Vec<String> {
-    name.to_lowercase().split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect()
+    let (mut words, mut after_small) = (String::new(), false);
+    for c in name.chars() {
+        if after_small && c.is_uppercase() {
+            words.push(' ');
+        }
+        after_small = c.is_lowercase();
+        words.extend(c.to_lowercase());
+    }
+    words.split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect()
 }
 
-/// Why the columns should be left out that should be, by name. `positive` is a value of the label.
-pub(super) fn reasons(glance: &Glance, label: &Look, positive: &str) -> HashMap<String, String> {
+/// What was found in the columns of a file.
+pub(super) struct Leaks {
+    /// Why the columns should be left out that should be, by name.
+    pub(super) reasons: HashMap<String, String>,
+    /// The columns of decisions, each with its values whose rows have no label; these are none
+    /// where labels are not missing by the decision.
+    pub(super) decisions: Vec<(String, Vec<String>)>,
+}
+
+/// Finds columns that no model should read. `positive` is a value of the label.
+pub(super) fn find(glance: &Glance, label: &Look, positive: &str) -> Leaks {
     let others = || glance.columns.iter().filter(|look| look.name != label.name);
     let mut reasons = HashMap::new();
     let mut scores: Vec<&Look> = Vec::new();
@@ -58,22 +76,33 @@ pub(super) fn reasons(glance: &Glance, label: &Look, positive: &str) -> HashMap<
             scores.push(look);
         }
     }
-    for look in others() {
+    let mut decisions: Vec<(&Look, Vec<String>)> = Vec::new();
+    for look in others().filter(|look| !reasons.contains_key(&look.name)).collect::<Vec<_>>() {
+        let without = values_without_labels(look, label);
         let why = if let Some(score) = scores.iter().find(|score| is_divided_by(look, score)) {
             format!("it is the decision that {} makes", score.name)
-        } else if let Some(value) = value_without_labels(look, label) {
-            format!("a decision: labels are missing where it is {value}, and nowhere else")
+        } else if !without.is_empty() {
+            let values = without.join(" or ");
+            format!("a decision: labels are missing where it is {values}, and nowhere else")
         } else if is_few(look, 2..=3) && parts(&look.name).iter().any(|part| DECISIONS.contains(&part.as_str())) {
             "its name says that it is a decision; move it to nominal if the model may read it".to_owned()
         } else {
             continue;
         };
-        reasons.entry(look.name.clone()).or_insert(why);
+        reasons.insert(look.name.clone(), why);
+        decisions.push((look, without));
+    }
+    for look in others() {
+        if let Some((decision, _)) = decisions.iter().find(|(other, _)| is_one_to_one(look, other)) {
+            let why = || format!("it is {} under another name", decision.name);
+            reasons.entry(look.name.clone()).or_insert_with(why);
+        }
     }
     for look in others().filter(|look| look.class == Class::Text && is_long(look) && mostly_differs(look)) {
         reasons.entry(look.name.clone()).or_insert_with(|| "free text".to_owned());
     }
-    reasons
+    let decisions = decisions.into_iter().map(|(look, without)| (look.name.clone(), without));
+    Leaks { reasons, decisions: decisions.collect() }
 }
 
 fn has_many_numbers(look: &Look) -> bool {
@@ -105,8 +134,30 @@ fn by_label(look: &Look, label: &Look, positive: &str) -> Option<String> {
     }
     let positive = hash_of(positive);
     let numbers = pairs(look, label).map(|(value, label)| (value.number, label.word == positive));
-    let auc = auc(numbers.collect()).filter(|_| look.class.is_number())?;
-    (auc.max(1.0 - auc) >= SAME).then(|| format!("alone it tells {}: its AUC is {:.3}", label.name, auc.max(1.0 - auc)))
+    let by_number = auc(numbers.collect()).filter(|_| look.class.is_number());
+    let both = [by_number, auc(shares_by_value(look, label, positive))];
+    let auc = both.into_iter().flatten().map(|auc| auc.max(1.0 - auc)).max_by(f64::total_cmp)?;
+    (auc >= SAME).then(|| format!("alone it tells {}: its AUC is {auc:.3}", label.name))
+}
+
+/// For each row with a label the share of positive ones among the rows of its value, and whether it
+/// is one of them. Nothing where values have fewer than ten rows on average.
+fn shares_by_value(look: &Look, label: &Look, positive: u64) -> Vec<(f64, bool)> {
+    let are_few = is_few(look, 0..=FEW);
+    let rows = look.sample.iter().zip(&label.sample).filter_map(|(value, label)| {
+        let value = value.map(|value| if are_few { value.word } else { 0 });
+        Some((value, (*label)?.word == positive))
+    });
+    let rows: Vec<(Option<u64>, bool)> = rows.collect();
+    let mut counts: HashMap<Option<u64>, (f64, f64)> = HashMap::new();
+    for (value, is_positive) in &rows {
+        let of = counts.entry(*value).or_default();
+        *of = (of.0 + f64::from(u8::from(*is_positive)), of.1 + 1.0);
+    }
+    if counts.len() * 10 > rows.len() {
+        return Vec::new();
+    }
+    rows.into_iter().map(|(value, is)| (counts[&value].0 / counts[&value].1, is)).collect()
 }
 
 fn is_one_to_one(a: &Look, b: &Look) -> bool {
@@ -163,9 +214,9 @@ fn rank_correlation(a: &Look, b: &Look) -> f64 {
     if norm > 0.0 { sum(&x, &y) / norm } else { 0.0 }
 }
 
-/// Whether one of two values stands exactly where the score is above some number.
+/// Whether the score of each of two or three values lies in a range of its own.
 fn is_divided_by(look: &Look, score: &Look) -> bool {
-    if !is_few(look, 2..=2) {
+    if !is_few(look, 2..=3) {
         return false;
     }
     let mut ranges: HashMap<u64, (f64, f64)> = HashMap::new();
@@ -177,26 +228,31 @@ fn is_divided_by(look: &Look, score: &Look) -> bool {
     }
     let mut ranges: Vec<(f64, f64)> = ranges.into_values().collect();
     ranges.sort_by(|a, b| a.0.total_cmp(&b.0));
-    n >= ENOUGH && matches!(ranges[..], [low, high] if low.1 < high.0)
+    n >= ENOUGH && ranges.len() > 1 && ranges.windows(2).all(|of| of[0].1 < of[1].0)
 }
 
-/// The value of two whose rows all lack a label, while at most one in twenty of the other's do.
-fn value_without_labels<'a>(look: &'a Look, label: &Look) -> Option<&'a str> {
-    if !is_few(look, 2..=2) {
-        return None;
+/// The values whose rows all lack a label, while at most one in twenty of the other rows do; none
+/// where either are fewer than [`ENOUGH`].
+fn values_without_labels(look: &Look, label: &Look) -> Vec<String> {
+    if !is_few(look, 2..=FEW) {
+        return Vec::new();
     }
-    let counts = |word: &String| {
-        let of = hash_of(word);
-        let rows = look.sample.iter().zip(&label.sample).filter(|(value, _)| value.is_some_and(|value| value.word == of));
-        rows.fold((0, 0), |(n, missing), (_, label)| (n + 1, missing + usize::from(label.is_none())))
-    };
-    let mut values = look.levels.keys();
-    let (a, b) = (values.next()?, values.next()?);
-    let is_without = |(n, missing): (usize, usize)| n >= ENOUGH && missing == n;
-    let has = |(n, missing): (usize, usize)| n >= ENOUGH && missing * 20 <= n;
-    match (counts(a), counts(b)) {
-        (x, y) if is_without(x) && has(y) => Some(a),
-        (x, y) if is_without(y) && has(x) => Some(b),
-        _ => None,
+    let mut counts: HashMap<Option<u64>, (usize, usize)> = HashMap::new();
+    for (value, label) in look.sample.iter().zip(&label.sample) {
+        let of = counts.entry(value.map(|value| value.word)).or_default();
+        *of = (of.0 + 1, of.1 + usize::from(label.is_none()));
     }
+    let mut others = counts.get(&None).copied().unwrap_or_default();
+    let (mut values, mut n_without) = (Vec::new(), 0);
+    for value in look.levels.keys() {
+        let (n, missing) = counts.get(&Some(hash_of(value))).copied().unwrap_or_default();
+        if n > 0 && missing == n {
+            values.push(value.clone());
+            n_without += n;
+        } else {
+            others = (others.0 + n, others.1 + missing);
+        }
+    }
+    let have = others.0 >= ENOUGH && others.1 * 20 <= others.0;
+    if have && n_without >= ENOUGH { values } else { Vec::new() }
 }

@@ -323,7 +323,7 @@ fn what_no_model_should_read_is_left_out() {
             "{},{},{label},{age},{},{score},{},{},{},{},{},{},{},Customer {} said that all was well on day {}\n",
             7000 + 3 * i,
             ["m", "f"][(i % 2) as usize],
-            (draw(i, 11) * 1e9) as i64,
+            (draw(i, 11) * 300.0) as i64 * 10,
             300.0 + (score * score * 550.0),
             if score >= 0.5 { "offered" } else { "none" },
             if label.is_empty() { String::new() } else { i64::from(repaid).to_string() },
@@ -335,13 +335,13 @@ fn what_no_model_should_read_is_left_out() {
             i % 300,
         )
     };
-    let head = "number,sex,repaid,age,income,schufa_score,points,offer,paid_back,profit,senior,channel_state,channel,note";
+    let head = "line,sex,repaid,age,income,schufa_score,points,offer,paid_back,profit,senior,channel_state,channel,note";
     work.write("loans.csv", &format!("{head}\n{}", (0..N).map(line).collect::<String>()));
     let text = work.cfaudit(0, "new loans.csv --label repaid --sensitive sex").stdout;
     for words in [
         "continuous: [age, income]",
         "nominal: [senior, channel]",
-        "# left out: number (it tells rows apart; ",
+        "# left out: line (it tells rows apart; ",
         "# left out: schufa_score (its name says that it is a score; ",
         "# left out: points (it ranks people as schufa_score does)",
         "# left out: offer (it is the decision that schufa_score makes)",
@@ -368,4 +368,121 @@ fn what_no_model_should_read_is_left_out() {
     );
     let text = work.cfaudit(0, "new long.parquet --label y --sensitive sex").stdout;
     assert!(text.contains("# left out: z (it is y under another name)") && text.contains("continuous: [x]"), "{text}");
+}
+
+/// A text file of one column more than `head` names: people by turns of both sexes.
+fn table(work: &Work, file: &str, head: &str, line: impl Fn(i64) -> String) {
+    let line = |i: i64| format!("{},{}\n", ["m", "f"][(i % 2) as usize], line(i));
+    work.write(file, &format!("sex,{head}\n{}", (0..N).map(line).collect::<String>()));
+}
+
+/// Whole numbers that all differ are numbers of people and contracts, in any order; one of them
+/// tells rows apart.
+#[test]
+fn numbers_of_people_are_no_features() {
+    let work = Work::new();
+    let mixed = |i: i64, by: i64| 500_000 + i * by % 601;
+    let line = |i: i64| {
+        format!(
+            "{},{},{},{:05},{},{}",
+            mixed(i, 77),
+            mixed(i, 113),
+            draw(i, 7),
+            1000 + i % 30 * 450,
+            i * 7 % 590,
+            if draw(i, 5) > 0.5 { "yes" } else { "no" }
+        )
+    };
+    table(&work, "people.csv", "vertrag,kundennr,x,plz,income,hired", line);
+    let text = work.cfaudit(0, "new people.csv --label hired --sensitive sex --out job.yaml");
+    assert!(!text.stderr.contains("DECIDE"), "{}", text.stderr);
+    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
+    for words in [
+        "row_id: kundennr",
+        "continuous: [x, income]",
+        "nominal: [plz]",
+        "# left out: vertrag (it tells rows apart; move it to continuous if it is a number)",
+    ] {
+        assert!(text.contains(words), "`{words}` is not in\n{text}");
+    }
+    work.cfaudit(0, "check job.yaml");
+}
+
+/// What is negated twice is good news, and capitals begin words.
+#[test]
+fn names_of_labels_tell_what_people_want() {
+    let work = Work::new();
+    for (label, side) in [
+        ("default", "negative"),
+        ("no_default", "positive"),
+        ("not_rejected", "positive"),
+        ("not_approved", "negative"),
+        ("LoanDefault", "negative"),
+        ("hasDefaulted", "negative"),
+        ("nichtAbgelehnt", "positive"),
+    ] {
+        let line = |i: i64| format!("{},{}", draw(i, 7), i64::from(draw(i, 5) > 0.5 + (i % 2) as f64 / 4.0));
+        table(&work, "loans.csv", &format!("x,{label}"), line);
+        let new = |args: &str| work.cfaudit(0, &format!("new loans.csv --label {label} --sensitive sex {args}"));
+        let group = if side == "positive" { "f" } else { "m" };
+        let follows = format!("`harm_to: {{sex: {group}}}` follows from `favourable`; change both");
+        new("").says(&["`positive: [\"1\"]`", &format!("`favourable: {side}`: the file"), &follows]);
+        assert!(!new(&format!("--favourable {side}")).stderr.contains("harm_to"));
+    }
+}
+
+/// Women get fewer loans, and those who get one repay more often: the decision names the group at
+/// risk, and where the file holds none nobody but the reader does.
+#[test]
+fn decisions_tell_who_is_at_risk() {
+    let work = Work::new();
+    let granted = |i: i64| draw(i, 5) < if i % 2 == 1 { 0.4 } else { 0.75 };
+    let repaid = |i: i64| if draw(i, 7) < 0.7 + (i % 2) as f64 * 0.2 { "yes" } else { "no" };
+    let label = move |i: i64| if granted(i) { repaid(i) } else { "" };
+    let outcome = |i: i64| match granted(i) {
+        true if i % 5 == 0 => "refer",
+        true => "approve",
+        false => "decline",
+    };
+    let new = || work.cfaudit(0, "new loans.csv --label repaid --sensitive sex");
+    table(&work, "loans.csv", "x,outcome,code,repaid", |i| format!("{},{},{},{}", draw(i, 11), outcome(i), &outcome(i)[..1], label(i)));
+    let told = new();
+    for words in [
+        "# left out: outcome (a decision: labels are missing where it is decline, and nowhere else)",
+        "# left out: code (a decision: labels are missing where it is d, and nowhere else)",
+        "harm_to: {sex: f}   # the group with the lowest share of favourable decisions by outcome: ",
+        "continuous: [x]",
+    ] {
+        assert!(told.stdout.contains(words), "`{words}` is not in\n{}", told.stdout);
+    }
+    assert!(!told.stderr.contains("harm_to"), "{}", told.stderr);
+    // A decision that words tell, with all labels.
+    table(&work, "loans.csv", "x,approved,repaid", |i| format!("{},{},{}", draw(i, 11), i64::from(granted(i)), repaid(i)));
+    let words = "harm_to: {sex: f}   # the group with the lowest share of favourable decisions by approved: ";
+    assert!(new().stdout.contains(words), "{}", new().stdout);
+    // No decision at all.
+    table(&work, "loans.csv", "x,repaid", |i| format!("{},{}", draw(i, 11), label(i)));
+    let told = new();
+    told.says(&["`harm_to: {sex: m}`: labels are missing for one group more often than for another"]);
+    assert!(told.stdout.contains("harm_to: {sex: m}   # DECIDE: a guess, labels are missing"), "{}", told.stdout);
+}
+
+/// Words that tell the label alone, be it by being there.
+#[test]
+fn words_that_tell_the_label_are_left_out() {
+    let work = Work::new();
+    table(&work, "loans.csv", "x,status,reason,remark,repaid", |i| {
+        let repaid = draw(i, 7) < 0.6;
+        let status = ["closed", "collections", "charged off"][usize::from(!repaid) * (1 + (i % 2) as usize)];
+        let reason = if repaid { "" } else { ["a", "b"][(i % 2) as usize] };
+        let remark = if repaid { String::new() } else { format!("r{i}") };
+        let label = if repaid { "yes" } else { "no" };
+        format!("{},{status},{reason},{remark},{label}", draw(i, 11))
+    });
+    let text = work.cfaudit(0, "new loans.csv --label repaid --sensitive sex").stdout;
+    for column in ["status", "reason", "remark"] {
+        let words = format!("# left out: {column} (alone it tells repaid: its AUC is 1.000)");
+        assert!(text.contains(&words), "`{words}` is not in\n{text}");
+    }
+    assert!(text.contains("continuous: [x]"), "{text}");
 }
