@@ -10,6 +10,8 @@
 //! or after one of a set that the job has no more, it is refused. Two sets of one job may have files of the same bytes. The page names
 //! such files, for nothing says that they answer even the first.
 
+#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
