@@ -605,13 +605,12 @@ fn decided<'a>(roles: &[(&'a Look, Role)], decisions: &[(String, Vec<String>)]) 
     found.or_else(|| by_words.into_iter().find(|(_, values)| values.len() == 1))
 }
 
-/// Of every attribute the group with the lowest share of wanted values of a column, and why it is
-/// named; `what` says what these values are.
-fn lowest_shares(
-    glance: &Glance,
-    (column, is_wanted, what): (&Look, &dyn Fn(&str) -> bool, &str),
-    sensitive: &[&Look],
-) -> Result<Vec<(String, String)>> {
+/// A column, which of its values people want, and what these values are in words.
+type WantedValues<'a> = (&'a Look, &'a dyn Fn(&str) -> bool, &'a str);
+
+/// Of every attribute the group with the lowest share of wanted values of a column, and why it is named.
+fn lowest_shares(glance: &Glance, wanted: WantedValues<'_>, sensitive: &[&Look]) -> Result<Vec<(String, String)>> {
+    let (column, is_wanted, what) = wanted;
     let names: Vec<&str> = sensitive.iter().map(|look| look.name.as_str()).collect();
     let shares = glance.shares((&column.name, is_wanted), &names)?;
     let lowest = |shares: Wanted| {
