@@ -11,13 +11,14 @@ use crate::spec::check::{CheckedJob, path};
 
 /// Everything that `check` tells of a job without looking at its data.
 pub(super) fn of_job(checked: &CheckedJob) -> Vec<IssueLook> {
-    refits(checked).into_iter().chain(of_run(&checked.job)).collect()
+    let job = &checked.job;
+    refits(checked).into_iter().chain(unweighted(job)).chain(unchecked(job)).collect()
 }
 
 /// What every run tells in the table `issues` too. Only `check` warns that scores are not checked: a night of cron must be silent.
 pub(super) fn of_run(job: &Job) -> Vec<IssueLook> {
     let told = |issue: IssueLook| IssueLook { severity: Severity::Info.as_str().to_owned(), ..issue };
-    unweighted(job).into_iter().chain(unchecked(job).into_iter().map(told)).collect()
+    unweighted(job).into_iter().chain(unchecked(job).map(told)).collect()
 }
 
 /// The columns whose counterfactuals hold whole numbers because their values do, told by every run
