@@ -12,13 +12,12 @@ use crate::spec::check::{CheckedJob, path};
 /// Everything that `check` tells of a job without looking at its data.
 pub(super) fn of_job(checked: &CheckedJob) -> Vec<IssueLook> {
     let job = &checked.job;
-    refits(checked).into_iter().chain(unweighted(job)).chain(unchecked(job)).collect()
+    refits(checked).into_iter().chain(unweighted(job)).chain(unchecked(job, Severity::Warning)).collect()
 }
 
 /// What every run tells in the table `issues` too. Only `check` warns that scores are not checked: a night of cron must be silent.
 pub(super) fn of_run(job: &Job) -> Vec<IssueLook> {
-    let told = |issue: IssueLook| IssueLook { severity: Severity::Info.as_str().to_owned(), ..issue };
-    unweighted(job).into_iter().chain(unchecked(job).map(told)).collect()
+    unweighted(job).into_iter().chain(unchecked(job, Severity::Info)).collect()
 }
 
 /// The columns whose counterfactuals hold whole numbers because their values do, told by every run
@@ -74,7 +73,7 @@ fn refits(checked: &CheckedJob) -> Vec<IssueLook> {
 }
 
 /// Files of scores of counterfactuals in which nothing tells by which version of the model they were made.
-fn unchecked(job: &Job) -> impl Iterator<Item = IssueLook> {
+fn unchecked(job: &Job, severity: Severity) -> impl Iterator<Item = IssueLook> {
     let text = "the request names the rows, not the model: give `recheck` to catch scores of another model version";
     let models = job.models.iter().filter(|(_, model)| {
         let scores = model.scores.as_ref();
@@ -82,7 +81,7 @@ fn unchecked(job: &Job) -> impl Iterator<Item = IssueLook> {
     });
     models.filter(|_| !job.counterfactuals.is_empty()).map(move |(name, _)| {
         let place = path(&["models", name.as_str(), "scores"]);
-        issue("no-recheck", Severity::Warning, place, text.to_owned())
+        issue("no-recheck", severity, place, text.to_owned())
     })
 }
 

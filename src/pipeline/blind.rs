@@ -90,7 +90,7 @@ pub(super) fn of_decisions(favours_positive: bool, (metrics, groups): (&Frame, &
         let share = |row: &Record<'_>| Some((row.text("from_group").to_owned(), favourable(row.real("value")?)));
         return measured.iter().filter_map(share).collect();
     }
-    // Performance is not measured: people with a score count, whatever they weigh.
+    // Performance is not measured: people with a score count, without weights.
     let share = |row: Record<'_>| {
         let count = |column: &str| row.int(column).map(|n| n as f64);
         let (all, positive) = (count("n")? - count("n_missing_score")?, count("n_predicted_positive")?);
