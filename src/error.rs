@@ -402,6 +402,14 @@ impl Error {
         Error::Operator { path: path.to_path_buf(), doing: doing.to_owned(), cause: cause.to_string(), hint }
     }
 
+    /// Why it failed, without the path and the hint of an operator's error.
+    pub fn cause(&self) -> String {
+        match self {
+            Error::Operator { cause, .. } => cause.clone(),
+            other => other.to_string(),
+        }
+    }
+
     /// A fault with the place in the job that asks for what is faulty, unless it has one already.
     #[must_use]
     pub fn asked_at(self, place: Option<&Place>) -> Self {

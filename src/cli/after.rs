@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Exit, Result};
+use crate::error::{Exit, Result};
 use crate::exec::event::Observer;
+use crate::exec::files;
 use crate::pipeline::again::{self, Compared};
 use crate::pipeline::fresh;
 use crate::spec::{Export, Side};
@@ -34,7 +35,7 @@ pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
     }
     let line = serde_json::to_string(&judged.summary).unwrap_or_default() + "\n";
     if let Some(path) = &args.summary_file {
-        crate::pipeline::folder::replace(path, line.as_bytes())?;
+        files::replace(path, line.as_bytes())?;
     }
     let exit = crate::cli::exit_of(&judged.summary);
     if !(args.log.quiet && exit == Exit::Done) {
@@ -76,7 +77,7 @@ pub(crate) fn export(args: &ExportArgs) -> Result<Exit> {
     let text = again::export(&args.dir, form)?;
     match &args.file {
         // Collectors read at any time: a file appears whole or not at all.
-        Some(file) => crate::pipeline::folder::replace(file, text.as_bytes())?,
+        Some(file) => files::replace(file, text.as_bytes())?,
         None => crate::cli::print(&text)?,
     }
     Ok(Exit::Done)
@@ -99,15 +100,7 @@ pub(crate) fn new(args: &NewArgs) -> Result<Exit> {
     let fresh::FirstJob { text, guesses } = fresh::job(&crate::data::glance::glance(&args.data)?, &wishes)?;
     match &args.out {
         None => crate::cli::print(&text)?,
-        Some(out) => {
-            let written = std::fs::File::create_new(out).and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
-            written.map_err(|e| match e.kind() {
-                std::io::ErrorKind::AlreadyExists => {
-                    Error::operator("write", out, "the file is there already", "name a new file; a job is never overwritten")
-                }
-                _ => Error::io("write", out, &e),
-            })?;
-        }
+        Some(out) => files::write_new(out, text.as_bytes(), "name a new file; a job is never overwritten")?,
     }
     for guess in guesses {
         crate::cli::tell(&format!("guessed: {guess}"));

@@ -5,14 +5,14 @@
 //! `ts, level, event, job, run` and the event's own fields, flat.
 
 use std::fmt;
-use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::exec::event::utc_text;
+use crate::exec::files::{self, File};
 use crate::report::compared::on_one_line;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
@@ -91,7 +91,7 @@ pub(crate) fn start(flags: &LogFlags, lines: Arc<dyn Lines>, journal: &Journal, 
 
 fn open_log(path: &Path) -> Result<File> {
     own::check(path, Written::Log, &[])?;
-    File::options().create(true).append(true).open(path).map_err(|e| Error::io("open the log file", path, &e))
+    files::append(path)
 }
 
 /// The event of a line that is none of a run's.

@@ -2,13 +2,12 @@
 //!
 //! A page carries no date, so that the same program writes the same bytes.
 
-#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
-
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
 use crate::error::{EXITS, Error, Exit, Result};
+use crate::exec::files;
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
@@ -31,10 +30,9 @@ pub(crate) fn man(dir: Option<&Path>) -> Result<Exit> {
         crate::cli::print(&String::from_utf8_lossy(page))?;
         return Ok(Exit::Done);
     };
-    std::fs::create_dir_all(dir).map_err(|e| Error::io("make", dir, &e))?;
+    files::make_folder(dir)?;
     for (name, page) in pages {
-        let path = dir.join(name);
-        std::fs::write(&path, page).map_err(|e| Error::io("write", &path, &e))?;
+        files::write(&dir.join(name), page)?;
     }
     Ok(Exit::Done)
 }

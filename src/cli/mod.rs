@@ -1,7 +1,5 @@
 //! The command line: parse, dispatch, print, exit status. The only code that prints; `bin/cfaudit.rs` calls [`main`].
 
-#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
-
 mod after;
 mod args;
 mod log;
@@ -20,6 +18,7 @@ use std::time::Instant;
 use crate::error::{Error, Exit, Place, Problem, Result, Signal};
 use crate::exec::cancel::Cancel;
 use crate::exec::event::{Event, Observer};
+use crate::exec::files;
 use crate::exec::folder::Published;
 use crate::explain::numbers;
 use crate::pipeline::look::CheckLook;
@@ -172,8 +171,8 @@ fn keep_off(folders: &[&Path], summary: Option<&Path>, log: &LogFlags) -> Result
 
 /// Removes the summary of an earlier run: where this one fails nobody must take the old verdict for its own.
 fn clear(summary: Option<&Path>) -> Result<()> {
-    match summary.filter(|path| path.symlink_metadata().is_ok_and(|there| there.is_file())) {
-        Some(path) => std::fs::remove_file(path).map_err(|e| Error::io("remove", path, &e)),
+    match summary.filter(|path| path.is_file() && !path.is_symlink()) {
+        Some(path) => files::remove_file(path),
         None => Ok(()),
     }
 }
@@ -191,7 +190,7 @@ fn run(args: &RunArgs) -> Result<Exit> {
     let result = result.and_then(|(summary, words)| {
         let line = serde_json::to_string(&summary).unwrap_or_default() + "\n";
         if let Some(path) = &args.summary_file {
-            crate::pipeline::folder::replace(path, line.as_bytes())?;
+            files::replace(path, line.as_bytes())?;
         }
         Ok((summary, words, line))
     });

@@ -4,11 +4,10 @@
 //! it is one of ours, and protects every input: job, includes, data, scores, models. Files of an output folder look like ours too, so
 //! their names are refused.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::exec::files;
 use serde_json::Value;
 
 use crate::cli::args::ExportForm;
@@ -90,12 +89,10 @@ pub(crate) fn check(path: &Path, what: Written, folders: &[&Path]) -> Result<()>
     }
     // Pipes and terminals lose nothing.
     let is_stream = path.starts_with("/dev") || path.starts_with("/proc");
-    if is_stream || !path.metadata().is_ok_and(|there| there.is_file()) {
+    if is_stream || !files::metadata(path).is_ok_and(|there| there.is_file()) {
         return Ok(());
     }
-    let mut text = Vec::new();
-    let file = File::options().read(true).open(path);
-    file.and_then(|file| file.take(LOOKED_AT).read_to_end(&mut text)).map_err(|e| Error::io("read", path, &e))?;
+    let text = files::read_start(path, LOOKED_AT)?;
     if text.is_empty() || what.begins(&text) {
         return Ok(());
     }
@@ -108,7 +105,7 @@ fn resolved(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let mut rest = Vec::new();
     for there in path.ancestors() {
-        if let Ok(there) = there.canonicalize() {
+        if let Ok(there) = files::resolve(there) {
             return rest.into_iter().rev().fold(there, |path, name| path.join(name));
         }
         rest.extend(there.file_name());

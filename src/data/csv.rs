@@ -2,14 +2,12 @@
 //!
 //! Strict, because a lenient one turns a lost quote into shifted columns. Blank lines are passed over; a byte order mark is too.
 
-#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
-
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::string::FromUtf8Error;
 
 use crate::error::{Error, Fault, Result};
+use crate::exec::files::{self, File};
 
 /// Bytes of one record, above which a quote was surely forgotten.
 const MAX_RECORD: usize = 1 << 24;
@@ -91,7 +89,7 @@ pub(super) struct Reader<R = BufReader<File>> {
 impl Reader {
     /// Opens the file.
     pub(super) fn open(path: &Path, delimiter: u8) -> Result<Self> {
-        let file = File::open(path).map_err(|e| Error::io("open", path, &e))?;
+        let file = files::open(path)?;
         Reader::new(path, BufReader::with_capacity(1 << 18, file), delimiter)
     }
 }

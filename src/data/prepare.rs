@@ -8,8 +8,6 @@
 //! sensitive and a feature is the sensitive one; derived and listed as ordinal it keeps its order. Memory: the pieces in work, the
 //! levels of coded columns, and what `data::duplicates` says where exact duplicates are dropped.
 
-#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
-
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,6 +29,7 @@ use crate::data::survey::Survey;
 use crate::data::view::View;
 use crate::data::{Layout, row_id};
 use crate::error::{Error, Result};
+use crate::exec::files;
 use crate::param::{ColumnName, Word};
 use crate::table::ordered::{Watch, Workers};
 
@@ -393,8 +392,6 @@ pub fn prepare(
     if let Some(column) = &params.row_id {
         row_id::check_unique(&rows_path, column.as_str(), source, watch)?;
     }
-    let layout_path = out_dir.join("layout.json");
-    let text = serde_json::to_string_pretty(&layout).map_err(|e| Error::io("write", &layout_path, &e.into()))?;
-    std::fs::write(&layout_path, text + "\n").map_err(|e| Error::io("write", &layout_path, &e))?;
+    files::write_json(&out_dir.join("layout.json"), &layout)?;
     Ok(Prepared { layout, filters, issues })
 }

@@ -1,7 +1,5 @@
 //! Reads the prepared rows back into plain vectors, and writes feature columns for the files of other stages.
 
-#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
-
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,6 +10,7 @@ use arrow::datatypes::{DataType, Field, Float64Type, Int8Type, Int64Type, Schema
 use crate::data::values::Class;
 use crate::data::{Column, Feature, Layout, MISSING, MISSING_CLASS, MISSING_GROUP, RowIdKind, Rows, raw};
 use crate::error::{CHANGED, Error, Result};
+use crate::exec::files;
 use crate::table::io::{Owner, ParquetFile, packed, sampled};
 
 /// `rows.parquet` with its layout, open for reading from any thread.
@@ -73,7 +72,7 @@ impl RowsReader {
     /// Either is absent or damaged.
     pub fn open(folder: &Path) -> Result<Self> {
         let path = folder.join("layout.json");
-        let text = std::fs::read_to_string(&path).map_err(|e| Error::io("read", &path, &e))?;
+        let text = files::read_text(&path)?;
         let layout = serde_json::from_str(&text).map_err(|e| Error::io("read", &path, &e.into()))?;
         Ok(RowsReader { file: ParquetFile::open(&folder.join("rows.parquet"), Owner::Ours)?, layout })
     }

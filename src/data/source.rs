@@ -3,8 +3,6 @@
 //! Parts are sorted by the bytes of their paths. A piece is a row group, or a slice of a large one, so memory does not depend on how
 //! the files were cut. Row numbers count from 0 over all parts in order.
 
-#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +11,7 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray};
 
 use crate::data::values::{Class, Values, words};
 use crate::error::{Error, Fault, Result};
+use crate::exec::files;
 use crate::table::io::{Owner, ParquetFile};
 
 /// Rows of a piece, unless a row group would fall into more than [`SLICES`] of them: to reach a slice its predecessors are skipped.
@@ -224,7 +223,7 @@ impl Source {
 /// # Errors
 /// A folder, pipe, socket or device.
 pub fn check_regular(path: &Path) -> Result<()> {
-    let meta = std::fs::metadata(path).map_err(|e| Error::io("read", path, &e))?;
+    let meta = files::metadata(path)?;
     if meta.is_file() {
         return Ok(());
     }
@@ -295,7 +294,7 @@ fn each_once(paths: Vec<PathBuf>, repeated: &mut Vec<(PathBuf, PathBuf)>) -> Vec
     let mut by_file: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
     for path in paths {
         // What is no file is told when it is read.
-        let file = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let file = files::resolve(&path).unwrap_or_else(|_| path.clone());
         by_file.entry(file).or_default().push(path);
     }
     let mut files = Vec::new();
@@ -312,29 +311,25 @@ fn each_once(paths: Vec<PathBuf>, repeated: &mut Vec<(PathBuf, PathBuf)>) -> Vec
 }
 
 /// Adds the files below a folder that end in `extension`. Each folder is entered once, by its own path rather than by a link.
-fn walk(root: &Path, extension: &str, files: &mut Vec<PathBuf>, repeated: &mut Vec<(PathBuf, PathBuf)>) -> Result<()> {
+fn walk(root: &Path, extension: &str, found: &mut Vec<PathBuf>, repeated: &mut Vec<(PathBuf, PathBuf)>) -> Result<()> {
     let (mut entered, mut links) = (BTreeMap::new(), Vec::new());
     let mut open = vec![(root.to_path_buf(), DEPTH)];
     loop {
         while let Some((folder, depth)) = open.pop() {
-            let fail = |e: std::io::Error| Error::io("read", &folder, &e);
-            let real = folder.canonicalize().map_err(fail)?;
+            let real = files::resolve(&folder)?;
             if let Some(known) = entered.get(&real) {
                 repeated.push((folder, PathBuf::clone(known)));
                 continue;
             }
             entered.insert(real, folder.clone());
-            for entry in std::fs::read_dir(&folder).map_err(fail)? {
-                let entry = entry.map_err(fail)?;
-                let (path, name) = (entry.path(), entry.file_name());
-                if name.to_string_lossy().starts_with(['.', '_']) {
+            for path in files::list(&folder)? {
+                if path.file_name().unwrap_or_default().to_string_lossy().starts_with(['.', '_']) {
                     continue;
                 }
                 if !path.is_dir() {
-                    files.extend(path.extension().is_some_and(|e| e == extension).then_some(path));
+                    found.extend(path.extension().is_some_and(|e| e == extension).then_some(path));
                 } else if depth > 0 {
-                    let is_link = entry.file_type().map_err(fail)?.is_symlink();
-                    if is_link { links.push((path, depth - 1)) } else { open.push((path, depth - 1)) }
+                    if path.is_symlink() { links.push((path, depth - 1)) } else { open.push((path, depth - 1)) }
                 }
             }
         }

@@ -22,6 +22,7 @@ use crate::data::recut::Recut;
 use crate::data::rows::RowIds;
 use crate::data::{Layout, MISSING_GROUP, Rows};
 use crate::error::{Error, Result};
+use crate::exec::hash::hex;
 use crate::table::ordered::Workers;
 
 /// Rows of a part.
@@ -165,8 +166,7 @@ impl RequestDigest {
 
     /// The id in hex, and how many rows it is of.
     pub fn finish(self) -> (String, u64) {
-        let hex = self.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        (hex, self.n_rows)
+        (hex(&self.hash.finalize()), self.n_rows)
     }
 }
 

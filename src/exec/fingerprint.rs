@@ -25,7 +25,7 @@ use std::fmt;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::disk::hash_texts;
+use super::hash::hash_parts;
 
 /// Layout of the store; raise it when `stage.json` or the key changes meaning.
 pub(super) const STORE_FORMAT: u32 = 1;
@@ -51,7 +51,7 @@ impl Fingerprint {
         let (format, n_inputs, n_needs) = (STORE_FORMAT.to_string(), self.inputs.len().to_string(), self.needs.len().to_string());
         let head = ["cfaudit-stage", &format, &self.code, &self.kind, &self.id, &n_inputs];
         let inputs = self.inputs.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]);
-        hash_texts(head.into_iter().chain(inputs).chain([n_needs.as_str()]).chain(self.needs.values().map(String::as_str)))
+        hash_parts(head.into_iter().chain(inputs).chain([n_needs.as_str()]).chain(self.needs.values().map(String::as_str)))
     }
 
     /// Why a stage with this fingerprint has no result, given its fingerprint in the job's last run.

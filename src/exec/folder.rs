@@ -21,21 +21,14 @@
 //!
 //! If all deterministic files are there already with the same bytes, only the extras (`run.json`, logs) are written.
 
-#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
-
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::cancel::Cancel;
-use super::disk::{self, refuse};
+use super::files::{self, FileBelow, refuse};
 use super::lock::{Lock, holder};
 use super::store::STAGE_FILE;
 use crate::error::{Error, Result};
@@ -75,10 +68,8 @@ impl Scratch {
         let root = std::env::temp_dir();
         for n in 0_u32.. {
             let folder = root.join(format!("cfaudit-{}-{n}", std::process::id()));
-            match fs::DirBuilder::new().mode(0o700).create(&folder) {
-                Ok(()) => return Ok(Scratch(folder)),
-                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
-                Err(e) => return Err(Error::io("make the folder", &folder, &e)),
+            if files::make_new_private_folder(&folder)? {
+                return Ok(Scratch(folder));
             }
         }
         Err(refuse("make a folder in", &root, "all names are taken", "remove what is no longer used there"))
@@ -93,7 +84,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         // Should this fail, or the process be killed before, the next claim removes it.
-        if let Err(e) = disk::remove_folder(&self.0) {
+        if let Err(e) = files::remove_folder(&self.0) {
             tracing::warn!("{e}");
         }
     }
@@ -170,8 +161,8 @@ impl OutputFolder {
     /// The disk refuses.
     pub fn scratch(&self) -> Result<Scratch> {
         let scratch = self.beside("scratch");
-        disk::remove_folder(&scratch)?;
-        disk::make_folder(&scratch)?;
+        files::remove_folder(&scratch)?;
+        files::make_folder(&scratch)?;
         Ok(Scratch(scratch))
     }
 
@@ -194,7 +185,7 @@ impl OutputFolder {
                 return Err(refuse("publish", Path::new(name), "it leads out of the output folder", "give a plain relative path"));
             }
         }
-        let mut files = disk::files_below(content)?;
+        let mut files = files::files_below(content)?;
         files.retain(|file| file.name != STAGE_FILE);
 
         let standing = self.standing()?;
@@ -206,9 +197,9 @@ impl OutputFolder {
         let new = self.beside("new");
         let built = build(&new, &files, extras, cancel).and_then(|()| self.carry_over(&foreign, &new));
         let swapped = built.and_then(|()| self.swap(&new, standing));
-        let synced = if swapped.is_ok() { disk::sync_folder(&self.parent) } else { Ok(()) };
+        let synced = if swapped.is_ok() { files::sync_folder(&self.parent) } else { Ok(()) };
         // What is left at `new` is the half-made folder or the old one. Should this fail, the next claim removes it.
-        if let Err(e) = synced.and_then(|()| disk::remove_folder(&new)) {
+        if let Err(e) = synced.and_then(|()| files::remove_folder(&new)) {
             tracing::warn!("{e}");
         }
         swapped?;
@@ -217,16 +208,14 @@ impl OutputFolder {
 
     /// What stands at the place, or why it may not be replaced.
     fn standing(&self) -> Result<Standing> {
-        match fs::symlink_metadata(&self.folder) {
-            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Standing::Nothing),
-            Err(e) => return Err(Error::io("read", &self.named, &e)),
-            Ok(meta) if !meta.is_dir() => {
-                return Err(refuse("write", &self.named, "a file is in the way", "remove it, or give another folder with `--out`"));
-            }
-            Ok(_) => {}
+        let there = files::metadata_if_there(&self.folder).map_err(|e| self.as_named(e))?;
+        if self.folder.is_symlink() || there.as_ref().is_some_and(|there| !there.is_dir()) {
+            return Err(refuse("write", &self.named, "a file is in the way", "remove it, or give another folder with `--out`"));
         }
-        let mut entries = fs::read_dir(&self.folder).map_err(|e| Error::io("list", &self.named, &e))?;
-        if entries.next().is_none() {
+        if there.is_none() {
+            return Ok(Standing::Nothing);
+        }
+        if files::list(&self.folder).map_err(|e| self.as_named(e))?.is_empty() {
             return Ok(Standing::Empty);
         }
         match owner(&self.folder)? {
@@ -243,12 +232,12 @@ impl OutputFolder {
     }
 
     /// The files below the folder that no run has put there, sorted.
-    fn foreign(&self, files: &[disk::FileBelow], extras: &[(String, Vec<u8>)]) -> Result<Vec<PathBuf>> {
+    fn foreign(&self, files: &[FileBelow], extras: &[(String, Vec<u8>)]) -> Result<Vec<PathBuf>> {
         let new: BTreeSet<&Path> =
             files.iter().map(|file| file.name.as_str()).chain(extras.iter().map(|e| e.0.as_str())).map(Path::new).collect();
         let mut ours: BTreeSet<PathBuf> = EXTRAS.iter().chain(&[MANIFEST]).map(PathBuf::from).collect();
         ours.extend(owner(&self.folder)?.into_iter().flat_map(|owner| owner.files.into_keys()));
-        let mut foreign = disk::names_below(&self.folder)?;
+        let mut foreign = files::names_below(&self.folder)?;
         foreign.retain(|name| !ours.contains(name));
         // A folder of theirs may stand where a file of ours is to be, and the other way round.
         let meets = |name: &PathBuf| new.iter().any(|new| new.starts_with(name) || name.starts_with(new));
@@ -263,20 +252,8 @@ impl OutputFolder {
     fn carry_over(&self, foreign: &[PathBuf], new: &Path) -> Result<()> {
         for name in foreign {
             let (from, to) = (self.folder.join(name), new.join(name));
-            disk::make_folder(to.parent().unwrap_or(new))?;
-            if fs::hard_link(&from, &to).is_ok() {
-                continue;
-            }
-            // The file system, or the owner of the file, allows no second name.
-            let fail = |e: std::io::Error| Error::io("move into the new folder", &self.named.join(name), &e);
-            if from.is_symlink() {
-                fs::read_link(&from).and_then(|target| symlink(target, &to)).map_err(fail)?;
-            } else if from.is_file() {
-                fs::copy(&from, &to).map_err(fail)?;
-            } else {
-                let cause = "it is neither a file nor a folder, and cannot be moved into the new folder";
-                return Err(refuse("replace", &self.named.join(name), cause, "move it elsewhere, then run again"));
-            }
+            files::make_folder(to.parent().unwrap_or(new))?;
+            files::link_foreign(&from, &to).map_err(|e| self.as_named(e))?;
         }
         Ok(())
     }
@@ -285,21 +262,22 @@ impl OutputFolder {
     fn mend(&self) -> Result<()> {
         let leftovers = |what: &str| leftovers(&self.parent, &self.name, what);
         let mut old = leftovers("old")?;
-        if !old.is_empty() && !self.folder.try_exists().map_err(|e| Error::io("read", &self.named, &e))? {
-            disk::rename(&old.remove(0), &self.folder)?;
+        let there = files::metadata_if_there(&self.folder).map_err(|e| self.as_named(e))?;
+        if !old.is_empty() && there.is_none() {
+            files::rename(&old.remove(0), &self.folder)?;
         }
         for leftover in old.into_iter().chain(leftovers("new")?).chain(leftovers("scratch")?) {
-            disk::remove_folder(&leftover)?;
+            files::remove_folder(&leftover)?;
         }
         Ok(())
     }
 
     /// Whether the folder holds all these files with the same bytes. The manifest is among them and lists the others, so equal
     /// manifests leave no result that the new run would lack.
-    fn holds(&self, files: &[disk::FileBelow], cancel: &Cancel) -> Result<bool> {
+    fn holds(&self, files: &[FileBelow], cancel: &Cancel) -> Result<bool> {
         for file in files {
             cancel.check()?;
-            if !disk::same_bytes(file, &self.folder.join(&file.name))? {
+            if !files::same_bytes(file, &self.folder.join(&file.name))? {
                 return Ok(false);
             }
         }
@@ -308,48 +286,38 @@ impl OutputFolder {
 
     fn renew_extras(&self, extras: &[(String, Vec<u8>)]) -> Result<()> {
         let scratch = self.beside("new");
-        disk::make_folder(&scratch)?;
+        files::make_folder(&scratch)?;
         for (name, bytes) in extras {
             let target = self.folder.join(name);
-            disk::make_folder(target.parent().unwrap_or(&self.folder))?;
-            disk::write_by_rename(&scratch.join("extra"), &target, bytes)?;
+            files::make_folder(target.parent().unwrap_or(&self.folder))?;
+            files::write_by_rename(&scratch.join("extra"), &target, bytes)?;
         }
-        disk::remove_folder(&scratch)
+        files::remove_folder(&scratch)
     }
 
     /// Brings `new` to the place of the folder; afterwards the old folder, if any, stands at `new`.
     fn swap(&self, new: &Path, standing: Standing) -> Result<()> {
-        let failed = |e: &std::io::Error| match e.kind() {
-            ErrorKind::ResourceBusy | ErrorKind::CrossesDevices => {
-                refuse("replace", &self.named, e.to_string(), "if it is a mount point, give a folder inside it with `--out`")
-            }
-            _ => Error::io("replace", &self.named, e),
-        };
-        match standing {
+        let swapped = match standing {
             // A rename takes the place of an empty folder, too.
-            Standing::Nothing | Standing::Empty => fs::rename(new, &self.folder).map_err(|e| failed(&e))?,
-            Standing::Results => match renameat_with(CWD, new, CWD, &self.folder, RenameFlags::EXCHANGE) {
-                Ok(()) => {}
-                Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => self.swap_in_two_steps(new).map_err(|e| failed(&e))?,
-                Err(e) => return Err(failed(&e.into())),
-            },
-        }
-        Ok(())
+            Standing::Nothing | Standing::Empty => files::take_place(new, &self.folder),
+            Standing::Results => files::exchange(new, &self.folder, &self.beside("old")),
+        };
+        swapped.map_err(|e| self.as_named(e))
     }
 
-    /// For file systems without exchange.
-    fn swap_in_two_steps(&self, new: &Path) -> std::io::Result<()> {
-        let old = self.beside("old");
-        fs::rename(&self.folder, &old)?;
-        if let Err(e) = fs::rename(new, &self.folder) {
-            fs::rename(&old, &self.folder)?;
-            return Err(e);
+    /// An error about the folder, or about a file in it, with the path as the user named it.
+    fn as_named(&self, error: Error) -> Error {
+        match error {
+            Error::Operator { path, doing, cause, hint } => {
+                let path = match path.strip_prefix(&self.folder) {
+                    Ok(below) if below.as_os_str().is_empty() => self.named.clone(),
+                    Ok(below) => self.named.join(below),
+                    Err(_) => path,
+                };
+                Error::Operator { path, doing, cause, hint }
+            }
+            other => other,
         }
-        if let Err(e) = fs::rename(&old, new) {
-            // The new folder is in place; the next claim removes the old one.
-            tracing::warn!("cannot remove `{}`: {e}", old.display());
-        }
-        Ok(())
     }
 
     fn beside(&self, what: &str) -> PathBuf {
@@ -360,30 +328,24 @@ impl OutputFolder {
 /// `.<name>.<what>-<digits>` beside the folder, sorted.
 fn leftovers(parent: &Path, name: &str, what: &str) -> Result<Vec<PathBuf>> {
     let prefix = format!(".{name}.{what}-");
-    let mut found = Vec::new();
-    for entry in fs::read_dir(parent).map_err(|e| Error::io("list", parent, &e))? {
-        let entry = entry.map_err(|e| Error::io("list", parent, &e))?;
-        let name = entry.file_name();
-        let digits = name.to_str().and_then(|name| name.strip_prefix(&prefix)).unwrap_or_default();
-        if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
-            found.push(entry.path());
-        }
-    }
-    found.sort();
+    let mut found = files::list(parent)?;
+    found.retain(|path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let digits = name.and_then(|name| name.strip_prefix(&prefix)).unwrap_or_default();
+        !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+    });
     Ok(found)
 }
 
 /// Parent and name of the folder, links resolved, so that two ways to name it meet in one lock. Makes the parent.
 fn locate(folder: &Path) -> Result<(PathBuf, String)> {
-    let resolved = match fs::canonicalize(folder) {
-        Ok(resolved) => resolved,
-        Err(e) if e.kind() == ErrorKind::NotFound => {
-            let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            disk::make_folder(parent)?;
-            let parent = fs::canonicalize(parent).map_err(|e| Error::io("read", parent, &e))?;
-            folder.file_name().map_or(parent.clone(), |name| parent.join(name))
-        }
-        Err(e) => return Err(Error::io("read", folder, &e)),
+    let resolved = if files::metadata_if_there(folder)?.is_some() {
+        files::resolve(folder)?
+    } else {
+        let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        files::make_folder(parent)?;
+        let parent = files::resolve(parent)?;
+        folder.file_name().map_or(parent.clone(), |name| parent.join(name))
     };
     match (resolved.parent(), resolved.file_name().and_then(|name| name.to_str())) {
         (Some(parent), Some(name)) => Ok((parent.to_path_buf(), name.to_owned())),
@@ -393,19 +355,19 @@ fn locate(folder: &Path) -> Result<(PathBuf, String)> {
 
 /// Whose results a folder holds by its `manifest.json`; nothing if there is none, or it is not one of ours.
 fn owner(folder: &Path) -> Result<Option<Owner>> {
-    let text = disk::read_if_there(&folder.join(MANIFEST))?;
+    let text = files::read_if_there(&folder.join(MANIFEST))?;
     Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
 }
 
 /// Makes the whole new folder and brings it to the disk.
-fn build(new: &Path, files: &[disk::FileBelow], extras: &[(String, Vec<u8>)], cancel: &Cancel) -> Result<()> {
-    disk::remove_folder(new)?;
-    disk::make_folder(new)?;
+fn build(new: &Path, files: &[FileBelow], extras: &[(String, Vec<u8>)], cancel: &Cancel) -> Result<()> {
+    files::remove_folder(new)?;
+    files::make_folder(new)?;
     let mut folders = vec![new.to_path_buf()];
     let mut target = |name: &str| -> Result<PathBuf> {
         let target = new.join(name);
         let folder = target.parent().unwrap_or(new).to_path_buf();
-        disk::make_folder(&folder)?;
+        files::make_folder(&folder)?;
         if !folders.contains(&folder) {
             folders.push(folder);
         }
@@ -414,15 +376,15 @@ fn build(new: &Path, files: &[disk::FileBelow], extras: &[(String, Vec<u8>)], ca
     for file in files {
         cancel.check()?;
         let target = target(&file.name)?;
-        disk::copy(&file.path, &target)?;
+        files::copy_synced(&file.path, &target)?;
         if file.name.starts_with(ROWS) {
-            target.ancestors().take_while(|there| *there != new).try_for_each(disk::protect)?;
+            target.ancestors().take_while(|there| *there != new).try_for_each(files::protect)?;
         }
     }
     for (name, bytes) in extras {
-        disk::write(&target(name)?, bytes)?;
+        files::write_synced(&target(name)?, bytes)?;
     }
-    folders.iter().try_for_each(|folder| disk::sync_folder(folder))?;
+    folders.iter().try_for_each(|folder| files::sync_folder(folder))?;
     cancel.check()
 }
 

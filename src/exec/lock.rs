@@ -1,15 +1,12 @@
 //! Lock files that a killed process cannot leave locked: the kernel holds the lock, the file only names the holder.
 
-#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
-
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::disk::refuse;
+use super::files::{self, File, refuse};
 use crate::error::{Error, Result};
 
 /// A held lock; let go, and its file removed, when dropped.
@@ -24,11 +21,11 @@ impl Lock {
     /// The lock, or nothing if somebody else holds it.
     pub(super) fn attempt(path: &Path) -> Result<Option<Lock>> {
         loop {
-            let file = open(path)?;
-            match file.try_lock() {
+            let file = files::open_to_lock(path)?;
+            match file.try_lock().map_err(io::Error::from) {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(e)) => return Err(cannot_lock(path, &e)),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(None),
+                Err(e) => return Err(cannot_lock(path, &e)),
             }
             if let Some(lock) = Lock::sign(path, file)? {
                 return Ok(Some(lock));
@@ -39,7 +36,7 @@ impl Lock {
     /// The lock, as soon as nobody else holds it.
     pub(super) fn wait(path: &Path) -> Result<Lock> {
         loop {
-            let file = open(path)?;
+            let file = files::open_to_lock(path)?;
             match file.lock() {
                 Ok(()) => {}
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
@@ -53,7 +50,7 @@ impl Lock {
 
     /// Writes this process into the locked file; nothing if the file was removed by its last holder after we opened it.
     fn sign(path: &Path, mut file: File) -> Result<Option<Lock>> {
-        if !is_there(&file, path).map_err(|e| cannot_lock(path, &e))? {
+        if !is_there(&file, path)? {
             return Ok(None);
         }
         file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(|e| cannot_lock(path, &e))?;
@@ -66,28 +63,21 @@ impl Drop for Lock {
         // Whoever removed our file with its folder left the name free: somebody else's lock may stand there by now. While it is ours it
         // is locked, so nobody else's file can be hit. A file that stays does no harm.
         if is_there(&self.file, &self.path).unwrap_or(false) {
-            let _ = fs::remove_file(&self.path);
+            let _ = files::remove_file(&self.path);
         }
     }
 }
 
 /// Whether the path leads to this very file.
-fn is_there(file: &File, path: &Path) -> std::io::Result<bool> {
-    let ours = file.metadata()?;
-    match fs::metadata(path) {
-        Ok(there) => Ok((there.dev(), there.ino()) == (ours.dev(), ours.ino())),
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
-        Err(e) => Err(e),
-    }
+fn is_there(file: &File, path: &Path) -> Result<bool> {
+    let ours = file.metadata().map_err(|e| cannot_lock(path, &e))?;
+    let there = files::metadata_if_there(path)?;
+    Ok(there.is_some_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())))
 }
 
 /// The process id that the holder wrote into its lock file.
 pub(super) fn holder(path: &Path) -> Option<u32> {
-    fs::read_to_string(path).ok()?.trim().parse().ok()
-}
-
-fn open(path: &Path) -> Result<File> {
-    OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path).map_err(|e| cannot_lock(path, &e))
+    files::read_text(path).ok()?.trim().parse().ok()
 }
 
 fn cannot_lock(path: &Path, cause: &std::io::Error) -> Error {

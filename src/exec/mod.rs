@@ -28,10 +28,11 @@ use crate::error::{Error, Place, Problem, Result};
 
 pub mod cancel;
 pub mod child;
-mod disk;
 pub mod event;
+pub(crate) mod files;
 pub mod fingerprint;
 pub mod folder;
+pub(crate) mod hash;
 mod lock;
 pub mod program;
 pub mod store;

@@ -1,13 +1,12 @@
 //! The fingerprint of the program: which files of its tree make it, and their hash.
 //!
 //! `build.rs` reads this file too and embeds the fingerprint of the tree that is built, so nobody has to remember to raise a version
-//! when a stage begins to compute otherwise. Features, profile and target folder are no part of it. What it names uses `std` and `sha2`
-//! alone.
+//! when a stage begins to compute otherwise. Features, profile and target folder are no part of it. What it names uses `std` and
+//! `hash.rs` alone.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
+use super::hash::hash_parts;
 
 /// The folder of the sources, below the root of the tree.
 pub const SOURCES: &str = "src";
@@ -20,18 +19,7 @@ pub const OTHERS: [&str; 2] = ["Cargo.lock", "Cargo.toml"];
 pub fn fingerprint(files: &[(String, Vec<u8>)]) -> String {
     let mut files: Vec<&(String, Vec<u8>)> = files.iter().collect();
     files.sort();
-    let mut hasher = Sha256::new();
-    for (path, bytes) in files {
-        for part in [path.as_bytes(), bytes] {
-            hasher.update((part.len() as u64).to_le_bytes());
-            hasher.update(part);
-        }
-    }
-    hasher.finalize().iter().fold(String::new(), |mut hex, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    hash_parts(files.into_iter().flat_map(|(path, bytes)| [path.as_bytes(), bytes]))
 }
 
 /// Whether a path below the root is that of a file that makes the program: tests do not.

@@ -19,20 +19,16 @@
 //! A hit reads `stage.json` and compares the size of every file. Those whose files are read or handed out in this run are hashed again
 //! as well ([`Entry::damage`]); to hash all would cost a pass over all data on every run.
 
-#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
-
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
-use super::disk::{self, FileBelow};
+use super::files::{self, FileBelow};
 use super::fingerprint::Fingerprint;
+use super::hash::{hash_parts, hex};
 use super::lock::Lock;
 use crate::error::{Error, Result};
 
@@ -119,8 +115,8 @@ impl Store {
     /// Opens the store below `root`, making it if need be, and sweeps away what dead processes left.
     pub fn open(root: &Path) -> Result<Self> {
         let tmp = root.join("tmp");
-        disk::make_private_folder(root)?;
-        disk::make_private_folder(&tmp)?;
+        files::make_private_folder(root)?;
+        files::make_private_folder(&tmp)?;
         let turn = root.join("lock");
         let _turn = Lock::wait(&turn)?;
         sweep(&tmp)?;
@@ -135,16 +131,14 @@ impl Store {
     pub fn make_secret(&self) -> Result<()> {
         let (path, random) = (self.root.join(KEY), Path::new("/dev/urandom"));
         let _turn = Lock::wait(&self.turn)?;
-        if path.try_exists().map_err(|e| Error::io("read", &path, &e))? {
+        if files::metadata_if_there(&path)?.is_some() {
             return Ok(());
         }
         let mut bytes = [0; 32];
-        fs::File::open(random).and_then(|mut file| file.read_exact(&mut bytes)).map_err(|e| Error::io("read", random, &e))?;
+        files::open(random)?.read_exact(&mut bytes).map_err(|e| Error::io("read", random, &e))?;
         let scratch = self.scratch();
-        let fail = |e: std::io::Error| Error::io("write", &path, &e);
-        let mut file = fs::File::options().write(true).create_new(true).mode(0o600).open(&scratch).map_err(fail)?;
-        file.write_all(disk::hex(&bytes).as_bytes()).and_then(|()| file.sync_all()).map_err(fail)?;
-        disk::rename(&scratch, &path)
+        files::write_private(&scratch, hex(&bytes).as_bytes())?;
+        files::rename(&scratch, &path)
     }
 
     /// Its results, to look at.
@@ -159,30 +153,29 @@ impl Store {
     /// An empty folder for a new result.
     pub(super) fn draft(&self) -> Result<Draft> {
         let folder = self.scratch();
-        disk::make_private_folder(&folder)?;
+        files::make_private_folder(&folder)?;
         Ok(Draft(folder))
     }
 
     /// Makes a draft the result of its stage. What becomes of an entry that is there already, `there` says.
     pub(super) fn keep(&self, draft: Draft, fingerprint: &Fingerprint, needs: &[&Entry], rows: u64, there: There) -> Result<Entry> {
         let mut files = BTreeMap::new();
-        for FileBelow { name, path, bytes } in disk::files_below(&draft.0)? {
+        for FileBelow { name, path, bytes } in files::files_below(&draft.0)? {
             for closed in path.ancestors().take_while(|folder| *folder != draft.0) {
-                disk::protect(closed)?;
+                files::protect(closed)?;
             }
-            files.insert(name, FileMark { bytes, sha256: disk::sync_and_hash(&path)? });
+            files.insert(name, FileMark { bytes, sha256: files::sync_and_hash(&path)? });
         }
         let key = fingerprint.key();
         let need_outputs = needs.iter().map(|need| need.output()).collect();
         let about = About { key: key.clone(), fingerprint: fingerprint.clone(), need_outputs, rows, files };
         let text = serde_json::to_vec_pretty(&about).expect("texts and numbers serialize");
-        disk::write(&draft.0.join(STAGE_FILE), &text)?;
-        disk::protect(&draft.0.join(STAGE_FILE))?;
-        disk::sync_folder(&draft.0)?;
+        files::write_private(&draft.0.join(STAGE_FILE), &text)?;
+        files::sync_folder(&draft.0)?;
 
         let folder = entry_folder(&self.root, &key);
         let shelf = folder.parent().unwrap_or(&self.root);
-        disk::make_private_folder(shelf)?;
+        files::make_private_folder(shelf)?;
         loop {
             match self.look(&key)? {
                 Found::Sound(old)
@@ -192,16 +185,14 @@ impl Store {
                     return Ok(*old);
                 }
                 Found::Missing => {}
-                Found::Sound(_) | Found::Damaged { .. } => self.discard(&folder)?,
+                Found::Sound(_) | Found::Damaged { .. } => files::remove_at_once(&folder, &self.scratch())?,
             }
-            match fs::rename(&draft.0, &folder) {
-                Ok(()) => break,
-                // Another run was faster: look again.
-                Err(e) if matches!(e.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists) => {}
-                Err(e) => return Err(Error::io("write", &folder, &e)),
+            // Where another run was faster: look again.
+            if files::rename_to_free(&draft.0, &folder)? {
+                break;
             }
         }
-        disk::sync_folder(shelf)?;
+        files::sync_folder(shelf)?;
         Ok(Entry { folder, about })
     }
 
@@ -212,22 +203,11 @@ impl Store {
 
     pub(super) fn remember(&self, job: &str, memory: &Memory) -> Result<()> {
         let file = memory_file(&self.root, job);
-        disk::make_private_folder(&self.root.join("jobs"))?;
+        files::make_private_folder(&self.root.join("jobs"))?;
         let text = serde_json::to_vec_pretty(memory).expect("texts serialize");
         let scratch = self.scratch();
-        disk::write(&scratch, &text)?;
-        disk::protect(&scratch)?;
-        disk::rename(&scratch, &file)
-    }
-
-    /// Moves an entry aside in one step, then removes it; another run may have done so already.
-    fn discard(&self, folder: &Path) -> Result<()> {
-        let aside = self.scratch();
-        match fs::rename(folder, &aside) {
-            Ok(()) => disk::remove_folder(&aside),
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
-            Err(e) => Err(Error::io("remove", folder, &e)),
-        }
+        files::write_private(&scratch, &text)?;
+        files::rename(&scratch, &file)
     }
 
     /// A path of the session that nobody uses.
@@ -242,7 +222,7 @@ impl Drop for Store {
         // another container with the same id, would lose the folder it has made.
         // On a full disk no lock can be had, and the room is needed all the same.
         let _turn = Lock::wait(&self.turn).ok();
-        if let Err(e) = disk::remove_folder(&self.session) {
+        if let Err(e) = files::remove_folder(&self.session) {
             tracing::warn!("{e}");
         }
     }
@@ -264,7 +244,7 @@ impl Entries {
     /// # Errors
     /// It cannot be read.
     pub fn secret(&self) -> Result<Option<Vec<u8>>> {
-        self.root.as_ref().map_or(Ok(None), |root| disk::read_if_there(&root.join(KEY)))
+        self.root.as_ref().map_or(Ok(None), |root| files::read_if_there(&root.join(KEY)))
     }
 
     pub(super) fn look(&self, key: &str) -> Result<Found> {
@@ -276,43 +256,30 @@ impl Entries {
     }
 }
 
-/// HMAC with SHA-256 (RFC 2104), in hex.
-pub fn keyed_hash(key: &[u8], value: &[u8]) -> String {
-    const BLOCK: usize = 64;
-    let mut padded = [0_u8; BLOCK];
-    match key.len() {
-        0..=BLOCK => padded[..key.len()].copy_from_slice(key),
-        _ => padded[..32].copy_from_slice(&Sha256::digest(key)),
-    }
-    let inner = Sha256::new().chain_update(padded.map(|byte| byte ^ 0x36)).chain_update(value).finalize();
-    disk::hex(&Sha256::new().chain_update(padded.map(|byte| byte ^ 0x5c)).chain_update(inner).finalize())
-}
-
 fn look(root: &Path, key: &str) -> Result<Found> {
     let folder = entry_folder(root, key);
     let damaged = |file: &str, what: &str| Ok(Found::Damaged { file: file.to_owned(), what: what.to_owned() });
-    if !folder.try_exists().map_err(|e| Error::io("read", &folder, &e))? {
+    if files::metadata_if_there(&folder)?.is_none() {
         return Ok(Found::Missing);
     }
-    let Some(text) = disk::read_if_there(&folder.join(STAGE_FILE))? else { return damaged(STAGE_FILE, "is missing") };
+    let Some(text) = files::read_if_there(&folder.join(STAGE_FILE))? else { return damaged(STAGE_FILE, "is missing") };
     let Ok(about) = serde_json::from_slice::<About>(&text) else { return damaged(STAGE_FILE, "cannot be read") };
     if about.key != key || about.fingerprint.key() != key {
         return damaged(STAGE_FILE, "describes another stage");
     }
     for (name, mark) in &about.files {
         let path = folder.join(name);
-        match fs::metadata(&path) {
-            Ok(meta) if meta.is_file() && meta.len() == mark.bytes => {}
-            Ok(meta) => return damaged(name, &format!("has {} bytes in place of {}", meta.len(), mark.bytes)),
-            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return damaged(name, "is missing"),
-            Err(e) => return Err(Error::io("read", &path, &e)),
+        match files::metadata_if_there(&path)? {
+            Some(meta) if meta.is_file() && meta.len() == mark.bytes => {}
+            Some(meta) => return damaged(name, &format!("has {} bytes in place of {}", meta.len(), mark.bytes)),
+            None => return damaged(name, "is missing"),
         }
     }
     Ok(Found::Sound(Box::new(Entry { folder, about })))
 }
 
 fn memory(root: &Path, job: &str) -> Result<Memory> {
-    let text = disk::read_if_there(&memory_file(root, job))?;
+    let text = files::read_if_there(&memory_file(root, job))?;
     Ok(text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default())
 }
 
@@ -327,7 +294,7 @@ fn memory_file(root: &Path, job: &str) -> PathBuf {
 impl Entry {
     /// Hash of names and contents of its files.
     pub(super) fn output(&self) -> String {
-        disk::hash_texts(self.about.files.iter().flat_map(|(name, mark)| [name.as_str(), mark.sha256.as_str()]))
+        hash_parts(self.about.files.iter().flat_map(|(name, mark)| [name.as_str(), mark.sha256.as_str()]))
     }
 
     /// The first needed stage whose result is no longer the one that this entry rests on; those not given are taken as unchanged.
@@ -340,7 +307,7 @@ impl Entry {
     /// The first file whose bytes are not those that were written, and what is wrong with it. `check` is asked whether to go on.
     pub(super) fn damage(&self, check: &mut dyn FnMut() -> Result<()>) -> Result<Option<(String, String)>> {
         for (name, mark) in &self.about.files {
-            if disk::hash(&self.folder.join(name), check)? != mark.sha256 {
+            if files::hash_unless(&self.folder.join(name), check)?.0 != mark.sha256 {
                 return Ok(Some((name.clone(), "has other bytes than were written".to_owned())));
             }
         }
@@ -367,7 +334,7 @@ impl Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         // Gone already if it became an entry.
-        if let Err(e) = disk::remove_folder(&self.0) {
+        if let Err(e) = files::remove_folder(&self.0) {
             tracing::warn!("{e}");
         }
     }
@@ -375,12 +342,11 @@ impl Drop for Draft {
 
 /// Removes the sessions whose lock nobody holds. The caller holds the store's lock, so none of them is just being made.
 fn sweep(tmp: &Path) -> Result<()> {
-    for entry in fs::read_dir(tmp).map_err(|e| Error::io("list", tmp, &e))? {
-        let session = entry.map_err(|e| Error::io("list", tmp, &e))?.path();
+    for session in files::list(tmp)? {
         // What cannot be swept, such as another user's leftovers, does not concern this run.
         let swept = match Lock::attempt(&session.join("lock")) {
             Ok(Some(lock)) => {
-                let removed = disk::remove_folder(&session);
+                let removed = files::remove_folder(&session);
                 drop(lock);
                 removed
             }
@@ -398,15 +364,10 @@ fn sweep(tmp: &Path) -> Result<()> {
 fn begin_session(tmp: &Path) -> Result<(PathBuf, Lock)> {
     for n in 0_u64.. {
         let session = tmp.join(format!("{}-{n}", std::process::id()));
-        match fs::create_dir(&session) {
-            Ok(()) => {
-                disk::protect(&session)?;
-                if let Some(lock) = Lock::attempt(&session.join("lock"))? {
-                    return Ok((session, lock));
-                }
-            }
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(Error::io("make the folder", &session, &e)),
+        if files::make_new_private_folder(&session)?
+            && let Some(lock) = Lock::attempt(&session.join("lock"))?
+        {
+            return Ok((session, lock));
         }
     }
     unreachable!("2^64 names are not all taken")
@@ -418,7 +379,7 @@ mod tests {
 
     use indexmap::IndexMap;
 
-    use super::{Entry, Found, Memory, STAGE_FILE, Store, There, keyed_hash};
+    use super::{Entry, Found, Memory, STAGE_FILE, Store, There};
     use crate::exec::fingerprint::Fingerprint;
 
     fn fingerprint(id: &str) -> Fingerprint {
@@ -519,11 +480,6 @@ mod tests {
         assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o600);
         Store::open(root.path()).unwrap().make_secret().unwrap();
         assert_eq!(store.entries().secret().unwrap(), Some(key));
-        // RFC 4231, test cases 2 and 6.
-        let expected = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
-        assert_eq!(keyed_hash(b"Jefe", b"what do ya want for nothing?"), expected);
-        let expected = "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54";
-        assert_eq!(keyed_hash(&[0xaa; 131], b"Test Using Larger Than Block-Size Key - Hash Key First"), expected);
     }
 
     #[test]

@@ -3,13 +3,11 @@
 //! A program answers at its own pace, and with folds several answer one after the other, while scores are written in the order of the
 //! rows. So each program's scores wait on disk, 8 bytes each, and memory does not grow with the rows.
 
-#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
-
-use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::exec::files::{self, File};
 
 /// Scores that come in.
 #[derive(Debug)]
@@ -31,7 +29,7 @@ impl ScoreSpool {
     /// # Errors
     /// The disk refuses.
     pub fn create(path: &Path) -> Result<Self> {
-        let file = File::create(path).map_err(|e| Error::io("create", path, &e))?;
+        let file = files::create(path)?;
         Ok(ScoreSpool { file: BufWriter::with_capacity(1 << 16, file), path: path.to_path_buf() })
     }
 
@@ -49,7 +47,7 @@ impl ScoreSpool {
     /// The disk refuses.
     pub fn finish(mut self) -> Result<SpooledScores> {
         self.file.flush().map_err(|e| Error::io("write", &self.path, &e))?;
-        let file = File::open(&self.path).map_err(|e| Error::io("open", &self.path, &e))?;
+        let file = files::open(&self.path)?;
         Ok(SpooledScores { file: BufReader::with_capacity(1 << 16, file), path: self.path })
     }
 }

@@ -3,16 +3,15 @@
 //! `gate` puts its verdicts into the folder, as if the run had been given the baseline: tables, summary, page and manifest. Where nothing
 //! changes nothing is written, so a folder that may not be written can be judged again as it was.
 
-#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
-
-use std::fs;
 use std::path::Path;
 
 use crate::diff::{self, Comparison};
 use crate::error::{Error, Result};
 use crate::exec::cancel::Cancel;
 use crate::exec::event::Event;
+use crate::exec::files;
 use crate::exec::folder::{EXTRAS, OutputFolder};
+use crate::exec::hash::sha256;
 use crate::gate::Question;
 use crate::gate::recourse::RecourseQuestion;
 use crate::pipeline::stages::twice::unsteady_of;
@@ -106,7 +105,7 @@ fn waiting(folder: &Path, manifest: &Manifest) -> Result<Rejudged> {
 pub fn render(folder: &Path, title: Option<&str>, cancel: &Cancel) -> Result<()> {
     let (mut manifest, bytes) = comparing::verified(folder)?;
     let claimed = OutputFolder::claim(folder, &manifest.job, false)?;
-    still(folder, &opened::sha256(&bytes))?;
+    still(folder, &sha256(&bytes))?;
     if let Some(title) = title {
         title.clone_into(&mut manifest.words.title);
     }
@@ -118,7 +117,7 @@ pub fn render(folder: &Path, title: Option<&str>, cancel: &Cancel) -> Result<()>
 
 /// Fails where another process has written the folder since the SHA-256 of its manifest was `fingerprint`.
 fn still(folder: &Path, fingerprint: &str) -> Result<()> {
-    if fs::read(folder.join(MANIFEST)).is_ok_and(|bytes| opened::sha256(&bytes) == fingerprint) {
+    if files::read(&folder.join(MANIFEST)).is_ok_and(|bytes| sha256(&bytes) == fingerprint) {
         return Ok(());
     }
     let cause = "another run wrote the folder in the meantime, so that what was read is gone";
@@ -127,7 +126,7 @@ fn still(folder: &Path, fingerprint: &str) -> Result<()> {
 
 /// Whether two names are of one folder.
 fn is_same(a: &Path, b: &Path) -> bool {
-    matches!((fs::canonicalize(a), fs::canonicalize(b)), (Ok(a), Ok(b)) if a == b)
+    matches!((files::resolve(a), files::resolve(b)), (Ok(a), Ok(b)) if a == b)
 }
 
 /// A resolved job does not tell the lines of the job file; the folder's own table does.
@@ -159,10 +158,10 @@ fn renew(
     let is_renewed = |name: &str| renewed.contains(&name) || job.exports.iter().any(|form| name == format!("exports/{}", file_of(*form)));
     link_all(folder, scratch, manifest, is_renewed)?;
     let tables = scratch.join("tables");
-    folder::make_folder(&tables)?;
+    files::make_folder(&tables)?;
     write_frame(&tables, gates)?;
     changes.map(|changes| write_frame(&tables, changes)).transpose()?;
-    folder::write_json(&scratch.join("summary.json"), summary)?;
+    files::write_json(&scratch.join("summary.json"), summary)?;
     write_exports(scratch, job, manifest)?;
     folder::seal(scratch, manifest, None)
 }
@@ -175,8 +174,8 @@ fn link_all(folder: &Path, scratch: &Path, manifest: &Manifest, is_renewed: impl
         // Rows may have been deleted.
         if from.exists() {
             opened::sound(&from, sha256)?;
-            folder::make_folder(to.parent().unwrap_or(scratch))?;
-            folder::link(&from, &to)?;
+            files::make_folder(to.parent().unwrap_or(scratch))?;
+            files::link(&from, &to)?;
         }
     }
     Ok(())
@@ -187,7 +186,7 @@ fn extras(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
     for name in EXTRAS {
         let path = folder.join(name);
         if path.is_file() {
-            extras.push((name.to_owned(), fs::read(&path).map_err(|e| Error::io("read", &path, &e))?));
+            extras.push((name.to_owned(), files::read(&path)?));
         }
     }
     Ok(extras)
@@ -236,9 +235,9 @@ fn file_of(form: Export) -> &'static str {
 /// A table cannot be read, or the disk refuses.
 pub fn write_exports(folder: &Path, job: &Job, manifest: &Manifest) -> Result<()> {
     for form in &job.exports {
-        folder::make_folder(&folder.join("exports"))?;
+        files::make_folder(&folder.join("exports"))?;
         let text = exported(folder, *form, manifest, job.on_inconclusive == OnInconclusive::Fail)?;
-        folder::write_text(&folder.join("exports").join(file_of(*form)), &text)?;
+        files::write(&folder.join("exports").join(file_of(*form)), &text)?;
     }
     Ok(())
 }
@@ -288,8 +287,8 @@ impl Compared {
     /// # Errors
     /// The disk refuses.
     pub fn write(&self, out: &Path) -> Result<()> {
-        folder::make_folder(out)?;
-        folder::replace(&out.join("diff.html"), self.as_diff().html(&folder::glossary).as_bytes())?;
+        files::make_folder(out)?;
+        files::replace(&out.join("diff.html"), self.as_diff().html(&folder::glossary).as_bytes())?;
         write_frame(out, &self.comparison.changes)
     }
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::exec::StageContext;
+use crate::exec::files;
 use crate::metric::compare::{compare_counterfactual, compare_factual};
 use crate::metric::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::labels::MissingLabels;
@@ -19,7 +20,6 @@ use crate::metric::redraw::ShiftEvidence;
 use crate::metric::scope::Who;
 use crate::metric::switches::measure_counterfactual;
 use crate::pipeline::augmenting::AddedRows;
-use crate::pipeline::folder;
 use crate::pipeline::measuring::{Part, Scribe, Tables, settings};
 use crate::pipeline::worlds::Ground;
 use crate::spec::check::CheckedJob;
@@ -259,5 +259,5 @@ pub fn gather(out: &Path, plain: &Path, experiments: &[&Path]) -> Result<()> {
 }
 
 fn read<T: DeserializeOwned>(path: &Path, arm: &str) -> Result<T> {
-    folder::read_json(path, arm)
+    files::read_json(path, arm)
 }

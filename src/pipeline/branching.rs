@@ -13,6 +13,7 @@ use crate::counterfactual::graph_uncertain::{Clip, Worlds};
 use crate::data::aligned::{CounterfactualReader, ScoreReader, create_scores};
 use crate::data::rows::PreparedBatch;
 use crate::error::{Error, Fault, Result};
+use crate::exec::files;
 use crate::metric::counts::{Counterfactual, Person};
 use crate::metric::divergence::ShiftPass;
 use crate::metric::worlds::{World, WorldCounts, add_second};
@@ -21,7 +22,6 @@ use crate::model::encode::Encoder;
 use crate::num::summary::{Spread, Weighed};
 use crate::param::Seed;
 use crate::pipeline::counting::{Cut, label, ranks};
-use crate::pipeline::folder;
 use crate::pipeline::worlds::Ground;
 
 /// File of the stage beside the mean scores.
@@ -142,7 +142,7 @@ impl Branching<'_> {
             counts.keep(second);
         }
         let people = variances.map(|variances| varied(&variances));
-        folder::write_compact(&out.join(WORLDS), &Branched { counts, people, n_dropped })
+        files::write_compact(&out.join(WORLDS), &Branched { counts, people, n_dropped })
     }
 
     /// Hands on every row of a row group that has a counterfactual, in order; gives back how many lack a variable.

@@ -7,6 +7,7 @@
 use crate::data::Layout;
 use crate::error::Result;
 use crate::exec::StageContext;
+use crate::exec::files;
 use crate::metric::Undefined;
 use crate::metric::classes::measure::{Transition, measure_factual_classes, measure_switch_classes};
 use crate::metric::classes::{FactualClasses, Matrix, SwitchClasses};
@@ -15,7 +16,6 @@ use crate::metric::measure::{Favourable, Measured, Settings, measure_factual};
 use crate::metric::redraw::ShiftEvidence;
 use crate::metric::scope::{Scope, Who};
 use crate::metric::switches::measure_counterfactual;
-use crate::pipeline::folder;
 use crate::pipeline::measuring::{EVIDENCE, Scribe, Tables};
 use crate::pipeline::worlds::Ground;
 use crate::spec::LabelColumn;
@@ -35,7 +35,7 @@ pub(super) fn measure(
 ) -> Result<()> {
     let part = scribe.part;
     if part.set.is_none() {
-        let counts: FactualClasses = folder::from_json(text, &part.stage)?;
+        let counts: FactualClasses = files::from_json(text, &part.stage)?;
         let of_all = ground.workers.within(|| measure_factual_classes(&counts, &scribe.settings));
         tables.metrics.rows.extend(of_all.iter().map(|measured| scribe.metric(measured)));
         for one in one_by_one(label, scribe) {
@@ -52,9 +52,9 @@ pub(super) fn measure(
         }
         return Ok(());
     }
-    let counts: SwitchClasses = folder::from_json(text, &part.stage)?;
+    let counts: SwitchClasses = files::from_json(text, &part.stage)?;
     let shift: Option<Vec<ShiftEvidence>> = match &part.second {
-        Some(stage) => Some(folder::read_json(&ctx.need(stage).join(EVIDENCE), stage)?),
+        Some(stage) => Some(files::read_json(&ctx.need(stage).join(EVIDENCE), stage)?),
         None => None,
     };
     let (of_all, transitions) = ground.workers.within(|| measure_switch_classes(&counts, &scribe.settings));

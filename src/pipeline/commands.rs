@@ -4,10 +4,7 @@
 //! are the audited ones. What the program may see of the environment is settled here; what a program must keep to is written in
 //! `jobs/models/README.md`.
 
-#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
-
 use std::ffi::OsString;
-use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +16,8 @@ use crate::data::{Attribute, Layout, RowIdKind, Rows};
 use crate::error::{Error, Fault, Place, Result};
 use crate::exec::StageContext;
 use crate::exec::child::{self, Ended, Program, Variable};
-use crate::exec::store::keyed_hash;
+use crate::exec::files::{make_folder, remove_file, remove_folder};
+use crate::exec::hash::keyed_hash;
 use crate::model::command::{ScoreSpool, SpooledScores, complaint};
 use crate::param::Argument;
 use crate::pipeline::fitting;
@@ -434,16 +432,4 @@ impl Scored<'_> {
             }
         })
     }
-}
-
-fn make_folder(path: &Path) -> Result<()> {
-    fs::create_dir_all(path).map_err(|e| Error::io("create", path, &e))
-}
-
-fn remove_folder(path: &Path) -> Result<()> {
-    fs::remove_dir_all(path).map_err(|e| Error::io("remove", path, &e))
-}
-
-fn remove_file(path: &Path) -> Result<()> {
-    fs::remove_file(path).map_err(|e| Error::io("remove", path, &e))
 }

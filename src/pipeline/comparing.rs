@@ -9,6 +9,8 @@ use crate::diff::definitions::{Rules, Values};
 use crate::diff::{self, Comparison, FittedOn, Side};
 use crate::error::{Error, Result};
 use crate::exec::StageContext;
+use crate::exec::files;
+use crate::exec::hash::sha256;
 use crate::gate::Baseline;
 use crate::param::{Count, Level, Seed};
 use crate::pipeline::folder;
@@ -45,7 +47,7 @@ pub fn verified(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
 pub fn fingerprint(folder: &Path) -> Result<String> {
     let (manifest, bytes) = opened::manifest(folder)?;
     measured(folder, &manifest)?;
-    Ok(opened::sha256(&bytes))
+    Ok(sha256(&bytes))
 }
 
 /// Refuses a folder whose run waits for scores.
@@ -69,7 +71,7 @@ pub fn finished(folder: &Path) -> Result<(Manifest, Side)> {
     let (manifest, bytes) = verified(folder)?;
     measured(folder, &manifest)?;
     let job = folder.join("job.resolved.yaml");
-    let values = flat::values(&folder::read_text(&job)?).map_err(|cause| damaged(&job, cause))?;
+    let values = flat::values(&files::read_text(&job)?).map_err(|cause| damaged(&job, cause))?;
     let outcomes = folder.join(OUTCOMES_FILE);
     let reference_first = |groups: &[String], reference: &str| {
         let mut groups = groups.to_vec();
@@ -80,7 +82,7 @@ pub fn finished(folder: &Path) -> Result<(Manifest, Side)> {
         job: manifest.job.clone(),
         run: manifest.run.clone(),
         version: manifest.words.version.clone(),
-        fingerprint: opened::sha256(&bytes),
+        fingerprint: sha256(&bytes),
         rows: manifest.rows.audited,
         groups: manifest.attributes.iter().map(|a| (a.name.clone(), reference_first(&a.groups, &a.reference))).collect(),
         row_id: manifest.row_id.clone(),
@@ -170,7 +172,7 @@ pub fn compare(ctx: &StageContext<'_>, ground: Ground<'_>, baseline: &Path, new:
     let old = finished(baseline)?.1;
     let Comparison { compared, changes } = ground.workers.within(|| diff::compare(&old, new, false))?;
     write_frame(ctx.out(), &changes)?;
-    folder::write_json(&ctx.out().join(COMPARED), &compared)
+    files::write_json(&ctx.out().join(COMPARED), &compared)
 }
 
 /// What a stage, or a folder, says of a comparison; none where there was no baseline.
@@ -178,7 +180,7 @@ pub fn compare(ctx: &StageContext<'_>, ground: Ground<'_>, baseline: &Path, new:
 /// # Errors
 /// A file cannot be read.
 pub fn read_comparison(stage: &Path) -> Result<Comparison> {
-    let compared: Compared = folder::read_json(&stage.join(COMPARED), "gate/baseline")?;
+    let compared: Compared = files::read_json(&stage.join(COMPARED), "gate/baseline")?;
     Ok(Comparison { compared, changes: read_frame(stage, &CHANGES)? })
 }
 

@@ -8,10 +8,10 @@ use std::path::Path;
 use crate::data::rows::PreparedBatch;
 use crate::data::split::Roles;
 use crate::error::{Error, Fault, Result};
+use crate::exec::files;
 use crate::model::Scorer;
 use crate::model::threshold::{Case, Fitted, Objective};
 use crate::pipeline::counting::{check_weight, units};
-use crate::pipeline::folder;
 use crate::pipeline::worlds::Ground;
 use crate::spec::threshold::{Threshold, ThresholdOf};
 use crate::table::Frame;
@@ -121,7 +121,7 @@ pub fn tell(table: &mut Frame, (arm, model): (&str, &str), threshold: &Threshold
 /// # Errors
 /// The disk refuses.
 pub fn write(out: &Path, fitted: &[Fitted]) -> Result<()> {
-    folder::write_json(&out.join(FITTED), &fitted)
+    files::write_json(&out.join(FITTED), &fitted)
 }
 
 /// Reads it back.
@@ -129,5 +129,5 @@ pub fn write(out: &Path, fitted: &[Fitted]) -> Result<()> {
 /// # Errors
 /// The file is not there or damaged.
 pub fn read(stage: &Path) -> Result<Vec<Fitted>> {
-    folder::read_json(&stage.join(FITTED), FITTED)
+    files::read_json(&stage.join(FITTED), FITTED)
 }

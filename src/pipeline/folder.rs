@@ -3,7 +3,6 @@
 //! The folder of this stage is the output folder but for `run.json` and `logs/`: tables, outcomes, resolved job, page, summary and, last,
 //! the manifest with the hash of every other file. Publishing copies it.
 
-mod files;
 mod words;
 
 use std::collections::BTreeMap;
@@ -11,12 +10,13 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
 use crate::data::prepare::{PrepareParams, Severity};
 use crate::error::{Exit, Result};
 use crate::exec::event::Event;
+use crate::exec::files::{self, copy, make_folder, read_json, write, write_json};
 use crate::exec::folder::EXTRAS;
+use crate::exec::hash::sha256;
 use crate::exec::{StageContext, StageRecord};
 use crate::param::ColumnName;
 use crate::pipeline::blind::{self, BLIND_GATE, Blind};
@@ -40,10 +40,8 @@ use crate::table::manifest::{AnsweredRequest, AwaitedScores, GateTally, Manifest
 use crate::table::picked::join_tables;
 use crate::table::{self, ARM_FOLDS, ARMS, CHANGES, COMPARISONS, Cell, Frame, GATES, GROUPS, ISSUES, METRICS, THRESHOLDS, TRANSITIONS};
 
-pub use files::{from_json, link, make_folder, read_json, read_text, replace, write_compact, write_json, write_text};
 pub use words::{glossary, policies, row_id};
 
-use files::{copy, hashes};
 use words::manifest;
 
 /// Folder of what other programs read.
@@ -70,14 +68,9 @@ pub struct GateOutcome {
 
 /// The id of a run: six hex digits of the hash of job and inputs.
 pub fn run_id(checked: &CheckedJob, input: &Input) -> String {
-    let mut hash = Sha256::new();
-    hash.update(checked.hash.as_bytes());
-    for file in &input.files {
-        hash.update(file.what.as_bytes());
-        hash.update(file.sha256.as_bytes());
-    }
-    hash.update(input.stand_in.as_deref().unwrap_or_default());
-    spec::load::hex(&hash.finalize())[..6].to_owned()
+    let files = input.files.iter().flat_map(|file| [file.what.as_str(), file.sha256.as_str()]);
+    let parts = [checked.hash.as_str()].into_iter().chain(files).chain(input.stand_in.as_deref());
+    sha256(parts.collect::<String>().as_bytes())[..6].to_owned()
 }
 
 /// The summary of a run that stopped before the report, as `--until` asked.
@@ -518,7 +511,7 @@ fn reached_by_naive(job: &Job, name: &ColumnName) -> bool {
 
 /// Job and summary, then the page and the manifest of all.
 fn finish(ctx: &StageContext<'_>, origins: &Origins<'_>, manifest: &mut Manifest, summary: &Summary) -> Result<()> {
-    write_text(&ctx.out().join("job.resolved.yaml"), &to_yaml(&origins.checked.job))?;
+    write(&ctx.out().join("job.resolved.yaml"), &to_yaml(&origins.checked.job))?;
     write_json(&ctx.out().join("summary.json"), summary)?;
     if manifest.awaited.is_empty() {
         again::write_exports(ctx.out(), &origins.checked.job, manifest)?;
@@ -542,7 +535,13 @@ pub fn seal(out: &Path, manifest: &mut Manifest, title: Option<&str>) -> Result<
     manifest.files.remove("report.html");
     write_json(&out.join(MANIFEST), manifest)?;
     let page = report::render(out, title, &glossary)?;
-    write_text(&out.join("report.html"), &page)?;
+    write(&out.join("report.html"), &page)?;
     manifest.files = hashes(out)?;
     write_json(&out.join(MANIFEST), manifest)
+}
+
+/// Path below the folder and hash of every file but the manifest.
+fn hashes(folder: &Path) -> Result<BTreeMap<String, String>> {
+    let files = files::files_below(folder)?.into_iter().filter(|file| file.name != MANIFEST);
+    files.map(|file| Ok((file.name, files::hash_file(&file.path)?.0))).collect()
 }

@@ -12,11 +12,11 @@ use crate::causal::entropy::EdgeShares;
 use crate::causal::export::Drawing;
 use crate::data::Layout;
 use crate::error::Result;
+use crate::exec::files;
 use crate::metric;
 use crate::num::summary::Around;
 use crate::param::Level;
 use crate::pipeline::discovering::Discovered;
-use crate::pipeline::folder;
 use crate::table::io::write_frame;
 use crate::table::{Cell, EDGES, Frame, GRAPHS, NODES, SUBGRAPHS, TableDef, WORLD_PEOPLE, WORLDS};
 
@@ -151,8 +151,8 @@ pub fn export(set: &GraphSet, folder: &Path) -> Result<()> {
     let edges = bag.edges(Weighting::Dag);
     let drawing = Drawing { name: &set.name, variables: &bag.variables, sensitive: bag.sensitive, edges: &edges };
     let file = |ending: &str| folder.join(format!("{}.{ending}", set.name.replace('/', ".")));
-    folder::write_text(&file("dot"), &drawing.dot())?;
-    folder::write_text(&file("gml"), &drawing.gml())?;
+    files::write(&file("dot"), &drawing.dot())?;
+    files::write(&file("gml"), &drawing.gml())?;
     let mut copies = vec![0_u64; bag.dags.len()];
     bag.replicates.iter().flat_map(|r| &r.members).for_each(|&member| copies[member] += 1);
     let names = |list: Vec<(usize, usize)>| -> Vec<[&str; 2]> {
@@ -172,7 +172,7 @@ pub fn export(set: &GraphSet, folder: &Path) -> Result<()> {
         "edges": shares,
         "graphs": graphs,
     });
-    folder::write_json(&file("json"), &whole)
+    files::write_json(&file("json"), &whole)
 }
 
 /// For each variable the share of graphs in which it is the attribute or follows from it.

@@ -4,8 +4,6 @@
 //! scores and of commands is hashed in full, at every run. A public data set is known by the pinned hashes of its members. Which score
 //! files are not there yet is settled here too: a stage never finds out half-way that it has to wait.
 
-#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
-
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -20,6 +18,7 @@ use crate::data::synthetic::{self, Synthetic};
 use crate::error::{Error, Fault, Result};
 use crate::exec::cancel::Cancel;
 use crate::exec::event::{COUNTED_ONCE, Event};
+use crate::exec::files;
 use crate::model::onnx::external;
 use crate::param::ColumnName;
 use crate::pipeline::Settings;
@@ -27,7 +26,6 @@ use crate::pipeline::plan::text;
 use crate::pipeline::stamp::Stamp;
 use crate::spec::check::CheckedJob;
 use crate::spec::{self, Command, Job, RowSource};
-use crate::table::folder::hash_file;
 use crate::table::io::{Owner, ParquetFile};
 use crate::table::manifest::InputFile;
 use crate::table::ordered::{Watch, Workers};
@@ -342,7 +340,7 @@ pub fn locate(checked: &CheckedJob, settings: &Settings, absent: Absent, cancel:
 
 /// Whether a file of scores cannot be read and was written to within the last quarter of an hour: its end may yet come.
 fn is_half_written(path: &Path) -> Result<bool> {
-    let there = path.metadata().map_err(|e| Error::io("read", path, &e))?;
+    let there = files::metadata(path)?;
     let written = there.modified().map_err(|e| Error::io("read", path, &e))?;
     // Clocks of two machines differ a little, in either direction.
     let age = SystemTime::now().duration_since(written).unwrap_or_else(|ahead| ahead.duration());
@@ -429,30 +427,28 @@ fn files_at(pattern: &str) -> Result<Vec<PathBuf>> {
     if !Path::new(pattern).is_dir() {
         return source::find(pattern, None);
     }
-    let mut files = Vec::new();
+    let mut found = Vec::new();
     let mut folders = vec![(PathBuf::from(pattern), 0)];
     while let Some((folder, depth)) = folders.pop() {
-        let fail = |e: std::io::Error| Error::io("read", &folder, &e);
-        for entry in std::fs::read_dir(&folder).map_err(fail)? {
-            let entry = entry.map_err(fail)?;
-            let name = entry.file_name();
+        for path in files::list(&folder)? {
+            let name = path.file_name().unwrap_or_default();
             let hidden = name.to_string_lossy().starts_with('.') || name == "__pycache__";
-            match entry.path() {
+            match path {
                 _ if hidden => {}
                 path if path.is_dir() && depth < DEPTH => folders.push((path, depth + 1)),
                 path if path.is_dir() => {}
-                path => files.push(path),
+                path => found.push(path),
             }
         }
     }
-    if files.is_empty() {
+    if found.is_empty() {
         let what = format!("the folder `{pattern}` holds no file");
         return Err(Fault::new("missing-file", what)
             .in_file(pattern)
             .hint("a folder is watched by the files in it; correct its path")
             .into());
     }
-    Ok(files)
+    Ok(found)
 }
 
 fn hashed(what: &str, path: &Path, cancel: &Cancel) -> Result<(InputFile, Stamp)> {
@@ -465,7 +461,7 @@ fn hashed(what: &str, path: &Path, cancel: &Cancel) -> Result<(InputFile, Stamp)
     }
     source::check_regular(path)?;
     let before = Stamp::of(path)?;
-    let (sha256, bytes) = hash_file(path)?;
+    let (sha256, bytes) = files::hash_file(path)?;
     before.check()?;
     Ok((InputFile { what: what.to_owned(), path: path.to_string_lossy().into_owned(), sha256, bytes }, before))
 }

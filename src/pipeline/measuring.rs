@@ -13,6 +13,7 @@ use crate::data::prepare::Prepared;
 use crate::data::{self, Attribute};
 use crate::error::Result;
 use crate::exec::StageContext;
+use crate::exec::files;
 use crate::metric::clarify::Favoured;
 use crate::metric::classes::FactualClasses;
 use crate::metric::compare::{compare_counterfactual, compare_factual};
@@ -32,7 +33,7 @@ use crate::pipeline::graph_tables::{GraphSet, GraphTables};
 use crate::pipeline::plan::Plan;
 use crate::pipeline::slicing::{RowSlices, Slices, WorldSlices};
 use crate::pipeline::worlds::{Followed, Ground};
-use crate::pipeline::{class_tables, fitting, folder, labels, shuffling};
+use crate::pipeline::{class_tables, fitting, labels, shuffling};
 use crate::spec;
 use crate::spec::check::{Catalog, CheckedJob, MetricInfo, RatioOrder};
 use crate::table::io::{read_frame, write_frame};
@@ -160,7 +161,7 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
     for part in &parts {
         ctx.check()?;
         let attribute = &layout.attributes[part.attribute];
-        let text = folder::read_text(&ctx.need(&part.stage).join(EVIDENCE))?;
+        let text = files::read_text(&ctx.need(&part.stage).join(EVIDENCE))?;
         let of_part = (part.model.as_str(), part.attribute);
         if part.set.is_none() {
             let found = missing_labels(&text, part, checked)?;
@@ -179,20 +180,20 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
             continue;
         }
         if part.set.is_none() {
-            let counts: FactualCounts = folder::from_json(&text, &part.stage)?;
-            let flips = part.flips.as_ref().map(|stage| folder::read_json::<Flips>(&ctx.need(stage).join(EVIDENCE), stage));
+            let counts: FactualCounts = files::from_json(&text, &part.stage)?;
+            let flips = part.flips.as_ref().map(|stage| files::read_json::<Flips>(&ctx.need(stage).join(EVIDENCE), stage));
             let flips = flips.transpose()?;
             let measured = ground.workers.within(|| measure_factual(&counts, flips.as_ref(), &scribe.settings));
             tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric(m)));
             scribe.factual_counts(&counts, &mut tables);
         } else {
-            let counts: CounterfactualCounts = folder::from_json(&text, &part.stage)?;
+            let counts: CounterfactualCounts = files::from_json(&text, &part.stage)?;
             let second =
-                part.second.as_ref().map(|stage| -> Result<ShiftEvidence> { folder::read_json(&ctx.need(stage).join(EVIDENCE), stage) });
+                part.second.as_ref().map(|stage| -> Result<ShiftEvidence> { files::read_json(&ctx.need(stage).join(EVIDENCE), stage) });
             let placebo = match (&part.repeated, part.placebo) {
                 (Some(stage), Some(_)) => {
                     let file = ctx.need(stage).join(shuffling::evidence(&part.model));
-                    Some(Placebo::Repeats(folder::read_json(&file, stage)?))
+                    Some(Placebo::Repeats(files::read_json(&file, stage)?))
                 }
                 (_, repeats) => repeats.map(Placebo::Still),
             };
@@ -211,7 +212,7 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
             scribe.world_counts(&counts, &mut tables);
         }
         if let Some(stage) = &part.slices {
-            let text = folder::read_text(&ctx.need(stage).join(EVIDENCE))?;
+            let text = files::read_text(&ctx.need(stage).join(EVIDENCE))?;
             measure_slices((stage, &text), &scribe, checked.job.metrics.smallest_cell.get(), ground, &mut tables)?;
         }
     }
@@ -224,8 +225,8 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
         of_graphs.write(ctx.out())?;
         across.write(ctx.out())?;
     }
-    folder::write_json(&ctx.out().join(SMALL_SLICES), &tables.small)?;
-    folder::write_json(&ctx.out().join(LABELS), &tables.labels)?;
+    files::write_json(&ctx.out().join(SMALL_SLICES), &tables.small)?;
+    files::write_json(&ctx.out().join(LABELS), &tables.labels)?;
     for frame in [&tables.metrics, &tables.counts, &tables.shift, &tables.groups, &tables.transitions] {
         write_frame(ctx.out(), frame)?;
     }
@@ -236,10 +237,10 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
 /// Who of the rows as they are lacks a label; of several classes with the decisions of each class against all others.
 fn missing_labels(text: &str, part: &Part, checked: &CheckedJob) -> Result<Vec<MissingLabels>> {
     if checked.job.data.label.column().is_some_and(|label| label.classes.is_some()) {
-        let counts: FactualClasses = folder::from_json(text, &part.stage)?;
+        let counts: FactualClasses = files::from_json(text, &part.stage)?;
         return Ok(counts.one_vs_all().iter().map(MissingLabels::of).collect());
     }
-    Ok(vec![MissingLabels::of(&folder::from_json(text, &part.stage)?)])
+    Ok(vec![MissingLabels::of(&files::from_json(text, &part.stage)?)])
 }
 
 /// The thresholds that were fitted.
@@ -259,7 +260,7 @@ fn measure_slices((stage, text): (&str, &str), whole: &Scribe<'_>, smallest: u64
     let slices = Slices::of(whole.layout, whole.part.attribute)?;
     let scribe = |slice: usize| Scribe { slice: slices.name(slice), settings: whole.settings.clone(), ..*whole };
     if whole.part.set.is_none() {
-        for (slice, counts) in &folder::from_json::<RowSlices>(text, stage)?.0 {
+        for (slice, counts) in &files::from_json::<RowSlices>(text, stage)?.0 {
             let scribe = scribe(*slice);
             if scribe.is_measured(counts.confusion(Who::All).predicted(), smallest, tables) {
                 let measured = ground.workers.within(|| measure_factual(counts, None, &scribe.settings));
@@ -269,7 +270,7 @@ fn measure_slices((stage, text): (&str, &str), whole: &Scribe<'_>, smallest: u64
         }
         return Ok(());
     }
-    for (slice, counts, second) in &folder::from_json::<WorldSlices>(text, stage)?.0 {
+    for (slice, counts, second) in &files::from_json::<WorldSlices>(text, stage)?.0 {
         let scribe = scribe(*slice);
         if scribe.is_measured(counts.spreads().total().people(), smallest, tables) {
             let measured = ground.workers.within(|| measure_counterfactual(counts, second.as_ref(), None, &scribe.settings));
@@ -296,14 +297,14 @@ fn compare(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>, par
                 class: "",
                 selective: false,
             };
-            let [text, other_text] = [part, other].map(|part| folder::read_text(&ctx.need(&part.stage).join(EVIDENCE)));
+            let [text, other_text] = [part, other].map(|part| files::read_text(&ctx.need(&part.stage).join(EVIDENCE)));
             let (text, other_text) = (text?, other_text?);
             let compared = if part.set.is_none() {
-                let counts: [FactualCounts; 2] = [folder::from_json(&text, &part.stage)?, folder::from_json(&other_text, &other.stage)?];
+                let counts: [FactualCounts; 2] = [files::from_json(&text, &part.stage)?, files::from_json(&other_text, &other.stage)?];
                 ground.workers.within(|| compare_factual(&counts[0], &counts[1], &scribe.settings))
             } else {
                 let counts: [CounterfactualCounts; 2] =
-                    [folder::from_json(&text, &part.stage)?, folder::from_json(&other_text, &other.stage)?];
+                    [files::from_json(&text, &part.stage)?, files::from_json(&other_text, &other.stage)?];
                 ground.workers.within(|| compare_counterfactual(&counts[0], &counts[1], &scribe.settings))
             };
             frame.rows.extend(compared.iter().map(|compared| scribe.compared(("", second.as_str()), compared)));

@@ -12,11 +12,11 @@ use crate::data::{Layout, MISSING_GROUP};
 use crate::diff::FittedOn;
 use crate::error::Result;
 use crate::exec::StageContext;
+use crate::exec::files;
+use crate::exec::hash::sha256;
 use crate::num::seed::{h, named};
 use crate::pipeline::basis::Classes;
-use crate::pipeline::folder;
 use crate::pipeline::plan::{Plan, World};
-use crate::table::folder::sha256;
 use crate::table::manifest::Manifest;
 
 /// File of the stages `fit` and `discover`.
@@ -71,7 +71,7 @@ pub fn read_by(layout: &Layout, learnt: &Learnt, classes: &Classes, reference: &
 /// The disk refuses.
 pub fn write(out: &Path, folds: &[ContentHash]) -> Result<()> {
     let all: Vec<String> = folds.iter().map(ContentHash::hex).collect();
-    folder::write_json(&out.join(FITTED_ON), &sha256(all.join("\n").as_bytes()))
+    files::write_json(&out.join(FITTED_ON), &sha256(all.join("\n").as_bytes()))
 }
 
 impl<'a> Plan<'a> {
@@ -105,7 +105,7 @@ pub(super) fn stages(fits: &[Fit]) -> Vec<String> {
 /// A file of a stage cannot be read.
 pub(super) fn of_run(ctx: &StageContext<'_>, fits: &[Fit]) -> Result<FittedOn> {
     let key = |fit: &Fit| [&fit.experiment, &fit.set, &fit.attribute].map(String::clone);
-    fits.iter().map(|fit| Ok((key(fit), folder::read_json(&ctx.need(&fit.stage).join(FITTED_ON), &fit.stage)?))).collect()
+    fits.iter().map(|fit| Ok((key(fit), files::read_json(&ctx.need(&fit.stage).join(FITTED_ON), &fit.stage)?))).collect()
 }
 
 /// The same as a manifest tells it.

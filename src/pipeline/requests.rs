@@ -10,10 +10,7 @@
 //! or after one of a set that the job has no more, it is refused. Two sets of one job may have files of the same bytes. The page names
 //! such files, for nothing says that they answer even the first.
 
-#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
-
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -22,10 +19,10 @@ use crate::data::aligned::CounterfactualReader;
 use crate::data::keyed::KeyedScores;
 use crate::data::to_score::{RequestDigest, counterfactual_schema, factual_schema};
 use crate::error::{Error, Fault, Result};
+use crate::exec::files::{self, make_folder, read_json, read_text, replace, write_json};
 use crate::exec::{Stage, StageContext};
 use crate::model::scores_file::AFRESH;
 use crate::param::Name;
-use crate::pipeline::folder::{make_folder, read_json, read_text, replace, write_json};
 use crate::pipeline::inputs::{file_name_of, scores_path};
 use crate::pipeline::plan::{Plan, World};
 use crate::pipeline::waiting::{Source, counterfactual_part, factual_part};
@@ -102,13 +99,11 @@ impl AnswerMemory {
         let mut known = self.published.get(sha256).cloned().unwrap_or_default();
         let notes = self.notes.as_ref().map(|notes| notes.join(sha256)).filter(|notes| notes.is_dir());
         if let Some(notes) = notes {
-            let unreadable = |cause| Error::io("read", &notes, &cause);
-            for note in fs::read_dir(&notes).map_err(unreadable)? {
-                let note = note.map_err(unreadable)?;
-                let of = note.file_name().to_string_lossy().into_owned();
+            for note in files::list(&notes)? {
+                let of = note.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 // A note that is being written is not there yet.
                 if counts(&of) && !of.starts_with('.') {
-                    known.push([of, read_text(&note.path())?]);
+                    known.push([of, read_text(&note)?]);
                 }
             }
         }

@@ -19,6 +19,7 @@ use crate::data::rows::PreparedBatch;
 use crate::data::split::Roles;
 use crate::data::{Column, MISSING_GROUP, Rows};
 use crate::error::{Error, Result};
+use crate::exec::files;
 use crate::metric::counts::CounterfactualCounts;
 use crate::metric::divergence::ShiftPass;
 use crate::metric::placebo::Repeat;
@@ -27,7 +28,6 @@ use crate::num::seed::{Stream, h};
 use crate::param::{Count, Seed};
 use crate::pipeline::basis::{Basis, Classes};
 use crate::pipeline::counting::{Cut, ScoredGroup, add_person, no_counts};
-use crate::pipeline::folder;
 use crate::pipeline::stages::worlds::Drafting;
 use crate::pipeline::worlds::{self, Ground, groups_of_fold, in_order, write_back};
 
@@ -165,7 +165,7 @@ impl Placebo<'_> {
             repeats.iter_mut().zip(one).for_each(|(all, one)| all.push(one));
         }
         for (model, repeats) in self.models.iter().zip(&repeats) {
-            folder::write_json(&out.join(evidence(&model.name)), repeats)?;
+            files::write_json(&out.join(evidence(&model.name)), repeats)?;
         }
         Ok(())
     }

@@ -4,11 +4,11 @@
 //! under the hash of another file, and the cache would keep them. So what the file system says of every file is noted when it is hashed
 //! and compared when a stage has ended: a result of other bytes is not kept.
 
-use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Fault, Result};
+use crate::error::{Fault, Result};
+use crate::exec::files::{self, Metadata};
 
 /// What the file system says of a file: which one it is, its size, and when it was last written to and renamed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,8 +27,7 @@ impl Stamp {
     /// # Errors
     /// The file system does not tell.
     pub fn of(path: &Path) -> Result<Self> {
-        let metadata = std::fs::metadata(path).map_err(|e| Error::io("read", path, &e))?;
-        Ok(Stamp::from(path, &metadata))
+        Ok(Stamp::from(path, &files::metadata(path)?))
     }
 
     fn from(path: &Path, metadata: &Metadata) -> Self {
@@ -45,7 +44,7 @@ impl Stamp {
     /// # Errors
     /// It was replaced, written to or taken away.
     pub fn check(&self) -> Result<()> {
-        if std::fs::metadata(&self.path).is_ok_and(|now| Stamp::from(&self.path, &now) == *self) {
+        if files::metadata(&self.path).is_ok_and(|now| Stamp::from(&self.path, &now) == *self) {
             return Ok(());
         }
         let path = self.path.display();
@@ -59,6 +58,7 @@ impl Stamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
 
     #[test]
     fn a_file_that_changes_is_noticed() {

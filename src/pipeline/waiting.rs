@@ -21,9 +21,9 @@ use crate::data::to_score::{
 };
 use crate::data::{MISSING_GROUP, Rows};
 use crate::error::Result;
+use crate::exec::files::{link, make_folder, read_json, write_json};
 use crate::exec::{Stage, StageContext};
 use crate::pipeline::folder;
-use crate::pipeline::folder::{link, make_folder, read_json, write_json};
 use crate::pipeline::inputs::Awaited;
 use crate::pipeline::joining::Again;
 use crate::pipeline::plan::{Plan, World, text};

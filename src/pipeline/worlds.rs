@@ -15,9 +15,9 @@ use crate::data::split::{Roles, RolesReader};
 use crate::data::{Attribute, Feature, MISSING_GROUP, Rows};
 use crate::error::{Error, Fault, Result};
 use crate::exec::StageContext;
+use crate::exec::files;
 use crate::model::Scorer;
 use crate::pipeline::basis::{Basis, Classes};
-use crate::pipeline::folder;
 use crate::table::manifest::WrittenValue;
 use crate::table::ordered::{Watch, Workers};
 
@@ -103,7 +103,7 @@ pub fn generate(ground: Ground<'_>, making: &Making<'_>, out: &Path) -> Result<(
         outside: of.groups.iter().cloned().zip(outside).filter(|(_, n)| *n > 0).collect(),
         untaught: making.untaught.iter().map(|&group| of.groups[group].clone()).collect(),
     };
-    folder::write_json(&out.join(FOLLOWED), &followed)
+    files::write_json(&out.join(FOLLOWED), &followed)
 }
 
 /// File of the stage `generate` beside the counterfactuals.
@@ -115,7 +115,7 @@ impl Followed {
     /// # Errors
     /// The file is damaged.
     pub fn read(ctx: &StageContext<'_>, stage: &str) -> Result<Followed> {
-        folder::read_json(&ctx.need(stage).join(FOLLOWED), stage)
+        files::read_json(&ctx.need(stage).join(FOLLOWED), stage)
     }
 }
 

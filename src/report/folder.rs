@@ -1,13 +1,11 @@
 //! Reads an output folder into what the sections ask for: values and counts by key, and the panels worst first.
 
-#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
-
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::exec::files;
 use crate::report::classes::Classes;
 use crate::report::graphs::Evidence;
 use crate::report::number;
@@ -385,9 +383,9 @@ pub(super) fn key(record: &Record<'_>) -> Key {
 }
 
 fn read_text(path: &Path) -> Result<String> {
-    fs::read_to_string(path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => Error::operator("read", path, e, "name a folder that `cfaudit run` has finished"),
-        _ => Error::io("read", path, &e),
+    files::read_text(path).map_err(|e| {
+        let hint = "name a folder that `cfaudit run` has finished";
+        if path.exists() { e } else { Error::operator("read", path, e.cause(), hint) }
     })
 }
 

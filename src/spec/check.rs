@@ -24,15 +24,14 @@ mod trees;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use sha2::{Digest, Sha256};
-
 use crate::counterfactual::knobs::{Greedy, Plausible};
 use crate::error::{Error, Place, Problem, Result};
+use crate::exec::hash::sha256;
 use crate::param::Name;
 use crate::recourse::definition::View;
 use crate::spec::clarify::Clarify;
 use crate::spec::flat::{DOLLAR, literal};
-use crate::spec::load::{self, Included, Loaded, hex};
+use crate::spec::load::{self, Included, Loaded};
 use crate::spec::nearest::suggest;
 use crate::spec::tree::{Node, Step, Value, dotted, join};
 use crate::spec::{DecideBy, Family, GateBetween, GateDirection, Job, decode};
@@ -232,7 +231,7 @@ pub fn check(loaded: Loaded, catalog: &Catalog<'_>) -> Result<CheckedJob> {
     }
     let vars = job.vars.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let job = resolved(job, catalog);
-    let hash = hex(&Sha256::digest(to_yaml(&job)));
+    let hash = sha256(to_yaml(&job).as_bytes());
     let key = |name: &str| Name::new(name.split('/').next().unwrap_or_default());
     let set_names = job.sets().into_iter().filter_map(|(name, _)| Some((name.clone(), key(&name)?))).collect();
     Ok(CheckedJob { job, places, file, includes, sets, vars, filled, set_names, hash })

@@ -4,16 +4,12 @@
 //! merged, lists and scalars replaced, a later file wins over an earlier one and the including file over all. A value that stands
 //! alone in a variable (`threshold: ${vars.t}`) is read as if its text stood there, so it may be a number.
 
-#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
-
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
 use crate::error::{Error, Place, Problem, Result};
+use crate::exec::files;
+use crate::exec::hash::sha256;
 use crate::spec::nearest::{nearest, suggest};
 use crate::spec::tree::{self, Key, Node, Scalar, Step, Value, dotted, join, shorten};
 
@@ -84,7 +80,7 @@ pub fn load(path: &Path, sets: &[String]) -> Result<Loaded> {
     let file = path.display().to_string();
     let text = read(path).map_err(|failure| match failure {
         Unreadable::Absent => Error::Job(vec![absent(path)]),
-        Unreadable::Io(cause) => Error::io("read", path, &cause),
+        Unreadable::Io(error) => error,
         Unreadable::TooLong => Error::Job(vec![too_long(&file, None)]),
         Unreadable::NoFile => Error::Job(vec![no_file("not-a-job-file", &file, None)]),
     })?;
@@ -112,7 +108,7 @@ enum Unreadable {
     Absent,
     TooLong,
     NoFile,
-    Io(std::io::Error),
+    Io(Error),
 }
 
 /// Whether a path stands for a file that was opened for this process, such as standard input or `<(...)` of a shell: who opened it has
@@ -122,18 +118,17 @@ fn is_handed_over(path: &Path) -> bool {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Unreadable> {
-    let io = |e: std::io::Error| if e.kind() == std::io::ErrorKind::NotFound { Unreadable::Absent } else { Unreadable::Io(e) };
-    let mut bytes = Vec::new();
+    let there = files::metadata_if_there(path).map_err(Unreadable::Io)?.ok_or(Unreadable::Absent)?;
     // To open a pipe already waits for a writer, who may never come.
-    if !is_handed_over(path) && !std::fs::metadata(path).map_err(io)?.is_file() {
+    if !is_handed_over(path) && !there.is_file() {
         return Err(Unreadable::NoFile);
     }
-    File::open(path).map_err(io)?.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(io)?;
+    let bytes = files::read_start(path, MAX_BYTES + 1).map_err(Unreadable::Io)?;
     if bytes.len() as u64 > MAX_BYTES { Err(Unreadable::TooLong) } else { Ok(bytes) }
 }
 
 fn canonical(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+    files::resolve(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
 fn fault(code: &'static str, place: Option<Place>, what: impl Into<String>, hint: impl Into<String>) -> Problem {
@@ -160,13 +155,10 @@ fn no_file(code: &'static str, file: &str, place: Option<Place>) -> Problem {
 
 fn absent(path: &Path) -> Problem {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut files: Vec<String> = folder
-        .read_dir()
-        .map(|entries| entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect())
-        .unwrap_or_default();
+    let name_of = |path: &Path| path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut files: Vec<String> = files::list(folder).unwrap_or_default().iter().map(|path| name_of(path)).collect();
     files.retain(|f| f.ends_with(".yaml") || f.ends_with(".yml"));
-    files.sort();
-    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = name_of(path);
     let hint = match nearest(&name, files.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{}`?", path.with_file_name(near).display()),
         None if folder.is_dir() => "check the path; it is relative to the working directory".to_owned(),
@@ -269,7 +261,8 @@ impl Merge {
             }
             Unreadable::TooLong => one(too_long(&file, at())),
             Unreadable::NoFile => one(no_file("bad-include", &file, at())),
-            Unreadable::Io(cause) => {
+            Unreadable::Io(error) => {
+                let cause = error.cause();
                 one(fault("bad-include", at(), format!("`{file}` cannot be read: {cause}"), "name a file that this user can read"))
             }
         })?;
@@ -282,18 +275,13 @@ impl Merge {
         if self.includes.len() >= MAX_INCLUDES {
             return Err(one(fault("bad-include", at(), format!("the job includes more than {MAX_INCLUDES} files"), "merge some of them")));
         }
-        let sha256 = hex(&Sha256::digest(&bytes));
+        let sha256 = sha256(&bytes);
         self.includes.push(Included { path: file.clone(), sha256 });
         self.chain.push((key, file.clone()));
         let node = self.file(&file, &path, &bytes);
         self.chain.pop();
         node
     }
-}
-
-/// Bytes in hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 fn format_number(file: &str, root: &Node, required: bool) -> Result<(), Vec<Problem>> {

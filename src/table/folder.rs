@@ -3,16 +3,11 @@
 //! A folder may come from anywhere, so nothing in it is taken on trust: every path that a manifest names goes through [`below`], and
 //! every file that is used is hashed first.
 
-#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
-
-use std::fmt::{Display, Write as _};
-use std::fs;
-use std::io::Read;
+use std::fmt::Display;
 use std::path::{Component, Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
 use crate::error::{Error, Result};
+use crate::exec::files;
 use crate::table::TABLES;
 use crate::table::manifest::Manifest;
 
@@ -49,9 +44,9 @@ pub fn below(folder: &Path, name: &str) -> Result<PathBuf> {
 pub fn manifest(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
     let path = folder.join(MANIFEST);
     // What is no regular file may never end.
-    let text = match fs::metadata(&path) {
+    let text = match files::metadata(&path) {
         Ok(there) if !there.is_file() => Err("it is no file".to_owned()),
-        _ => fs::read(&path).map_err(|e| e.to_string()),
+        _ => files::read(&path).map_err(|e| e.cause()),
     };
     let bytes = text.map_err(|cause| {
         let hint = "name an output folder of `cfaudit run` that is finished, such as outputs/demo";
@@ -93,43 +88,10 @@ pub fn sound(file: &Path, sha256: &str) -> Result<()> {
     if !file.is_file() {
         return Err(damaged(file, "it is not there, and manifest.json lists it"));
     }
-    if hash_file(file)?.0 != sha256 {
+    if files::hash_file(file)?.0 != sha256 {
         return Err(damaged(file, "its content is not what manifest.json lists"));
     }
     Ok(())
-}
-
-/// SHA-256, in hex, and size of a file, read in pieces.
-///
-/// # Errors
-/// It cannot be read.
-pub fn hash_file(path: &Path) -> Result<(String, u64)> {
-    let mut file = fs::File::open(path).map_err(|e| Error::io("open", path, &e))?;
-    let mut hash = Sha256::new();
-    let mut bytes = 0;
-    let mut buffer = vec![0; 1 << 20];
-    loop {
-        let n = file.read(&mut buffer).map_err(|e| Error::io("read", path, &e))?;
-        if n == 0 {
-            return Ok((hex(&hash.finalize()), bytes));
-        }
-        hash.update(&buffer[..n]);
-        bytes += n as u64;
-    }
-}
-
-/// SHA-256 in hex.
-pub fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-/// Bytes in hexadecimal digits.
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut hex, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
 }
 
 #[cfg(test)]

@@ -4,10 +4,7 @@
 //! scores) line up group by group and a stage reads them side by side. A row group is the unit of memory and of parallel work.
 //! All files are zstd, with a fixed `created_by` and no times, so equal contents are equal bytes.
 
-#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
-
 use std::collections::HashMap;
-use std::fs::File;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,6 +26,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
 use crate::error::{Error, Fault, Result};
+use crate::exec::files::{self, File};
 use crate::table::sound::contradiction;
 use crate::table::{Cell, ColumnDef, ColumnType, Frame, TableDef};
 
@@ -145,7 +143,7 @@ impl ParquetFile {
     /// # Errors
     /// The file is absent or no Parquet file.
     pub fn open(path: &Path, owner: Owner) -> Result<Self> {
-        let file = File::open(path).map_err(|e| Error::io("open", path, &e))?;
+        let file = files::open(path)?;
         let meta = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|e| unreadable(path, owner, e))?;
         let len = file.metadata().map_err(|e| Error::io("read", path, &e))?.len();
         if let Some(what) = contradiction(meta.metadata(), len) {
@@ -266,7 +264,7 @@ impl ParquetFile {
         batch_rows: usize,
     ) -> Result<(SchemaRef, impl Iterator<Item = Result<RecordBatch>>)> {
         let fail = |cause: &dyn std::fmt::Display| unreadable(&self.path, self.owner, cause);
-        let file = File::open(&self.path).map_err(|e| Error::io("open", &self.path, &e))?;
+        let file = files::open(&self.path)?;
         let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.meta.clone()).with_row_groups(vec![group]);
         if let Some(names) = columns {
             let mut roots = Vec::with_capacity(names.len());
@@ -366,7 +364,7 @@ impl GroupWriter {
         let mut pairs = schema.metadata().clone();
         pairs.extend(metadata.iter().map(|(k, v)| ((*k).to_owned(), v.clone())));
         let schema: SchemaRef = Arc::new(Schema::new_with_metadata(schema.fields().clone(), pairs));
-        let file = File::create(path).map_err(|e| Error::io("create", path, &e))?;
+        let file = files::create(path)?;
         // Sorted, so that the bytes do not depend on the order of a hash map.
         let mut key_values: Vec<KeyValue> = metadata.iter().map(|(k, v)| KeyValue::new((*k).to_owned(), v.clone())).collect();
         key_values.sort_by(|a, b| a.key.cmp(&b.key));

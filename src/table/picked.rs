@@ -1,13 +1,12 @@
 //! Parts of long tables: rows that a reader asks for, out of tables that are too long to hold; and tables of several stages as one.
 
-#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
-
 use std::path::Path;
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{Float64Type, Int64Type};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::exec::files;
 use crate::table::io::{LongWriter, Owner, ParquetFile, check_version, columns_of, frame_row, open_table};
 use crate::table::{Frame, TableDef};
 
@@ -72,8 +71,7 @@ pub fn read_picked(folder: &Path, def: &'static TableDef, mut look: impl FnMut(&
 pub fn join_tables(folders: &[&Path], def: &'static TableDef, out: &Path) -> Result<()> {
     let name = def.file();
     if let [only] = folders {
-        let (from, to) = (only.join(&name), out.join(&name));
-        return std::fs::copy(&from, &to).map(|_| ()).map_err(|e| Error::io("copy", &from, &e));
+        return files::copy(&only.join(&name), &out.join(&name));
     }
     let mut writer = LongWriter::create(out, def)?;
     for folder in folders {

@@ -1,8 +1,10 @@
 //! The house: what tests skip is counted and fails where it must not happen, and `make help` names what there is.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use crate::layers::{code, sources};
 use crate::work::{root, skip};
 
 /// A test that reads real rows, run again without them.
@@ -58,5 +60,40 @@ fn make_help_names_every_target() {
     for (target, does) in [("bench-boss", "bench/boss.py"), ("bench", "bench/run.py"), ("dist-test", "tests/packages/try.sh")] {
         let would = make(&["--dry-run", target]).unwrap();
         assert!(would.status.success() && String::from_utf8_lossy(&would.stdout).contains(does), "make {target}: {would:?}");
+    }
+}
+
+/// Whether a line of code reaches for files past `exec/files.rs`, or switches the ban on that off.
+fn passes_the_door(line: &str) -> bool {
+    let inside = |braces: &str| braces.split([',', '{', '}', ' ', ';']).any(|part| part == "fs" || part.starts_with("fs::"));
+    let named = line.contains("std::fs") || line.split_once("std::{").is_some_and(|(_, braces)| inside(braces));
+    let called = ["read_dir", "metadata", "symlink_metadata", "canonicalize", "read_link"];
+    let path = |call: &&str| line.contains(&format!("path.{call}()")) || line.contains(&format!("folder.{call}()"));
+    named || called.iter().any(|call| path(&call)) || line.contains("disallowed_methods")
+}
+
+/// One file for the program, and the one that the build script compiles alone.
+#[test]
+fn one_door_to_files() {
+    let mut all = Vec::new();
+    sources(&root().join("src"), &mut all);
+    all.retain(|file| {
+        !file.file_name().is_some_and(|name| name == "tests.rs") && !file.components().any(|part| part.as_os_str() == "tests")
+    });
+    // The crate as a whole lets its tests alone.
+    all.retain(|file| *file != root().join("src/lib.rs"));
+    let passes = |file: &PathBuf| code(&fs::read_to_string(file).unwrap()).iter().any(|(_, line)| passes_the_door(line));
+    let doors: Vec<PathBuf> = all.into_iter().filter(passes).collect();
+    let known = ["src/exec/files.rs", "src/exec/program.rs"].map(|file| root().join(file));
+    assert_eq!(doors, known, "call `exec::files` instead: its errors name the path and who must do what");
+}
+
+#[test]
+fn the_rule_of_the_door_catches_every_way_around_it() {
+    for line in ["use std::fs;", "use std::{fs, io};", "use std::{io, fs::File};", "    path.metadata()?;", "let a = std::fs::read(b);"] {
+        assert!(passes_the_door(line), "{line}");
+    }
+    for line in ["use std::os::unix::fs::MetadataExt;", "use std::{fmt, io};", "files::metadata(path)?", "use rustix::fs::OFlags;"] {
+        assert!(!passes_the_door(line), "{line}");
     }
 }

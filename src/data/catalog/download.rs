@@ -6,16 +6,14 @@
 //!
 //! An archive is asked first and judged by its members alone: it may be packed anew without harm.
 
-#![expect(clippy::disallowed_methods, reason = "every call names its path in the error")]
-
 use std::io::{Cursor, Read};
 use std::path::Path;
 use std::time::Duration;
 
-use sha2::{Digest, Sha256};
-
 use super::{DataSet, Form, Found, Member, Origin};
-use crate::error::{Error, Fault, Result};
+use crate::error::{Fault, Result};
+use crate::exec::files;
+use crate::exec::hash::sha256;
 use crate::table::ordered::Watch;
 
 /// Gets the bytes at an address, at most so many; the error says why not, in words.
@@ -145,11 +143,10 @@ fn largest(member: &Member) -> u64 {
 /// It has none of them, or cannot be read.
 pub(super) fn kept<'f>(member: &Member, forms: &'f [Form], folder: &Path) -> Result<Option<(&'f Form, Vec<u8>)>> {
     let path = folder.join(member.name);
-    let bytes = match std::fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(Error::io("read", &path, &e)),
-    };
+    if files::metadata_if_there(&path)?.is_none() && !folder.is_file() {
+        return Ok(None);
+    }
+    let bytes = files::read(&path)?;
     let found = sha256(&bytes);
     match forms.iter().find(|form| form.sha256 == found) {
         Some(form) => Ok(Some((form, bytes))),
@@ -183,35 +180,24 @@ fn unzipped(archive: &[u8], member: &Member) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// Stores a verified member: written beside and renamed, so that a half-written file never has its name.
 fn keep(folder: &Path, member: &Member, bytes: &[u8]) -> Result<()> {
     let path = folder.join(member.name);
-    std::fs::create_dir_all(folder).map_err(|e| Error::io("create", folder, &e))?;
+    files::make_folder(folder)?;
     let beside_of = format!(".{}.", member.name);
     let beside = folder.join(format!("{beside_of}{}", std::process::id()));
-    let write = || {
-        std::fs::write(&beside, bytes)?;
-        std::fs::rename(&beside, &path)
-    };
-    match write() {
-        Ok(()) => {}
-        // Another run stored the member and tidied up.
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound && path.exists() => {}
-        Err(e) => {
+    if let Err(e) = files::write(&beside, bytes).and_then(|()| files::rename(&beside, &path)) {
+        // Another run may have stored the member and tidied up.
+        if beside.exists() || !path.exists() {
             // The first failure is the one worth telling.
-            let _ = std::fs::remove_file(&beside);
-            return Err(Error::io("write", &path, &e));
+            let _ = files::remove_file(&beside);
+            return Err(e);
         }
     }
     // What a run that was killed while it wrote has left. A leftover that cannot be removed harms nobody.
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(&beside_of) {
-            let _ = std::fs::remove_file(entry.path());
-        }
+    let begun = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().starts_with(&beside_of);
+    for path in files::list(folder).unwrap_or_default().iter().filter(|path| begun(path)) {
+        let _ = files::remove_file(path);
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use super::{OutputFolder, Published};
 use crate::error::{Error, Exit, Signal};
 use crate::exec::cancel::Cancel;
-use crate::exec::disk::files_below;
+use crate::exec::files::{exchange_in_steps, files_below};
 
 struct Place {
     root: tempfile::TempDir,
@@ -230,12 +230,12 @@ fn two_steps_do_what_the_exchange_does() {
     let new = folder.beside("new");
     std::fs::create_dir(&new).unwrap();
     std::fs::write(new.join("manifest.json"), r#"{"job":"demo"}"#).unwrap();
-    folder.swap_in_two_steps(&new).unwrap();
+    exchange_in_steps(&new, folder.path(), &folder.beside("old")).unwrap();
     assert_eq!(files_below(&place.out()).unwrap().len(), 1);
     assert_eq!(files_below(&new).unwrap().len(), 4);
     // The new folder is missing: the old one comes back.
     std::fs::remove_dir_all(&new).unwrap();
-    assert!(folder.swap_in_two_steps(&new).is_err());
+    assert!(exchange_in_steps(&new, folder.path(), &folder.beside("old")).is_err());
     assert_eq!(files_below(&place.out()).unwrap().len(), 1);
     drop(folder);
     place.is_tidy();

@@ -5,9 +5,10 @@
 //! Source: onnx.proto of ONNX 1.18 (`TensorProto.external_data`, key `location`, relative to the folder of the model).
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::Path;
+
+use crate::exec::files;
 
 /// Messages inside messages: graphs stand in attributes of nodes of graphs.
 const DEPTH: usize = 100;
@@ -53,7 +54,7 @@ const EXTERNAL_DATA: u64 = 13;
 /// # Errors
 /// The file cannot be read, or is no protobuf of a model; in words.
 pub fn locations(path: &Path) -> Result<BTreeSet<String>, String> {
-    let file = File::options().read(true).open(path).map_err(|e| e.to_string())?;
+    let file = files::open(path).map_err(|e| e.cause())?;
     let end = file.metadata().map_err(|e| e.to_string())?.len();
     let mut walk = Walk { file: BufReader::new(file), at: 0, found: BTreeSet::new() };
     walk.message(OnnxMessage::Model, end, 0)?;

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::diff::Comparison;
 use crate::error::{Exit, Result};
 use crate::exec::StageContext;
+use crate::exec::files;
 use crate::gate::recourse::{Counted, RecourseQuestion};
 use crate::gate::{self, Asks, Limit, Question, Scope, Unshown, Verdict};
 use crate::metric::ccm::HARM;
@@ -159,7 +160,7 @@ pub fn judge(ctx: &StageContext<'_>, checked: &CheckedJob, measured: &str, basel
     }
     let (table, outcome) = verdicts(checked, questions(checked), (&metrics, &groups), comparison.as_ref(), counted, unsteady);
     write_frame(ctx.out(), &table)?;
-    folder::write_json(&ctx.out().join(folder::GATE_OUTCOME), &outcome)
+    files::write_json(&ctx.out().join(folder::GATE_OUTCOME), &outcome)
 }
 
 /// The gates on recourse of a finished folder.

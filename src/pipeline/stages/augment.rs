@@ -16,6 +16,7 @@ use crate::data::rows::RowsReader;
 use crate::data::split::{self, RolesReader, Rule as SplitRule, Stratify};
 use crate::data::training::TrainingRows;
 use crate::error::{Error, Fault, Result};
+use crate::exec::files;
 use crate::exec::{Stage, StageContext};
 use crate::param::{Name, Word};
 use crate::pipeline::arms::{self, ArmFolder, RowsEvidence, WorldEvidence};
@@ -28,7 +29,7 @@ use crate::pipeline::stages::models::artifact;
 use crate::pipeline::stages::rows::ROLES;
 use crate::pipeline::stages::worlds::artifact as learnt_artifact;
 use crate::pipeline::worlds::{self, Followed, Ground};
-use crate::pipeline::{fitting, folder, measuring, redrawing, training};
+use crate::pipeline::{fitting, measuring, redrawing, training};
 use crate::spec::KeepRows;
 use crate::spec::experiments::{self, Class, Experiment, Predictions};
 use crate::table::io::write_frame;
@@ -155,7 +156,7 @@ impl<'a> Plan<'a> {
                     let Some(fit) = &fit else { return Ok(Vec::new()) };
                     // A reference in a file of its own is the same for all folds.
                     let own = if self.job.data.reference.is_some() { 0 } else { fold };
-                    folder::read_json(&ctx.need(fit).join(learnt_artifact(own)), fit).map(|learnt| vec![learnt])
+                    files::read_json(&ctx.need(fit).join(learnt_artifact(own)), fit).map(|learnt| vec![learnt])
                 };
                 self.generate_world(ctx, ground, &world, learnt)
             })
@@ -174,7 +175,7 @@ impl<'a> Plan<'a> {
     ) -> Result<()> {
         let (_, n) = rows.count()?;
         if let Some(trainer) = self.trainer(trial.block.model.as_str(), trial.model, layout, n)? {
-            return folder::write_json(&ctx.out().join(artifact(m)), &trainer.fit(rows)?.to_json());
+            return files::write_json(&ctx.out().join(artifact(m)), &trainer.fit(rows)?.to_json());
         }
         match self.arm_call(trial, models) {
             Some(call) => call.train_on(ctx, layout, rows, m),
@@ -314,7 +315,7 @@ impl<'a> Plan<'a> {
                 let selection = self.selection(ctx, trial, ground, fold, arm)?;
                 selection.with_rows(ground, &self.extras(layout), |rows, added| {
                     self.train_on(ctx, trial, layout, rows, (models, 0))?;
-                    folder::write_json(&ctx.out().join(ADDED), &added)
+                    files::write_json(&ctx.out().join(ADDED), &added)
                 })
             };
             self.on_roles(ctx, &ctx.need(&split).join(Side::Audited.file(fold)), 0, work)
@@ -466,7 +467,7 @@ impl<'a> Plan<'a> {
                     };
                     let whole = counting::count_rows(ground, cut, &scores, attribute, blocks(true))?;
                     let folds = (0..trial.n_folds).map(count).collect::<Result<_>>()?;
-                    folder::write_json(&ctx.out().join(arms::rows_file(attribute)), &RowsEvidence { whole, folds })?;
+                    files::write_json(&ctx.out().join(arms::rows_file(attribute)), &RowsEvidence { whole, folds })?;
                 }
                 for world in &trial.worlds {
                     let counterfactuals = CounterfactualReader::open(ctx.need(&world.id("generate")))?;
@@ -490,7 +491,7 @@ impl<'a> Plan<'a> {
                         .wants_shift()
                         .then(|| redrawing::second_pass(ground, redrawing::Of::Positive(scored), &whole, wanted))
                         .transpose()?;
-                    folder::write_json(&ctx.out().join(arms::world_file(world.position)), &WorldEvidence { whole, folds, shift })?;
+                    files::write_json(&ctx.out().join(arms::world_file(world.position)), &WorldEvidence { whole, folds, shift })?;
                 }
                 Ok(())
             })
@@ -535,7 +536,7 @@ impl<'a> Plan<'a> {
                 names.iter().map(|(arm, name)| ArmFolder { arm: name, folder: ctx.need(&trial.id(arm.as_str())) }).collect();
             let added = |&(arm, fold): &(Arm, usize)| {
                 let stage = trial.train(fold, arm);
-                let added: AddedRows = folder::read_json(&ctx.need(&stage).join(ADDED), &stage)?;
+                let added: AddedRows = files::read_json(&ctx.need(&stage).join(ADDED), &stage)?;
                 let name = names.iter().find(|(of, _)| *of == arm).map_or("", |(_, name)| name.as_str());
                 Ok((name, fold, added))
             };

@@ -2,6 +2,7 @@
 
 use crate::data::aligned::{CounterfactualReader, ScoreReader};
 use crate::error::Result;
+use crate::exec::files;
 use crate::exec::{Stage, StageContext};
 use crate::metric::Family;
 use crate::metric::classes::SwitchClasses;
@@ -13,7 +14,7 @@ use crate::pipeline::classes::{self, ClassScores, ScoredClasses};
 use crate::pipeline::counting::{self, Blocks, Cut, Scored, Threshold};
 use crate::pipeline::plan::{Plan, World, text, unique};
 use crate::pipeline::worlds::Ground;
-use crate::pipeline::{fitting, flipping, folder, measuring, redrawing, slicing};
+use crate::pipeline::{fitting, flipping, measuring, redrawing, slicing};
 use crate::spec::threshold::ThresholdOf;
 use crate::spec::{self, KeepRows, Model};
 
@@ -128,11 +129,11 @@ impl<'a> Plan<'a> {
             self.on_ground(ctx, 1, |ground| {
                 if let Some(n) = self.n_classes() {
                     let counts = classes::count_rows(ground, &ClassScores::open(ctx.need(&score), n)?, position, blocks.seed)?;
-                    return folder::write_json(&ctx.out().join(measuring::EVIDENCE), &counts);
+                    return files::write_json(&ctx.out().join(measuring::EVIDENCE), &counts);
                 }
                 let scores = ScoreReader::open(ctx.need(&score))?;
                 let counts = counting::count_rows(ground, &Self::cut(ctx, name, model, ground)?, &scores, position, blocks)?;
-                folder::write_json(&ctx.out().join(measuring::EVIDENCE), &counts)
+                files::write_json(&ctx.out().join(measuring::EVIDENCE), &counts)
             })
         };
         self.stage(Self::count_id(name, attribute), "count", needs, made_of, run)
@@ -173,7 +174,7 @@ impl<'a> Plan<'a> {
                     &facets,
                     (&knobs, self.job.run.seed),
                 )?;
-                folder::write_json(&ctx.out().join(measuring::EVIDENCE), &flips)
+                files::write_json(&ctx.out().join(measuring::EVIDENCE), &flips)
             })
         };
         Some(self.stage(Self::flips_id(name, attribute), "count", needs, made_of, run))
@@ -187,10 +188,10 @@ impl<'a> Plan<'a> {
             self.on_ground(ctx, 1, |ground| {
                 if let Some(n) = self.n_classes() {
                     let evidence = sources.classes(ctx, n, |scored| classes::count_counterfactuals(ground, scored, blocks.seed))?;
-                    return folder::write_json(&ctx.out().join(measuring::EVIDENCE), &evidence);
+                    return files::write_json(&ctx.out().join(measuring::EVIDENCE), &evidence);
                 }
                 let evidence = sources.scored(ctx, ground, |scored| counting::count_counterfactuals(ground, scored, blocks))?;
-                folder::write_json(&ctx.out().join(measuring::EVIDENCE), &evidence)
+                files::write_json(&ctx.out().join(measuring::EVIDENCE), &evidence)
             })
         };
         self.stage(world.count_id(name), "count", needs, self.count_inputs(name, model), run)
@@ -228,21 +229,21 @@ impl<'a> Plan<'a> {
             self.on_ground(ctx, passes, |ground| {
                 // The counterfactuals may be those of a run with more memory.
                 self.check_room(Some(ground.roles.n_audited()))?;
-                let text = folder::read_text(&ctx.need(&count).join(measuring::EVIDENCE))?;
+                let text = files::read_text(&ctx.need(&count).join(measuring::EVIDENCE))?;
                 if let Some(n) = self.n_classes() {
-                    let counts: SwitchClasses = folder::from_json(&text, &count)?;
+                    let counts: SwitchClasses = files::from_json(&text, &count)?;
                     let evidence = sources.classes(ctx, n, |scored| {
                         let of_class = |(class, counts): (usize, &CounterfactualCounts)| {
                             redrawing::second_pass(ground, redrawing::Of::Class(scored, class), counts, wanted)
                         };
                         counts.one_vs_all().iter().enumerate().map(of_class).collect::<Result<Vec<_>>>()
                     })?;
-                    return folder::write_json(&ctx.out().join(measuring::EVIDENCE), &evidence);
+                    return files::write_json(&ctx.out().join(measuring::EVIDENCE), &evidence);
                 }
-                let counts = folder::from_json(&text, &count)?;
+                let counts = files::from_json(&text, &count)?;
                 let evidence = sources
                     .scored(ctx, ground, |scored| redrawing::second_pass(ground, redrawing::Of::Positive(scored), &counts, wanted))?;
-                folder::write_json(&ctx.out().join(measuring::EVIDENCE), &evidence)
+                files::write_json(&ctx.out().join(measuring::EVIDENCE), &evidence)
             })
         };
         self.stage(world.second(name), "measure", needs, made_of, run)
@@ -282,7 +283,7 @@ impl<'a> Plan<'a> {
             self.on_ground(ctx, 1, |ground| {
                 let scores = ScoreReader::open(ctx.need(&score))?;
                 let slices = slicing::slice_rows(ground, &Self::cut(ctx, name, model, ground)?, &scores, position, blocks)?;
-                folder::write_json(&ctx.out().join(measuring::EVIDENCE), &slices)
+                files::write_json(&ctx.out().join(measuring::EVIDENCE), &slices)
             })
         };
         Some(self.stage(Self::slices_id(name, attribute), "count", needs, made_of, run))
@@ -307,7 +308,7 @@ impl<'a> Plan<'a> {
             self.on_ground(ctx, 1 + u64::from(wanted.is_some()), |ground| {
                 let slices =
                     sources.scored(ctx, ground, |scored| slicing::slice_counterfactuals(ground, scored, blocks, wanted, smallest))?;
-                folder::write_json(&ctx.out().join(measuring::EVIDENCE), &slices)
+                files::write_json(&ctx.out().join(measuring::EVIDENCE), &slices)
             })
         };
         Some(self.stage(world.slices_id(name), "count", needs, unique(made_of), run))

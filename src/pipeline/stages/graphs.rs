@@ -4,13 +4,14 @@ use crate::causal::encoding::Missing;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertain;
 use crate::data::aligned::{CounterfactualReader, ScoreReader};
 use crate::error::{Error, Fault, Result};
+use crate::exec::files;
 use crate::exec::{Stage, StageContext};
 use crate::param::ColumnName;
 use crate::pipeline::branching::{Branched, Branching, WORLDS};
 use crate::pipeline::discovering::{Asked, Discovered, discover, read_by};
 use crate::pipeline::graph_tables::GraphSet;
 use crate::pipeline::plan::{Plan, World, text};
-use crate::pipeline::{folder, measuring, refits};
+use crate::pipeline::{measuring, refits};
 use crate::spec::Model;
 
 /// File of the stage `discover` for a scenario.
@@ -52,7 +53,7 @@ impl<'a> Plan<'a> {
                 let asked_by = |error| self.asked_by(error, &["counterfactuals", set, GraphUncertain::WORD]);
                 let found = discover(ground, &asked).map_err(asked_by)?;
                 refits::write(ctx.out(), &[read_by(ground, &asked)?])?;
-                found.iter().try_for_each(|scenario| folder::write_compact(&ctx.out().join(file_of(&scenario.scenario)), scenario))
+                found.iter().try_for_each(|scenario| files::write_compact(&ctx.out().join(file_of(&scenario.scenario)), scenario))
             })
         };
         self.stage(id, "discover", Self::ground(), made_of, run)
@@ -61,7 +62,7 @@ impl<'a> Plan<'a> {
     /// What was found for a set that rests on graphs.
     pub(in crate::pipeline) fn discovered(&self, ctx: &StageContext<'_>, world: &World<'_>) -> Result<Discovered> {
         let stage = world.discover_id();
-        folder::read_json(&ctx.need(&stage).join(file_of(world.scenario().1)), &stage)
+        files::read_json(&ctx.need(&stage).join(file_of(world.scenario().1)), &stage)
     }
 
     /// The stage that asks a model in every world.
@@ -113,7 +114,7 @@ impl<'a> Plan<'a> {
 
     /// What a model said in every world.
     pub(in crate::pipeline) fn branched(ctx: &StageContext<'_>, stage: &str) -> Result<Branched> {
-        folder::read_json(&ctx.need(stage).join(WORLDS), stage)
+        files::read_json(&ctx.need(stage).join(WORLDS), stage)
     }
 
     /// All sets that rest on graphs, with what was found.

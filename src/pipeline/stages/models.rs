@@ -8,6 +8,7 @@ use crate::data::keyed::KeyedScores;
 use crate::data::source::Source;
 use crate::data::training::TrainingRows;
 use crate::error::{Error, Fault, Result};
+use crate::exec::files;
 use crate::exec::{Stage, StageContext};
 use crate::model::onnx::OnnxParams;
 use crate::model::threshold::{Fitted, Objective};
@@ -19,7 +20,7 @@ use crate::pipeline::plan::{Plan, World, text};
 #[cfg(feature = "onnx")]
 use crate::pipeline::runtime;
 use crate::pipeline::worlds::{self, Ground};
-use crate::pipeline::{fitting, folder, inputs, memory, training};
+use crate::pipeline::{fitting, inputs, memory, training};
 use crate::spec::{self, Model};
 
 impl<'a> Plan<'a> {
@@ -48,7 +49,7 @@ impl<'a> Plan<'a> {
                     let n_training = ground.roles.n_trained();
                     let Some(trainer) = self.trainer(name, model, ground.rows.layout(), n_training)? else { continue };
                     let fitted = trainer.fit(&rows)?;
-                    folder::write_json(&ctx.out().join(artifact(fold)), &fitted.to_json())?;
+                    files::write_json(&ctx.out().join(artifact(fold)), &fitted.to_json())?;
                 }
                 Ok(())
             })
@@ -98,7 +99,7 @@ impl<'a> Plan<'a> {
         for fold in 0..ground.roles.n_folds() {
             let scored = commands::Scored::Training(u8::try_from(fold).unwrap_or(u8::MAX));
             let out = ctx.out().join(format!("fold-{fold}"));
-            folder::make_folder(&out)?;
+            files::make_folder(&out)?;
             let (encoder, mut writer) = create_scores(&out)?;
             call.score_into(ctx, ground, scored, trained, &mut |scores| writer.append(encoder.encode(&scores)?))?;
             writer.finish()?;
@@ -275,7 +276,7 @@ impl<'a> Plan<'a> {
 
     fn artifact_in<T>(folder: &Path, fold: usize, read: impl FnOnce(&str) -> Result<T, String>) -> Result<T> {
         let path = folder.join(artifact(fold));
-        let json = folder::read_text(&path)?;
+        let json = files::read_text(&path)?;
         read(&json).map_err(|cause| Error::operator("read", &path, cause, "delete the cache and run again"))
     }
 
@@ -300,7 +301,7 @@ impl<'a> Plan<'a> {
     fn score_folder(&self, out: &Path, class: usize) -> Result<PathBuf> {
         let Some(_) = self.n_classes() else { return Ok(out.to_path_buf()) };
         let folder = classes::folder_of(out, class);
-        folder::make_folder(&folder)?;
+        files::make_folder(&folder)?;
         Ok(folder)
     }
 
@@ -365,7 +366,7 @@ impl<'a> Plan<'a> {
             })
         })?;
         if scores.recheck.is_some() {
-            folder::write_json(&ctx.out().join(joining::RECHECKED), &rechecked)?;
+            files::write_json(&ctx.out().join(joining::RECHECKED), &rechecked)?;
         }
         Ok(())
     }

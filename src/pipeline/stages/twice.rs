@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use crate::data::Rows;
 use crate::data::aligned::ScoreReader;
 use crate::error::{Error, Result};
+use crate::exec::files;
 use crate::exec::{Stage, StageContext};
 use crate::model::Scorer;
 use crate::param::Name;
 use crate::pipeline::commands::Scored;
-use crate::pipeline::folder;
 use crate::pipeline::joining::{Again, RECHECKED, Rechecked};
 use crate::pipeline::plan::{Plan, text};
 use crate::pipeline::worlds::{Ground, score_by_fold};
@@ -83,7 +83,7 @@ impl<'a> Plan<'a> {
                         ask(ground, &again, &scorers, &first, &mut found)?;
                     }
                 }
-                folder::write_json(&ctx.out().join(RECHECKED), &found)
+                files::write_json(&ctx.out().join(RECHECKED), &found)
             })
         };
         self.stage(Self::twice_id(name), "score", needs, made_of, run)
@@ -93,7 +93,7 @@ impl<'a> Plan<'a> {
     pub(in crate::pipeline) fn unsteady(&self, ctx: &StageContext<'_>) -> Result<Unsteady> {
         let mut unsteady = Unsteady::new();
         for (model, stage) in self.asked_twice() {
-            let found: Rechecked = folder::read_json(&ctx.need(&stage).join(RECHECKED), &stage)?;
+            let found: Rechecked = files::read_json(&ctx.need(&stage).join(RECHECKED), &stage)?;
             if found.largest > TOLERANCE {
                 unsteady.insert(model, found);
             }

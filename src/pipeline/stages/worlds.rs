@@ -19,6 +19,7 @@ use crate::data::rows::RowsReader;
 use crate::data::split::RolesReader;
 use crate::data::{Layout, MISSING_LEVEL};
 use crate::error::{Error, Fault, Result};
+use crate::exec::files;
 use crate::exec::{Stage, StageContext};
 use crate::param::{ColumnName, Name};
 use crate::pipeline::basis::{Basis, Classes, Edit};
@@ -28,7 +29,7 @@ use crate::pipeline::plan::{Plan, World, text};
 use crate::pipeline::shuffling::{Asked, Groups, Placebo};
 use crate::pipeline::stages::rows::{REFERENCE_STAGE, ROLES};
 use crate::pipeline::worlds::{self, Ground, Making};
-use crate::pipeline::{folder, measuring, refits};
+use crate::pipeline::{measuring, refits};
 use crate::spec::{self, CounterfactualSet};
 
 /// File of the stage `fit` for a fold.
@@ -131,7 +132,7 @@ impl<'a> Plan<'a> {
                     let reference = basis.rows(fold, &classes, None);
                     let learnt = learn(knobs, ground.rows.layout(), &self.extras(ground.rows.layout()), &reference, world.position)
                         .map_err(|error| self.asked_by_set(error, &world))?;
-                    folder::write_json(&ctx.out().join(artifact(fold)), &learnt)?;
+                    files::write_json(&ctx.out().join(artifact(fold)), &learnt)?;
                     read.push(refits::read_by(ground.rows.layout(), &learnt, &classes, &reference, world.position)?);
                 }
                 refits::write(ctx.out(), &read)
@@ -154,7 +155,7 @@ impl<'a> Plan<'a> {
     /// What was learnt, for each fold.
     pub(in crate::pipeline) fn learnt(&self, ctx: &StageContext<'_>, world: &World<'a>, n_folds: usize) -> Result<Vec<Learnt>> {
         let stage = world.id("fit");
-        (0..n_folds).map(|fold| folder::read_json(&ctx.need(&stage).join(artifact(fold)), &stage)).collect()
+        (0..n_folds).map(|fold| files::read_json(&ctx.need(&stage).join(artifact(fold)), &stage)).collect()
     }
 
     pub(in crate::pipeline) fn generate_stage(&'a self, world: &World<'a>) -> Stage<'a> {
@@ -208,7 +209,7 @@ impl<'a> Plan<'a> {
                 };
                 let Drafted { generators, tallies } = made.generators(knobs, learnt).map_err(|e| self.asked_by_set(e, world))?;
                 if let Some(tallies) = tallies {
-                    folder::write_json(&ctx.out().join(TALLIES), &tallies)?;
+                    files::write_json(&ctx.out().join(TALLIES), &tallies)?;
                 }
                 generators
             }
@@ -253,7 +254,7 @@ impl<'a> Plan<'a> {
                 let generate = world.id("generate");
                 let folder = ctx.need(&generate);
                 let tallies: Option<Tallies> = match knobs {
-                    Knobs::Transport(_) => Some(folder::read_json(&folder.join(TALLIES), &generate)?),
+                    Knobs::Transport(_) => Some(files::read_json(&folder.join(TALLIES), &generate)?),
                     Knobs::Greedy(_) | Knobs::Plausible(_) => None,
                 };
                 let judging = Judging {

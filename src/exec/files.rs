@@ -1,0 +1,584 @@
+//! The one door to files: reads, writes, hashes, copies and renames; every error names its path.
+//!
+//! No other file of the library calls `std::fs` (`program.rs` does, because the build script
+//! compiles it alone). Choose a writer by its promise:
+//!
+//! | Function | Replaces a file | A reader sees half of it | On the disk when it returns |
+//! | --- | --- | --- | --- |
+//! | [`write`], [`create`], [`copy`] | yes | yes | no |
+//! | [`write_synced`], [`copy_synced`] | yes | yes | yes |
+//! | [`write_by_rename`] | yes | no | yes |
+//! | [`replace`] | yes; a pipe is written to, a link stays a link | no | no |
+//! | [`write_new`] | never | yes | no |
+//! | [`write_private`] | never; mode 0600 | yes | yes |
+
+#![expect(clippy::disallowed_methods, reason = "this is the door")]
+
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+
+use super::hash::hex;
+use crate::error::{Error, Result};
+
+pub(crate) use std::fs::{File, Metadata};
+
+/// One file below a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileBelow {
+    /// Path below the folder, with `/` between its parts.
+    pub(crate) name: String,
+    /// The path to open.
+    pub(crate) path: PathBuf,
+    /// Size in bytes.
+    pub(crate) bytes: u64,
+}
+
+/// Modes of what is about single people: the cache, and rows of an output folder.
+const PRIVATE_FOLDER: u32 = 0o700;
+const PRIVATE_FILE: u32 = 0o600;
+
+/// Bytes that are hashed or compared at once.
+const PIECE: usize = 1 << 18;
+
+/// The error of a system call.
+fn failed(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> Error {
+    move |cause| Error::io(doing, path, &cause)
+}
+
+/// An operator's error that no system call reported.
+pub(super) fn refuse(doing: &str, path: &Path, cause: impl Into<String>, hint: impl Into<String>) -> Error {
+    Error::operator(doing, path, cause.into(), hint.into().as_str())
+}
+
+/// Whether the cause is that nothing stands at the path.
+fn is_absent(cause: &io::Error) -> bool {
+    matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+/// Opens a file to read it.
+pub(crate) fn open(path: &Path) -> Result<File> {
+    File::open(path).map_err(failed("open", path))
+}
+
+/// The bytes of a file.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).map_err(failed("read", path))
+}
+
+/// The first bytes of a file, `limit` at most.
+pub(crate) fn read_start(path: &Path, limit: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes));
+    file.map(|_| bytes).map_err(failed("read", path))
+}
+
+/// The text of a file.
+pub(crate) fn read_text(path: &Path) -> Result<String> {
+    fs::read_to_string(path).map_err(failed("read", path))
+}
+
+/// The bytes of a file, or nothing if there is no such file.
+pub(super) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(e) if is_absent(&e) => Ok(None),
+        Err(e) => Err(Error::io("read", path, &e)),
+    }
+}
+
+/// A value from the JSON of a stage.
+pub(crate) fn from_json<T: DeserializeOwned>(text: &str, stage: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|e| failed("read the result of", Path::new(stage))(e.into()))
+}
+
+/// The value in a JSON file of a stage.
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, stage: &str) -> Result<T> {
+    from_json(&read_text(path)?, stage)
+}
+
+/// What the file system says of a file; links are followed.
+pub(crate) fn metadata(path: &Path) -> Result<Metadata> {
+    fs::metadata(path).map_err(failed("read", path))
+}
+
+/// What the file system says of a file, or nothing if there is no such file.
+pub(crate) fn metadata_if_there(path: &Path) -> Result<Option<Metadata>> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(e) if is_absent(&e) => Ok(None),
+        Err(e) => Err(Error::io("read", path, &e)),
+    }
+}
+
+/// The path with its links resolved; all of it must be there.
+pub(crate) fn resolve(path: &Path) -> Result<PathBuf> {
+    fs::canonicalize(path).map_err(failed("read", path))
+}
+
+/// The paths of what stands in a folder, sorted.
+pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>> {
+    let paths = fs::read_dir(folder).and_then(|all| all.map(|one| Ok(one?.path())).collect());
+    let mut paths: Vec<PathBuf> = paths.map_err(failed("list", folder))?;
+    paths.sort();
+    Ok(paths)
+}
+
+/// Makes a folder and those above it.
+pub(crate) fn make_folder(path: &Path) -> Result<()> {
+    fs::create_dir_all(path).map_err(failed("make the folder", path))
+}
+
+/// Makes a folder that only its owner may open, whatever the umask; false where the name is taken.
+pub(super) fn make_new_private_folder(path: &Path) -> Result<bool> {
+    match DirBuilder::new().mode(PRIVATE_FOLDER).create(path) {
+        Ok(()) => protect(path).map(|()| true),
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(e) => Err(Error::io("make the folder", path, &e)),
+    }
+}
+
+/// Makes a folder that only its owner may open, whatever the umask, and those above it as the umask
+/// says. One that is there is closed to others, if it is ours to close.
+pub(super) fn make_private_folder(path: &Path) -> Result<()> {
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        make_folder(parent)?;
+    }
+    // Of a cache that another account has made the owner decides.
+    if !make_new_private_folder(path)?
+        && metadata(path)?.permissions().mode() & 0o777 != PRIVATE_FOLDER
+        && let Err(e) = protect(path)
+    {
+        tracing::debug!("{e}");
+    }
+    Ok(())
+}
+
+/// Closes a file or folder to all but its owner, whatever the umask.
+pub(super) fn protect(path: &Path) -> Result<()> {
+    let mode = |is_dir| Permissions::from_mode(if is_dir { PRIVATE_FOLDER } else { PRIVATE_FILE });
+    let closed = fs::metadata(path).and_then(|meta| fs::set_permissions(path, mode(meta.is_dir())));
+    closed.map_err(failed("set the mode of", path))
+}
+
+/// Makes a file to write to, or empties the one that is there.
+pub(crate) fn create(path: &Path) -> Result<File> {
+    File::create(path).map_err(failed("create", path))
+}
+
+/// Opens a file, which is made if it is not there, to write after what it holds.
+pub(crate) fn append(path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).append(true).open(path).map_err(failed("open the log file", path))
+}
+
+/// Opens a file, which is made if it is not there, to lock it.
+pub(super) fn open_to_lock(path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).read(true).write(true);
+    options.open(path).map_err(failed("lock", path))
+}
+
+/// Writes a file.
+pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
+    fs::write(path, bytes).map_err(failed("write", path))
+}
+
+/// Writes a value as JSON.
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_string_pretty(value);
+    write(path, text.map_err(|e| failed("write", path)(e.into()))? + "\n")
+}
+
+/// Writes a value as JSON in one line: lists of numbers are long.
+pub(crate) fn write_compact(path: &Path, value: &impl Serialize) -> Result<()> {
+    write(path, serde_json::to_vec(value).map_err(|e| failed("write", path)(e.into()))?)
+}
+
+/// Writes a file that must not be there; `hint` says what to do where it is.
+pub(crate) fn write_new(path: &Path, bytes: &[u8], hint: &str) -> Result<()> {
+    let written = File::create_new(path).and_then(|mut file| file.write_all(bytes));
+    written.map_err(|e| match e.kind() {
+        ErrorKind::AlreadyExists => refuse("write", path, "the file is there already", hint),
+        _ => Error::io("write", path, &e),
+    })
+}
+
+/// Writes a file that must not be there and that only its owner may open, and waits until it is on
+/// the disk.
+pub(super) fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(PRIVATE_FILE).open(path);
+    file.and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all())).map_err(failed("write", path))?;
+    protect(path)
+}
+
+/// Writes a file and waits until it is on the disk. Not atomic: for files in folders that nobody
+/// reads yet.
+pub(super) fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
+    let file = File::create(path);
+    file.and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all())).map_err(failed("write", path))
+}
+
+/// Writes a file in one step as seen by others: first as `scratch` (on the same disk), then renamed
+/// to `path`.
+pub(super) fn write_by_rename(scratch: &Path, path: &Path, bytes: &[u8]) -> Result<()> {
+    write_synced(scratch, bytes)?;
+    rename(scratch, path)
+}
+
+/// Writes a file beside and renames it, so that a reader never sees half of it.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    // What is no file, such as a pipe, is written to and stays what it is; a link stays a link.
+    if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        return write(path, bytes);
+    }
+    let target = if path.exists() { fs::canonicalize(path).map_err(failed("write", path))? } else { path.to_path_buf() };
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let new = target.with_file_name(format!(".{name}.new-{}", std::process::id()));
+    let written = fs::write(&new, bytes).map_err(failed("write", path));
+    let done = written.and_then(|()| fs::rename(&new, &target).map_err(failed("replace", path)));
+    if done.is_err() {
+        // What was begun goes; where even that fails the first error is the one to tell.
+        let _ = fs::remove_file(&new);
+    }
+    done
+}
+
+/// Renames a file or folder.
+pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(failed("write", to))
+}
+
+/// Renames a folder; false where another one that is not empty has the name.
+pub(super) fn rename_to_free(from: &Path, to: &Path) -> Result<bool> {
+    match fs::rename(from, to) {
+        Ok(()) => Ok(true),
+        Err(e) if matches!(e.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists) => Ok(false),
+        Err(e) => Err(Error::io("write", to, &e)),
+    }
+}
+
+/// Removes a folder that others may look into: in one step it goes to `aside`, then all below it
+/// goes. A missing folder is fine.
+pub(super) fn remove_at_once(folder: &Path, aside: &Path) -> Result<()> {
+    match fs::rename(folder, aside) {
+        Ok(()) => remove_folder(aside),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(Error::io("remove", folder, &e)),
+    }
+}
+
+/// Brings the folder `new` to `place`, where nothing or an empty folder stands.
+pub(super) fn take_place(new: &Path, place: &Path) -> Result<()> {
+    fs::rename(new, place).map_err(not_replaced(place))
+}
+
+/// Exchanges the folders `new` and `place` by one system call, or, where the file system has none,
+/// by renames over `aside`: should the process die in between, the folder of `place` stands there.
+pub(super) fn exchange(new: &Path, place: &Path, aside: &Path) -> Result<()> {
+    match renameat_with(CWD, new, CWD, place, RenameFlags::EXCHANGE) {
+        Ok(()) => Ok(()),
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => exchange_in_steps(new, place, aside).map_err(not_replaced(place)),
+        Err(e) => Err(not_replaced(place)(e.into())),
+    }
+}
+
+/// As [`exchange`], for file systems without such a call.
+pub(super) fn exchange_in_steps(new: &Path, place: &Path, aside: &Path) -> io::Result<()> {
+    fs::rename(place, aside)?;
+    if let Err(e) = fs::rename(new, place) {
+        fs::rename(aside, place)?;
+        return Err(e);
+    }
+    if let Err(e) = fs::rename(aside, new) {
+        // The new folder is in place; the next claim removes the old one.
+        tracing::warn!("cannot remove `{}`: {e}", aside.display());
+    }
+    Ok(())
+}
+
+fn not_replaced(place: &Path) -> impl Fn(io::Error) -> Error {
+    move |cause| match cause.kind() {
+        ErrorKind::ResourceBusy | ErrorKind::CrossesDevices => {
+            let hint = "if it is a mount point, give a folder inside it with `--out`";
+            refuse("replace", place, cause.to_string(), hint)
+        }
+        _ => Error::io("replace", place, &cause),
+    }
+}
+
+/// Removes a folder and all below it; a missing folder is fine.
+pub(crate) fn remove_folder(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(Error::io("remove", path, &e)),
+        _ => Ok(()),
+    }
+}
+
+/// Removes a file.
+pub(crate) fn remove_file(path: &Path) -> Result<()> {
+    fs::remove_file(path).map_err(failed("remove", path))
+}
+
+/// Waits until the entries of a folder are on the disk; file systems that cannot do that for
+/// folders are left alone.
+pub(super) fn sync_folder(path: &Path) -> Result<()> {
+    match File::open(path).and_then(|folder| folder.sync_all()) {
+        Err(e) if !matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Err(Error::io("write", path, &e)),
+        _ => Ok(()),
+    }
+}
+
+/// Copies a file with its mode.
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to).map(|_| ()).map_err(failed("copy", from))
+}
+
+/// Copies a file, as bytes and not as a link, with the mode that the umask gives, and waits until
+/// the copy is on the disk.
+pub(super) fn copy_synced(from: &Path, to: &Path) -> Result<()> {
+    let mut source = File::open(from).map_err(failed("read", from))?;
+    let mut target = File::create(to).map_err(failed("write", to))?;
+    let copied = io::copy(&mut source, &mut target).and_then(|_| target.sync_all());
+    copied.map_err(failed("write", to))
+}
+
+/// A second name for a large file that nobody changes, or a copy where the file system has no such
+/// thing.
+pub(crate) fn link(from: &Path, to: &Path) -> Result<()> {
+    fs::hard_link(from, to).or_else(|_| copy(from, to))
+}
+
+/// A second name for what somebody else has made. Where the file system, or the owner of the file,
+/// allows none: the same link, or a copy.
+pub(super) fn link_foreign(from: &Path, to: &Path) -> Result<()> {
+    if fs::hard_link(from, to).is_ok() {
+        return Ok(());
+    }
+    let linked = if from.is_symlink() {
+        fs::read_link(from).and_then(|target| symlink(target, to))
+    } else if from.is_file() {
+        fs::copy(from, to).map(|_| ())
+    } else {
+        let cause = "it is neither a file nor a folder, and cannot be moved into the new folder";
+        return Err(refuse("replace", from, cause, "move it elsewhere, then run again"));
+    };
+    linked.map_err(failed("move into the new folder", from))
+}
+
+/// Waits until a file is on the disk and gives its SHA-256 in hex.
+pub(super) fn sync_and_hash(path: &Path) -> Result<String> {
+    let file = open(path)?;
+    file.sync_all().map_err(failed("write", path))?;
+    hash_of(path, file, &mut || Ok(())).map(|(hash, _)| hash)
+}
+
+/// The SHA-256 of a file in hex, and its size in bytes.
+pub(crate) fn hash_file(path: &Path) -> Result<(String, u64)> {
+    hash_unless(path, &mut || Ok(()))
+}
+
+/// As [`hash_file`]; `check` is asked between the pieces whether to go on.
+pub(super) fn hash_unless(path: &Path, check: &mut dyn FnMut() -> Result<()>) -> Result<(String, u64)> {
+    hash_of(path, open(path)?, check)
+}
+
+fn hash_of(path: &Path, mut file: File, check: &mut dyn FnMut() -> Result<()>) -> Result<(String, u64)> {
+    let (mut hasher, mut bytes) = (Sha256::new(), 0);
+    let mut buffer = vec![0; PIECE];
+    loop {
+        check()?;
+        let n = read_some(&mut file, &mut buffer).map_err(failed("read", path))?;
+        if n == 0 {
+            return Ok((hex(&hasher.finalize()), bytes));
+        }
+        hasher.update(&buffer[..n]);
+        bytes += n as u64;
+    }
+}
+
+/// Whether `b` is a file with the same bytes as the file `a`.
+pub(super) fn same_bytes(a: &FileBelow, b: &Path) -> Result<bool> {
+    if metadata_if_there(b)?.is_none_or(|meta| !meta.is_file() || meta.len() != a.bytes) {
+        return Ok(false);
+    }
+    let (mut left, mut right) = (open(&a.path)?, open(b)?);
+    let (mut x, mut y) = (vec![0; PIECE], vec![0; PIECE]);
+    loop {
+        let n = read_some(&mut left, &mut x).map_err(failed("read", &a.path))?;
+        let m = read_some(&mut right, &mut y).map_err(failed("read", b))?;
+        if x[..n] != y[..m] {
+            return Ok(false);
+        }
+        if n == 0 {
+            return Ok(true);
+        }
+    }
+}
+
+/// All files below a folder, sorted by name. A link or device among them is an error: results are
+/// plain files.
+pub(crate) fn files_below(folder: &Path) -> Result<Vec<FileBelow>> {
+    let mut found = Vec::new();
+    for below in names_below(folder)? {
+        let path = folder.join(&below);
+        let meta = fs::symlink_metadata(&path).map_err(failed("read", &path))?;
+        if !meta.is_file() {
+            return Err(refuse("use", &path, "it is neither a file nor a folder", "remove it"));
+        }
+        let Ok(name) = below.into_os_string().into_string() else {
+            return Err(refuse("use", &path, "its name is not UTF-8", "rename it"));
+        };
+        found.push(FileBelow { name, path, bytes: meta.len() });
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+/// The paths below a folder of all that is no folder, sorted. Links are named, not followed.
+pub(super) fn names_below(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(below) = folders.pop() {
+        let here = folder.join(&below);
+        for entry in fs::read_dir(&here).map_err(failed("list", &here))? {
+            let entry = entry.map_err(failed("list", &here))?;
+            let kind = entry.file_type().map_err(failed("read", &entry.path()))?;
+            let name = below.join(entry.file_name());
+            if kind.is_dir() { folders.push(name) } else { found.push(name) }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Fills the buffer as far as the file reaches.
+fn read_some(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::hash::sha256;
+
+    #[test]
+    fn hashes_cover_files_of_any_length() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("long");
+        for bytes in [0, PIECE - 1, PIECE, PIECE + 1] {
+            std::fs::write(&path, vec![7; bytes]).unwrap();
+            let hash = sha256(&vec![7; bytes]);
+            assert_eq!(sync_and_hash(&path).unwrap(), hash);
+            assert_eq!(hash_file(&path).unwrap(), (hash, bytes as u64));
+        }
+        let mut asked = 0;
+        let mut stop = || {
+            if {
+                asked += 1;
+                asked
+            } < 2
+            {
+                Ok(())
+            } else {
+                Err(refuse("go on with", &path, "stop", ""))
+            }
+        };
+        assert!(hash_unless(&path, &mut stop).is_err());
+    }
+
+    #[test]
+    fn every_error_names_its_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let (gone, there) = (folder.path().join("gone/file"), folder.path().join("there"));
+        write(&there, "1").unwrap();
+        let errors = [
+            open(&gone).map(|_| ()),
+            read(&gone).map(|_| ()),
+            read_start(&gone, 1).map(|_| ()),
+            read_text(&gone).map(|_| ()),
+            read_json::<u8>(&gone, "stage").map(|_| ()),
+            metadata(&gone).map(|_| ()),
+            resolve(&gone).map(|_| ()),
+            list(&gone).map(|_| ()),
+            files_below(&gone).map(|_| ()),
+            hash_file(&gone).map(|_| ()),
+            create(&gone).map(|_| ()),
+            append(&gone).map(|_| ()),
+            open_to_lock(&gone).map(|_| ()),
+            write(&gone, "1"),
+            write_json(&gone, &1),
+            write_compact(&gone, &1),
+            write_new(&gone, b"1", "hint"),
+            write_private(&gone, b"1"),
+            write_synced(&gone, b"1"),
+            replace(&gone, b"1"),
+            rename(&there, &gone),
+            rename_to_free(&there, &gone).map(|_| ()),
+            take_place(&there, &gone),
+            remove_file(&gone),
+            sync_folder(&gone),
+            copy(&gone, &there),
+            copy_synced(&there, &gone),
+            link(&gone, &there.with_file_name("other")),
+        ];
+        for error in errors {
+            let error = error.unwrap_err().to_string();
+            assert!(error.contains(&gone.display().to_string()), "{error}");
+            assert!(error.contains("hint: make sure that its folder is there"), "{error}");
+        }
+        assert_eq!((read_if_there(&gone).unwrap(), metadata_if_there(&gone).unwrap().is_none()), (None, true));
+        remove_folder(&gone).unwrap();
+        let refused = write_new(&there, b"2", "name a new file").unwrap_err().to_string();
+        assert!(refused.contains("is there already\n  hint: name a new file") && read_text(&there).unwrap() == "1");
+        assert!(write_private(&there, b"2").is_err() && read_text(&there).unwrap() == "1");
+    }
+
+    #[test]
+    fn a_replaced_link_stays_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        write(&at("file"), "1").unwrap();
+        symlink("file", at("link")).unwrap();
+        replace(&at("link"), b"2").unwrap();
+        assert!(at("link").is_symlink() && !at("file").is_symlink());
+        assert_eq!(read_text(&at("file")).unwrap(), "2");
+        assert_eq!(list(folder.path()).unwrap(), [at("file"), at("link")]);
+    }
+
+    #[test]
+    fn files_are_listed_by_name_and_compared_by_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("b")).unwrap();
+        let long = vec![7_u8; 300_000];
+        let mut other = long.clone();
+        other[290_000] = 8;
+        for (name, bytes) in [("b/2", &long), ("b/1", &long), ("a", &other)] {
+            std::fs::write(at(name), bytes).unwrap();
+        }
+        let files = files_below(folder.path()).unwrap();
+        assert_eq!(files.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["a", "b/1", "b/2"]);
+        assert!(same_bytes(&files[1], &at("b/2")).unwrap());
+        assert!(!same_bytes(&files[1], &at("a")).unwrap());
+        assert!(!same_bytes(&files[1], &at("gone")).unwrap());
+        std::os::unix::fs::symlink("a", at("link")).unwrap();
+        assert!(files_below(folder.path()).unwrap_err().to_string().contains("neither a file nor a folder"));
+    }
+}
