@@ -123,6 +123,15 @@ pub(crate) fn resolve(path: &Path) -> Result<PathBuf> {
     fs::canonicalize(path).map_err(failed("read", path))
 }
 
+/// As [`resolve`], or nothing if there is no such file or folder; where a file stands in place of a folder of the path is an error.
+pub(super) fn resolve_if_there(path: &Path) -> Result<Option<PathBuf>> {
+    match fs::canonicalize(path) {
+        Ok(resolved) => Ok(Some(resolved)),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(Error::io("read", path, &e)),
+    }
+}
+
 /// The paths of what stands in a folder, sorted.
 pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>> {
     let paths = fs::read_dir(folder).and_then(|all| all.map(|one| Ok(one?.path())).collect());

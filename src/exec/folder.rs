@@ -339,8 +339,8 @@ fn leftovers(parent: &Path, name: &str, what: &str) -> Result<Vec<PathBuf>> {
 
 /// Parent and name of the folder, links resolved, so that two ways to name it meet in one lock. Makes the parent.
 fn locate(folder: &Path) -> Result<(PathBuf, String)> {
-    let resolved = if files::metadata_if_there(folder)?.is_some() {
-        files::resolve(folder)?
+    let resolved = if let Some(resolved) = files::resolve_if_there(folder)? {
+        resolved
     } else {
         let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         files::make_folder(parent)?;

@@ -184,17 +184,14 @@ fn unzipped(archive: &[u8], member: &Member) -> Result<Vec<u8>, String> {
 fn keep(folder: &Path, member: &Member, bytes: &[u8]) -> Result<()> {
     let path = folder.join(member.name);
     files::make_folder(folder)?;
-    let beside_of = format!(".{}.", member.name);
-    let beside = folder.join(format!("{beside_of}{}", std::process::id()));
-    if let Err(e) = files::write(&beside, bytes).and_then(|()| files::rename(&beside, &path)) {
+    if let Err(e) = files::replace(&path, bytes) {
         // Another run may have stored the member and tidied up.
-        if beside.exists() || !path.exists() {
-            // The first failure is the one worth telling.
-            let _ = files::remove_file(&beside);
+        if !path.exists() {
             return Err(e);
         }
     }
     // What a run that was killed while it wrote has left. A leftover that cannot be removed harms nobody.
+    let beside_of = format!(".{}.", member.name);
     let begun = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().starts_with(&beside_of);
     for path in files::list(folder).unwrap_or_default().iter().filter(|path| begun(path)) {
         let _ = files::remove_file(path);
