@@ -511,7 +511,7 @@ fn reached_by_naive(job: &Job, name: &ColumnName) -> bool {
 
 /// Job and summary, then the page and the manifest of all.
 fn finish(ctx: &StageContext<'_>, origins: &Origins<'_>, manifest: &mut Manifest, summary: &Summary) -> Result<()> {
-    write(&ctx.out().join("job.resolved.yaml"), &to_yaml(&origins.checked.job))?;
+    write(&ctx.out().join("job.resolved.yaml"), to_yaml(&origins.checked.job))?;
     write_json(&ctx.out().join("summary.json"), summary)?;
     if manifest.awaited.is_empty() {
         again::write_exports(ctx.out(), &origins.checked.job, manifest)?;

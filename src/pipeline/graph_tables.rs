@@ -151,8 +151,8 @@ pub fn export(set: &GraphSet, folder: &Path) -> Result<()> {
     let edges = bag.edges(Weighting::Dag);
     let drawing = Drawing { name: &set.name, variables: &bag.variables, sensitive: bag.sensitive, edges: &edges };
     let file = |ending: &str| folder.join(format!("{}.{ending}", set.name.replace('/', ".")));
-    files::write(&file("dot"), &drawing.dot())?;
-    files::write(&file("gml"), &drawing.gml())?;
+    files::write(&file("dot"), drawing.dot())?;
+    files::write(&file("gml"), drawing.gml())?;
     let mut copies = vec![0_u64; bag.dags.len()];
     bag.replicates.iter().flat_map(|r| &r.members).for_each(|&member| copies[member] += 1);
     let names = |list: Vec<(usize, usize)>| -> Vec<[&str; 2]> {
