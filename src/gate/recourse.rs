@@ -160,6 +160,7 @@ mod tests {
         for group in ["f", "x"] {
             let mut row: Vec<Cell> = ["sex", group, "m", "model", ""].map(Cell::from).into();
             row.extend((0..11).map(|_| Cell::Int(0)));
+            row.push(Cell::Null);
             recourse.push(row);
         }
         write_frame(folder.path(), &recourse).unwrap();

@@ -21,7 +21,7 @@ const N_1: ColumnDef = int("n_1", "affected people of group 1 in the subgroup");
 /// `recourse`: one row per comparison of two groups.
 pub const RECOURSE: TableDef = TableDef {
     name: "recourse",
-    version: 1,
+    version: 2,
     one_row_per: "block of the job and pair of groups",
     n_key: 3,
     columns: &[
@@ -44,6 +44,7 @@ pub const RECOURSE: TableDef = TableDef {
         int("actions", "valid actions of all subgroups"),
         int("changes", "distinct sets of changes behind them"),
         int("asked", "pairs of a person and a set of changes that the model decided about"),
+        or_null(int("deals", "the most deals of a subgroup's people to two groups by chance; null = the job asks for no `chance`")),
     ],
     writer: "recourse",
     readers: "report",

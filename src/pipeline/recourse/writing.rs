@@ -137,7 +137,12 @@ impl<'a> Writer<'a> {
         row.extend([self.block.recourse.model.as_str().into(), "no_affected_rows".into()]);
         row.extend([affected(0), affected(1), unaffected].map(Cell::from));
         row.extend([0_u64; 8].map(Cell::from));
+        row.push(self.deals());
         self.recourse.push(row);
+    }
+
+    fn deals(&self) -> Cell {
+        self.block.recourse.chance.map(|chance| chance.deals.get()).into()
     }
 
     fn key(&self, names: &[String; 2]) -> Vec<Cell> {
@@ -206,6 +211,7 @@ impl<'a> Writer<'a> {
         row.extend(plan.least.map(|n| Cell::Int(n.into())));
         row.push(Cell::Int(plan.least_unaffected.into()));
         row.extend([plan.n_subgroups(), with_actions, plan.n_actions(), plan.n_changes(), found.asked].map(|n| Cell::from(n as u64)));
+        row.push(self.deals());
         self.recourse.push(row);
     }
 

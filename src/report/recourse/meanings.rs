@@ -35,7 +35,7 @@ pub(super) fn meanings(tables: &Tables) -> Block {
         (
             true,
             "Macro, micro, both views",
-            "Macro: one action for all people of a subgroup. Micro: each person the action that helps. In both views: the two give the same \
+            "Macro: one action for all people of a subgroup. Micro: each person the cheapest action that helps them. In both views: the two give the same \
              values in every subgroup, and count as one way to judge.",
         ),
         (
@@ -63,8 +63,10 @@ pub(super) fn meanings(tables: &Tables) -> Block {
         (
             by_chance,
             "p, false discoveries",
-            "p: how often so large a score comes up where people are dealt out to the two groups by chance. False discoveries: if this \
-             subgroup and all with a smaller p are called unfair, the share of them that is to be expected from chance (Benjamini and Hochberg).",
+            "p: how often a score of at least this size comes up where people are dealt out to the two groups by chance. It is at least 1 over \
+             one more than the deals, so few deals find little among many subgroups. False discoveries: if this subgroup and all with a smaller p \
+             are called unfair, the share of them that chance is expected to make at most (Benjamini and Hochberg). That bound is proven for \
+             independent and for positively dependent tests; that subgroups with the same people are positively dependent is an assumption.",
         ),
     ];
     let used = all.into_iter().filter(|(used, ..)| *used).map(|(_, word, meaning)| (Words::from(word), Words::from(meaning))).collect();

@@ -43,8 +43,9 @@ pub(super) fn section(audit: &Audit) -> Option<Section> {
     }
     let mut blocks = vec![Block::Text(
         "People with the unfavourable decision who share some traits are a subgroup. What would they have to change to get the favourable \
-         one, and is that harder for one group than for the other, though their traits are the same? An action changes entries of the file and \
-         nothing follows from it: this is what the model would decide, and neither advice nor a forecast of what people can reach."
+         one, and is that harder for one group than for the other, though their traits are the same? An action changes the entries \
+         that it names and no others, even where in life others would change with them: the section says what the model would then decide, and \
+         is neither advice nor a forecast of what people can reach."
             .into(),
     )];
     blocks.push(meanings::meanings(&audit.recourse));
@@ -79,7 +80,7 @@ pub(super) fn section(audit: &Audit) -> Option<Section> {
     }
     blocks.push(Block::Note(
         "After Fairness Aware Counterfactuals for Subgroups (FACTS). Subgroups overlap, so their number is no number of people, and small ones \
-         differ by chance alone: look at the counts. An action counts where enough people with the favourable decision have the levels \
+         can differ by chance alone: look at the counts. An action counts where enough people with the favourable decision have the levels \
          that it leads to. Bins are (lo, hi]: the lower edge is outside, but for that of the lowest. All subgroups and actions are in \
          tables/subgroups.parquet and tables/actions.parquet."
             .into(),
@@ -97,7 +98,7 @@ pub(super) fn is_there(audit: &Audit) -> bool {
 pub(super) fn finding(audit: &Audit) -> Option<Words> {
     let comparisons = audit.recourse.comparisons.records().filter(|row| row.text("undefined").is_empty());
     let outcomes = comparisons.filter_map(|comparison| Outcome::of(audit, comparison));
-    let rank = |outcome: &Outcome<'_>| (!outcome.too_few(), !outcome.all_by_chance(), outcome.unfair_share());
+    let rank = |outcome: &Outcome<'_>| (!outcome.too_few(), !outcome.none_beyond_chance(), outcome.unfair_share());
     // Of equals the first.
     let outcome = outcomes.reduce(|a, b| if rank(&b) > rank(&a) { b } else { a })?;
     Some(outcome.in_words().text(" ").link("See recourse", "recourse", "Recourse"))
@@ -147,7 +148,7 @@ struct Outcome<'a> {
     first: Way<'a>,
     /// How large the smaller group of its unfair subgroups is.
     smaller: Sizes,
-    /// What chance explains of them; none where the job asks for no test.
+    /// How they stand against chance; none where the job asks for no test.
     chance: Option<Chance>,
 }
 
@@ -178,8 +179,8 @@ impl<'a> Outcome<'a> {
         self.smaller.median().unwrap_or(affected[0].min(affected[1]) as f64) < FEW as f64
     }
 
-    /// Whether the test leaves none of the unfair subgroups.
-    fn all_by_chance(&self) -> bool {
+    /// Whether the test tells none of the unfair subgroups from chance, which does not say that chance made them.
+    fn none_beyond_chance(&self) -> bool {
         self.chance.is_some_and(|chance| chance.beyond == 0)
     }
 
@@ -192,9 +193,9 @@ impl<'a> Outcome<'a> {
             " of {} the way to the favourable decision is harder for group ",
             number::of(int(row, "judged"), "subgroup", "subgroups")
         );
-        let start = match (self.too_few(), self.all_by_chance()) {
+        let start = match (self.too_few(), self.none_beyond_chance()) {
             (true, _) => "Too few to tell: in ",
-            (false, true) => "No more than chance: in ",
+            (false, true) => "Chance is not ruled out: in ",
             (false, false) => "In ",
         };
         let words = if unfair_a + unfair_b == 0 {
@@ -247,15 +248,36 @@ impl<'a> Outcome<'a> {
                     number::count(few),
                     number::count(unfair)
                 ));
-                let Some(chance) = self.chance else { return words };
-                words.text(format!(
-                    " With at most {} false discoveries {} of these {} can be told from chance.",
-                    number::level(FALSE_DISCOVERIES),
-                    if chance.beyond == 0 { "none".to_owned() } else { number::count(chance.beyond) },
-                    number::count(chance.tested)
-                ))
+                words.and(self.against_chance())
             }
         }
+    }
+
+    /// How the unfair subgroups stand against chance.
+    fn against_chance(&self) -> Words {
+        let Some(deals) = self.comparison.int("deals") else {
+            let words = Words::from(" Which of these differences chance alone would make was not tested: ");
+            return words.code("chance").text(" in the job asks for it.");
+        };
+        let Some(chance) = self.chance else { return Words::new() };
+        let words = Words::from(format!(
+            " With at most {} false discoveries {} of these {} can be told from chance.",
+            number::level(FALSE_DISCOVERIES),
+            if chance.beyond == 0 { "none".to_owned() } else { number::count(chance.beyond) },
+            number::count(chance.tested)
+        ));
+        // No score comes up less often than once in all deals and the real one.
+        if chance.beyond > 0 || chance.least * (1 + deals) as f64 > 1.5 {
+            return words;
+        }
+        let have = if chance.with_least == 1 { "has" } else { "have" };
+        let rest = format!(
+            " {} of them {have} the smallest p that {} can give, {}: with more ",
+            number::count(chance.with_least),
+            number::of(deals, "deal", "deals"),
+            three(chance.least)
+        );
+        words.text(rest).code("deals").text(" in the job some may be told from chance.")
     }
 }
 
@@ -271,9 +293,9 @@ fn count(row: &Record<'_>, column: &str) -> String {
 fn part(audit: &Audit, comparison: &Record<'_>, k: usize) -> Vec<Block> {
     let mut blocks = Vec::new();
     let made = format!(
-        "These people make {} (each at least {} and {} of them); for {} there are actions to try, {} in all.",
+        "These people make {} (with at least {} and {} of the two groups); for {} there are actions to try, {} in all.",
         number::of(int(comparison, "subgroups"), "subgroup", "subgroups"),
-        count(comparison, "least_0"),
+        number::people(int(comparison, "least_0")),
         count(comparison, "least_1"),
         count(comparison, "subgroups_with_actions"),
         count(comparison, "actions"),
@@ -289,7 +311,7 @@ fn part(audit: &Audit, comparison: &Record<'_>, k: usize) -> Vec<Block> {
     let least = int(comparison, "least_0").min(int(comparison, "least_1"));
     if least < FEW {
         let words = format!(
-            "The smallest subgroups have {} of a group, so that one person decides: raise the support to look at larger ones.",
+            "The smallest subgroups have {} of a group, so that one person can decide whether they are unfair: a higher support leaves them out.",
             number::people(least)
         );
         blocks.push(Block::Note(words.into()));
@@ -305,7 +327,7 @@ fn part(audit: &Audit, comparison: &Record<'_>, k: usize) -> Vec<Block> {
 /// What is to be known of a table with infinite scores; nothing of one without.
 fn of_infinity<'a>(mut rows: impl Iterator<Item = &'a Record<'a>>) -> Option<Block> {
     let any = rows.any(|row| row.real("score").is_some_and(f64::is_infinite));
-    let words = "\u{221e} stands above every number, however few people it rests on: a row with it may rest on one person. Beside it stands how many of \
+    let words = "\u{221e} stands above every number, however few people it rests on: a row with it may rest on one person. Next to it stands how many of \
                  the group that is better off are reached.";
     any.then(|| Block::Note(words.into()))
 }
@@ -556,8 +578,8 @@ fn rules(audit: &Audit, recourse: &str) -> Vec<Block> {
     let row = |row: Record<'_>| {
         let per = match row.text("distance") {
             "positions" => " for each position",
-            "range-share" => " times the share of its range",
-            "absolute" => " times the difference",
+            "range-share" => " for its whole range, less for a part of it",
+            "absolute" => " for each unit of difference",
             _ => "",
         };
         let without = int(&row, "missing") + int(&row, "outside");
@@ -567,7 +589,7 @@ fn rules(audit: &Audit, recourse: &str) -> Vec<Block> {
         Row { id: String::new(), head: Words::new().name(row.text("column")), cells: vec![how, cost.into()] }
     };
     let rows: Vec<Row> = mine().filter(|row| row.int("changes") == Some(1)).map(row).collect();
-    let mut still = Words::from("May not change, and so is never advised: ").name(recourse);
+    let mut still = Words::from("May not change, and so is in no action: ").name(recourse);
     for column in mine().filter(|row| row.int("changes") != Some(1)) {
         still = still.text(", ").name(column.text("column"));
     }

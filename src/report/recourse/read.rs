@@ -46,11 +46,21 @@ struct Sum {
 }
 
 /// How many unfair subgroups were tested against chance, and how many of them are beyond it.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Chance {
     pub(super) tested: i64,
     /// With at most [`FALSE_DISCOVERIES`] of them false.
     pub(super) beyond: i64,
+    /// The smallest p-value.
+    pub(super) least: f64,
+    /// How many have it.
+    pub(super) with_least: i64,
+}
+
+impl Default for Chance {
+    fn default() -> Self {
+        Chance { tested: 0, beyond: 0, least: f64::INFINITY, with_least: 0 }
+    }
 }
 
 /// The share of false discoveries that the page accepts where it says how many subgroups are beyond chance.
@@ -104,6 +114,11 @@ impl Sum {
             if let Some(share) = row.real("false_discovery") {
                 self.chance.tested += 1;
                 self.chance.beyond += i64::from(share <= FALSE_DISCOVERIES);
+                let p = row.real("p_value").unwrap_or(1.0);
+                if p < self.chance.least {
+                    (self.chance.least, self.chance.with_least) = (p, 0);
+                }
+                self.chance.with_least += i64::from(p == self.chance.least);
             }
         }
     }

@@ -152,7 +152,7 @@ impl<'a> Way<'a> {
         Cell { main: main.into(), small: vec![small.into()], ..Cell::default() }
     }
 
-    /// How far the groups are apart in a subgroup; beside infinity how many people of the group that is better off are reached.
+    /// How far the groups are apart in a subgroup; next to infinity how many people of the group that is better off are reached.
     pub(super) fn score(&self, tables: &Tables, comparison: &Record<'_>, subgroup: &Record<'_>) -> (String, Option<Words>) {
         match subgroup.real("score") {
             None => ("\u{2013}".to_owned(), None),

@@ -19,6 +19,8 @@ struct Recourse {
     sizes: [[i64; 2]; 5],
     /// What the test against chance says of each; none where the job asks for no test.
     false_discoveries: Option<f64>,
+    /// The p-value of each that is tested, by 999 deals.
+    p_value: f64,
 }
 
 const COST: &str = "equal-cost-of-effectiveness";
@@ -41,7 +43,12 @@ fn push(frame: &mut Frame, named: &[(&str, Cell)]) {
 impl Recourse {
     /// Few people: 2, 3 and 4 in the smaller group of the unfair subgroups.
     fn few() -> Recourse {
-        Recourse { groups: vec!["f".to_owned()], sizes: [[2, 5], [5, 3], [4, 5], [12, 20], [30, 40]], false_discoveries: None }
+        Recourse {
+            groups: vec!["f".to_owned()],
+            sizes: [[2, 5], [5, 3], [4, 5], [12, 20], [30, 40]],
+            false_discoveries: None,
+            p_value: 0.5,
+        }
     }
 
     fn write(&self, tables: &Path) {
@@ -69,6 +76,7 @@ impl Recourse {
             ];
             let mut row = with(vec![("model", "gbm".into())]);
             row.extend(counts.map(|(name, n)| (name, Cell::Int(n))));
+            row.extend(self.false_discoveries.map(|_| ("deals", Cell::Int(999))));
             push(recourse, &row);
             for (definition, parameter, view, against) in [
                 (COST, "0.7", "macro", [2, 1]),
@@ -127,7 +135,11 @@ impl Recourse {
         row.extend([("subgroup", Cell::Int(subgroup)), ("traits", "age = old".into()), ("against", against), ("n_actions", Cell::Int(1))]);
         row.extend(["n_0", "n_1"].into_iter().zip(size.map(Cell::Int)));
         row.extend(["value_0", "value_1", "score"].into_iter().zip(values.map(Cell::Real)));
-        row.extend(self.false_discoveries.map(|share| ("false_discovery", Cell::Real(share))));
+        row.extend(
+            self.false_discoveries
+                .iter()
+                .flat_map(|share| [("false_discovery", Cell::Real(*share)), ("p_value", Cell::Real(self.p_value))]),
+        );
         if unfair {
             row.extend(["rank", "place"].map(|name| (name, Cell::Int(subgroup + 1))));
         }
@@ -169,19 +181,29 @@ fn subgroups_are_told_with_the_people_behind_them() {
     // Of many people it is told without the words.
     let many = Recourse { sizes: [[20, 50], [50, 9], [40, 50], [12, 20], [30, 40]], ..Recourse::few() }.page(&alone(), |_| ());
     let findings = section(&many, "findings");
-    assert!(findings.contains("In 2 of 5 subgroups") && !findings.contains("Too few") && !findings.contains("chance"), "{findings}");
+    assert!(findings.contains("In 2 of 5 subgroups") && !findings.contains("Too few") && !findings.contains("Chance"), "{findings}");
+    let untested = "Which of these differences chance alone would make was not tested: chance in the job asks for it.";
+    assert!(findings.contains(untested), "{findings}");
     assert!(findings.contains("a median of 20 people, and fewer than 10 in 1 of 3 (33.3 %)."), "{findings}");
 }
 
 #[test]
 fn what_chance_explains_is_told() {
-    let many =
-        |share| Recourse { sizes: [[20, 50], [50, 9], [40, 50], [12, 20], [30, 40]], false_discoveries: Some(share), ..Recourse::few() };
-    let findings = |share| section(&many(share).page(&alone(), |_| ()), "findings");
-    let within = findings(0.0501);
-    assert!(within.contains("No more than chance: in 2 of 5 subgroups"), "{within}");
+    let many = |share, p_value| {
+        let sizes = [[20, 50], [50, 9], [40, 50], [12, 20], [30, 40]];
+        Recourse { sizes, false_discoveries: Some(share), p_value, ..Recourse::few() }
+    };
+    let findings = |share, p_value| section(&many(share, p_value).page(&alone(), |_| ()), "findings");
+    let within = findings(0.0501, 0.002);
+    assert!(within.contains("Chance is not ruled out: in 2 of 5 subgroups"), "{within}");
+    assert!(!within.contains("smallest p") && !within.contains("was not tested"), "{within}");
     assert!(within.contains("With at most 5 % false discoveries none of these 3 can be told from chance."), "{within}");
-    let beyond = findings(0.05);
+    // A test that could find nothing is no sign that there is nothing.
+    let too_few_deals = findings(0.0501, 0.001);
+    let said = "3 of them have the smallest p that 999 deals can give, 0.00100: with more deals in the job some may be told from chance.";
+    assert!(too_few_deals.contains(said), "{too_few_deals}");
+    let beyond = findings(0.05, 0.001);
+    assert!(!beyond.contains("smallest p"), "{beyond}");
     assert!(beyond.contains("In 2 of 5 subgroups"), "{beyond}");
     assert!(beyond.contains("With at most 5 % false discoveries 3 of these 3 can be told from chance."), "{beyond}");
 }
@@ -213,7 +235,7 @@ fn what_may_change_is_told_once_where_comparisons_are_cut() {
     let groups = (1..=7).map(|i| format!("g{i}")).collect();
     let text = section(&Recourse { groups, ..Recourse::few() }.page(&alone(), |_| ()), "recourse");
     assert_eq!(text.matches("What people may change by the job, recourse by sex").count(), 1, "{text}");
-    assert_eq!(text.matches("May not change, and so is never advised: sex, town.").count(), 1, "{text}");
+    assert_eq!(text.matches("May not change, and so is in no action: sex, town.").count(), 1, "{text}");
     assert_eq!(text.matches(" compared with m").count(), 6);
     assert!(text.contains("Shown are 6 of 7 comparisons; the others are only in"), "{text}");
 }
