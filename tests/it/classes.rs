@@ -7,6 +7,7 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use cfaudit::table::io::read_frame;
 use cfaudit::table::{COUNTS, Frame, GATES, GROUPS, ISSUES, METRICS, Record, SCORE_SHIFT, TRANSITIONS, TableDef};
 
+use crate::waiting::read_folder;
 use crate::work::{Work, assert_same, column};
 
 const CLASSES: [&str; 3] = ["low", "mid", "high"];
@@ -491,4 +492,60 @@ fn many_classes_keep_the_page_small() {
     assert!(page.len() < 1_000_000, "{}", page.len());
     assert!(page.contains("Of 20 classes the 8 largest are shown for themselves") && page.contains("12 other classes"));
     assert!(page.contains("Classes are told of the first "));
+}
+
+/// Of the group C no row trains: what is about it is undefined for each class and in `transitions`, the rest is measured.
+#[test]
+fn a_group_without_training_rows_is_undefined_by_class() {
+    let (work, mut draw, n) = (Work::new(), Draw(11), 600_i64);
+    let is_audited = |i: i64| i % 2 == 0;
+    let group = |i: i64| if is_audited(i) && i % 6 == 0 { "C" } else { name((i / 2 % 2) as usize) };
+    let tenths = |n: usize, draw: &mut Draw| column((0..n).map(|_| Some(draw.below(11) as f64 / 10.0)).collect::<Float64Array>());
+    let points = ["p_low", "p_mid", "p_high"];
+    let labels: StringArray = (0..n).map(|_| Some(CLASSES[draw.below(3) as usize])).collect();
+    let mut columns = vec![
+        ("id", column((0..n).collect::<Int64Array>())),
+        ("g", column((0..n).map(|i| Some(group(i))).collect::<StringArray>())),
+        ("x", tenths(n as usize, &mut draw)),
+        ("risk", column(labels)),
+        ("part", column((0..n).map(|i| Some(if is_audited(i) { "test" } else { "fit" })).collect::<StringArray>())),
+    ];
+    columns.extend(points.map(|name| (name, tenths(n as usize, &mut draw))));
+    work.parquet("people.parquet", columns);
+    let scores = "columns: {low: p_low, mid: p_mid, high: p_high}";
+    work.write(
+        "job.yaml",
+        &format!(
+            "cfaudit: 1\nname: classes\ndata:\n  rows: {{parquet: people.parquet}}\n  row_id: id\n  label: {{column: risk, positive: [low], \
+             classes: [low, mid, high], favourable: positive}}\n  sensitive: {{g: {{groups: [A, B, C], reference: A}}}}\n  features: {{continuous: \
+             [x]}}\n  split: {{column: part, train: [fit], audit: [test]}}\ncounterfactuals: {{typical: {{greedy: {{condition_on: label}}}}}}\n\
+             models: {{risk: {{scores: {{factual: {{{scores}}}, counterfactual: {{parquet: typical.parquet, {scores}}}}}}}}}\n\
+             metrics: {{bootstrap: {{samples: 50}}}}\n"
+        ),
+    );
+    // The first run says which rows to score.
+    work.run(4, "job.yaml", "");
+    let asked = read_folder(&work.path("out/to-score/typical"));
+    let keys = ["row_id", "sensitive", "to_group", "cf_index", "request"];
+    let mut answer: Vec<(&str, ArrayRef)> = keys.map(|key| (key, asked.column_by_name(key).unwrap().clone())).to_vec();
+    answer.extend(points.map(|name| (name, tenths(asked.num_rows(), &mut draw))));
+    work.parquet("typical.parquet", answer);
+    work.run(0, "job.yaml", "");
+
+    let (metrics, transitions) = (frame(&work, &METRICS), frame(&work, &TRANSITIONS));
+    let mut seen = [0, 0];
+    for row in metrics.records().chain(transitions.records()).filter(|row| row.text("counterfactual") == "typical") {
+        let ends = [row.text("from_group"), row.text("to_group")];
+        let is_about_c = ends.iter().any(|end| end.is_empty() || *end == "C");
+        seen[usize::from(is_about_c)] += 1;
+        if is_about_c {
+            assert_eq!((row.real("value"), row.text("undefined")), (None, "no_training_rows"), "{ends:?}");
+        } else {
+            assert_ne!(row.text("undefined"), "no_training_rows", "{ends:?}");
+        }
+    }
+    assert!(seen[0] > 30 && seen[1] > 60, "{seen:?}");
+    let of_class = |class: &str| metrics.records().any(|row| row.text("class") == class && row.text("undefined") == "no_training_rows");
+    assert!(CLASSES.iter().all(|class| of_class(class)) && transitions.records().any(|row| row.text("undefined") == "no_training_rows"));
+    assert!(transitions.records().any(|row| row.is_some("value")));
 }

@@ -6,7 +6,7 @@ use std::fs::File;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow::util::display::array_value_to_string;
 use cfaudit::table::io::read_frame;
-use cfaudit::table::{CF_DISTRIBUTIONS, CF_FEATURES, CF_QUALITY, ISSUES, METRICS, OUTCOMES};
+use cfaudit::table::{CF_DISTRIBUTIONS, CF_FEATURES, CF_QUALITY, COMPARISONS, ISSUES, METRICS, OUTCOMES, Record};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::work::{Work, assert_same, column, results};
@@ -171,13 +171,9 @@ fn shuffled_rows_have_the_same_counterfactuals() {
     }
 }
 
-/// Of one group no row trains: values about it are undefined with the reason, sums too, and everything else of the job is done.
-#[test]
-fn a_group_without_training_rows_is_undefined_and_ends_no_run() {
-    let sets = "{typical: {greedy: {condition_on: label}, sensitive: [sex]}, world: {plausible: {move: all, condition_on: label}, sensitive: [sex]}, \
-                 carried: {transport: {move: all, condition_on: label, max_rows: 60}, sensitive: [sex]}, \
-                 graph: {graph-uncertain: {discovery: {boss: {}}, bootstraps: 2, knowledge: {none: {}}}, sensitive: [side]}}";
-    let job = job_of(sets, LOGIT)
+/// People of whom nobody of the group x of `sex`, and nobody of the group b of `side`, trains.
+fn with_untaught(job: &str) -> Work {
+    let job = job
         .replace("{sex: {groups: [f, m], reference: m}}", "{sex: {groups: [f, m, x], reference: m}, side: {groups: [a, b], reference: a}}")
         .replace("{share: {train: 0.5, audit: 0.5}}", "{column: part, train: [fit], audit: [test]}");
     let work = Work::new();
@@ -198,6 +194,71 @@ fn a_group_without_training_rows_is_undefined_and_ends_no_run() {
     columns.push(("side", column((0..N).map(|i| Some(side(i))).collect::<StringArray>())));
     columns.push(("part", column((0..N).map(|i| Some(if audited(i) { "test" } else { "fit" })).collect::<StringArray>())));
     work.parquet("people.parquet", columns);
+    work
+}
+
+/// Arms of an experiment measure the same set: there too, and where they are compared, what is about the group is undefined.
+#[test]
+fn a_group_without_training_rows_is_undefined_in_arms_too() {
+    let sets = "{typical: {greedy: {condition_on: label}, sensitive: [sex]}}";
+    let experiment = "experiments: {more: {model: logit, from: typical, arms: {all: {}}}}\n";
+    let work = with_untaught(&format!("{}{experiment}", job_of(sets, LOGIT)));
+    work.run(0, "job.yaml", "");
+    let is_about_x = |row: &Record<'_>| {
+        let ends = [row.text("from_group"), row.text("to_group")];
+        ends.iter().any(|end| end.is_empty() || *end == "x")
+    };
+    let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
+    for arm in ["more/base", "more/all"] {
+        let of_set: Vec<_> = metrics.records().filter(|row| row.text("arm") == arm && row.text("counterfactual") == "typical").collect();
+        let (about, others): (Vec<_>, Vec<_>) = of_set.into_iter().partition(is_about_x);
+        assert!(about.len() > 20 && about.iter().all(|row| (row.real("value"), row.text("undefined")) == (None, "no_training_rows")));
+        assert!(others.iter().any(|row| row.text("metric") == "sr" && row.is_some("value")), "{arm}");
+    }
+    let comparisons = read_frame(&work.path("out/tables"), &COMPARISONS).unwrap();
+    let of_set = comparisons.records().filter(|row| row.text("counterfactual") == "typical");
+    let (about, others): (Vec<_>, Vec<_>) = of_set.partition(is_about_x);
+    assert!(about.len() > 20 && others.iter().any(|row| row.is_some("difference")));
+    for row in about {
+        let nothing = ["difference", "model_value", "against_value", "lo"].iter().all(|column| !row.is_some(column));
+        assert!(nothing && row.text("undefined") == "no_training_rows", "{}", row.text("metric"));
+    }
+}
+
+/// Weights have no part in what sets learn from rows: `check` and every run say so, of sets that learn.
+#[test]
+fn weights_that_no_set_learns_from_are_told() {
+    let told = |sets: &str| {
+        let work = Work::new();
+        work.write("job.yaml", &job_of(sets, LOGIT).replace("  row_id: id\n", "  row_id: id\n  weight: weight\n"));
+        let mut columns = people(&all());
+        columns.push(("weight", column((0..N).map(|i| Some(1 + i % 3)).collect::<Int64Array>())));
+        work.parquet("people.parquet", columns);
+        let check = work.cfaudit(0, "check job.yaml --cache cache");
+        work.run(0, "job.yaml", "");
+        let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
+        let issue = issues.records().find(|issue| issue.text("code") == "unweighted-fit");
+        let page = std::fs::read_to_string(work.path("out/report.html")).unwrap();
+        let says = [
+            format!("{}{}", check.stdout, check.stderr).contains("have no part in how counterfactuals are made"),
+            page.contains("Strategies learn without weights"),
+        ];
+        (issue.map(|issue| (issue.text("where").to_owned(), issue.text("text").to_owned())), says)
+    };
+    let (issue, says) = told("{flip: naive, typical: {greedy: {condition_on: label}}}");
+    let (place, text) = issue.unwrap();
+    assert_eq!((place.as_str(), says), ("data.weight", [true, true]));
+    assert!(text.contains("every row counts once where `typical` learns how groups differ"), "{text}");
+    assert_eq!(told("{flip: naive}"), (None, [false, false]));
+}
+
+/// Of one group no row trains: values about it are undefined with the reason, sums too, and everything else of the job is done.
+#[test]
+fn a_group_without_training_rows_is_undefined_and_ends_no_run() {
+    let sets = "{typical: {greedy: {condition_on: label}, sensitive: [sex]}, world: {plausible: {move: all, condition_on: label}, sensitive: [sex]}, \
+                 carried: {transport: {move: all, condition_on: label, max_rows: 60}, sensitive: [sex]}, \
+                 graph: {graph-uncertain: {discovery: {boss: {}}, bootstraps: 2, knowledge: {none: {}}}, sensitive: [side]}}";
+    let work = with_untaught(&job_of(sets, LOGIT));
     work.run(0, "job.yaml", "");
     let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
     for set in ["typical", "world", "carried"] {
