@@ -804,3 +804,30 @@ fn holm_knows_the_number_of_people() {
         assert!(found.iter().zip(expected).all(|(x, y)| (x - y).abs() < 1e-9), "{name}: {found:?} instead of {expected:?}");
     }
 }
+
+/// So does one on its change: the audited model is judged against the same baseline.
+#[test]
+fn a_change_of_an_arm_names_that_of_the_audited_model() {
+    let women = ["Female", "Male"];
+    let of = |change: f64, ends| changes("direction", women, "nsr", ("compared", 0.1, Some(change), Some(ends), [122, 137]));
+    let frame = |plain: Option<Frame>| {
+        let mut frame = of(0.005, (0.001, 0.008));
+        frame.rows[0][CHANGES.column("arm").unwrap()] = "augment/all".into();
+        frame.rows.extend(plain.into_iter().flat_map(|plain| plain.rows));
+        frame
+    };
+    let q = Question { arm: "augment/all".into(), ..against(direction(), Limit::AtMost(0.01)) };
+    let row = check_change(&q, &frame(Some(of(0.124, (0.027, 0.217)))), Verdict::Pass, "the whole interval keeps the limit; ");
+    let reason = |row: &[Cell]| match &row[crate::table::GATES.column("reason").unwrap()] {
+        Cell::Text(text) => text.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let breaks = "; the audited model itself breaks the limit: a change of 0.1240 (0.0270 to 0.2170)";
+    assert!(reason(&row).ends_with(breaks), "{}", reason(&row));
+    let row = check_change(&q, &frame(None), Verdict::Pass, "the whole interval keeps the limit; ");
+    let absent = "; the audited model itself cannot be judged: the table of changes has no such row";
+    assert!(reason(&row).ends_with(absent), "{}", reason(&row));
+    // Without a baseline nobody is judged.
+    let skipped = judge(std::slice::from_ref(&q), &metrics(&[NSR]), None).table;
+    assert_eq!(skipped.records().next().unwrap().text("reason"), "no baseline was given");
+}
