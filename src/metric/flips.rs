@@ -8,7 +8,7 @@
 //! Choice: of neighbours at the same distance the earlier row counts. k is the number asked for where facet a has at least twice as many
 //! people, else 1 (the library's rule for k = 5). People without a value of some feature have no distance: they are left out and counted.
 //! Beyond [`Knobs::most`] people a sample is drawn, those with the lowest hashes of their keys, over all groups together. Neighbours have
-//! one vote each, whatever they weigh; people of facet d count as often as they weigh.
+//! one vote each, whatever their weights; people of facet d count as often as they weigh.
 //!
 //! The interval is that of the people of facet d, drawn with replacement while their neighbours stay as they are: it does not know that
 //! other people of facet a would have voted otherwise.

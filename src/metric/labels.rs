@@ -1,7 +1,7 @@
 //! Are labels missing by chance? A lender knows repayment of granted loans only: then whatever needs a label tells of some people alone.
 //!
 //! Two shares of missing labels are compared, of each two groups (people with a group) and of the two decisions (people with a group and
-//! a score), everybody counting once whatever they weigh. Labels are *selective* where for any of these pairs Newcombe's 95 % interval of
+//! a score), everybody counting once whatever their weight. Labels are *selective* where for any of these pairs Newcombe's 95 % interval of
 //! the difference leaves out 0 and the difference is one point or more, compared in whole numbers: 0.11 - 0.10 is below 0.01 in doubles.
 
 use super::counts::FactualCounts;

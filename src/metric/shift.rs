@@ -99,7 +99,7 @@ impl ShiftSums {
         }
     }
 
-    /// Pairs, whatever they weigh.
+    /// Pairs, counted without weights.
     pub fn n(&self) -> u64 {
         self.n
     }
@@ -138,7 +138,7 @@ impl ShiftSums {
 /// The scores of one scope as metrics read them, of everybody or of a replicate in which people have weights.
 #[derive(Debug, Clone)]
 pub struct Shift {
-    /// Pairs, whatever they weigh.
+    /// Pairs, counted without weights.
     pub(super) pairs: f64,
     /// What the pairs weigh: their number where nobody has a weight.
     pub(super) n: f64,

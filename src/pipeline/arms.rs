@@ -96,8 +96,8 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
             let part = about.part(arm.arm, None, attribute);
             let RowsEvidence { whole, folds } = read(&arm.folder.join(rows_file(attribute)), arm.arm)?;
             selective.push(MissingLabels::of(&whole).are_selective());
-            let selective = selective.last() == Some(&true);
-            let scribe = Scribe { part: &part, layout, settings: settings.clone(), slice: "", class: "", selective };
+            let is_selective = selective.last() == Some(&true);
+            let scribe = Scribe { part: &part, layout, settings: settings.clone(), slice: "", class: "", selective: is_selective };
             let measured = ground.workers.within(|| measure_factual(&whole, None, &settings));
             tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric(m)));
             scribe.factual_counts(&whole, &mut tables);
@@ -108,6 +108,7 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
                 None => base = Some((arm.arm, whole)),
                 Some((name, base)) => {
                     let compared = ground.workers.within(|| compare_factual(&whole, base, &settings));
+                    let scribe = Scribe { selective: is_selective || selective[0], ..scribe };
                     comparisons.rows.extend(compared.iter().map(|compared| scribe.compared((name, about.model), compared)));
                 }
             }
@@ -132,10 +133,10 @@ fn measure_world(
 ) -> Result<()> {
     let layout = ground.rows.layout();
     let mut base: Option<(&str, CounterfactualCounts)> = None;
-    for (arm, &selective) in arms.iter().zip(selective) {
+    for (arm, &is_selective) in arms.iter().zip(selective) {
         ctx.check()?;
         let part = about.part(arm.arm, Some(about.set), attribute);
-        let scribe = Scribe { part: &part, layout, settings: settings.clone(), slice: "", class: "", selective };
+        let scribe = Scribe { part: &part, layout, settings: settings.clone(), slice: "", class: "", selective: is_selective };
         let WorldEvidence { whole, folds, shift } = read(&arm.folder.join(world_file(attribute)), arm.arm)?;
         let measured = ground.workers.within(|| measure_counterfactual(&whole, shift.as_ref(), None, settings));
         tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric(m)));
@@ -146,6 +147,7 @@ fn measure_world(
             None => base = Some((arm.arm, whole)),
             Some((name, base)) => {
                 let compared = ground.workers.within(|| compare_counterfactual(&whole, base, settings));
+                let scribe = Scribe { selective: is_selective || selective[0], ..scribe };
                 comparisons.rows.extend(compared.iter().map(|compared| scribe.compared((name, about.model), compared)));
             }
         }

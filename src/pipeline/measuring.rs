@@ -231,7 +231,7 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
         write_frame(ctx.out(), frame)?;
     }
     write_frame(ctx.out(), &thresholds(ctx, checked)?)?;
-    write_frame(ctx.out(), &compare(ctx, checked, ground, &parts)?)
+    write_frame(ctx.out(), &compare(ctx, checked, ground, &parts, &selective)?)
 }
 
 /// Who of the rows as they are lacks a label; of several classes with the decisions of each class against all others.
@@ -281,8 +281,15 @@ fn measure_slices((stage, text): (&str, &str), whole: &Scribe<'_>, smallest: u64
     Ok(())
 }
 
-/// The models that the job compares, on every set and attribute that both were counted on.
-fn compare(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>, parts: &[Part]) -> Result<Frame> {
+/// The models that the job compares, on every set and attribute that both were counted on. `selective` says of which models and
+/// attributes labels are missing for some people more often than for others.
+fn compare(
+    ctx: &StageContext<'_>,
+    checked: &CheckedJob,
+    ground: Ground<'_>,
+    parts: &[Part],
+    selective: &BTreeMap<(&str, usize), bool>,
+) -> Result<Frame> {
     let (layout, mut frame) = (ground.rows.layout(), Frame::new(&COMPARISONS));
     for (first, second) in &checked.job.metrics.compare {
         for part in parts.iter().filter(|part| part.model == first.as_str() && part.branch.is_none()) {
@@ -295,7 +302,7 @@ fn compare(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>, par
                 settings: settings(checked, &layout.attributes[part.attribute]),
                 slice: "",
                 class: "",
-                selective: false,
+                selective: [first, second].iter().any(|model| selective.get(&(model.as_str(), part.attribute)) == Some(&true)),
             };
             let [text, other_text] = [part, other].map(|part| files::read_text(&ctx.need(&part.stage).join(EVIDENCE)));
             let (text, other_text) = (text?, other_text?);

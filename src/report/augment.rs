@@ -254,7 +254,7 @@ impl<'a> Trial<'a> {
             ];
             Row { id: String::new(), head: Words::new().name(&arm.name), cells }
         });
-        // Rows are counted here, whatever they weigh.
+        // Rows are counted here, without weights.
         let positive = if audit.manifest.weight.is_some() { "Positive rows" } else { "Positive" };
         let head = ["Arm", "What is added to the training rows", "Counterfactuals", "Synthetic rows", "Rows trained on", positive];
         let caption =

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::metric::labels::SELECTIVE_LABELS;
 use crate::report::folder::Audit;
 use crate::report::number;
 use crate::report::page::{Block, Cell, Row, Section, Table};
@@ -83,11 +84,14 @@ fn row(row: &Record<'_>, glossary: &mut Glossary<'_>) -> Row {
         Some(value) => apart.value(value).into(),
         None => "undefined".into(),
     };
-    let small = match (row.real("difference"), row.real("lo"), row.real("hi")) {
+    let mut small: Vec<Words> = match (row.real("difference"), row.real("lo"), row.real("hi")) {
         (Some(value), Some(lo), Some(hi)) => vec![apart.interval(value, lo, hi).into()],
         (None, ..) => vec![terms::reason(row.text("undefined")).into()],
         _ => Vec::new(),
     };
+    if row.text("flags") == SELECTIVE_LABELS {
+        small.push("labels are missing for some people more often than for others".into());
+    }
     let cells = vec![
         place(row).into(),
         value("model_value").into(),

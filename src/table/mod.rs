@@ -166,9 +166,9 @@ pub const METRICS: TableDef = TableDef {
         text("undefined", "why the value is null; empty where it is not"),
         or_null(int(
             "numerator",
-            "cases on top of a rate, whatever they weigh; null where the metric is no rate of counts, and where graphs differ",
+            "cases on top of a rate, counted without weights; null where the metric is no rate of counts, and where graphs differ",
         )),
-        or_null(int("denominator", "cases below a rate, whatever they weigh; null where the metric is no rate of counts")),
+        or_null(int("denominator", "cases below a rate, counted without weights; null where the metric is no rate of counts")),
         or_null(real(
             "weight_numerator",
             "what the cases on top of a rate weigh: over weight_denominator it is the value; null = no weights in the job, or no rate of counts",
@@ -263,7 +263,7 @@ pub const COUNTS: TableDef = TableDef {
         text("predicted_cf", "counterfactual prediction: 1, 0 or the name of the class; empty where no counterfactual is involved"),
         int(
             "n",
-            "factual rows or counterfactuals in the cell, whatever they weigh; of a graph-uncertain set by the mean score of each person over all graphs",
+            "factual rows or counterfactuals in the cell, counted without weights; of a graph-uncertain set by the mean score of each person over all graphs",
         ),
         or_null(real("weight", "what the people of the cell weigh, once per counterfactual; null = no weights in the job")),
         ColumnDef {
@@ -300,7 +300,7 @@ pub const SCORE_SHIFT: TableDef = TableDef {
         text("side", "original, counterfactual, or change (counterfactual minus original)"),
         real("bin_lo", "left edge of the bin, part of it; scores in [0, 1], changes in [-1, 1]"),
         real("bin_hi", "right edge of the bin, part of it only in the last bin"),
-        int("n", "counterfactuals in the bin, whatever they weigh; of a graph-uncertain set mean scores over all graphs"),
+        int("n", "counterfactuals in the bin, counted without weights; of a graph-uncertain set mean scores over all graphs"),
         or_null(real("weight", "what their people weigh, once per counterfactual; null = no weights in the job")),
     ],
     writer: "measure",
@@ -320,7 +320,7 @@ pub const GROUPS: TableDef = TableDef {
         SENSITIVE,
         text("group", "the group; empty = all declared groups"),
         SLICE,
-        int("n", "audited rows of the group, whatever they weigh"),
+        int("n", "audited rows of the group, counted without weights"),
         or_null(real("weight", "what they weigh together; null = no weights in the job")),
         or_null(int("n_positive", "of them with the positive label, or one of the positive classes; null = no label in the job")),
         int("n_predicted_positive", "of them with a positive prediction, or one of the positive classes, with or without a label"),
@@ -362,7 +362,7 @@ pub const THRESHOLDS: TableDef = TableDef {
 /// `comparisons`: one row per value of two models on the same people.
 pub const COMPARISONS: TableDef = TableDef {
     name: "comparisons",
-    version: 2,
+    version: 3,
     one_row_per: "two models or arms, key and metric",
     n_key: 10,
     columns: &[
@@ -391,6 +391,7 @@ pub const COMPARISONS: TableDef = TableDef {
         ),
         text("ci_method", "the method in full, or why there is no interval"),
         int("n_rows", "people behind the value, the fewer of both models"),
+        text("flags", "selective_labels, as in metrics, where it holds of either; empty = none"),
     ],
     writer: "measure",
     readers: "report, diff",
@@ -416,8 +417,8 @@ pub const TRANSITIONS: TableDef = TableDef {
         text("to_class", "the counterfactual prediction"),
         or_null(real("value", "share of the counterfactuals of people predicted from_class; null = undefined, see `undefined`")),
         text("undefined", "why the value is null; empty where it is not"),
-        int("numerator", "counterfactuals predicted to_class, whatever they weigh"),
-        int("denominator", "counterfactuals of people predicted from_class, whatever they weigh"),
+        int("numerator", "counterfactuals predicted to_class, counted without weights"),
+        int("denominator", "counterfactuals of people predicted from_class, counted without weights"),
         or_null(real("weight_numerator", "what those on top weigh: over weight_denominator it is the value; null = no weights in the job")),
         or_null(real("weight_denominator", "what those below weigh; null as weight_numerator")),
         or_null(real("lo", "lower end of the interval; null = none")),

@@ -5,7 +5,7 @@ use std::fs;
 
 use arrow::array::{Float64Array, Int64Array, StringArray};
 use cfaudit::table::io::read_frame;
-use cfaudit::table::{COUNTS, Frame, GATES, GROUPS, ISSUES, METRICS, TableDef};
+use cfaudit::table::{COMPARISONS, COUNTS, Frame, GATES, GROUPS, ISSUES, METRICS, TableDef};
 
 use crate::work::{Work, column};
 
@@ -289,4 +289,24 @@ on_inconclusive: warn
     assert_eq!(verdict("everybody").text("verdict"), "pass");
     assert_eq!(verdict("labelled").text("verdict"), "inconclusive");
     assert!(verdict("labelled").text("reason").starts_with("selective_labels"), "{}", verdict("labelled").text("reason"));
+}
+
+/// Two models compared: what needs labels is marked as in the table of metrics.
+#[test]
+fn comparisons_carry_selective_labels() {
+    let (work, _) = credit();
+    let job = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let strict =
+        "  strict:\n    threshold: 0.6\n    scores: {factual: {column: score}, counterfactual: {parquet: flip.parquet, column: score}}\n";
+    let metrics = "metrics: {bootstrap: {samples: 100}";
+    work.write("job.yaml", &job.replace(metrics, &format!("{strict}{metrics}, compare: {{live: strict}}")));
+    work.run(1, "job.yaml", "");
+    let comparisons = frame(&work, &COMPARISONS);
+    let (of_models, of_one) = (&comparisons, frame(&work, &METRICS));
+    for (metric, flagged) in [("ppv", "selective_labels"), ("tpsr", "selective_labels"), ("pprev", ""), ("sr", "")] {
+        let rows: Vec<_> = of_models.records().filter(|row| row.text("metric") == metric).collect();
+        assert!(!rows.is_empty() && rows.iter().all(|row| row.text("flags") == flagged), "{metric}");
+        let both = of_one.records().filter(|row| row.text("metric") == metric && row.text("scope") == "total");
+        assert!(both.map(|row| row.text("flags").contains("selective_labels")).all(|is| is != flagged.is_empty()), "{metric}");
+    }
 }

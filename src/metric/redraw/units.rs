@@ -133,7 +133,7 @@ impl Pairs {
 /// Sums over the pairs of a block in one direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Block {
-    /// Pairs, whatever they weigh.
+    /// Pairs, counted without weights.
     pairs: u64,
     /// What they weigh, and those with s > 0 and c = 0.
     n: u64,
@@ -304,7 +304,7 @@ fn add_series(sums: &mut [Fixed; ORDER], series: [f64; ORDER], weight: u64) {
     }
 }
 
-/// Sums that are weighted alike in every scope: pairs whatever they weigh (0 where nobody has a weight: it is the next one), what pairs
+/// Sums that are weighted alike in every scope: pairs counted without weights (0 where nobody has a weight: it is the next one), what pairs
 /// weigh, what those with s > 0 and c = 0 weigh, and the weighted s, c, |c - s|, (c - s)^2, s ln(s/c).
 pub(super) const LINEAR: usize = 8;
 

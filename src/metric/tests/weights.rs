@@ -61,7 +61,7 @@ fn intervals(redraw: &Redraw<'_>, counts: &CounterfactualCounts, level: Level) -
 
 fn unweighed(people: &Keyed, groups: usize, settings: &Settings) -> Vec<Measured> {
     let all = super::gather(&people.iter().map(|(_, person, cfs)| (*person, cfs.clone())).collect(), groups, true, 1, settings).measured;
-    // Neighbours have one vote each, whatever they weigh: the flip test has tests of its own.
+    // Neighbours have one vote each, whatever their weights: the flip test has tests of its own.
     all.into_iter().filter(|m| !matches!(m.metric.reads, Reads::Flips { .. })).collect()
 }
 

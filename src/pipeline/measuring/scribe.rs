@@ -134,8 +134,12 @@ impl Scribe<'_> {
     }
 
     fn flags(&self, measured: &Measured) -> Vec<&'static str> {
-        let selective = self.selective && (measured.metric.needs_label || self.part.by_label);
-        measured.flags.iter().copied().chain(selective.then_some(SELECTIVE_LABELS)).collect()
+        measured.flags.iter().copied().chain(self.selective_labels(measured.metric)).collect()
+    }
+
+    /// The flag of a metric that rests on labels which are missing for some people more often than for others.
+    fn selective_labels(&self, metric: &metric::Metric) -> Option<&'static str> {
+        (self.selective && (metric.needs_label || self.part.by_label)).then_some(SELECTIVE_LABELS)
     }
 
     /// A metric with the cells `world_lo` to `n_worlds_undefined`.
@@ -180,7 +184,7 @@ impl Scribe<'_> {
         row
     }
 
-    /// Compared with another arm and model.
+    /// Compared with another arm and model. [`Self::selective`] is then of either.
     pub(in crate::pipeline) fn compared(&self, (arm, against): (&str, &str), compared: &Compared) -> Vec<Cell> {
         let group = |rank: Option<usize>| rank.map_or("", |r| self.group(r));
         let untaught = self.is_untaught(compared.scope);
@@ -209,6 +213,7 @@ impl Scribe<'_> {
             interval.map_or("", |i| i.method.as_str()).into(),
             compared.ci_method.as_str().into(),
             compared.n_rows.into(),
+            self.selective_labels(compared.metric).unwrap_or_default().into(),
         ]
     }
 

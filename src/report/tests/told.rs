@@ -333,6 +333,37 @@ fn a_gate_on_the_doubt_about_graphs_is_told_with_its_finding() {
 }
 
 #[test]
+fn a_gate_by_holm_is_told_with_its_finding() {
+    let html = changed(&two_groups(), &same, &|tables| {
+        let of = |text: &dyn Fn(&str) -> String| text("gate") == "women-keep-approvals";
+        change(tables, &GATES, &of, &[("rule", "at_most, interval, holm".into())]);
+    });
+    let findings = section(&html, "findings");
+    let told = "Of 122 people in group Female with the favourable decision, 16 (13.1 %";
+    assert_eq!(findings.matches(told).count(), 1, "{findings}");
+    // The sentence has the interval of one comparison; the gate was judged by a wider one.
+    let gate = "The gate women-keep-approvals is inconclusive: at most 10.0 % was asked for; the interval at the level that Holm's method \
+                gives is 8.2 to 20.2; the limit lies inside the interval.";
+    assert!(findings.contains(gate), "{findings}");
+}
+
+/// Values that rest on labels which are missing for some people more often than for others are marked.
+#[test]
+fn comparisons_by_selective_labels_are_marked() {
+    let compared = |flags: &str| {
+        let html = changed(&two_groups(), &same, &|tables| {
+            let names = [("model", "gbm"), ("against", "other"), ("sensitive", ATTRIBUTE), ("scope", "total"), ("metric", "acc")];
+            let mut values: Vec<(&str, Cell)> = names.map(|(name, word)| (name, word.into())).to_vec();
+            values.extend([("difference", 0.03), ("model_value", 0.8), ("against_value", 0.77)].map(|(name, x)| (name, Cell::Real(x))));
+            values.push(("flags", flags.into()));
+            write(tables, &COMPARISONS, &[values]);
+        });
+        section(&html, "models").contains("labels are missing for some people more often than for others")
+    };
+    assert_eq!([compared("selective_labels"), compared("")], [true, false]);
+}
+
+#[test]
 fn a_scenario_against_what_people_know_names_no_group() {
     let with_edge = |share: f64| {
         let html = changed(&two_groups(), &same, &|tables| {
