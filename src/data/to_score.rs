@@ -8,7 +8,7 @@
 //!
 //! Behind the key stands the column `request`, which is also the metadata `cfaudit.request` of each part: the id of these rows, to be
 //! handed on with their scores. It is the SHA-256 of all of them in this order (see [`RequestDigest`]), so the same rows have the same
-//! id on any machine.
+//! id on any machine, and whether a source stores whole numbers as integers or as floats.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -113,9 +113,10 @@ fn batch(schema: Schema, arrays: Vec<ArrayRef>) -> Result<RecordBatch> {
 
 /// The id of rows to score: SHA-256 over the names and types of their columns, then over the rows.
 ///
-/// Of each row every column counts, in order: a byte that says what stands there (0: null, 1: text, 2: integer, 3: number, 4: false, 5:
-/// true), then of text its length (8 bytes) and its UTF-8, of an integer and a number 8 bytes. The lowest byte stands first; a zero has no
-/// sign.
+/// Integers and floats are of one type, `number`; the other types have Arrow's names. Of each row every column counts, in order: a byte
+/// that says what stands there (0: null, 1: text, 2: whole number, 3: other number, 4: false, 5: true), then of text its length (8 bytes)
+/// and its UTF-8, of a whole number within 64 bits its integer of 8 bytes, of another one its float of 8 bytes. The lowest byte stands
+/// first; a zero has no sign.
 pub struct RequestDigest {
     hash: Sha256,
     n_rows: u64,
@@ -140,7 +141,10 @@ impl RequestDigest {
         let mut bytes = Vec::new();
         for field in schema.fields() {
             push_text(&mut bytes, field.name());
-            push_text(&mut bytes, &field.data_type().to_string());
+            match field.data_type() {
+                DataType::Int64 | DataType::Float64 => push_text(&mut bytes, "number"),
+                other => push_text(&mut bytes, &other.to_string()),
+            }
         }
         RequestDigest { hash: Sha256::new().chain_update(bytes), n_rows: 0 }
     }
@@ -196,18 +200,26 @@ impl<'a> RequestColumn<'a> {
                 bytes.push(1);
                 push_text(bytes, column.value(row));
             }
-            RequestColumn::Int(column) if column.is_valid(row) => {
-                bytes.push(2);
-                bytes.extend(column.value(row).to_le_bytes());
-            }
+            RequestColumn::Int(column) if column.is_valid(row) => push_whole(bytes, column.value(row)),
             RequestColumn::Real(column) if column.is_valid(row) => {
-                bytes.push(3);
-                bytes.extend((column.value(row) + 0.0).to_le_bytes());
+                let value = column.value(row);
+                // 2^63 is the first number above all integers of 64 bits.
+                if value.fract() == 0.0 && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value) {
+                    push_whole(bytes, value as i64);
+                } else {
+                    bytes.push(3);
+                    bytes.extend(value.to_le_bytes());
+                }
             }
             RequestColumn::Bool(column) if column.is_valid(row) => bytes.push(4 + u8::from(column.value(row))),
             _ => bytes.push(0),
         }
     }
+}
+
+fn push_whole(bytes: &mut Vec<u8>, value: i64) {
+    bytes.push(2);
+    bytes.extend(value.to_le_bytes());
 }
 
 fn push_text(bytes: &mut Vec<u8>, text: &str) {
@@ -360,7 +372,8 @@ mod tests {
         );
     }
 
-    /// The id follows from the rows alone: not from how they are cut, and from every name, type, value and order of theirs.
+    /// The id follows from the rows alone: not from how they are cut or how whole numbers are stored, and from every name, value and
+    /// order of theirs.
     #[test]
     fn an_id_is_that_of_the_rows() {
         let table = |names: [&str; 3], ids: Vec<i64>, words: Vec<Option<&str>>, numbers: Vec<Option<f64>>| {
@@ -382,7 +395,7 @@ mod tests {
         let rows = table(names, vec![1, 2], vec![Some("f"), None], vec![Some(-0.0), Some(2.5)]);
         let (first, n) = id(&rows, &[2]);
         // Made once by hashlib of Python from the description of `RequestDigest`.
-        assert_eq!((first.as_str(), n), ("84bf99dd8581ecaafffe2962776931b084a0407986b3ffafac8862976e47fb59", 2));
+        assert_eq!((first.as_str(), n), ("22e100f96adbfa78bfdf5d520a36b33f1a6e99c7bac7f749bdd609471ebdfcdb", 2));
         assert_eq!(id(&rows, &[1, 0, 1]).0, first);
         assert_eq!(id(&table(names, vec![1, 2], vec![Some("f"), None], vec![Some(0.0), Some(2.5)]), &[2]).0, first, "a zero has no sign");
         for other in [
@@ -396,8 +409,14 @@ mod tests {
             assert_ne!(id(&other, &[other.num_rows()]).0, first, "{other:?}");
         }
         let typed = |array: ArrayRef| RecordBatch::try_from_iter_with_nullable([("age", array, true)]).unwrap();
-        let (whole, real) = (typed(Arc::new(Int64Array::from(vec![0, 2]))), typed(Arc::new(Float64Array::from(vec![0.0, 2.0]))));
-        assert_ne!(id(&whole, &[2]).0, id(&real, &[2]).0);
+        let whole = |values: Vec<i64>| id(&typed(Arc::new(Int64Array::from(values))), &[2]).0;
+        let real = |values: Vec<f64>| id(&typed(Arc::new(Float64Array::from(values))), &[2]).0;
+        assert_eq!(whole(vec![0, -2]), real(vec![0.0, -2.0]));
+        assert_eq!(whole(vec![0, i64::MIN]), real(vec![-0.0, -2.0_f64.powi(63)]));
+        assert_ne!(real(vec![0.0, 2.0]), real(vec![0.0, 2.5]));
+        assert_ne!(whole(vec![0, i64::MAX]), real(vec![0.0, 2.0_f64.powi(63)]));
+        let words = typed(Arc::new(StringArray::from(vec!["0", "2"])));
+        assert_ne!(id(&words, &[2]).0, whole(vec![0, 2]));
     }
 
     #[test]
