@@ -90,6 +90,11 @@ impl Encoding {
             }
             features.push(Feature { name: feature.name.clone(), kind, levels, class });
         }
+        for (feature, thousands) in plan.features.iter().zip(&survey.thousands).filter(|(feature, _)| !feature.hidden) {
+            if let Some((n, text)) = thousands.told(&feature.name) {
+                issues.push(issue("thousands-sign", Severity::Warning, &feature.name, n, text));
+            }
+        }
         for ((name, columns), broken) in plan.onehot.iter().zip(&survey.onehot).filter(|(_, broken)| broken.none + broken.several > 0) {
             let text = format!(
                 "of the {} columns of the one-hot group `{name}`, {} rows have no 1 and {} rows have several: they count as missing there",

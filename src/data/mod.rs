@@ -48,6 +48,7 @@ pub mod source;
 pub mod split;
 mod survey;
 pub mod synthetic;
+mod thousands;
 pub mod to_score;
 pub mod training;
 pub mod values;

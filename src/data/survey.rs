@@ -10,6 +10,7 @@ use crate::data::derive::Rule;
 use crate::data::plan::Plan;
 use crate::data::prepare::{FilterStep, MissingRule};
 use crate::data::source::Slice;
+use crate::data::thousands::Thousands;
 use crate::data::values::{Class, Numeral, Values, number};
 use crate::data::weight::Weights;
 use crate::error::{Fault, Result};
@@ -34,6 +35,8 @@ pub(super) struct Survey {
     pub(super) nulls: Vec<u64>,
     /// Whether each feature holds a number that is not whole.
     pub(super) fractional: Vec<bool>,
+    /// What the numbers of each feature look like; of those that are no decimals nothing is known.
+    pub(super) thousands: Vec<Thousands>,
     /// Values of the source, filtered or not, that `null_values` made missing, by its columns.
     pub(super) made_null: Vec<u64>,
     /// Values without a name, by derived column.
@@ -177,6 +180,7 @@ impl Survey {
             tallies: plan.coded.iter().map(|_| Tally::default()).collect(),
             nulls: vec![0; plan.features.len()],
             fractional: vec![false; plan.features.len()],
+            thousands: vec![Thousands::default(); plan.features.len()],
             made_null: vec![0; plan.view.nulls().len()],
             nameless: plan.view.derived().map(|_| Nameless::default()).collect(),
             onehot: vec![Broken::default(); plan.onehot.len()],
@@ -206,6 +210,12 @@ impl Survey {
         for (feature, fractional) in plan.features.iter().zip(&mut self.fractional) {
             if matches!(feature.kind, Kind::Continuous { .. }) && !*fractional {
                 *fractional = !slice.columns[feature.column].is_whole(&rows);
+            }
+        }
+        for (feature, thousands) in plan.features.iter().zip(&mut self.thousands) {
+            let values = &slice.columns[feature.column];
+            if matches!((&feature.kind, values), (Kind::Continuous { .. }, Values::Float(_))) {
+                thousands.look(rows.iter().map(|&i| values.number(i as usize)));
             }
         }
         for ((_, columns), broken) in plan.onehot.iter().zip(&mut self.onehot) {
@@ -251,6 +261,7 @@ impl Survey {
         self.left.iter_mut().zip(other.left).for_each(|(sum, n)| *sum += n);
         self.nulls.iter_mut().zip(other.nulls).for_each(|(sum, n)| *sum += n);
         self.fractional.iter_mut().zip(other.fractional).for_each(|(any, here)| *any |= here);
+        self.thousands.iter_mut().zip(other.thousands).for_each(|(mine, theirs)| mine.merge(theirs));
         self.made_null.iter_mut().zip(other.made_null).for_each(|(sum, n)| *sum += n);
         self.nameless.iter_mut().zip(other.nameless).for_each(|(mine, theirs)| mine.merge(theirs));
         for (mine, theirs) in self.onehot.iter_mut().zip(other.onehot) {

@@ -87,6 +87,7 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ),
     ("similar-groups", "two groups of an attribute whose names differ only by case or blanks: they count as two"),
     ("small-slice", "slices of too few people: they are in the tables of counts and groups, and have no metrics"),
+    ("thousands-sign", "a continuous column in whose numbers a point may stand between thousands, so that they count for a thousandth"),
     ("uncompared-set", "a graph-uncertain set is not among the comparisons of two models"),
     ("undeclared-group", "rows whose sensitive value is no declared group: they take no part in what compares its groups"),
     (

@@ -1,0 +1,116 @@
+//! Numbers between whose thousands a point may stand: `27.912` next to `350`.
+//!
+//! A file that writes thousands so reads as numbers, and what is 27,912 counts for less than what is 350. Nothing but the values can
+//! tell: none is 1000 or above, each fraction is of a number of at least 1 and has three decimals at most, most have all three, and
+//! whole numbers of at least 100 stand between them more often than among numbers with three decimals by chance (one in a thousand).
+//! Where most amounts are rounded to hundreds (`27.500`) too few show the third decimal, and nothing is told.
+
+/// Whole numbers of at least 100, one in so many values.
+const ONE_IN: u64 = 100;
+
+/// What the values of a column come to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Thousands {
+    n: u64,
+    /// Whole numbers of at least 100, and the largest.
+    hundreds: (u64, f64),
+    /// Numbers with decimals, those of them with three, and the smallest.
+    fractions: (u64, u64, f64),
+    /// Whether some value says that no point stands between thousands.
+    refuted: bool,
+}
+
+impl Default for Thousands {
+    fn default() -> Self {
+        Thousands { n: 0, hundreds: (0, 0.0), fractions: (0, 0, f64::INFINITY), refuted: false }
+    }
+}
+
+impl Thousands {
+    /// Looks at values; NaN is missing.
+    pub(super) fn look(&mut self, values: impl Iterator<Item = f64>) {
+        for x in values.map(f64::abs).filter(|x| !x.is_nan()) {
+            if self.refuted {
+                return;
+            }
+            self.n += 1;
+            let thousandths = (x * 1000.0).round();
+            if x.fract() == 0.0 && x < 1000.0 {
+                self.hundreds = (self.hundreds.0 + u64::from(x >= 100.0), self.hundreds.1.max(x));
+            } else if (1.0..1000.0).contains(&x) && thousandths / 1000.0 == x {
+                let (n, three, least) = self.fractions;
+                self.fractions = (n + 1, three + u64::from(thousandths % 10.0 != 0.0), least.min(x));
+            } else {
+                self.refuted = true;
+            }
+        }
+    }
+
+    /// Adds what is known of other values.
+    pub(super) fn merge(&mut self, other: Thousands) {
+        self.n += other.n;
+        self.hundreds = (self.hundreds.0 + other.hundreds.0, self.hundreds.1.max(other.hundreds.1));
+        let ((n, three, least), (m, also_three, other_least)) = (self.fractions, other.fractions);
+        self.fractions = (n + m, three + also_three, least.min(other_least));
+        self.refuted |= other.refuted;
+    }
+
+    /// How many values have decimals, and what to do, where a point may stand between thousands.
+    pub(super) fn told(&self, column: &str) -> Option<(u64, String)> {
+        let ((hundreds, large), (fractions, three, small)) = (self.hundreds, self.fractions);
+        let often = hundreds >= 2 && hundreds * ONE_IN >= self.n && fractions >= 2 && three * 2 > fractions;
+        (often && !self.refuted && small < large).then(|| {
+            let text = format!(
+                "the continuous column `{column}` has numbers such as `{small:.3}` and `{large}`, and none from 1000 on: if the \
+                 point stands between thousands, take it out of the file, because `{small:.3}` now counts for less than \
+                 `{large}`; if it is a decimal point, nothing is wrong"
+            );
+            (fractions, text)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Thousands;
+
+    fn told(values: &[f64]) -> Option<(u64, String)> {
+        let mut whole = Thousands::default();
+        whole.look(values.iter().copied());
+        // However the rows are cut.
+        let mut cut = Thousands::default();
+        for value in values.iter().rev() {
+            let mut one = Thousands::default();
+            one.look([*value].into_iter());
+            cut.merge(one);
+        }
+        assert_eq!(whole.told("income"), cut.told("income"));
+        whole.told("income")
+    }
+
+    #[test]
+    fn a_point_between_thousands_is_told() {
+        let (n, text) = told(&[27.912, 350.0, f64::NAN, 1.205, 999.0, 31.0, 104.58]).unwrap();
+        assert_eq!(n, 3);
+        assert!(text.contains("such as `1.205` and `999`"), "{text}");
+    }
+
+    #[test]
+    fn decimals_are_not_taken_for_thousands() {
+        for (why, values) in [
+            ("a number from 1000 on", vec![27.912, 350.0, 1.205, 999.0, 1000.0]),
+            ("a number from 1000 on, with decimals", vec![27.912, 350.0, 1.205, 999.0, 1000.5]),
+            ("a fraction below 1", vec![27.912, 350.0, 1.205, 999.0, 0.5]),
+            ("four decimals", vec![27.912, 350.0, 1.205, 999.0, 2.0001]),
+            ("few decimals", vec![27.5, 350.0, 1.25, 999.0]),
+            ("no whole number of three digits", vec![27.912, 35.0, 1.205, 99.0]),
+            ("whole numbers only", vec![350.0, 999.0]),
+        ] {
+            assert_eq!(told(&values), None, "{why}");
+        }
+        // One whole number in a thousand is chance.
+        let mut many: Vec<f64> = (0..2000).map(|i| f64::from(100_001 + 7 * i) / 1000.0).collect();
+        many.extend([350.0, 999.0]);
+        assert_eq!(told(&many), None);
+    }
+}
