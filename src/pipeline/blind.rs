@@ -103,26 +103,26 @@ pub(super) fn of_decisions(favours_positive: bool, (metrics, groups): (&Frame, &
 /// attribute under a model, and what they are shares of, such as `labels`.
 pub(super) fn gates(job: &Job, shares: impl Fn(&str, &str) -> (GroupShares, &'static str)) -> Vec<Blind> {
     let Some(favourable) = favourable(job) else { return Vec::new() };
-    // By model and attribute: the group, what the shares are of, and their numbers.
-    let mut lowest: BTreeMap<_, Option<(String, [String; 2])>> = BTreeMap::new();
+    // By model and attribute.
+    let mut lowest: BTreeMap<_, Option<LowestShare>> = BTreeMap::new();
     let mut found = Vec::new();
     for (name, gate) in job.gates.iter().filter(|(_, gate)| gate.class.is_none()) {
         let (Some((attribute, told)), Some(model)) = (one_sided(gate, favourable), gate.model.as_ref()) else { continue };
         let low = lowest.entry((model.as_str(), attribute)).or_insert_with(|| {
             let (shares, of) = shares(model.as_str(), attribute.as_str());
-            lowest_of(shares).map(|(low, numbers)| (low, [of.to_owned(), numbers]))
+            LowestShare::of(shares, of).filter(|lowest| !lowest.is_shared)
         });
-        let Some((low, [of, numbers])) = low else { continue };
+        let Some(LowestShare { group: low, why, .. }) = low else { continue };
         let same = |other: &&Gate| (&other.model, &other.counterfactual, &other.arm) == (&gate.model, &gate.counterfactual, &gate.arm);
         if told == low || job.gates.values().filter(same).any(|other| sees(other, attribute, low, favourable)) {
             continue;
         }
-        found.push(Blind { path: crate::spec::check::path(&["gates", name.as_str()]), text: text(name, gate, (told, low), (of, numbers)) });
+        found.push(Blind { path: crate::spec::check::path(&["gates", name.as_str()]), text: text(name, gate, (told, low), why) });
     }
     found
 }
 
-fn text(name: &Name, gate: &Gate, (told, low): (&str, &str), (of, numbers): (&str, &str)) -> String {
+fn text(name: &Name, gate: &Gate, (told, low): (&str, &str), why: &str) -> String {
     let asks = match directed(gate) {
         Some((attribute, [from, to])) => {
             let metric = gate.metric.as_deref().unwrap_or(HARM[0]);
@@ -132,32 +132,50 @@ fn text(name: &Name, gate: &Gate, (told, low): (&str, &str), (of, numbers): (&st
     };
     let attribute = gate.harm_to.as_ref().and_then(|map| map.keys().next()).or_else(|| Some(directed(gate)?.0));
     let attribute = attribute.map_or("", ColumnName::as_str);
-    format!(
-        "{asks}; no gate on this model and set sees harm to `{low}`, the group with the lowest share of favourable {of} ({numbers}): write \
-         `harm_to: {{{attribute}: {low}}}`"
-    )
+    format!("{asks}; no gate on this model and set sees harm to `{low}`, {why}: write `harm_to: {{{attribute}: {low}}}`")
 }
 
-/// The group with the lowest share, and all shares in words; none where no share is known or all are alike.
-fn lowest_of(shares: GroupShares) -> Option<(String, String)> {
-    let low = shares.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
-    let high = shares.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    if low.1 >= high.1 {
-        return None;
+/// The group with the lowest share of favourable labels or decisions.
+pub(super) struct LowestShare {
+    /// The group; of several the first.
+    pub(super) group: String,
+    /// Why it is the one, with the lowest and the highest share.
+    pub(super) why: String,
+    /// Whether all groups have its share.
+    pub(super) is_shared: bool,
+}
+
+impl LowestShare {
+    /// None where no share is known; `of` says what the shares are of, such as `labels`.
+    pub(super) fn of(shares: GroupShares, of: &str) -> Option<LowestShare> {
+        let low = shares.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let high = shares.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let words = |(group, share): &(String, f64)| format!("`{group}` {:.1} %", share * 100.0);
+        let why = format!("the group with the lowest share of favourable {of} ({}, {})", words(low), words(high));
+        Some(LowestShare { group: low.0.clone(), why, is_shared: low.1 >= high.1 })
     }
-    let words = |(group, share): &(String, f64)| format!("`{group}` {:.1} %", share * 100.0);
-    Some((low.0.clone(), format!("{}, {}", words(low), words(high))))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::of_decisions;
+    use super::{LowestShare, of_decisions};
     use crate::table::{Cell, Frame, GROUPS, METRICS, TableDef};
 
     fn row(table: &'static TableDef, cells: &[(&str, Cell)]) -> Vec<Cell> {
         let cell = |name: &str| cells.iter().find(|(column, _)| *column == name).map(|(_, cell)| cell.clone());
         let empty = |nullable: bool| if nullable { Cell::Null } else { "".into() };
         table.columns.iter().map(|column| cell(column.name).unwrap_or_else(|| empty(column.nullable))).collect()
+    }
+
+    #[test]
+    fn the_lowest_share_is_told_with_the_highest() {
+        let lowest =
+            |shares: &[(&str, f64)]| LowestShare::of(shares.iter().map(|(group, share)| ((*group).to_owned(), *share)).collect(), "labels");
+        let found = lowest(&[("b", 0.5), ("a", 0.25), ("c", 0.75)]).unwrap();
+        assert_eq!((found.group.as_str(), found.is_shared), ("a", false));
+        assert_eq!(found.why, "the group with the lowest share of favourable labels (`a` 25.0 %, `c` 75.0 %)");
+        assert!(lowest(&[("b", 0.5), ("a", 0.5)]).unwrap().is_shared);
+        assert!(lowest(&[]).is_none());
     }
 
     /// Of 1000 people 400 have no score: they are neither favoured nor denied.

@@ -15,6 +15,7 @@ use crate::data::values::Class;
 use crate::error::{Fault, Result};
 use crate::metric::labels::{differ, share};
 use crate::param::{ColumnName, Name};
+use crate::pipeline::blind::LowestShare;
 use crate::pipeline::leaks;
 use crate::spec::Side;
 use crate::spec::flat::{DOLLAR, literal};
@@ -204,21 +205,26 @@ pub fn job(glance: &Glance, wishes: &Wishes) -> Result<FirstJob> {
             let others = glance.columns.iter().filter(|look| !taken(look) && !sensitive.iter().any(|s| s.name == look.name));
             let roles: Vec<(&Look, Role)> = others.map(|look| (look, role(look))).collect();
             let decided = decided(&roles, &leaks.decisions);
-            let at_risk = match &decided {
-                Some((decision, values)) => {
-                    let what = format!("decisions by {}", decision.name);
-                    let is_wanted = |value: &str| values.contains(&value);
-                    lowest_shares(glance, (decision, &is_wanted, &what), &sensitive)?
+            let found = match &decided {
+                Some(Decided { look, favourable, .. }) => {
+                    let what = format!("decisions by {}", look.name);
+                    lowest_shares(glance, (look, &|value| favourable.contains(&value), &what), &sensitive)?
                 }
                 None => {
                     let favours = favourable == Side::Positive;
-                    let is_wanted = |value: &str| (value == positive) == favours;
-                    let found = lowest_shares(glance, (label, &is_wanted, "labels"), &sensitive)?;
-                    let of = sensitive.iter().zip(found);
-                    let is_guess = wishes.favourable.is_none();
-                    of.map(|(look, found)| doubted((look, label), found, is_guess, &mut guesses)).collect()
+                    lowest_shares(glance, (label, &|value| (value == positive) == favours, "labels"), &sensitive)?
                 }
             };
+            let doubt = |look: &Look| match &decided {
+                Some(decided) => decided.doubt(),
+                None if are_selective(look, label) => {
+                    Some("labels are missing for one group more often than for another, and no column of decisions was found".to_owned())
+                }
+                None => None,
+            };
+            let is_guess = decided.is_none() && wishes.favourable.is_none();
+            let of = sensitive.iter().zip(found);
+            let at_risk: Vec<_> = of.map(|(look, found)| at_risk((look, found), doubt(look), is_guess, &mut guesses)).collect();
             trained(&mut text, &roles, &sensitive, &at_risk);
         }
         Some(score) => scored(&mut text, score, label, row_id.is_some()),
@@ -585,9 +591,31 @@ fn gate_name(attribute: &str, i: usize) -> String {
     if Name::new(&name).is_some() { name } else { format!("no-harm-{}", i + 1) }
 }
 
-/// The column that tells what was decided about people, and its favourable values: where labels are
-/// missing by a decision, those that have labels; else one of two, where words tell which.
-fn decided<'a>(roles: &[(&'a Look, Role)], decisions: &[(String, Vec<String>)]) -> Option<(&'a Look, Vec<&'a str>)> {
+/// The column that tells what was decided about people.
+struct Decided<'a> {
+    look: &'a Look,
+    /// Its favourable values.
+    favourable: Vec<&'a str>,
+    /// Whether only words tell that it is the decision, and which side of it people want.
+    by_words: bool,
+}
+
+impl Decided<'_> {
+    /// Why it may be no decision, or the other side the favourable one.
+    fn doubt(&self) -> Option<String> {
+        self.by_words.then(|| {
+            format!(
+                "{} is taken for the decision, and {} for its favourable side, by words alone",
+                self.look.name,
+                self.favourable.join(", ")
+            )
+        })
+    }
+}
+
+/// The column of decisions: where labels are missing by a decision, the values that have labels are the favourable ones; else one of
+/// two is, where words tell which.
+fn decided<'a>(roles: &[(&'a Look, Role)], decisions: &[(String, Vec<String>)]) -> Option<Decided<'a>> {
     let look = |name: &str| roles.iter().map(|(look, _)| *look).find(|look| look.name == name);
     let values = |look: &'a Look, is: &dyn Fn(&str) -> bool| -> Vec<&'a str> {
         look.levels.keys().map(String::as_str).filter(|value| is(value)).collect()
@@ -601,38 +629,39 @@ fn decided<'a>(roles: &[(&'a Look, Role)], decisions: &[(String, Vec<String>)]) 
         let look = look(name).filter(|look| look.levels.len() == 2)?;
         Some((look, values(look, &|value| side(look, value) == Side::Positive)))
     });
-    let found = by_labels.find(|(_, values)| !values.is_empty());
-    found.or_else(|| by_words.into_iter().find(|(_, values)| values.len() == 1))
+    let found = |by_words: bool| move |(look, favourable)| Decided { look, favourable, by_words };
+    let by_labels = by_labels.find(|(_, values)| !values.is_empty()).map(found(false));
+    by_labels.or_else(|| by_words.into_iter().find(|(_, values)| values.len() == 1).map(found(true)))
 }
 
 /// A column, which of its values people want, and what these values are in words.
 type WantedValues<'a> = (&'a Look, &'a dyn Fn(&str) -> bool, &'a str);
 
-/// Of every attribute the group with the lowest share of wanted values of a column, and why it is named.
-fn lowest_shares(glance: &Glance, wanted: WantedValues<'_>, sensitive: &[&Look]) -> Result<Vec<(String, String)>> {
+/// Of every attribute the group with the lowest share of wanted values of a column.
+fn lowest_shares(glance: &Glance, wanted: WantedValues<'_>, sensitive: &[&Look]) -> Result<Vec<Option<LowestShare>>> {
     let (column, is_wanted, what) = wanted;
     let names: Vec<&str> = sensitive.iter().map(|look| look.name.as_str()).collect();
     let shares = glance.shares((&column.name, is_wanted), &names)?;
     let lowest = |shares: Wanted| {
         let share = |(n, all): (u64, u64)| n as f64 / all.max(1) as f64;
-        let of: Vec<(String, f64)> = shares.into_iter().filter(|(_, of)| of.1 > 0).map(|(group, of)| (group, share(of))).collect();
-        let low = of.iter().min_by(|a, b| a.1.total_cmp(&b.1));
-        let high = of.iter().max_by(|a, b| a.1.total_cmp(&b.1));
-        let percent = |share: f64| format!("{:.1} %", share * 100.0);
-        low.zip(high).map(|((group, low), (other, high))| {
-            let why = format!("the group with the lowest share of favourable {what}");
-            (group.clone(), format!("{why}: {}; {other} {}", percent(*low), percent(*high)))
-        })
+        let of = shares.into_iter().filter(|(_, of)| of.1 > 0).map(|(group, of)| (group, share(of)));
+        LowestShare::of(of.collect(), what)
     };
-    Ok(shares.into_iter().map(|shares| lowest(shares).unwrap_or_default()).collect())
+    Ok(shares.into_iter().map(lowest).collect())
 }
 
-/// The group at risk by labels, marked where these do not tell: they are missing for some groups
-/// more often than for others, or which of them people want `is_guess`.
-fn doubted((look, label): (&Look, &Look), (group, why): (String, String), is_guess: bool, guesses: &mut Vec<String>) -> (String, String) {
+/// The group at risk and why it is named, marked where that is in doubt, or all groups have the same share; told where which labels
+/// people want `is_guess`.
+fn at_risk(
+    (look, found): (&Look, Option<LowestShare>),
+    doubt: Option<String>,
+    is_guess: bool,
+    guesses: &mut Vec<String>,
+) -> (String, String) {
+    let LowestShare { group, why, is_shared } = found.unwrap_or(LowestShare { group: String::new(), why: String::new(), is_shared: true });
     let harm_to = format!("`harm_to: {{{}: {}}}`", word(&look.name), word(&group));
-    if are_selective(look, label) {
-        let doubt = "labels are missing for one group more often than for another, and no column of decisions was found";
+    let doubt = doubt.or_else(|| is_shared.then(|| "no group has a lower share than another".to_owned()));
+    if let Some(doubt) = doubt {
         guesses.push(format!("{harm_to}: {doubt}; name the group that is refused more often"));
         return (group, format!("DECIDE: a guess, {doubt}; {why}"));
     }

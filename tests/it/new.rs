@@ -57,7 +57,8 @@ fn a_new_job_checks_and_runs() {
     let women = share(true) < share(false);
     let (group, other) = if women { ("\"no, f\"", "m") } else { ("m", "no, f") };
     let at_risk = format!(
-        "harm_to: {{sex: {group}}}   # the group with the lowest share of favourable labels: {}; {other} {}",
+        "harm_to: {{sex: {group}}}   # the group with the lowest share of favourable labels (`{}` {}, `{other}` {})",
+        group.trim_matches('"'),
         of(women),
         of(!women)
     );
@@ -450,7 +451,7 @@ fn decisions_tell_who_is_at_risk() {
     for words in [
         "# left out: outcome (a decision: labels are missing where it is decline, and nowhere else)",
         "# left out: code (a decision: labels are missing where it is d, and nowhere else)",
-        "harm_to: {sex: f}   # the group with the lowest share of favourable decisions by outcome: ",
+        "harm_to: {sex: f}   # the group with the lowest share of favourable decisions by outcome (`f` ",
         "continuous: [x]",
     ] {
         assert!(told.stdout.contains(words), "`{words}` is not in\n{}", told.stdout);
@@ -458,8 +459,12 @@ fn decisions_tell_who_is_at_risk() {
     assert!(!told.stderr.contains("harm_to"), "{}", told.stderr);
     // A decision that words tell, with all labels.
     table(&work, "loans.csv", "x,approved,repaid", |i| format!("{},{},{}", draw(i, 11), i64::from(granted(i)), repaid(i)));
-    let words = "harm_to: {sex: f}   # the group with the lowest share of favourable decisions by approved: ";
-    assert!(new().stdout.contains(words), "{}", new().stdout);
+    let told = new();
+    let doubt = "approved is taken for the decision, and 1 for its favourable side, by words alone";
+    told.says(&[&format!("`harm_to: {{sex: f}}`: {doubt}; name the group that is refused more often")]);
+    let words =
+        format!("harm_to: {{sex: f}}   # DECIDE: a guess, {doubt}; the group with the lowest share of favourable decisions by approved (");
+    assert!(told.stdout.contains(&words), "{}", told.stdout);
     // No decision at all.
     table(&work, "loans.csv", "x,repaid", |i| format!("{},{}", draw(i, 11), label(i)));
     let told = new();
