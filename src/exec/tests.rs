@@ -96,6 +96,29 @@ fn reasons(records: &[StageRecord]) -> Vec<String> {
     records.iter().filter_map(|record| Some(format!("{}: {}", record.id, record.reason.as_ref()?))).collect()
 }
 
+/// The files that a first run leaves in the store, one a stage, with their bytes.
+struct Kept(Vec<(std::path::PathBuf, Vec<u8>)>);
+
+impl Kept {
+    fn by(store: &Store) -> Kept {
+        let files = go(&JOB, store, &OPTIONS).1.unwrap().into_iter().map(|record| record.folder.join("out.txt"));
+        Kept(files.map(|file| (file.clone(), std::fs::read(&file).unwrap())).collect())
+    }
+
+    /// Damages the result of a stage; its length stays.
+    fn spoil(&self, stage: usize) {
+        let (file, sound) = &self.0[stage];
+        let mut bytes = sound.clone();
+        bytes[3] ^= 1;
+        std::fs::write(file, bytes).unwrap();
+    }
+
+    fn assert_sound(&self, stage: usize) {
+        let (file, sound) = &self.0[stage];
+        assert_eq!(&std::fs::read(file).unwrap(), sound, "stage {stage}");
+    }
+}
+
 #[test]
 fn a_second_run_runs_nothing() {
     let root = tempfile::tempdir().unwrap();
@@ -208,28 +231,21 @@ fn damaged_and_missing_results_are_made_again() {
 fn changed_bytes_are_found_where_they_are_read_or_published() {
     let root = tempfile::tempdir().unwrap();
     let store = Store::open(root.path()).unwrap();
-    let folders: Vec<_> = go(&JOB, &store, &OPTIONS).1.unwrap().into_iter().map(|record| record.folder).collect();
-    let file = |stage: usize| folders[stage].join("out.txt");
-    let sound: Vec<Vec<u8>> = (0..6).map(|stage| std::fs::read(file(stage)).unwrap()).collect();
-    let spoil = |stage: usize| {
-        let mut bytes = sound[stage].clone();
-        bytes[3] ^= 1;
-        std::fs::write(file(stage), bytes).unwrap();
-    };
+    let kept = Kept::by(&store);
     let publishes = Options { published: Some("report"), ..OPTIONS };
     // Nobody reads them: nobody looks.
-    (0..5).for_each(spoil);
+    (0..5).for_each(|stage| kept.spoil(stage));
     assert!(ran(&JOB, &store, &publishes).is_empty());
     // The report is damaged too: it is made again, and so is all that it rests on.
-    spoil(5);
+    kept.spoil(5);
     let reasons = planned(&JOB, &store, &publishes);
     assert_eq!(reasons.len(), 6);
     assert_eq!(reasons[5], "report: its result in the cache is damaged: `out.txt` has other bytes than were written");
     assert_eq!(ran(&JOB, &store, &publishes).len(), 6);
-    (0..6).for_each(|stage| assert_eq!(std::fs::read(file(stage)).unwrap(), sound[stage], "stage {stage}"));
+    (0..6).for_each(|stage| kept.assert_sound(stage));
     assert!(planned(&JOB, &store, &publishes).is_empty());
     // A need that a new stage reads.
-    spoil(1);
+    kept.spoil(1);
     let other = Job { l2: "2", ..JOB };
     assert_eq!(ran(&other, &store, &publishes), ["split", "train/a", "measure/a", "report"]);
 }
@@ -239,23 +255,17 @@ fn changed_bytes_are_found_where_they_are_read_or_published() {
 fn a_damaged_result_never_outlives_a_forced_stage() {
     let root = tempfile::tempdir().unwrap();
     let store = Store::open(root.path()).unwrap();
-    let folders: Vec<_> = go(&JOB, &store, &OPTIONS).1.unwrap().into_iter().map(|record| record.folder).collect();
-    let file = |stage: usize| folders[stage].join("out.txt");
-    let sound: Vec<Vec<u8>> = (0..6).map(|stage| std::fs::read(file(stage)).unwrap()).collect();
-    let spoil = |stage: usize| {
-        let mut bytes = sound[stage].clone();
-        bytes[3] ^= 1;
-        std::fs::write(file(stage), bytes).unwrap();
-    };
+    let kept = Kept::by(&store);
     let force = Options { force: Some("train/a"), ..OPTIONS };
-    spoil(2);
+    kept.spoil(2);
     assert_eq!(ran(&JOB, &store, &force), ["train/a"]);
-    assert_eq!(std::fs::read(file(2)).unwrap(), sound[2], "the fresh result is kept");
+    // The fresh result is kept.
+    kept.assert_sound(2);
     // `report` runs because `train/a` gives another result, and reads `train/b`.
-    spoil(3);
+    kept.spoil(3);
     let job = Job { noise: "another outcome", ..JOB };
     assert_eq!(ran(&job, &store, &force), ["train/a", "train/b", "measure/a", "report"]);
-    assert_eq!(std::fs::read(file(3)).unwrap(), sound[3]);
+    kept.assert_sound(3);
 }
 
 #[test]
