@@ -250,18 +250,23 @@ impl<'a> People<'a> {
     /// The interval of a distance where nobody's score moves; none of a metric that says no distance.
     fn unmoved(&self, metric: &Metric, z: f64) -> Option<Interval> {
         let pairs = |kind: &SwitchCells| Eccm(*kind).rate(0, Eccm(*kind).n(), Undefined::EmptyGroup);
-        let moved = wilson_of_people(false, self.below(pairs), z, Method::WilsonMoved)?;
-        match metric.id {
-            "macd" => Some(moved),
-            "rmscd" => Some(Interval { hi: moved.hi.sqrt(), ..moved }),
-            "mcd" => Some(Interval { lo: -moved.hi, ..moved }),
-            _ => None,
-        }
+        unmoved(metric, self.below(pairs), z)
     }
 
     /// Whether a rate is one of independent cases.
     fn is_plain(&self) -> bool {
         !self.repeats && !self.drawn.is_weighed()
+    }
+}
+
+/// The interval of a distance where the score of none of so many people moves; none of a metric that says no distance.
+pub(super) fn unmoved(metric: &Metric, people: f64, z: f64) -> Option<Interval> {
+    let moved = wilson_of_people(false, people, z, Method::WilsonMoved)?;
+    match metric.id {
+        "macd" => Some(moved),
+        "rmscd" => Some(Interval { hi: moved.hi.sqrt(), ..moved }),
+        "mcd" => Some(Interval { lo: -moved.hi, ..moved }),
+        _ => None,
     }
 }
 

@@ -12,7 +12,8 @@
 //! Choice: people fall into [`BLOCKS`] blocks by the hash of their key, and in every replicate a block counts Poisson(1) times, as in
 //! [`weights`](super::weights): a world then is a few numbers, whatever the number of people. The spread of 200 blocks is that of their people, known
 //! to about 5 %. Where all replicates agree, because nobody switches in any graph or everybody does, a rate has Wilson's interval. Metrics
-//! of scores have none: their worlds are kept as sums of everybody.
+//! of scores have none, since their worlds are kept as sums of everybody; but where no score moves in any graph, the distances have that of
+//! the share of people who move.
 //!
 //! Memory: 17 kilobytes a world; cost of the intervals: worlds x replicates x (blocks x 8 + metrics x scopes) steps.
 
@@ -26,7 +27,7 @@ use super::interval::{Boundary, Interval, Method, percentile, wilson};
 use super::measure::{Measured, Settings};
 use super::redraw::ShiftEvidence;
 use super::scope::Scope;
-use super::switches::{impaired, measure_counterfactual, of_cells};
+use super::switches::{impaired, measure_counterfactual, of_cells, unmoved};
 use super::{Family, Metric, Rate, Undefined, Value, difference};
 use crate::num::poisson::{LANES, Poisson};
 use crate::num::seed::{h, named};
@@ -38,6 +39,22 @@ pub const BLOCKS: usize = 200;
 
 /// Flag: a class of graphs was too large to list and was sampled.
 pub const SAMPLED: &str = "sampled";
+
+/// Flag: the attribute follows from another variable in [`FOLLOWS_FROM`] of the graphs or more. Of race, sex or age that is false, so nobody
+/// is named at a disadvantage.
+pub const ATTRIBUTE_FOLLOWS: &str = "attribute_follows";
+
+/// Share of graphs from which on a cause of the attribute is told.
+pub const FOLLOWS_FROM: f64 = 0.05;
+
+/// Bootstraps below which the ends of a 95 % interval are extremes: 2.5 % of 40 is one.
+pub const ENOUGH_BOOTSTRAPS: usize = 40;
+
+/// Whether a mean over graphs lies outside of the percentiles of the same values, by more than rounding.
+pub fn is_outside(mean: f64, (lo, hi): (f64, f64)) -> bool {
+    let rounding = 1e-12 * mean.abs().max(lo.abs()).max(hi.abs());
+    mean < lo - rounding || mean > hi + rounding
+}
 
 /// People of one block by label (no, yes, not known) and prediction, for each of the two groups: at 6 group + 2 label + prediction.
 const KINDS: usize = 12;
@@ -233,6 +250,9 @@ pub fn measure_worlds(counts: &WorldCounts, level: Level, settings: &Settings) -
                 }
                 None => Basis::Replicates(Err(Boundary::AllAgree), n),
             },
+            Some(Basis::SumsOfGraphs) if nobody_moves(measured_worlds, each[0].scope) => {
+                unmoved(each[0].metric, each[0].n_rows as f64, ask.z).map_or(Basis::SumsOfGraphs, |interval| Basis::Formula(Some(interval)))
+            }
             Some(basis) => basis,
         });
         let n_worlds = counts.worlds.iter().zip(&each).filter(|(_, m)| m.value.is_ok()).map(|(world, _)| world.copies).sum();
@@ -268,6 +288,12 @@ pub fn measure_worlds(counts: &WorldCounts, level: Level, settings: &Settings) -
         Across { measured, around, level, parts, even: spread(true).map(|even| even.mean), n_worlds, n_undefined, each }
     };
     (0..first.len()).into_par_iter().map(across).collect()
+}
+
+/// Whether no score moves in any world, for a scope of people, each of whom has one counterfactual.
+fn nobody_moves(worlds: &[Vec<Measured>], scope: Scope) -> bool {
+    let is_still = |m: &Measured| m.metric.id == "macd" && m.scope == scope && m.value == Ok(0.0);
+    matches!(scope, Scope::Direction(..) | Scope::Total) && worlds.iter().all(|world| world.iter().any(is_still))
 }
 
 /// Every metric without a value: there is no world.

@@ -3,6 +3,7 @@
 use super::{Across, SAMPLED, SpreadParts, World, WorldCounts, add_second, measure_worlds};
 use crate::metric::clarify::Favoured;
 use crate::metric::counts::{Counterfactual, CounterfactualCounts, Person};
+use crate::metric::interval::z_of;
 use crate::metric::measure::{Favourable, Measured, Settings};
 use crate::metric::scope::Scope;
 use crate::metric::switches::measure_counterfactual;
@@ -144,6 +145,33 @@ fn the_parts_of_a_variance_add_up_to_it() {
     }
 }
 
+/// Where no score moves in any graph, distances have the interval of the share of people who move; where one moves in one graph, none.
+#[test]
+fn distances_of_graphs_that_move_nobody_have_an_interval_of_people() {
+    let still: Vec<(usize, f64, Vec<f64>)> = (0..30).map(|i| (usize::from(i % 3 == 0), 0.2, vec![0.2; 3])).collect();
+    let of = |people: &[(usize, f64, Vec<f64>)]| {
+        measure_worlds(&counted(worlds(&[(0, 2), (1, 1), (2, 1)]), people), Level::DEFAULT, &settings(Some(Level::DEFAULT)))
+    };
+    let found = of(&still);
+    let squared = z_of(0.95).powi(2);
+    for (scope, n) in [(Scope::Total, 30.0), (Scope::Direction(0, 1), 20.0), (Scope::Direction(1, 0), 10.0)] {
+        let most = squared / (n + squared);
+        for (metric, lo, hi) in [("macd", 0.0, most), ("rmscd", 0.0, most.sqrt()), ("mcd", -most, most)] {
+            let m = &find(&found, metric, scope).measured;
+            let interval = m.interval.unwrap_or_else(|| panic!("{metric}: {}", m.ci_method));
+            assert_eq!((m.value, interval.method.as_str()), (Ok(0.0), "wilson-moved"));
+            assert!((interval.lo - lo).abs() < 1e-15 && (interval.hi - hi).abs() < 1e-15, "{metric} {interval:?}");
+        }
+        assert!(find(&found, "jscd", scope).measured.interval.is_none());
+    }
+    assert!(find(&found, "macd", Scope::Difference(0, 1)).measured.interval.is_none());
+    let mut moved = still.clone();
+    moved[0].2[2] = 0.3;
+    let found = of(&moved);
+    assert!(find(&found, "macd", Scope::Total).measured.interval.is_none());
+    assert!(find(&found, "macd", Scope::Direction(0, 1)).measured.interval.is_some(), "its people do not move");
+}
+
 /// Where nothing switches there is no ratio; such a world is left out and counted.
 #[test]
 fn worlds_without_a_value_are_left_out() {
@@ -224,8 +252,8 @@ fn a_rate_of_none_has_an_interval() {
     let z2 = 1.959_963_984_540_054_f64.powi(2);
     assert!(psr.value == Ok(0.0) && interval.lo == 0.0 && (interval.hi - z2 / (n + z2)).abs() < 1e-12, "{interval:?}");
     assert!(psr.ci_method.contains("Wilson"), "{}", psr.ci_method);
-    let rmscd = &find(&all, "rmscd", Scope::Direction(0, 1)).measured;
-    assert!(rmscd.interval.is_none() && rmscd.ci_method.contains("sums of everybody"), "{}", rmscd.ci_method);
+    let jscd = &find(&all, "jscd", Scope::Direction(0, 1)).measured;
+    assert!(jscd.interval.is_none() && jscd.ci_method.contains("sums of everybody"), "{}", jscd.ci_method);
 }
 
 /// The interval is that of the mean over worlds: worlds that say the same give what one of them gives, and worlds that disagree at random one
