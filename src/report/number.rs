@@ -22,6 +22,9 @@ pub(super) enum Kind {
     Own,
 }
 
+/// Decimals up to which the ends of an interval are told apart; beyond they are powers of ten.
+const MOST_DECIMALS: usize = 8;
+
 /// A difference of shares or scores below this is what rounding left: zero.
 pub(super) const ROUNDING: f64 = 1e-12;
 
@@ -76,7 +79,8 @@ impl Kind {
     }
 
     /// Both ends of the interval of `value`, with as many decimals as the value: `8.2 to 20.2`. Where an end would look as if it were 0 or
-    /// 100 per cent and is not, both get as many more as show it, up to three: `0.03 to 1.20`.
+    /// 100 per cent and is not, both get as many more as show it, up to three: `0.03 to 1.20`. Where both would look alike and are not, or as
+    /// if both were 0, they get as many as tell them apart: `-0.0001 to +0.0001`.
     pub(super) fn interval(self, value: f64, lo: f64, hi: f64) -> String {
         let percent = self.scale() > 1.0;
         let of_value = match self.decimals(self.scaled(value)) {
@@ -87,16 +91,24 @@ impl Kind {
         };
         let ends = [lo, hi].map(|x| self.scaled(x));
         let decimals = ends.iter().fold(of_value, |decimals, x| telling(self.beside(*x), decimals));
-        let end = |x: f64| {
+        let end = |x: f64, digits: &dyn Fn(f64) -> String| {
             let whole = x == 0.0 || (self == Kind::Share && x == 100.0);
-            let digits = match x.abs() {
-                _ if whole => format!("{x:.0}"),
-                1000.0.. => three(x),
-                _ => fixed(x, decimals),
-            };
-            sign(self.signed(), x, &digits)
+            sign(self.signed(), x, &if whole { format!("{x:.0}") } else { digits(x) })
         };
-        format!("{} to {}", end(ends[0]), end(ends[1]))
+        let both = |digits: &dyn Fn(f64) -> String| ends.map(|x| end(x, digits));
+        let plain = both(&|x| if x.abs() < 1000.0 { fixed(x, decimals) } else { three(x) });
+        // As a number reads where the sign alone tells it from the other.
+        let read = |end: &str| end.trim_start_matches(['+', '\u{2212}']).to_owned();
+        let is_empty =
+            |ends: &[String; 2]| ends[0] == ends[1] || ends.iter().all(|end| read(end).bytes().all(|b| matches!(b, b'0' | b'.')));
+        let told = if ends[0] == ends[1] || !is_empty(&plain) {
+            plain
+        } else {
+            let least = if ends[0].abs() < 1000.0 { decimals } else { 0 };
+            let finer = (least..=MOST_DECIMALS).map(|decimals| both(&|x| grouped_in(&fixed(x, decimals)))).find(|ends| !is_empty(ends));
+            finer.unwrap_or_else(|| both(&|x| three(x)))
+        };
+        format!("{} to {}", told[0], told[1])
     }
 }
 
@@ -308,6 +320,26 @@ mod tests {
         assert_eq!(plain(&Kind::Signed.value(-0.0421)), "-0.0421");
         assert_eq!(plain(&Kind::Plain.interval(1.53, 0.9, 2.61)), "0.90 to 2.61");
         assert_eq!(plain(&Kind::Share.interval(0.5, -1e-9, 2e300)), "0.0 to 2.00 × 10³⁰²");
+    }
+
+    /// Whatever the kind, an interval that holds more than one number does not look as if it held one.
+    #[test]
+    fn an_interval_that_is_not_empty_does_not_look_empty() {
+        for (kind, value, lo, hi, text) in [
+            (Kind::Signed, 0.0, -0.000_101, 0.000_101, "-0.0001 to +0.0001"),
+            (Kind::Plain, 0.0, 0.0, 0.000_101, "0 to 0.0001"),
+            (Kind::Points, 0.0, -2e-7, 2e-7, "-0.00002 to +0.00002"),
+            (Kind::Plain, 0.123, 0.123_44, 0.123_46, "0.1234 to 0.1235"),
+            (Kind::Share, 0.5, 0.500_01, 0.500_03, "50.001 to 50.003"),
+            (Kind::Plain, 12_345.0, 12_341.0, 12_344.0, "12 341 to 12 344"),
+            (Kind::Own, 2e-13, 1e-13, 3e-13, "+1.00 × 10⁻¹³ to +3.00 × 10⁻¹³"),
+            // What is one number stays one.
+            (Kind::Share, 0.0, 0.0, 0.0, "0 to 0"),
+            (Kind::Share, 0.5, 0.5, 0.5, "50.0 to 50.0"),
+            (Kind::Signed, 0.0, -2e-17, 3e-17, "0 to 0"),
+        ] {
+            assert_eq!(plain(&kind.interval(value, lo, hi)), text);
+        }
     }
 
     /// A share that is not all does not read as all, and its interval has its decimals.
