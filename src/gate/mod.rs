@@ -23,6 +23,7 @@ use std::collections::BTreeSet;
 use crate::metric::ccm::HARM;
 use crate::metric::labels::SELECTIVE_LABELS;
 use crate::metric::turn::Turn;
+use crate::metric::worlds::{ENOUGH_BOOTSTRAPS, is_outside};
 use crate::metric::{Family, Reads, Undefined, find};
 use crate::table::manifest::{GateTally, WorstGate};
 use crate::table::{Cell, Frame, GATES, Record};
@@ -140,6 +141,8 @@ pub struct Question {
     pub limit: Limit,
     /// What decides.
     pub decide_by: DecideBy,
+    /// Bootstraps that an interval over graphs rests on; 0 = its set has no graphs.
+    pub bootstraps: u64,
     /// Whether its comparisons are judged together by Holm's method.
     pub holm: bool,
     /// Cases needed below a rate.
@@ -445,7 +448,7 @@ fn matches(question: &Question, row: &Record<'_>) -> bool {
 
 fn oriented(question: &Question, row: &Record<'_>) -> Seen {
     let worlds = question.decide_by == DecideBy::Worlds;
-    let (lo, hi) = if worlds { ("world_lo", "world_hi") } else { ("lo", "hi") };
+    let (lo, hi, level) = if worlds { ("world_lo", "world_hi", "world_level") } else { ("lo", "hi", "level") };
     let seen = Seen {
         metric: row.text("metric").to_owned(),
         sensitive: row.text("sensitive").to_owned(),
@@ -454,7 +457,7 @@ fn oriented(question: &Question, row: &Record<'_>) -> Seen {
         value: row.real("value"),
         lo: row.real(lo),
         hi: row.real(hi),
-        level: row.real("level"),
+        level: row.real(level),
         interval: row.text("interval").to_owned(),
         numerator: row.int("numerator"),
         denominator: row.int("denominator"),
@@ -551,17 +554,37 @@ fn rule(question: &Question, seen: Seen) -> Ruling {
             Ruling { seen, verdict: if kept { Verdict::Pass } else { Verdict::Fail }, reason }
         }
         (_, _, Some((lo, hi))) => {
-            let over = if question.decide_by == DecideBy::Worlds { " over graphs and refits" } else { "" };
+            let (interval, caution) = match question.decide_by {
+                DecideBy::Worlds => over_graphs(question, &seen),
+                _ => ("interval".to_owned(), String::new()),
+            };
             let (verdict, reason) = match (limit.kept_by(lo), limit.kept_by(hi)) {
-                (true, true) => (Verdict::Pass, format!("the whole interval{over} keeps the limit")),
-                (false, false) => (Verdict::Fail, format!("the whole interval{over} breaks the limit")),
-                _ => (Verdict::Inconclusive, format!("the limit lies inside the interval{over}")),
+                (true, true) => (Verdict::Pass, format!("the whole {interval} keeps the limit{caution}")),
+                (false, false) => (Verdict::Fail, format!("the whole {interval} breaks the limit{caution}")),
+                _ => (Verdict::Inconclusive, format!("the limit lies inside the {interval}{caution}")),
             };
             Ruling { seen, verdict, reason }
         }
         // `obstacle` has said so.
         (_, _, None) => Ruling { seen, verdict: Verdict::Inconclusive, reason: "there is no interval".to_owned() },
     }
+}
+
+/// The interval over graphs and refits with its level, and what a reader must know of it: that it rests on few bootstraps, and that the
+/// value lies outside of it.
+fn over_graphs(question: &Question, seen: &Seen) -> (String, String) {
+    let level = seen.level.map_or_else(String::new, |level| format!("{} % ", (level * 1e8).round() / 1e6));
+    let mut caution = String::new();
+    if (1..ENOUGH_BOOTSTRAPS as u64).contains(&question.bootstraps) {
+        let n = question.bootstraps;
+        let bootstraps = if n == 1 { "bootstrap" } else { "bootstraps" };
+        caution = format!("; it rests on {n} {bootstraps}, fewer than {ENOUGH_BOOTSTRAPS}, so another seed may move its ends far");
+    }
+    let (value, lo, hi) = (seen.value.unwrap_or(0.0), seen.lo.unwrap_or(0.0), seen.hi.unwrap_or(0.0));
+    if is_outside(value, (lo, hi)) {
+        caution.push_str("; the mean over graphs lies outside of it, because a few graphs differ much from the others");
+    }
+    (format!("{level}interval over graphs and refits"), caution)
 }
 
 /// The gap of the furthest of several groups is wide by chance, and so is its interval: it breaks a limit for sure only where some pair of

@@ -127,6 +127,7 @@ pub fn count(question: &RecourseQuestion, folder: &Path) -> Result<Counted> {
         asks: Asks::Value,
         limit: Limit::AtMost(question.at_most as f64),
         decide_by: DecideBy::Estimate,
+        bootstraps: 0,
         holm: false,
         // How many people a subgroup needs was asked before; without any there is no value.
         enough: 0,

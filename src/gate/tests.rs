@@ -98,6 +98,7 @@ fn question(scope: Scope, limit: Limit) -> Question {
         asks: Asks::Value,
         limit,
         decide_by: DecideBy::Interval,
+        bootstraps: 100,
         holm: false,
         enough: 10,
         warn_only: false,
@@ -437,6 +438,36 @@ fn graphs_decide_where_the_gate_asks_them() {
         "{:?}",
         table.rows
     );
+}
+
+/// The line of a gate that the interval over graphs decides has the level of that interval, says that
+/// few bootstraps are few, and that the mean lies outside of it.
+#[test]
+fn the_line_of_a_gate_on_graphs_says_how_much_its_interval_is_worth() {
+    let mut frame = metrics(&[NSR]);
+    let at = |name: &str| METRICS.column(name).expect("a column");
+    frame.rows[0][at("level")] = Cell::Real(0.9);
+    frame.rows[0][at("world_level")] = Cell::Real(0.95);
+    let reason = |frame: &Frame, bootstraps, decide_by| {
+        let asked = Question { bootstraps, decide_by, ..question(direction(), Limit::AtMost(0.15)) };
+        let table = judge(&[asked], frame, None).table;
+        table.records().next().map(|row| row.text("reason").to_owned()).expect("one row")
+    };
+    let ends = |frame: &mut Frame, lo: f64, hi: f64| {
+        frame.rows[0][at("world_lo")] = Cell::Real(lo);
+        frame.rows[0][at("world_hi")] = Cell::Real(hi);
+    };
+    ends(&mut frame, 0.12, 0.14);
+    let plain = "the whole 95 % interval over graphs and refits keeps the limit";
+    assert_eq!([40, 100].map(|n| reason(&frame, n, DecideBy::Worlds)), [plain; 2]);
+    let few = "; it rests on 10 bootstraps, fewer than 40, so another seed may move its ends far";
+    assert_eq!(reason(&frame, 10, DecideBy::Worlds), format!("{plain}{few}"));
+    assert!(reason(&frame, 1, DecideBy::Worlds).contains("it rests on 1 bootstrap, fewer"));
+    assert_eq!(reason(&frame, 10, DecideBy::Interval), "the limit lies inside the interval");
+    // The value is 0.131.
+    ends(&mut frame, 0.0, 0.0);
+    let outside = "; the mean over graphs lies outside of it, because a few graphs differ much from the others";
+    assert_eq!(reason(&frame, 100, DecideBy::Worlds), format!("{plain}{outside}"));
 }
 
 /// A change of the rate: status, old value, change, its interval, cases in the old run and in the new.

@@ -34,6 +34,22 @@ pub struct GraphSet {
     pub found: Discovered,
 }
 
+impl GraphSet {
+    /// For each bootstrap in how many of its graphs the attribute follows from another variable.
+    fn following(&self) -> Vec<u64> {
+        let bag = &self.found.worlds.bag;
+        let follows = |member: &&usize| bag.dags[**member].edges().iter().any(|&(_, effect)| effect == bag.sensitive);
+        bag.replicates.iter().map(|replicate| replicate.members.iter().filter(follows).count() as u64).collect()
+    }
+
+    /// Whether the attribute follows from another variable in so many graphs that nobody is named at a disadvantage.
+    pub fn attribute_follows(&self) -> bool {
+        let following: u64 = self.following().iter().sum();
+        let all = self.found.worlds.bag.len() as f64;
+        all > 0.0 && following as f64 / all >= metric::worlds::FOLLOWS_FROM
+    }
+}
+
 /// The tables while they grow.
 pub struct GraphTables {
     edges: Frame,
@@ -87,6 +103,7 @@ impl GraphTables {
                 self.nodes.push(row);
             }
         }
+        let following = set.following();
         for (b, replicate) in bag.replicates.iter().enumerate() {
             let drawn = match replicate.drawn {
                 Drawn::All => "all",
@@ -101,7 +118,7 @@ impl GraphTables {
                 (replicate.class as u64).into(),
                 (replicate.members.len() as u64).into(),
             ]);
-            row.extend([replicate.size.into(), drawn.into(), determined.join(",").as_str().into()]);
+            row.extend([replicate.size.into(), drawn.into(), determined.join(",").as_str().into(), following[b].into()]);
             self.graphs.push(row);
         }
         for (graph, count) in bag.graphs_below() {

@@ -202,7 +202,9 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
                 let branched = Plan::branched(ctx, &branch.stage)?;
                 let level = checked.job.metrics.worlds.level;
                 let measured = ground.workers.within(|| measure_worlds(&branched.counts, level, &scribe.settings));
-                tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric_across(m)));
+                let own = |set: &&GraphSet| Some(&set.name) == part.set.as_ref() && set.position == part.attribute;
+                let follows = graphs.iter().find(own).is_some_and(GraphSet::attribute_follows);
+                tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric_across(m, follows)));
                 across.add(&scribe, &branched, &measured);
             } else {
                 let of_world = || measure_counterfactual(&counts, second.as_ref(), placebo.as_ref(), &scribe.settings);

@@ -395,8 +395,9 @@ fn sentence(c: &Candidate<'_>, start: Words, who: &str, does: &str) -> Option<Wo
     if let (Some((lo, hi)), Some(level)) = (c.measure.interval, c.measure.level) {
         share.push_str(&format!("; {} interval {}", number::level(level), Kind::Share.interval(value, lo, hi)));
     }
-    if let Some((lo, hi)) = c.measure.across.filter(|_| c.measure.counts.is_none()).and_then(|across| across.ends) {
-        share.push_str(&format!("; graphs and refits {}", Kind::Share.interval(value, lo, hi)));
+    if let Some((across, ends)) = c.measure.across.filter(|_| c.measure.counts.is_none()).and_then(|across| Some((across, across.ends?))) {
+        let level = across.level.map_or_else(String::new, |level| format!("{} of ", number::level(level)));
+        share.push_str(&format!("; {level}{}", graphs::over_graphs(Kind::Share, value, ends)));
     }
     if let Some((lo, hi)) = c.noise() {
         share.push_str(&format!("; noise alone {}", terms::noise(Kind::Share, value, lo, hi)));
@@ -443,7 +444,7 @@ fn otherwise(c: &Candidate<'_>, sides: &Sides) -> Option<Words> {
         None => ("whatever their prediction", "would get the other one"),
     };
     let words = sentence(c, start(c, false), who, would)?;
-    Some(c.caution.iter().cloned().fold(words, Words::and).and(row(c)))
+    Some(c.caution.iter().cloned().fold(words, |words, caution| words.text(" ").and(caution)).and(row(c)))
 }
 
 /// The truth: decisions that the label confirms are lost.
@@ -456,7 +457,7 @@ fn rightful(c: &Candidate<'_>, sides: &Sides) -> Option<Words> {
 /// graphs may contradict what people know, why nobody is named.
 fn impaired(c: &Candidate<'_>, words: Words) -> Words {
     if let Some(caution) = &c.caution {
-        return words.and(caution.clone());
+        return words.text(" ").and(caution.clone());
     }
     if c.measure.impaired.is_empty() || c.may_be_noise() {
         return words;

@@ -98,6 +98,8 @@ pub(super) struct AcrossGraphs {
     pub(super) between: Option<(f64, f64)>,
     /// Those of refits of the coefficients, graphs apart.
     pub(super) within: Option<(f64, f64)>,
+    /// Variances of the two; none as their percentiles.
+    pub(super) variances: [Option<f64>; 2],
     /// The mean in which every bootstrap weighs the same.
     pub(super) even: Option<f64>,
     /// Graphs in which it is undefined.
@@ -611,6 +613,7 @@ pub(super) fn measure(row: &Record<'_>) -> Measure {
             level: row.real("world_level"),
             between: row.real("between_lo").zip(row.real("between_hi")),
             within: row.real("within_lo").zip(row.real("within_hi")),
+            variances: ["between_var", "within_var"].map(|column| row.real(column)),
             even: row.real("world_even"),
             n_undefined: row.int("n_worlds_undefined").unwrap_or(0),
             whole: row.int("denominator"),

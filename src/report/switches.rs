@@ -7,6 +7,7 @@
 use crate::report::chart::{self, Whisker};
 use crate::report::classes;
 use crate::report::folder::{Audit, Cells, Direction, Key, Measure, Panel, Tally};
+use crate::report::graphs;
 use crate::report::number::{self, Kind};
 use crate::report::page::{Block, Cell, Heat, MatrixCell, MatrixRow, Row, Section, Table};
 use crate::report::palette;
@@ -105,6 +106,7 @@ fn panel_blocks(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Ve
                 .text("."),
         ));
     }
+    blocks.extend(graphs::caution(audit, &panel.set, &panel.attribute).map(Block::Note));
     if let Some(repeats) = audit.manifest.counterfactuals.iter().find(|set| set.name == panel.set).and_then(|set| set.placebo) {
         blocks.push(Block::Note(terms::placebo(&panel.strategy, !panel.written.is_empty(), repeats)));
     }

@@ -830,13 +830,35 @@ fn a_gate_on_harm_shows_both_parts() {
     let html = page("harm", &Sample { gates, ..two_groups() });
     let verdict = section(&html, "verdict");
     assert!(verdict.contains("Of 1 gate: 1 failed."), "{verdict}");
-    let parts = [verdict.find("FAVOURED_BY_GROUP, Male"), verdict.find("the other part")];
-    let parts = if parts[0].is_some() { parts } else { [verdict.find("favoured by group, Male"), parts[1]] };
-    assert!(parts[0].is_some() && parts[0] < parts[1], "{verdict}");
+    let parts =
+        ["FAVOURED_BY_GROUP, Male", "this part decides", "DENIED_BY_GROUP, Female", "does not decide"].map(|text| verdict.find(text));
+    let plain = "(people of Male with the favourable decision who would lose it as Female)";
+    assert!(verdict.contains(plain) && verdict.contains("Harm to a group has two parts"), "{verdict}");
+    assert!(parts[0].is_some() && parts.is_sorted(), "{verdict}");
     assert!(!html.contains("Directions that did not decide"), "{verdict}");
     // What the favourable side makes of it is told as a finding.
     let findings = section(&html, "findings");
     assert!(findings.contains("with the favourable decision, 13 (6.81 %") && findings.contains("The gate no-harm failed"), "{findings}");
+}
+
+/// Against several groups the two parts about one pair of groups stand in the table, those about other pairs below it.
+#[test]
+fn a_gate_on_harm_against_several_groups_shows_two_parts() {
+    let part = |metric, ends: (usize, usize), decides: i64| {
+        ("no-harm", if decides == 1 { "fail" } else { "pass" }, "warn", metric, Some(ends), decides)
+    };
+    let gates = vec![
+        part("favoured_by_group", (1, 0), 0),
+        part("denied_by_group", (0, 1), 0),
+        part("favoured_by_group", (2, 0), 1),
+        part("denied_by_group", (0, 2), 0),
+    ];
+    let html = page("harm-of-three", &Sample { groups: names(&["a", "b", "c"]), cells: spread, gates, ..two_groups() });
+    let verdict = section(&html, "verdict");
+    let (table, folded) = verdict.split_once("Directions that did not decide a gate ").expect("both");
+    let rows = |text: &str| text.matches("no-harm: ").count();
+    assert_eq!([rows(table), rows(folded)], [2, 2], "{verdict}");
+    assert!(table.contains("DENIED_BY_GROUP, a \u{2192} c") && folded.contains("DENIED_BY_GROUP, a \u{2192} b"), "{verdict}");
 }
 
 #[test]

@@ -93,6 +93,7 @@ pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Section {
         sentence: sentence(audit, verdict),
     });
     blocks.extend(gates(audit, glossary));
+    blocks.extend(harm_in_words(audit));
     if deciding(&audit.gates).any(|gate| !gate.text("arm").is_empty()) {
         blocks.push(Block::Note(
             "A gate with an arm judges models that an experiment trained again, not the model that is audited: see \u{201c}Did augmentation \
@@ -240,22 +241,54 @@ fn gates(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Block> {
     (!gates.is_empty()).then(|| table(audit, "Gates, worst first".into(), &gates, gates.len(), glossary))
 }
 
-/// The most parts of a gate on harm that stand below the one that decides.
-const PARTS_AT_MOST: usize = 5;
-
-/// The parts of a gate on harm besides the one that decides: both kinds of harm are one question. None of other gates, and of one with very
-/// many.
+/// Of a gate on harm the other part about the two groups of the one that decides: both kinds of harm are one question. None of other gates.
 fn parts<'a>(audit: &'a Audit, gate: &Record<'_>) -> Vec<Record<'a>> {
+    let own = audit.gates.records().filter(|row| row.text("gate") == gate.text("gate"));
+    let is_of_harm = is_of_harm(audit, gate);
+    let back = |row: &Record<'_>| {
+        let ends = [row.text("sensitive"), row.text("from_group"), row.text("to_group")];
+        ends == [gate.text("sensitive"), gate.text("to_group"), gate.text("from_group")]
+    };
+    own.filter(|row| is_of_harm && row.int("decides") != Some(1) && back(row)).collect()
+}
+
+/// Whether a gate asks about both kinds of harm.
+fn is_of_harm(audit: &Audit, gate: &Record<'_>) -> bool {
     let own = || audit.gates.records().filter(|row| row.text("gate") == gate.text("gate"));
-    let is_of_harm = HARM.iter().all(|metric| own().any(|row| row.text("metric") == *metric));
-    let mut others: Vec<Record<'_>> = own().filter(|row| is_of_harm && row.int("decides") != Some(1)).collect();
-    others.sort_by(worst_first);
-    if others.len() > PARTS_AT_MOST { Vec::new() } else { others }
+    HARM.iter().all(|metric| own().any(|row| row.text("metric") == *metric))
+}
+
+/// What a gate on harm asks, and what the table shows of it; none where no gate does.
+fn harm_in_words(audit: &Audit) -> Option<Block> {
+    let all: Vec<Record<'_>> = audit.gates.records().filter(|gate| is_of_harm(audit, gate)).collect();
+    let is_shown = |gate: &Record<'_>| {
+        let of_gate: Vec<Record<'_>> = deciding(&audit.gates).filter(|row| row.text("gate") == gate.text("gate")).collect();
+        let is_part = |row: &Record<'_>| place(row) == place(gate);
+        of_gate.iter().any(|row| is_part(row) || parts(audit, row).iter().any(is_part))
+    };
+    let others = if all.iter().all(is_shown) {
+        ""
+    } else {
+        " The answers about other pairs of groups stand in \u{201c}Directions that did not decide a gate\u{201d}."
+    };
+    (!all.is_empty()).then(|| {
+        Block::Note(
+        format!(
+            "Harm to a group has two parts for each other group: people of the group without the favourable decision who would get it as members \
+             of the other (denied by group), and people of the other with the favourable decision who would lose it as members of the group \
+             (favoured by group). The worst part decides the gate; below it stands the other part for the same two groups.{others}"
+        )
+        .into()
+    )})
+}
+
+/// What tells the rows of a gate apart.
+fn place(row: &Record<'_>) -> [String; 4] {
+    ["gate", "sensitive", "from_group", "to_group"].map(|column| row.text(column).to_owned())
 }
 
 /// The directions of gates that are asked for each ordered pair, without those that decided.
 fn other_directions(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Block> {
-    let place = |row: &Record<'_>| ["gate", "sensitive", "from_group", "to_group"].map(|column| row.text(column).to_owned());
     let told: Vec<[String; 4]> = deciding(&audit.gates).flat_map(|gate| parts(audit, &gate)).map(|row| place(&row)).collect();
     let mut others: Vec<Record<'_>> = audit.gates.records().filter(|g| g.int("decides") != Some(1) && !told.contains(&place(g))).collect();
     others.sort_by(worst_first);
@@ -327,7 +360,7 @@ fn row(audit: &Audit, gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Row {
         "" => Vec::new(),
         "interval" => vec!["the interval decides".into()],
         "interval, holm" => vec!["the interval decides, at the level that Holm's method gives each comparison".into()],
-        "worlds" => vec!["the interval over all graphs and refits of their coefficients decides; other people are no part of it".into()],
+        "worlds" => vec!["the interval over graphs and refits of their coefficients decides; other people are no part of it".into()],
         "estimate" if is_count => vec!["the number decides".into()],
         "estimate" => vec!["the estimate decides".into()],
         other => vec![Words::from(other.replace('_', " "))],
@@ -340,9 +373,12 @@ fn row(audit: &Audit, gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Row {
         main: Words::new().drawing(chart::verdict(class, &format!("mark {class}"))).strong(gate.text("verdict")),
         ..Cell::default()
     };
-    if gate.int("decides") != Some(1) && HARM.contains(&gate.text("metric")) {
-        answer.small.push("the other part".into());
-    } else if gate.text("level") == "warn" {
+    match (is_of_harm(audit, gate), gate.int("decides") == Some(1)) {
+        (true, false) => answer.small.push("does not decide".into()),
+        (true, true) => answer.small.push("this part decides".into()),
+        (false, _) => {}
+    }
+    if gate.int("decides") == Some(1) && gate.text("level") == "warn" {
         answer.small.push("only warns".into());
     }
     let value = match value {
@@ -369,9 +405,14 @@ fn row(audit: &Audit, gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Row {
             Cell { main: limit.into(), small: decides, ..Cell::default() },
             value,
             cases,
-            Words::new().quote(counted(gate).1).into(),
+            Cell { main: Words::new().quote(counted(gate).1), small: caution(audit, gate).into_iter().collect(), ..Cell::default() },
         ],
     }
+}
+
+/// Why the set of a gate names no group at a disadvantage, where graphs are the reason.
+fn caution(audit: &Audit, gate: &Record<'_>) -> Option<Words> {
+    key(gate).and_then(|key| graphs::caution(audit, &key.set, &key.attribute))
 }
 
 /// What a gate on recourse counts, which its reason begins with, and the rest of the reason; of other gates the reason alone.
@@ -457,9 +498,8 @@ pub(super) fn answered(audit: &Audit, gate: &Record<'_>, glossary: &mut Glossary
         let reverse = Key { from: key.to.clone(), to: key.from.clone(), ..key.clone() };
         [&key, &reverse].into_iter().find_map(|key| audit.measure(key, gate.text("metric")))
     });
-    let caution = key(gate).and_then(|key| graphs::caution(audit, &key.set, &key.attribute));
-    let words = match (measure.map_or("", |measure| &measure.impaired), caution) {
-        (_, Some(caution)) => words.and(caution),
+    let words = match (measure.map_or("", |measure| &measure.impaired), caution(audit, gate)) {
+        (_, Some(caution)) => words.text(" ").and(caution),
         ("", None) => words,
         (group, None) => words.text(" By this measure the group at a disadvantage is ").name(group).text("."),
     };
@@ -501,6 +541,11 @@ fn measured(gate: &Record<'_>, glossary: &mut Glossary<'_>) -> Words {
         },
         (false, false) if gate.text("scope") == "difference" => {
             words.text(", ").and(Words::direction(from, to)).text(" minus ").and(Words::direction(to, from))
+        }
+        (false, false) if HARM.contains(&gate.text("metric")) => {
+            let (has, would) = if gate.text("metric") == HARM[0] { ("without", "get") } else { ("with", "lose") };
+            let words = words.text(", ").and(Words::direction(from, to)).text(" (people of ").name(from);
+            words.text(format!(" {has} the favourable decision who would {would} it as ")).name(to).text(")")
         }
         (false, false) => words.text(", ").and(Words::direction(from, to)),
         (false, true) if gate.text("scope") == "one_vs_rest" => words.text(", ").name(from).text(" and all others"),

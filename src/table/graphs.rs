@@ -101,9 +101,11 @@ pub const NODES: TableDef = TableDef {
 };
 
 /// `graphs`: one row per graph-uncertain set and bootstrap.
+///
+/// Version 2 added `attribute_follows`. A file of version 1 tells of single edges to the attribute alone, in `edges`.
 pub const GRAPHS: TableDef = TableDef {
     name: "graphs",
-    version: 1,
+    version: 2,
     one_row_per: "set, attribute and bootstrap",
     n_key: 3,
     columns: &[
@@ -119,6 +121,10 @@ pub const GRAPHS: TableDef = TableDef {
             "determined",
             "variables that their parents determine in this bootstrap, joined by `,`: their scores are a convention; empty = none",
         ),
+        or_null(int(
+            "attribute_follows",
+            "of the graphs taken those in which the attribute follows from another variable; null = version 1",
+        )),
     ],
     writer: "measure",
     readers: "report",

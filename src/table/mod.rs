@@ -221,7 +221,11 @@ pub const METRICS: TableDef = TableDef {
         or_null(real("placebo_hi", "upper end of what sampling noise alone gives: 97.5 % quantile or largest; null as placebo_lo")),
         or_null(int("placebo_repeats", "repeats of the placebo; null = none asked for")),
         or_null(real("ideal", "the value without any disparity; null = none is stated")),
-        text("flags", "small_group, small_denominator, sampled, selective_labels; joined by `,`; empty = none"),
+        text(
+            "flags",
+            "small_group, small_denominator, sampled, selective_labels, attribute_follows (in graphs of the set, from another variable: nobody is \
+             named at a disadvantage); joined by `,`; empty = none",
+        ),
         text(
             "impaired_group",
             "the group put at a disadvantage: only where the interval (of graphs also theirs) leaves out the ideal and, of switches, where \

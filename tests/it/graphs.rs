@@ -149,6 +149,28 @@ fn refits_of_one_graph_are_no_other_graphs() {
     assert!(!page.contains("Against what people know"), "nothing comes before the group here");
 }
 
+/// Where the attribute follows from another variable, the tables name nobody at a disadvantage, and neither does the page.
+#[test]
+fn nobody_is_named_where_the_attribute_follows_from_something() {
+    let work = Work::new();
+    write(&work, &numbers);
+    for (edges, follows) in [("[[group, second]]", false), ("[[first, group], [group, second]]", true)] {
+        let set = format!("{{graph-uncertain: {{discovery: {{given: {{edges: {edges}}}}}, bootstraps: 5, knowledge: {{own: {{}}}}}}}}");
+        work.write("named.yaml", &job(&set));
+        work.run(0, "named.yaml", "");
+        let metrics = table(&work, &METRICS);
+        let of_set = || metrics.records().filter(|row| row.text("family") != "graph" && row.text("counterfactual") == "world/own");
+        assert!(of_set().count() > 20);
+        assert_eq!(of_set().all(|row| row.text("impaired_group").is_empty()), follows, "{edges}");
+        assert!(of_set().all(|row| row.text("flags").contains("attribute_follows") == follows), "{edges}");
+        let following: i64 = table(&work, &GRAPHS).records().map(|row| row.int("attribute_follows").unwrap()).sum();
+        assert_eq!(following, if follows { 5 } else { 0 });
+        let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+        assert_eq!(page.contains("No group is named at a disadvantage"), follows);
+        assert_eq!(page.contains("By this measure the group at a disadvantage"), !follows);
+    }
+}
+
 /// A job with several scenarios on rows with holes.
 fn several() -> Work {
     let work = crate::determinism::work("graphs");
@@ -212,6 +234,11 @@ fn tables_agree_with_each_other() {
         };
         let n = graph(set, "n_graphs");
         assert_eq!((mine(&graphs, "graphs") as f64, mine(&below, "count") as f64), (n, n), "{set}");
+        // In as many graphs as the most frequent edge to the attribute at least, in as many as all such edges at most.
+        let to_it = edges.records().filter(|row| (row.text("counterfactual"), row.text("effect")) == (set, "sex"));
+        let counts: Vec<i64> = to_it.map(|row| row.int("count").unwrap()).collect();
+        let following = mine(&graphs, "attribute_follows");
+        assert!(counts.iter().max().is_none_or(|most| following >= *most) && following <= counts.iter().sum(), "{set} {following}");
         let of_edges: Vec<_> = edges.records().filter(|row| row.text("counterfactual") == set).collect();
         assert!(!of_edges.is_empty());
         let entropy = of_edges.iter().map(|row| row.real("entropy").unwrap()).sum::<f64>() / of_edges.len() as f64;

@@ -90,6 +90,7 @@ pub fn questions(checked: &CheckedJob) -> Vec<Question> {
                 DecideBy::Worlds => gate::DecideBy::Worlds,
                 DecideBy::Estimate => gate::DecideBy::Estimate,
             },
+            bootstraps: bootstraps(checked, gate),
             holm: gate.family_error == Some(spec::FamilyError::Holm),
             enough: gate.enough.get(),
             warn_only: gate.level == GateLevel::Warn,
@@ -102,6 +103,13 @@ pub fn questions(checked: &CheckedJob) -> Vec<Question> {
 /// The set that a gate asks about.
 fn set_of<'a>(checked: &'a CheckedJob, gate: &spec::Gate) -> Option<&'a spec::CounterfactualSet> {
     checked.job.counterfactuals.get(gate.counterfactual.as_ref()?.as_str())
+}
+
+/// Bootstraps of the graphs of a gate's set; 0 where it has none. A scenario is named `SET/SCENARIO`.
+fn bootstraps(checked: &CheckedJob, gate: &spec::Gate) -> u64 {
+    let named = gate.counterfactual.as_ref().map(|name| name.as_str());
+    let set = named.and_then(|name| name.split('/').next()).and_then(|set| checked.job.counterfactuals.get(set));
+    set.and_then(|set| set.graph_uncertain.as_ref()).map_or(0, |graphs| graphs.bootstraps())
 }
 
 /// What the rows to score of a gate's set do not show: `naive` changes nothing but columns of the attribute, and those that tell the groups

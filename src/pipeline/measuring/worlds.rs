@@ -68,8 +68,8 @@ impl Scribe<'_> {
         key
     }
 
-    /// A metric of a graph-uncertain set.
-    pub(super) fn metric_across(&self, across: &metric::Across) -> Vec<Cell> {
+    /// A metric of a graph-uncertain set. Where the attribute `follows` from other variables in its graphs, nobody is named at a disadvantage.
+    pub(super) fn metric_across(&self, across: &metric::Across, follows: bool) -> Vec<Cell> {
         let ends = |around: Option<Around>| -> [Cell; 3] {
             [around.map(|a| a.lo).into(), around.map(|a| a.hi).into(), around.map(|a| a.variance).into()]
         };
@@ -92,7 +92,12 @@ impl Scribe<'_> {
             across.n_worlds.into(),
             across.n_undefined.into(),
         ];
-        self.metric_with(&across.measured, cells)
+        let mut measured = across.measured.clone();
+        if follows {
+            measured.impaired = None;
+            measured.flags.push(metric::ATTRIBUTE_FOLLOWS);
+        }
+        self.metric_with(&measured, cells)
     }
 }
 

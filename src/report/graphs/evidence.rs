@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::metric::worlds::FOLLOWS_FROM;
 use crate::report::folder::Audit;
 use crate::table::Frame;
 
@@ -61,6 +62,21 @@ pub(super) struct Bootstrap {
     pub(super) number: i64,
     pub(super) drawn: String,
     pub(super) determined: String,
+    /// Its graphs.
+    pub(super) graphs: i64,
+    /// Those in which the attribute follows from another variable; none where the table is of a version that does not say so.
+    pub(super) following: Option<i64>,
+}
+
+/// What the attribute follows from.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Causes<'a> {
+    /// Share of graphs in which it follows from any other variable.
+    pub(super) share: f64,
+    /// Whether the share may be larger, because the tables tell of single edges alone.
+    pub(super) at_least: bool,
+    /// What it follows from in [`FOLLOWS_FROM`] of the graphs or more, with the share of each, the largest first.
+    pub(super) each: Vec<(&'a str, f64)>,
 }
 
 impl Evidence {
@@ -92,6 +108,8 @@ impl Evidence {
                 number: row.int("bootstrap").unwrap_or(0),
                 drawn: row.text("drawn").to_owned(),
                 determined: row.text("determined").to_owned(),
+                graphs: row.int("graphs").unwrap_or(0),
+                following: row.int("attribute_follows"),
             });
         }
         let mut scenarios: Vec<Scenario> = found.into_values().collect();
@@ -130,13 +148,19 @@ impl Evidence {
 pub(super) type Moved = ((String, String), f64, f64);
 
 impl Scenario {
-    /// What the attribute follows from in most graphs, and in which share of them; none where no
-    /// edge that is drawn ends at it.
-    pub(super) fn cause_of_the_attribute(&self) -> Option<(&str, f64)> {
-        let drawn = |edge: &Edge| edge.share >= super::drawing::LEAST;
-        let causes = self.edges.iter().filter(|((_, effect), edge)| *effect == self.sensitive && drawn(edge));
-        let most = causes.max_by(|a, b| a.1.share.total_cmp(&b.1.share).then_with(|| b.0.cmp(a.0)));
-        most.map(|((cause, _), edge)| (cause.as_str(), edge.share))
+    /// What the attribute follows from, where it follows from any other variable in [`FOLLOWS_FROM`] of the graphs or more.
+    pub(super) fn causes_of_the_attribute(&self) -> Option<Causes<'_>> {
+        let all = self.edges.iter().filter(|((_, effect), _)| *effect == self.sensitive);
+        let mut each: Vec<(&str, f64)> = all.map(|((cause, _), edge)| (cause.as_str(), edge.share)).collect();
+        // Stable: of equals the order of the names.
+        each.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let largest = each.first().map_or(0.0, |(_, share)| *share);
+        each.retain(|(_, share)| *share >= FOLLOWS_FROM);
+        let following: Option<i64> = self.bootstraps.iter().map(|b| b.following).sum();
+        let graphs: i64 = self.bootstraps.iter().map(|b| b.graphs).sum();
+        let any = following.filter(|_| graphs > 0).map(|following| following as f64 / graphs as f64);
+        let share = any.unwrap_or(largest);
+        (share >= FOLLOWS_FROM).then_some(Causes { share, at_least: any.is_none() && each.len() > 1, each })
     }
 
     /// Whether a variable stands in a tier.

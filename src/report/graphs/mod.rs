@@ -9,8 +9,9 @@ mod drawing;
 mod evidence;
 
 pub(super) use evidence::Evidence;
-use evidence::{Bootstrap, Node, Scenario};
+use evidence::{Bootstrap, Causes, Node, Scenario};
 
+use crate::metric::worlds::{ENOUGH_BOOTSTRAPS, is_outside};
 use crate::report::chart::{self, Whisker};
 use crate::report::folder::{Audit, Key, Measure};
 use crate::report::number::{self, Kind, three};
@@ -30,9 +31,6 @@ const MOVES_AT_MOST: usize = 60;
 /// The level of rows without a value, as jobs with `missing: {nominal: level}` have it.
 const MISSING_LEVEL: &str = "missing";
 
-/// Bootstraps below which the ends of a 95 % interval are extremes: 2.5 % of 40 is one.
-const ENOUGH_BOOTSTRAPS: usize = 40;
-
 /// Bootstraps that are said to have been sampled, or to have determined variables, by their number: more are counted.
 const NAMED_AT_MOST: usize = 6;
 
@@ -45,8 +43,8 @@ pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Sect
     let mut blocks = vec![
         Block::Text(
             "A counterfactual says what would follow had the attribute been another. What follows from it is a causal question, and data alone \
-             rarely settle it. Here each bootstrap of the training rows gave one best class of graphs under the stated knowledge, or the job gave the \
-             graph. Each graph has its own equations, and every rate was measured in all of them."
+             rarely settle it. Here a search gave one class of graphs, the best that it found under the stated knowledge, for each bootstrap of the \
+             training rows, or the job gave the graph. Each graph has its own equations, and every rate was measured in all of them."
                 .into(),
         ),
         Block::Text(
@@ -56,7 +54,7 @@ pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Sect
                     "no common cause of two variables is missing from the data (causal sufficiency); a search also takes variables that look independent \
                      for unconnected (faithfulness); every effect is linear, on shares of levels too. Graphs that fit a bootstrap nearly as well \
                      as its best class are left out. The search may miss a better graph; raise `starts` of `boss` to search longer. Graphs of \
-                     bootstrapped rows have more edges than those of the rows themselves, and more than the truth.",
+                     bootstrapped rows tend to have more edges than those of the rows themselves, and than the truth.",
                 ),
         ),
         Block::Note(doubts(audit)),
@@ -174,10 +172,21 @@ fn advice(scenario: &Scenario, variable: &str) -> String {
     "Leave one of such columns out.".to_owned()
 }
 
+/// Which part of the values of all graphs their intervals hold: "the middle 95 %".
+fn middle(audit: &Audit) -> String {
+    let level = audit.all_measures().find_map(|measure| measure.across?.level);
+    level.map_or_else(|| "the middle".to_owned(), |level| format!("the middle {}", number::level(level)))
+}
+
+/// The interval over graphs and refits of a mean; and that the mean lies outside of it, where it does.
+pub(super) fn over_graphs(kind: Kind, mean: f64, ends: (f64, f64)) -> String {
+    let outside = if is_outside(mean, ends) { ", outside of which the mean lies because a few graphs differ much" } else { "" };
+    format!("graphs and refits {}{outside}", kind.interval(mean, ends.0, ends.1))
+}
+
 /// What the intervals hold, with their level.
 fn doubts(audit: &Audit) -> Words {
-    let level = audit.all_measures().find_map(|measure| measure.across?.level);
-    let share = level.map_or_else(|| "the middle".to_owned(), |level| format!("the middle {}", number::level(level)));
+    let share = middle(audit);
     Words::from("Three doubts, kept apart. ")
         .strong("People")
         .text(" is the interval that other people of the same kind would give, all graphs and coefficients kept. ")
@@ -197,27 +206,28 @@ fn doubts(audit: &Audit) -> Words {
 /// Percentiles of few bootstraps are their extremes.
 fn few_bootstraps(scenarios: &[&Scenario]) -> Option<Block> {
     let few: Vec<&&Scenario> = scenarios.iter().filter(|s| (2..ENOUGH_BOOTSTRAPS).contains(&s.bootstraps.len())).collect();
-    let most = few.iter().map(|s| s.bootstraps.len()).max()?;
+    few.first()?;
     let words = Words::new().drawing(chart::verdict("warn", "mark warn")).strong("Few bootstraps: ");
-    let names = few.iter().enumerate().fold(words, |words, (i, s)| words.text(if i == 0 { "" } else { ", " }).name(&s.set));
-    Some(Block::Text(names.text(format!(
-        " rest on {most}. The ends of an interval over fewer than {ENOUGH_BOOTSTRAPS} bootstraps are the most extreme ones or next to them, and other \
+    let words = few.iter().enumerate().fold(words, |words, (i, s)| {
+        let rests = if i == 0 { "rests on" } else { "on" };
+        words.text(if i == 0 { "" } else { ", " }).name(&s.set).text(format!(" {rests} {}", s.bootstraps.len()))
+    });
+    Some(Block::Text(words.text(format!(
+        ". The ends of an interval over fewer than {ENOUGH_BOOTSTRAPS} bootstraps are the most extreme ones or next to them, and other \
          seeds give others: take 100 before a decision rests on them."
     ))))
 }
 
 /// Scenarios in which the attribute itself follows from other columns, which people know to be false of most attributes.
 fn against_knowledge(scenarios: &[&Scenario]) -> Option<Block> {
-    let of = |s: &&Scenario| s.cause_of_the_attribute().map(|(cause, share)| (s.set.clone(), cause.to_owned(), share));
-    let found: Vec<(String, String, f64)> = scenarios.iter().filter_map(of).collect();
-    let attribute = &scenarios.first()?.sensitive;
+    let found: Vec<_> = scenarios.iter().filter_map(|s| s.causes_of_the_attribute().map(|causes| (s, causes))).collect();
     if found.is_empty() {
         return None;
     }
     let words = Words::new().drawing(chart::verdict("warn", "mark warn")).strong("Against what people know: ");
-    let words = found.iter().enumerate().fold(words, |words, (i, (set, cause, share))| {
-        let words = words.text(if i == 0 { "in " } else { ", in " }).name(set).text(" ").name(attribute).text(" follows from ").name(cause);
-        words.text(format!(" in {} of the graphs", Kind::Share.value(*share)))
+    let words = found.iter().enumerate().fold(words, |words, (i, (scenario, causes))| {
+        let words = words.text(if i == 0 { "in " } else { "; in " }).name(&scenario.set).text(", in ");
+        words.and(follows(scenario, causes, "", usize::MAX))
     });
     Some(Block::Text(words.text(
         ". Where nothing on file can cause the attribute, as with race, sex or age, such a scenario contradicts what people know: its rates \
@@ -225,15 +235,39 @@ fn against_knowledge(scenarios: &[&Scenario]) -> Option<Block> {
     )))
 }
 
-/// Why findings on a set name no group at a disadvantage: in its graphs the attribute follows from
-/// another column. None where it does not, or where the set has no graphs.
+/// "98.9 % of the graphs race follows from age", or "from other variables (age 94.4 %, priors_count 94.2 %)" with so many of them.
+fn follows(scenario: &Scenario, causes: &Causes<'_>, of_set: &str, at_most: usize) -> Words {
+    let share = Kind::Share.value(causes.share);
+    let least = if causes.at_least { "at least " } else { "" };
+    let words = Words::from(format!("{least}{share} of the graphs{of_set} ")).name(&scenario.sensitive).text(" follows from ");
+    match causes.each.as_slice() {
+        [] => words.text("other variables, each of them in few"),
+        [(cause, of_one)] if Kind::Share.value(*of_one) == share => words.name(*cause),
+        each => {
+            let one = |words: Words, (i, (cause, share)): (usize, &(&str, f64))| {
+                words.text(if i == 0 { "" } else { ", " }).name(*cause).text(format!(" in {}", Kind::Share.value(*share)))
+            };
+            let words = each.iter().take(at_most).enumerate().fold(words.text("other variables ("), one);
+            match each.len().saturating_sub(at_most) {
+                0 => words.text(")"),
+                more => words.text(format!(", and {more} more)")),
+            }
+        }
+    }
+}
+
+/// Causes of the attribute in one sentence.
+const CAUSES_AT_MOST: usize = 3;
+
+/// Why the page names no group at a disadvantage by a set: in its graphs the attribute follows from
+/// other variables. None where it does not, or where the set has no graphs.
 pub(super) fn caution(audit: &Audit, set: &str, attribute: &str) -> Option<Words> {
     let groups = audit.graphs.by_attribute(audit);
     let (_, scenarios) = groups.iter().find(|(name, _)| name == attribute)?;
-    let (cause, share) = scenarios.iter().find(|s| s.set == set)?.cause_of_the_attribute()?;
-    let words = Words::from(" No group is named at a disadvantage, because in ");
-    let words = words.text(Kind::Share.value(share)).text(" of the graphs of this set ");
-    let words = words.name(attribute).text(" follows from ").name(cause).text(", which may ");
+    let scenario = scenarios.iter().find(|s| s.set == set)?;
+    let causes = scenario.causes_of_the_attribute()?;
+    let words = Words::from("No group is named at a disadvantage, because in ");
+    let words = words.and(follows(scenario, &causes, " of this set", CAUSES_AT_MOST)).text(", which may ");
     let known = "contradict what people know";
     Some(words.link(known, "graphs", "How sure are we of the world").text("."))
 }
@@ -329,21 +363,23 @@ fn rates(audit: &Audit, attribute: &str, model: &str, scenarios: &[&Scenario], g
     let all = found.iter().flat_map(|(.., measures)| measures.iter().flatten());
     let ends = all.flat_map(|m| [m.value, m.interval.map(|i| i.1), m.across.as_ref().and_then(|a| a.ends).map(|e| e.1)]);
     let end = chart::round_up(ends.flatten().fold(0.0, f64::max)).min(1.0);
+    let middle = middle(audit);
     let rows = found.into_iter().map(|(head, metric, measures)| {
         let kind = terms::kind(metric, "direction");
-        Row { id: String::new(), head, cells: measures.into_iter().map(|m| rate(m, kind, end)).collect() }
+        Row { id: String::new(), head, cells: measures.into_iter().map(|m| rate(m, kind, end, &middle)).collect() }
     });
     let rows = rows.collect();
     let mut head = vec![Words::from("Rate")];
     head.extend(scenarios.iter().map(|s| Words::new().name(&s.set)));
     let caption = Words::new().name(model).text(format!(
-        ": the filled dot with the interval of people, the open one with that of graphs and refits, from 0 to {}",
+        ": the filled dot with the interval of people, the open one with that of graphs and refits, from 0 to {}. Of graphs, of refits and of \
+         both an interval holds {middle} of the values",
         Kind::Share.value(end)
     ));
     Some(Block::Table(Table { caption, head, rows, prose: false }))
 }
 
-fn rate(measure: Option<&Measure>, kind: Kind, end: f64) -> Cell {
+fn rate(measure: Option<&Measure>, kind: Kind, end: f64, middle: &str) -> Cell {
     let Some(measure) = measure else { return "\u{2013}".into() };
     let Some(value) = measure.value else {
         return Cell { main: "undefined".into(), small: vec![terms::why(measure).into()], ..Cell::default() };
@@ -356,23 +392,24 @@ fn rate(measure: Option<&Measure>, kind: Kind, end: f64) -> Cell {
         None => "people: no interval".into(),
     });
     small.push(match ends {
-        Some((lo, hi)) => format!("graphs and refits {}", kind.interval(value, lo, hi)).into(),
+        Some(ends) => over_graphs(kind, value, ends).into(),
         None => "graphs: one only".into(),
     });
     if let Some(across) = measure.across.as_ref() {
         // Where nothing differs, no part of it does.
         let differs = ends.is_some_and(|(lo, hi)| lo < hi);
-        for (name, part) in
-            [("other graphs", across.between), ("refits of the coefficients", across.within)].into_iter().filter(|_| differs)
-        {
-            small.extend(
-                part.map(|(lo, hi)| {
-                    if lo == hi { format!("{name} none") } else { format!("{name} {}", kind.interval(value, lo, hi)) }.into()
-                }),
-            );
+        let parts = [("other graphs", across.between), ("refits of the coefficients", across.within)];
+        for ((name, part), variance) in parts.into_iter().zip(across.variances).filter(|_| differs) {
+            let said = |(lo, hi): (f64, f64)| match variance {
+                Some(0.0) => format!("{name} none"),
+                // A few graphs at the ends differ all the same.
+                _ if lo == hi => format!("{name} alike in {middle}"),
+                _ => format!("{name} {}", kind.interval(value, lo, hi)),
+            };
+            small.extend(part.map(|ends| said(ends).into()));
         }
         if let Some(even) = across.even.filter(|even| kind.value(*even) != kind.value(value)) {
-            small.push(format!("each bootstrap alike {}", kind.value(even)).into());
+            small.push(format!("mean with the same weight for each bootstrap {}", kind.value(even)).into());
         }
         if across.n_undefined > 0 {
             small.push(format!("undefined in {} graphs", number::count(across.n_undefined)).into());
@@ -471,8 +508,9 @@ fn movements(audit: &Audit, scenarios: &[&Scenario]) -> Block {
     };
     let caption = Words::from("How far variables move from ").and(Words::direction(&first.groups.0, &first.groups.1)).text(format!(
         ", in their own unit, levels in shares of 1; back they move as far the other way. Mean over all graphs, which a few graphs can move; \
-         below it the interval that holds the middle of graphs and refits, and the share of graphs in which the variable follows from the \
-         attribute at all{fractions}"
+         below it the interval that holds {} of graphs and refits, and the share of graphs in which the variable follows from the \
+         attribute at all{fractions}",
+        middle(audit)
     ));
     Block::Table(Table { caption, head, rows, prose: false })
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{Eccm, Sample, glossary, names, page, section, spread, two_groups, well_formed};
-use crate::report::render;
+use crate::report::{GlossaryEntry, render};
 use crate::table::io::{read_frame, write_frame};
 use crate::table::manifest::{ArmWords, Compared, ExperimentWords, JobChange, Manifest};
 use crate::table::{ARMS, CHANGES, COMPARISONS, Cell, ColumnType, EDGES, Frame, GATES, GRAPHS, METRICS, NODES, THRESHOLDS, TableDef};
@@ -274,15 +274,71 @@ fn graphs_that_determine_variables_and_means_outside_of_their_interval() {
         "+2.00 graphs and refits +1.50 to +3.00",
         "A likely cause is the level `missing`, which job, workclass have",
         "data.missing: {nominal: drop-row}",
-        "Few bootstraps: graph/forbid, graph/high, graph/low rest on 3.",
-        "Against what people know: in graph/low group of people follows from age in 98.9 % of the graphs.",
+        "Few bootstraps: graph/forbid rests on 3, graph/high on 3, graph/low on 3.",
+        "Against what people know: in graph/low, in 98.9 % of the graphs group of people follows from age.",
         "such people cannot exist",
         "no common cause of two variables is missing",
         "Neither ranks scenarios",
     ] {
         assert!(text.contains(said), "{said}\n{text}");
     }
-    assert!(!text.contains("graphs 0 to 0") && !text.contains("graph/high group of people follows"), "{text}");
+    assert!(!text.contains("graphs 0 to 0") && !text.contains("in graph/high, in "), "{text}");
+}
+
+#[test]
+fn every_cause_of_the_attribute_is_told_with_the_share_of_graphs_that_have_any() {
+    let told = |following: Option<i64>| {
+        let html = changed(&two_groups(), &same, &|tables| {
+            let sets = ["graph/low", "graph/high"];
+            let of = |set: &'static str| vec![("counterfactual", set.into()), ("sensitive", ATTRIBUTE.into())];
+            let graphs = sets.iter().zip([12, 3]).flat_map(|(set, n)| {
+                (0..n).map(|bootstrap| {
+                    let mut graph = of(set);
+                    // Of a set without an edge to the attribute in none; of the other in both graphs of nine bootstraps.
+                    let follows = following.map(|each| if bootstrap < 9 && *set == "graph/low" { each } else { 0 });
+                    graph.extend([("bootstrap", Cell::Int(bootstrap)), ("drawn", "all".into()), ("graphs", Cell::Int(2))]);
+                    graph.extend([("attribute_follows", follows.into())]);
+                    graph
+                })
+            });
+            write(tables, &GRAPHS, &graphs.collect::<Vec<_>>());
+            let nodes = sets.map(|set| {
+                let mut node = of(set);
+                node.extend([("node", ATTRIBUTE.into()), ("level", "Female".into())]);
+                node.extend([("from_group", "Male".into()), ("to_group", "Female".into())]);
+                node.extend([("below_sensitive", Cell::Real(1.0)), ("move", Cell::Real(1.0))]);
+                node
+            });
+            write(tables, &NODES, &nodes);
+            let edges = [("age", 0.5), ("job", 0.25), ("pay", 0.02)].map(|(cause, share)| {
+                let mut edge = of("graph/low");
+                edge.extend([("cause", cause.into()), ("effect", ATTRIBUTE.into()), ("frequency", Cell::Real(share))]);
+                edge
+            });
+            write(tables, &EDGES, &edges);
+        });
+        section(&html, "graphs")
+    };
+    let text = told(Some(2));
+    let known = "of the graphs group of people follows from other variables (age in 50.0 %, job in 25.0 %). Where nothing";
+    assert!(text.contains(&format!("Against what people know: in graph/low, in 75.0 % {known}")), "{text}");
+    assert!(text.contains("Few bootstraps: graph/high rests on 3, graph/low on 12."), "{text}");
+    // A table of the first version tells of single edges: the share may be larger.
+    let text = told(None);
+    assert!(text.contains(&format!("Against what people know: in graph/low, in at least 50.0 % {known}")), "{text}");
+}
+
+#[test]
+fn a_metric_with_one_word_for_name_and_symbol_stands_once_in_the_glossary() {
+    let folder = tempfile::tempdir().unwrap();
+    two_groups().write(folder.path());
+    let same_word = |id: &str| {
+        let entry = glossary(id)?;
+        Some(GlossaryEntry { symbol: entry.name.clone(), ..entry })
+    };
+    let html = render(folder.path(), None, &same_word).unwrap();
+    assert!(html.contains("<dt>negative switch rate</dt>") && !html.contains("<dt>negative switch rate <code>"));
+    assert!(render(folder.path(), None, &glossary).unwrap().contains("<dt>negative switch rate <code>NSR</code></dt>"));
 }
 
 /// Sets that harm alike, so that those of one model fill the list.
@@ -324,6 +380,22 @@ fn a_gate_on_the_doubt_about_graphs_is_told_with_its_finding() {
         change(tables, &GATES, &of, &values);
     });
     let findings = section(&html, "findings");
+    // Over graphs the mean may lie outside of the interval: a few of them differ much.
+    let over_graphs = |ends: (f64, f64)| {
+        let html = changed(&two_groups(), &same, &|tables| {
+            let of = |text: &dyn Fn(&str) -> String| text("gate") == "women-keep-approvals";
+            change(tables, &GATES, &of, &[("counterfactual", "world".into()), ("rule", "at_most, worlds".into())]);
+            let of = |text: &dyn Fn(&str) -> String| text("counterfactual") == "world" && text("metric") == "nsr";
+            let ends = [("world_lo", Cell::Real(ends.0)), ("world_hi", Cell::Real(ends.1)), ("world_level", Cell::Real(0.9))];
+            let values = [("n_worlds", Cell::Int(100)), ("numerator", Cell::Null)];
+            change(tables, &METRICS, &of, &ends.into_iter().chain(values).collect::<Vec<_>>());
+        });
+        section(&html, "findings")
+    };
+    let (within, outside) = (over_graphs((0.1, 0.3)), over_graphs((0.0, 0.0)));
+    assert!(within.contains("; 90 % of graphs and refits 10.0 to 30.0"), "{within}");
+    let few = "; 90 % of graphs and refits 0 to 0, outside of which the mean lies because a few graphs differ much";
+    assert!(outside.contains(few) && !within.contains("outside of which"), "{outside}");
     let told = "Compared with similar people in group Male, of 122 people in group Female with the favourable decision, 32 (26.2 %";
     assert_eq!(findings.matches(told).count(), 1, "{findings}");
     let gate = "The gate women-keep-approvals is inconclusive: at most 10.0 % was asked for; the interval over graphs and refits is \
@@ -379,12 +451,14 @@ fn a_scenario_against_what_people_know_names_no_group() {
             write(tables, &NODES, &[node]);
             write(tables, &EDGES, &[edge]);
         });
-        section(&html, "findings")
+        ["findings", "switches", "verdict"].map(|id| section(&html, id))
     };
     let named = "By this measure the group at a disadvantage is";
     let caution = "No group is named at a disadvantage, because in 98.9 % of the graphs of this set group of people follows from age, which \
                    may contradict what people know.";
-    let (against, within) = (with_edge(0.989), with_edge(0.01));
+    let ([against, switches, verdict], [within, ..]) = (with_edge(0.989), with_edge(0.01));
+    // Next to its rates, and in the line of its gate.
+    assert!(switches.contains(caution) && verdict.contains(caution), "{switches}\n{verdict}");
     // The finding and the gate on a change of the same set; the naive set still names its group.
     assert_eq!(against.matches(caution).count(), 2, "{against}");
     assert!(!within.contains("No group is named"), "{within}");
