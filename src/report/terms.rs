@@ -206,8 +206,8 @@ pub(super) fn strategy(name: &str, written: bool) -> Option<&'static str> {
             "Moves the features that the job allows to the value that is as probable in the target group; those it does not name stay."
         }
         "graph-uncertain" => {
-            "Moves what follows from the attribute, by linear equations, in causal graphs: one best class of graphs for each bootstrap of the \
-             training rows, under the stated knowledge."
+            "Moves what follows from the attribute, by linear equations, in causal graphs: those of the best class that a search found for each \
+             bootstrap of the training rows, under the stated knowledge, or the graph that the job gives."
         }
         "transport" => {
             "Gives the rows of a group the values of real rows of the other, all together at the least distance (optimal transport)."
