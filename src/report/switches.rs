@@ -100,8 +100,8 @@ fn panel_blocks(audit: &Audit, panel: &Panel, glossary: &mut Glossary<'_>) -> Ve
     if panel.strategy == "graph-uncertain" {
         blocks.push(Block::Note(
             Words::from("The matrices count each person once, by the mean of the person's scores over all graphs. The rates below them are means over \
-                         graphs of the rate in each, so they need not agree: a person who switches in a few graphs stays in the matrices. How far graphs disagree \
-                         stands in ")
+                         graphs of the rate in each, so they need not agree: a person who switches in a few graphs stays in the matrices. Their \
+                         intervals are those of other people, all graphs kept: how far graphs disagree stands in ")
                 .link("How sure are we of the world", "graphs", "How sure are we of the world")
                 .text("."),
         ));
