@@ -292,22 +292,27 @@ fn count(row: &Record<'_>, column: &str) -> String {
 /// One pair of groups.
 fn part(audit: &Audit, comparison: &Record<'_>, k: usize) -> Vec<Block> {
     let mut blocks = Vec::new();
-    let made = format!(
-        "These people make {} (with at least {} and {} of the two groups); for {} there are actions to try, {} in all.",
+    let made = Words::from(format!(
+        "These people make {}, each with at least {} of group ",
         number::of(int(comparison, "subgroups"), "subgroup", "subgroups"),
         number::people(int(comparison, "least_0")),
-        count(comparison, "least_1"),
+    ))
+    .name(comparison.text("group_0"))
+    .text(format!(" and {} of group ", count(comparison, "least_1")))
+    .name(comparison.text("group_1"))
+    .text(format!(
+        "; for {} there are actions to try, {} in all.",
         count(comparison, "subgroups_with_actions"),
-        count(comparison, "actions"),
-    );
+        count(comparison, "actions")
+    ));
     let Some(outcome) = Outcome::of(audit, *comparison) else {
-        blocks.push(Block::Text(made.into()));
+        blocks.push(Block::Text(made));
         blocks.push(Block::Text("No subgroup was judged.".into()));
         return blocks;
     };
     let [a, b] = outcome.names();
     blocks.push(Block::Text(outcome.in_words()));
-    blocks.push(Block::Text(made.into()));
+    blocks.push(Block::Text(made));
     let least = int(comparison, "least_0").min(int(comparison, "least_1"));
     if least < FEW {
         let words = format!(

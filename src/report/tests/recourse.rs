@@ -218,6 +218,9 @@ fn what_no_action_reaches_is_told_with_what_it_does_reach() {
         "a row with it may rest on one person",
         "it ends among 3 of equal score, 1 of them inside",
         "Macro, micro, both views Macro: one action for all people of a subgroup.",
+        "These people make 9 subgroups, each with at least 2 people of group f and 5 of group m; for 5 there are actions to try, 6 in all.",
+        "May not change, and so is in no action: sex, town.",
+        "An action changes the entries that it names and no others",
         "Affected With the unfavourable decision.",
         // Views that differ stay two, those that agree are one.
         "Equal cost of effectiveness, 70 % of the group, in both views",
