@@ -14,6 +14,9 @@ fn main() -> Result<(), String> {
         println!("cargo::rerun-if-changed={path}");
     }
     let root = std::env::var("CARGO_MANIFEST_DIR").map_err(|e| e.to_string())?;
-    println!("cargo::rustc-env=CFAUDIT_PROGRAM={}", program::fingerprint(&program::files(Path::new(&root))?));
+    println!(
+        "cargo::rustc-env=CFAUDIT_PROGRAM={}",
+        program::fingerprint(&program::files(Path::new(&root))?)
+    );
     Ok(())
 }

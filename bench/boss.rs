@@ -1,30 +1,40 @@
-//! CPU seconds of the best order score search on a table of numbers, and the score of what it finds beside a graph found elsewhere.
+//! CPU seconds of the best order score search on a table of numbers, and the score of what it finds
+//! beside a graph found elsewhere.
 //!
-//! Takes a text file of numbers (a row per line, fields by commas, no header), the penalty discount, the number of starts, and a file with
-//! edges `from to`, one per line, by position of the columns (or `-`). Prints JSON: seconds of the search alone, its score, and the score of
-//! the edges.
+//! Takes a text file of numbers (a row per line, fields by commas, no header), the penalty
+//! discount, the number of starts, and a file with edges `from to`, one per line, by position of
+//! the columns (or `-`). Prints JSON: seconds of the search alone, its score, and the score of the
+//! edges.
 //! `bench/boss.py` asks.
 
 #![expect(clippy::print_stdout, reason = "the result goes to the script that asked")]
 #![expect(clippy::disallowed_methods, reason = "every call says in its expectation what it needs")]
 
 use cfaudit::causal::boss::boss;
-use cfaudit::causal::draw::Draws;
-use cfaudit::causal::encoding::{Encoding, Missing, Variable};
+use cfaudit::causal::draw::BootstrapDraws;
+use cfaudit::causal::encoding::{GraphEncoding, GraphVariable, MissingRows};
 use cfaudit::causal::graph::Dag;
 use cfaudit::causal::knowledge::Knowledge;
-use cfaudit::causal::moments::Moments;
-use cfaudit::causal::score::Score;
+use cfaudit::causal::moments::EncodedMoments;
+use cfaudit::causal::score::GraphScore;
 use cfaudit::data::training::TrainingRows;
-use cfaudit::data::{Column, Rows};
-use cfaudit::num::seed::Stream;
+use cfaudit::data::{FeatureColumn, FeatureRows};
+use cfaudit::num::seed::RandomStream;
 
-/// CPU seconds of this process so far, in hundredths: not every kernel counts threads by the nanosecond.
+/// CPU seconds of this process so far, in hundredths: not every kernel counts threads by the
+/// nanosecond.
 fn cpu_seconds() -> f64 {
-    let text = std::fs::read_to_string("/proc/self/stat").expect("Linux counts the time of processes");
-    // Behind the name, which may hold blanks, and the letter of the state: the 11th and 12th number are ticks for the user and for the system.
-    let numbers: Vec<i64> =
-        text.rsplit(')').next().into_iter().flat_map(str::split_whitespace).filter_map(|word| word.parse().ok()).collect();
+    let text =
+        std::fs::read_to_string("/proc/self/stat").expect("Linux counts the time of processes");
+    // Behind the name, which may hold blanks, and the letter of the state: the 11th and 12th number
+    // are ticks for the user and for the system.
+    let numbers: Vec<i64> = text
+        .rsplit(')')
+        .next()
+        .into_iter()
+        .flat_map(str::split_whitespace)
+        .filter_map(|word| word.parse().ok())
+        .collect();
     (numbers[10] + numbers[11]) as f64 / 100.0
 }
 
@@ -34,19 +44,33 @@ fn main() {
         panic!("asked with a table, a penalty, a number of starts and a file of edges or `-`")
     };
     let text = std::fs::read_to_string(table).expect("a table");
-    let lines: Vec<Vec<f64>> = text.lines().map(|line| line.split(',').map(|field| field.parse().expect("a number")).collect()).collect();
+    let lines: Vec<Vec<f64>> = text
+        .lines()
+        .map(|line| line.split(',').map(|field| field.parse().expect("a number")).collect())
+        .collect();
     let p = lines.first().map_or(0, Vec::len);
-    let columns = (0..p).map(|c| Column::Number(lines.iter().map(|line| line[c]).collect())).collect();
-    let rows = TrainingRows::in_memory(Rows { n: lines.len(), columns }, vec![true; lines.len()]);
-    let variables: Vec<Variable> = (0..p).map(|c| Variable { name: format!("v{c}"), feature: c, levels: None }).collect();
-    let (encoding, blocks) = Encoding::fit(&variables, &rows, Missing::Error, None).expect("columns that vary");
-    let moments = Moments::of_replicates(&encoding, &blocks, &rows, &Draws::all_rows(&blocks.sizes)).expect("rows in memory");
-    let (penalty, starts): (f64, usize) = (penalty.parse().expect("a number"), starts.parse().expect("a whole number"));
+    let columns =
+        (0..p).map(|c| FeatureColumn::Number(lines.iter().map(|line| line[c]).collect())).collect();
+    let rows =
+        TrainingRows::in_memory(FeatureRows { n: lines.len(), columns }, vec![true; lines.len()]);
+    let variables: Vec<GraphVariable> =
+        (0..p).map(|c| GraphVariable { name: format!("v{c}"), feature: c, levels: None }).collect();
+    let (encoding, blocks) =
+        GraphEncoding::fit(&variables, &rows, MissingRows::Error, None).expect("columns that vary");
+    let moments = EncodedMoments::for_replicates(
+        &encoding,
+        &blocks,
+        &rows,
+        &BootstrapDraws::all_rows(&blocks.sizes),
+    )
+    .expect("rows in memory");
+    let (penalty, starts): (f64, usize) =
+        (penalty.parse().expect("a number"), starts.parse().expect("a whole number"));
     // The clock ticks in hundredths of a second: many searches make one that is long enough.
     let (start, mut n, mut found) = (cpu_seconds(), 0_u32, None);
     while cpu_seconds() - start < 0.5 {
-        let score = Score::new(&encoding, &moments[0], penalty);
-        let dag = boss(&score, &Knowledge::none(p), starts, &mut Stream::new(1, "boss")).dag;
+        let score = GraphScore::new(&encoding, &moments[0], penalty);
+        let dag = boss(&score, &Knowledge::none(p), starts, &mut RandomStream::new(1, "boss")).dag;
         n += 1;
         found = Some((score, dag));
     }
@@ -61,6 +85,7 @@ fn main() {
         let edges: Vec<(usize, usize)> = text.lines().map(pair).collect();
         score.total(&Dag::from_edges(p, &edges).expect("no cycle").parents)
     });
-    let result = serde_json::json!({"seconds": seconds, "score": score.total(&dag.parents), "edges": dag.edges().len(), "other": other});
+    let result = serde_json::json!({"seconds": seconds, "score": score.total(&dag.parents),
+        "edges": dag.edges().len(), "other": other});
     println!("{result}");
 }

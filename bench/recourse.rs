@@ -1,26 +1,32 @@
-//! What the fairness of recourse for subgroups costs in memory and CPU, phase by phase: no file is read or written while it is timed.
+//! What the fairness of recourse for subgroups costs in memory and CPU, phase by phase: no file is
+//! read or written while it is timed.
 //!
-//! Takes a folder in the layout of the oracles (`config.json`, `model.json`, `rows.parquet`) and, optionally, another support than its own.
-//! Prints sizes, CPU seconds of all threads and the highest memory as JSON.
+//! Takes a folder in the layout of the oracles (`config.json`, `model.json`, `rows.parquet`) and,
+//! optionally, another support than its own. Prints sizes, CPU seconds of all threads and the
+//! highest memory as JSON.
 
 #![expect(clippy::print_stdout, reason = "the result goes to the script that asked")]
-#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "a benchmark without its files ends")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a benchmark without its files ends"
+)]
 
 use std::path::Path;
 
 use cfaudit::error::Result;
 use cfaudit::recourse;
-use cfaudit::recourse::actions::Plan;
-use cfaudit::recourse::ask::Distinct;
+use cfaudit::recourse::actions::RecoursePlan;
+use cfaudit::recourse::ask::DistinctRows;
 use cfaudit::recourse::budget::{Percentile, budgets};
-use cfaudit::recourse::chance::{Deals, false_discoveries, p_values};
-use cfaudit::recourse::definition::{Definition, Question, View};
-use cfaudit::recourse::effect::Effects;
-use cfaudit::recourse::overlap::merged;
+use cfaudit::recourse::chance::{PermutationLimits, false_discoveries, p_values};
+use cfaudit::recourse::definition::{RecourseCriterion, RecourseDefinition, RecourseView};
+use cfaudit::recourse::effect::ActionEffects;
+use cfaudit::recourse::overlap::merge_overlapping;
 use cfaudit::recourse::overview::{agreement, analysis};
-use cfaudit::recourse::rank::{Judged, RankBy};
-use cfaudit::recourse::sentence::Sentence;
-use cfaudit::recourse::{Search, Share};
+use cfaudit::recourse::rank::{DefinitionRanking, RankBy};
+use cfaudit::recourse::sentence::SubgroupSentence;
+use cfaudit::recourse::{DecimalShare, SearchSettings};
 
 #[expect(dead_code, reason = "the tests read more of it")]
 #[path = "../src/recourse/tests/case.rs"]
@@ -45,15 +51,15 @@ fn megabytes(key: &str) -> f64 {
     line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() / 1024.0
 }
 
-fn share(text: &str) -> Share {
-    Share::new(text.parse().unwrap()).unwrap()
+fn share(text: &str) -> DecimalShare {
+    DecimalShare::new(text.parse().unwrap()).unwrap()
 }
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
-    let case = case::Case::read(Path::new(&args[0]));
+    let case = case::RecourseOracleCase::read(Path::new(&args[0]));
     let support = args.get(1).map_or_else(|| case.config["min_support"].to_string(), Clone::clone);
-    let search = Search::new(share(&support), share(&support));
+    let search = SearchSettings::new(share(&support), share(&support));
     let before = megabytes("VmRSS");
 
     let mut clock = cpu_seconds();
@@ -63,44 +69,78 @@ fn main() {
         phases.push(format!("\"{name}\": {:.3}", now - clock));
         clock = cpu_seconds();
     };
-    let plan = Plan::new(&case.audited, &case.pair, &search).unwrap();
+    let plan = RecoursePlan::new(&case.audited, &case.pair, &search).unwrap();
     phase("plan");
     let needed = plan.needed();
     phase("needed");
-    let helped = plan.ask(&needed, &case.model).unwrap();
+    let helped = plan.query_model(&needed, &case.model).unwrap();
     phase("scoring");
-    let effects = Effects::new(&plan, &helped);
+    let effects = ActionEffects::new(&plan, &helped);
     phase("effects");
     let percentiles = ["30", "60", "90"].map(|q| Percentile::new(q.parse().unwrap()).unwrap());
     let phis = [share("0.3"), share("0.7")];
-    let mut definitions = vec![Definition::EqualEffectiveness, Definition::FairTradeOff, Definition::ConditionalMean];
-    definitions.extend(phis.iter().flat_map(|&phi| [Definition::EqualChoice(phi), Definition::EqualCost(phi)]));
-    definitions.extend(budgets(&plan, &effects, &percentiles, share("0.5")).into_iter().map(Definition::WithinBudget));
-    let views = [View::Macro, View::Micro];
-    let questions = definitions.iter().flat_map(|&d| views.iter().filter_map(move |&view| Question::new(d, view)));
-    let judged: Vec<Judged> = questions.map(|q| Judged::new(&plan, &effects, q, RankBy::Distance)).collect();
+    let mut definitions = vec![
+        RecourseDefinition::EqualEffectiveness,
+        RecourseDefinition::FairTradeOff,
+        RecourseDefinition::ConditionalMean,
+    ];
+    definitions.extend(phis.iter().flat_map(|&phi| {
+        [RecourseDefinition::EqualChoice(phi), RecourseDefinition::EqualCost(phi)]
+    }));
+    definitions.extend(
+        budgets(&plan, &effects, &percentiles, share("0.5"))
+            .into_iter()
+            .map(RecourseDefinition::WithinBudget),
+    );
+    let views = [RecourseView::Macro, RecourseView::Micro];
+    let questions = definitions
+        .iter()
+        .flat_map(|&d| views.iter().filter_map(move |&view| RecourseCriterion::new(d, view)));
+    let judged: Vec<DefinitionRanking> =
+        questions.map(|q| DefinitionRanking::new(&plan, &effects, q, RankBy::Distance)).collect();
     phase("judged");
     let tables: Vec<_> = judged.iter().map(analysis).collect();
-    let cells = judged.iter().flat_map(|a| judged.iter().map(move |b| agreement(a, b))).flatten().count();
+    let cells =
+        judged.iter().flat_map(|a| judged.iter().map(move |b| agreement(a, b))).flatten().count();
     phase("tables");
     let mut text = String::new();
     for judged in &judged {
-        for place in merged(&plan, judged, KEEP).iter().filter(|place| place.merged_into.is_none()) {
-            text += &Sentence::new(&plan, &effects, judged.question, place.subgroup as usize).text(&plan);
+        for place in merge_overlapping(&plan, judged, KEEP)
+            .iter()
+            .filter(|place| place.merged_into.is_none())
+        {
+            text +=
+                &SubgroupSentence::new(&plan, &effects, judged.criterion, place.subgroup as usize)
+                    .text(&plan);
         }
     }
     phase("texts");
     let peak = megabytes("VmHWM");
-    let distinct = Distinct::new(&plan, &needed).rows.len();
+    let distinct = DistinctRows::new(&plan, &needed).rows.len();
     phase("distinct");
-    let questions: Vec<Question> = judged.iter().map(|judged| judged.question).collect();
-    let p = p_values(&plan, &effects, &helped, &questions, Deals::default(), 42, 0..plan.n_subgroups());
+    let questions: Vec<RecourseCriterion> = judged.iter().map(|judged| judged.criterion).collect();
+    let p = p_values(
+        &plan,
+        &effects,
+        &helped,
+        &questions,
+        PermutationLimits::default(),
+        42,
+        0..plan.n_subgroups(),
+    );
     phase("chance");
-    let found = |q: usize| false_discoveries(&p.iter().map(|p| p[q]).collect::<Vec<_>>()).iter().filter(|q| **q <= 0.05).count();
+    let found = |q: usize| {
+        false_discoveries(&p.iter().map(|p| p[q]).collect::<Vec<_>>())
+            .iter()
+            .filter(|q| **q <= 0.05)
+            .count()
+    };
     let found: Vec<usize> = (0..questions.len()).map(found).collect();
     println!(
-        "{{\"affected\": {:?}, \"subgroups\": {}, \"actions\": {}, \"change_sets\": {}, \"questions\": {}, \"distinct\": {distinct}, \
-         \"found\": {found:?}, \"definitions\": {}, \"tables\": {}, \"letters\": {}, \"cpu\": {{{}}}, \"mb_before\": {before:.0}, \"mb_peak\": {peak:.0}}}",
+        "{{\"affected\": {:?}, \"subgroups\": {}, \"actions\": {}, \"change_sets\": {}, \
+         \"questions\": {}, \"distinct\": {distinct}, \"found\": {found:?}, \"definitions\": {}, \
+         \"tables\": {}, \"letters\": {}, \"cpu\": {{{}}}, \"mb_before\": {before:.0}, \
+         \"mb_peak\": {peak:.0}}}",
         plan.population().n,
         plan.n_subgroups(),
         plan.n_actions(),

@@ -1,7 +1,8 @@
 //! Every way a run can fail, sorted by who must act; each kind has one exit status.
 //!
-//! A panic is a bug in cfaudit; input never causes one (those of the Parquet library over a damaged page are caught). Messages are lower case, put the value in backticks, have
-//! no full stop, and say what to do on a `hint:` line of their own.
+//! A panic is a bug in cfaudit; input never causes one (those of the Parquet library over a damaged
+//! page are caught). Messages are lower case, put the value in backticks, have no full stop, and
+//! say what to do on a `hint:` line of their own.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +13,8 @@ use std::path::{Path, PathBuf};
 pub enum Exit {
     /// Done; gates passed, or only warned, or `--gates report`.
     Done,
-    /// A gate failed, or was inconclusive under `on_inconclusive: fail`; with `--exit-code`: something would run.
+    /// A gate failed, or was inconclusive under `on_inconclusive: fail`; with `--exit-code`:
+    /// something would run.
     GateCrossed,
     /// The job file or the command line is wrong.
     Job,
@@ -45,30 +47,61 @@ pub struct ExitWords {
 
 /// All exit statuses, in order of their numbers.
 pub const EXITS: &[ExitWords] = &[
-    ExitWords { exit: Exit::Done, means: "done; gates passed, or only warned, or --gates report", who: "nobody", retry: "-" },
+    ExitWords {
+        exit: Exit::Done,
+        means: "done; gates passed, or only warned, or --gates report",
+        who: "nobody",
+        retry: "-",
+    },
     ExitWords {
         exit: Exit::GateCrossed,
-        means: "a gate failed, or was inconclusive and on_inconclusive is fail; with --exit-code: a stage would run",
+        means: "a gate failed, or was inconclusive and on_inconclusive is fail; with --exit-code: \
+                a stage would run",
         who: "model owner",
         retry: "no",
     },
-    ExitWords { exit: Exit::Job, means: "job file or command line wrong", who: "job author", retry: "no" },
-    ExitWords { exit: Exit::Data, means: "data, scores or model wrong", who: "data or model owner", retry: "seldom" },
+    ExitWords {
+        exit: Exit::Job,
+        means: "job file or command line wrong",
+        who: "job author",
+        retry: "no",
+    },
+    ExitWords {
+        exit: Exit::Data,
+        means: "data, scores or model wrong",
+        who: "data or model owner",
+        retry: "seldom",
+    },
     ExitWords {
         exit: Exit::Waiting,
         means: "waiting for scores; the rows to score are in to-score/ of the output folder",
         who: "scoring platform",
         retry: "yes, later",
     },
-    ExitWords { exit: Exit::Operator, means: "disk, permissions, output folder in use or of another job", who: "operator", retry: "yes" },
-    ExitWords { exit: Exit::Bug, means: "bug in cfaudit", who: "the makers of cfaudit", retry: "no" },
+    ExitWords {
+        exit: Exit::Operator,
+        means: "disk, permissions, output folder in use or of another job",
+        who: "operator",
+        retry: "yes",
+    },
+    ExitWords {
+        exit: Exit::Bug,
+        means: "bug in cfaudit",
+        who: "the makers of cfaudit",
+        retry: "no",
+    },
     ExitWords {
         exit: Exit::Interrupted,
         means: "interrupted (SIGINT); the output folder is as it was before",
         who: "operator",
         retry: "yes",
     },
-    ExitWords { exit: Exit::Terminated, means: "ended (SIGTERM); the output folder is as it was before", who: "operator", retry: "yes" },
+    ExitWords {
+        exit: Exit::Terminated,
+        means: "ended (SIGTERM); the output folder is as it was before",
+        who: "operator",
+        retry: "yes",
+    },
 ];
 
 impl Exit {
@@ -95,7 +128,7 @@ impl Exit {
 
 /// A place in a job file; lines and columns count from 1, columns in characters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct FilePlace {
     /// The file as the user named it, or `--set` for values from the command line.
     pub file: String,
     /// Line, from 1; 0 where the place has no line (a `--set` value).
@@ -104,28 +137,32 @@ pub struct Place {
     pub column: u64,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FilePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.line == 0 { write!(f, "{}", self.file) } else { write!(f, "{}:{}:{}", self.file, self.line, self.column) }
+        if self.line == 0 {
+            write!(f, "{}", self.file)
+        } else {
+            write!(f, "{}:{}:{}", self.file, self.line, self.column)
+        }
     }
 }
 
 /// One thing that is wrong in a job file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct JobProblem {
     /// Word of a closed list, such as `unknown-key`; `cfaudit explain` knows it.
     pub code: &'static str,
     /// Dotted path in the job, such as `gates.four-fifths.metric`; empty for the file as a whole.
     pub path: String,
     /// Where it stands.
-    pub place: Option<Place>,
+    pub place: Option<FilePlace>,
     /// What is wrong.
     pub what: String,
     /// What to do about it.
     pub hint: Option<String>,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for JobProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error[{}]: {}", self.code, clipped(&self.what))?;
         if let Some(place) = &self.place {
@@ -145,7 +182,11 @@ const SHOWN: usize = 2_000;
 fn clipped(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(SHOWN) {
         None => Cow::Borrowed(text),
-        Some((end, _)) => Cow::Owned(format!("{}... ({} more letters)", &text[..end], text[end..].chars().count())),
+        Some((end, _)) => Cow::Owned(format!(
+            "{}... ({} more letters)",
+            &text[..end],
+            text[end..].chars().count()
+        )),
     }
 }
 
@@ -163,13 +204,14 @@ pub struct Fault {
     /// The column.
     pub column: Option<String>,
     /// Where in the job the thing is asked for.
-    pub place: Option<Place>,
+    pub place: Option<FilePlace>,
     /// What to do about it.
     pub hint: Option<String>,
 }
 
 impl Fault {
-    /// A fault with a code and words; add what else is known with struct update or the `in_*` methods.
+    /// A fault with a code and words; add what else is known with struct update or the `in_*`
+    /// methods.
     pub fn new(code: &'static str, what: impl Into<String>) -> Self {
         Fault { code, what: what.into(), ..Fault::default() }
     }
@@ -197,7 +239,7 @@ impl Fault {
 
     /// Names the place in the job that asks for the thing.
     #[must_use]
-    pub fn asked_at(mut self, place: Option<Place>) -> Self {
+    pub fn asked_at(mut self, place: Option<FilePlace>) -> Self {
         self.place = place;
         self
     }
@@ -238,31 +280,57 @@ impl fmt::Display for Fault {
 
 /// The codes of faults with their meanings, for `cfaudit explain`.
 pub const FAULTS: &[(&str, &str)] = &[
-    ("ambiguous-missing", "missing values are to form the level `missing`, and the column has a value of that name"),
+    (
+        "ambiguous-missing",
+        "missing values are to form the level `missing`, and the column has a value of that name",
+    ),
     ("bad-delimiter", "the delimiter of a text file cannot separate fields"),
     ("bad-encoding", "a text file holds bytes that are no UTF-8"),
-    ("bad-model", "an ONNX model cannot be loaded, takes other columns than it would get, or gives no probabilities"),
+    (
+        "bad-model",
+        "an ONNX model cannot be loaded, takes other columns than it would get, or gives no \
+         probabilities",
+    ),
     ("bad-onehot", "a column of a one-hot group holds something else than 0 and 1"),
-    ("bad-output", "the program of a model wrote something else than the model or the scores it was asked for"),
+    (
+        "bad-output",
+        "the program of a model wrote something else than the model or the scores it was asked for",
+    ),
     ("bad-quoting", "a quote stands where a text file may not have one, or is never closed"),
-    ("bad-scores", "a score or a key of a score file is not what it must be, or a program gave no probability"),
+    (
+        "bad-scores",
+        "a score or a key of a score file is not what it must be, or a program gave no probability",
+    ),
     ("bad-threshold", "a threshold is not in [0, 1]"),
-    ("bad-weight", "a row has no weight or one below 0, no row weighs anything, or weights cannot be added"),
-    ("collinear-columns", "a variable of a causal graph is an exact function of others and the job forbids that"),
-    ("command-failed", "the program of a model failed, was ended by a signal, or took longer than its time limit"),
+    (
+        "bad-weight",
+        "a row has no weight or one below 0, no row weighs anything, or weights cannot be added",
+    ),
+    (
+        "collinear-columns",
+        "a variable of a causal graph is an exact function of others and the job forbids that",
+    ),
+    (
+        "command-failed",
+        "the program of a model failed, was ended by a signal, or took longer than its time limit",
+    ),
     ("command-not-started", "the program of a model cannot be found or executed"),
     ("constant-column", "a variable of a causal graph has one value only"),
     ("cost-too-large", "a change of a value costs more than can be added up"),
     ("duplicate-column", "a needed column stands twice in a file"),
     (
         "duplicate-group",
-        "two declared groups are the same value, or a map gives a value to two groups, once the type of the column is known",
+        "two declared groups are the same value, or a map gives a value to two groups, once the \
+         type of the column is known",
     ),
     ("duplicate-key", "a score file names the same row or counterfactual twice"),
     ("duplicate-row-id", "two rows have the same id"),
     ("empty-file", "a text file holds not even a header"),
     ("filter-failed", "a filter of `keep` cannot be applied to its column"),
-    ("hidden-column", "a derived column has the name of a column of the source, which it would hide"),
+    (
+        "hidden-column",
+        "a derived column has the name of a column of the source, which it would hide",
+    ),
     ("impossible-graph", "a causal graph that is given, or what is known of it, cannot be"),
     ("incomplete-scores", "a score file lacks rows or counterfactuals that were to be scored"),
     ("infinite-value", "a number is infinite"),
@@ -283,7 +351,10 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("no-runtime", "the library that runs ONNX models is nowhere to be found"),
     ("no-scores-found", "a score file has no score for any audited row"),
     ("no-training", "a model cannot be trained in this run"),
-    ("no-transport", "an optimal transport has more rows, or longer distances, than can be computed"),
+    (
+        "no-transport",
+        "an optimal transport has more rows, or longer distances, than can be computed",
+    ),
     ("no-values", "a feature that is to move has no value in the reference"),
     ("nobody-counts", "every audited row lacks its group or its score"),
     ("not-a-boolean", "a word of the job must be true or false, because the column holds booleans"),
@@ -326,24 +397,37 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("unreadable-value", "a value cannot be read as the type of its column"),
     ("unseen-class", "rows have a class that no reference row has"),
     ("unsupported-type", "a column holds values of a type that cfaudit does not read"),
-    ("weight-overflow", "the weights of so many rows outgrow the whole numbers that they are added in"),
+    (
+        "weight-overflow",
+        "the weights of so many rows outgrow the whole numbers that they are added in",
+    ),
     ("wrong-checksum", "a file of a public data set is not the one that the catalog knows"),
 ];
 
-/// The codes that are neither of a job file nor of data, with their meanings, for `cfaudit explain`.
-pub const OTHERS: &[(&str, &str)] = &[
-    ("counted-once", "a file of rows has several names among those that the job names; it is read once"),
-    ("half-written", "a file of scores is there, and may still be written to: the run waits for it"),
+/// The codes that are neither of a job file nor of data, with their meanings, for
+/// `cfaudit explain`.
+pub const OTHER_CODES: &[(&str, &str)] = &[
+    (
+        "counted-once",
+        "a file of rows has several names among those that the job names; it is read once",
+    ),
+    (
+        "half-written",
+        "a file of scores is there, and may still be written to: the run waits for it",
+    ),
     ("interrupted", "a signal ended the run; the output folder is as it was before"),
     ("operator", "a file or folder cannot be read, written, locked or replaced"),
-    ("stand-in", "generated rows took the place of a public data set; no number is about real people"),
+    (
+        "stand-in",
+        "generated rows took the place of a public data set; no number is about real people",
+    ),
     ("unknown-stage", "`--until` or `--force` names no stage of the run"),
     ("unwatched", "a command names a file that it does not watch: a change of it goes unnoticed"),
 ];
 
 /// Why a run ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Signal {
+pub enum StopSignal {
     /// SIGINT.
     Interrupt,
     /// SIGTERM.
@@ -354,7 +438,7 @@ pub enum Signal {
 #[derive(Debug)]
 pub enum Error {
     /// For the job author: all problems at once.
-    Job(Vec<Problem>),
+    Job(Vec<JobProblem>),
     /// For the owner of the data, the scores or the model.
     Data(Box<Fault>),
     /// For the operator: a file or folder could not be read, written, locked or replaced.
@@ -369,15 +453,21 @@ pub enum Error {
         hint: Option<String>,
     },
     /// Stopped by a signal; nothing half-written stays.
-    Interrupted(Signal),
+    Interrupted(StopSignal),
 }
 
 /// What to do about a folder of this program's that is not as it was left.
-pub const CHANGED: &str = "the folder was changed after it was written; delete it and run again";
+pub const FOLDER_CHANGED_HINT: &str =
+    "the folder was changed after it was written; delete it and run again";
 
 impl Error {
     /// An error of the operator that no system call reported.
-    pub fn operator<'h>(doing: &str, path: impl AsRef<Path>, cause: impl fmt::Display, hint: impl Into<Option<&'h str>>) -> Self {
+    pub fn operator<'h>(
+        doing: &str,
+        path: impl AsRef<Path>,
+        cause: impl fmt::Display,
+        hint: impl Into<Option<&'h str>>,
+    ) -> Self {
         Error::Operator {
             path: path.as_ref().to_path_buf(),
             doing: doing.to_owned(),
@@ -389,17 +479,26 @@ impl Error {
     /// An operating system error with the path it belongs to.
     pub fn io(doing: &str, path: &Path, cause: &std::io::Error) -> Self {
         let hint = match cause.kind() {
-            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-                Some("free some space on that disk, then run again: finished stages are kept".to_owned())
-            }
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Some(
+                "free some space on that disk, then run again: finished stages are kept".to_owned(),
+            ),
             std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
                 Some("give this user access to it, or name another place".to_owned())
             }
-            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Some("make sure that its folder is there".to_owned()),
-            std::io::ErrorKind::IsADirectory => Some("it is a folder; name a file in it".to_owned()),
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+                Some("make sure that its folder is there".to_owned())
+            }
+            std::io::ErrorKind::IsADirectory => {
+                Some("it is a folder; name a file in it".to_owned())
+            }
             _ => None,
         };
-        Error::Operator { path: path.to_path_buf(), doing: doing.to_owned(), cause: cause.to_string(), hint }
+        Error::Operator {
+            path: path.to_path_buf(),
+            doing: doing.to_owned(),
+            cause: cause.to_string(),
+            hint,
+        }
     }
 
     /// Why it failed, without the path and the hint of an operator's error.
@@ -412,7 +511,7 @@ impl Error {
 
     /// A fault with the place in the job that asks for what is faulty, unless it has one already.
     #[must_use]
-    pub fn asked_at(self, place: Option<&Place>) -> Self {
+    pub fn asked_at(self, place: Option<&FilePlace>) -> Self {
         match self {
             Error::Data(fault) if fault.place.is_none() => fault.asked_at(place.cloned()).into(),
             other => other,
@@ -425,8 +524,8 @@ impl Error {
             Error::Job(_) => Exit::Job,
             Error::Data(_) => Exit::Data,
             Error::Operator { .. } => Exit::Operator,
-            Error::Interrupted(Signal::Interrupt) => Exit::Interrupted,
-            Error::Interrupted(Signal::Terminate) => Exit::Terminated,
+            Error::Interrupted(StopSignal::Interrupt) => Exit::Interrupted,
+            Error::Interrupted(StopSignal::Terminate) => Exit::Terminated,
         }
     }
 }
@@ -457,13 +556,15 @@ impl fmt::Display for Error {
                 }
                 Ok(())
             }
-            Error::Interrupted(Signal::Interrupt) => write!(
+            Error::Interrupted(StopSignal::Interrupt) => write!(
                 f,
-                "error[interrupted]: interrupted; the output folder is as it was before\n  hint: run again: finished stages are kept"
+                "error[interrupted]: interrupted; the output folder is as it was before\n  hint: \
+                 run again: finished stages are kept"
             ),
-            Error::Interrupted(Signal::Terminate) => write!(
+            Error::Interrupted(StopSignal::Terminate) => write!(
                 f,
-                "error[interrupted]: ended by SIGTERM; the output folder is as it was before\n  hint: run again: finished stages are kept"
+                "error[interrupted]: ended by SIGTERM; the output folder is as it was before\n  \
+                 hint: run again: finished stages are kept"
             ),
         }
     }

@@ -1,14 +1,23 @@
-//! Audits classifiers for counterfactual fairness: would this person have got another decision, had they belonged to another group?
+//! Audits classifiers for counterfactual fairness: would this person have got another decision, had
+//! they belonged to another group?
 //!
-//! The map of this crate, in reading order. A job file ([`spec`]) is read and checked; [`pipeline`] turns it into stages; [`exec`]
-//! runs those that are stale. Stages meet only in Parquet files ([`table`]): [`data`] prepares rows, [`causal`] finds the graphs that
-//! they allow, [`counterfactual`] writes the rows of the other worlds, [`model`] scores both, [`metric`] counts and measures, [`augment`]
-//! chooses rows to train on again, [`recourse`] looks for what people would have to change, [`gate`] judges, [`diff`] sets two runs side by
-//! side, [`report`] writes the page. [`cli`] is the command line, and alone speaks to the terminal.
+//! The map of this crate, in reading order. A job file ([`spec`]) is read and checked; [`pipeline`]
+//! turns it into stages; [`exec`] runs those that are stale. Stages meet only in Parquet files
+//! ([`table`]): [`data`] prepares rows, [`causal`] finds the graphs that they allow,
+//! [`counterfactual`] writes the rows of the other worlds, [`model`] scores both, [`metric`] counts
+//! and measures, [`augment`] chooses rows to train on again, [`recourse`] looks for what people
+//! would have to change, [`gate`] judges, [`diff`] sets two runs side by side, [`report`] writes
+//! the page. [`cli`] is the command line, and alone speaks to the terminal.
 //!
 //! A module imports only what its row in `tests/it/layers.rs` allows.
 
-#![cfg_attr(test, expect(clippy::disallowed_methods, reason = "a test that cannot read or write its files fails anyway"))]
+#![cfg_attr(
+    test,
+    expect(
+        clippy::disallowed_methods,
+        reason = "a test that cannot read or write its files fails anyway"
+    )
+)]
 
 pub mod error;
 pub mod param;

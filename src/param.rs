@@ -1,7 +1,8 @@
-//! Numbers and words from job files that are valid by construction: `Fraction`, `Count`, `ColumnName`, `Name`, `Level`, `Seed`, `Word`,
-//! `Argument`, `TimeLimit`.
+//! Numbers and words from job files that are valid by construction: `Fraction`, `Count`,
+//! `ColumnName`, `Name`, `Level`, `Seed`, `Word`, `CommandArgument`, `TimeLimit`.
 //!
-//! Each type checks itself while it is read, so that nothing behind the job file has to check again.
+//! Each type checks itself while it is read, so that nothing behind the job file has to check
+//! again.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -95,7 +96,8 @@ macro_rules! checked_number {
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let value = <$inner>::deserialize(deserializer)?;
-                $type::new(value).ok_or_else(|| D::Error::custom(format!("`{value}` is not {}", $expect)))
+                $type::new(value)
+                    .ok_or_else(|| D::Error::custom(format!("`{value}` is not {}", $expect)))
             }
         }
 
@@ -117,8 +119,10 @@ macro_rules! checked_number {
     };
 }
 
-checked_number!(Fraction, f64, "a share from 0 to 1", {"type": "number", "minimum": 0, "maximum": 1});
-checked_number!(Level, f64, "a level between 0 and 1, such as 0.95", {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1});
+checked_number!(Fraction, f64, "a share from 0 to 1",
+    {"type": "number", "minimum": 0, "maximum": 1});
+checked_number!(Level, f64, "a level between 0 and 1, such as 0.95",
+    {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1});
 checked_number!(Finite, f64, "a finite number", {"type": "number"});
 checked_number!(Count, u64, "a whole number of at least 1", {"type": "integer", "minimum": 1});
 
@@ -126,8 +130,9 @@ checked_number!(Count, u64, "a whole number of at least 1", {"type": "integer", 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ColumnName(String);
 
-/// The name of a set, a model, a gate or a job: starts with a letter or digit, then letters, digits, `_`, `-` and `.`, at most
-/// 100 characters. It becomes part of file names, so nothing else is allowed.
+/// The name of a set, a model, a gate or a job: starts with a letter or digit, then letters,
+/// digits, `_`, `-` and `.`, at most 100 characters. It becomes part of file names, so nothing else
+/// is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(String);
 
@@ -158,7 +163,10 @@ impl Name {
         let text = text.into();
         let mut chars = text.chars();
         let head = chars.next().is_some_and(|c| c.is_ascii_alphanumeric());
-        (head && text.len() <= 100 && chars.all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))).then_some(Name(text))
+        (head
+            && text.len() <= 100
+            && chars.all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')))
+        .then_some(Name(text))
     }
 }
 
@@ -192,7 +200,8 @@ macro_rules! checked_text {
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = String::deserialize(deserializer)?;
-                $type::new(text.clone()).ok_or_else(|| D::Error::custom(format!("`{text}` is not {}", $expect)))
+                $type::new(text.clone())
+                    .ok_or_else(|| D::Error::custom(format!("`{text}` is not {}", $expect)))
             }
         }
 
@@ -214,22 +223,25 @@ macro_rules! checked_text {
     };
 }
 
-checked_text!(ColumnName, "a column name (it must not be empty)", {"type": "string", "minLength": 1});
+checked_text!(ColumnName, "a column name (it must not be empty)",
+    {"type": "string", "minLength": 1});
 checked_text!(
     Name,
-    "a name (letters, digits, `_`, `-` and `.`, starting with a letter or digit, at most 100 characters)",
+    "a name (letters, digits, `_`, `-` and `.`, starting with a letter or digit, at most 100 \
+     characters)",
     {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"}
 );
 
 checked_text!(
     SetName,
-    "a name of a counterfactual set (letters, digits, `_`, `-` and `.`, starting with a letter or digit, at most 100 characters; `SET/SCENARIO` \
-     where a set has scenarios)",
-    {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}(/[A-Za-z0-9][A-Za-z0-9_.-]{0,99})?$"}
+    "a name of a counterfactual set (letters, digits, `_`, `-` and `.`, starting with a letter or \
+     digit, at most 100 characters; `SET/SCENARIO` where a set has scenarios)",
+    {"type": "string",
+        "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}(/[A-Za-z0-9][A-Za-z0-9_.-]{0,99})?$"}
 );
 
-/// Text that is compared with values of a column once the column's type is known. Written bare or quoted: a group called `no`
-/// stays a group, a label `1` stays the text `1`.
+/// Text that is compared with values of a column once the column's type is known. Written bare or
+/// quoted: a group called `no` stays a group, a label `1` stays the text `1`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Word(pub String);
 
@@ -259,16 +271,17 @@ impl JsonSchema for Word {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": ["string", "number", "boolean"], "description": "Text that is compared with values of a column."})
+        json_schema!({"type": ["string", "number", "boolean"], "description": "Text that is \
+            compared with values of a column."})
     }
 }
 
-/// A word of a command. `{seed}` and the like are filled when the command starts; braces around anything but a word of lower-case
-/// letters and `_` stay as they are.
+/// A word of a command. `{seed}` and the like are filled when the command starts; braces around
+/// anything but a word of lower-case letters and `_` stay as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Argument(pub String);
+pub struct CommandArgument(pub String);
 
-impl Argument {
+impl CommandArgument {
     /// The words in braces.
     pub fn placeholders(&self) -> Vec<&str> {
         let mut words = Vec::new();
@@ -276,7 +289,8 @@ impl Argument {
         words
     }
 
-    /// The argument with every word in braces replaced; one for which `value` has nothing stays as it is.
+    /// The argument with every word in braces replaced; one for which `value` has nothing stays as
+    /// it is.
     pub fn fill(&self, value: impl Fn(&str) -> Option<String>) -> String {
         let mut text = String::new();
         self.walk(|part, is_word| match is_word.then(|| value(part)) {
@@ -306,14 +320,14 @@ impl Argument {
     }
 }
 
-impl<'de> Deserialize<'de> for Argument {
+impl<'de> Deserialize<'de> for CommandArgument {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // As with `Word`: a bare number is the text that stands there.
-        String::deserialize(deserializer).map(Argument)
+        String::deserialize(deserializer).map(CommandArgument)
     }
 }
 
-impl JsonSchema for Argument {
+impl JsonSchema for CommandArgument {
     fn schema_name() -> Cow<'static, str> {
         "Argument".into()
     }
@@ -321,12 +335,14 @@ impl JsonSchema for Argument {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": ["string", "number", "boolean"],
-            "description": "A word of a command; `{model}`, `{seed}`, `{threads}`, `{fold}`, `{rows}` and `{scores}` are filled when it starts."
+            "description": "A word of a command; `{model}`, `{seed}`, `{threads}`, `{fold}`, \
+                            `{rows}` and `{scores}` are filled when it starts."
         })
     }
 }
 
-/// How long something may take: seconds, at least 1 and at most 30 days. Written as a whole number and a unit: `90s`, `10m`, `2h`.
+/// How long something may take: seconds, at least 1 and at most 30 days. Written as a whole number
+/// and a unit: `90s`, `10m`, `2h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TimeLimit(u64);
 
@@ -344,7 +360,8 @@ impl TimeLimit {
     }
 
     fn read(text: &str) -> Option<Self> {
-        let (number, unit) = text.split_at(text.len() - text.chars().next_back().map_or(0, char::len_utf8));
+        let (number, unit) =
+            text.split_at(text.len() - text.chars().next_back().map_or(0, char::len_utf8));
         let seconds = match unit {
             "s" => 1,
             "m" => 60,
@@ -370,7 +387,10 @@ impl<'de> Deserialize<'de> for TimeLimit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         TimeLimit::read(&text).ok_or_else(|| {
-            D::Error::custom(format!("`{text}` is not a time limit (a whole number with its unit: `90s`, `10m`, `2h`; at most 720h)"))
+            D::Error::custom(format!(
+                "`{text}` is not a time limit (a whole number with its unit: \
+                 `90s`, `10m`, `2h`; at most 720h)"
+            ))
         })
     }
 }
@@ -387,18 +407,19 @@ impl JsonSchema for TimeLimit {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": "^([0-9]+[smh]|\\$\\{vars\\..*)$", "description": "A whole number with its unit: `90s`, `10m`, `2h`."})
+        json_schema!({"type": "string", "pattern": "^([0-9]+[smh]|\\$\\{vars\\..*)$", "description": "A \
+            whole number with its unit: `90s`, `10m`, `2h`."})
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Argument, Count, Fraction, Level, Name, TimeLimit};
+    use super::{CommandArgument, Count, Fraction, Level, Name, TimeLimit};
 
     #[test]
     fn arguments_are_filled_where_a_word_stands_in_braces() {
         let check = |text: &str, words: &[&str], filled: &str| {
-            let argument = Argument(text.to_owned());
+            let argument = CommandArgument(text.to_owned());
             assert_eq!(argument.placeholders(), words, "{text}");
             assert_eq!(argument.fill(|word| (word == "model").then(|| "m.pkl".to_owned())), filled);
         };
@@ -413,11 +434,15 @@ mod tests {
 
     #[test]
     fn time_limits() {
-        for (text, seconds, again) in [("90s", 90, "90s"), ("10m", 600, "10m"), ("120m", 7200, "2h"), ("1h", 3600, "1h")] {
+        for (text, seconds, again) in
+            [("90s", 90, "90s"), ("10m", 600, "10m"), ("120m", 7200, "2h"), ("1h", 3600, "1h")]
+        {
             let limit = TimeLimit::read(text).expect(text);
             assert_eq!((limit.get().as_secs(), limit.to_string().as_str()), (seconds, again));
         }
-        for bad in ["", "10", "0s", "m", "-1m", "1.5h", "10 m", "721h", "99999999999999999999h", "1é"] {
+        for bad in
+            ["", "10", "0s", "m", "-1m", "1.5h", "10 m", "721h", "99999999999999999999h", "1é"]
+        {
             assert_eq!(TimeLimit::read(bad), None, "{bad}");
         }
     }

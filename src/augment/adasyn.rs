@@ -1,40 +1,46 @@
 //! ADASYN: synthetic rows of the rarer class, more of them where rows of the other class are near.
 //!
-//! Source: He, Bai, Garcia and Li 2008, "ADASYN: Adaptive synthetic sampling approach for imbalanced learning", Algorithm ADASYN, as
-//! settled in `generation.md` 12.6. In: m rows with a binary class, their vectors in z-space. Out: for each synthetic row its base, a
-//! neighbour and the place between them.
+//! Source: He, Bai, Garcia and Li 2008, "ADASYN: Adaptive synthetic sampling approach for
+//! imbalanced learning", Algorithm ADASYN, as settled in `generation.md` 12.6. In: m rows with a
+//! binary class, their vectors in z-space. Out: for each synthetic row its base, a neighbour and
+//! the place between them.
 //!
-//! With m_s rows of the rarer class and m_l of the other: nothing where m_s / m_l >= `threshold` (d_th), else G = (m_l - m_s) beta.
-//! r_i = share of the other class among the K nearest of all other rows; g_i = floor(G r_i / sum(r) + 0.5 + 1e-9) rows are made from row
-//! i, the t-th towards element floor(u01(h(seed, i, 2t)) k) of its k = min(K, m_s - 1) nearest rows of its class, at
-//! lambda = u01(h(seed, i, 2t + 1)). Numbers are x_i + lambda (x_z - x_i), whole ones and ordered levels rounded by floor(x + 0.5 + 1e-9),
-//! ordinal numbers to the nearest value that a row has; all else is that of the nearer parent (i where lambda < 0.5).
+//! With m_s rows of the rarer class and m_l of the other: nothing where m_s / m_l >= `threshold`
+//! (d_th), else G = (m_l - m_s) beta. r_i = share of the other class among the K nearest of all
+//! other rows; g_i = floor(G r_i / sum(r) + 0.5 + 1e-9) rows are made from row i, the t-th towards
+//! element floor(u01(h(seed, i, 2t)) k) of its k = min(K, m_s - 1) nearest rows of its class, at
+//! lambda = u01(h(seed, i, 2t + 1)). Numbers are x_i + lambda (x_z - x_i), whole ones and ordered
+//! levels rounded by floor(x + 0.5 + 1e-9), ordinal numbers to the nearest value that a row has;
+//! all else is that of the nearer parent (i where lambda < 0.5).
 //!
-//! Choice: squared distances are compared as whole numbers of 1e-9, ties by row number. A number that a parent lacks is that of the nearer
-//! parent. A lone row of its class has no neighbour and makes nothing. Rows are counted, not their weights.
-//! Cost: a search among all rows for each row of the rarer class ([`crate::num::neighbours`]); all rows are in memory.
+//! Choice: squared distances are compared as whole numbers of 1e-9, ties by row number. A number
+//! that a parent lacks is that of the nearer parent. A lone row of its class has no neighbour and
+//! makes nothing. Rows are counted, not their weights.
+//! Cost: a search among all rows for each row of the rarer class ([`crate::num::neighbours`]); all
+//! rows are in memory.
 
 use rayon::prelude::*;
 
-use crate::counterfactual::Samples;
-use crate::counterfactual::conditional::Counts;
-use crate::counterfactual::space::Space;
-use crate::counterfactual::variable::{Scale, Variable};
-use crate::data::Rows;
-use crate::num::neighbours::{Nearest, Points, Tree};
+use crate::counterfactual::SampleBatch;
+use crate::counterfactual::conditional::ReferenceCounts;
+use crate::counterfactual::space::ReferenceSpace;
+use crate::counterfactual::variable::{StrategyVariable, VariableScale};
+use crate::data::FeatureRows;
+use crate::num::neighbours::{NearestPoints, NeighbourTree, PointMatrix};
 use crate::num::seed::{h, u01};
 
 /// Units of a squared distance of 1.
-const PER_ONE: f64 = 1e9;
+const DISTANCE_UNITS: f64 = 1e9;
 
 /// The knobs of ADASYN.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Adasyn {
+pub struct AdasynSettings {
     /// K: neighbours that are looked at, 1 or more.
     pub neighbours: usize,
     /// Share of the difference between the classes that is made up for, 0 or more: 1 = all of it.
     pub beta: f64,
-    /// d_th: nothing is made where the rarer class has at least this share of the size of the other.
+    /// d_th: nothing is made where the rarer class has at least this share of the size of the
+    /// other.
     pub threshold: f64,
     /// The seed of the draws.
     pub seed: u64,
@@ -42,7 +48,7 @@ pub struct Adasyn {
 
 /// A synthetic row: where it lies between two rows of the rarer class.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Between {
+pub struct SyntheticRow {
     /// Number of the row it is made from.
     pub base: u32,
     /// Number of the row it is made towards.
@@ -51,7 +57,7 @@ pub struct Between {
     pub lambda: f64,
 }
 
-impl Between {
+impl SyntheticRow {
     /// The nearer of its parents.
     pub fn nearer(&self) -> u32 {
         if self.lambda < 0.5 { self.base } else { self.neighbour }
@@ -60,38 +66,52 @@ impl Between {
 
 /// What is to be made.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Plan {
+pub struct AdasynPlan {
     /// The rarer class.
     pub class: bool,
     /// Its rows, ascending.
     pub rows: Vec<u32>,
     /// For each of these the share of the other class among its neighbours.
-    pub r: Vec<f64>,
+    pub other_class_shares: Vec<f64>,
     /// For each of these the number of rows made from it.
-    pub g: Vec<u64>,
+    pub rows_per_base: Vec<u64>,
     /// The synthetic rows, by base, then in the order of their draws.
-    pub made: Vec<Between>,
+    pub synthetic: Vec<SyntheticRow>,
 }
 
-impl Adasyn {
-    /// What is to be made of rows with these vectors and classes. Runs on the threads of the caller's pool.
-    pub fn plan(&self, points: Points<'_>, classes: &[bool]) -> Plan {
-        let of = |class: bool| (0_u32..).zip(classes).filter(move |(_, c)| **c == class).map(|(i, _)| i).collect::<Vec<_>>();
+impl AdasynSettings {
+    /// What is to be made of rows with these vectors and classes. Runs on the threads of the
+    /// caller's pool.
+    pub fn plan(&self, points: PointMatrix<'_>, classes: &[bool]) -> AdasynPlan {
+        let of = |class: bool| {
+            (0_u32..)
+                .zip(classes)
+                .filter(move |(_, c)| **c == class)
+                .map(|(i, _)| i)
+                .collect::<Vec<_>>()
+        };
         let (negative, positive) = (of(false), of(true));
         let class = positive.len() < negative.len();
-        let (rows, larger) = if class { (positive, negative.len()) } else { (negative, positive.len()) };
+        let (rows, larger) =
+            if class { (positive, negative.len()) } else { (negative, positive.len()) };
         // Numbers of rows are far below 2^53, so they are exact as floats.
         let (m_s, m_l) = (rows.len() as f64, larger as f64);
-        let none = Plan { class, rows: rows.clone(), r: vec![0.0; rows.len()], g: vec![0; rows.len()], made: Vec::new() };
+        let none = AdasynPlan {
+            class,
+            rows: rows.clone(),
+            other_class_shares: vec![0.0; rows.len()],
+            rows_per_base: vec![0; rows.len()],
+            synthetic: Vec::new(),
+        };
         if rows.len() < 2 || m_s / m_l >= self.threshold {
             return none;
         }
         let all = (0_u32..).take(classes.len()).collect();
         let most = self.neighbours + 1;
-        let everybody = Tree::new(points, all, most).in_units(PER_ONE);
-        let own = Tree::new(points, rows.clone(), most).in_units(PER_ONE);
-        let nearest = |tree: &Tree, i: u32| {
-            let mut found = Nearest::new(most);
+        let everybody = NeighbourTree::new(points, all, most).in_units(DISTANCE_UNITS);
+        let own = NeighbourTree::new(points, rows.clone(), most).in_units(DISTANCE_UNITS);
+        let nearest = |tree: &NeighbourTree, i: u32| {
+            let mut found = NearestPoints::new(most);
             tree.search(points.at(i), &mut found);
             found.numbers().filter(|&other| other != i).take(self.neighbours).collect::<Vec<_>>()
         };
@@ -106,26 +126,30 @@ impl Adasyn {
             return none;
         }
         let lacking = (m_l - m_s) * self.beta;
-        let g: Vec<u64> = r.iter().map(|r| (lacking * r / sum + 0.5 + 1e-9).floor() as u64).collect();
+        let g: Vec<u64> =
+            r.iter().map(|r| (lacking * r / sum + 0.5 + 1e-9).floor() as u64).collect();
         let of_row = |(&i, &g): (&u32, &u64)| {
             let near = if g == 0 { Vec::new() } else { nearest(&own, i) };
             let one = |t: u64| {
                 let element = (u01(h(self.seed, u64::from(i), 2 * t)) * near.len() as f64) as usize;
                 let lambda = u01(h(self.seed, u64::from(i), 2 * t + 1));
-                near.get(element).map(|&neighbour| Between { base: i, neighbour, lambda })
+                near.get(element).map(|&neighbour| SyntheticRow { base: i, neighbour, lambda })
             };
             (0..g).filter_map(one).collect::<Vec<_>>()
         };
         let made = rows.par_iter().zip(&g).map(of_row).collect::<Vec<_>>().concat();
-        Plan { class, rows, r, g, made }
+        AdasynPlan { class, rows, other_class_shares: r, rows_per_base: g, synthetic: made }
     }
 }
 
 /// The vectors of rows in their own z-space, row by row, and how many numbers a vector has.
-pub fn vectors(variables: &[Variable], rows: &Rows) -> (Vec<f64>, usize) {
+pub fn vectors(variables: &[StrategyVariable], rows: &FeatureRows) -> (Vec<f64>, usize) {
     let (groups, classes) = (vec![0; rows.n], vec![None; rows.n]);
-    let counts = Counts::of(variables, &Samples { keys: &[], rows, groups: &groups, classes: &classes });
-    let space = Space::of(variables, &counts);
+    let counts = ReferenceCounts::from_samples(
+        variables,
+        &SampleBatch { keys: &[], rows, groups: &groups, classes: &classes },
+    );
+    let space = ReferenceSpace::from_counts(variables, &counts);
     let mut vector = Vec::new();
     let mut all = Vec::with_capacity(rows.n * space.width());
     for i in 0..rows.n {
@@ -136,21 +160,27 @@ pub fn vectors(variables: &[Variable], rows: &Rows) -> (Vec<f64>, usize) {
 }
 
 /// The synthetic rows between these. What is derived from a number is not computed again here.
-pub fn rows_between(variables: &[Variable], rows: &Rows, made: &[Between]) -> Rows {
+pub fn synthetic_rows(
+    variables: &[StrategyVariable],
+    rows: &FeatureRows,
+    made: &[SyntheticRow],
+) -> FeatureRows {
     let nearer: Vec<usize> = made.iter().map(|between| between.nearer() as usize).collect();
     let mut new = rows.take(&nearer);
     for variable in variables {
         let numbers = rows.numbers(variable.columns[0]);
         let round: &dyn Fn(f64) -> f64 = match variable.scale {
-            Scale::Continuous { integer: false } => &|x| x,
-            Scale::Ordinal {} if !numbers.is_empty() => {
+            VariableScale::Continuous { integer: false } => &|x| x,
+            VariableScale::Ordinal {} if !numbers.is_empty() => {
                 let mut known: Vec<f64> = numbers.iter().copied().filter(|x| !x.is_nan()).collect();
                 known.sort_unstable_by(f64::total_cmp);
                 known.dedup();
                 &move |x| nearest_of(&known, x)
             }
-            Scale::Continuous { integer: true } | Scale::Ordinal {} => &|x| (x + 0.5 + 1e-9).floor(),
-            Scale::Categorical(_) => continue,
+            VariableScale::Continuous { integer: true } | VariableScale::Ordinal {} => {
+                &|x| (x + 0.5 + 1e-9).floor()
+            }
+            VariableScale::Categorical(_) => continue,
         };
         for (k, between) in made.iter().enumerate() {
             let of = |row: u32| variable.number(rows, row as usize);

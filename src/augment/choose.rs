@@ -1,15 +1,17 @@
-//! Which counterfactuals of the training rows are taken: all, those that switch, or a fraction of those that match rules.
+//! Which counterfactuals of the training rows are taken: all, those that switch, or a fraction of
+//! those that match rules.
 //!
-//! Source: `generation.md` 12.1. A fraction f of the m matches of a rule is its floor(f m + 0.5 + 1e-9) matches with the smallest
-//! `h(seed, row key, position of the target group)`; over rules the union is taken. So the choice depends on neither threads nor the order
-//! of the rows. Choice: ties of hashes go by row key, target group, attribute, number of the counterfactual.
+//! Source: `generation.md` 12.1. A fraction f of the m matches of a rule is its floor(f m + 0.5 +
+//! 1e-9) matches with the smallest `h(seed, row key, position of the target group)`; over rules the
+//! union is taken. So the choice depends on neither threads nor the order of the rows. Choice: ties
+//! of hashes go by row key, target group, attribute, number of the counterfactual.
 //! Cost: a rule holds 32 bytes per match.
 
 use crate::num::seed::h;
 
 /// What is known of a counterfactual of a training row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Candidate {
+pub struct CounterfactualCandidate {
     /// The key of its row.
     pub row_key: u64,
     /// Position of the attribute that was changed.
@@ -28,16 +30,18 @@ pub struct Candidate {
     pub predicted_cf: Option<bool>,
 }
 
-impl Candidate {
-    /// Whether the base model decides otherwise than for its row. One that it does not score is not known to.
+impl CounterfactualCandidate {
+    /// Whether the base model decides otherwise than for its row. One that it does not score is not
+    /// known to.
     pub fn switches(&self) -> bool {
-        matches!((self.predicted, self.predicted_cf), (Some(before), Some(after)) if before != after)
+        matches!((self.predicted, self.predicted_cf),
+            (Some(before), Some(after)) if before != after)
     }
 }
 
 /// What a counterfactual must be: all that is said.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Rule {
+pub struct SelectionRule {
     /// Position of the attribute that is changed.
     pub attribute: Option<usize>,
     /// Position of the group of the row.
@@ -52,13 +56,14 @@ pub struct Rule {
     pub predicted_cf: Option<bool>,
 }
 
-impl Rule {
+impl SelectionRule {
     /// Whether a counterfactual is all of that.
-    pub fn matches(&self, candidate: &Candidate) -> bool {
+    pub fn matches(&self, candidate: &CounterfactualCandidate) -> bool {
         fn is<T: PartialEq>(wanted: Option<T>, found: T) -> bool {
             wanted.is_none_or(|wanted| wanted == found)
         }
-        let predicted = |wanted: Option<bool>, found: Option<bool>| wanted.is_none() || wanted == found;
+        let predicted =
+            |wanted: Option<bool>, found: Option<bool>| wanted.is_none() || wanted == found;
         is(self.attribute, candidate.attribute)
             && is(self.from, candidate.from)
             && is(self.to, candidate.to)
@@ -69,93 +74,96 @@ impl Rule {
 }
 
 /// Where a counterfactual stands among the matches of a rule.
-type Ticket = (u64, u64, u16, usize, u16);
+type SelectionKey = (u64, u64, u16, usize, u16);
 
-fn ticket(seed: u64, of: &Candidate) -> Ticket {
+fn selection_key(seed: u64, of: &CounterfactualCandidate) -> SelectionKey {
     (h(seed, of.row_key, u64::from(of.to)), of.row_key, of.to, of.attribute, of.cf_index)
 }
 
 /// The matches of every rule; add candidates and merge in any order.
 #[derive(Debug, Clone)]
-pub struct Matches {
-    rules: Vec<Rule>,
+pub struct RuleMatches {
+    rules: Vec<SelectionRule>,
     seed: u64,
-    tickets: Vec<Vec<Ticket>>,
+    keys: Vec<Vec<SelectionKey>>,
 }
 
-impl Matches {
+impl RuleMatches {
     /// None yet.
-    pub fn new(rules: &[Rule], seed: u64) -> Self {
-        Matches { rules: rules.to_vec(), seed, tickets: vec![Vec::new(); rules.len()] }
+    pub fn new(rules: &[SelectionRule], seed: u64) -> Self {
+        RuleMatches { rules: rules.to_vec(), seed, keys: vec![Vec::new(); rules.len()] }
     }
 
     /// Looks at a candidate.
-    pub fn add(&mut self, candidate: &Candidate) {
-        for (rule, tickets) in self.rules.iter().zip(&mut self.tickets) {
+    pub fn add(&mut self, candidate: &CounterfactualCandidate) {
+        for (rule, tickets) in self.rules.iter().zip(&mut self.keys) {
             if rule.matches(candidate) {
-                tickets.push(ticket(self.seed, candidate));
+                tickets.push(selection_key(self.seed, candidate));
             }
         }
     }
 
     /// Adds the matches found elsewhere.
-    pub fn merge(&mut self, other: Matches) {
-        self.tickets.iter_mut().zip(other.tickets).for_each(|(mine, theirs)| mine.extend(theirs));
+    pub fn merge(&mut self, other: RuleMatches) {
+        self.keys.iter_mut().zip(other.keys).for_each(|(mine, theirs)| mine.extend(theirs));
     }
 
     /// How many match each rule.
     pub fn counts(&self) -> Vec<u64> {
-        self.tickets.iter().map(|tickets| tickets.len() as u64).collect()
+        self.keys.iter().map(|tickets| tickets.len() as u64).collect()
     }
 
     /// Draws this fraction of each rule's matches.
-    pub fn draw(mut self, fraction: f64) -> Drawn {
-        let last = |tickets: &mut Vec<Ticket>| {
+    pub fn draw(mut self, fraction: f64) -> DrawnMatches {
+        let last = |tickets: &mut Vec<SelectionKey>| {
             // Numbers of matches are far below 2^53, so they are exact as floats.
             let wanted = (fraction * tickets.len() as f64 + 0.5 + 1e-9).floor() as usize;
             let wanted = wanted.min(tickets.len()).checked_sub(1)?;
             Some(*tickets.select_nth_unstable(wanted).1)
         };
-        let last = self.tickets.iter_mut().map(last).collect();
-        Drawn { rules: self.rules, seed: self.seed, last }
+        let last = self.keys.iter_mut().map(last).collect();
+        DrawnMatches { rules: self.rules, seed: self.seed, last_keys: last }
     }
 }
 
 /// What was drawn of the matches of every rule.
 #[derive(Debug, Clone)]
-pub struct Drawn {
-    rules: Vec<Rule>,
+pub struct DrawnMatches {
+    rules: Vec<SelectionRule>,
     seed: u64,
     /// Of each rule the last match that is taken; none where it takes none.
-    last: Vec<Option<Ticket>>,
+    last_keys: Vec<Option<SelectionKey>>,
 }
 
-impl Drawn {
+impl DrawnMatches {
     /// Whether a candidate was drawn for any rule.
-    pub fn takes(&self, candidate: &Candidate) -> bool {
-        let mine = ticket(self.seed, candidate);
-        self.rules.iter().zip(&self.last).any(|(rule, last)| last.is_some_and(|last| mine <= last) && rule.matches(candidate))
+    pub fn contains(&self, candidate: &CounterfactualCandidate) -> bool {
+        let mine = selection_key(self.seed, candidate);
+        self.rules
+            .iter()
+            .zip(&self.last_keys)
+            .any(|(rule, last)| last.is_some_and(|last| mine <= last) && rule.matches(candidate))
     }
 }
 
 /// Which counterfactuals an arm takes.
 #[derive(Debug, Clone)]
-pub enum Choice {
+pub enum CounterfactualSelection {
     /// Every valid one.
     All,
     /// Those that switch.
     Switched,
     /// Those that were drawn.
-    Drawn(Drawn),
+    Drawn(DrawnMatches),
 }
 
-impl Choice {
+impl CounterfactualSelection {
     /// Whether a candidate is taken.
-    pub fn takes(&self, candidate: &Candidate) -> bool {
+    pub fn contains(&self, candidate: &CounterfactualCandidate) -> bool {
         match self {
-            Choice::All => true,
-            Choice::Switched => candidate.switches(),
-            Choice::Drawn(drawn) => drawn.takes(candidate),
+            CounterfactualSelection::All => true,
+            CounterfactualSelection::Switched => candidate.switches(),
+            CounterfactualSelection::Drawn(drawn) => drawn.contains(candidate),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Which rows are added to the training rows before a model is trained again.
 //!
-//! Source: the augmentation experiments of "Towards Counterfactual Group Fairness", as settled in `generation.md` section 12. An *experiment* trains a model
-//! several times on the same training rows R of a fold: once as they are (*base*), and once for each *arm* with rows added. Every model
-//! is then measured on the same audited rows and their counterfactuals.
+//! Source: the augmentation experiments of "Towards Counterfactual Group Fairness", as settled in
+//! `generation.md` section 12. An *experiment* trains a model several times on the same training
+//! rows R of a fold: once as they are (*base*), and once for each *arm* with rows added. Every
+//! model is then measured on the same audited rows and their counterfactuals.
 //!
 //! | arm | rows added to R |
 //! | --- | --- |
@@ -13,8 +14,9 @@
 //! | `adasyn` | synthetic rows between neighbours of the rarer class |
 //! | `cfs_adasyn` | those of another arm, then synthetic rows from the enlarged set |
 //!
-//! A counterfactual carries the label and the weight of its original. [`choose`] says which counterfactuals are taken, [`adasyn`] makes
-//! rows. Both see one row, or rows in memory, at a time; files, folds, models and what becomes of them are left to the pipeline.
+//! A counterfactual carries the label and the weight of its original. [`choose`] says which
+//! counterfactuals are taken, [`adasyn`] makes rows. Both see one row, or rows in memory, at a
+//! time; files, folds, models and what becomes of them are left to the pipeline.
 
 pub mod adasyn;
 pub mod choose;
@@ -26,7 +28,7 @@ use std::fmt;
 
 /// What is trained in an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Arm {
+pub enum ExperimentArm {
     /// The training rows as they are.
     Base,
     /// With every valid counterfactual.
@@ -41,24 +43,31 @@ pub enum Arm {
     CfsAdasyn,
 }
 
-impl Arm {
+impl ExperimentArm {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Arm; 6] = [Arm::Base, Arm::All, Arm::Switched, Arm::Directed, Arm::Adasyn, Arm::CfsAdasyn];
+    pub const ALL: [ExperimentArm; 6] = [
+        ExperimentArm::Base,
+        ExperimentArm::All,
+        ExperimentArm::Switched,
+        ExperimentArm::Directed,
+        ExperimentArm::Adasyn,
+        ExperimentArm::CfsAdasyn,
+    ];
 
     /// Its name in jobs and tables.
     pub fn as_str(self) -> &'static str {
         match self {
-            Arm::Base => "base",
-            Arm::All => "all",
-            Arm::Switched => "switched",
-            Arm::Directed => "directed",
-            Arm::Adasyn => "adasyn",
-            Arm::CfsAdasyn => "cfs_adasyn",
+            ExperimentArm::Base => "base",
+            ExperimentArm::All => "all",
+            ExperimentArm::Switched => "switched",
+            ExperimentArm::Directed => "directed",
+            ExperimentArm::Adasyn => "adasyn",
+            ExperimentArm::CfsAdasyn => "cfs_adasyn",
         }
     }
 }
 
-impl fmt::Display for Arm {
+impl fmt::Display for ExperimentArm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

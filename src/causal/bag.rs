@@ -1,10 +1,13 @@
-//! The bag of DAGs: what the search found in every bootstrap replicate, and how far the replicates agree.
+//! The bag of DAGs: what the search found in every bootstrap replicate, and how far the replicates
+//! agree.
 //!
-//! Source: CF-GU specification sections 7 to 9. A replicate gives one class of DAGs; the bag holds the DAGs of all classes, so a DAG that
-//! two replicates know is two members (their equations differ). [`Discovery::of_replicate`] works on one replicate and knows no
-//! other; [`Bag::of`]
-//! puts them together in order, so neither threads nor their number matter.
-//! Choice: in a sampled class each drawn DAG is one member: a class too large to list weighs as much as its sample.
+//! Source: CF-GU specification sections 7 to 9. A replicate gives one class of DAGs; the bag holds
+//! the DAGs of all classes, so a DAG that two replicates know is two members (their equations
+//! differ). [`GraphSearch::search_replicate`] works on one replicate and knows no other;
+//! [`BagOfDags::from_replicates`] puts them together in order, so neither threads nor their number
+//! matter.
+//! Choice: in a sampled class each drawn DAG is one member: a class too large to list weighs as
+//! much as its sample.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,37 +15,37 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::causal::bes::bes;
-use crate::causal::boss::{Knobs, boss};
-use crate::causal::class::{Beyond, Drawn, Listed, TooMany, dags};
-use crate::causal::entropy::{EdgeShares, below, edge_shares};
+use crate::causal::boss::{BossSettings, boss};
+use crate::causal::class::{DagSampling, LargeClassRule, ListedDags, TooManyDags, list_or_sample};
+use crate::causal::entropy::{EdgeShares, descendant_subgraph, edge_shares};
 use crate::causal::graph::{Dag, Pdag};
 use crate::causal::knowledge::Knowledge;
-use crate::causal::score::Score;
+use crate::causal::score::GraphScore;
 use crate::error::{Fault, Result};
-use crate::num::seed::Stream;
+use crate::num::seed::RandomStream;
 
 /// Limits on the number of DAGs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Limits {
+pub struct DagLimits {
     /// DAGs of one class that are listed, at least 1.
     pub per_class: usize,
     /// What to do with a larger class.
-    pub beyond: Beyond,
+    pub beyond: LargeClassRule,
     /// Members of the bag; more are an error.
     pub total: usize,
 }
 
-impl Default for Limits {
+impl Default for DagLimits {
     fn default() -> Self {
-        Limits { per_class: 10_000, beyond: Beyond::Fail, total: 200_000 }
+        DagLimits { per_class: 10_000, beyond: LargeClassRule::Fail, total: 200_000 }
     }
 }
 
 /// What to do with a variable that its parents determine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Singular {
+pub enum SingularRule {
     /// Score it by convention and name it.
     #[default]
     Clamp,
@@ -52,7 +55,7 @@ pub enum Singular {
 
 /// What one replicate says of the graph.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Replicate {
+pub struct SearchedReplicate {
     /// Score of its DAGs.
     pub score: f64,
     /// The variables in the order that the search ended with (before any backward search).
@@ -62,53 +65,72 @@ pub struct Replicate {
     /// Its class under knowledge.
     pub class: Pdag,
     /// The DAGs of the class.
-    pub listed: Listed,
+    pub listed: ListedDags,
     /// Variables that their parents determine, ascending: their scores are a matter of convention.
     pub determined: Vec<usize>,
 }
 
 /// What every replicate is searched with.
 #[derive(Debug, Clone, Copy)]
-pub struct Discovery<'a> {
+pub struct GraphSearch<'a> {
     /// Names of the variables.
     pub variables: &'a [String],
     /// What is known of them.
     pub knowledge: &'a Knowledge,
     /// Knobs of the search.
-    pub knobs: &'a Knobs,
+    pub knobs: &'a BossSettings,
     /// What to do with a variable that its parents determine.
-    pub singular: Singular,
+    pub singular: SingularRule,
     /// Limits on the number of DAGs.
-    pub limits: &'a Limits,
+    pub limits: &'a DagLimits,
     /// The seed of the job.
     pub seed: u64,
 }
 
-impl Discovery<'_> {
+impl GraphSearch<'_> {
     /// Searches replicate `b` with its scores and lists the DAGs of the class found.
     ///
     /// # Errors
-    /// The class has more DAGs than allowed; a variable is determined by its parents where that is an error.
-    pub fn of_replicate(&self, b: usize, score: &Score) -> Result<Replicate> {
-        let found = boss(score, self.knowledge, self.knobs.starts, &mut Stream::new(self.seed, &format!("boss/{b}")));
+    /// The class has more DAGs than allowed; a variable is determined by its parents where that is
+    /// an error.
+    pub fn search_replicate(&self, b: usize, score: &GraphScore) -> Result<SearchedReplicate> {
+        let found = boss(
+            score,
+            self.knowledge,
+            self.knobs.starts,
+            &mut RandomStream::new(self.seed, &format!("boss/{b}")),
+        );
         let dag = if self.knobs.bes { bes(score, self.knowledge, found.dag).0 } else { found.dag };
-        let locals: Vec<_> = (0..self.variables.len()).map(|x| score.local(x, dag.parents[x])).collect();
-        let determined: Vec<usize> = (0..locals.len()).filter(|&x| locals[x].determined > 0).collect();
-        if let (Singular::Error, Some(&x)) = (self.singular, determined.first()) {
-            let parents: Vec<String> = dag.parents[x].into_iter().map(|v| format!("`{}`", self.variables[v])).collect();
-            let what = format!("in bootstrap {b} the column is an exact linear function of {}", parents.join(", "));
+        let locals: Vec<_> =
+            (0..self.variables.len()).map(|x| score.local_score(x, dag.parents[x])).collect();
+        let determined: Vec<usize> =
+            (0..locals.len()).filter(|&x| locals[x].determined > 0).collect();
+        if let (SingularRule::Error, Some(&x)) = (self.singular, determined.first()) {
+            let parents: Vec<String> =
+                dag.parents[x].into_iter().map(|v| format!("`{}`", self.variables[v])).collect();
+            let what = format!(
+                "in bootstrap {b} the column is an exact linear function of {}",
+                parents.join(", ")
+            );
             return Err(Fault::new("collinear-columns", what)
                 .in_column(&self.variables[x])
                 .hint(
-                    "leave one of them out of the graph's variables; where rows lack several columns together, so that the level `missing` of one \
-                     gives away that of another, write `data.missing: {nominal: drop-row}`; or accept the convention `singular: clamp`",
+                    "leave one of them out of the graph's variables; where rows lack several \
+                     columns together, so that the level `missing` of one gives away that of \
+                     another, write `data.missing: {nominal: drop-row}`; or accept the convention \
+                     `singular: clamp`",
                 )
                 .into());
         }
-        let class = Pdag::of_dag(&dag, self.knowledge);
-        let listed = list(&format!("bootstrap {b}"), &class, self.limits, &mut Stream::new(self.seed, &format!("class/{b}")))?;
+        let class = Pdag::from_dag(&dag, self.knowledge);
+        let listed = list_dags(
+            &format!("bootstrap {b}"),
+            &class,
+            self.limits,
+            &mut RandomStream::new(self.seed, &format!("class/{b}")),
+        )?;
         let score = locals.iter().map(|local| local.score).sum();
-        Ok(Replicate { score, order: found.order, dag, class, listed, determined })
+        Ok(SearchedReplicate { score, order: found.order, dag, class, listed, determined })
     }
 }
 
@@ -116,12 +138,23 @@ impl Discovery<'_> {
 ///
 /// # Errors
 /// There are more than allowed.
-pub fn list(whose: &str, class: &Pdag, limits: &Limits, stream: &mut Stream) -> Result<Listed> {
-    dags(class, limits.per_class, limits.beyond, stream).map_err(|TooMany(size)| {
+pub fn list_dags(
+    whose: &str,
+    class: &Pdag,
+    limits: &DagLimits,
+    stream: &mut RandomStream,
+) -> Result<ListedDags> {
+    list_or_sample(class, limits.per_class, limits.beyond, stream).map_err(|TooManyDags(size)| {
         let size = size.map_or_else(|| "too many to count".to_owned(), |size| size.to_string());
-        let what = format!("the graphs that {whose} allows are {size}; at most {} are listed", limits.per_class);
+        let what = format!(
+            "the graphs that {whose} allows are {size}; at most {} are listed",
+            limits.per_class
+        );
         Fault::new("too-many-graphs", what)
-            .hint("add knowledge (tiers, forbidden edges), raise the limit, or let large classes be sampled")
+            .hint(
+                "add knowledge (tiers, forbidden edges), raise the limit, or let large classes \
+                 be sampled",
+            )
             .into()
     })
 }
@@ -129,7 +162,7 @@ pub fn list(whose: &str, class: &Pdag, limits: &Limits, stream: &mut Stream) -> 
 /// How much a member counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Weighting {
+pub enum MemberWeighting {
     /// Each member the same: a replicate counts by the size of its class. The published definition.
     #[default]
     Dag,
@@ -140,17 +173,18 @@ pub enum Weighting {
 /// One replicate in a bag.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub struct BagReplicate {
     /// Score of its DAGs; `None` where the graph was given.
     pub score: Option<f64>,
-    /// Positions of its members in [`Bag::dags`], in order; in a sample one may come twice.
+    /// Positions of its members in [`BagOfDags::list_or_sample`], in order; in a sample one may
+    /// come twice.
     pub members: Vec<usize>,
     /// Position of its class among the different ones.
     pub class: usize,
     /// How many DAGs the class has, where known.
     pub size: Option<u64>,
     /// How its members were chosen.
-    pub drawn: Drawn,
+    pub drawn: DagSampling,
     /// Variables that their parents determine.
     pub determined: Vec<usize>,
 }
@@ -158,7 +192,7 @@ pub struct Entry {
 /// The graphs of all replicates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Bag {
+pub struct BagOfDags {
     /// Names of the variables.
     pub variables: Vec<String>,
     /// Position of the sensitive attribute.
@@ -168,44 +202,63 @@ pub struct Bag {
     /// Number of different classes.
     pub n_classes: usize,
     /// The replicates in order.
-    pub replicates: Vec<Entry>,
+    pub replicates: Vec<BagReplicate>,
 }
 
-impl Bag {
+impl BagOfDags {
     /// Puts replicates together.
     ///
     /// # Errors
     /// There are more members than allowed.
-    pub fn of(variables: Vec<String>, sensitive: usize, replicates: &[Replicate], limits: &Limits) -> Result<Bag> {
-        let parts: Vec<_> = replicates.iter().map(|r| (Some(r.score), &r.class, &r.listed, r.determined.clone())).collect();
-        Bag::of_parts(variables, sensitive, &parts, limits)
+    pub fn from_replicates(
+        variables: Vec<String>,
+        sensitive: usize,
+        replicates: &[SearchedReplicate],
+        limits: &DagLimits,
+    ) -> Result<BagOfDags> {
+        let parts: Vec<_> = replicates
+            .iter()
+            .map(|r| (Some(r.score), &r.class, &r.listed, r.determined.clone()))
+            .collect();
+        BagOfDags::from_parts(variables, sensitive, &parts, limits)
     }
 
-    /// The bag in which `replicates` replicates all have the class that was given: only their equations differ.
+    /// The bag in which `replicates` replicates all have the class that was given: only their
+    /// equations differ.
     ///
     /// # Errors
     /// There are more members than allowed.
-    pub fn given(
+    pub fn from_given_class(
         variables: Vec<String>,
         sensitive: usize,
         class: &Pdag,
-        listed: &Listed,
+        listed: &ListedDags,
         replicates: usize,
-        limits: &Limits,
-    ) -> Result<Bag> {
-        Bag::of_parts(variables, sensitive, &vec![(None, class, listed, Vec::new()); replicates], limits)
+        limits: &DagLimits,
+    ) -> Result<BagOfDags> {
+        BagOfDags::from_parts(
+            variables,
+            sensitive,
+            &vec![(None, class, listed, Vec::new()); replicates],
+            limits,
+        )
     }
 
-    fn of_parts(
+    fn from_parts(
         variables: Vec<String>,
         sensitive: usize,
-        parts: &[(Option<f64>, &Pdag, &Listed, Vec<usize>)],
-        limits: &Limits,
-    ) -> Result<Bag> {
+        parts: &[(Option<f64>, &Pdag, &ListedDags, Vec<usize>)],
+        limits: &DagLimits,
+    ) -> Result<BagOfDags> {
         let total: usize = parts.iter().map(|(_, _, listed, _)| listed.dags.len()).sum();
         if total > limits.total {
-            let what = format!("the bootstraps allow {total} graphs together; at most {} are taken", limits.total);
-            return Err(Fault::new("too-many-graphs", what).hint("add knowledge, raise the limit, or take fewer bootstraps").into());
+            let what = format!(
+                "the bootstraps allow {total} graphs together; at most {} are taken",
+                limits.total
+            );
+            return Err(Fault::new("too-many-graphs", what)
+                .hint("add knowledge, raise the limit, or take fewer bootstraps")
+                .into());
         }
         let mut positions: BTreeMap<Vec<(usize, usize)>, (usize, &Dag)> = BTreeMap::new();
         for dag in parts.iter().flat_map(|(_, _, listed, _)| &listed.dags) {
@@ -213,18 +266,22 @@ impl Bag {
         }
         positions.values_mut().enumerate().for_each(|(i, (position, _))| *position = i);
         let classes: BTreeSet<&Pdag> = parts.iter().map(|(_, class, ..)| *class).collect();
-        let class_at: BTreeMap<&Pdag, usize> = classes.iter().enumerate().map(|(i, class)| (*class, i)).collect();
-        let entry = |(score, class, listed, determined): &(Option<f64>, &Pdag, &Listed, Vec<usize>)| Entry {
-            score: *score,
-            members: listed.dags.iter().map(|dag| positions[&dag.edges()].0).collect(),
-            class: class_at[class],
-            size: listed.size,
-            drawn: listed.drawn,
-            determined: determined.clone(),
-        };
+        let class_at: BTreeMap<&Pdag, usize> =
+            classes.iter().enumerate().map(|(i, class)| (*class, i)).collect();
+        let entry =
+            |(score, class, listed, determined): &(Option<f64>, &Pdag, &ListedDags, Vec<usize>)| {
+                BagReplicate {
+                    score: *score,
+                    members: listed.dags.iter().map(|dag| positions[&dag.edges()].0).collect(),
+                    class: class_at[class],
+                    size: listed.size,
+                    drawn: listed.drawn,
+                    determined: determined.clone(),
+                }
+            };
         let replicates = parts.iter().map(entry).collect();
         let dags = positions.values().map(|(_, dag)| (*dag).clone()).collect();
-        Ok(Bag { variables, sensitive, dags, n_classes: classes.len(), replicates })
+        Ok(BagOfDags { variables, sensitive, dags, n_classes: classes.len(), replicates })
     }
 
     /// Number of members: DAGs of all replicates, each as often as it occurs.
@@ -238,35 +295,37 @@ impl Bag {
     }
 
     /// The weight of one member of a replicate.
-    pub fn weight(&self, replicate: usize, weighting: Weighting) -> f64 {
+    pub fn weight(&self, replicate: usize, weighting: MemberWeighting) -> f64 {
         match weighting {
-            Weighting::Dag => 1.0,
-            Weighting::Replicate => 1.0 / self.replicates[replicate].members.len() as f64,
+            MemberWeighting::Dag => 1.0,
+            MemberWeighting::Replicate => 1.0 / self.replicates[replicate].members.len() as f64,
         }
     }
 
     /// Shares of edges over the bag and H_G.
-    pub fn edges(&self, weighting: Weighting) -> EdgeShares {
+    pub fn edge_shares(&self, weighting: MemberWeighting) -> EdgeShares {
         self.shares(&self.dags, weighting)
     }
 
     /// Shares of edges among the sensitive attribute and what follows from it, and H_GA.
-    pub fn edges_below(&self, weighting: Weighting) -> EdgeShares {
-        let cut: Vec<Dag> = self.dags.iter().map(|dag| below(dag, self.sensitive)).collect();
+    pub fn descendant_edge_shares(&self, weighting: MemberWeighting) -> EdgeShares {
+        let cut: Vec<Dag> =
+            self.dags.iter().map(|dag| descendant_subgraph(dag, self.sensitive)).collect();
         self.shares(&cut, weighting)
     }
 
-    /// The different graphs below the sensitive attribute, sorted by their edges, with the number of members that have each.
-    pub fn graphs_below(&self) -> Vec<(Dag, u64)> {
+    /// The different graphs below the sensitive attribute, sorted by their edges, with the number
+    /// of members that have each.
+    pub fn descendant_graphs(&self) -> Vec<(Dag, u64)> {
         let mut copies: BTreeMap<Vec<(usize, usize)>, (Dag, u64)> = BTreeMap::new();
         for &member in self.replicates.iter().flat_map(|r| &r.members) {
-            let cut = below(&self.dags[member], self.sensitive);
+            let cut = descendant_subgraph(&self.dags[member], self.sensitive);
             copies.entry(cut.edges()).or_insert((cut, 0)).1 += 1;
         }
         copies.into_values().collect()
     }
 
-    fn shares(&self, graphs: &[Dag], weighting: Weighting) -> EdgeShares {
+    fn shares(&self, graphs: &[Dag], weighting: MemberWeighting) -> EdgeShares {
         let members = self.replicates.iter().enumerate().flat_map(|(b, replicate)| {
             let weight = self.weight(b, weighting);
             replicate.members.iter().map(move |&member| (&graphs[member], 1, weight))

@@ -1,34 +1,38 @@
 //! Backward equivalence search: removes edges from a class as long as that raises the score.
 //!
-//! Source: Chickering 2002, "Optimal structure identification with greedy search", operator Delete; CF-GU specification section 6, which
-//! says why the switch of this name in Tetrad has no effect. An edge x -> y or x - y that is not required may go:
+//! Source: Chickering 2002, "Optimal structure identification with greedy search", operator Delete;
+//! CF-GU specification section 6, which says why the switch of this name in Tetrad has no effect.
+//! An edge x -> y or x - y that is not required may go:
 //! NA are the undirected neighbours of y next to x, C a part of NA all adjacent to each other;
-//!   gain = s(y | C + Pa(y) - x) - s(y | C + Pa(y) + x).
-//! Candidates with gain above 1e-9 are tried, highest gain first (ties: x, y, then what of NA is not in C); for each h of NA without C,
-//! y -> h, and x -> h where x - h. The rest must extend to a DAG within knowledge (Dor and Tarsi 1992) whose score is higher by more than
-//! 1e-6.
-//! Choice: an edge whose NA has more than [`MOST_BESIDE`] variables stays (there would be more than 2^16 parts C to try).
+//! gain = s(y | C + Pa(y) - x) - s(y | C + Pa(y) + x).
+//! Candidates with gain above 1e-9 are tried, highest gain first (ties: x, y, then what of NA is
+//! not in C); for each h of NA without C, y -> h, and x -> h where x - h. The rest must extend to a
+//! DAG within knowledge (Dor and Tarsi 1992) whose score is higher by more than 1e-6.
+//! Choice: an edge whose NA has more than [`MAX_SHARED_NEIGHBOURS`] variables stays (there would be
+//! more than 2^16 parts C to try).
 
 use crate::causal::graph::{Dag, Pdag};
 use crate::causal::knowledge::Knowledge;
-use crate::causal::nodes::Nodes;
-use crate::causal::score::Score;
+use crate::causal::nodes::NodeSet;
+use crate::causal::score::GraphScore;
 
 /// Neighbours shared by both ends of an edge beyond which its removal is not tried.
-pub const MOST_BESIDE: usize = 16;
+pub const MAX_SHARED_NEIGHBOURS: usize = 16;
 
-/// One edge that may go: from x to y, `loose` the shared neighbours that lose their direction with it.
-struct Removal {
+/// One edge that may go: from x to y, `unoriented` the shared neighbours that lose their direction
+/// with it.
+struct EdgeRemoval {
     gain: f64,
     x: usize,
     y: usize,
-    loose: Vec<usize>,
+    unoriented: Vec<usize>,
 }
 
-/// A DAG of the class that backward search ends with, from that of `dag`; and how many edges were removed.
-pub fn bes(score: &Score, knowledge: &Knowledge, dag: Dag) -> (Dag, usize) {
+/// A DAG of the class that backward search ends with, from that of `dag`; and how many edges were
+/// removed.
+pub fn bes(score: &GraphScore, knowledge: &Knowledge, dag: Dag) -> (Dag, usize) {
     let (mut dag, mut removed) = (dag, 0);
-    while let Some(next) = step(score, knowledge, &dag) {
+    while let Some(next) = remove_best(score, knowledge, &dag) {
         dag = next;
         removed += 1;
     }
@@ -36,18 +40,22 @@ pub fn bes(score: &Score, knowledge: &Knowledge, dag: Dag) -> (Dag, usize) {
 }
 
 /// The DAG after the best removal, if there is one.
-fn step(score: &Score, knowledge: &Knowledge, dag: &Dag) -> Option<Dag> {
-    let class = Pdag::of_dag(dag, knowledge);
+fn remove_best(score: &GraphScore, knowledge: &Knowledge, dag: &Dag) -> Option<Dag> {
+    let class = Pdag::from_dag(dag, knowledge);
     let before = score.total(&dag.parents);
     let mut removals = removals(score, knowledge, &class);
-    removals.sort_by(|a, b| b.gain.total_cmp(&a.gain).then_with(|| (a.x, a.y, &a.loose).cmp(&(b.x, b.y, &b.loose))));
+    removals.sort_by(|a, b| {
+        b.gain
+            .total_cmp(&a.gain)
+            .then_with(|| (a.x, a.y, &a.unoriented).cmp(&(b.x, b.y, &b.unoriented)))
+    });
     removals.into_iter().find_map(|removal| {
         let next = extend(apply(&class, &removal), knowledge)?;
-        (next.keeps(knowledge) && score.total(&next.parents) > before + 1e-6).then_some(next)
+        (next.satisfies(knowledge) && score.total(&next.parents) > before + 1e-6).then_some(next)
     })
 }
 
-fn removals(score: &Score, knowledge: &Knowledge, class: &Pdag) -> Vec<Removal> {
+fn removals(score: &GraphScore, knowledge: &Knowledge, class: &Pdag) -> Vec<EdgeRemoval> {
     let n = class.parents.len();
     let mut found = Vec::new();
     for x in 0..n {
@@ -55,19 +63,31 @@ fn removals(score: &Score, knowledge: &Knowledge, class: &Pdag) -> Vec<Removal> 
             if knowledge.required(x, y) || knowledge.required(y, x) {
                 continue;
             }
-            let beside: Vec<usize> = (class.neighbours[y] & class.adjacent(x)).into_iter().collect();
-            if beside.len() > MOST_BESIDE {
+            let beside: Vec<usize> =
+                (class.neighbours[y] & class.adjacent(x)).into_iter().collect();
+            if beside.len() > MAX_SHARED_NEIGHBOURS {
                 continue;
             }
             for choice in 0..1_u32 << beside.len() {
-                let chosen: Nodes = (0..beside.len()).filter(|k| choice >> k & 1 == 1).map(|k| beside[k]).collect();
-                if chosen.into_iter().any(|v| !chosen.without(v).within(class.adjacent(v))) {
+                let chosen: NodeSet =
+                    (0..beside.len()).filter(|k| choice >> k & 1 == 1).map(|k| beside[k]).collect();
+                if chosen.into_iter().any(|v| !chosen.without(v).is_subset(class.adjacent(v))) {
                     continue;
                 }
                 let given = (chosen | class.parents[y]).without(x);
-                let gain = score.local(y, given).score - score.local(y, given.with(x)).score;
+                let gain =
+                    score.local_score(y, given).score - score.local_score(y, given.with(x)).score;
                 if gain > 1e-9 {
-                    found.push(Removal { gain, x, y, loose: beside.iter().copied().filter(|&h| !chosen.has(h)).collect() });
+                    found.push(EdgeRemoval {
+                        gain,
+                        x,
+                        y,
+                        unoriented: beside
+                            .iter()
+                            .copied()
+                            .filter(|&h| !chosen.contains(h))
+                            .collect(),
+                    });
                 }
             }
         }
@@ -75,36 +95,38 @@ fn removals(score: &Score, knowledge: &Knowledge, class: &Pdag) -> Vec<Removal> 
     found
 }
 
-fn apply(class: &Pdag, removal: &Removal) -> Pdag {
+fn apply(class: &Pdag, removal: &EdgeRemoval) -> Pdag {
     let mut graph = class.clone();
-    graph.cut(removal.x, removal.y);
-    for &h in &removal.loose {
+    graph.remove_edge(removal.x, removal.y);
+    for &h in &removal.unoriented {
         graph.orient(removal.y, h);
-        if graph.neighbours[removal.x].has(h) {
+        if graph.neighbours[removal.x].contains(h) {
             graph.orient(removal.x, h);
         }
     }
     graph
 }
 
-/// A DAG with these edges, the directed ones as they are, no new unshielded collider and no direction that the knowledge excludes: again
-/// and again the lowest node that can be last is made so. `None` where there is none.
+/// A DAG with these edges, the directed ones as they are, no new unshielded collider and no
+/// direction that the knowledge excludes: again and again the lowest node that can be last is made
+/// so. `None` where there is none.
 fn extend(graph: Pdag, knowledge: &Knowledge) -> Option<Dag> {
     let n = graph.parents.len();
     let mut dag = graph.clone();
     let mut graph = graph;
-    let mut left = Nodes::first(n);
+    let mut left = NodeSet::first_n(n);
     while !left.is_empty() {
         let last = left.into_iter().find(|&v| {
-            let shielded = |u: usize| graph.adjacent(v).without(u).within(graph.adjacent(u));
-            let allowed = |u: usize| !knowledge.fixes(v, u);
-            graph.children[v].is_empty() && graph.neighbours[v].into_iter().all(|u| shielded(u) && allowed(u))
+            let shielded = |u: usize| graph.adjacent(v).without(u).is_subset(graph.adjacent(u));
+            let allowed = |u: usize| !knowledge.compels(v, u);
+            graph.children[v].is_empty()
+                && graph.neighbours[v].into_iter().all(|u| shielded(u) && allowed(u))
         })?;
         for u in graph.neighbours[last] {
             dag.orient(u, last);
         }
         for u in graph.adjacent(last) {
-            graph.cut(u, last);
+            graph.remove_edge(u, last);
         }
         left.remove(last);
     }

@@ -1,48 +1,55 @@
-//! Best order score search: a permutation of the variables in which no variable can be moved to a better place, and its DAG.
+//! Best order score search: a permutation of the variables in which no variable can be moved to a
+//! better place, and its DAG.
 //!
-//! Source: Andrews et al. 2023, "Fast scalable and accurate discovery of DAGs using the best order score search and grow-shrink trees",
-//! algorithm 3; CF-GU specification section 5, which fixes what the paper leaves open as Tetrad 7.6 does it: start from the order of the
-//! variables, moves in that order, ties within [`TIE`] to the earlier place, tier by tier where every variable has a tier. The score of
-//! an order is the sum over its variables of the grow-shrink trace given those before; the DAG are the traced parents.
-//! Choice: a required edge holds from the start, whatever chain of required edges it is part of (one pass of moving causes forward is
-//! repeated until nothing moves). Further starts are random orders from the stream given; a later one wins only if strictly better.
+//! Source: Andrews et al. 2023, "Fast scalable and accurate discovery of DAGs using the best order
+//! score search and grow-shrink trees", algorithm 3; CF-GU specification section 5, which fixes
+//! what the paper leaves open as Tetrad 7.6 does it: start from the order of the variables, moves
+//! in that order, ties within [`TIE_TOLERANCE`] to the earlier place, tier by tier where every
+//! variable has a tier. The score of an order is the sum over its variables of the grow-shrink
+//! trace given those before; the DAG are the traced parents.
+//! Choice: a required edge holds from the start, whatever chain of required edges it is part of
+//! (one pass of moving causes forward is repeated until nothing moves). Further starts are random
+//! orders from the stream given; a later one wins only if strictly better.
 //!
-//! Cost: a sweep asks each tree about m^2 times for m variables; trees answer from their cache, so new scores are rare after the first.
+//! Cost: a sweep asks each tree about m^2 times for m variables; trees answer from their cache, so
+//! new scores are rare after the first.
 
 use serde::{Deserialize, Serialize};
 
-use crate::causal::draw::below;
+use crate::causal::draw::uniform_below;
 use crate::causal::graph::Dag;
-use crate::causal::grow_shrink::Trees;
+use crate::causal::grow_shrink::GrowShrinkForest;
 use crate::causal::knowledge::Knowledge;
-use crate::causal::nodes::Nodes;
-use crate::causal::score::Score;
-use crate::num::seed::Stream;
+use crate::causal::nodes::NodeSet;
+use crate::causal::score::GraphScore;
+use crate::num::seed::RandomStream;
 
 /// Scores closer than this are equal.
-pub const TIE: f64 = 1e-6;
+pub const TIE_TOLERANCE: f64 = 1e-6;
 
 /// Knobs of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Knobs {
-    /// Penalty discount c of the score, above 0. The paper's is 2; in libraries on the scale of log-likelihood the same penalty is c / 2.
+pub struct BossSettings {
+    /// Penalty discount c of the score, above 0. The paper's is 2; in libraries on the scale of
+    /// log-likelihood the same penalty is c / 2.
     pub penalty: f64,
     /// Number of starts, at least 1: the order of the variables, then random ones.
     pub starts: usize,
-    /// Whether edges are removed afterwards by backward equivalence search. The paper's search does not.
+    /// Whether edges are removed afterwards by backward equivalence search. The paper's search does
+    /// not.
     pub bes: bool,
 }
 
-impl Default for Knobs {
+impl Default for BossSettings {
     fn default() -> Self {
-        Knobs { penalty: 2.0, starts: 10, bes: false }
+        BossSettings { penalty: 2.0, starts: 10, bes: false }
     }
 }
 
 /// What the search found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct BossOutcome {
     /// The variables in the order found: parents before children.
     pub order: Vec<usize>,
     /// The parents of each.
@@ -53,10 +60,16 @@ pub struct Found {
 pub const STARTS_POLICY: u32 = 2;
 
 /// Searches with `starts` starts; `stream` gives the random ones.
-pub fn boss(score: &Score, knowledge: &Knowledge, starts: usize, stream: &mut Stream) -> Found {
+pub fn boss(
+    score: &GraphScore,
+    knowledge: &Knowledge,
+    starts: usize,
+    stream: &mut RandomStream,
+) -> BossOutcome {
     let n = score.n_variables();
-    let mut found = Found { order: Vec::with_capacity(n), dag: Dag { parents: vec![Nodes::NONE; n] } };
-    for (before, sub) in parts(knowledge) {
+    let mut found =
+        BossOutcome { order: Vec::with_capacity(n), dag: Dag { parents: vec![NodeSet::EMPTY; n] } };
+    for (before, sub) in search_parts(knowledge) {
         let (order, parents) = search(score, knowledge, before, &sub, starts, stream);
         order.iter().zip(parents).for_each(|(&v, parents)| found.dag.parents[v] = parents);
         found.order.extend(order);
@@ -65,16 +78,16 @@ pub fn boss(score: &Score, knowledge: &Knowledge, starts: usize, stream: &mut St
 }
 
 /// The searches to do one after the other: the variables that precede all, and the list to order.
-fn parts(knowledge: &Knowledge) -> Vec<(Nodes, Vec<usize>)> {
-    let n = knowledge.n();
+fn search_parts(knowledge: &Knowledge) -> Vec<(NodeSet, Vec<usize>)> {
+    let n = knowledge.n_variables();
     if n == 0 || (0..n).any(|v| knowledge.tier(v).is_none()) {
-        return vec![(Nodes::NONE, (0..n).collect())];
+        return vec![(NodeSet::EMPTY, (0..n).collect())];
     }
-    let mut before = Nodes::NONE;
+    let mut before = NodeSet::EMPTY;
     let mut parts = Vec::new();
     for t in 0..knowledge.n_tiers() {
         let tier: Vec<usize> = (0..n).filter(|&v| knowledge.tier(v) == Some(t)).collect();
-        let all = tier.iter().copied().collect::<Nodes>();
+        let all = tier.iter().copied().collect::<NodeSet>();
         if knowledge.forbids_within(t) {
             parts.extend(tier.into_iter().map(|v| (before, vec![v])));
         } else {
@@ -87,22 +100,22 @@ fn parts(knowledge: &Knowledge) -> Vec<(Nodes, Vec<usize>)> {
 
 /// The best order of `sub` over all starts, and the parents of each.
 fn search(
-    score: &Score,
+    score: &GraphScore,
     knowledge: &Knowledge,
-    before: Nodes,
+    before: NodeSet,
     sub: &[usize],
     starts: usize,
-    stream: &mut Stream,
-) -> (Vec<usize>, Vec<Nodes>) {
+    stream: &mut RandomStream,
+) -> (Vec<usize>, Vec<NodeSet>) {
     let all = sub.iter().fold(before, |all, &v| all.with(v));
-    let mut best: Option<(f64, Vec<usize>, Vec<Nodes>)> = None;
+    let mut best: Option<(f64, Vec<usize>, Vec<NodeSet>)> = None;
     for start in 0..starts.max(1) {
         let mut order = sub.to_vec();
         if start > 0 {
-            (1..order.len()).rev().for_each(|i| order.swap(i, below(stream, i + 1)));
+            (1..order.len()).rev().for_each(|i| order.swap(i, uniform_below(stream, i + 1)));
         }
-        make_valid(&mut order, knowledge);
-        let mut trees = Trees::new(score, knowledge, all);
+        respect_knowledge(&mut order, knowledge);
+        let mut trees = GrowShrinkForest::new(score, knowledge, all);
         loop {
             let mut improved = false;
             for x in order.clone() {
@@ -115,12 +128,12 @@ fn search(
         let mut ahead = before;
         let mut total = 0.0;
         let parents = order.iter().map(|&v| {
-            let (score, parents) = trees.trace(v, ahead);
+            let (score, parents) = trees.best_parents(v, ahead);
             total += score;
             ahead.insert(v);
             parents
         });
-        let parents: Vec<Nodes> = parents.collect();
+        let parents: Vec<NodeSet> = parents.collect();
         if best.as_ref().is_none_or(|(score, ..)| total > *score) {
             best = Some((total, order, parents));
         }
@@ -128,8 +141,9 @@ fn search(
     best.map(|(_, order, parents)| (order, parents)).unwrap_or_default()
 }
 
-/// Puts variables without a tier first, then tier by tier, and every cause before what it is required for.
-fn make_valid(order: &mut [usize], knowledge: &Knowledge) {
+/// Puts variables without a tier first, then tier by tier, and every cause before what it is
+/// required for.
+fn respect_knowledge(order: &mut [usize], knowledge: &Knowledge) {
     order.sort_by_key(|&v| knowledge.tier(v));
     // Required edges form no cycle, so this ends.
     loop {
@@ -147,8 +161,15 @@ fn make_valid(order: &mut [usize], knowledge: &Knowledge) {
 }
 
 /// Moves `x` to its best place; whether it moved.
-fn best_move(x: usize, order: &mut Vec<usize>, before: Nodes, knowledge: &Knowledge, trees: &mut Trees<'_>) -> bool {
-    // scores[i]: of x at place i and all visited variables, but for what lies on the other side of i, which the walk back adds.
+fn best_move(
+    x: usize,
+    order: &mut Vec<usize>,
+    before: NodeSet,
+    knowledge: &Knowledge,
+    trees: &mut GrowShrinkForest<'_>,
+) -> bool {
+    // scores[i]: of x at place i and all visited variables, but for what lies on the other side of
+    // i, which the walk back adds.
     let mut scores = Vec::with_capacity(order.len() + 1);
     let (mut ahead, mut sum, mut now) = (before, 0.0, 0);
     let mut visited = 0;
@@ -156,16 +177,16 @@ fn best_move(x: usize, order: &mut Vec<usize>, before: Nodes, knowledge: &Knowle
         if knowledge.required(x, z) {
             break;
         }
-        scores.push(trees.trace(x, ahead).0 + sum);
+        scores.push(trees.best_parents(x, ahead).0 + sum);
         visited += 1;
         if z == x {
             now = visited - 1;
         } else {
-            sum += trees.trace(z, ahead).0;
+            sum += trees.best_parents(z, ahead).0;
             ahead.insert(z);
         }
     }
-    scores.push(trees.trace(x, ahead).0 + sum);
+    scores.push(trees.best_parents(x, ahead).0 + sum);
     let mut best = visited;
     ahead.insert(x);
     sum = 0.0;
@@ -176,14 +197,14 @@ fn best_move(x: usize, order: &mut Vec<usize>, before: Nodes, knowledge: &Knowle
         }
         if z != x {
             ahead.remove(z);
-            sum += trees.trace(z, ahead).0;
+            sum += trees.best_parents(z, ahead).0;
         }
         scores[i] += sum;
-        if scores[i] + TIE > scores[best] {
+        if scores[i] + TIE_TOLERANCE > scores[best] {
             best = i;
         }
     }
-    if scores[now] + TIE > scores[best] {
+    if scores[now] + TIE_TOLERANCE > scores[best] {
         return false;
     }
     let place = if best > now { best - 1 } else { best };

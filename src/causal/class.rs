@@ -1,35 +1,39 @@
 //! The DAGs of an equivalence class: how many, all of them, or a sample.
 //!
-//! Source: CF-GU specification section 8. Definition: all directions of the undirected edges that make no cycle and no new unshielded
-//! collider; knowledge is in the directed edges already. The graph is closed under Meek's rules, so either direction of any undirected
-//! edge leads to at least one DAG: take the first such edge, for each direction orient it, close again and go on. Each DAG comes up
-//! once. The list is sorted by edge lists.
+//! Source: CF-GU specification section 8. Definition: all directions of the undirected edges that
+//! make no cycle and no new unshielded collider; knowledge is in the directed edges already. The
+//! graph is closed under Meek's rules, so either direction of any undirected edge leads to at least
+//! one DAG: take the first such edge, for each direction orient it, close again and go on. Each DAG
+//! comes up once. The list is sorted by edge lists.
 //!
-//! Counting uses the same steps, but the parts that undirected edges hold together are counted apart and multiplied, and what was
-//! counted once is remembered. That counts classes far too large to list: a path of 50 nodes, five complete graphs of 4.
-//! Choice: counting gives up after [`MOST_STEPS`] steps, or where a thousand undirected edges hang together (counting under knowledge is
-//! hard in general); a list then stops at the limit.
-//! Choice: a sample is drawn with replacement, each direction in proportion to the number of DAGs behind it, hence every DAG equally
-//! likely; where the class could not be counted each direction is as likely as the other, and [`Listed::drawn`] says so.
+//! Counting uses the same steps, but the parts that undirected edges hold together are counted
+//! apart and multiplied, and what was counted once is remembered. That counts classes far too large
+//! to list: a path of 50 nodes, five complete graphs of 4.
+//! Choice: counting gives up after [`MAX_COUNT_STEPS`] steps, or where a thousand undirected edges
+//! hang together (counting under knowledge is hard in general); a list then stops at the limit.
+//! Choice: a sample is drawn with replacement, each direction in proportion to the number of DAGs
+//! behind it, hence every DAG equally likely; where the class could not be counted each direction
+//! is as likely as the other, and [`ListedDags::drawn`] says so.
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::causal::graph::{Dag, Pdag};
-use crate::causal::nodes::Nodes;
-use crate::num::seed::Stream;
+use crate::causal::nodes::NodeSet;
+use crate::num::seed::RandomStream;
 
-/// Steps of counting after which the number of DAGs stays unknown: a tenth of a second, and up to 40 MB.
-pub const MOST_STEPS: usize = 20_000;
+/// Steps of counting after which the number of DAGs stays unknown: a tenth of a second, and up to
+/// 40 MB.
+pub const MAX_COUNT_STEPS: usize = 20_000;
 
 /// Undirected edges of one part beyond which it is not counted: each may be a call within a call.
-const MOST_EDGES: usize = 1_000;
+const MAX_COMPONENT_EDGES: usize = 1_000;
 
 /// What to do with a class of more DAGs than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Beyond {
+pub enum LargeClassRule {
     /// Stop.
     Fail,
     /// Draw so many of them.
@@ -39,7 +43,7 @@ pub enum Beyond {
 /// How the DAGs of a class came to be in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Drawn {
+pub enum DagSampling {
     /// All of them.
     All,
     /// A sample in which each DAG is equally likely.
@@ -50,49 +54,61 @@ pub enum Drawn {
 
 /// DAGs of a class.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedDags {
     /// How many the class has; `None` where that is not known or above 2^64.
     pub size: Option<u64>,
     /// The DAGs, sorted by their edges; a sample may hold one more than once.
     pub dags: Vec<Dag>,
     /// Whether these are all.
-    pub drawn: Drawn,
+    pub drawn: DagSampling,
 }
 
 /// A class has more DAGs than allowed: how many, where that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooMany(pub Option<u64>);
+pub struct TooManyDags(pub Option<u64>);
 
-/// The DAGs of a closed graph (one of [`Pdag::of_dag`], or given and closed), all if there are at most `limit`.
+/// The DAGs of a closed graph (one of [`Pdag::of_dag`], or given and closed), all if there are at
+/// most `limit`.
 ///
 /// # Errors
 /// There are more and `beyond` says to stop.
-pub fn dags(class: &Pdag, limit: usize, beyond: Beyond, stream: &mut Stream) -> Result<Listed, TooMany> {
-    let mut counter = Counter::default();
+pub fn list_or_sample(
+    class: &Pdag,
+    limit: usize,
+    beyond: LargeClassRule,
+    stream: &mut RandomStream,
+) -> Result<ListedDags, TooManyDags> {
+    let mut counter = DagCounter::default();
     let size = counter.count(class);
     if size.is_none_or(|size| size <= limit as u64) {
         let mut dags = Vec::new();
-        if list(class.clone(), limit, &mut dags) {
+        if enumerate_dags(class.clone(), limit, &mut dags) {
             dags.sort_by_cached_key(Dag::edges);
-            return Ok(Listed { size: Some(dags.len() as u64), dags, drawn: Drawn::All });
+            return Ok(ListedDags { size: Some(dags.len() as u64), dags, drawn: DagSampling::All });
         }
     }
-    let Beyond::Sample(n) = beyond else { return Err(TooMany(size)) };
-    let mut dags: Vec<Dag> = (0..n).map(|_| counter.draw(class.clone(), size.is_some(), stream)).collect();
+    let LargeClassRule::Sample(n) = beyond else { return Err(TooManyDags(size)) };
+    let mut dags: Vec<Dag> =
+        (0..n).map(|_| counter.sample_dag(class.clone(), size.is_some(), stream)).collect();
     dags.sort_by_cached_key(Dag::edges);
-    Ok(Listed { size, dags, drawn: if size.is_some() { Drawn::Evenly } else { Drawn::ByDirections } })
+    Ok(ListedDags {
+        size,
+        dags,
+        drawn: if size.is_some() { DagSampling::Evenly } else { DagSampling::ByDirections },
+    })
 }
 
-/// How many DAGs the class of a closed graph has; `None` where counting would take too long or the number is above 2^64.
-pub fn count(class: &Pdag) -> Option<u64> {
-    Counter::default().count(class)
+/// How many DAGs the class of a closed graph has; `None` where counting would take too long or the
+/// number is above 2^64.
+pub fn count_dags(class: &Pdag) -> Option<u64> {
+    DagCounter::default().count(class)
 }
 
 /// Adds the DAGs of a closed graph; false where there would be more than `limit`.
-fn list(class: Pdag, limit: usize, found: &mut Vec<Dag>) -> bool {
+fn enumerate_dags(class: Pdag, limit: usize, found: &mut Vec<Dag>) -> bool {
     let mut left = vec![class];
     while let Some(graph) = left.pop() {
-        match both_ways(&graph) {
+        match orient_first_edge(&graph) {
             Some(directions) => left.extend(directions),
             None if found.len() == limit => return false,
             None => found.push(graph.to_dag()),
@@ -102,24 +118,25 @@ fn list(class: Pdag, limit: usize, found: &mut Vec<Dag>) -> bool {
 }
 
 /// The graph with its first undirected edge in either direction, closed; `None` where it has none.
-fn both_ways(graph: &Pdag) -> Option<[Pdag; 2]> {
+fn orient_first_edge(graph: &Pdag) -> Option<[Pdag; 2]> {
     let u = (0..graph.neighbours.len()).find(|&u| !graph.neighbours[u].is_empty())?;
     let v = graph.neighbours[u].lowest()?;
     Some([(u, v), (v, u)].map(|(from, to)| {
         let mut next = graph.clone();
         next.orient(from, to);
-        next.close();
+        next.apply_meek_rules();
         next
     }))
 }
 
-/// A part that undirected edges hold together: its nodes, and for each its parents and neighbours within the part. What lies outside
-/// cannot matter: the graph is closed, and every rule that a new arrow sets off needs that arrow.
+/// A part that undirected edges hold together: its nodes, and for each its parents and neighbours
+/// within the part. What lies outside cannot matter: the graph is closed, and every rule that a new
+/// arrow sets off needs that arrow.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Part(Vec<(usize, Nodes, Nodes)>);
+struct ChainComponent(Vec<(usize, NodeSet, NodeSet)>);
 
-impl Part {
-    fn graph(&self, n: usize) -> Pdag {
+impl ChainComponent {
+    fn to_pdag(&self, n: usize) -> Pdag {
         let mut graph = Pdag::empty(n);
         for &(v, parents, neighbours) in &self.0 {
             graph.parents[v] = parents;
@@ -133,55 +150,59 @@ impl Part {
 }
 
 /// The parts of a graph, by their lowest node.
-fn parts(graph: &Pdag) -> Vec<Part> {
+fn chain_components(graph: &Pdag) -> Vec<ChainComponent> {
     let n = graph.neighbours.len();
-    let mut left: Nodes = (0..n).filter(|&v| !graph.neighbours[v].is_empty()).collect();
+    let mut left: NodeSet = (0..n).filter(|&v| !graph.neighbours[v].is_empty()).collect();
     let mut parts = Vec::new();
     while let Some(first) = left.lowest() {
-        let mut part = Nodes::one(first);
+        let mut part = NodeSet::single(first);
         let mut edge = part;
         while !edge.is_empty() {
-            let reached = edge.into_iter().fold(Nodes::NONE, |all, v| all | graph.neighbours[v]);
+            let reached = edge.into_iter().fold(NodeSet::EMPTY, |all, v| all | graph.neighbours[v]);
             edge = reached - part;
             part = part | edge;
         }
         left = left - part;
-        parts.push(Part(part.into_iter().map(|v| (v, graph.parents[v] & part, graph.neighbours[v])).collect()));
+        parts.push(ChainComponent(
+            part.into_iter().map(|v| (v, graph.parents[v] & part, graph.neighbours[v])).collect(),
+        ));
     }
     parts
 }
 
 #[derive(Default)]
-struct Counter {
-    known: HashMap<Part, Option<u64>>,
+struct DagCounter {
+    cache: HashMap<ChainComponent, Option<u64>>,
     steps: usize,
 }
 
-impl Counter {
+impl DagCounter {
     fn count(&mut self, graph: &Pdag) -> Option<u64> {
-        parts(graph).into_iter().try_fold(1_u64, |product, part| product.checked_mul(self.of_part(part, graph.parents.len())?))
+        chain_components(graph).into_iter().try_fold(1_u64, |product, part| {
+            product.checked_mul(self.count_component(part, graph.parents.len())?)
+        })
     }
 
-    fn of_part(&mut self, part: Part, n: usize) -> Option<u64> {
-        if let Some(&known) = self.known.get(&part) {
+    fn count_component(&mut self, part: ChainComponent, n: usize) -> Option<u64> {
+        if let Some(&known) = self.cache.get(&part) {
             return known;
         }
         self.steps += 1;
         let ends: usize = part.0.iter().map(|(_, _, neighbours)| neighbours.len()).sum();
-        if self.steps > MOST_STEPS || ends > 2 * MOST_EDGES {
+        if self.steps > MAX_COUNT_STEPS || ends > 2 * MAX_COMPONENT_EDGES {
             return None;
         }
-        let sum = match both_ways(&part.graph(n)) {
+        let sum = match orient_first_edge(&part.to_pdag(n)) {
             None => Some(1),
             Some([one, other]) => self.count(&one).and_then(|a| a.checked_add(self.count(&other)?)),
         };
-        self.known.insert(part, sum);
+        self.cache.insert(part, sum);
         sum
     }
 
     /// One DAG of the class.
-    fn draw(&mut self, mut graph: Pdag, evenly: bool, stream: &mut Stream) -> Dag {
-        while let Some([one, other]) = both_ways(&graph) {
+    fn sample_dag(&mut self, mut graph: Pdag, evenly: bool, stream: &mut RandomStream) -> Dag {
+        while let Some([one, other]) = orient_first_edge(&graph) {
             let share = match (evenly, self.count(&one), self.count(&other)) {
                 (true, Some(a), Some(b)) => a as f64 / (a as f64 + b as f64),
                 _ => 0.5,
@@ -196,41 +217,60 @@ impl Counter {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{Beyond, Drawn, TooMany, count, dags};
+    use super::{DagSampling, LargeClassRule, TooManyDags, count_dags, list_or_sample};
     use crate::causal::graph::Pdag;
-    use crate::num::seed::Stream;
+    use crate::num::seed::RandomStream;
 
     fn complete(n: usize) -> Pdag {
         let mut graph = Pdag::empty(n);
-        (0..n).for_each(|v| (0..v).for_each(|u| graph.link(u, v)));
+        (0..n).for_each(|v| (0..v).for_each(|u| graph.add_undirected(u, v)));
         graph
     }
 
     #[test]
     fn classes_are_counted_without_being_listed() {
         // K_n has one DAG per order of its nodes; a path one per root.
-        assert_eq!((0..9).map(|n| count(&complete(n))).collect::<Vec<_>>(), [1, 1, 2, 6, 24, 120, 720, 5040, 40320].map(Some));
+        assert_eq!(
+            (0..9).map(|n| count_dags(&complete(n))).collect::<Vec<_>>(),
+            [1, 1, 2, 6, 24, 120, 720, 5040, 40320].map(Some)
+        );
         let mut path = Pdag::empty(50);
-        (1..50).for_each(|v| path.link(v - 1, v));
-        assert_eq!(count(&path), Some(50));
-        assert_eq!(count(&complete(40)), None);
+        (1..50).for_each(|v| path.add_undirected(v - 1, v));
+        assert_eq!(count_dags(&path), Some(50));
+        assert_eq!(count_dags(&complete(40)), None);
     }
 
     #[test]
     fn a_class_beyond_the_limit_stops_or_is_sampled() {
-        let stream = || Stream::new(1, "sample");
-        assert_eq!(dags(&complete(4), 23, Beyond::Fail, &mut stream()), Err(TooMany(Some(24))));
-        let all = dags(&complete(4), 24, Beyond::Fail, &mut stream()).expect("at the limit");
-        assert_eq!((all.dags.len(), all.size, all.drawn), (24, Some(24), Drawn::All));
-        let some = dags(&complete(4), 23, Beyond::Sample(24_000), &mut stream()).expect("a sample");
-        assert_eq!((some.size, some.drawn), (Some(24), Drawn::Evenly));
+        let stream = || RandomStream::new(1, "sample");
+        assert_eq!(
+            list_or_sample(&complete(4), 23, LargeClassRule::Fail, &mut stream()),
+            Err(TooManyDags(Some(24)))
+        );
+        let all = list_or_sample(&complete(4), 24, LargeClassRule::Fail, &mut stream())
+            .expect("at the limit");
+        assert_eq!((all.dags.len(), all.size, all.drawn), (24, Some(24), DagSampling::All));
+        let some = list_or_sample(&complete(4), 23, LargeClassRule::Sample(24_000), &mut stream())
+            .expect("a sample");
+        assert_eq!((some.size, some.drawn), (Some(24), DagSampling::Evenly));
         let mut copies = BTreeMap::new();
         some.dags.iter().for_each(|dag| *copies.entry(dag).or_insert(0_i64) += 1);
         // 1,000 each on average, standard deviation 31.
-        assert!(copies.len() == 24 && copies.values().all(|n| (n - 1000).abs() < 150), "{copies:?}");
-        let huge = dags(&complete(40), 10, Beyond::Sample(3), &mut stream()).expect("a sample");
-        assert_eq!((huge.size, huge.drawn, huge.dags.len()), (None, Drawn::ByDirections, 3));
-        assert!(huge.dags.iter().all(|dag| dag.edges().len() == 780 && dag.topological_order().len() == 40));
-        assert_eq!(dags(&complete(40), 10, Beyond::Fail, &mut stream()), Err(TooMany(None)));
+        assert!(
+            copies.len() == 24 && copies.values().all(|n| (n - 1000).abs() < 150),
+            "{copies:?}"
+        );
+        let huge = list_or_sample(&complete(40), 10, LargeClassRule::Sample(3), &mut stream())
+            .expect("a sample");
+        assert_eq!((huge.size, huge.drawn, huge.dags.len()), (None, DagSampling::ByDirections, 3));
+        assert!(
+            huge.dags
+                .iter()
+                .all(|dag| dag.edges().len() == 780 && dag.topological_order().len() == 40)
+        );
+        assert_eq!(
+            list_or_sample(&complete(40), 10, LargeClassRule::Fail, &mut stream()),
+            Err(TooManyDags(None))
+        );
     }
 }

@@ -1,97 +1,114 @@
-//! How often each training row stands in each bootstrap replicate, without holding any list of draws.
+//! How often each training row stands in each bootstrap replicate, without holding any list of
+//! draws.
 //!
-//! Source: CF-GU specification section 2: a replicate draws n of n rows with replacement and is kept as whole multiplicities that sum to n.
-//! Rows come in blocks. A replicate first throws n into the blocks by their numbers of rows (a multinomial), then, in each block, that many
-//! into its rows; together this is one draw of n rows. The first throw uses the stream `bootstrap/<replicate>`, the second
-//! `bootstrap/<replicate>/<block>`, so any thread can draw any block of any replicate, and memory is one number per block and
-//! replicate. With strata (rows of one group each) every stratum is drawn on its own and keeps its number of rows.
+//! Source: CF-GU specification section 2: a replicate draws n of n rows with replacement and is
+//! kept as whole multiplicities that sum to n. Rows come in blocks. A replicate first throws n into
+//! the blocks by their numbers of rows (a multinomial), then, in each block, that many into its
+//! rows; together this is one draw of n rows. The first throw uses the stream
+//! `bootstrap/<replicate>`, the second `bootstrap/<replicate>/<block>`, so any thread can draw any
+//! block of any replicate, and memory is one number per block and replicate. With strata (rows of
+//! one group each) every stratum is drawn on its own and keeps its number of rows.
 
 use crate::num::binomial::multinomial;
-use crate::num::seed::Stream;
+use crate::num::seed::RandomStream;
 
 /// Draws of all replicates.
 #[derive(Debug, Clone)]
-pub struct Draws {
+pub struct BootstrapDraws {
     seed: u64,
     /// For each block where its rows start.
     starts: Vec<u64>,
-    way: Way,
+    source: DrawSource,
     /// Whether one more replicate holds every row once.
-    then_all: bool,
+    has_all_rows: bool,
 }
 
 #[derive(Debug, Clone)]
-enum Way {
+enum DrawSource {
     /// For each replicate, block and stratum how many rows are drawn.
     Seeded { n_strata: usize, totals: Vec<Vec<u64>> },
     /// For each replicate the multiplicity of every row.
     Given(Vec<Vec<u32>>),
 }
 
-impl Draws {
-    /// `replicates` bootstraps of rows in blocks; `sizes[k]` holds the number of rows of each stratum in block k, of one stratum where
-    /// there are none.
+impl BootstrapDraws {
+    /// `n_replicates` bootstraps of rows in blocks; `sizes[k]` holds the number of rows of each
+    /// stratum in block k, of one stratum where there are none.
     pub fn seeded(seed: u64, replicates: usize, sizes: &[Vec<u64>]) -> Self {
         let n_strata = sizes.first().map_or(1, Vec::len);
         let totals = (0..replicates).map(|b| {
-            let mut stream = Stream::new(seed, &format!("bootstrap/{b}"));
+            let mut stream = RandomStream::new(seed, &format!("bootstrap/{b}"));
             let mut totals = vec![0; sizes.len() * n_strata];
             for s in 0..n_strata {
                 let weights: Vec<u64> = sizes.iter().map(|block| block[s]).collect();
-                multinomial(&mut stream, weights.iter().sum(), &weights, |k, count| totals[k * n_strata + s] = count);
+                multinomial(&mut stream, weights.iter().sum(), &weights, |k, count| {
+                    totals[k * n_strata + s] = count
+                });
             }
             totals
         });
         let totals = totals.collect();
-        Draws { seed, starts: starts(sizes), way: Way::Seeded { n_strata, totals }, then_all: false }
+        BootstrapDraws {
+            seed,
+            starts: block_starts(sizes),
+            source: DrawSource::Seeded { n_strata, totals },
+            has_all_rows: false,
+        }
     }
 
     /// Replicates whose multiplicities are given, one per row and replicate.
-    pub fn given(multiplicities: Vec<Vec<u32>>, sizes: &[Vec<u64>]) -> Self {
-        Draws { seed: 0, starts: starts(sizes), way: Way::Given(multiplicities), then_all: false }
+    pub fn from_multiplicities(multiplicities: Vec<Vec<u32>>, sizes: &[Vec<u64>]) -> Self {
+        BootstrapDraws {
+            seed: 0,
+            starts: block_starts(sizes),
+            source: DrawSource::Given(multiplicities),
+            has_all_rows: false,
+        }
     }
 
     /// One replicate that holds every row once: the training rows as they are.
     pub fn all_rows(sizes: &[Vec<u64>]) -> Self {
-        Draws::given(Vec::new(), sizes).then_all_rows()
+        BootstrapDraws::from_multiplicities(Vec::new(), sizes).with_all_rows()
     }
 
     /// One more replicate at the end, which holds every row once.
-    pub fn then_all_rows(self) -> Self {
-        Draws { then_all: true, ..self }
+    pub fn with_all_rows(self) -> Self {
+        BootstrapDraws { has_all_rows: true, ..self }
     }
 
     /// Number of replicates.
-    pub fn replicates(&self) -> usize {
-        self.drawn() + usize::from(self.then_all)
+    pub fn n_replicates(&self) -> usize {
+        self.n_drawn() + usize::from(self.has_all_rows)
     }
 
     /// Number of replicates that are drawn or given.
-    fn drawn(&self) -> usize {
-        match &self.way {
-            Way::Seeded { totals, .. } => totals.len(),
-            Way::Given(rows) => rows.len(),
+    fn n_drawn(&self) -> usize {
+        match &self.source {
+            DrawSource::Seeded { totals, .. } => totals.len(),
+            DrawSource::Given(rows) => rows.len(),
         }
     }
 
-    /// How often each row of a block stands in replicate `b`; `strata` names the stratum of each row, all 0 where there are none.
-    pub fn of_block(&self, b: usize, block: usize, strata: &[usize]) -> Vec<u32> {
-        match &self.way {
-            _ if b == self.drawn() => vec![1; strata.len()],
-            Way::Given(rows) => {
+    /// How often each row of a block stands in replicate `b`; `strata` names the stratum of each
+    /// row, all 0 where there are none.
+    pub fn multiplicities(&self, b: usize, block: usize, strata: &[usize]) -> Vec<u32> {
+        match &self.source {
+            _ if b == self.n_drawn() => vec![1; strata.len()],
+            DrawSource::Given(rows) => {
                 let start = self.starts[block] as usize;
                 rows[b][start..start + strata.len()].to_vec()
             }
-            Way::Seeded { n_strata, totals } => {
+            DrawSource::Seeded { n_strata, totals } => {
                 let mut times = vec![0; strata.len()];
-                let mut stream = Stream::new(self.seed, &format!("bootstrap/{b}/{block}"));
+                let mut stream = RandomStream::new(self.seed, &format!("bootstrap/{b}/{block}"));
                 for s in 0..*n_strata {
-                    let members: Vec<usize> = (0..strata.len()).filter(|&i| strata[i] == s).collect();
+                    let members: Vec<usize> =
+                        (0..strata.len()).filter(|&i| strata[i] == s).collect();
                     if members.is_empty() {
                         continue;
                     }
                     for _ in 0..totals[b][block * n_strata + s] {
-                        times[members[below(&mut stream, members.len())]] += 1;
+                        times[members[uniform_below(&mut stream, members.len())]] += 1;
                     }
                 }
                 times
@@ -101,7 +118,7 @@ impl Draws {
 }
 
 /// For each block the number of rows before it.
-fn starts(sizes: &[Vec<u64>]) -> Vec<u64> {
+fn block_starts(sizes: &[Vec<u64>]) -> Vec<u64> {
     let mut before = 0;
     let start = |block: &Vec<u64>| {
         let start = before;
@@ -112,40 +129,67 @@ fn starts(sizes: &[Vec<u64>]) -> Vec<u64> {
 }
 
 /// A position below `n`, each equally likely to within n / 2^64.
-pub(super) fn below(stream: &mut Stream, n: usize) -> usize {
+pub(super) fn uniform_below(stream: &mut RandomStream, n: usize) -> usize {
     ((u128::from(stream.u64()) * n as u128) >> 64) as usize
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Draws;
+    use super::BootstrapDraws;
 
     #[test]
     fn every_replicate_draws_as_many_rows_as_there_are() {
         let sizes = vec![vec![700, 324], vec![200, 0], vec![13, 1]];
-        let draws = Draws::seeded(7, 40, &sizes);
-        let strata: Vec<Vec<usize>> = sizes.iter().map(|b| (0..b[0] + b[1]).map(|i| usize::from(i >= b[0])).collect()).collect();
+        let draws = BootstrapDraws::seeded(7, 40, &sizes);
+        let strata: Vec<Vec<usize>> = sizes
+            .iter()
+            .map(|b| (0..b[0] + b[1]).map(|i| usize::from(i >= b[0])).collect())
+            .collect();
         let mut present = 0;
         for b in 0..40 {
-            let times: Vec<Vec<u32>> = (0..3).map(|k| draws.of_block(b, k, &strata[k])).collect();
+            let times: Vec<Vec<u32>> =
+                (0..3).map(|k| draws.multiplicities(b, k, &strata[k])).collect();
             for s in 0..2 {
-                let of = |k: usize| times[k].iter().zip(&strata[k]).filter(|x| *x.1 == s).map(|x| u64::from(*x.0)).sum::<u64>();
+                let of = |k: usize| {
+                    times[k]
+                        .iter()
+                        .zip(&strata[k])
+                        .filter(|x| *x.1 == s)
+                        .map(|x| u64::from(*x.0))
+                        .sum::<u64>()
+                };
                 assert_eq!((0..3).map(of).sum::<u64>(), sizes.iter().map(|x| x[s]).sum::<u64>());
             }
             present += times.iter().flatten().filter(|&&t| t > 0).count();
         }
         // 1 - 1/e of 1,238 rows, 40 times: 31,303, standard deviation below 110.
         assert!((30_800..31_800).contains(&present), "{present}");
-        assert_eq!(draws.of_block(3, 1, &strata[1]), Draws::seeded(7, 4, &sizes).of_block(3, 1, &strata[1]));
-        assert_ne!(draws.of_block(3, 1, &strata[1]), draws.of_block(4, 1, &strata[1]));
+        assert_eq!(
+            draws.multiplicities(3, 1, &strata[1]),
+            BootstrapDraws::seeded(7, 4, &sizes).multiplicities(3, 1, &strata[1])
+        );
+        assert_ne!(draws.multiplicities(3, 1, &strata[1]), draws.multiplicities(4, 1, &strata[1]));
     }
 
     #[test]
     fn given_rows_are_taken_as_they_are() {
-        let draws = Draws::given(vec![vec![2, 0, 1]], &[vec![2], vec![1]]);
-        assert_eq!((draws.of_block(0, 0, &[0, 0]), draws.of_block(0, 1, &[0])), (vec![2, 0], vec![1]));
-        assert_eq!(Draws::all_rows(&[vec![2], vec![1]]).of_block(0, 0, &[0, 0]), [1, 1]);
-        let both = draws.then_all_rows();
-        assert_eq!((both.replicates(), both.of_block(0, 0, &[0, 0]), both.of_block(1, 1, &[0])), (2, vec![2, 0], vec![1]));
+        let draws = BootstrapDraws::from_multiplicities(vec![vec![2, 0, 1]], &[vec![2], vec![1]]);
+        assert_eq!(
+            (draws.multiplicities(0, 0, &[0, 0]), draws.multiplicities(0, 1, &[0])),
+            (vec![2, 0], vec![1])
+        );
+        assert_eq!(
+            BootstrapDraws::all_rows(&[vec![2], vec![1]]).multiplicities(0, 0, &[0, 0]),
+            [1, 1]
+        );
+        let both = draws.with_all_rows();
+        assert_eq!(
+            (
+                both.n_replicates(),
+                both.multiplicities(0, 0, &[0, 0]),
+                both.multiplicities(1, 1, &[0])
+            ),
+            (2, vec![2, 0], vec![1])
+        );
     }
 }

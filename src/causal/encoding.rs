@@ -1,11 +1,14 @@
-//! Training rows as numbers: z-scored columns and indicators of levels, and what is not fit to be used.
+//! Training rows as numbers: z-scored columns and indicators of levels, and what is not fit to be
+//! used.
 //!
-//! Source: CF-GU specification sections 1 and 10. A number becomes (x - mean) / sd with mean and population standard deviation of the
-//! training rows; a variable with two levels one indicator of the second; one with K > 2 levels K indicators, none dropped. Levels
-//! that no training row has get no column; a row of such a level has all indicators 0. This is the encoding of the models trained
-//! here (`model::encode`), so a shift of an encoded column means the same on both sides; levels with an order are numbers, too.
-//! Choice: rows in which a variable of the graph is missing are an error or are left out, never filled. Other values of the sensitive
-//! column than its two groups count as missing.
+//! Source: CF-GU specification sections 1 and 10. A number becomes (x - mean) / sd with mean and
+//! population standard deviation of the training rows; a variable with two levels one indicator of
+//! the second; one with K > 2 levels K indicators, none dropped. Levels that no training row has
+//! get no column; a row of such a level has all indicators 0. This is the encoding of the models
+//! trained here (`model::encode`), so a shift of an encoded column means the same on both sides;
+//! levels with an order are numbers, too. Choice: rows in which a variable of the graph is missing
+//! are an error or are left out, never filled. Other values of the sensitive column than its two
+//! groups count as missing.
 //! Cost: three passes over the rows.
 
 use std::ops::Range;
@@ -13,20 +16,21 @@ use std::ops::Range;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::causal::nodes::MOST_NODES;
-use crate::data::training::{TrainingGroup, TrainingRows};
-use crate::data::{Column, MISSING, Rows};
+use crate::causal::nodes::MAX_NODES;
+use crate::data::training::{TrainingBatch, TrainingRows};
+use crate::data::{FeatureColumn, FeatureRows, MISSING};
 use crate::error::{Fault, Result};
-use crate::num::fixed::Fixed;
+use crate::num::fixed::FixedSum;
 
 /// A variable of the graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Variable {
+pub struct GraphVariable {
     /// Its name.
     pub name: String,
     /// Position of its column among those of the rows.
     pub feature: usize,
-    /// Its levels, as codes of the column, in their order; `None` where the column is a number, or codes count as numbers.
+    /// Its levels, as codes of the column, in their order; `None` where the column is a number, or
+    /// codes count as numbers.
     pub levels: Option<Vec<u32>>,
 }
 
@@ -34,7 +38,7 @@ pub struct Variable {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "MissingRows")]
-pub enum Missing {
+pub enum MissingRows {
     /// End the run.
     #[default]
     Error,
@@ -45,7 +49,7 @@ pub enum Missing {
 /// How one variable becomes encoded columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Form {
+pub enum VariableForm {
     /// (x - mean) / sd.
     Number {
         /// Mean of the training rows.
@@ -69,7 +73,7 @@ pub enum Form {
 /// One variable with its columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Encoded {
+pub struct EncodedVariable {
     /// Name of the variable.
     pub name: String,
     /// Position of its column among those of the rows.
@@ -77,24 +81,24 @@ pub struct Encoded {
     /// Its encoded columns.
     pub columns: Range<usize>,
     /// What they hold.
-    pub form: Form,
+    pub form: VariableForm,
 }
 
 /// How rows become vectors of numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Encoding {
+pub struct GraphEncoding {
     /// The variables of the graph, in its order.
-    pub variables: Vec<Encoded>,
+    pub variables: Vec<EncodedVariable>,
 }
 
 /// Which training rows count, block by block.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blocks {
+pub struct TrainingBlocks {
     /// For each block its rows of each stratum (of one stratum where rows are not drawn by strata).
     pub sizes: Vec<Vec<u64>>,
     /// For each row group the number of blocks before it.
-    first: Vec<usize>,
+    first_block: Vec<usize>,
     /// The variable whose levels are the strata.
     strata: Option<usize>,
     /// Rows left out because a variable is missing.
@@ -103,76 +107,107 @@ pub struct Blocks {
 
 /// Counts of one variable; merged over row groups.
 #[derive(Debug, Clone)]
-struct Tally {
+struct VariableTally {
     missing: u64,
     smallest: f64,
     largest: f64,
     levels: Vec<u64>,
 }
 
-impl Encoding {
-    /// Learns means, deviations and levels from the training rows, and which rows count. `strata` names a variable with levels whose
-    /// shares every bootstrap is to keep.
+impl GraphEncoding {
+    /// Learns means, deviations and levels from the training rows, and which rows count. `strata`
+    /// names a variable with levels whose shares every bootstrap is to keep.
     ///
     /// # Errors
-    /// The rows cannot be read; more than [`MOST_NODES`] variables; a value is missing where none may be; no row is left; a variable
-    /// has one value only.
-    pub fn fit(variables: &[Variable], rows: &TrainingRows<'_>, missing: Missing, strata: Option<usize>) -> Result<(Encoding, Blocks)> {
-        if variables.len() > MOST_NODES {
-            let what = format!("a graph of {} variables; at most {MOST_NODES} are possible", variables.len());
-            return Err(Fault::new("too-many-variables", what).hint("leave out what is not needed").into());
+    /// The rows cannot be read; more than [`MAX_NODES`] variables; a value is missing where none
+    /// may be; no row is left; a variable has one value only.
+    pub fn fit(
+        variables: &[GraphVariable],
+        rows: &TrainingRows<'_>,
+        missing: MissingRows,
+        strata: Option<usize>,
+    ) -> Result<(GraphEncoding, TrainingBlocks)> {
+        if variables.len() > MAX_NODES {
+            let what = format!(
+                "a graph of {} variables; at most {MAX_NODES} are possible",
+                variables.len()
+            );
+            return Err(Fault::new("too-many-variables", what)
+                .hint("leave out what is not needed")
+                .into());
         }
         let n_strata = strata.and_then(|v| variables[v].levels.as_ref()).map_or(1, Vec::len);
-        let mut blocks = Blocks { sizes: Vec::new(), first: Vec::new(), strata, dropped: 0 };
-        let mut tallies: Vec<Tally> = variables.iter().map(Tally::new).collect();
+        let mut blocks =
+            TrainingBlocks { sizes: Vec::new(), first_block: Vec::new(), strata, dropped: 0 };
+        let mut tallies: Vec<VariableTally> = variables.iter().map(VariableTally::new).collect();
         rows.fold(
-            |group| survey(variables, group, strata, n_strata),
+            |group| tally_group(variables, group, strata, n_strata),
             |(part, sizes, dropped)| {
-                blocks.first.push(blocks.sizes.len());
+                blocks.first_block.push(blocks.sizes.len());
                 blocks.sizes.extend(sizes);
                 blocks.dropped += dropped;
                 tallies.iter_mut().zip(&part).for_each(|(whole, part)| whole.merge(part));
             },
         )?;
-        if let (Missing::Error, Some(v)) = (missing, tallies.iter().position(|t| t.missing > 0)) {
-            let what = format!("{} training rows lack a value that the graph needs", tallies[v].missing);
+        if let (MissingRows::Error, Some(v)) = (missing, tallies.iter().position(|t| t.missing > 0))
+        {
+            let what =
+                format!("{} training rows lack a value that the graph needs", tallies[v].missing);
             return Err(Fault::new("missing-value", what)
                 .in_column(&variables[v].name)
-                .hint("write `missing: drop` in the set, keep such rows out by `data.keep`, or leave the column out of the graph")
+                .hint(
+                    "write `missing: drop` in the set, keep such rows out by `data.keep`, or \
+                     leave the column out of the graph",
+                )
                 .into());
         }
         let n: u64 = blocks.sizes.iter().flatten().sum();
         if n == 0 {
-            return Err(Fault::new("no-rows", "no training row has a value for every variable of the graph").into());
+            return Err(Fault::new(
+                "no-rows",
+                "no training row has a value for every variable of the graph",
+            )
+            .into());
         }
-        let means = means_of(variables, rows, &tallies, n, None)?;
-        let variances = means_of(variables, rows, &tallies, n, Some(&means))?;
-        let mut encoding = Encoding { variables: Vec::new() };
+        let means = scaled_means(variables, rows, &tallies, n, None)?;
+        let variances = scaled_means(variables, rows, &tallies, n, Some(&means))?;
+        let mut encoding = GraphEncoding { variables: Vec::new() };
         for (v, variable) in variables.iter().enumerate() {
             let tally = &tallies[v];
             let form = match &variable.levels {
                 None => {
                     let scale = tally.scale();
                     let (mean, sd) = (scale * means[v], scale * variances[v].sqrt());
-                    (sd > 0.0).then_some(Form::Number { mean, sd, smallest: tally.smallest, largest: tally.largest })
+                    (sd > 0.0).then_some(VariableForm::Number {
+                        mean,
+                        sd,
+                        smallest: tally.smallest,
+                        largest: tally.largest,
+                    })
                 }
                 Some(known) => {
-                    let seen: Vec<u32> = (0..known.len()).filter(|&l| tally.levels[l] > 0).map(|l| known[l]).collect();
-                    (seen.len() > 1).then(|| Form::Levels { known: known.clone(), seen })
+                    let seen: Vec<u32> = (0..known.len())
+                        .filter(|&l| tally.levels[l] > 0)
+                        .map(|l| known[l])
+                        .collect();
+                    (seen.len() > 1).then(|| VariableForm::Levels { known: known.clone(), seen })
                 }
             };
             let Some(form) = form else {
-                return Err(Fault::new("constant-column", "all training rows have the same value, so no graph can say anything of it")
-                    .in_column(&variable.name)
-                    .hint("leave the column out of the graph's variables")
-                    .into());
+                return Err(Fault::new(
+                    "constant-column",
+                    "all training rows have the same value, so no graph can say anything of it",
+                )
+                .in_column(&variable.name)
+                .hint("leave the column out of the graph's variables")
+                .into());
             };
             let start = encoding.width();
             let width = match &form {
-                Form::Levels { seen, .. } if seen.len() > 2 => seen.len(),
+                VariableForm::Levels { seen, .. } if seen.len() > 2 => seen.len(),
                 _ => 1,
             };
-            encoding.variables.push(Encoded {
+            encoding.variables.push(EncodedVariable {
                 name: variable.name.clone(),
                 feature: variable.feature,
                 columns: start..start + width,
@@ -187,9 +222,10 @@ impl Encoding {
         self.variables.last().map_or(0, |last| last.columns.end)
     }
 
-    /// Writes the non-zero entries of row `i` as (column, value), columns ascending. A missing value and a level that training rows do
-    /// not have leave their columns at 0: for a number that is the mean.
-    pub fn encode(&self, rows: &Rows, i: usize, entries: &mut Vec<(usize, f64)>) {
+    /// Writes the non-zero entries of row `i` as (column, value), columns ascending. A missing
+    /// value and a level that training rows do not have leave their columns at 0: for a number that
+    /// is the mean.
+    pub fn encode(&self, rows: &FeatureRows, i: usize, entries: &mut Vec<(usize, f64)>) {
         entries.clear();
         for variable in &self.variables {
             variable.encode(rows, i, entries);
@@ -197,41 +233,47 @@ impl Encoding {
     }
 
     /// Whether row `i` has a value for every variable.
-    pub fn is_complete(&self, rows: &Rows, i: usize) -> bool {
+    pub fn is_complete(&self, rows: &FeatureRows, i: usize) -> bool {
         self.variables.iter().all(|v| v.is_known(rows, i))
     }
 
-    /// The value of an encoded column in the unit of its source: mean + sd z for a number, z itself for an indicator.
-    pub fn original(&self, column: usize, z: f64) -> f64 {
+    /// The value of an encoded column in the unit of its source: mean + sd z for a number, z itself
+    /// for an indicator.
+    pub fn decode(&self, column: usize, z: f64) -> f64 {
         match self.variables.iter().find(|v| v.columns.contains(&column)).map(|v| &v.form) {
-            Some(Form::Number { mean, sd, .. }) => z * sd + mean,
+            Some(VariableForm::Number { mean, sd, .. }) => z * sd + mean,
             _ => z,
         }
     }
 }
 
-impl Encoded {
+impl EncodedVariable {
     /// For each encoded column the level whose indicator it is; `None` for a number.
-    pub fn shown(&self) -> Option<&[u32]> {
+    pub fn indicator_levels(&self) -> Option<&[u32]> {
         match &self.form {
-            Form::Number { .. } => None,
-            Form::Levels { seen, .. } if seen.len() > 2 => Some(seen),
-            Form::Levels { seen, .. } => Some(&seen[1..]),
+            VariableForm::Number { .. } => None,
+            VariableForm::Levels { seen, .. } if seen.len() > 2 => Some(seen),
+            VariableForm::Levels { seen, .. } => Some(&seen[1..]),
         }
     }
 
     /// Adds the non-zero entries of row `i`.
-    fn encode(&self, rows: &Rows, i: usize, entries: &mut Vec<(usize, f64)>) {
+    fn encode(&self, rows: &FeatureRows, i: usize, entries: &mut Vec<(usize, f64)>) {
         match &self.form {
-            Form::Number { mean, sd, .. } => {
+            VariableForm::Number { mean, sd, .. } => {
                 let x = number_at(&rows.columns[self.feature], i);
                 if !x.is_nan() {
                     entries.push((self.columns.start, (x - mean) / sd));
                 }
             }
-            Form::Levels { .. } => {
+            VariableForm::Levels { .. } => {
                 let code = rows.codes(self.feature).get(i).copied().unwrap_or(MISSING);
-                if let Some(at) = self.shown().unwrap_or_default().iter().position(|&level| level == code) {
+                if let Some(at) = self
+                    .indicator_levels()
+                    .unwrap_or_default()
+                    .iter()
+                    .position(|&level| level == code)
+                {
                     entries.push((self.columns.start + at, 1.0));
                 }
             }
@@ -239,25 +281,32 @@ impl Encoded {
     }
 
     /// Whether row `i` has a value.
-    fn is_known(&self, rows: &Rows, i: usize) -> bool {
+    fn is_known(&self, rows: &FeatureRows, i: usize) -> bool {
         match &self.form {
-            Form::Number { .. } => !number_at(&rows.columns[self.feature], i).is_nan(),
-            Form::Levels { known, .. } => rows.codes(self.feature).get(i).is_some_and(|code| known.contains(code)),
+            VariableForm::Number { .. } => !number_at(&rows.columns[self.feature], i).is_nan(),
+            VariableForm::Levels { known, .. } => {
+                rows.codes(self.feature).get(i).is_some_and(|code| known.contains(code))
+            }
         }
     }
 }
 
-impl Blocks {
-    /// The blocks of a row group in order: number of the block, its rows that count as positions in the group, and their strata.
-    pub(super) fn of_group(&self, encoding: &Encoding, group: &TrainingGroup) -> Vec<(usize, Vec<usize>, Vec<usize>)> {
+impl TrainingBlocks {
+    /// The blocks of a row group in order: number of the block, its rows that count as positions in
+    /// the group, and their strata.
+    pub(super) fn group_blocks(
+        &self,
+        encoding: &GraphEncoding,
+        group: &TrainingBatch,
+    ) -> Vec<(usize, Vec<usize>, Vec<usize>)> {
         let known = |&i: &usize| encoding.is_complete(&group.rows, i);
         let stratum = |i: usize| match self.strata.map(|v| &encoding.variables[v]) {
-            Some(Encoded { feature, form: Form::Levels { known, .. }, .. }) => {
+            Some(EncodedVariable { feature, form: VariableForm::Levels { known, .. }, .. }) => {
                 known.iter().position(|&l| l == group.rows.codes(*feature)[i]).unwrap_or(0)
             }
             _ => 0,
         };
-        let first = self.first[group.number];
+        let first = self.first_block[group.number];
         let block = |(k, range): (usize, &Range<usize>)| {
             let members: Vec<usize> = range.clone().filter(known).collect();
             let strata = members.iter().map(|&i| stratum(i)).collect();
@@ -268,17 +317,17 @@ impl Blocks {
 }
 
 /// The number in a row; codes count by their position; NaN where missing.
-fn number_at(column: &Column, i: usize) -> f64 {
+fn number_at(column: &FeatureColumn, i: usize) -> f64 {
     match column {
-        Column::Number(values) => values[i],
-        Column::Code(codes) if codes[i] == MISSING => f64::NAN,
-        Column::Code(codes) => f64::from(codes[i]),
+        FeatureColumn::Number(values) => values[i],
+        FeatureColumn::Code(codes) if codes[i] == MISSING => f64::NAN,
+        FeatureColumn::Code(codes) => f64::from(codes[i]),
     }
 }
 
-impl Variable {
+impl GraphVariable {
     /// Whether row `i` has a value.
-    fn is_known(&self, rows: &Rows, i: usize) -> bool {
+    fn is_known(&self, rows: &FeatureRows, i: usize) -> bool {
         match &self.levels {
             None => !number_at(&rows.columns[self.feature], i).is_nan(),
             Some(_) => self.level(rows, i).is_some(),
@@ -286,15 +335,20 @@ impl Variable {
     }
 
     /// The position among the levels.
-    fn level(&self, rows: &Rows, i: usize) -> Option<usize> {
+    fn level(&self, rows: &FeatureRows, i: usize) -> Option<usize> {
         let code = rows.codes(self.feature).get(i)?;
         self.levels.as_ref()?.iter().position(|level| level == code)
     }
 }
 
 /// Counts of a row group: the variables, the rows of each block and stratum, and the rows left out.
-fn survey(variables: &[Variable], group: &TrainingGroup, strata: Option<usize>, n_strata: usize) -> (Vec<Tally>, Vec<Vec<u64>>, u64) {
-    let mut tallies: Vec<Tally> = variables.iter().map(Tally::new).collect();
+fn tally_group(
+    variables: &[GraphVariable],
+    group: &TrainingBatch,
+    strata: Option<usize>,
+    n_strata: usize,
+) -> (Vec<VariableTally>, Vec<Vec<u64>>, u64) {
+    let mut tallies: Vec<VariableTally> = variables.iter().map(VariableTally::new).collect();
     let mut sizes = vec![vec![0; n_strata]; group.blocks.len()];
     let mut dropped = 0;
     for (block, size) in group.blocks.iter().zip(&mut sizes) {
@@ -310,26 +364,39 @@ fn survey(variables: &[Variable], group: &TrainingGroup, strata: Option<usize>, 
                 dropped += 1;
                 continue;
             }
-            variables.iter().zip(&mut tallies).for_each(|(variable, tally)| tally.add(variable, &group.rows, i));
+            variables
+                .iter()
+                .zip(&mut tallies)
+                .for_each(|(variable, tally)| tally.add(variable, &group.rows, i));
             size[strata.and_then(|v| variables[v].level(&group.rows, i)).unwrap_or(0)] += 1;
         }
     }
     (tallies, sizes, dropped)
 }
 
-/// For each number the mean over the rows that count of x / scale, or of its squared distance from `about`; 0 for others.
-fn means_of(variables: &[Variable], rows: &TrainingRows<'_>, tallies: &[Tally], n: u64, about: Option<&[f64]>) -> Result<Vec<f64>> {
-    // Powers of two above all |x|: dividing by them is exact, and sums keep their digits whatever the unit of x.
-    let scales: Vec<f64> = tallies.iter().map(Tally::scale).collect();
-    let mut sums = vec![Fixed::ZERO; variables.len()];
+/// For each number the mean over the rows that count of x / scale, or of its squared distance from
+/// `about`; 0 for others.
+fn scaled_means(
+    variables: &[GraphVariable],
+    rows: &TrainingRows<'_>,
+    tallies: &[VariableTally],
+    n: u64,
+    about: Option<&[f64]>,
+) -> Result<Vec<f64>> {
+    // Powers of two above all |x|: dividing by them is exact, and sums keep their digits whatever
+    // the unit of x.
+    let scales: Vec<f64> = tallies.iter().map(VariableTally::scale).collect();
+    let mut sums = vec![FixedSum::ZERO; variables.len()];
     rows.fold(
         |group| {
-            let mut part = vec![Fixed::ZERO; variables.len()];
+            let mut part = vec![FixedSum::ZERO; variables.len()];
             for i in group.blocks.iter().flat_map(Range::clone) {
                 if !variables.iter().all(|v| v.is_known(&group.rows, i)) {
                     continue;
                 }
-                for (v, variable) in variables.iter().enumerate().filter(|(_, variable)| variable.levels.is_none()) {
+                for (v, variable) in
+                    variables.iter().enumerate().filter(|(_, variable)| variable.levels.is_none())
+                {
                     let x = number_at(&group.rows.columns[variable.feature], i) / scales[v];
                     part[v].add(about.map_or(x, |mean| (x - mean[v]) * (x - mean[v])));
                 }
@@ -341,13 +408,13 @@ fn means_of(variables: &[Variable], rows: &TrainingRows<'_>, tallies: &[Tally], 
     Ok(sums.iter().map(|sum| sum.to_f64() / n as f64).collect())
 }
 
-impl Tally {
-    fn new(variable: &Variable) -> Self {
+impl VariableTally {
+    fn new(variable: &GraphVariable) -> Self {
         let levels = vec![0; variable.levels.as_ref().map_or(0, Vec::len)];
-        Tally { missing: 0, smallest: f64::INFINITY, largest: f64::NEG_INFINITY, levels }
+        VariableTally { missing: 0, smallest: f64::INFINITY, largest: f64::NEG_INFINITY, levels }
     }
 
-    fn add(&mut self, variable: &Variable, rows: &Rows, i: usize) {
+    fn add(&mut self, variable: &GraphVariable, rows: &FeatureRows, i: usize) {
         match variable.level(rows, i) {
             Some(level) => self.levels[level] += 1,
             None => {
@@ -358,7 +425,7 @@ impl Tally {
         }
     }
 
-    fn merge(&mut self, other: &Tally) {
+    fn merge(&mut self, other: &VariableTally) {
         self.missing += other.missing;
         self.smallest = self.smallest.min(other.smallest);
         self.largest = self.largest.max(other.largest);
@@ -368,63 +435,88 @@ impl Tally {
     /// A power of two above all |x|; 1 where all are 0.
     fn scale(&self) -> f64 {
         let size = self.largest.abs().max(self.smallest.abs());
-        if size == 0.0 || size.is_infinite() { 1.0 } else { libm::exp2(libm::floor(libm::log2(size)).clamp(-1022.0, 1022.0) + 1.0) }
+        if size == 0.0 || size.is_infinite() {
+            1.0
+        } else {
+            libm::exp2(libm::floor(libm::log2(size)).clamp(-1022.0, 1022.0) + 1.0)
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Encoding, Form, Missing, Variable};
+    use super::{GraphEncoding, GraphVariable, MissingRows, VariableForm};
     use crate::data::training::TrainingRows;
-    use crate::data::{Column, MISSING, Rows};
+    use crate::data::{FeatureColumn, FeatureRows, MISSING};
 
-    fn variables() -> Vec<Variable> {
-        let variable =
-            |name: &str, feature, levels: Option<&[u32]>| Variable { name: name.to_owned(), feature, levels: levels.map(<[u32]>::to_vec) };
+    fn variables() -> Vec<GraphVariable> {
+        let variable = |name: &str, feature, levels: Option<&[u32]>| GraphVariable {
+            name: name.to_owned(),
+            feature,
+            levels: levels.map(<[u32]>::to_vec),
+        };
         // The groups of `sex` are declared as code 1, then code 0; code 2 is no group.
-        vec![variable("sex", 0, Some(&[1, 0])), variable("age", 1, None), variable("job", 2, Some(&[0, 1, 2, 3]))]
+        vec![
+            variable("sex", 0, Some(&[1, 0])),
+            variable("age", 1, None),
+            variable("job", 2, Some(&[0, 1, 2, 3])),
+        ]
     }
 
-    fn rows() -> Rows {
-        Rows {
+    fn rows() -> FeatureRows {
+        FeatureRows {
             n: 6,
             columns: vec![
-                Column::Code(vec![0, 1, 1, 0, 2, 0]),
-                Column::Number(vec![10.0, 30.0, 20.0, 40.0, 99.0, f64::NAN]),
-                Column::Code(vec![0, 1, 3, 0, 0, MISSING]),
+                FeatureColumn::Code(vec![0, 1, 1, 0, 2, 0]),
+                FeatureColumn::Number(vec![10.0, 30.0, 20.0, 40.0, 99.0, f64::NAN]),
+                FeatureColumn::Code(vec![0, 1, 3, 0, 0, MISSING]),
             ],
         }
     }
 
-    fn fit(rows: Rows, missing: Missing) -> Result<(Encoding, super::Blocks), String> {
+    fn fit(
+        rows: FeatureRows,
+        missing: MissingRows,
+    ) -> Result<(GraphEncoding, super::TrainingBlocks), String> {
         let n = rows.n;
-        Encoding::fit(&variables(), &TrainingRows::in_memory(rows, vec![true; n]), missing, Some(0)).map_err(|e| e.to_string())
+        GraphEncoding::fit(
+            &variables(),
+            &TrainingRows::in_memory(rows, vec![true; n]),
+            missing,
+            Some(0),
+        )
+        .map_err(|e| e.to_string())
     }
 
     #[test]
     fn columns_follow_the_rules() {
-        let (encoding, blocks) = fit(rows(), Missing::Drop).expect("fits");
+        let (encoding, blocks) = fit(rows(), MissingRows::Drop).expect("fits");
         assert_eq!((encoding.width(), blocks.dropped, blocks.sizes), (5, 2, vec![vec![2, 2]]));
         let sd = 125.0_f64.sqrt();
-        assert_eq!(encoding.variables[1].form, Form::Number { mean: 25.0, sd, smallest: 10.0, largest: 40.0 });
-        assert_eq!(encoding.variables[0].shown(), Some(&[0][..]));
-        assert_eq!(encoding.variables[2].shown(), Some(&[0, 1, 3][..]));
+        assert_eq!(
+            encoding.variables[1].form,
+            VariableForm::Number { mean: 25.0, sd, smallest: 10.0, largest: 40.0 }
+        );
+        assert_eq!(encoding.variables[0].indicator_levels(), Some(&[0][..]));
+        assert_eq!(encoding.variables[2].indicator_levels(), Some(&[0, 1, 3][..]));
         let mut entries = Vec::new();
         encoding.encode(&rows(), 0, &mut entries);
         assert_eq!(entries, [(0, 1.0), (1, -15.0 / sd), (2, 1.0)]);
         encoding.encode(&rows(), 2, &mut entries);
         assert_eq!(entries, [(1, -5.0 / sd), (4, 1.0)]);
-        assert!((encoding.original(1, -5.0 / sd) - 20.0).abs() < 1e-14);
+        assert!((encoding.decode(1, -5.0 / sd) - 20.0).abs() < 1e-14);
     }
 
     #[test]
     fn what_cannot_be_used_is_named() {
-        let error = fit(rows(), Missing::Error).expect_err("missing");
+        let error = fit(rows(), MissingRows::Error).expect_err("missing");
         assert!(error.contains("missing-value") && error.contains("`sex`"), "{error}");
         let mut same = rows().take(&[0, 3]);
-        same.columns[0] = Column::Code(vec![0, 1]);
-        let error = fit(same, Missing::Drop).expect_err("one job");
+        same.columns[0] = FeatureColumn::Code(vec![0, 1]);
+        let error = fit(same, MissingRows::Drop).expect_err("one job");
         assert!(error.contains("constant-column") && error.contains("`job`"), "{error}");
-        assert!(fit(rows().take(&[4, 5]), Missing::Drop).expect_err("none").contains("no-rows"));
+        assert!(
+            fit(rows().take(&[4, 5]), MissingRows::Drop).expect_err("none").contains("no-rows")
+        );
     }
 }

@@ -1,17 +1,20 @@
 //! Frequencies of edges in a bag of DAGs, and the normalised entropies H_G and H_GA.
 //!
-//! Source: CF-GU section 3.1 and its specification, section 9. p_e is the weight of the members that hold the directed edge e divided by
-//! the weight of all members; u -> v and v -> u are different edges; E are the edges that occur at all.
-//!   H = sum over E of h(p_e) / (|E| ln 2),  h(p) = -p ln p - (1 - p) ln(1 - p),  h(0) = h(1) = 0,  0 where E is empty.
-//! H_GA is the same formula after each member was cut down to the sensitive attribute, its descendants and all edges among these; a
-//! member in which nothing follows from the attribute stays, as a graph without edges. Both lie in [0, 1].
+//! Source: CF-GU section 3.1 and its specification, section 9. p_e is the weight of the members
+//! that hold the directed edge e divided by the weight of all members; u -> v and v -> u are
+//! different edges; E are the edges that occur at all.
+//! H = sum over E of h(p_e) / (|E| ln 2), h(p) = -p ln p - (1 - p) ln(1 - p), h(0) = h(1) = 0, 0
+//! where E is empty.
+//! H_GA is the same formula after each member was cut down to the sensitive attribute, its
+//! descendants and all edges among these; a member in which nothing follows from the attribute
+//! stays, as a graph without edges. Both lie in [0, 1].
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::causal::graph::Dag;
-use crate::causal::nodes::Nodes;
+use crate::causal::nodes::NodeSet;
 
 /// One directed edge of a bag.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -44,7 +47,8 @@ pub struct EdgeShares {
     pub entropy: f64,
 }
 
-/// Edge shares over (graph, copies, weight of one copy); edges are counted in the order given, so equal input gives equal bits.
+/// Edge shares over (graph, copies, weight of one copy); edges are counted in the order given, so
+/// equal input gives equal bits.
 pub fn edge_shares<'a>(members: impl Iterator<Item = (&'a Dag, u64, f64)>) -> EdgeShares {
     let mut sums: BTreeMap<(usize, usize), (u64, f64)> = BTreeMap::new();
     let mut total = 0.0;
@@ -59,16 +63,22 @@ pub fn edge_shares<'a>(members: impl Iterator<Item = (&'a Dag, u64, f64)>) -> Ed
     }
     // Rounding must not lift an edge that all members hold above 1.
     let share = |weight: f64| (weight / total).min(1.0);
-    let edges: Vec<EdgeShare> =
-        sums.into_iter().map(|((from, to), (count, weight))| EdgeShare { from, to, count, share: share(weight) }).collect();
-    let entropy = if edges.is_empty() { 0.0 } else { edges.iter().map(EdgeShare::entropy).sum::<f64>() / edges.len() as f64 };
+    let edges: Vec<EdgeShare> = sums
+        .into_iter()
+        .map(|((from, to), (count, weight))| EdgeShare { from, to, count, share: share(weight) })
+        .collect();
+    let entropy = if edges.is_empty() {
+        0.0
+    } else {
+        edges.iter().map(EdgeShare::entropy).sum::<f64>() / edges.len() as f64
+    };
     EdgeShares { edges, entropy }
 }
 
 /// The subgraph on `v` and its descendants; other nodes stay without edges.
-pub fn below(dag: &Dag, v: usize) -> Dag {
-    let kept = dag.with_descendants(v);
-    let parents = |u: usize| if kept.has(u) { dag.parents[u] & kept } else { Nodes::NONE };
+pub fn descendant_subgraph(dag: &Dag, v: usize) -> Dag {
+    let kept = dag.descendants_and_self(v);
+    let parents = |u: usize| if kept.contains(u) { dag.parents[u] & kept } else { NodeSet::EMPTY };
     Dag { parents: (0..dag.parents.len()).map(parents).collect() }
 }
 
@@ -80,20 +90,28 @@ fn entropy(p: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{below, edge_shares};
+    use super::{descendant_subgraph, edge_shares};
     use crate::causal::graph::Dag;
 
     #[test]
     fn by_hand() {
         let dag = |edges: &[(usize, usize)]| Dag::from_edges(3, edges).expect("acyclic");
         let (one, two, three) = (dag(&[(0, 1), (1, 2)]), dag(&[(1, 0), (1, 2)]), dag(&[(2, 0)]));
-        // Of 4: 0->1 in 1, 1->0 in 2, 1->2 in 3, 2->0 in 1. h(1/4) = h(3/4) = 0.8112781..., h(1/2) = 1.
+        // Of 4: 0->1 in 1, 1->0 in 2, 1->2 in 3, 2->0 in 1. h(1/4) = h(3/4) = 0.8112781...,
+        // h(1/2) = 1.
         let shares = edge_shares([(&one, 1, 1.0), (&two, 2, 1.0), (&three, 1, 1.0)].into_iter());
-        assert_eq!(shares.edges.iter().map(|e| (e.from, e.to, e.count)).collect::<Vec<_>>(), [(0, 1, 1), (1, 0, 2), (1, 2, 3), (2, 0, 1)]);
+        assert_eq!(
+            shares.edges.iter().map(|e| (e.from, e.to, e.count)).collect::<Vec<_>>(),
+            [(0, 1, 1), (1, 0, 2), (1, 2, 3), (2, 0, 1)]
+        );
         let quarter = 2.0 - 0.75 * 3.0_f64.log2();
         assert!((shares.entropy - (3.0 * quarter + 1.0) / 4.0).abs() < 1e-15, "{shares:?}");
         // Only the first has anything below node 0; the shares stay quarters.
-        let cut = [below(&one, 0), below(&two, 0), below(&three, 0)];
+        let cut = [
+            descendant_subgraph(&one, 0),
+            descendant_subgraph(&two, 0),
+            descendant_subgraph(&three, 0),
+        ];
         let shares = edge_shares(cut.iter().zip([1, 2, 1]).map(|(dag, copies)| (dag, copies, 1.0)));
         assert!(shares.edges.len() == 2 && (shares.entropy - quarter).abs() < 1e-15);
         // All members agree, or have no edges at all.

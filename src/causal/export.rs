@@ -1,7 +1,9 @@
-//! The edges of a bag as a graph that other programs draw: DOT (Graphviz) and GML (Gephi, yEd, networkx).
+//! The edges of a bag as a graph that other programs draw: DOT (Graphviz) and GML (Gephi, yEd,
+//! networkx).
 //!
-//! Both hold every variable as a node and every directed edge that occurs, with the share of graphs that have it; the sensitive attribute
-//! is marked. Edges are in the order of their variables, so equal bags give equal bytes.
+//! Both hold every variable as a node and every directed edge that occurs, with the share of graphs
+//! that have it; the sensitive attribute is marked. Edges are in the order of their variables, so
+//! equal bags give equal bytes.
 
 use std::fmt::Write as _;
 
@@ -9,7 +11,7 @@ use crate::causal::entropy::EdgeShares;
 
 /// A bag's edges with what a drawing needs to know.
 #[derive(Debug, Clone, Copy)]
-pub struct Drawing<'a> {
+pub struct GraphExport<'a> {
     /// Name of the graph.
     pub name: &'a str,
     /// Names of the variables.
@@ -20,9 +22,9 @@ pub struct Drawing<'a> {
     pub edges: &'a EdgeShares,
 }
 
-impl Drawing<'_> {
+impl GraphExport<'_> {
     /// As DOT: width of a line by share, dashed below one half.
-    pub fn dot(&self) -> String {
+    pub fn to_dot(&self) -> String {
         let mut text = format!("digraph \"{}\" {{\n", quoted(self.name));
         for (v, name) in self.variables.iter().enumerate() {
             let mark = if v == self.sensitive { ", peripheries=2" } else { "" };
@@ -33,7 +35,8 @@ impl Drawing<'_> {
             let width = 0.5 + 2.5 * edge.share;
             let _ = writeln!(
                 text,
-                "  v{} -> v{} [label=\"{:.3}\", penwidth={width:.2}, style={style}, share={}, count={}];",
+                "  v{} -> v{} [label=\"{:.3}\", penwidth={width:.2}, style={style}, share={}, \
+                 count={}];",
                 edge.from, edge.to, edge.share, edge.share, edge.count
             );
         }
@@ -41,13 +44,22 @@ impl Drawing<'_> {
     }
 
     /// As GML: the share is the `weight` of an edge.
-    pub fn gml(&self) -> String {
+    pub fn to_gml(&self) -> String {
         let mut text = format!("graph [\n  directed 1\n  label \"{}\"\n", entity(self.name));
         for (v, name) in self.variables.iter().enumerate() {
-            let _ = writeln!(text, "  node [ id {v} label \"{}\" sensitive {} ]", entity(name), u8::from(v == self.sensitive));
+            let _ = writeln!(
+                text,
+                "  node [ id {v} label \"{}\" sensitive {} ]",
+                entity(name),
+                u8::from(v == self.sensitive)
+            );
         }
         for edge in &self.edges.edges {
-            let _ = writeln!(text, "  edge [ source {} target {} weight {:?} count {} ]", edge.from, edge.to, edge.share, edge.count);
+            let _ = writeln!(
+                text,
+                "  edge [ source {} target {} weight {:?} count {} ]",
+                edge.from, edge.to, edge.share, edge.count
+            );
         }
         text + "]\n"
     }
@@ -71,23 +83,29 @@ fn entity(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Drawing;
+    use super::GraphExport;
     use crate::causal::entropy::edge_shares;
     use crate::causal::graph::Dag;
 
     #[test]
     fn every_variable_and_edge_is_there() {
         let variables = ["sex", "a \"b\"", "größe"].map(str::to_owned);
-        let dags = [Dag::from_edges(3, &[(0, 1)]).expect("acyclic"), Dag::from_edges(3, &[(0, 1), (1, 2)]).expect("acyclic")];
+        let dags = [
+            Dag::from_edges(3, &[(0, 1)]).expect("acyclic"),
+            Dag::from_edges(3, &[(0, 1), (1, 2)]).expect("acyclic"),
+        ];
         let edges = edge_shares([(&dags[0], 3, 1.0), (&dags[1], 1, 1.0)].into_iter());
-        let drawing = Drawing { name: "low", variables: &variables, sensitive: 0, edges: &edges };
-        let dot = "digraph \"low\" {\n  v0 [label=\"sex\", peripheries=2];\n  v1 [label=\"a \\\"b\\\"\"];\n  v2 [label=\"größe\"];\n  \
-            v0 -> v1 [label=\"1.000\", penwidth=3.00, style=solid, share=1, count=4];\n  \
-            v1 -> v2 [label=\"0.250\", penwidth=1.12, style=dashed, share=0.25, count=1];\n}\n";
-        assert_eq!(drawing.dot(), dot);
-        let gml = "graph [\n  directed 1\n  label \"low\"\n  node [ id 0 label \"sex\" sensitive 1 ]\n  \
-            node [ id 1 label \"a &#34;b&#34;\" sensitive 0 ]\n  node [ id 2 label \"gr&#246;&#223;e\" sensitive 0 ]\n  \
-            edge [ source 0 target 1 weight 1.0 count 4 ]\n  edge [ source 1 target 2 weight 0.25 count 1 ]\n]\n";
-        assert_eq!(drawing.gml(), gml);
+        let drawing =
+            GraphExport { name: "low", variables: &variables, sensitive: 0, edges: &edges };
+        let dot = "digraph \"low\" {\n  v0 [label=\"sex\", peripheries=2];\n  v1 [label=\"a \
+                   \\\"b\\\"\"];\n  v2 [label=\"größe\"];\n  v0 -> v1 [label=\"1.000\", \
+                   penwidth=3.00, style=solid, share=1, count=4];\n  v1 -> v2 [label=\"0.250\", \
+                   penwidth=1.12, style=dashed, share=0.25, count=1];\n}\n";
+        assert_eq!(drawing.to_dot(), dot);
+        let gml = "graph [\n  directed 1\n  label \"low\"\n  node [ id 0 label \"sex\" sensitive 1 \
+                   ]\n  node [ id 1 label \"a &#34;b&#34;\" sensitive 0 ]\n  node [ id 2 label \
+                   \"gr&#246;&#223;e\" sensitive 0 ]\n  edge [ source 0 target 1 weight 1.0 count \
+                   4 ]\n  edge [ source 1 target 2 weight 0.25 count 1 ]\n]\n";
+        assert_eq!(drawing.to_gml(), gml);
     }
 }

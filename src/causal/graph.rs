@@ -1,22 +1,25 @@
 //! Directed graphs, the graph of an equivalence class under knowledge, and Meek's rules.
 //!
-//! Source: CF-GU specification section 7; Meek 1995, "Causal inference and causal explanation with background knowledge", rules R1 to R4.
-//! From a DAG: edges of unshielded colliders (a -> b <- c, a and c not adjacent) and edges that the knowledge fixes keep their
-//! direction, all others lose it; then the rules close the graph. What comes out is directed exactly where all DAGs of the class agree.
-//! R4 matters only under knowledge. Graphs are masks of neighbours, so a rule is a few operations on words; closing costs
-//! O(edges x neighbours) per round and there are at most as many rounds as edges.
+//! Source: CF-GU specification section 7; Meek 1995, "Causal inference and causal explanation with
+//! background knowledge", rules R1 to R4. From a DAG: edges of unshielded colliders (a -> b <- c, a
+//! and c not adjacent) and edges that the knowledge fixes keep their direction, all others lose it;
+//! then the rules close the graph. What comes out is directed exactly where all DAGs of the class
+//! agree. R4 matters only under knowledge. Graphs are masks of neighbours, so a rule is a few
+//! operations on words; closing costs O(edges x neighbours) per round and there are at most as many
+//! rounds as edges.
 
 use serde::{Deserialize, Serialize};
 
-use crate::causal::knowledge::{Knowledge, cycle};
-use crate::causal::nodes::Nodes;
+use crate::causal::knowledge::{Knowledge, find_cycle};
+use crate::causal::nodes::NodeSet;
 
-/// A directed acyclic graph: the parents of each node. In files: number of nodes and edges (from, to), ascending.
+/// A directed acyclic graph: the parents of each node. In files: number of nodes and edges (from,
+/// to), ascending.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Edges", into = "Edges")]
 pub struct Dag {
     /// For each node its parents.
-    pub parents: Vec<Nodes>,
+    pub parents: Vec<NodeSet>,
 }
 
 /// A graph as files hold it.
@@ -37,34 +40,37 @@ impl TryFrom<Edges> for Dag {
     type Error = String;
 
     fn try_from(Edges { n, edges }: Edges) -> Result<Self, String> {
-        Dag::from_edges(n, &edges).ok_or_else(|| "the edges form no directed acyclic graph".to_owned())
+        Dag::from_edges(n, &edges)
+            .ok_or_else(|| "the edges form no directed acyclic graph".to_owned())
     }
 }
 
 impl Dag {
-    /// The graph with these edges (from, to); `None` where they form a cycle or name a node that is not there.
+    /// The graph with these edges (from, to); `None` where they form a cycle or name a node that is
+    /// not there.
     pub fn from_edges(n: usize, edges: &[(usize, usize)]) -> Option<Self> {
-        let mut parents = vec![Nodes::NONE; n];
+        let mut parents = vec![NodeSet::EMPTY; n];
         for &(u, v) in edges {
             if u >= n {
                 return None;
             }
             parents.get_mut(v)?.insert(u);
         }
-        cycle(&parents).is_none().then_some(Dag { parents })
+        find_cycle(&parents).is_none().then_some(Dag { parents })
     }
 
     /// The edges (from, to), ascending.
     pub fn edges(&self) -> Vec<(usize, usize)> {
-        let mut edges: Vec<(usize, usize)> =
-            (0..self.parents.len()).flat_map(|v| self.parents[v].into_iter().map(move |u| (u, v))).collect();
+        let mut edges: Vec<(usize, usize)> = (0..self.parents.len())
+            .flat_map(|v| self.parents[v].into_iter().map(move |u| (u, v)))
+            .collect();
         edges.sort_unstable();
         edges
     }
 
     /// The nodes, each after its parents; of those that could be next the lowest.
     pub fn topological_order(&self) -> Vec<usize> {
-        let mut left = Nodes::first(self.parents.len());
+        let mut left = NodeSet::first_n(self.parents.len());
         let mut order = Vec::with_capacity(left.len());
         while let Some(next) = left.into_iter().find(|&v| (self.parents[v] & left).is_empty()) {
             left.remove(next);
@@ -74,8 +80,8 @@ impl Dag {
     }
 
     /// `v` and everything that follows from it.
-    pub fn with_descendants(&self, v: usize) -> Nodes {
-        let mut found = Nodes::one(v);
+    pub fn descendants_and_self(&self, v: usize) -> NodeSet {
+        let mut found = NodeSet::single(v);
         for next in self.topological_order() {
             if !(self.parents[next] & found).is_empty() {
                 found.insert(next);
@@ -85,9 +91,11 @@ impl Dag {
     }
 
     /// Whether no forbidden edge is there and every required one is.
-    pub fn keeps(&self, knowledge: &Knowledge) -> bool {
-        let keeps =
-            |v: usize| (self.parents[v] & knowledge.forbidden_causes(v)).is_empty() && knowledge.required_causes(v).within(self.parents[v]);
+    pub fn satisfies(&self, knowledge: &Knowledge) -> bool {
+        let keeps = |v: usize| {
+            (self.parents[v] & knowledge.forbidden_causes(v)).is_empty()
+                && knowledge.required_causes(v).is_subset(self.parents[v])
+        };
         (0..self.parents.len()).all(keeps)
     }
 }
@@ -96,21 +104,25 @@ impl Dag {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pdag {
     /// For each node the nodes with an edge into it.
-    pub parents: Vec<Nodes>,
+    pub parents: Vec<NodeSet>,
     /// For each node those that it has an edge to.
-    pub children: Vec<Nodes>,
+    pub children: Vec<NodeSet>,
     /// For each node those that an edge without direction leads to.
-    pub neighbours: Vec<Nodes>,
+    pub neighbours: Vec<NodeSet>,
 }
 
 impl Pdag {
     /// The graph without edges.
     pub fn empty(n: usize) -> Self {
-        Pdag { parents: vec![Nodes::NONE; n], children: vec![Nodes::NONE; n], neighbours: vec![Nodes::NONE; n] }
+        Pdag {
+            parents: vec![NodeSet::EMPTY; n],
+            children: vec![NodeSet::EMPTY; n],
+            neighbours: vec![NodeSet::EMPTY; n],
+        }
     }
 
     /// The class of a DAG under knowledge that it keeps.
-    pub fn of_dag(dag: &Dag, knowledge: &Knowledge) -> Self {
+    pub fn from_dag(dag: &Dag, knowledge: &Knowledge) -> Self {
         let n = dag.parents.len();
         let mut graph = Pdag::empty(n);
         for (u, v) in dag.edges() {
@@ -118,35 +130,43 @@ impl Pdag {
             graph.children[u].insert(v);
         }
         let stays = |u: usize, v: usize| {
-            let collides = dag.parents[v].without(u).into_iter().any(|w| !graph.adjacent(u).has(w));
-            collides || knowledge.fixes(u, v)
+            let collides =
+                dag.parents[v].without(u).into_iter().any(|w| !graph.adjacent(u).contains(w));
+            collides || knowledge.compels(u, v)
         };
-        let loose: Vec<(usize, usize)> = dag.edges().into_iter().filter(|&(u, v)| !stays(u, v)).collect();
+        let loose: Vec<(usize, usize)> =
+            dag.edges().into_iter().filter(|&(u, v)| !stays(u, v)).collect();
         for (u, v) in loose {
-            graph.cut(u, v);
-            graph.link(u, v);
+            graph.remove_edge(u, v);
+            graph.add_undirected(u, v);
         }
-        graph.close();
+        graph.apply_meek_rules();
         graph
     }
 
     /// Everything that `v` has an edge with.
-    pub fn adjacent(&self, v: usize) -> Nodes {
+    pub fn adjacent(&self, v: usize) -> NodeSet {
         self.parents[v] | self.children[v] | self.neighbours[v]
     }
 
     /// The directed edges (from, to), ascending.
     pub fn directed(&self) -> Vec<(usize, usize)> {
-        (0..self.children.len()).flat_map(|u| self.children[u].into_iter().map(move |v| (u, v))).collect()
+        (0..self.children.len())
+            .flat_map(|u| self.children[u].into_iter().map(move |v| (u, v)))
+            .collect()
     }
 
     /// The undirected edges (lower, higher), ascending.
     pub fn undirected(&self) -> Vec<(usize, usize)> {
-        (0..self.neighbours.len()).flat_map(|u| self.neighbours[u].into_iter().filter(move |&v| u < v).map(move |v| (u, v))).collect()
+        (0..self.neighbours.len())
+            .flat_map(|u| {
+                self.neighbours[u].into_iter().filter(move |&v| u < v).map(move |v| (u, v))
+            })
+            .collect()
     }
 
     /// Takes the edge between u and v away.
-    pub(super) fn cut(&mut self, u: usize, v: usize) {
+    pub(super) fn remove_edge(&mut self, u: usize, v: usize) {
         for (a, b) in [(u, v), (v, u)] {
             self.parents[a].remove(b);
             self.children[a].remove(b);
@@ -155,25 +175,25 @@ impl Pdag {
     }
 
     /// Adds an edge without direction.
-    pub(super) fn link(&mut self, u: usize, v: usize) {
+    pub(super) fn add_undirected(&mut self, u: usize, v: usize) {
         self.neighbours[u].insert(v);
         self.neighbours[v].insert(u);
     }
 
     /// Gives the edge between u and v the direction u -> v.
     pub(super) fn orient(&mut self, u: usize, v: usize) {
-        self.cut(u, v);
+        self.remove_edge(u, v);
         self.parents[v].insert(u);
         self.children[u].insert(v);
     }
 
     /// Applies Meek's rules until none says more.
-    pub(super) fn close(&mut self) {
+    pub(super) fn apply_meek_rules(&mut self) {
         loop {
             let mut changed = false;
             for a in 0..self.neighbours.len() {
                 for b in self.neighbours[a] {
-                    if self.neighbours[a].has(b) && self.forces(a, b) {
+                    if self.neighbours[a].contains(b) && self.meek_orients(a, b) {
                         self.orient(a, b);
                         changed = true;
                     }
@@ -186,7 +206,7 @@ impl Pdag {
     }
 
     /// Whether one of the rules turns a - b into a -> b.
-    fn forces(&self, a: usize, b: usize) -> bool {
+    fn meek_orients(&self, a: usize, b: usize) -> bool {
         let beside_b = self.adjacent(b).with(b);
         // R1: c -> a - b, c and b not adjacent.
         if !(self.parents[a] - beside_b).is_empty() {
@@ -202,7 +222,9 @@ impl Pdag {
             return true;
         }
         // R4: a - d -> c -> b, a and c adjacent, b and d not.
-        (self.parents[b] & self.adjacent(a)).into_iter().any(|c| !((self.parents[c] & self.neighbours[a]) - beside_b).is_empty())
+        (self.parents[b] & self.adjacent(a))
+            .into_iter()
+            .any(|c| !((self.parents[c] & self.neighbours[a]) - beside_b).is_empty())
     }
 
     /// The DAG that this graph is, once it has no undirected edge.
@@ -212,7 +234,7 @@ impl Pdag {
 
     /// Whether the directed edges form no cycle.
     pub fn is_acyclic(&self) -> bool {
-        cycle(&self.parents).is_none()
+        find_cycle(&self.parents).is_none()
     }
 }
 
@@ -225,11 +247,11 @@ mod tests {
     fn a_collider_keeps_its_arrows_and_passes_them_on() {
         // 0 -> 2 <- 1, 2 -> 3: R1 fixes the last edge.
         let dag = Dag::from_edges(4, &[(0, 2), (1, 2), (2, 3)]).expect("acyclic");
-        let class = Pdag::of_dag(&dag, &Knowledge::none(4));
+        let class = Pdag::from_dag(&dag, &Knowledge::none(4));
         assert_eq!((class.directed(), class.undirected()), (vec![(0, 2), (1, 2), (2, 3)], vec![]));
         // A chain has no collider.
         let chain = Dag::from_edges(3, &[(2, 1), (1, 0)]).expect("acyclic");
-        let class = Pdag::of_dag(&chain, &Knowledge::none(3));
+        let class = Pdag::from_dag(&chain, &Knowledge::none(3));
         assert_eq!((class.directed(), class.undirected()), (vec![], vec![(0, 1), (1, 2)]));
     }
 
@@ -248,7 +270,7 @@ mod tests {
     fn orders_and_descendants() {
         let dag = Dag::from_edges(5, &[(4, 1), (1, 0), (2, 0)]).expect("acyclic");
         assert_eq!(dag.topological_order(), [2, 3, 4, 1, 0]);
-        assert_eq!(dag.with_descendants(4), [4, 1, 0].into_iter().collect());
-        assert_eq!(dag.with_descendants(3), [3].into_iter().collect());
+        assert_eq!(dag.descendants_and_self(4), [4, 1, 0].into_iter().collect());
+        assert_eq!(dag.descendants_and_self(3), [3].into_iter().collect());
     }
 }

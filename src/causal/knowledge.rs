@@ -1,20 +1,21 @@
 //! What is known of the graph beforehand: tiers in time, forbidden and required edges.
 //!
-//! `forbidden(a, b)`, meaning a -> b, is true where the pair is listed, where a stands in a later tier than b, or where both stand in one
-//! tier that forbids edges within. A variable in no tier has no constraint from tiers.
-//! Choice: a knowledge that contradicts itself is refused as a whole, with every contradiction named: a search under it could only
-//! break some of it in silence.
+//! `forbidden(a, b)`, meaning a -> b, is true where the pair is listed, where a stands in a later
+//! tier than b, or where both stand in one tier that forbids edges within. A variable in no tier
+//! has no constraint from tiers.
+//! Choice: a knowledge that contradicts itself is refused as a whole, with every contradiction
+//! named: a search under it could only break some of it in silence.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::causal::nodes::{MOST_NODES, Nodes};
+use crate::causal::nodes::{MAX_NODES, NodeSet};
 
 /// Knowledge as a person writes it, variables by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Stated {
+pub struct StatedKnowledge {
     /// Groups of variables in order of time: nothing causes what lies in an earlier tier.
     pub tiers: Vec<Vec<String>>,
     /// Positions in `tiers`, from 0, of those whose variables do not cause each other.
@@ -35,7 +36,7 @@ pub enum Contradiction {
     /// A variable that stands in two tiers, or twice in one.
     InTwoTiers(String),
     /// A pair of a variable and itself.
-    Itself(String),
+    SelfEdge(String),
     /// A required edge that a list or a tier forbids.
     RequiredForbidden(String, String),
     /// Required edges that lead back to where they start, as the variables on the way.
@@ -45,44 +46,63 @@ pub enum Contradiction {
 impl fmt::Display for Contradiction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Contradiction::UnknownVariable(name) => write!(f, "`{name}` is no variable of the graph"),
-            Contradiction::UnknownTier(tier) => write!(f, "there is no tier {tier}; tiers count from 0"),
+            Contradiction::UnknownVariable(name) => {
+                write!(f, "`{name}` is no variable of the graph")
+            }
+            Contradiction::UnknownTier(tier) => {
+                write!(f, "there is no tier {tier}; tiers count from 0")
+            }
             Contradiction::InTwoTiers(name) => write!(f, "`{name}` stands in more than one tier"),
-            Contradiction::Itself(name) => write!(f, "`{name}` cannot be its own cause"),
-            Contradiction::RequiredForbidden(cause, effect) => write!(f, "`{cause}` -> `{effect}` is both required and forbidden"),
-            Contradiction::RequiredCycle(names) => write!(f, "required edges form a cycle: {}", round(names)),
+            Contradiction::SelfEdge(name) => write!(f, "`{name}` cannot be its own cause"),
+            Contradiction::RequiredForbidden(cause, effect) => {
+                write!(f, "`{cause}` -> `{effect}` is both required and forbidden")
+            }
+            Contradiction::RequiredCycle(names) => {
+                write!(f, "required edges form a cycle: {}", cycle_text(names))
+            }
         }
     }
 }
 
 /// A cycle in words: `a` -> `b` -> `a`.
-pub(super) fn round(names: &[String]) -> String {
-    names.iter().chain(names.first()).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" -> ")
+pub(super) fn cycle_text(names: &[String]) -> String {
+    names
+        .iter()
+        .chain(names.first())
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(" -> ")
 }
 
 /// Knowledge that does not contradict itself, variables by position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Knowledge {
     tier: Vec<Option<usize>>,
-    within: Vec<bool>,
+    forbidden_within: Vec<bool>,
     /// For each effect the causes that are forbidden.
-    forbidden: Vec<Nodes>,
+    forbidden: Vec<NodeSet>,
     /// For each effect the causes that are required.
-    required: Vec<Nodes>,
+    required: Vec<NodeSet>,
 }
 
 impl Knowledge {
-    /// Nothing is known of `n` variables.
+    /// Nothing is known of `n_variables` variables.
     pub fn none(n: usize) -> Self {
-        Knowledge { tier: vec![None; n], within: Vec::new(), forbidden: vec![Nodes::NONE; n], required: vec![Nodes::NONE; n] }
+        Knowledge {
+            tier: vec![None; n],
+            forbidden_within: Vec::new(),
+            forbidden: vec![NodeSet::EMPTY; n],
+            required: vec![NodeSet::EMPTY; n],
+        }
     }
 
-    /// Resolves names and checks that all can hold at once. `variables` are at most [`MOST_NODES`] different names.
+    /// Resolves names and checks that all can hold at once. `variables` are at most [`MAX_NODES`]
+    /// different names.
     ///
     /// # Errors
     /// Every contradiction, in the order of tiers, forbidden and required edges.
-    pub fn new(variables: &[String], stated: &Stated) -> Result<Self, Vec<Contradiction>> {
-        debug_assert!(variables.len() <= MOST_NODES, "too many variables");
+    pub fn new(variables: &[String], stated: &StatedKnowledge) -> Result<Self, Vec<Contradiction>> {
+        debug_assert!(variables.len() <= MAX_NODES, "too many variables");
         let mut wrong = Vec::new();
         let mut knowledge = Knowledge::none(variables.len());
         let position = |name: &str, wrong: &mut Vec<Contradiction>| {
@@ -92,7 +112,7 @@ impl Knowledge {
             }
             found
         };
-        knowledge.within = vec![false; stated.tiers.len()];
+        knowledge.forbidden_within = vec![false; stated.tiers.len()];
         for (t, tier) in stated.tiers.iter().enumerate() {
             for name in tier {
                 let Some(v) = position(name, &mut wrong) else { continue };
@@ -102,7 +122,7 @@ impl Knowledge {
             }
         }
         for &t in &stated.forbidden_within_tier {
-            match knowledge.within.get_mut(t) {
+            match knowledge.forbidden_within.get_mut(t) {
                 Some(within) => *within = true,
                 None => wrong.push(Contradiction::UnknownTier(t)),
             }
@@ -110,7 +130,7 @@ impl Knowledge {
         let pair = |(cause, effect): &(String, String), wrong: &mut Vec<Contradiction>| {
             let (a, b) = (position(cause, wrong), position(effect, wrong));
             if cause == effect && a.is_some() {
-                wrong.push(Contradiction::Itself(cause.clone()));
+                wrong.push(Contradiction::SelfEdge(cause.clone()));
                 return None;
             }
             a.zip(b)
@@ -128,8 +148,10 @@ impl Knowledge {
             }
             knowledge.required[b].insert(a);
         }
-        if let Some(cycle) = cycle(&knowledge.required) {
-            wrong.push(Contradiction::RequiredCycle(cycle.iter().map(|&v| variables[v].clone()).collect()));
+        if let Some(cycle) = find_cycle(&knowledge.required) {
+            wrong.push(Contradiction::RequiredCycle(
+                cycle.iter().map(|&v| variables[v].clone()).collect(),
+            ));
         }
         if wrong.is_empty() { Ok(knowledge) } else { Err(wrong) }
     }
@@ -138,7 +160,9 @@ impl Knowledge {
         for b in 0..self.tier.len() {
             for a in 0..self.tier.len() {
                 let by_tier = match (self.tier[a], self.tier[b]) {
-                    (Some(ta), Some(tb)) => a != b && (ta > tb || ta == tb && self.within[ta]),
+                    (Some(ta), Some(tb)) => {
+                        a != b && (ta > tb || ta == tb && self.forbidden_within[ta])
+                    }
                     _ => false,
                 };
                 if by_tier {
@@ -149,27 +173,27 @@ impl Knowledge {
     }
 
     /// Number of variables.
-    pub fn n(&self) -> usize {
+    pub fn n_variables(&self) -> usize {
         self.tier.len()
     }
 
     /// Whether a -> b must not be an edge.
     pub fn forbidden(&self, a: usize, b: usize) -> bool {
-        self.forbidden[b].has(a)
+        self.forbidden[b].contains(a)
     }
 
     /// Whether a -> b must be an edge.
     pub fn required(&self, a: usize, b: usize) -> bool {
-        self.required[b].has(a)
+        self.required[b].contains(a)
     }
 
     /// The causes that are forbidden for an effect.
-    pub fn forbidden_causes(&self, effect: usize) -> Nodes {
+    pub fn forbidden_causes(&self, effect: usize) -> NodeSet {
         self.forbidden[effect]
     }
 
     /// The causes that are required for an effect.
-    pub fn required_causes(&self, effect: usize) -> Nodes {
+    pub fn required_causes(&self, effect: usize) -> NodeSet {
         self.required[effect]
     }
 
@@ -180,27 +204,29 @@ impl Knowledge {
 
     /// Number of tiers.
     pub fn n_tiers(&self) -> usize {
-        self.within.len()
+        self.forbidden_within.len()
     }
 
     /// Whether a tier forbids edges among its variables.
     pub fn forbids_within(&self, tier: usize) -> bool {
-        self.within[tier]
+        self.forbidden_within[tier]
     }
 
     /// Whether an edge between u and v must point from u to v if there is one.
-    pub(super) fn fixes(&self, u: usize, v: usize) -> bool {
+    pub(super) fn compels(&self, u: usize, v: usize) -> bool {
         self.forbidden(v, u) || self.required(u, v)
     }
 }
 
-/// A directed cycle in a graph given by the parents of each node, each node once from the lowest on, or `None`.
-pub(super) fn cycle(parents: &[Nodes]) -> Option<Vec<usize>> {
-    let mut left = Nodes::first(parents.len());
+/// A directed cycle in a graph given by the parents of each node, each node once from the lowest
+/// on, or `None`.
+pub(super) fn find_cycle(parents: &[NodeSet]) -> Option<Vec<usize>> {
+    let mut left = NodeSet::first_n(parents.len());
     while let Some(source) = left.into_iter().find(|&v| (parents[v] & left).is_empty()) {
         left.remove(source);
     }
-    // Every node that is left has a parent that is left: walking up must come back to a node seen before.
+    // Every node that is left has a parent that is left: walking up must come back to a node seen
+    // before.
     let mut path = vec![left.lowest()?];
     loop {
         let last = path.last().copied()?;
@@ -218,7 +244,7 @@ pub(super) fn cycle(parents: &[Nodes]) -> Option<Vec<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Contradiction, Knowledge, Stated};
+    use super::{Contradiction, Knowledge, StatedKnowledge};
 
     fn names() -> Vec<String> {
         ["a", "b", "c", "d"].map(str::to_owned).to_vec()
@@ -230,28 +256,37 @@ mod tests {
 
     #[test]
     fn tiers_and_lists_forbid() {
-        let stated = Stated {
+        let stated = StatedKnowledge {
             tiers: vec![vec!["a".to_owned(), "b".to_owned()], vec!["c".to_owned()]],
             forbidden_within_tier: vec![0],
             forbidden: pairs(&[("d", "a")]),
             required: pairs(&[("a", "c"), ("c", "d")]),
         };
         let known = Knowledge::new(&names(), &stated).expect("holds");
-        let forbidden: Vec<(usize, usize)> =
-            (0..4).flat_map(|a| (0..4).map(move |b| (a, b))).filter(|&(a, b)| known.forbidden(a, b)).collect();
+        let forbidden: Vec<(usize, usize)> = (0..4)
+            .flat_map(|a| (0..4).map(move |b| (a, b)))
+            .filter(|&(a, b)| known.forbidden(a, b))
+            .collect();
         assert_eq!(forbidden, [(0, 1), (1, 0), (2, 0), (2, 1), (3, 0)]);
         assert!(known.required(0, 2) && !known.required(2, 0) && known.tier(3).is_none());
     }
 
     #[test]
     fn contradictions_are_all_named() {
-        let check = |stated: Stated, expected: &[&str]| {
-            let found: Vec<String> = Knowledge::new(&names(), &stated).expect_err("wrong").iter().map(Contradiction::to_string).collect();
+        let check = |stated: StatedKnowledge, expected: &[&str]| {
+            let found: Vec<String> = Knowledge::new(&names(), &stated)
+                .expect_err("wrong")
+                .iter()
+                .map(Contradiction::to_string)
+                .collect();
             assert_eq!(found, expected);
         };
         check(
-            Stated {
-                tiers: vec![vec!["a".to_owned(), "x".to_owned()], vec!["a".to_owned(), "b".to_owned()]],
+            StatedKnowledge {
+                tiers: vec![
+                    vec!["a".to_owned(), "x".to_owned()],
+                    vec!["a".to_owned(), "b".to_owned()],
+                ],
                 forbidden_within_tier: vec![1, 2],
                 forbidden: pairs(&[("c", "c")]),
                 required: pairs(&[("c", "y")]),
@@ -265,14 +300,24 @@ mod tests {
             ],
         );
         check(
-            Stated { forbidden: pairs(&[("a", "b")]), required: pairs(&[("a", "b")]), ..Stated::default() },
+            StatedKnowledge {
+                forbidden: pairs(&[("a", "b")]),
+                required: pairs(&[("a", "b")]),
+                ..StatedKnowledge::default()
+            },
             &["`a` -> `b` is both required and forbidden"],
         );
         check(
-            Stated { required: pairs(&[("d", "a"), ("a", "b"), ("b", "c"), ("c", "a")]), ..Stated::default() },
+            StatedKnowledge {
+                required: pairs(&[("d", "a"), ("a", "b"), ("b", "c"), ("c", "a")]),
+                ..StatedKnowledge::default()
+            },
             &["required edges form a cycle: `a` -> `b` -> `c` -> `a`"],
         );
         let tiers = vec![vec!["a".to_owned()], vec!["b".to_owned()]];
-        check(Stated { tiers, required: pairs(&[("b", "a")]), ..Stated::default() }, &["`b` -> `a` is both required and forbidden"]);
+        check(
+            StatedKnowledge { tiers, required: pairs(&[("b", "a")]), ..StatedKnowledge::default() },
+            &["`b` -> `a` is both required and forbidden"],
+        );
     }
 }

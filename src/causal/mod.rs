@@ -1,7 +1,9 @@
-//! Causal graphs from data under domain knowledge, with their uncertainty: what the graphs could be, and what each says.
+//! Causal graphs from data under domain knowledge, with their uncertainty: what the graphs could
+//! be, and what each says.
 //!
-//! Source: "Counterfactual Fairness with Graph Uncertainty" (CF-GU), with the search of Andrews et al. 2023, "Fast scalable and accurate
-//! discovery of DAGs using the best order score search and grow-shrink trees". The chain, a file each:
+//! Source: "Counterfactual Fairness with Graph Uncertainty" (CF-GU), with the search of Andrews et
+//! al. 2023, "Fast scalable and accurate discovery of DAGs using the best order score search and
+//! grow-shrink trees". The chain, a file each:
 //!
 //! | file | from | to |
 //! | --- | --- | --- |
@@ -17,12 +19,14 @@
 //! | `export` | edge frequencies | DOT and GML |
 //! | `scm` | moments, DAG | linear structural equations |
 //!
-//! Words: a *variable* (node) is a column of the job, an *encoded column* one of the numbers that stand for it. A *replicate* is one
-//! bootstrap of the training rows. A *class* is the set of DAGs that the score cannot tell apart and the knowledge allows. The
-//! *bag* holds the DAGs of all classes, each as often as it occurs.
+//! Words: a *variable* (node) is a column of the job, an *encoded column* one of the numbers that
+//! stand for it. A *replicate* is one bootstrap of the training rows. A *class* is the set of DAGs
+//! that the score cannot tell apart and the knowledge allows. The *bag* holds the DAGs of all
+//! classes, each as often as it occurs.
 //!
-//! What is not done here: counterfactual rows (`counterfactual::graph_uncertain`), models, metrics. Everything is a function of its
-//! arguments: replicates can be worked on by any number of threads, in any order.
+//! What is not done here: counterfactual rows (`counterfactual::graph_uncertain`), models, metrics.
+//! Everything is a function of its arguments: replicates can be worked on by any number of threads,
+//! in any order.
 
 pub mod bag;
 pub mod bes;

@@ -3,42 +3,42 @@
 use std::fmt;
 
 /// The largest number of variables of a graph.
-pub const MOST_NODES: usize = 128;
+pub const MAX_NODES: usize = 128;
 
-/// A set of variables by position, at most [`MOST_NODES`].
+/// A set of variables by position, at most [`MAX_NODES`].
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Nodes(u128);
+pub struct NodeSet(u128);
 
-impl Nodes {
+impl NodeSet {
     /// No variable.
-    pub const NONE: Nodes = Nodes(0);
+    pub const EMPTY: NodeSet = NodeSet(0);
 
     /// The variable `v` alone.
-    pub fn one(v: usize) -> Self {
-        debug_assert!(v < MOST_NODES, "{v} is no position of a variable");
-        Nodes(1 << v)
+    pub fn single(v: usize) -> Self {
+        debug_assert!(v < MAX_NODES, "{v} is no position of a variable");
+        NodeSet(1 << v)
     }
 
     /// The variables 0 to `n - 1`.
-    pub fn first(n: usize) -> Self {
-        Nodes(if n >= MOST_NODES { u128::MAX } else { (1 << n) - 1 })
+    pub fn first_n(n: usize) -> Self {
+        NodeSet(if n >= MAX_NODES { u128::MAX } else { (1 << n) - 1 })
     }
 
     /// Whether `v` is in the set.
-    pub fn has(self, v: usize) -> bool {
+    pub fn contains(self, v: usize) -> bool {
         self.0 >> v & 1 == 1
     }
 
     /// The set with `v`.
     #[must_use]
     pub fn with(self, v: usize) -> Self {
-        Nodes(self.0 | 1 << v)
+        NodeSet(self.0 | 1 << v)
     }
 
     /// The set without `v`.
     #[must_use]
     pub fn without(self, v: usize) -> Self {
-        Nodes(self.0 & !(1 << v))
+        NodeSet(self.0 & !(1 << v))
     }
 
     /// Adds `v`.
@@ -62,7 +62,7 @@ impl Nodes {
     }
 
     /// Whether all of these are in `other`.
-    pub fn within(self, other: Nodes) -> bool {
+    pub fn is_subset(self, other: NodeSet) -> bool {
         self.0 & !other.0 == 0
     }
 
@@ -72,47 +72,47 @@ impl Nodes {
     }
 }
 
-impl std::ops::BitAnd for Nodes {
-    type Output = Nodes;
+impl std::ops::BitAnd for NodeSet {
+    type Output = NodeSet;
 
-    fn bitand(self, other: Nodes) -> Nodes {
-        Nodes(self.0 & other.0)
+    fn bitand(self, other: NodeSet) -> NodeSet {
+        NodeSet(self.0 & other.0)
     }
 }
 
-impl std::ops::BitOr for Nodes {
-    type Output = Nodes;
+impl std::ops::BitOr for NodeSet {
+    type Output = NodeSet;
 
-    fn bitor(self, other: Nodes) -> Nodes {
-        Nodes(self.0 | other.0)
+    fn bitor(self, other: NodeSet) -> NodeSet {
+        NodeSet(self.0 | other.0)
     }
 }
 
-impl std::ops::Sub for Nodes {
-    type Output = Nodes;
+impl std::ops::Sub for NodeSet {
+    type Output = NodeSet;
 
     /// The variables that are not in `other`.
-    fn sub(self, other: Nodes) -> Nodes {
-        Nodes(self.0 & !other.0)
+    fn sub(self, other: NodeSet) -> NodeSet {
+        NodeSet(self.0 & !other.0)
     }
 }
 
-impl IntoIterator for Nodes {
+impl IntoIterator for NodeSet {
     type Item = usize;
-    type IntoIter = Positions;
+    type IntoIter = NodeSetIter;
 
-    fn into_iter(self) -> Positions {
-        Positions(self.0)
+    fn into_iter(self) -> NodeSetIter {
+        NodeSetIter(self.0)
     }
 }
 
-impl FromIterator<usize> for Nodes {
+impl FromIterator<usize> for NodeSet {
     fn from_iter<I: IntoIterator<Item = usize>>(positions: I) -> Self {
-        positions.into_iter().fold(Nodes::NONE, Nodes::with)
+        positions.into_iter().fold(NodeSet::EMPTY, NodeSet::with)
     }
 }
 
-impl fmt::Debug for Nodes {
+impl fmt::Debug for NodeSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(*self).finish()
     }
@@ -120,13 +120,13 @@ impl fmt::Debug for Nodes {
 
 /// The positions of a set, ascending.
 #[derive(Debug, Clone)]
-pub struct Positions(u128);
+pub struct NodeSetIter(u128);
 
-impl Iterator for Positions {
+impl Iterator for NodeSetIter {
     type Item = usize;
 
     fn next(&mut self) -> Option<usize> {
-        let v = Nodes(self.0).lowest()?;
+        let v = NodeSet(self.0).lowest()?;
         self.0 &= self.0 - 1;
         Some(v)
     }
@@ -134,15 +134,26 @@ impl Iterator for Positions {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST_NODES, Nodes};
+    use super::{MAX_NODES, NodeSet};
 
     #[test]
     fn sets_behave_as_sets() {
-        let set: Nodes = [5, 0, 127, 5].into_iter().collect();
+        let set: NodeSet = [5, 0, 127, 5].into_iter().collect();
         assert_eq!(set.into_iter().collect::<Vec<_>>(), [0, 5, 127]);
-        assert_eq!((set.len(), set.lowest(), set.has(127), set.has(126)), (3, Some(0), true, false));
-        assert_eq!((set - Nodes::one(5)) | Nodes::one(9), [0, 9, 127].into_iter().collect());
-        assert!((set & Nodes::first(6)).within(set) && !set.within(Nodes::first(127)));
-        assert_eq!((Nodes::NONE.lowest(), Nodes::first(MOST_NODES).len(), Nodes::first(0)), (None, 128, Nodes::NONE));
+        assert_eq!(
+            (set.len(), set.lowest(), set.contains(127), set.contains(126)),
+            (3, Some(0), true, false)
+        );
+        assert_eq!(
+            (set - NodeSet::single(5)) | NodeSet::single(9),
+            [0, 9, 127].into_iter().collect()
+        );
+        assert!(
+            (set & NodeSet::first_n(6)).is_subset(set) && !set.is_subset(NodeSet::first_n(127))
+        );
+        assert_eq!(
+            (NodeSet::EMPTY.lowest(), NodeSet::first_n(MAX_NODES).len(), NodeSet::first_n(0)),
+            (None, 128, NodeSet::EMPTY)
+        );
     }
 }

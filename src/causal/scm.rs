@@ -1,33 +1,35 @@
 //! Linear structural equations of a DAG, fitted on one bootstrap replicate.
 //!
-//! Source: CF-GU section 3.2 and its specification, section 10. An edge between variables is one between all their encoded columns; columns
-//! of one variable are never parents of each other. Every column of a variable with parents is explained by least squares with
-//! intercept, indicators as if they were numbers:
-//!   coefficients = S_pp^+ S_pv,  intercept = mean_v - mean_p . coefficients,
-//! S the weighted covariances. K indicators and the intercept are collinear, so the solution of minimum norm is taken: eigenvalues of S_pp
-//! below 1e-10 times the largest count as zero.
-//! How: the known zeros of S_pp (indicators of one variable sum to one; levels that the replicate lacks) are filled by adding a
-//! projection on them, which changes no solution, and a Cholesky factorisation does the rest; eigenvectors are taken only where a
-//! pivot is small nevertheless. Columns of one variable share the factorisation, and so do DAGs in which it has the same parents.
-//! Cost: m^3 / 6 operations for m columns of parents, m^2 for each column.
+//! Source: CF-GU section 3.2 and its specification, section 10. An edge between variables is one
+//! between all their encoded columns; columns of one variable are never parents of each other.
+//! Every column of a variable with parents is explained by least squares with intercept, indicators
+//! as if they were numbers:
+//! coefficients = S_pp^+ S_pv, intercept = mean_v - mean_p . coefficients, S the weighted
+//! covariances. K indicators and the intercept are collinear, so the solution of minimum norm is
+//! taken: eigenvalues of S_pp below 1e-10 times the largest count as zero.
+//! How: the known zeros of S_pp (indicators of one variable sum to one; levels that the replicate
+//! lacks) are filled by adding a projection on them, which changes no solution, and a Cholesky
+//! factorisation does the rest; eigenvectors are taken only where a pivot is small nevertheless.
+//! Columns of one variable share the factorisation, and so do DAGs in which it has the same
+//! parents. Cost: m^3 / 6 operations for m columns of parents, m^2 for each column.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::causal::encoding::Encoding;
+use crate::causal::encoding::GraphEncoding;
 use crate::causal::graph::Dag;
-use crate::causal::moments::Moments;
-use crate::causal::nodes::Nodes;
+use crate::causal::moments::EncodedMoments;
+use crate::causal::nodes::NodeSet;
 use crate::num::eigen::eigen;
-use crate::num::linalg::Symmetric;
+use crate::num::linalg::SymmetricMatrix;
 
 /// Eigenvalues below this share of the largest count as zero.
-const CUT: f64 = 1e-10;
+const EIGENVALUE_CUTOFF: f64 = 1e-10;
 
 /// Variances below this, in units of those of all training rows, are rounding noise.
-const NOISE: f64 = 1e-12;
+const VARIANCE_NOISE: f64 = 1e-12;
 
 /// Pivots below this share of the largest diagonal entry call for eigenvectors.
 const SMALL_PIVOT: f64 = 1e-6;
@@ -35,7 +37,7 @@ const SMALL_PIVOT: f64 = 1e-6;
 /// The equations of the columns of one variable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Equations {
+pub struct VariableEquations {
     /// Encoded columns of the parents, ascending.
     pub parents: Vec<usize>,
     /// For each column of the variable its intercept and one coefficient per parent column.
@@ -44,25 +46,31 @@ pub struct Equations {
 
 /// A DAG with the equations of its variables.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Model {
+pub struct CausalModel {
     /// The graph.
     pub dag: Dag,
     /// For each variable its equations; `None` for one without parents.
-    pub equations: Vec<Option<Arc<Equations>>>,
+    pub equations: Vec<Option<Arc<VariableEquations>>>,
 }
 
-impl Model {
-    /// How every encoded column moves when the one column of variable `a` is raised by 1 whatever its parents say and all noise stays
-    /// as it is: 1 for the column itself, the sum of coefficient times movement of the parents for what follows from it, 0 elsewhere.
-    /// The model is linear, so this is abduction, action and prediction for every row at once.
-    pub fn shift(&self, encoding: &Encoding, a: usize) -> Vec<f64> {
+impl CausalModel {
+    /// How every encoded column moves when the one column of variable `a` is raised by 1 whatever
+    /// its parents say and all noise stays as it is: 1 for the column itself, the sum of
+    /// coefficient times movement of the parents for what follows from it, 0 elsewhere. The model
+    /// is linear, so this is abduction, action and prediction for every row at once.
+    pub fn shift(&self, encoding: &GraphEncoding, a: usize) -> Vec<f64> {
         let mut shift = vec![0.0; encoding.width()];
         shift[encoding.variables[a].columns.start] = 1.0;
-        let moved = self.dag.with_descendants(a).without(a);
+        let moved = self.dag.descendants_and_self(a).without(a);
         for v in self.dag.topological_order() {
-            let Some(equations) = self.equations[v].as_deref().filter(|_| moved.has(v)) else { continue };
-            for (c, (_, coefficients)) in encoding.variables[v].columns.clone().zip(&equations.columns) {
-                shift[c] = equations.parents.iter().zip(coefficients).map(|(&p, b)| b * shift[p]).sum();
+            let Some(equations) = self.equations[v].as_deref().filter(|_| moved.contains(v)) else {
+                continue;
+            };
+            for (c, (_, coefficients)) in
+                encoding.variables[v].columns.clone().zip(&equations.columns)
+            {
+                shift[c] =
+                    equations.parents.iter().zip(coefficients).map(|(&p, b)| b * shift[p]).sum();
             }
         }
         shift
@@ -71,60 +79,81 @@ impl Model {
 
 /// The equations of one replicate, each fitted once.
 #[derive(Debug)]
-pub struct Fits<'a> {
-    encoding: &'a Encoding,
-    moments: &'a Moments,
-    known: HashMap<(usize, Nodes), Arc<Equations>>,
+pub struct EquationCache<'a> {
+    encoding: &'a GraphEncoding,
+    moments: &'a EncodedMoments,
+    cache: HashMap<(usize, NodeSet), Arc<VariableEquations>>,
 }
 
-impl<'a> Fits<'a> {
+impl<'a> EquationCache<'a> {
     /// Nothing is fitted yet.
-    pub fn new(encoding: &'a Encoding, moments: &'a Moments) -> Self {
-        Fits { encoding, moments, known: HashMap::new() }
+    pub fn new(encoding: &'a GraphEncoding, moments: &'a EncodedMoments) -> Self {
+        EquationCache { encoding, moments, cache: HashMap::new() }
     }
 
     /// The equations of variable `v` given its parents; `None` for a variable without parents.
-    pub fn of(&mut self, v: usize, parents: Nodes) -> Option<Arc<Equations>> {
+    pub fn equations(&mut self, v: usize, parents: NodeSet) -> Option<Arc<VariableEquations>> {
         if parents.is_empty() {
             return None;
         }
         let (encoding, moments) = (self.encoding, self.moments);
-        let fitted = self.known.entry((v, parents)).or_insert_with(|| Arc::new(fit(encoding, moments, v, parents)));
+        let fitted = self
+            .cache
+            .entry((v, parents))
+            .or_insert_with(|| Arc::new(fit(encoding, moments, v, parents)));
         Some(Arc::clone(fitted))
     }
 
     /// The DAG with its equations.
-    pub fn model(&mut self, dag: &Dag) -> Model {
-        let equations = (0..dag.parents.len()).map(|v| self.of(v, dag.parents[v])).collect();
-        Model { dag: dag.clone(), equations }
+    pub fn model(&mut self, dag: &Dag) -> CausalModel {
+        let equations = (0..dag.parents.len()).map(|v| self.equations(v, dag.parents[v])).collect();
+        CausalModel { dag: dag.clone(), equations }
     }
 }
 
-fn fit(encoding: &Encoding, moments: &Moments, v: usize, parents: Nodes) -> Equations {
-    let given: Vec<usize> = parents.into_iter().flat_map(|p| encoding.variables[p].columns.clone()).collect();
-    let lower = (0..given.len()).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| moments.covariance(given[i], given[j])).collect();
-    let covariances = Symmetric { n: given.len(), lower };
-    let zeros = zeros(encoding, moments, parents);
-    let targets: Vec<Vec<f64>> =
-        encoding.variables[v].columns.clone().map(|c| given.iter().map(|&p| moments.covariance(p, c)).collect()).collect();
+fn fit(
+    encoding: &GraphEncoding,
+    moments: &EncodedMoments,
+    v: usize,
+    parents: NodeSet,
+) -> VariableEquations {
+    let given: Vec<usize> =
+        parents.into_iter().flat_map(|p| encoding.variables[p].columns.clone()).collect();
+    let lower = (0..given.len())
+        .flat_map(|i| (0..=i).map(move |j| (i, j)))
+        .map(|(i, j)| moments.covariance(given[i], given[j]))
+        .collect();
+    let covariances = SymmetricMatrix { n: given.len(), lower };
+    let zeros = null_directions(encoding, moments, parents);
+    let targets: Vec<Vec<f64>> = encoding.variables[v]
+        .columns
+        .clone()
+        .map(|c| given.iter().map(|&p| moments.covariance(p, c)).collect())
+        .collect();
     let solved = minimum_norm(&covariances, &zeros, &targets);
     let columns = encoding.variables[v].columns.clone().zip(solved).map(|(c, coefficients)| {
-        let explained: f64 = given.iter().zip(&coefficients).map(|(&p, b)| moments.mean(p) * b).sum();
+        let explained: f64 =
+            given.iter().zip(&coefficients).map(|(&p, b)| moments.mean(p) * b).sum();
         (moments.mean(c) - explained, coefficients)
     });
-    Equations { columns: columns.collect(), parents: given }
+    VariableEquations { columns: columns.collect(), parents: given }
 }
 
-/// Directions of length 1, orthogonal to each other, in which the parents' columns do not vary: levels that the replicate lacks, and the
-/// sum of the indicators of a variable.
-fn zeros(encoding: &Encoding, moments: &Moments, parents: Nodes) -> Vec<Vec<(usize, f64)>> {
+/// Directions of length 1, orthogonal to each other, in which the parents' columns do not vary:
+/// levels that the replicate lacks, and the sum of the indicators of a variable.
+fn null_directions(
+    encoding: &GraphEncoding,
+    moments: &EncodedMoments,
+    parents: NodeSet,
+) -> Vec<Vec<(usize, f64)>> {
     let mut zeros = Vec::new();
     let mut start = 0;
     for p in parents {
         let columns = encoding.variables[p].columns.clone();
         let at = |c: usize| start + c - columns.start;
         if columns.len() > 1 {
-            let (present, absent): (Vec<usize>, Vec<usize>) = columns.clone().partition(|&c| moments.sum(c) > 0.5);
+            let (present, absent): (Vec<usize>, Vec<usize>) =
+                columns.clone().partition(|&c| moments.sum(c) > 0.5);
             zeros.extend(absent.into_iter().map(|c| vec![(at(c), 1.0)]));
             let length = (present.len() as f64).sqrt();
             zeros.push(present.into_iter().map(|c| (at(c), 1.0 / length)).collect());
@@ -134,15 +163,19 @@ fn zeros(encoding: &Encoding, moments: &Moments, parents: Nodes) -> Vec<Vec<(usi
     zeros
 }
 
-/// For each right-hand side the x of smallest norm among those for which A x is nearest to it; A has no negative eigenvalue and
-/// vanishes on `zeros`.
-fn minimum_norm(a: &Symmetric, zeros: &[Vec<(usize, f64)>], targets: &[Vec<f64>]) -> Vec<Vec<f64>> {
-    let largest = (0..a.n).map(|i| a.lower[Symmetric::at(i, i)]).fold(0.0, f64::max);
+/// For each right-hand side the x of smallest norm among those for which A x is nearest to it; A
+/// has no negative eigenvalue and vanishes on `null_directions`.
+fn minimum_norm(
+    a: &SymmetricMatrix,
+    zeros: &[Vec<(usize, f64)>],
+    targets: &[Vec<f64>],
+) -> Vec<Vec<f64>> {
+    let largest = (0..a.n).map(|i| a.lower[SymmetricMatrix::at(i, i)]).fold(0.0, f64::max);
     let mut filled = a.clone();
     for zero in zeros {
         for (k, &(i, x)) in zero.iter().enumerate() {
             for &(j, y) in &zero[..=k] {
-                filled.lower[Symmetric::at(i.max(j), i.min(j))] += largest * x * y;
+                filled.lower[SymmetricMatrix::at(i.max(j), i.min(j))] += largest * x * y;
             }
         }
     }
@@ -150,7 +183,7 @@ fn minimum_norm(a: &Symmetric, zeros: &[Vec<(usize, f64)>], targets: &[Vec<f64>]
         return targets.iter().map(|b| factor.solve(b)).collect();
     }
     let (values, vectors) = eigen(a);
-    let cut = (CUT * values.first().copied().unwrap_or(0.0)).max(NOISE);
+    let cut = (EIGENVALUE_CUTOFF * values.first().copied().unwrap_or(0.0)).max(VARIANCE_NOISE);
     let solve = |b: &Vec<f64>| {
         let mut x = vec![0.0; a.n];
         for (value, vector) in values.iter().zip(&vectors).filter(|(value, _)| **value > cut) {
@@ -165,13 +198,14 @@ fn minimum_norm(a: &Symmetric, zeros: &[Vec<(usize, f64)>], targets: &[Vec<f64>]
 #[cfg(test)]
 mod tests {
     use super::minimum_norm;
-    use crate::num::linalg::Symmetric;
-    use crate::num::seed::Stream;
+    use crate::num::linalg::SymmetricMatrix;
+    use crate::num::seed::RandomStream;
 
-    /// Covariances of `n` columns whose first three sum to one; the solution is checked against the equations that define it.
+    /// Covariances of `n` columns whose first three sum to one; the solution is checked against the
+    /// equations that define it.
     #[test]
     fn the_shortest_solution_is_found_either_way() {
-        let mut stream = Stream::new(4, "shortest");
+        let mut stream = RandomStream::new(4, "shortest");
         for dependent in [false, true] {
             let n = 6;
             let rows: Vec<Vec<f64>> = (0..40)
@@ -186,17 +220,26 @@ mod tests {
                     row
                 })
                 .collect();
-            let target: Vec<f64> = rows.iter().map(|row| row[0] + row[3] + stream.normal()).collect();
-            let mean = |of: &dyn Fn(usize) -> f64| (0..rows.len()).map(of).sum::<f64>() / rows.len() as f64;
+            let target: Vec<f64> =
+                rows.iter().map(|row| row[0] + row[3] + stream.normal()).collect();
+            let mean = |of: &dyn Fn(usize) -> f64| {
+                (0..rows.len()).map(of).sum::<f64>() / rows.len() as f64
+            };
             let means: Vec<f64> = (0..n).map(|c| mean(&|i| rows[i][c])).collect();
-            let covariance = |a: usize, b: usize| mean(&|i| (rows[i][a] - means[a]) * (rows[i][b] - means[b]));
-            let lower = (0..n).flat_map(|a| (0..=a).map(move |b| (a, b))).map(|(a, b)| covariance(a, b)).collect();
-            let matrix = Symmetric { n, lower };
-            let right: Vec<f64> = (0..n).map(|c| mean(&|i| (rows[i][c] - means[c]) * target[i])).collect();
+            let covariance =
+                |a: usize, b: usize| mean(&|i| (rows[i][a] - means[a]) * (rows[i][b] - means[b]));
+            let lower = (0..n)
+                .flat_map(|a| (0..=a).map(move |b| (a, b)))
+                .map(|(a, b)| covariance(a, b))
+                .collect();
+            let matrix = SymmetricMatrix { n, lower };
+            let right: Vec<f64> =
+                (0..n).map(|c| mean(&|i| (rows[i][c] - means[c]) * target[i])).collect();
             let third = 1.0 / 3.0_f64.sqrt();
             let zeros = vec![(0..3).map(|c| (c, third)).collect()];
             let x = minimum_norm(&matrix, &zeros, std::slice::from_ref(&right)).remove(0);
-            let by_eigenvectors = minimum_norm(&matrix, &[], std::slice::from_ref(&right)).remove(0);
+            let by_eigenvectors =
+                minimum_norm(&matrix, &[], std::slice::from_ref(&right)).remove(0);
             for c in 0..n {
                 let product: f64 = (0..n).map(|k| covariance(c, k) * x[k]).sum();
                 assert!((product - right[c]).abs() < 1e-10, "normal equations {dependent}");

@@ -1,30 +1,45 @@
-//! The second half of grow-shrink: removes parents of a variable one by one while that raises the score.
+//! The second half of grow-shrink: removes parents of a variable one by one while that raises the
+//! score.
 //!
-//! Source: CF-GU specification section 4, step 4, and section 15. Of all parents that are not required the one goes whose removal gives the
-//! highest score, if that is strictly above the present one; of equals the first. Where x and all parents are single columns, all removals
-//! are read off one inverse, m^3 operations and m^2 for each removal; else each is scored anew, m^3 / 6 for each parent and removal.
+//! Source: CF-GU specification section 4, step 4, and section 15. Of all parents that are not
+//! required the one goes whose removal gives the highest score, if that is strictly above the
+//! present one; of equals the first. Where x and all parents are single columns, all removals are
+//! read off one inverse, m^3 operations and m^2 for each removal; else each is scored anew, m^3 / 6
+//! for each parent and removal.
 
-use crate::causal::nodes::Nodes;
-use crate::causal::score::{SINGULAR, Score};
+use crate::causal::nodes::NodeSet;
+use crate::causal::score::{GraphScore, SINGULAR_VARIANCE};
 
 /// Pivots below this make an inverse too coarse to read removals off it.
-const COARSE: f64 = 1e-7;
+const MIN_PIVOT: f64 = 1e-7;
 
 /// The score of `x` and its parents after all removals; `now` is the score given `path`.
-pub(super) fn shrink(score: &Score, x: usize, path: Nodes, now: f64, required: Nodes) -> (f64, Nodes) {
-    match Inverse::new(score, x, path) {
+pub(super) fn shrink(
+    score: &GraphScore,
+    x: usize,
+    path: NodeSet,
+    now: f64,
+    required: NodeSet,
+) -> (f64, NodeSet) {
+    match CorrelationInverse::new(score, x, path) {
         Some(inverse) => inverse.shrink(score, now, required),
-        None => anew(score, x, path, now, required),
+        None => shrink_rescoring(score, x, path, now, required),
     }
 }
 
 /// Removes parents while that raises the score, the best first, each score anew.
-fn anew(score: &Score, x: usize, path: Nodes, now: f64, required: Nodes) -> (f64, Nodes) {
+fn shrink_rescoring(
+    score: &GraphScore,
+    x: usize,
+    path: NodeSet,
+    now: f64,
+    required: NodeSet,
+) -> (f64, NodeSet) {
     let (mut best, mut parents) = (now, path);
     loop {
         let mut removed = None;
         for y in parents - required {
-            let without = score.local(x, parents.without(y)).score;
+            let without = score.local_score(x, parents.without(y)).score;
             if without > best {
                 (best, removed) = (without, Some(y));
             }
@@ -36,19 +51,19 @@ fn anew(score: &Score, x: usize, path: Nodes, now: f64, required: Nodes) -> (f64
     }
 }
 
-/// The inverse of the correlations of x and its parents, all of one column: the variance of x given all of them but y is
-/// 1 / (k_xx - k_xy^2 / k_yy).
-struct Inverse {
+/// The inverse of the correlations of x and its parents, all of one column: the variance of x given
+/// all of them but y is 1 / (k_xx - k_xy^2 / k_yy).
+struct CorrelationInverse {
     x: usize,
-    parents: Nodes,
+    parents: NodeSet,
     /// The variables in the order of rows, x last.
     order: Vec<usize>,
     k: Vec<f64>,
 }
 
-impl Inverse {
+impl CorrelationInverse {
     /// `None` where a variable has several columns or the parents nearly determine each other or x.
-    fn new(score: &Score, x: usize, parents: Nodes) -> Option<Self> {
+    fn new(score: &GraphScore, x: usize, parents: NodeSet) -> Option<Self> {
         let order: Vec<usize> = parents.into_iter().chain([x]).collect();
         if order.iter().any(|&v| score.columns[v].len() != 1) {
             return None;
@@ -57,12 +72,14 @@ impl Inverse {
         let mut k = vec![0.0; size * size];
         for (row, &u) in k.chunks_exact_mut(size).zip(&order) {
             let from = score.columns[u].start * score.width;
-            row.iter_mut().zip(&order).for_each(|(cell, &v)| *cell = score.correlations[from + score.columns[v].start]);
+            row.iter_mut()
+                .zip(&order)
+                .for_each(|(cell, &v)| *cell = score.correlations[from + score.columns[v].start]);
         }
         // Sweeps of every pivot turn the matrix into minus its inverse.
         for p in 0..size {
             let pivot = k[p * size + p];
-            if pivot < COARSE {
+            if pivot < MIN_PIVOT {
                 return None;
             }
             let row: Vec<f64> = k[p * size..(p + 1) * size].iter().map(|x| x / pivot).collect();
@@ -75,16 +92,16 @@ impl Inverse {
             k[p * size + p] = -1.0 / pivot;
         }
         k.iter_mut().for_each(|cell| *cell = -*cell);
-        Some(Inverse { x, parents, order, k })
+        Some(CorrelationInverse { x, parents, order, k })
     }
 
-    fn shrink(mut self, score: &Score, now: f64, required: Nodes) -> (f64, Nodes) {
+    fn shrink(mut self, score: &GraphScore, now: f64, required: NodeSet) -> (f64, NodeSet) {
         let size = self.order.len();
         let (last, mut best) = (size - 1, now);
         loop {
             let mut smallest: Option<(f64, usize)> = None;
             for i in 0..last {
-                if !self.parents.has(self.order[i]) || required.has(self.order[i]) {
+                if !self.parents.contains(self.order[i]) || required.contains(self.order[i]) {
                     continue;
                 }
                 let (own, cross) = (self.k[i * size + i], self.k[last * size + i]);
@@ -94,7 +111,11 @@ impl Inverse {
                 }
             }
             let Some((variance, i)) = smallest else { return (best, self.parents) };
-            let without = score.of_logs(self.x, libm::log(variance.max(SINGULAR)), self.parents.len() - 1);
+            let without = score.from_log_variances(
+                self.x,
+                libm::log(variance.max(SINGULAR_VARIANCE)),
+                self.parents.len() - 1,
+            );
             if without <= best {
                 return (best, self.parents);
             }

@@ -1,25 +1,27 @@
-//! `cfaudit gate`, `diff` and `export`: what is asked of finished folders; `cfaudit new`: what comes before the first.
+//! `cfaudit gate`, `diff` and `export`: what is asked of finished folders; `cfaudit new`: what
+//! comes before the first.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::{Exit, Result};
 use crate::exec::event::Observer;
 use crate::exec::files;
-use crate::pipeline::again::{self, Compared};
+use crate::pipeline::again::{self, ComparedFolders};
 use crate::pipeline::fresh;
-use crate::spec::{Export, Side};
-use crate::table::{Cell, Record};
+use crate::spec::{ExportFormat, FavourableClass};
+use crate::table::{TableCell, TableRecord};
 use serde_json::{Map, Value, json};
 
-use crate::cli::args::{DiffArgs, ExportArgs, ExportForm, FavourableSide, GateArgs, NewArgs};
-use crate::cli::own::{self, Written};
+use crate::cli::args::{DiffArgs, ExportArgs, ExportChoice, FavourableChoice, GateArgs, NewArgs};
+use crate::cli::own::{self, OwnedFile};
 
 /// Judges a finished folder again.
 pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
-    let folders: Vec<&Path> = std::iter::once(&args.dir).chain(&args.baseline).map(PathBuf::as_path).collect();
-    crate::cli::keep_off(&folders, args.summary_file.as_deref(), &args.log)?;
-    crate::cli::clear(args.summary_file.as_deref())?;
-    let (console, record, cancel) = crate::cli::surroundings(&args.log)?;
+    let folders: Vec<&Path> =
+        std::iter::once(&args.dir).chain(&args.baseline).map(PathBuf::as_path).collect();
+    crate::cli::check_own_files(&folders, args.summary_file.as_deref(), &args.log)?;
+    crate::cli::remove_summary(args.summary_file.as_deref())?;
+    let (console, record, cancel) = crate::cli::set_up_run(&args.log)?;
     let judged = again::judge(&args.dir, args.baseline.as_deref(), args.force, &cancel);
     let judged = match judged {
         Ok(judged) => judged,
@@ -29,7 +31,7 @@ pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
             return Ok(error.exit());
         }
     };
-    crate::pipeline::Record::identify(&record, &judged.summary.job, &judged.summary.run);
+    crate::pipeline::RunRecord::identify(&record, &judged.summary.job, &judged.summary.run);
     for event in &judged.events {
         console.on(event);
     }
@@ -46,7 +48,9 @@ pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
 
 /// Compares two finished folders.
 pub(crate) fn diff(args: &DiffArgs) -> Result<Exit> {
-    let job = args.job.as_ref().map(|job| crate::spec::check::read(job, &args.set, &crate::pipeline::measuring::catalog()));
+    let job = args.job.as_ref().map(|job| {
+        crate::spec::check::read(job, &args.set, &crate::pipeline::measuring::catalog())
+    });
     let compared = again::compare(&args.old, &args.new, job.transpose()?.as_ref(), args.force)?;
     if let Some(out) = &args.out {
         compared.write(out)?;
@@ -60,19 +64,23 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Exit> {
         diff.text(args.all)
     })?;
     let differs = args.exit_code && compared.differs();
-    Ok(if differs { Exit::GateCrossed } else { Exit::from_code(compared.exit).unwrap_or(Exit::Bug) })
+    Ok(if differs {
+        Exit::GateCrossed
+    } else {
+        Exit::from_code(compared.exit).unwrap_or(Exit::Bug)
+    })
 }
 
 /// Writes a finished folder in the form of another tool.
 pub(crate) fn export(args: &ExportArgs) -> Result<Exit> {
     let form = match args.to {
-        ExportForm::Junit => Export::Junit,
-        ExportForm::Prometheus => Export::Prometheus,
-        ExportForm::Csv => Export::Csv,
-        ExportForm::Mlflow => Export::Mlflow,
+        ExportChoice::Junit => ExportFormat::Junit,
+        ExportChoice::Prometheus => ExportFormat::Prometheus,
+        ExportChoice::Csv => ExportFormat::Csv,
+        ExportChoice::Mlflow => ExportFormat::Mlflow,
     };
     if let Some(file) = &args.file {
-        own::check(file, Written::Export(args.to), &[&args.dir])?;
+        own::check(file, OwnedFile::Export(args.to), &[&args.dir])?;
     }
     let text = again::export(&args.dir, form)?;
     match &args.file {
@@ -85,63 +93,82 @@ pub(crate) fn export(args: &ExportArgs) -> Result<Exit> {
 
 /// Writes a first job from a data file.
 pub(crate) fn new(args: &NewArgs) -> Result<Exit> {
-    let wishes = fresh::Wishes {
+    let wishes = fresh::NewJobOptions {
         data: args.data.clone(),
         label: args.label.clone(),
         sensitive: args.sensitive.clone(),
         score: args.score.clone(),
         positive: args.positive.clone(),
         favourable: args.favourable.map(|side| match side {
-            FavourableSide::Positive => Side::Positive,
-            FavourableSide::Negative => Side::Negative,
+            FavourableChoice::Positive => FavourableClass::Positive,
+            FavourableChoice::Negative => FavourableClass::Negative,
         }),
         reference: args.reference.clone(),
     };
-    let fresh::FirstJob { text, guesses } = fresh::job(&crate::data::glance::glance(&args.data)?, &wishes)?;
+    let fresh::FirstJob { text, guesses } =
+        fresh::job(&crate::data::glance::profile_file(&args.data)?, &wishes)?;
     match &args.out {
         None => crate::cli::print(&text)?,
-        Some(out) => files::write_new(out, text.as_bytes(), "name a new file; a job is never overwritten")?,
+        Some(out) => {
+            files::write_new(out, text.as_bytes(), "name a new file; a job is never overwritten")?
+        }
     }
     for guess in guesses {
-        crate::cli::tell(&format!("guessed: {guess}"));
+        crate::cli::print_to_stderr(&format!("guessed: {guess}"));
     }
     Ok(Exit::Done)
 }
 
 /// Clear changes, with `all` every row, and how the runs were compared.
-fn as_json(compared: &Compared, all: bool) -> Value {
+fn as_json(compared: &ComparedFolders, all: bool) -> Value {
     let diff = compared.as_diff();
     let side = |(path, manifest): (&str, &crate::table::manifest::Manifest)| {
-        json!({"folder": path, "job": manifest.job, "run": manifest.run, "version": manifest.words.version, "rows": manifest.rows.audited,
+        json!({"folder": path, "job": manifest.job, "run": manifest.run,
+            "version": manifest.words.version, "rows": manifest.rows.audited,
             "stand_in": manifest.stand_in})
     };
-    let rows: Vec<Value> =
-        diff.ordered().iter().filter(|row| all || row.int("clear") == Some(1)).map(|row| object(row, crate::table::CHANGES)).collect();
-    let gates: Vec<Value> = compared.gates.records().map(|row| object(&row, crate::table::GATES)).collect();
+    let rows: Vec<Value> = diff
+        .ordered()
+        .iter()
+        .filter(|row| all || row.int("clear") == Some(1))
+        .map(|row| object(row, crate::table::CHANGES))
+        .collect();
+    let gates: Vec<Value> =
+        compared.gates.records().map(|row| object(&row, crate::table::GATES)).collect();
     let n = |clear: bool| {
         diff.changes
             .records()
-            .filter(|row| row.text("status") == "compared" && row.is_some("difference") && (!clear || row.int("clear") == Some(1)))
+            .filter(|row| {
+                row.text("status") == "compared"
+                    && row.is_some("difference")
+                    && (!clear || row.int("clear") == Some(1))
+            })
             .count()
     };
-    let judged: Vec<Value> =
-        diff.before_and_after().into_iter().map(|[gate, before, after]| json!({"gate": gate, "before": before, "after": after})).collect();
+    let judged: Vec<Value> = diff
+        .before_and_after()
+        .into_iter()
+        .map(|[gate, before, after]| json!({"gate": gate, "before": before, "after": after}))
+        .collect();
     let refitted = diff.changes.records().filter(|row| row.text("status") == "refitted").count();
-    json!({"cfaudit": 1, "old": side(diff.old), "new": side(diff.new), "comparable": diff.compared.comparable, "forced": diff.compared.forced,
-        "pairing": diff.compared.pairing, "people_in_both": diff.compared.people_in_both, "differs": diff.compared.differs,
-        "n_changes": n(false), "n_clear": n(true), "n_refitted": refitted, "changes": rows, "gates_before_and_after": judged, "gates": gates, "exit": compared.exit})
+    json!({"cfaudit": 1, "old": side(diff.old), "new": side(diff.new),
+        "comparable": diff.compared.comparable, "forced": diff.compared.forced,
+        "pairing": diff.compared.pairing, "people_in_both": diff.compared.people_in_both,
+        "differs": diff.compared.differs,
+        "n_changes": n(false), "n_clear": n(true), "n_refitted": refitted, "changes": rows,
+        "gates_before_and_after": judged, "gates": gates, "exit": compared.exit})
 }
 
 /// A row as an object by column.
-fn object(row: &Record<'_>, table: crate::table::TableDef) -> Value {
+fn object(row: &TableRecord<'_>, table: crate::table::TableDef) -> Value {
     let cells = table.columns.iter().map(|column| {
         let value = match row.cell(column.name) {
-            Cell::Text(text) => Value::from(text.as_str()),
-            Cell::Int(n) => Value::from(*n),
-            Cell::Real(x) => Value::from(*x),
-            Cell::Key(key) => Value::from(*key),
-            Cell::Wide(n) => Value::from(n.to_string()),
-            Cell::Null => Value::Null,
+            TableCell::Text(text) => Value::from(text.as_str()),
+            TableCell::Int(n) => Value::from(*n),
+            TableCell::Real(x) => Value::from(*x),
+            TableCell::Key(key) => Value::from(*key),
+            TableCell::Wide(n) => Value::from(n.to_string()),
+            TableCell::Null => Value::Null,
         };
         (column.name.to_owned(), value)
     });

@@ -1,24 +1,26 @@
 //! Verbs and flags of the command line.
 //!
-//! Flags that cannot change a number may also come from `CFAUDIT_THREADS`, `CFAUDIT_MEMORY`, `CFAUDIT_CACHE`, `CFAUDIT_LOG` and
-//! `CFAUDIT_DATA`. No other variable changes how a run goes; programs and libraries are found by those of the system.
+//! Flags that cannot change a number may also come from `CFAUDIT_THREADS`, `CFAUDIT_MEMORY`,
+//! `CFAUDIT_CACHE`, `CFAUDIT_LOG` and `CFAUDIT_DATA`. No other variable changes how a run goes;
+//! programs and libraries are found by those of the system.
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
-/// Audits classifiers for counterfactual fairness: would this person have got another decision, had they belonged to another group?
+/// Audits classifiers for counterfactual fairness: would this person have got another decision, had
+/// they belonged to another group?
 #[derive(Debug, Parser)]
 #[command(name = "cfaudit", version, max_term_width = 110, disable_help_subcommand = true)]
-pub(crate) struct Cli {
+pub(crate) struct CommandLine {
     /// What to do.
     #[command(subcommand)]
-    pub(crate) verb: Verb,
+    pub(crate) verb: CommandVerb,
 }
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Verb {
+pub(crate) enum CommandVerb {
     /// Write a commented job from the columns of a data file; asks nothing
     New(NewArgs),
     /// Run a job: prepare, generate, score, measure, judge, report
@@ -29,7 +31,8 @@ pub(crate) enum Verb {
     Plan(PlanArgs),
     /// Look at the data that the audit rests on: columns, levels, missing values, groups by label
     Data(DataArgs),
-    /// Judge the gates of a finished folder again, against a baseline if one is named; reads tables only
+    /// Judge the gates of a finished folder again, against a baseline if one is named; reads tables
+    /// only
     Gate(GateArgs),
     /// Compare two finished folders: what has changed, by how much, and is it more than chance
     Diff(DiffArgs),
@@ -59,7 +62,8 @@ pub(crate) enum Verb {
     },
     /// Print the manual page, or write a page for each verb into a folder
     Man {
-        /// Write cfaudit.1 and a page for each verb, cfaudit-run.1 and so on, into this folder; it is made where it is not there.
+        /// Write cfaudit.1 and a page for each verb, cfaudit-run.1 and so on, into this folder; it
+        /// is made where it is not there.
         #[arg(value_hint = ValueHint::DirPath)]
         dir: Option<PathBuf>,
     },
@@ -92,7 +96,8 @@ pub(crate) struct RunArgs {
     /// The output folder; `outputs/<name of the job>` where left out.
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
-    /// Output folder of an earlier run: changes from it are shown, and gates `against: baseline` are judged.
+    /// Output folder of an earlier run: changes from it are shown, and gates `against: baseline`
+    /// are judged.
     #[arg(long, value_name = "DIR")]
     pub(crate) baseline: Option<PathBuf>,
     /// Stop after this kind of stage; `cfaudit plan` lists those of a job, `cfaudit explain` all.
@@ -102,8 +107,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "STAGE")]
     pub(crate) force: Option<String>,
     /// Whether gates decide the exit status.
-    #[arg(long, value_enum, default_value_t = Gates::Enforce)]
-    pub(crate) gates: Gates,
+    #[arg(long, value_enum, default_value_t = GatePolicy::Enforce)]
+    pub(crate) gates: GatePolicy,
     /// Replace an output folder that belongs to another job.
     #[arg(long)]
     pub(crate) replace: bool,
@@ -174,10 +179,12 @@ pub(crate) struct NewArgs {
     /// The column of the label; left out: `label_value` of an Aequitas-style table.
     #[arg(long, value_name = "COL")]
     pub(crate) label: Option<String>,
-    /// A sensitive column; may stand several times. Left out: all attributes of an Aequitas-style table.
+    /// A sensitive column; may stand several times. Left out: all attributes of an Aequitas-style
+    /// table.
     #[arg(long, value_name = "COL")]
     pub(crate) sensitive: Vec<String>,
-    /// The column of scores to audit; left out: `score` of an Aequitas-style table, else a model is trained.
+    /// The column of scores to audit; left out: `score` of an Aequitas-style table, else a model is
+    /// trained.
     #[arg(long, value_name = "COL")]
     pub(crate) score: Option<String>,
     /// The value of the label that is positive; left out: a guess, marked in the job.
@@ -185,7 +192,7 @@ pub(crate) struct NewArgs {
     pub(crate) positive: Option<String>,
     /// Which prediction people want; left out: a guess, marked in the job.
     #[arg(long, value_enum)]
-    pub(crate) favourable: Option<FavourableSide>,
+    pub(crate) favourable: Option<FavourableChoice>,
     /// The reference group; left out: the largest, marked in the job.
     #[arg(long, value_name = "GROUP")]
     pub(crate) reference: Option<String>,
@@ -196,7 +203,7 @@ pub(crate) struct NewArgs {
 
 /// Which prediction people want.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FavourableSide {
+pub(crate) enum FavourableChoice {
     /// The positive one.
     Positive,
     /// The negative one.
@@ -210,7 +217,7 @@ pub(crate) struct ExportArgs {
     pub(crate) dir: PathBuf,
     /// The form.
     #[arg(long, value_enum)]
-    pub(crate) to: ExportForm,
+    pub(crate) to: ExportChoice,
     /// Write to this file, as a whole, instead of standard output.
     #[arg(long, value_name = "F")]
     pub(crate) file: Option<PathBuf>,
@@ -218,7 +225,7 @@ pub(crate) struct ExportArgs {
 
 /// Forms of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportForm {
+pub(crate) enum ExportChoice {
     /// JUnit XML, one test case per gate.
     Junit,
     /// Prometheus text format, for the textfile collector.
@@ -234,7 +241,8 @@ pub(crate) enum ExportForm {
 pub(crate) struct GateArgs {
     /// The output folder; its verdicts, summary and page are renewed.
     pub(crate) dir: PathBuf,
-    /// Output folder of an earlier run, for gates `against: baseline`; left out: the one that the folder was compared with before.
+    /// Output folder of an earlier run, for gates `against: baseline`; left out: the one that the
+    /// folder was compared with before.
     #[arg(long, value_name = "DIR")]
     pub(crate) baseline: Option<PathBuf>,
     /// Judge changes even where a definition differs between the two runs.
@@ -257,7 +265,8 @@ pub(crate) struct DiffArgs {
     /// The new one.
     #[arg(value_name = "B")]
     pub(crate) new: PathBuf,
-    /// Judge the gates of this job: values by the new folder, changes against the old one. A gate that is crossed ends with status 1.
+    /// Judge the gates of this job: values by the new folder, changes against the old one. A gate
+    /// that is crossed ends with status 1.
     #[arg(long)]
     pub(crate) job: Option<PathBuf>,
     /// With `--job`: set a declared variable or any value by its full path.
@@ -286,15 +295,18 @@ pub(crate) struct DiffArgs {
 /// Flags of every verb that reads a job.
 #[derive(Debug, Args)]
 pub(crate) struct JobFlags {
-    /// Set a declared variable (`NAME=VALUE`) or any value by its full path (`gates.four-fifths.level=fail`).
+    /// Set a declared variable (`NAME=VALUE`) or any value by its full path
+    /// (`gates.four-fifths.level=fail`).
     #[arg(long, value_name = "PATH=VALUE")]
     pub(crate) set: Vec<String>,
     /// Number of threads; all cores where left out.
-    #[arg(long, env = "CFAUDIT_THREADS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, env = "CFAUDIT_THREADS", value_name = "N",
+        value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Memory to stay within, such as `2GiB` or `500MB`: rows in flight are cut down to it, and a model that would take more to train is
-    /// refused. So is a job whose groups make more directions than fit. Where left out, each may take half of what the machine or its
-    /// control group has.
+    /// Memory to stay within, such as `2GiB` or `500MB`: rows in flight are cut down to it, and a
+    /// model that would take more to train is refused. So is a job whose groups make more
+    /// directions than fit. Where left out, each may take half of what the machine or its control
+    /// group has.
     #[arg(long, env = "CFAUDIT_MEMORY", value_name = "SIZE", value_parser = parse_memory)]
     pub(crate) memory: Option<u64>,
     /// Folder of cached stage results, or `off`; `outputs/.cache` where left out.
@@ -314,7 +326,8 @@ pub(crate) struct JobFlags {
 /// How to log.
 #[derive(Debug, Args)]
 pub(crate) struct LogFlags {
-    /// Print nothing but problems and warnings; what `--json` or `--resolved` asks for is still printed.
+    /// Print nothing but problems and warnings; what `--json` or `--resolved` asks for is still
+    /// printed.
     #[arg(long, short, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
     /// Print also what was found in the cache.
@@ -327,8 +340,8 @@ pub(crate) struct LogFlags {
     #[arg(long, value_name = "F")]
     pub(crate) log_file: Option<PathBuf>,
     /// Colours on stderr.
-    #[arg(long, value_enum, default_value_t = Color::Auto)]
-    pub(crate) color: Color,
+    #[arg(long, value_enum, default_value_t = ColorWhen::Auto)]
+    pub(crate) color: ColorWhen,
 }
 
 /// Form of the log.
@@ -342,7 +355,7 @@ pub(crate) enum LogForm {
 
 /// Colours on stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Color {
+pub(crate) enum ColorWhen {
     /// On a terminal.
     Auto,
     /// Always.
@@ -353,7 +366,7 @@ pub(crate) enum Color {
 
 /// Whether gates decide the exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Gates {
+pub(crate) enum GatePolicy {
     /// They do.
     Enforce,
     /// They are judged and shown, and the exit status stays 0.
@@ -373,7 +386,8 @@ fn parse_memory(text: &str) -> Result<u64, String> {
         "gib" | "g" => 1 << 30,
         _ => return Err(format!("`{unit}` is no unit of memory; write MiB, GiB, MB or GB")),
     };
-    let number: f64 = number.parse().map_err(|_| format!("`{text}` is no size; write for instance 2GiB"))?;
+    let number: f64 =
+        number.parse().map_err(|_| format!("`{text}` is no size; write for instance 2GiB"))?;
     let bytes = number * factor as f64;
     if bytes < (64 << 20) as f64 {
         return Err(format!("`{text}` is too little; cfaudit needs at least 64MiB"));
@@ -391,12 +405,12 @@ fn parse_batch_rows(text: &str) -> Result<usize, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cli, parse_memory};
+    use super::{CommandLine, parse_memory};
     use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_well_formed() {
-        Cli::command().debug_assert();
+        CommandLine::command().debug_assert();
     }
 
     #[test]

@@ -1,7 +1,9 @@
-//! Log lines: tracing events of a run as text for people or as JSON objects, to stderr, to a file, and kept for `logs/run.jsonl`.
+//! Log lines: tracing events of a run as text for people or as JSON objects, to stderr, to a file,
+//! and kept for `logs/run.jsonl`.
 //!
-//! Every event of a run becomes one tracing event with the fields `event` (its dotted name) and `data` (its fields as JSON); the layers
-//! here turn that into lines. What the library warns of outside of a run's events is a line of the event `problem`. JSON lines hold
+//! Every event of a run becomes one tracing event with the fields `event` (its dotted name) and
+//! `data` (its fields as JSON); the layers here turn that into lines. What the library warns of
+//! outside of a run's events is a line of the event `problem`. JSON lines hold
 //! `ts, level, event, job, run` and the event's own fields, flat.
 
 use std::fmt;
@@ -23,11 +25,11 @@ use tracing_subscriber::registry::Registry;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::cli::args::{LogFlags, LogForm};
-use crate::cli::own::{self, Written};
+use crate::cli::own::{self, OwnedFile};
 
 /// What all lines of a run share, known once the job is read.
 #[derive(Debug, Default)]
-pub(crate) struct Identity {
+pub(crate) struct RunIdentity {
     /// Name of the job.
     pub(crate) job: String,
     /// Id of the run.
@@ -36,16 +38,16 @@ pub(crate) struct Identity {
 
 /// The lines kept for `logs/run.jsonl`, and the identity that lines carry.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Journal {
+pub(crate) struct LogJournal {
     lines: Arc<Mutex<Vec<u8>>>,
-    identity: Arc<Mutex<Identity>>,
+    identity: Arc<Mutex<RunIdentity>>,
 }
 
-impl Journal {
+impl LogJournal {
     /// Names job and run for the lines from here on.
     pub(crate) fn identify(&self, job: &str, run: &str) {
         let mut identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner);
-        *identity = Identity { job: job.to_owned(), run: run.to_owned() };
+        *identity = RunIdentity { job: job.to_owned(), run: run.to_owned() };
     }
 
     /// The lines so far.
@@ -55,7 +57,7 @@ impl Journal {
 }
 
 /// Where text lines go: above the bars on a terminal, else plainly to stderr.
-pub(crate) trait Lines: Send + Sync {
+pub(crate) trait LineWriter: Send + Sync {
     /// Writes one line.
     fn line(&self, text: &str);
 }
@@ -64,7 +66,12 @@ pub(crate) trait Lines: Send + Sync {
 ///
 /// # Errors
 /// The log file cannot be opened.
-pub(crate) fn start(flags: &LogFlags, lines: Arc<dyn Lines>, journal: &Journal, on_terminal: bool) -> Result<()> {
+pub(crate) fn start(
+    flags: &LogFlags,
+    lines: Arc<dyn LineWriter>,
+    journal: &LogJournal,
+    on_terminal: bool,
+) -> Result<()> {
     let level = if flags.quiet {
         Level::WARN
     } else if flags.verbose {
@@ -72,14 +79,26 @@ pub(crate) fn start(flags: &LogFlags, lines: Arc<dyn Lines>, journal: &Journal, 
     } else {
         Level::INFO
     };
-    let console = LineLayer { level, form: flags.log, times: !on_terminal, sink: Sink::Lines(lines), journal: journal.clone() };
-    let kept = LineLayer { level: Level::DEBUG, form: LogForm::Json, times: true, sink: Sink::Journal, journal: journal.clone() };
+    let console = LineLayer {
+        level,
+        form: flags.log,
+        times: !on_terminal,
+        sink: LineSink::Lines(lines),
+        journal: journal.clone(),
+    };
+    let kept = LineLayer {
+        level: Level::DEBUG,
+        form: LogForm::Json,
+        times: true,
+        sink: LineSink::Journal,
+        journal: journal.clone(),
+    };
     let file = match &flags.log_file {
         Some(path) => Some(LineLayer {
             level: Level::DEBUG,
             form: LogForm::Json,
             times: true,
-            sink: Sink::File(Mutex::new(open_log(path)?)),
+            sink: LineSink::File(Mutex::new(open_log(path)?)),
             journal: journal.clone(),
         }),
         None => None,
@@ -90,15 +109,15 @@ pub(crate) fn start(flags: &LogFlags, lines: Arc<dyn Lines>, journal: &Journal, 
 }
 
 fn open_log(path: &Path) -> Result<File> {
-    own::check(path, Written::Log, &[])?;
+    own::check(path, OwnedFile::Log, &[])?;
     files::append(path)
 }
 
 /// The event of a line that is none of a run's.
-const PROBLEM: &str = "problem";
+const PROBLEM_EVENT: &str = "problem";
 
-enum Sink {
-    Lines(Arc<dyn Lines>),
+enum LineSink {
+    Lines(Arc<dyn LineWriter>),
     File(Mutex<File>),
     Journal,
 }
@@ -107,8 +126,8 @@ struct LineLayer {
     level: Level,
     form: LogForm,
     times: bool,
-    sink: Sink,
-    journal: Journal,
+    sink: LineSink,
+    journal: LogJournal,
 }
 
 #[derive(Default)]
@@ -147,20 +166,21 @@ impl<S: Subscriber> Layer<S> for LineLayer {
         let mut fields = LogFields::default();
         event.record(&mut fields);
         if fields.event.is_empty() {
-            PROBLEM.clone_into(&mut fields.event);
+            PROBLEM_EVENT.clone_into(&mut fields.event);
         }
         let line = match self.form {
             LogForm::Text => self.text_line(*metadata.level(), &fields),
             LogForm::Json => self.json_line(*metadata.level(), fields),
         };
         match &self.sink {
-            Sink::Lines(lines) => lines.line(&line),
-            Sink::File(file) => {
+            LineSink::Lines(lines) => lines.line(&line),
+            LineSink::File(file) => {
                 let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-                // A full disk must not stop the run that it logs; the run itself will say so when it writes.
+                // A full disk must not stop the run that it logs; the run itself will say so when
+                // it writes.
                 let _ = writeln!(file, "{line}");
             }
-            Sink::Journal => {
+            LineSink::Journal => {
                 let mut lines = self.journal.lines.lock().unwrap_or_else(PoisonError::into_inner);
                 lines.extend_from_slice(line.as_bytes());
                 lines.push(b'\n');
@@ -176,10 +196,14 @@ impl LineLayer {
             line.push_str(&utc_text(SystemTime::now()));
             line.push(' ');
         }
-        if level <= Level::WARN && !fields.text.starts_with("error") && !fields.text.starts_with("warning") {
+        if level <= Level::WARN
+            && !fields.text.starts_with("error")
+            && !fields.text.starts_with("warning")
+        {
             line.push_str(if level == Level::ERROR { "error: " } else { "warning: " });
         }
-        // What belongs to a line is indented below it, so that every line that is not begins with a time of its own.
+        // What belongs to a line is indented below it, so that every line that is not begins with a
+        // time of its own.
         for (i, part) in fields.text.split('\n').enumerate() {
             if i > 0 {
                 line.push_str(if part.starts_with(' ') { "\n" } else { "\n  " });
@@ -213,9 +237,9 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Kept(Mutex<Vec<String>>);
+    struct KeptLines(Mutex<Vec<String>>);
 
-    impl Lines for Kept {
+    impl LineWriter for KeptLines {
         fn line(&self, text: &str) {
             self.0.lock().unwrap().push(text.to_owned());
         }
@@ -224,9 +248,15 @@ mod tests {
     #[test]
     fn what_the_library_warns_of_is_a_line() {
         let lines = |form: LogForm| {
-            let kept = Arc::new(Kept::default());
-            let sink = Sink::Lines(Arc::clone(&kept) as Arc<dyn Lines>);
-            let layer = LineLayer { level: Level::WARN, form, times: false, sink, journal: Journal::default() };
+            let kept = Arc::new(KeptLines::default());
+            let sink = LineSink::Lines(Arc::clone(&kept) as Arc<dyn LineWriter>);
+            let layer = LineLayer {
+                level: Level::WARN,
+                form,
+                times: false,
+                sink,
+                journal: LogJournal::default(),
+            };
             tracing::subscriber::with_default(Registry::default().with(layer), || {
                 let error = "cannot remove `a`\n  hint: remove it";
                 tracing::warn!("{error}");
@@ -237,8 +267,8 @@ mod tests {
         assert_eq!(lines(LogForm::Text), ["warning: cannot remove `a`\n  hint: remove it"]);
         let [line] = &lines(LogForm::Json)[..] else { panic!("one line") };
         let line: Value = serde_json::from_str(line).unwrap();
-        assert_eq!((&line["event"], &line["level"]), (&PROBLEM.into(), &"warn".into()));
+        assert_eq!((&line["event"], &line["level"]), (&PROBLEM_EVENT.into(), &"warn".into()));
         assert_eq!(line["text"], "cannot remove `a`\n  hint: remove it");
-        assert!(EVENT_NAMES.contains(&PROBLEM));
+        assert!(EVENT_NAMES.contains(&PROBLEM_EVENT));
     }
 }

@@ -1,4 +1,5 @@
-//! The command line as manual pages and as completions of shells: both are written from the definition in `args`, and nothing is said twice.
+//! The command line as manual pages and as completions of shells: both are written from the
+//! definition in `args`, and nothing is said twice.
 //!
 //! A page carries no date, so that the same program writes the same bytes.
 
@@ -13,11 +14,15 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use crate::cli::args::Cli;
+use crate::cli::args::CommandLine;
 
 /// What the program reads and writes where no flag says otherwise.
 const FILES: &[(&str, &str)] = &[
-    ("outputs/NAME/", "the output folder of the job NAME: report.html, summary.json, manifest.json, job.resolved.yaml, tables/, rows/"),
+    (
+        "outputs/NAME/",
+        "the output folder of the job NAME: report.html, summary.json, manifest.json, \
+         job.resolved.yaml, tables/, rows/",
+    ),
     ("outputs/.cache/", "results of stages by content, shared by all jobs; safe to delete"),
     ("data/", "public data sets, one folder each, downloaded and verified on first use"),
 ];
@@ -40,14 +45,14 @@ pub(crate) fn man(dir: Option<&Path>) -> Result<Exit> {
 /// Prints what a shell needs to complete verbs, flags and their values.
 pub(crate) fn completions(shell: Shell) -> Result<Exit> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "cfaudit", &mut script);
+    clap_complete::generate(shell, &mut CommandLine::command(), "cfaudit", &mut script);
     crate::cli::print(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Done)
 }
 
 /// Each manual page with the name of its file, that of the program first.
 fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
-    let mut program = Cli::command();
+    let mut program = CommandLine::command();
     program.build();
     let verbs = program.get_subcommands().cloned().collect::<Vec<_>>();
     let mut pages = vec![page(program.clone(), Some(&verbs))?];
@@ -57,7 +62,8 @@ fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
     Ok(pages)
 }
 
-/// A page with its file name; `verbs` are there on the page of the program, which says what all of them have in common.
+/// A page with its file name; `verbs` are there on the page of the program, which says what all of
+/// them have in common.
 fn page(command: Command, verbs: Option<&[Command]>) -> io::Result<(String, Vec<u8>)> {
     let source = format!("cfaudit {}", env!("CARGO_PKG_VERSION"));
     let man = Man::new(command).source(source).manual("cfaudit");
@@ -86,7 +92,11 @@ fn page(command: Command, verbs: Option<&[Command]>) -> io::Result<(String, Vec<
 fn common(roff: &mut Roff, verbs: &[Command]) {
     roff.control("SH", ["EXIT STATUS"]);
     for words in EXITS {
-        item(roff, &words.exit.code().to_string(), &format!("{}; who acts: {}", words.means, words.who));
+        item(
+            roff,
+            &words.exit.code().to_string(),
+            &format!("{}; who acts: {}", words.means, words.who),
+        );
     }
     roff.control("SH", ["ENVIRONMENT"]);
     for (name, flag) in variables(verbs) {
@@ -107,5 +117,9 @@ fn item(roff: &mut Roff, term: &str, text: &str) {
 /// Every variable that a flag of any verb may come from, with that flag.
 fn variables(verbs: &[Command]) -> BTreeMap<String, String> {
     let flags = verbs.iter().flat_map(Command::get_arguments);
-    flags.filter_map(|flag| Some((flag.get_env()?.to_string_lossy().into_owned(), flag.get_long()?.to_owned()))).collect()
+    flags
+        .filter_map(|flag| {
+            Some((flag.get_env()?.to_string_lossy().into_owned(), flag.get_long()?.to_owned()))
+        })
+        .collect()
 }

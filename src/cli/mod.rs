@@ -1,4 +1,5 @@
-//! The command line: parse, dispatch, print, exit status. The only code that prints; `bin/cfaudit.rs` calls [`main`].
+//! The command line: parse, dispatch, print, exit status. The only code that prints;
+//! `bin/cfaudit.rs` calls [`main`].
 
 mod after;
 mod args;
@@ -15,31 +16,35 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::error::{Error, Exit, Place, Problem, Result, Signal};
-use crate::exec::cancel::Cancel;
+use crate::error::{Error, Exit, FilePlace, JobProblem, Result, StopSignal};
+use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{Event, Observer};
 use crate::exec::files;
-use crate::exec::folder::Published;
+use crate::exec::folder::PublishOutcome;
 use crate::explain::numbers;
-use crate::pipeline::look::CheckLook;
-use crate::pipeline::{self, Record, Settings};
+use crate::pipeline::look::CheckFindings;
+use crate::pipeline::{self, RunRecord, RunSettings};
 use crate::report::compared::on_one_line;
 use crate::spec::check::{self, CheckedJob};
 use crate::table::io::is_decoding;
-use crate::table::manifest::{Manifest, Summary};
+use crate::table::manifest::{Manifest, RunSummary};
 use crate::{explain, spec};
 use clap::Parser;
 use serde_json::json;
 
-use crate::cli::args::{CheckArgs, Cli, Color, Gates, JobFlags, LogFlags, RunArgs, SchemaOf, Verb};
-use crate::cli::log::Journal;
-use crate::cli::own::Written;
-use crate::cli::progress::Console;
+use crate::cli::args::{
+    CheckArgs, ColorWhen, CommandLine, CommandVerb, GatePolicy, JobFlags, LogFlags, RunArgs,
+    SchemaOf,
+};
+use crate::cli::log::LogJournal;
+use crate::cli::own::OwnedFile;
+use crate::cli::progress::RunConsole;
 
-/// Runs the program: reads the arguments of the process, does what they ask for, and gives back the exit status.
+/// Runs the program: reads the arguments of the process, does what they ask for, and gives back the
+/// exit status.
 pub fn main() -> ExitCode {
     // clap prints its own help and errors, and ends with 0 or 2.
-    let cli = Cli::parse();
+    let cli = CommandLine::parse();
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |bug| {
         if !is_decoding() {
@@ -47,33 +52,36 @@ pub fn main() -> ExitCode {
         }
     }));
     let result = match cli.verb {
-        Verb::Run(args) => run(&args),
-        Verb::Check(args) => check(&args),
-        Verb::Gate(args) => after::gate(&args),
-        Verb::Diff(args) => after::diff(&args),
-        Verb::New(args) => after::new(&args),
-        Verb::Export(args) => after::export(&args),
-        Verb::Plan(args) => look::plan(&args),
-        Verb::Data(args) => look::data(&args),
-        Verb::Explain { word, folder } => explain_word(word.as_deref(), folder.as_deref()),
-        Verb::Schema { of } => schema(of),
-        Verb::Report { dir, title } => pipeline::again::render(&dir, title.as_deref(), &Cancel::default()).map(|()| Exit::Done),
-        Verb::Man { dir } => manual::man(dir.as_deref()),
-        Verb::Completions { shell } => manual::completions(shell),
+        CommandVerb::Run(args) => run(&args),
+        CommandVerb::Check(args) => check(&args),
+        CommandVerb::Gate(args) => after::gate(&args),
+        CommandVerb::Diff(args) => after::diff(&args),
+        CommandVerb::New(args) => after::new(&args),
+        CommandVerb::Export(args) => after::export(&args),
+        CommandVerb::Plan(args) => look::plan(&args),
+        CommandVerb::Data(args) => look::data(&args),
+        CommandVerb::Explain { word, folder } => explain_word(word.as_deref(), folder.as_deref()),
+        CommandVerb::Schema { of } => schema(of),
+        CommandVerb::Report { dir, title } => {
+            pipeline::again::render(&dir, title.as_deref(), &CancelFlag::default())
+                .map(|()| Exit::Done)
+        }
+        CommandVerb::Man { dir } => manual::man(dir.as_deref()),
+        CommandVerb::Completions { shell } => manual::completions(shell),
     };
     let exit = result.unwrap_or_else(|error| {
-        complain(&error);
+        print_error(&error);
         error.exit()
     });
     ExitCode::from(exit.code())
 }
 
-fn complain(error: &Error) {
-    tell(&error.to_string());
+fn print_error(error: &Error) {
+    print_to_stderr(&error.to_string());
 }
 
 /// Writes lines to stderr.
-fn tell(text: &str) {
+fn print_to_stderr(text: &str) {
     // Keys, values and names of files stand in it: a terminal is to show them, not to obey them.
     let lines: Vec<String> = text.split('\n').map(on_one_line).collect();
     // Nobody listens any more where this fails.
@@ -82,8 +90,11 @@ fn tell(text: &str) {
 
 /// Prints a result; a reader that went away is no failure.
 fn print(text: &str) -> Result<()> {
-    match io::stdout().lock().write_all(text.as_bytes()).and_then(|()| io::stdout().lock().flush()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Error::io("write", Path::new("standard output"), &e)),
+    match io::stdout().lock().write_all(text.as_bytes()).and_then(|()| io::stdout().lock().flush())
+    {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Error::io("write", Path::new("standard output"), &e))
+        }
         _ => Ok(()),
     }
 }
@@ -92,14 +103,14 @@ fn read_job(file: &Path, flags: &JobFlags) -> Result<CheckedJob> {
     check::read(file, &flags.set, &pipeline::measuring::catalog())
 }
 
-fn settings(job: &Path, flags: &JobFlags) -> Settings {
+fn settings(job: &Path, flags: &JobFlags) -> RunSettings {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let cache = match &flags.cache {
         Some(path) if path.as_os_str() == "off" => None,
         Some(path) => Some(path.clone()),
         None => Some(PathBuf::from("outputs/.cache")),
     };
-    Settings {
+    RunSettings {
         job_file: job.to_string_lossy().into_owned(),
         out: None,
         cache,
@@ -116,9 +127,9 @@ fn settings(job: &Path, flags: &JobFlags) -> Settings {
 }
 
 /// The journal as the pipeline sees it.
-struct Kept(Journal);
+struct JournalRecord(LogJournal);
 
-impl Record for Kept {
+impl RunRecord for JournalRecord {
     fn identify(&self, job: &str, run: &str) {
         self.0.identify(job, run);
     }
@@ -129,31 +140,35 @@ impl Record for Kept {
 }
 
 /// A listener on the terminal, the log of the process, and the flag that signals raise.
-fn surroundings(flags: &LogFlags) -> Result<(Arc<Console>, Kept, Cancel)> {
+fn set_up_run(flags: &LogFlags) -> Result<(Arc<RunConsole>, JournalRecord, CancelFlag)> {
     let on_terminal = io::stderr().is_terminal();
     let bars = on_terminal && !flags.quiet && flags.log == args::LogForm::Text;
     let colors = match flags.color {
-        Color::Auto => on_terminal,
-        Color::Always => true,
-        Color::Never => false,
+        ColorWhen::Auto => on_terminal,
+        ColorWhen::Always => true,
+        ColorWhen::Never => false,
     };
-    let console = Arc::new(Console::new(bars, colors));
-    let journal = Journal::default();
+    let console = Arc::new(RunConsole::new(bars, colors));
+    let journal = LogJournal::default();
     log::start(flags, console.clone(), &journal, on_terminal)?;
-    let cancel = Cancel::default();
-    listen(&cancel)?;
-    Ok((console, Kept(journal), cancel))
+    let cancel = CancelFlag::default();
+    raise_on_signals(&cancel)?;
+    Ok((console, JournalRecord(journal), cancel))
 }
 
 /// Raises the flag on SIGINT and SIGTERM; a second signal ends the process at once.
-fn listen(cancel: &Cancel) -> Result<()> {
+fn raise_on_signals(cancel: &CancelFlag) -> Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let fail = |e: io::Error| Error::io("listen to", Path::new("signals"), &e);
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).map_err(fail)?;
     let cancel = cancel.clone();
     let listen = move || {
         for (i, signal) in signals.forever().enumerate() {
-            cancel.raise(if signal == SIGINT { Signal::Interrupt } else { Signal::Terminate });
+            cancel.raise(if signal == SIGINT {
+                StopSignal::Interrupt
+            } else {
+                StopSignal::Terminate
+            });
             if i > 0 {
                 // The user insists; the cache and the output folder stand it.
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
@@ -163,14 +178,16 @@ fn listen(cancel: &Cancel) -> Result<()> {
     std::thread::Builder::new().name("signals".to_owned()).spawn(listen).map_err(fail).map(|_| ())
 }
 
-/// Refuses files for the summary and the log that hold something else, or that are files of these output folders.
-fn keep_off(folders: &[&Path], summary: Option<&Path>, log: &LogFlags) -> Result<()> {
-    summary.map_or(Ok(()), |path| own::check(path, Written::Summary, folders))?;
-    log.log_file.as_deref().map_or(Ok(()), |path| own::check(path, Written::Log, folders))
+/// Refuses files for the summary and the log that hold something else, or that are files of these
+/// output folders.
+fn check_own_files(folders: &[&Path], summary: Option<&Path>, log: &LogFlags) -> Result<()> {
+    summary.map_or(Ok(()), |path| own::check(path, OwnedFile::Summary, folders))?;
+    log.log_file.as_deref().map_or(Ok(()), |path| own::check(path, OwnedFile::Log, folders))
 }
 
-/// Removes the summary of an earlier run: where this one fails nobody must take the old verdict for its own.
-fn clear(summary: Option<&Path>) -> Result<()> {
+/// Removes the summary of an earlier run: where this one fails nobody must take the old verdict for
+/// its own.
+fn remove_summary(summary: Option<&Path>) -> Result<()> {
     match summary.filter(|path| path.is_file() && !path.is_symlink()) {
         Some(path) => files::remove_file(path),
         None => Ok(()),
@@ -180,12 +197,17 @@ fn clear(summary: Option<&Path>) -> Result<()> {
 fn run(args: &RunArgs) -> Result<Exit> {
     let started = Instant::now();
     let checked = read_job(&args.job, &args.job_flags);
-    let usual = checked.as_ref().ok().map(|checked| pipeline::usual_folder(&checked.job));
-    let folders: Vec<&Path> =
-        args.out.iter().chain(usual.iter().filter(|_| args.out.is_none())).chain(&args.baseline).map(PathBuf::as_path).collect();
-    keep_off(&folders, args.summary_file.as_deref(), &args.job_flags.log)?;
-    clear(args.summary_file.as_deref())?;
-    let (console, record, cancel) = surroundings(&args.job_flags.log)?;
+    let usual = checked.as_ref().ok().map(|checked| pipeline::default_folder(&checked.job));
+    let folders: Vec<&Path> = args
+        .out
+        .iter()
+        .chain(usual.iter().filter(|_| args.out.is_none()))
+        .chain(&args.baseline)
+        .map(PathBuf::as_path)
+        .collect();
+    check_own_files(&folders, args.summary_file.as_deref(), &args.job_flags.log)?;
+    remove_summary(args.summary_file.as_deref())?;
+    let (console, record, cancel) = set_up_run(&args.job_flags.log)?;
     let result = checked.and_then(|checked| run_job(args, &checked, &console, &record, &cancel));
     let result = result.and_then(|(summary, words)| {
         let line = serde_json::to_string(&summary).unwrap_or_default() + "\n";
@@ -213,20 +235,29 @@ fn run(args: &RunArgs) -> Result<Exit> {
 }
 
 /// Tells listeners what is wrong with a file or folder.
-fn log_error(console: &Console, error: &Error, file: &str) {
+fn log_error(console: &RunConsole, error: &Error, file: &str) {
     console.finish();
-    let event = |code: &str, line: Option<u64>, text: String| Event::Problem { code: code.to_owned(), path: file.to_owned(), line, text };
-    let line = |place: &Option<Place>| place.as_ref().filter(|p| p.file == file && p.line > 0).map(|p| p.line);
+    let event = |code: &str, line: Option<u64>, text: String| Event::Problem {
+        code: code.to_owned(),
+        path: file.to_owned(),
+        line,
+        text,
+    };
+    let line = |place: &Option<FilePlace>| {
+        place.as_ref().filter(|p| p.file == file && p.line > 0).map(|p| p.line)
+    };
     match error {
         // One event each: in a log every problem has a line, and a time, of its own.
-        Error::Job(problems) => problems.iter().for_each(|p| console.on(&event(p.code, line(&p.place), p.to_string()))),
+        Error::Job(problems) => {
+            problems.iter().for_each(|p| console.on(&event(p.code, line(&p.place), p.to_string())))
+        }
         Error::Data(fault) => console.on(&event(fault.code, line(&fault.place), error.to_string())),
         Error::Operator { .. } => console.on(&event("operator", None, error.to_string())),
         Error::Interrupted(_) => console.on(&event("interrupted", None, error.to_string())),
     }
 }
 
-fn exit_of(summary: &Summary) -> Exit {
+fn exit_of(summary: &RunSummary) -> Exit {
     Exit::from_code(summary.exit).unwrap_or(Exit::Bug)
 }
 
@@ -234,13 +265,19 @@ fn first_line(error: &Error) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
-fn run_job(args: &RunArgs, checked: &CheckedJob, console: &Arc<Console>, record: &Kept, cancel: &Cancel) -> Result<(Summary, String)> {
-    let settings = Settings {
+fn run_job(
+    args: &RunArgs,
+    checked: &CheckedJob,
+    console: &Arc<RunConsole>,
+    record: &JournalRecord,
+    cancel: &CancelFlag,
+) -> Result<(RunSummary, String)> {
+    let settings = RunSettings {
         out: args.out.clone(),
         baseline: args.baseline.clone(),
         until: args.until.clone(),
         force: args.force.clone(),
-        gates_report_only: args.gates == Gates::Report,
+        gates_report_only: args.gates == GatePolicy::Report,
         replace: args.replace,
         ..settings(&args.job, &args.job_flags)
     };
@@ -251,8 +288,10 @@ fn run_job(args: &RunArgs, checked: &CheckedJob, console: &Arc<Console>, record:
     let did = format!("{ran} stages run, {cached} cached");
     let mut words = match finished.published {
         None => format!("stopped as asked: {did}, nothing published"),
-        Some(Published::Unchanged) if ran == 0 => format!("nothing to do: all {cached} stages are cached and {out} is up to date"),
-        Some(Published::Unchanged) => format!("{did}; {out} holds the same results"),
+        Some(PublishOutcome::Unchanged) if ran == 0 => {
+            format!("nothing to do: all {cached} stages are cached and {out} is up to date")
+        }
+        Some(PublishOutcome::Unchanged) => format!("{did}; {out} holds the same results"),
         Some(_) => format!("{did}; results in {out}, page {out}/{}", finished.summary.report),
     };
     if !finished.awaited.is_empty() && finished.published.is_some() {
@@ -263,7 +302,10 @@ fn run_job(args: &RunArgs, checked: &CheckedJob, console: &Arc<Console>, record:
                 files.push(&file.path);
             }
         }
-        words = format!("{did}; the rows to score are in {out}/to-score; run again when there is {}", files.join(", "));
+        words = format!(
+            "{did}; the rows to score are in {out}/to-score; run again when there is {}",
+            files.join(", ")
+        );
     }
     if finished.published.is_some() && finished.summary.verdict != "done" {
         words = format!("verdict {}: {words}", finished.summary.verdict);
@@ -277,7 +319,7 @@ fn run_job(args: &RunArgs, checked: &CheckedJob, console: &Arc<Console>, record:
 fn check(args: &CheckArgs) -> Result<Exit> {
     let result = check_job(args);
     if args.json {
-        let problems: Vec<&Problem> = match &result {
+        let problems: Vec<&JobProblem> = match &result {
             Err(Error::Job(problems)) => problems.iter().collect(),
             _ => Vec::new(),
         };
@@ -285,7 +327,8 @@ fn check(args: &CheckArgs) -> Result<Exit> {
             .iter()
             .map(|p| {
                 let place = p.place.as_ref();
-                json!({"code": p.code, "path": p.path, "file": place.map(|l| &l.file), "line": place.map(|l| l.line),
+                json!({"code": p.code, "path": p.path, "file": place.map(|l| &l.file),
+                    "line": place.map(|l| l.line),
                     "column": place.map(|l| l.column), "what": p.what, "hint": p.hint})
             })
             .collect();
@@ -295,29 +338,42 @@ fn check(args: &CheckArgs) -> Result<Exit> {
         };
         let exit = result.as_ref().map_or_else(Error::exit, |_| Exit::Done);
         let warnings = result.as_ref().map_or(&[][..], |(_, look)| &look.warnings);
-        print(&format!("{}\n", json!({"problems": listed, "warnings": warnings, "error": other, "exit": exit.code()})))?;
+        print(&format!(
+            "{}\n",
+            json!({"problems": listed, "warnings": warnings, "error": other, "exit": exit.code()})
+        ))?;
         return Ok(exit);
     }
     let (text, seen) = result?;
     // With `--quiet` what somebody must act on remains.
-    let text = if args.job_flags.log.quiet && !args.resolved { look::warnings_text(&seen, true) } else { text };
+    let text = if args.job_flags.log.quiet && !args.resolved {
+        look::warnings_text(&seen, true)
+    } else {
+        text
+    };
     print(&text)?;
     Ok(Exit::Done)
 }
 
 /// What there is to print, and what the data told.
-fn check_job(args: &CheckArgs) -> Result<(String, CheckLook)> {
-    let (console, record, cancel) = surroundings(&args.job_flags.log)?;
+fn check_job(args: &CheckArgs) -> Result<(String, CheckFindings)> {
+    let (console, record, cancel) = set_up_run(&args.job_flags.log)?;
     let checked = read_job(&args.job, &args.job_flags)?;
     record.identify(checked.job.name.as_str(), "");
-    let mut seen = CheckLook::of_job(&checked);
+    let mut seen = CheckFindings::of_job(&checked);
     if !args.no_data {
-        seen = pipeline::look::check_data(&checked, &settings(&args.job, &args.job_flags), console.as_ref(), &cancel)?;
+        seen = pipeline::look::check_data(
+            &checked,
+            &settings(&args.job, &args.job_flags),
+            console.as_ref(),
+            &cancel,
+        )?;
     }
     let text = if args.resolved {
         check::to_yaml(&checked.job)
     } else if args.no_data {
-        let first = format!("{}: no problem in the job; its data were not looked at\n", args.job.display());
+        let first =
+            format!("{}: no problem in the job; its data were not looked at\n", args.job.display());
         first + &look::warnings_text(&seen, false)
     } else {
         look::checked_text(&args.job, &checked.job, &seen)
@@ -335,7 +391,11 @@ fn explain_word(word: Option<&str>, folder: Option<&Path>) -> Result<Exit> {
                 kind = entry.kind;
                 text.push_str(&format!("\n{kind}:\n"));
             }
-            text.push_str(&format!("  {:<21} {}\n", entry.word, entry.text.lines().next().unwrap_or_default()));
+            text.push_str(&format!(
+                "  {:<21} {}\n",
+                entry.word,
+                entry.text.lines().next().unwrap_or_default()
+            ));
         }
         print(text.trim_start())?;
         return Ok(Exit::Done);
@@ -343,9 +403,11 @@ fn explain_word(word: Option<&str>, folder: Option<&Path>) -> Result<Exit> {
     let found = explain::find(&entries, word);
     let numbers = folder.map(|folder| numbers::of(word, &found, folder)).transpose()?;
     if found.is_empty() && numbers.is_none() {
-        let hint = explain::nearest(&entries, word)
-            .map_or_else(|| "`cfaudit explain` lists all words".to_owned(), |near| format!("did you mean `{near}`?"));
-        return Err(Error::Job(vec![Problem {
+        let hint = explain::nearest(&entries, word).map_or_else(
+            || "`cfaudit explain` lists all words".to_owned(),
+            |near| format!("did you mean `{near}`?"),
+        );
+        return Err(Error::Job(vec![JobProblem {
             code: "unknown-word",
             path: String::new(),
             place: None,
@@ -353,7 +415,8 @@ fn explain_word(word: Option<&str>, folder: Option<&Path>) -> Result<Exit> {
             hint: Some(hint),
         }]));
     }
-    let mut texts: Vec<String> = found.iter().map(|e| format!("{} ({})\n{}\n", e.word, e.kind, e.text)).collect();
+    let mut texts: Vec<String> =
+        found.iter().map(|e| format!("{} ({})\n{}\n", e.word, e.kind, e.text)).collect();
     texts.extend(numbers);
     print(&texts.join("\n"))?;
     Ok(Exit::Done)
@@ -363,7 +426,7 @@ fn schema(of: SchemaOf) -> Result<Exit> {
     let text = match of {
         SchemaOf::Job => spec::schema::job_schema_text(),
         SchemaOf::Manifest => spec::schema::schema_text::<Manifest>(),
-        SchemaOf::Summary => spec::schema::schema_text::<Summary>(),
+        SchemaOf::Summary => spec::schema::schema_text::<RunSummary>(),
         SchemaOf::Tables => explain::tables() + "\n",
     };
     print(&text)?;

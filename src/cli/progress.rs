@@ -1,7 +1,8 @@
 //! Shows events of a run: bars on a terminal, and the words of every log line.
 //!
-//! On a terminal each running stage has a bar with rows per second and, where the number of rows is known, time left. Elsewhere a stage
-//! gives one line when it starts, one when it ends, and a heartbeat every 30 seconds between.
+//! On a terminal each running stage has a bar with rows per second and, where the number of rows is
+//! known, time left. Elsewhere a stage gives one line when it starts, one when it ends, and a
+//! heartbeat every 30 seconds between.
 
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
@@ -11,22 +12,22 @@ use crate::exec::event::{COUNTED_ONCE, Event, Observer};
 use crate::report::compared::on_one_line;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::cli::log::Lines;
+use crate::cli::log::LineWriter;
 
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
 /// Listens to a run.
-pub(crate) struct Console {
+pub(crate) struct RunConsole {
     bars: bool,
     colors: bool,
     bar: Mutex<Option<ProgressBar>>,
     last_line: Mutex<Instant>,
 }
 
-impl Console {
+impl RunConsole {
     /// A listener; `bars` on a terminal only, `colors` where lines may be coloured.
     pub(crate) fn new(bars: bool, colors: bool) -> Self {
-        Console { bars, colors, bar: Mutex::new(None), last_line: Mutex::new(Instant::now()) }
+        RunConsole { bars, colors, bar: Mutex::new(None), last_line: Mutex::new(Instant::now()) }
     }
 
     fn with_bar<T>(&self, act: impl FnOnce(&mut Option<ProgressBar>) -> T) -> T {
@@ -86,11 +87,13 @@ fn spinner() -> ProgressStyle {
 }
 
 fn full() -> ProgressStyle {
-    ProgressStyle::with_template("{msg}  [{bar:30}] {human_pos}/{human_len} rows  {per_sec}  {eta} left")
-        .unwrap_or_else(|_| ProgressStyle::default_bar())
+    ProgressStyle::with_template(
+        "{msg}  [{bar:30}] {human_pos}/{human_len} rows  {per_sec}  {eta} left",
+    )
+    .unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-impl Lines for Console {
+impl LineWriter for RunConsole {
     fn line(&self, text: &str) {
         let write = || {
             let tint = match text {
@@ -112,7 +115,7 @@ impl Lines for Console {
     }
 }
 
-impl Observer for Console {
+impl Observer for RunConsole {
     fn on(&self, event: &Event) {
         let data = serde_json::to_string(event).unwrap_or_default();
         let name = event.name();
@@ -170,12 +173,23 @@ fn words(event: &Event) -> String {
         Event::StageCached { stage, .. } => format!("{stage}: cached"),
         Event::StageStart { stage, reason } => format!("{stage}: runs, {reason}"),
         Event::StageProgress { stage, rows, total: Some(total), ms } => {
-            format!("{stage}: {} of {} rows after {}", grouped(*rows), grouped(*total), seconds(*ms))
+            format!(
+                "{stage}: {} of {} rows after {}",
+                grouped(*rows),
+                grouped(*total),
+                seconds(*ms)
+            )
         }
-        Event::StageProgress { stage, rows: 0, ms, .. } => format!("{stage}: still at work after {}", seconds(*ms)),
-        Event::StageProgress { stage, rows, total: None, ms } => format!("{stage}: {} rows after {}", grouped(*rows), seconds(*ms)),
+        Event::StageProgress { stage, rows: 0, ms, .. } => {
+            format!("{stage}: still at work after {}", seconds(*ms))
+        }
+        Event::StageProgress { stage, rows, total: None, ms } => {
+            format!("{stage}: {} rows after {}", grouped(*rows), seconds(*ms))
+        }
         Event::StageEnd { stage, rows: 0, ms, .. } => format!("{stage}: done in {}", seconds(*ms)),
-        Event::StageEnd { stage, rows, ms, .. } => format!("{stage}: done, {} rows gone through in {}", grouped(*rows), seconds(*ms)),
+        Event::StageEnd { stage, rows, ms, .. } => {
+            format!("{stage}: done, {} rows gone through in {}", grouped(*rows), seconds(*ms))
+        }
         Event::CommandStart { stage, text } => format!("{stage}: starts `{text}`"),
         Event::CommandEnd { stage, code, ms, text } => {
             let last: String = text.lines().map(|line| format!("\n  | {line}")).collect();
@@ -183,7 +197,9 @@ fn words(event: &Event) -> String {
         }
         Event::GateVerdict { code, path, text, .. } => format!("{path}: {code}: {text}"),
         Event::Problem { text, .. } => text.clone(),
-        Event::RunEnd { code, ms, text } => format!("{text} (exit status {code}, {})", seconds(*ms)),
+        Event::RunEnd { code, ms, text } => {
+            format!("{text} (exit status {code}, {})", seconds(*ms))
+        }
     }
 }
 

@@ -1,29 +1,30 @@
 //! Checks of domain knowledge: permitted ranges, and features that may only rise or only fall.
 //!
-//! What DiCE, alibi and CARLA call permitted ranges and monotone features. A counterfactual that fails is marked invalid; values are never
-//! clipped, which would put it where no real row of the target group need be.
+//! What DiCE, alibi and CARLA call permitted ranges and monotone features. A counterfactual that
+//! fails is marked invalid; values are never clipped, which would put it where no real row of the
+//! target group need be.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::Generated;
-use crate::counterfactual::variable::Variable;
-use crate::data::Rows;
+use crate::counterfactual::GeneratedBatch;
+use crate::counterfactual::variable::StrategyVariable;
+use crate::data::FeatureRows;
 use crate::param::Finite;
 
 /// The least and the largest permitted value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "[Finite; 2]", into = "[Finite; 2]")]
-pub struct Bounds(pub Finite, pub Finite);
+pub struct PermittedRange(pub Finite, pub Finite);
 
-impl From<[Finite; 2]> for Bounds {
+impl From<[Finite; 2]> for PermittedRange {
     fn from([least, largest]: [Finite; 2]) -> Self {
-        Bounds(least, largest)
+        PermittedRange(least, largest)
     }
 }
 
-impl From<Bounds> for [Finite; 2] {
-    fn from(Bounds(least, largest): Bounds) -> Self {
+impl From<PermittedRange> for [Finite; 2] {
+    fn from(PermittedRange(least, largest): PermittedRange) -> Self {
         [least, largest]
     }
 }
@@ -31,7 +32,7 @@ impl From<Bounds> for [Finite; 2] {
 /// A direction in which a feature may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum PermittedDirection {
     /// It may only rise.
     Up,
     /// It may only fall.
@@ -41,53 +42,80 @@ pub enum Way {
 /// Checks by position of the variable.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Checks {
+pub struct DomainChecks {
     /// Permitted ranges.
-    pub ranges: Vec<(usize, Bounds)>,
+    pub ranges: Vec<(usize, PermittedRange)>,
     /// Permitted directions.
-    pub directions: Vec<(usize, Way)>,
+    pub directions: Vec<(usize, PermittedDirection)>,
 }
 
-impl Checks {
+impl DomainChecks {
     /// Marks the counterfactuals of `originals` that fail as invalid. Missing values fail nothing.
-    pub fn apply(&self, variables: &[Variable], originals: &Rows, generated: &mut Generated) {
+    pub fn apply(
+        &self,
+        variables: &[StrategyVariable],
+        originals: &FeatureRows,
+        generated: &mut GeneratedBatch,
+    ) {
         for (j, &parent) in generated.parent.iter().enumerate() {
-            let within = |&(v, Bounds(least, largest)): &(usize, Bounds)| {
+            let within = |&(v, PermittedRange(least, largest)): &(usize, PermittedRange)| {
                 let x = variables[v].number(&generated.rows, j);
                 x.is_nan() || (least.get()..=largest.get()).contains(&x)
             };
-            let right_way = |&(v, way): &(usize, Way)| {
-                let (before, after) = (variables[v].number(originals, parent), variables[v].number(&generated.rows, j));
+            let right_way = |&(v, way): &(usize, PermittedDirection)| {
+                let (before, after) = (
+                    variables[v].number(originals, parent),
+                    variables[v].number(&generated.rows, j),
+                );
                 let rise = after - before;
-                rise.is_nan() || if way == Way::Up { rise >= 0.0 } else { rise <= 0.0 }
+                rise.is_nan()
+                    || if way == PermittedDirection::Up { rise >= 0.0 } else { rise <= 0.0 }
             };
-            generated.valid[j] &= self.ranges.iter().all(within) && self.directions.iter().all(right_way);
+            generated.valid[j] &=
+                self.ranges.iter().all(within) && self.directions.iter().all(right_way);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Bounds, Checks, Way};
-    use crate::counterfactual::Generated;
-    use crate::counterfactual::variable::{Scale, Variable};
-    use crate::data::{Column, Rows};
+    use super::{DomainChecks, PermittedDirection, PermittedRange};
+    use crate::counterfactual::GeneratedBatch;
+    use crate::counterfactual::variable::{StrategyVariable, VariableScale};
+    use crate::data::{FeatureColumn, FeatureRows};
     use crate::param::Finite;
 
     #[test]
     fn checks_mark_and_never_clip() {
-        let rows = |values: [f64; 4]| Rows { n: 4, columns: vec![Column::Number(values.to_vec())] };
-        let variables = [Variable { name: "age".into(), columns: vec![0], scale: Scale::Continuous { integer: false } }];
-        let (before, after) = (rows([30.0, 30.0, 30.0, f64::NAN]), rows([31.0, 29.0, 90.0, f64::NAN]));
-        let valid = |checks: Checks| {
-            let mut generated = Generated::unchanged(after.clone(), vec![0, 1, 2, 3]);
+        let rows = |values: [f64; 4]| FeatureRows {
+            n: 4,
+            columns: vec![FeatureColumn::Number(values.to_vec())],
+        };
+        let variables = [StrategyVariable {
+            name: "age".into(),
+            columns: vec![0],
+            scale: VariableScale::Continuous { integer: false },
+        }];
+        let (before, after) =
+            (rows([30.0, 30.0, 30.0, f64::NAN]), rows([31.0, 29.0, 90.0, f64::NAN]));
+        let valid = |checks: DomainChecks| {
+            let mut generated = GeneratedBatch::unchanged(after.clone(), vec![0, 1, 2, 3]);
             checks.apply(&variables, &before, &mut generated);
             assert_eq!(generated.rows.numbers(0)[2], 90.0);
             generated.valid
         };
-        let bounds = Bounds(Finite::new(29.0).unwrap(), Finite::new(80.0).unwrap());
-        assert_eq!(valid(Checks { ranges: vec![(0, bounds)], directions: vec![] }), [true, true, false, true]);
-        assert_eq!(valid(Checks { ranges: vec![], directions: vec![(0, Way::Up)] }), [true, false, true, true]);
-        assert_eq!(valid(Checks { ranges: vec![], directions: vec![(0, Way::Down)] }), [false, true, false, true]);
+        let bounds = PermittedRange(Finite::new(29.0).unwrap(), Finite::new(80.0).unwrap());
+        assert_eq!(
+            valid(DomainChecks { ranges: vec![(0, bounds)], directions: vec![] }),
+            [true, true, false, true]
+        );
+        assert_eq!(
+            valid(DomainChecks { ranges: vec![], directions: vec![(0, PermittedDirection::Up)] }),
+            [true, false, true, true]
+        );
+        assert_eq!(
+            valid(DomainChecks { ranges: vec![], directions: vec![(0, PermittedDirection::Down)] }),
+            [false, true, false, true]
+        );
     }
 }

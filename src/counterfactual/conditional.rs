@@ -1,33 +1,36 @@
-//! Distributions of each variable by group and class: what greedy and plausible know of the reference.
+//! Distributions of each variable by group and class: what greedy and plausible know of the
+//! reference.
 //!
-//! [`Counts`] is fitted: it is filled while reference rows stream by, merges in any order to the same state, and is what an artifact holds.
-//! [`Conditional`] is used: it is made of the counts and answers for a stratum. Strata, for a group g: one for each class y seen in the
-//! reference, and the pooled one, (f, g, *), of all rows of the group, those without a class included.
+//! [`ReferenceCounts`] is fitted: it is filled while reference rows stream by, merges in any order
+//! to the same state, and is what an artifact holds. [`ReferenceStrata`] is used: it is made of the
+//! counts and answers for a stratum. Strata, for a group g: one for each class y seen in the
+//! reference, and the pooled one, (f, g, *), of all rows of the group, those without a class
+//! included.
 //!
-//! Choice: a variable whose strata of the row's class are too small on either side is asked without the class on both sides, and stays as
-//! it is where that is too small too. Never one side with the class and the other without: the difference of the classes would enter the
-//! counterfactual.
-//! Memory: per stratum at most 65,536 cells per number ([`crate::num::ecdf`]) and 262,144 combinations of levels
-//! ([`crate::counterfactual::joint`]); one pass over the reference.
+//! Choice: a variable whose strata of the row's class are too small on either side is asked without
+//! the class on both sides, and stays as it is where that is too small too. Never one side with the
+//! class and the other without: the difference of the classes would enter the counterfactual.
+//! Memory: per stratum at most 65,536 cells per number ([`crate::num::ecdf`]) and 262,144
+//! combinations of levels ([`crate::counterfactual::joint`]); one pass over the reference.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::Samples;
-use crate::counterfactual::joint::{Joint, JointCounts, Spread};
-use crate::counterfactual::variable::Variable;
+use crate::counterfactual::SampleBatch;
+use crate::counterfactual::joint::{JointCounts, JointTable, LevelCounts};
+use crate::counterfactual::variable::StrategyVariable;
 use crate::data::MISSING_GROUP;
-use crate::num::ecdf::{Ecdf, Tally};
+use crate::num::ecdf::{Ecdf, ValueTally};
 
 /// What is counted of the rows of one group and class.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Stratum {
+pub struct StratumCounts {
     /// Number of rows.
     pub rows: u64,
     /// The values of each continuous or ordinal variable.
-    pub values: Vec<Tally>,
+    pub values: Vec<ValueTally>,
     /// For each categorical variable how often each level occurs.
     pub levels: Vec<Vec<u64>>,
     /// How often combinations of levels occur.
@@ -35,11 +38,11 @@ pub struct Stratum {
 }
 
 /// Group (none: missing or not declared) and class (none: missing) of a stratum.
-pub type Key = (Option<u16>, Option<u32>);
+pub type StratumKey = (Option<u16>, Option<u32>);
 
 /// Counts of the reference by group and class, mergeable in any order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Counts(#[serde(with = "as_list")] pub BTreeMap<Key, Stratum>);
+pub struct ReferenceCounts(#[serde(with = "as_list")] pub BTreeMap<StratumKey, StratumCounts>);
 
 /// JSON has no maps with such keys.
 mod as_list {
@@ -47,25 +50,40 @@ mod as_list {
 
     use serde::{Deserialize, Deserializer, Serializer};
 
-    use super::{Key, Stratum};
+    use super::{StratumCounts, StratumKey};
 
-    pub(super) fn serialize<S: Serializer>(map: &BTreeMap<Key, Stratum>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(
+        map: &BTreeMap<StratumKey, StratumCounts>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(map)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<Key, Stratum>, D::Error> {
-        Vec::<(Key, Stratum)>::deserialize(deserializer).map(|list| list.into_iter().collect())
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<StratumKey, StratumCounts>, D::Error> {
+        Vec::<(StratumKey, StratumCounts)>::deserialize(deserializer)
+            .map(|list| list.into_iter().collect())
     }
 }
 
-impl Stratum {
-    fn new(variables: &[Variable]) -> Self {
-        let levels = variables.iter().filter_map(Variable::levels).map(|levels| vec![0; levels.n as usize]).collect();
+impl StratumCounts {
+    fn new(variables: &[StrategyVariable]) -> Self {
+        let levels = variables
+            .iter()
+            .filter_map(StrategyVariable::levels)
+            .map(|levels| vec![0; levels.n as usize])
+            .collect();
         let n_values = variables.iter().filter(|v| v.levels().is_none()).count();
-        Stratum { rows: 0, values: vec![Tally::default(); n_values], levels, joint: JointCounts::default() }
+        StratumCounts {
+            rows: 0,
+            values: vec![ValueTally::default(); n_values],
+            levels,
+            joint: JointCounts::default(),
+        }
     }
 
-    fn merge(&mut self, other: &Stratum) {
+    fn merge(&mut self, other: &StratumCounts) {
         self.rows += other.rows;
         self.values.iter_mut().zip(&other.values).for_each(|(a, b)| a.merge(b));
         let pairs = self.levels.iter_mut().flatten().zip(other.levels.iter().flatten());
@@ -74,21 +92,23 @@ impl Stratum {
     }
 }
 
-impl Counts {
+impl ReferenceCounts {
     /// The counts of a batch of reference rows.
-    pub fn of(variables: &[Variable], samples: &Samples<'_>) -> Self {
-        let mut members: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
+    pub fn from_samples(variables: &[StrategyVariable], samples: &SampleBatch<'_>) -> Self {
+        let mut members: BTreeMap<StratumKey, Vec<usize>> = BTreeMap::new();
         for i in 0..samples.rows.n {
-            members.entry(samples.key(i)).or_default().push(i);
+            members.entry(samples.stratum_key(i)).or_default().push(i);
         }
-        let stratum = |(key, rows): (Key, Vec<usize>)| {
-            let mut stratum = Stratum::new(variables);
+        let stratum = |(key, rows): (StratumKey, Vec<usize>)| {
+            let mut stratum = StratumCounts::new(variables);
             stratum.rows = rows.len() as u64;
             let numbers = variables.iter().filter(|v| v.levels().is_none());
             for (tally, variable) in stratum.values.iter_mut().zip(numbers) {
-                *tally = Tally::of(rows.iter().map(|&i| variable.number(samples.rows, i)));
+                *tally =
+                    ValueTally::from_values(rows.iter().map(|&i| variable.number(samples.rows, i)));
             }
-            let categorical: Vec<&Variable> = variables.iter().filter(|v| v.levels().is_some()).collect();
+            let categorical: Vec<&StrategyVariable> =
+                variables.iter().filter(|v| v.levels().is_some()).collect();
             let mut combination = vec![0; categorical.len()];
             for &i in &rows {
                 for (k, variable) in categorical.iter().enumerate() {
@@ -104,44 +124,49 @@ impl Counts {
             }
             (key, stratum)
         };
-        Counts(members.into_iter().map(stratum).collect())
+        ReferenceCounts(members.into_iter().map(stratum).collect())
     }
 
     /// Adds the rows of other counts of the same variables.
-    pub fn merge(&mut self, other: Counts) {
+    pub fn merge(&mut self, other: ReferenceCounts) {
         for (key, stratum) in other.0 {
             match self.0.entry(key) {
                 std::collections::btree_map::Entry::Vacant(free) => {
                     free.insert(stratum);
                 }
-                std::collections::btree_map::Entry::Occupied(mut known) => known.get_mut().merge(&stratum),
+                std::collections::btree_map::Entry::Occupied(mut known) => {
+                    known.get_mut().merge(&stratum)
+                }
             }
         }
     }
 
     /// Whether no row belongs to a group: then nothing is known of who is in it.
     pub fn lacks(&self, group: usize) -> bool {
-        self.0.iter().all(|(key, stratum)| key.0.map(usize::from) != Some(group) || stratum.rows == 0)
+        self.0
+            .iter()
+            .all(|(key, stratum)| key.0.map(usize::from) != Some(group) || stratum.rows == 0)
     }
 
     /// The counts of all rows whose key is chosen, together; none of no such rows.
-    pub fn pooled(&self, chosen: impl Fn(Key) -> bool) -> Option<Stratum> {
+    pub fn merged_where(&self, chosen: impl Fn(StratumKey) -> bool) -> Option<StratumCounts> {
         let mut strata = self.0.iter().filter(|(key, _)| chosen(**key)).map(|(_, stratum)| stratum);
         let mut pooled = strata.next()?.clone();
         strata.for_each(|stratum| pooled.merge(stratum));
         Some(pooled)
     }
 
-    /// Whether every stratum is known exactly: no number has more distinct values, and no stratum more combinations, than fit.
+    /// Whether every stratum is known exactly: no number has more distinct values, and no stratum
+    /// more combinations, than fit.
     pub fn is_exact(&self) -> bool {
-        self.0.values().all(|s| s.joint.is_exact() && s.values.iter().all(Tally::is_exact))
+        self.0.values().all(|s| s.joint.is_exact() && s.values.iter().all(ValueTally::is_exact))
     }
 }
 
 /// Which strata a strategy conditions on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Condition {
+pub enum Conditioning {
     /// Strata by group and class; rows without a class belong to none.
     Class,
     /// Strata by group only.
@@ -150,7 +175,7 @@ pub enum Condition {
 
 /// A class as a position in the strata of a group: its own, or that of no stratum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Class {
+pub enum StratumClass {
     /// The strategy conditions on nothing.
     Pooled,
     /// The stratum at this position.
@@ -159,9 +184,10 @@ pub enum Class {
     Unseen,
 }
 
-/// The strata that serve a variable for a pair of groups and a class: the same on both sides, or none.
+/// The strata that serve a variable for a pair of groups and a class: the same on both sides, or
+/// none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice {
+pub enum StratumChoice {
     /// Both sides are large enough here; `fallback` where the class had to be given up for it.
     Serves {
         /// Position of the stratum.
@@ -175,64 +201,73 @@ pub enum Choice {
 
 /// One stratum in the form that is asked.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Table {
+pub struct StratumTable {
     /// Number of rows.
     pub rows: u64,
     /// The distribution of each continuous or ordinal variable.
     pub values: Vec<Ecdf>,
     /// For each categorical variable how often each level occurs.
-    pub levels: Vec<Spread>,
+    pub levels: Vec<LevelCounts>,
     /// How often combinations of levels occur.
-    pub joint: Joint,
+    pub joint: JointTable,
 }
 
 /// The strata of a reference.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Conditional {
-    condition: Condition,
+pub struct ReferenceStrata {
+    condition: Conditioning,
     classes: Vec<u32>,
     /// For each group its classes, then the pooled stratum.
-    tables: Vec<Vec<Table>>,
+    tables: Vec<Vec<StratumTable>>,
 }
 
-impl Table {
-    fn of(stratum: Option<Stratum>, variables: &[Variable]) -> Self {
-        let stratum = stratum.unwrap_or_else(|| Stratum::new(variables));
-        Table {
+impl StratumTable {
+    fn from_counts(stratum: Option<StratumCounts>, variables: &[StrategyVariable]) -> Self {
+        let stratum = stratum.unwrap_or_else(|| StratumCounts::new(variables));
+        StratumTable {
             rows: stratum.rows,
-            values: stratum.values.iter().map(Tally::ecdf).collect(),
+            values: stratum.values.iter().map(ValueTally::ecdf).collect(),
             joint: stratum.joint.finish(),
-            levels: stratum.levels.iter().map(|counts| Spread::of_counts(counts)).collect(),
+            levels: stratum.levels.iter().map(|counts| LevelCounts::from_counts(counts)).collect(),
         }
     }
 }
 
-impl Conditional {
+impl ReferenceStrata {
     /// The strata of these counts for the first `n_groups` groups.
-    pub fn new(counts: &Counts, variables: &[Variable], n_groups: usize, condition: Condition) -> Self {
+    pub fn new(
+        counts: &ReferenceCounts,
+        variables: &[StrategyVariable],
+        n_groups: usize,
+        condition: Conditioning,
+    ) -> Self {
         let mut classes: Vec<u32> = counts.0.keys().filter_map(|key| key.1).collect();
         classes.sort_unstable();
         classes.dedup();
-        if condition == Condition::Nothing {
+        if condition == Conditioning::Nothing {
             classes.clear();
         }
         let of_group = |g: usize| {
             let group = u16::try_from(g).ok().filter(|&group| group != MISSING_GROUP);
-            let table = |class: u32| Table::of(counts.0.get(&(group, Some(class))).cloned(), variables);
-            let counted = |key: Key| key.0 == group && group.is_some();
-            let mut tables: Vec<Table> = classes.iter().map(|&class| table(class)).collect();
-            tables.push(Table::of(counts.pooled(counted), variables));
+            let table = |class: u32| {
+                StratumTable::from_counts(counts.0.get(&(group, Some(class))).cloned(), variables)
+            };
+            let counted = |key: StratumKey| key.0 == group && group.is_some();
+            let mut tables: Vec<StratumTable> = classes.iter().map(|&class| table(class)).collect();
+            tables.push(StratumTable::from_counts(counts.merged_where(counted), variables));
             tables
         };
         let tables = (0..n_groups).map(of_group).collect();
-        Conditional { condition, classes, tables }
+        ReferenceStrata { condition, classes, tables }
     }
 
     /// The class of a row; none where the strategy conditions on it and the row has none.
-    pub fn class(&self, class: Option<u32>) -> Option<Class> {
+    pub fn class(&self, class: Option<u32>) -> Option<StratumClass> {
         match self.condition {
-            Condition::Nothing => Some(Class::Pooled),
-            Condition::Class => class.map(|code| self.classes.binary_search(&code).map_or(Class::Unseen, Class::Seen)),
+            Conditioning::Nothing => Some(StratumClass::Pooled),
+            Conditioning::Class => class.map(|code| {
+                self.classes.binary_search(&code).map_or(StratumClass::Unseen, StratumClass::Seen)
+            }),
         }
     }
 
@@ -242,7 +277,7 @@ impl Conditional {
     }
 
     /// Position of the pooled stratum.
-    pub fn pooled(&self) -> usize {
+    pub fn pooled_slot(&self) -> usize {
         self.classes.len()
     }
 
@@ -252,48 +287,77 @@ impl Conditional {
     }
 
     /// A stratum.
-    pub fn table(&self, group: usize, slot: usize) -> &Table {
+    pub fn table(&self, group: usize, slot: usize) -> &StratumTable {
         &self.tables[group][slot]
     }
 
-    /// The strata that serve where `size` counts the non-missing values of the variable in a stratum.
-    pub fn choose(&self, own: usize, to: usize, class: Class, min_stratum: u64, size: impl Fn(&Table) -> u64) -> Choice {
-        let serves = |slot: usize| [own, to].iter().all(|&g| size(self.table(g, slot)) >= min_stratum.max(1));
+    /// The strata that serve where `size` counts the non-missing values of the variable in a
+    /// stratum.
+    pub fn choose(
+        &self,
+        own: usize,
+        to: usize,
+        class: StratumClass,
+        min_stratum: u64,
+        size: impl Fn(&StratumTable) -> u64,
+    ) -> StratumChoice {
+        let serves = |slot: usize| {
+            [own, to].iter().all(|&g| size(self.table(g, slot)) >= min_stratum.max(1))
+        };
         match class {
-            Class::Seen(slot) if serves(slot) => Choice::Serves { slot, fallback: false },
-            _ if serves(self.pooled()) => Choice::Serves { slot: self.pooled(), fallback: class != Class::Pooled },
-            _ => Choice::Keep,
+            StratumClass::Seen(slot) if serves(slot) => {
+                StratumChoice::Serves { slot, fallback: false }
+            }
+            _ if serves(self.pooled_slot()) => StratumChoice::Serves {
+                slot: self.pooled_slot(),
+                fallback: class != StratumClass::Pooled,
+            },
+            _ => StratumChoice::Keep,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Choice, Class, Condition, Conditional, Counts};
-    use crate::counterfactual::Samples;
-    use crate::counterfactual::variable::{Levels, Scale, Variable};
-    use crate::data::{Column, MISSING, MISSING_GROUP, Rows};
+    use super::{Conditioning, ReferenceCounts, ReferenceStrata, StratumChoice, StratumClass};
+    use crate::counterfactual::SampleBatch;
+    use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
+    use crate::data::{FeatureColumn, FeatureRows, MISSING, MISSING_GROUP};
 
-    fn variables() -> Vec<Variable> {
-        let levels = Levels { n: 2, ..Levels::default() };
-        let variable = |name: &str, column: usize, scale| Variable { name: name.into(), columns: vec![column], scale };
-        vec![variable("x", 0, Scale::Continuous { integer: false }), variable("c", 1, Scale::Categorical(levels))]
+    fn variables() -> Vec<StrategyVariable> {
+        let levels = CategoryLevels { n: 2, ..CategoryLevels::default() };
+        let variable = |name: &str, column: usize, scale| StrategyVariable {
+            name: name.into(),
+            columns: vec![column],
+            scale,
+        };
+        vec![
+            variable("x", 0, VariableScale::Continuous { integer: false }),
+            variable("c", 1, VariableScale::Categorical(levels)),
+        ]
     }
 
-    fn rows() -> (Rows, Vec<u16>, Vec<Option<u32>>) {
+    fn rows() -> (FeatureRows, Vec<u16>, Vec<Option<u32>>) {
         let x = vec![1.0, 2.0, f64::NAN, 4.0, 5.0, 6.0, 7.0];
         let c = vec![0, 1, 1, MISSING, 0, 0, 1];
         let groups = vec![0, 0, 0, 1, 1, MISSING_GROUP, 1];
         let classes = vec![Some(7), Some(7), Some(9), Some(7), Some(9), Some(7), None];
-        (Rows { n: 7, columns: vec![Column::Number(x), Column::Code(c)] }, groups, classes)
+        (
+            FeatureRows { n: 7, columns: vec![FeatureColumn::Number(x), FeatureColumn::Code(c)] },
+            groups,
+            classes,
+        )
     }
 
     #[test]
     fn strata_by_class_and_pooled() {
         let (rows, groups, classes) = rows();
-        let counts = Counts::of(&variables(), &Samples { keys: &[], rows: &rows, groups: &groups, classes: &classes });
-        let strata = Conditional::new(&counts, &variables(), 2, Condition::Class);
-        assert_eq!((strata.n_classes(), strata.pooled()), (2, 2));
+        let counts = ReferenceCounts::from_samples(
+            &variables(),
+            &SampleBatch { keys: &[], rows: &rows, groups: &groups, classes: &classes },
+        );
+        let strata = ReferenceStrata::new(&counts, &variables(), 2, Conditioning::Class);
+        assert_eq!((strata.n_classes(), strata.pooled_slot()), (2, 2));
         let of = |g, slot| {
             let table = strata.table(g, slot);
             (table.rows, table.values[0].n_rows(), table.levels[0].levels.clone())
@@ -301,15 +365,30 @@ mod tests {
         assert_eq!(of(0, 0), (2, 2, vec![(0, 1), (1, 1)]));
         assert_eq!(of(0, 1), (1, 0, vec![(1, 1)]));
         assert_eq!(of(1, 2), (3, 3, vec![(0, 1), (1, 1)]));
-        assert_eq!([strata.class(Some(9)), strata.class(Some(8)), strata.class(None)], [Some(Class::Seen(1)), Some(Class::Unseen), None]);
-        let all = Conditional::new(&counts, &variables(), 2, Condition::Nothing);
-        assert_eq!((all.class(None), all.n_classes(), all.table(1, 0).rows), (Some(Class::Pooled), 0, 3));
+        assert_eq!(
+            [strata.class(Some(9)), strata.class(Some(8)), strata.class(None)],
+            [Some(StratumClass::Seen(1)), Some(StratumClass::Unseen), None]
+        );
+        let all = ReferenceStrata::new(&counts, &variables(), 2, Conditioning::Nothing);
+        assert_eq!(
+            (all.class(None), all.n_classes(), all.table(1, 0).rows),
+            (Some(StratumClass::Pooled), 0, 3)
+        );
 
         let choose = |class, min| strata.choose(0, 1, class, min, |table| table.values[0].n_rows());
-        assert_eq!(choose(Class::Seen(0), 1), Choice::Serves { slot: 0, fallback: false });
-        assert_eq!(choose(Class::Seen(0), 2), Choice::Serves { slot: 2, fallback: true });
-        assert_eq!(choose(Class::Unseen, 0), Choice::Serves { slot: 2, fallback: true });
-        assert_eq!(choose(Class::Seen(1), 3), Choice::Keep);
+        assert_eq!(
+            choose(StratumClass::Seen(0), 1),
+            StratumChoice::Serves { slot: 0, fallback: false }
+        );
+        assert_eq!(
+            choose(StratumClass::Seen(0), 2),
+            StratumChoice::Serves { slot: 2, fallback: true }
+        );
+        assert_eq!(
+            choose(StratumClass::Unseen, 0),
+            StratumChoice::Serves { slot: 2, fallback: true }
+        );
+        assert_eq!(choose(StratumClass::Seen(1), 3), StratumChoice::Keep);
     }
 
     #[test]
@@ -317,8 +396,17 @@ mod tests {
         let (rows, groups, classes) = rows();
         let of = |positions: &[usize]| {
             let pick = |i: &usize| (groups[*i], classes[*i]);
-            let (groups, classes): (Vec<u16>, Vec<Option<u32>>) = positions.iter().map(pick).unzip();
-            Counts::of(&variables(), &Samples { keys: &[], rows: &rows.take(positions), groups: &groups, classes: &classes })
+            let (groups, classes): (Vec<u16>, Vec<Option<u32>>) =
+                positions.iter().map(pick).unzip();
+            ReferenceCounts::from_samples(
+                &variables(),
+                &SampleBatch {
+                    keys: &[],
+                    rows: &rows.take(positions),
+                    groups: &groups,
+                    classes: &classes,
+                },
+            )
         };
         let whole = of(&[0, 1, 2, 3, 4, 5, 6]);
         let mut parts = of(&[6, 3]);
@@ -328,6 +416,6 @@ mod tests {
         assert_eq!(parts, whole);
         assert!(whole.is_exact());
         let text = serde_json::to_string(&whole).unwrap();
-        assert_eq!(serde_json::from_str::<Counts>(&text).unwrap(), whole);
+        assert_eq!(serde_json::from_str::<ReferenceCounts>(&text).unwrap(), whole);
     }
 }

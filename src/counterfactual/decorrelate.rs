@@ -1,69 +1,94 @@
-//! Decorrelation: the reference grows by counterfactuals of another sensitive attribute, so that this one no longer speaks for it.
+//! Decorrelation: the reference grows by counterfactuals of another sensitive attribute, so that
+//! this one no longer speaks for it.
 //!
-//! Source: the decorrelation of "Towards Counterfactual Group Fairness". For an entry with attribute E: plausible, with the label as class
-//! and one counterfactual per row and group, on all reference rows with themselves as reference; all counterfactuals are appended with the
-//! label of their row. With G groups each row gets G - 1 twins, so in the enlarged reference E is independent of every column that was not
-//! allowed to change. Several entries act in order, each on the result of the one before; samples stay as they are.
+//! Source: the decorrelation of "Towards Counterfactual Group Fairness". For an entry with
+//! attribute E: plausible, with the label as class and one counterfactual per row and group, on all
+//! reference rows with themselves as reference; all counterfactuals are appended with the label of
+//! their row. With G groups each row gets G - 1 twins, so in the enlarged reference E is
+//! independent of every column that was not allowed to change. Several entries act in order, each
+//! on the result of the one before; samples stay as they are.
 //! Memory: twins are made batch by batch and never stored; a pass makes them again.
 
-use crate::counterfactual::generate::Mover;
-use crate::counterfactual::{Generator, Samples};
-use crate::data::reference::{ReferenceGroup, ReferenceRows};
-use crate::data::{Attribute, Rows};
+use crate::counterfactual::generate::MapFlipGenerator;
+use crate::counterfactual::{Generator, SampleBatch};
+use crate::data::reference::{ReferenceBatch, ReferenceRows};
+use crate::data::{Attribute, FeatureRows};
 use crate::error::Result;
 
 /// How an entry makes its twins.
 #[derive(Debug)]
-pub struct Twins {
+pub struct TwinGenerator {
     /// Position of the attribute among the groups of reference rows.
     pub position: usize,
     /// The attribute.
     pub attribute: Attribute,
     /// What makes them.
-    pub mover: Mover,
+    pub mover: MapFlipGenerator,
 }
 
 /// A reference with the twins that join it.
-pub struct Reference<'a> {
+pub struct DecorrelatedReference<'a> {
     /// The rows as they are.
     pub rows: &'a ReferenceRows<'a>,
     /// What joins them, in order.
-    pub twins: Vec<Twins>,
+    pub twins: Vec<TwinGenerator>,
 }
 
-impl Reference<'_> {
-    /// One pass over rows and twins: `visit` sees every row group, on several threads; `merge` gets the results in order.
+impl DecorrelatedReference<'_> {
+    /// One pass over rows and twins: `visit` sees every row group, on several threads; `merge` gets
+    /// the results in order.
     ///
     /// # Errors
     /// The rows cannot be read, or the run is to stop.
-    pub fn fold<T: Send>(&self, visit: impl Fn(&ReferenceGroup) -> T + Sync, merge: impl FnMut(T)) -> Result<()> {
+    pub fn fold<T: Send>(
+        &self,
+        visit: impl Fn(&ReferenceBatch) -> T + Sync,
+        merge: impl FnMut(T),
+    ) -> Result<()> {
         self.rows.fold(
             |group| match self.twins.split_first() {
                 None => visit(group),
-                Some((first, rest)) => visit(&rest.iter().fold(first.joined_to(group), |group, twins| twins.joined_to(&group))),
+                Some((first, rest)) => visit(
+                    &rest
+                        .iter()
+                        .fold(first.append_to(group), |group, twins| twins.append_to(&group)),
+                ),
             },
             merge,
         )
     }
 }
 
-impl Twins {
+impl TwinGenerator {
     /// The rows, then their twins in each group.
-    fn joined_to(&self, group: &ReferenceGroup) -> ReferenceGroup {
-        let samples = Samples { keys: &group.keys, rows: &group.rows, groups: &group.groups[self.position], classes: &group.classes };
-        let made: Vec<_> = (0..self.attribute.groups.len()).map(|to| self.mover.generate(&samples, &self.attribute, to)).collect();
+    fn append_to(&self, group: &ReferenceBatch) -> ReferenceBatch {
+        let samples = SampleBatch {
+            keys: &group.keys,
+            rows: &group.rows,
+            groups: &group.groups[self.position],
+            classes: &group.classes,
+        };
+        let made: Vec<_> = (0..self.attribute.groups.len())
+            .map(|to| self.mover.generate(&samples, &self.attribute, to))
+            .collect();
         let mut parts = vec![&group.rows];
         parts.extend(made.iter().map(|generated| &generated.rows));
-        let order: Vec<(usize, usize)> = parts.iter().enumerate().flat_map(|(p, part)| (0..part.n).map(move |i| (p, i))).collect();
-        let mut joined = ReferenceGroup {
+        let order: Vec<(usize, usize)> = parts
+            .iter()
+            .enumerate()
+            .flat_map(|(p, part)| (0..part.n).map(move |i| (p, i)))
+            .collect();
+        let mut joined = ReferenceBatch {
             keys: Vec::new(),
-            rows: Rows::gather(&parts, order.into_iter()),
+            rows: FeatureRows::gather(&parts, order.into_iter()),
             groups: group.groups.clone(),
             classes: group.classes.clone(),
         };
         for (to, generated) in (0_u16..).zip(&made) {
             for (position, groups) in joined.groups.iter_mut().enumerate() {
-                let of_parent = |&parent: &usize| if position == self.position { to } else { group.groups[position][parent] };
+                let of_parent = |&parent: &usize| {
+                    if position == self.position { to } else { group.groups[position][parent] }
+                };
                 groups.extend(generated.parent.iter().map(of_parent));
             }
             joined.classes.extend(generated.parent.iter().map(|&parent| group.classes[parent]));

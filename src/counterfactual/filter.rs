@@ -1,44 +1,51 @@
-//! Plausibility: how far a counterfactual lies from the centroid of the real rows of its target group and class.
+//! Plausibility: how far a counterfactual lies from the centroid of the real rows of its target
+//! group and class.
 //!
-//! Source: the validation of "Towards Counterfactual Group Fairness" by principal components and centroids. In the z-space of the reference
-//! ([`crate::counterfactual::space`]), all groups and classes together: the first n principal components. A section is the reference rows
-//! of the target group and class, with mean m_c and population variance s_c of its scores per component c. For a counterfactual with scores
-//! t:
-//!   r_c = sum over k != c of (t_k - m_k)^2 / sum over k != c of s_k,   plausibility = sqrt(max_c r_c),   valid: plausibility <= k.
-//! Each c left out is one of the combinations of n - 1 of n components; the worst decides.
-//! Choice: n is the least number that explains the wanted share of the variance, at least 2. The unit is the root mean square distance of
-//! the section's own rows: a multiple of the spread of distances alone would reject nearly all rows in several dimensions. Too few rows in
-//! the section, or no variance left without some component: no verdict, and the counterfactual stays valid. With one component there is
-//! none to leave out.
-//! Cost: two passes over the reference, once the cube of the columns; then n products per variable and row.
+//! Source: the validation of "Towards Counterfactual Group Fairness" by principal components and
+//! centroids. In the z-space of the reference ([`crate::counterfactual::space`]), all groups and
+//! classes together: the first n principal components. A section is the reference rows of the
+//! target group and class, with mean m_c and population variance s_c of its scores per component c.
+//! For a counterfactual with scores t:
+//! r_c = sum over k != c of (t_k - m_k)^2 / sum over k != c of s_k, plausibility = sqrt(max_c r_c),
+//! valid: plausibility <= k. Each c left out is one of the combinations of n - 1 of n components;
+//! the worst decides.
+//! Choice: n is the least number that explains the wanted share of the variance, at least 2. The
+//! unit is the root mean square distance of the section's own rows: a multiple of the spread of
+//! distances alone would reject nearly all rows in several dimensions. Too few rows in the section,
+//! or no variance left without some component: no verdict, and the counterfactual stays valid. With
+//! one component there is none to leave out.
+//! Cost: two passes over the reference, once the cube of the columns; then n products per variable
+//! and row.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::Generated;
-use crate::counterfactual::conditional::{Condition, Counts};
-use crate::counterfactual::decorrelate::Reference;
-use crate::counterfactual::flip::EPS;
+use crate::counterfactual::GeneratedBatch;
+use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
+use crate::counterfactual::decorrelate::DecorrelatedReference;
+use crate::counterfactual::flip::TOLERANCE;
 use crate::counterfactual::moments;
-use crate::counterfactual::space::{Axis, Space};
-use crate::counterfactual::variable::Variable;
-use crate::data::{MISSING_GROUP, Rows};
+use crate::counterfactual::space::{ReferenceSpace, SpaceAxis};
+use crate::counterfactual::variable::StrategyVariable;
+use crate::data::{FeatureRows, MISSING_GROUP};
 use crate::error::{Fault, Result};
 use crate::num::eigen::eigen;
-use crate::num::fixed::Fixed;
+use crate::num::fixed::FixedSum;
 
-/// Columns of the z-space beyond which components are not sought: these take eight seconds and 18 MB per thread.
-const MOST_COLUMNS: usize = 1500;
+/// Columns of the z-space beyond which components are not sought: these take eight seconds and 18
+/// MB per thread.
+const MAX_COLUMNS: usize = 1500;
 
-/// An eigenvalue below this share of the largest is noise, and so is a variance below this share of that of all rows.
-const NOISE: f64 = 1e-10;
+/// An eigenvalue below this share of the largest is noise, and so is a variance below this share of
+/// that of all rows.
+const NOISE_SHARE: f64 = 1e-10;
 
 /// Of several counterfactuals of a row in a group, which count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Select {
+pub enum SelectRule {
     /// All valid ones.
     #[default]
     All,
@@ -49,7 +56,7 @@ pub enum Select {
 /// The knobs of the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FilterSettings {
+pub struct PlausibilitySettings {
     /// The largest valid plausibility.
     pub k: f64,
     /// Share of the variance that the components explain together.
@@ -57,13 +64,13 @@ pub struct FilterSettings {
     /// At most this many components.
     pub max_components: usize,
     /// Which of several count.
-    pub select: Select,
+    pub select: SelectRule,
 }
 
 /// How one variable enters the scores: the weights of its column, or what each level adds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Term {
+enum ComponentTerm {
     Number { mean: f64, sd: f64, weights: Vec<f64> },
     Levels(Vec<Vec<f64>>),
 }
@@ -71,7 +78,7 @@ enum Term {
 /// The real rows of a group and class: mean and variance of each score.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Section {
+struct PlausibilitySection {
     group: u16,
     /// `None` where the strategy conditions on nothing.
     class: Option<u32>,
@@ -82,42 +89,46 @@ struct Section {
 /// A fitted filter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Filter {
-    settings: FilterSettings,
+pub struct PlausibilityFilter {
+    settings: PlausibilitySettings,
     n_components: usize,
     /// Variance of the scores of all reference rows together.
     variance: f64,
-    terms: Vec<Term>,
+    terms: Vec<ComponentTerm>,
     /// By group, class.
-    sections: Vec<Section>,
+    sections: Vec<PlausibilitySection>,
 }
 
 /// Rows that are scored at a time.
-const BLOCK: usize = 1024;
+const BLOCK_ROWS: usize = 1024;
 
 /// The scores of rows, row by row.
-struct Matrix {
+struct ComponentScores {
     width: usize,
     cells: Vec<f64>,
 }
 
-impl Matrix {
-    fn of(&self, row: usize) -> &[f64] {
+impl ComponentScores {
+    fn row(&self, row: usize) -> &[f64] {
         &self.cells[row * self.width..(row + 1) * self.width]
     }
 }
 
 /// Rows, sums and sums of squares of the scores of a section.
 #[derive(Clone)]
-struct Scores {
+struct SectionSums {
     n: u64,
-    sums: Vec<Fixed>,
-    squares: Vec<Fixed>,
+    sums: Vec<FixedSum>,
+    squares: Vec<FixedSum>,
 }
 
-impl Scores {
+impl SectionSums {
     fn new(n_components: usize) -> Self {
-        Scores { n: 0, sums: vec![Fixed::ZERO; n_components], squares: vec![Fixed::ZERO; n_components] }
+        SectionSums {
+            n: 0,
+            sums: vec![FixedSum::ZERO; n_components],
+            squares: vec![FixedSum::ZERO; n_components],
+        }
     }
 
     fn add(&mut self, scores: &[f64]) {
@@ -126,59 +137,77 @@ impl Scores {
         self.squares.iter_mut().zip(scores).for_each(|(sum, &t)| sum.add_wide(t * t));
     }
 
-    fn merge(&mut self, other: &Scores) {
+    fn merge(&mut self, other: &SectionSums) {
         self.n += other.n;
         self.sums.iter_mut().zip(&other.sums).for_each(|(a, b)| a.merge(*b));
         self.squares.iter_mut().zip(&other.squares).for_each(|(a, b)| a.merge(*b));
     }
 }
 
-impl Filter {
-    /// Learns components and centroids from the reference. `position` is that of the attribute among the groups of its rows; sections
-    /// of fewer than `min_section` rows give no verdict.
+impl PlausibilityFilter {
+    /// Learns components and centroids from the reference. `position` is that of the attribute
+    /// among the groups of its rows; sections of fewer than `min_section` rows give no verdict.
     ///
     /// # Errors
     /// The reference cannot be read; it has too many columns, or none that vary.
     pub(super) fn fit(
-        settings: FilterSettings,
-        variables: &[Variable],
-        counts: &Counts,
-        condition: Condition,
+        settings: PlausibilitySettings,
+        variables: &[StrategyVariable],
+        counts: &ReferenceCounts,
+        condition: Conditioning,
         min_section: u64,
-        reference: &Reference<'_>,
+        reference: &DecorrelatedReference<'_>,
         position: usize,
     ) -> Result<Self> {
-        let space = Space::of(variables, counts);
+        let space = ReferenceSpace::from_counts(variables, counts);
         let width = space.width();
-        if width == 0 || width > MOST_COLUMNS {
-            let what = format!("the filter by distance has {width} columns; it needs one at least and {MOST_COLUMNS} at most");
+        if width == 0 || width > MAX_COLUMNS {
+            let what = format!(
+                "the filter by distance has {width} columns; it needs one at least and \
+                 {MAX_COLUMNS} at most"
+            );
             return Err(Fault::new("unfit-filter", what)
-                .hint("leave out `keep_within`, or declare fewer levels: each level of a nominal feature is a column")
+                .hint(
+                    "leave out `keep_within`, or declare fewer levels: each level of a nominal \
+                     feature is a column",
+                )
                 .into());
         }
-        let plan = moments::Plan::new(variables, &space);
-        let mut sums: Option<moments::Moments> = None;
+        let plan = moments::MomentPlan::new(variables, &space);
+        let mut sums: Option<moments::SpaceMoments> = None;
         reference.fold(
-            |group| plan.of(&group.rows),
+            |group| plan.batch_moments(&group.rows),
             |part| match &mut sums {
                 Some(sums) => sums.merge(&part),
                 None => sums = Some(part),
             },
         )?;
-        let sums = sums.unwrap_or_else(|| plan.of(&Rows { n: 0, columns: Vec::new() }));
+        let sums =
+            sums.unwrap_or_else(|| plan.batch_moments(&FeatureRows { n: 0, columns: Vec::new() }));
         let (values, vectors) = eigen(&plan.matrix(&sums));
         let n_components = components(&values, &settings);
         let variance = values[..n_components].iter().sum();
-        let mut filter = Filter { settings, n_components, variance, terms: terms(&space, &vectors[..n_components]), sections: Vec::new() };
+        let mut filter = PlausibilityFilter {
+            settings,
+            n_components,
+            variance,
+            terms: terms(&space, &vectors[..n_components]),
+            sections: Vec::new(),
+        };
         let sections = filter.sections(variables, condition, reference, position)?;
         filter.sections = sections
             .into_iter()
             .filter(|(_, scores)| scores.n >= min_section)
             .map(|((group, class), scores)| {
-                let mean = |sum: &Fixed| sum.to_f64() / scores.n as f64;
+                let mean = |sum: &FixedSum| sum.to_f64() / scores.n as f64;
                 let means: Vec<f64> = scores.sums.iter().map(mean).collect();
-                let variances = scores.squares.iter().zip(&means).map(|(sum, m)| (mean(sum) - m * m).max(0.0)).collect();
-                Section { group, class, means, variances }
+                let variances = scores
+                    .squares
+                    .iter()
+                    .zip(&means)
+                    .map(|(sum, m)| (mean(sum) - m * m).max(0.0))
+                    .collect();
+                PlausibilitySection { group, class, means, variances }
             })
             .collect();
         Ok(filter)
@@ -191,33 +220,40 @@ impl Filter {
 
     fn sections(
         &self,
-        variables: &[Variable],
-        condition: Condition,
-        reference: &Reference<'_>,
+        variables: &[StrategyVariable],
+        condition: Conditioning,
+        reference: &DecorrelatedReference<'_>,
         position: usize,
-    ) -> Result<BTreeMap<(u16, Option<u32>), Scores>> {
-        let mut whole: BTreeMap<(u16, Option<u32>), Scores> = BTreeMap::new();
+    ) -> Result<BTreeMap<(u16, Option<u32>), SectionSums>> {
+        let mut whole: BTreeMap<(u16, Option<u32>), SectionSums> = BTreeMap::new();
         reference.fold(
             |group| {
-                let mut part: BTreeMap<(u16, Option<u32>), Scores> = BTreeMap::new();
+                let mut part: BTreeMap<(u16, Option<u32>), SectionSums> = BTreeMap::new();
                 let scores = self.scores(variables, &group.rows);
                 let mut members: BTreeMap<(u16, Option<u32>), Vec<usize>> = BTreeMap::new();
                 for i in 0..group.rows.n {
-                    let class = if condition == Condition::Nothing { None } else { group.classes[i] };
+                    let class =
+                        if condition == Conditioning::Nothing { None } else { group.classes[i] };
                     let own = group.groups[position][i];
-                    if own != MISSING_GROUP && (class.is_some() || condition == Condition::Nothing) {
+                    if own != MISSING_GROUP
+                        && (class.is_some() || condition == Conditioning::Nothing)
+                    {
                         members.entry((own, class)).or_default().push(i);
                     }
                 }
                 for (key, rows) in members {
-                    let sums = part.entry(key).or_insert_with(|| Scores::new(self.n_components));
-                    rows.into_iter().for_each(|i| sums.add(scores.of(i)));
+                    let sums =
+                        part.entry(key).or_insert_with(|| SectionSums::new(self.n_components));
+                    rows.into_iter().for_each(|i| sums.add(scores.row(i)));
                 }
                 part
             },
             |part| {
                 for (key, scores) in part {
-                    whole.entry(key).or_insert_with(|| Scores::new(self.n_components)).merge(&scores);
+                    whole
+                        .entry(key)
+                        .or_insert_with(|| SectionSums::new(self.n_components))
+                        .merge(&scores);
                 }
             },
         )?;
@@ -225,22 +261,26 @@ impl Filter {
     }
 
     /// The scores of rows.
-    fn scores(&self, variables: &[Variable], rows: &Rows) -> Matrix {
+    fn scores(&self, variables: &[StrategyVariable], rows: &FeatureRows) -> ComponentScores {
         let width = self.n_components;
-        let mut matrix = Matrix { width, cells: vec![0.0; rows.n * width] };
+        let mut matrix = ComponentScores { width, cells: vec![0.0; rows.n * width] };
         // A block at a time, so that what is added to stays near the processor.
-        for (first, block) in (0..).step_by(BLOCK).zip(matrix.cells.chunks_mut(BLOCK * width)) {
+        for (first, block) in
+            (0..).step_by(BLOCK_ROWS).zip(matrix.cells.chunks_mut(BLOCK_ROWS * width))
+        {
             for (variable, term) in variables.iter().zip(&self.terms) {
                 let scores = (first..).zip(block.chunks_exact_mut(width));
                 match term {
-                    Term::Number { mean, sd, weights } => scores.for_each(|(i, scores)| {
-                        let x = variable.number(rows, i);
-                        if !x.is_nan() {
-                            let z = (x - mean) / sd;
-                            scores.iter_mut().zip(weights).for_each(|(t, w)| *t += z * w);
-                        }
-                    }),
-                    Term::Levels(levels) => scores.for_each(|(i, scores)| {
+                    ComponentTerm::Number { mean, sd, weights } => {
+                        scores.for_each(|(i, scores)| {
+                            let x = variable.number(rows, i);
+                            if !x.is_nan() {
+                                let z = (x - mean) / sd;
+                                scores.iter_mut().zip(weights).for_each(|(t, w)| *t += z * w);
+                            }
+                        })
+                    }
+                    ComponentTerm::Levels(levels) => scores.for_each(|(i, scores)| {
                         if let Some(adds) = levels.get(variable.level(rows, i) as usize) {
                             scores.iter_mut().zip(adds).for_each(|(t, add)| *t += add);
                         }
@@ -258,15 +298,25 @@ impl Filter {
     }
 
     /// The plausibility of a row with these scores in a section; none without a verdict.
-    fn distance(&self, section: &Section, variance: f64, scores: &[f64], squares: &mut [f64]) -> Option<f64> {
+    fn distance(
+        &self,
+        section: &PlausibilitySection,
+        variance: f64,
+        scores: &[f64],
+        squares: &mut [f64],
+    ) -> Option<f64> {
         for ((square, t), m) in squares.iter_mut().zip(scores).zip(&section.means) {
             *square = (t - m) * (t - m);
         }
         let distance: f64 = squares.iter().sum();
         let mut worst = 0.0_f64;
         for (square, of_component) in squares.iter().zip(&section.variances) {
-            let (d, v) = if self.n_components == 1 { (distance, variance) } else { (distance - square, variance - of_component) };
-            if v <= NOISE * self.variance {
+            let (d, v) = if self.n_components == 1 {
+                (distance, variance)
+            } else {
+                (distance - square, variance - of_component)
+            };
+            if v <= NOISE_SHARE * self.variance {
                 return None;
             }
             let ratio = d / v;
@@ -278,20 +328,22 @@ impl Filter {
         Some(worst.sqrt())
     }
 
-    /// The plausibility of each of these rows in the section of the group and class that `key` tells; none without a verdict.
+    /// The plausibility of each of these rows in the section of the group and class that `key`
+    /// tells; none without a verdict.
     pub fn plausibility(
         &self,
-        variables: &[Variable],
-        rows: &Rows,
+        variables: &[StrategyVariable],
+        rows: &FeatureRows,
         key: impl Fn(usize) -> Option<(usize, Option<u32>)>,
     ) -> Vec<Option<f64>> {
         let scores = self.scores(variables, rows);
-        let variances: Vec<f64> = self.sections.iter().map(|section| section.variances.iter().sum()).collect();
+        let variances: Vec<f64> =
+            self.sections.iter().map(|section| section.variances.iter().sum()).collect();
         let mut squares = vec![0.0; self.n_components];
         let mut of = |i: usize| {
             let (group, class) = key(i)?;
             let at = self.section(group, class)?;
-            self.distance(&self.sections[at], variances[at], scores.of(i), &mut squares)
+            self.distance(&self.sections[at], variances[at], scores.row(i), &mut squares)
         };
         (0..rows.n).map(&mut of).collect()
     }
@@ -299,60 +351,78 @@ impl Filter {
     /// Judges counterfactuals in group `to`; `class` tells the class of a row.
     pub(super) fn apply(
         &self,
-        variables: &[Variable],
-        condition: Condition,
+        variables: &[StrategyVariable],
+        condition: Conditioning,
         class: impl Fn(usize) -> Option<u32>,
         to: usize,
-        generated: &mut Generated,
+        generated: &mut GeneratedBatch,
     ) {
-        let class = |j: usize| if condition == Condition::Nothing { None } else { class(generated.parent[j]) };
+        let class = |j: usize| {
+            if condition == Conditioning::Nothing { None } else { class(generated.parent[j]) }
+        };
         let plausibility = self.plausibility(variables, &generated.rows, |j| Some((to, class(j))));
         for (valid, distance) in generated.valid.iter_mut().zip(&plausibility) {
-            *valid &= distance.is_none_or(|distance| distance <= self.settings.k + EPS);
+            *valid &= distance.is_none_or(|distance| distance <= self.settings.k + TOLERANCE);
         }
         generated.plausibility = Some(plausibility);
     }
 
-    /// Of the valid counterfactuals of each row leaves the best one valid, where the settings say so.
-    pub(super) fn select(&self, generated: &mut Generated) {
-        let Some(plausibility) = generated.plausibility.as_ref().filter(|_| self.settings.select == Select::Best) else { return };
+    /// Of the valid counterfactuals of each row leaves the best one valid, where the settings say
+    /// so.
+    pub(super) fn select(&self, generated: &mut GeneratedBatch) {
+        let Some(plausibility) =
+            generated.plausibility.as_ref().filter(|_| self.settings.select == SelectRule::Best)
+        else {
+            return;
+        };
         let mut start = 0;
         while start < generated.parent.len() {
-            let end = start + generated.parent[start..].iter().take_while(|&&parent| parent == generated.parent[start]).count();
+            let end = start
+                + generated.parent[start..]
+                    .iter()
+                    .take_while(|&&parent| parent == generated.parent[start])
+                    .count();
             let distance = |j: &usize| plausibility[*j].unwrap_or(0.0);
-            let best = (start..end).filter(|&j| generated.valid[j]).min_by(|a, b| distance(a).total_cmp(&distance(b)));
+            let best = (start..end)
+                .filter(|&j| generated.valid[j])
+                .min_by(|a, b| distance(a).total_cmp(&distance(b)));
             (start..end).for_each(|j| generated.valid[j] = Some(j) == best);
             start = end;
         }
     }
 }
 
-/// The least number of components that explains the wanted share, at least 2, at most what is wanted and the rank.
-fn components(values: &[f64], settings: &FilterSettings) -> usize {
+/// The least number of components that explains the wanted share, at least 2, at most what is
+/// wanted and the rank.
+fn components(values: &[f64], settings: &PlausibilitySettings) -> usize {
     let largest = values.first().copied().unwrap_or(0.0);
-    let rank = values.iter().take_while(|&&value| value > NOISE * largest).count();
+    let rank = values.iter().take_while(|&&value| value > NOISE_SHARE * largest).count();
     let total: f64 = values.iter().map(|value| value.max(0.0)).sum();
     let mut explained = 0.0;
     let enough = values.iter().take_while(|&&value| {
         let before = explained;
         explained += value.max(0.0) / total;
-        before < settings.explained - EPS
+        before < settings.explained - TOLERANCE
     });
     enough.count().max(2).min(settings.max_components).min(rank).max(1)
 }
 
-fn terms(space: &Space, vectors: &[Vec<f64>]) -> Vec<Term> {
+fn terms(space: &ReferenceSpace, vectors: &[Vec<f64>]) -> Vec<ComponentTerm> {
     let mut weights: BTreeMap<(usize, usize), Vec<f64>> = BTreeMap::new();
     for (d, key) in space.columns().enumerate() {
         weights.insert(key, vectors.iter().map(|vector| vector[d]).collect());
     }
     let none = vec![0.0; vectors.len()];
-    let term = |(v, axis): (usize, &Axis)| match axis {
-        Axis::Number(column) => {
+    let term = |(v, axis): (usize, &SpaceAxis)| match axis {
+        SpaceAxis::Number(column) => {
             let sd = if column.sd > 0.0 { column.sd } else { 1.0 };
-            Term::Number { mean: column.mean, sd, weights: weights.get(&(v, 0)).unwrap_or(&none).clone() }
+            ComponentTerm::Number {
+                mean: column.mean,
+                sd,
+                weights: weights.get(&(v, 0)).unwrap_or(&none).clone(),
+            }
         }
-        Axis::Levels(columns) => {
+        SpaceAxis::Levels(columns) => {
             let adds = |level: usize| {
                 let mut sum = none.clone();
                 for (l, column) in columns.iter().enumerate() {
@@ -363,7 +433,7 @@ fn terms(space: &Space, vectors: &[Vec<f64>]) -> Vec<Term> {
                 }
                 sum
             };
-            Term::Levels((0..columns.len()).map(adds).collect())
+            ComponentTerm::Levels((0..columns.len()).map(adds).collect())
         }
     };
     space.0.iter().enumerate().map(term).collect()

@@ -1,24 +1,30 @@
-//! Fits greedy and plausible: variables, counts of the reference, decorrelated first where asked, and the centroids of the filter.
+//! Fits greedy and plausible: variables, counts of the reference, decorrelated first where asked,
+//! and the centroids of the filter.
 //!
-//! Source: the plausible strategy of "Towards Counterfactual Group Fairness": what may change is domain knowledge, stated by name. Each
-//! allowed number takes the value of the target group and class with the same place in its distribution ([`crate::counterfactual::map`]);
-//! levels change where they are impossible there or rarer by the threshold ([`crate::counterfactual::flip`]); what lies too far from the
-//! real rows of the target can be marked invalid ([`crate::counterfactual::filter`]). Greedy is in [`crate::counterfactual::greedy`].
+//! Source: the plausible strategy of "Towards Counterfactual Group Fairness": what may change is
+//! domain knowledge, stated by name. Each allowed number takes the value of the target group and
+//! class with the same place in its distribution ([`crate::counterfactual::map`]); levels change
+//! where they are impossible there or rarer by the threshold ([`crate::counterfactual::flip`]);
+//! what lies too far from the real rows of the target can be marked invalid
+//! ([`crate::counterfactual::filter`]). Greedy is in [`crate::counterfactual::greedy`].
 //!
-//! Passes over the reference: one for the counts, one more per entry of `decorrelate`, two more with a filter.
+//! Passes over the reference: one for the counts, one more per entry of `decorrelate`, two more
+//! with a filter.
 
-use crate::counterfactual::Samples;
-use crate::counterfactual::check::{Bounds, Checks, Way};
-use crate::counterfactual::conditional::{Condition, Counts};
-use crate::counterfactual::decorrelate::{Reference, Twins};
-use crate::counterfactual::filter::{Filter, FilterSettings};
-use crate::counterfactual::flip::{FlipSettings, Number};
-use crate::counterfactual::forms::Move;
-use crate::counterfactual::generate::{Eligible, Fitted, Mover, Rules};
-use crate::counterfactual::greedy::Relation;
-use crate::counterfactual::knobs::Decorrelate;
-use crate::counterfactual::variable::{Extras, Variable, variables};
-use crate::counterfactual::write_back::{binned_below, set_with};
+use crate::counterfactual::SampleBatch;
+use crate::counterfactual::check::{DomainChecks, PermittedDirection, PermittedRange};
+use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
+use crate::counterfactual::decorrelate::{DecorrelatedReference, TwinGenerator};
+use crate::counterfactual::filter::{PlausibilityFilter, PlausibilitySettings};
+use crate::counterfactual::flip::{CounterfactualsPerRow, FlipSettings};
+use crate::counterfactual::forms::MovableFeatures;
+use crate::counterfactual::generate::{
+    EligibleVariables, FittedMapFlip, MapFlipGenerator, MapFlipRules,
+};
+use crate::counterfactual::greedy::RelationSettings;
+use crate::counterfactual::knobs::DecorrelateBlock;
+use crate::counterfactual::variable::{StrategyVariable, VariableOptions, variables};
+use crate::counterfactual::write_back::{binned_below, features_set_with};
 use crate::data::Layout;
 use crate::data::reference::ReferenceRows;
 use crate::error::{Error, Fault, Result};
@@ -27,66 +33,78 @@ use crate::param::ColumnName;
 
 /// Which variables may change.
 #[derive(Debug, Clone, PartialEq)]
-pub enum May {
+pub enum MoveRule {
     /// Those that are named.
-    Move(Move),
+    Move(MovableFeatures),
     /// All but some, where they are related to the pair of groups.
     Relate {
         /// Those that stay.
         keep_fixed: Vec<ColumnName>,
         /// When a variable is related.
-        relation: Relation,
+        relation: RelationSettings,
     },
 }
 
 /// What the knobs of greedy or plausible come to; variables by name.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct StrategyPlan {
     /// What strata are formed by beside the group.
-    pub condition: Condition,
+    pub condition: Conditioning,
     /// The rule for ties of numbers.
     pub cdf: Cdf,
     /// Which variables may change.
-    pub may: May,
+    pub move_rule: MoveRule,
     /// The rules of flips.
     pub flips: FlipSettings,
     /// The filter by distance.
-    pub filter: Option<FilterSettings>,
+    pub filter: Option<PlausibilitySettings>,
     /// Counterparts of levels by feature.
     pub counterparts: Vec<(String, Vec<(String, String)>)>,
     /// What joins the reference first.
-    pub decorrelate: Vec<Decorrelate>,
+    pub decorrelate: Vec<DecorrelateBlock>,
     /// Permitted ranges.
-    pub range: Vec<(ColumnName, Bounds)>,
+    pub range: Vec<(ColumnName, PermittedRange)>,
     /// Permitted directions.
-    pub direction: Vec<(ColumnName, Way)>,
+    pub direction: Vec<(ColumnName, PermittedDirection)>,
 }
 
-impl Plan {
+impl StrategyPlan {
     /// At most how many counterfactuals a row has in one group.
-    pub fn most(&self) -> usize {
-        if self.flips.cfs == Number::Single { 1 } else { self.flips.max_cfs }
+    pub fn max_counterfactuals(&self) -> usize {
+        if self.flips.cfs == CounterfactualsPerRow::Single { 1 } else { self.flips.max_cfs }
     }
 
-    /// Learns from the reference how to change the attribute at this position. The counterparts of `extras` come from the plan.
+    /// Learns from the reference how to change the attribute at this position. The counterparts of
+    /// `extras` come from the plan.
     ///
     /// # Errors
     /// The reference cannot be read or has no rows; the data do not suit the filter.
-    pub fn fit(&self, layout: &Layout, extras: &Extras, reference: &ReferenceRows<'_>, position: usize) -> Result<Fitted> {
-        let mut reference = Reference { rows: reference, twins: Vec::new() };
+    pub fn fit(
+        &self,
+        layout: &Layout,
+        extras: &VariableOptions,
+        reference: &ReferenceRows<'_>,
+        position: usize,
+    ) -> Result<FittedMapFlip> {
+        let mut reference = DecorrelatedReference { rows: reference, twins: Vec::new() };
         // Twins stay in the group of the attribute that is changed, so what tells it stays too.
-        let mut kept = set_with(layout, position);
+        let mut kept = features_set_with(layout, position);
         kept.extend(binned_below(layout, position));
         for entry in &self.decorrelate {
-            let Some(position) = layout.attributes.iter().position(|a| a.name == entry.sensitive.as_str()) else {
-                return Err(Fault::new("missing-column", format!("`{}` is no sensitive attribute of the rows", entry.sensitive))
-                    .hint("name one of `data.sensitive` in `decorrelate`")
-                    .into());
+            let Some(position) =
+                layout.attributes.iter().position(|a| a.name == entry.sensitive.as_str())
+            else {
+                return Err(Fault::new(
+                    "missing-column",
+                    format!("`{}` is no sensitive attribute of the rows", entry.sensitive),
+                )
+                .hint("name one of `data.sensitive` in `decorrelate`")
+                .into());
             };
-            let flips = FlipSettings { cfs: Number::Single, ..self.flips };
-            let alone = Plan {
-                condition: Condition::Class,
-                may: May::Move(entry.moves.clone()),
+            let flips = FlipSettings { cfs: CounterfactualsPerRow::Single, ..self.flips };
+            let alone = StrategyPlan {
+                condition: Conditioning::Class,
+                move_rule: MoveRule::Move(entry.moves.clone()),
                 flips,
                 filter: None,
                 decorrelate: Vec::new(),
@@ -95,85 +113,141 @@ impl Plan {
                 ..self.clone()
             };
             let fitted = alone.fit_on(layout, extras, &reference, position, &kept)?;
-            reference.twins.push(Twins { position, attribute: layout.attributes[position].clone(), mover: Mover::new(fitted) });
+            reference.twins.push(TwinGenerator {
+                position,
+                attribute: layout.attributes[position].clone(),
+                mover: MapFlipGenerator::new(fitted),
+            });
         }
         self.fit_on(layout, extras, &reference, position, &[])
     }
 
-    /// The variables of these rows when the attribute at this position is changed: features of the source that models read and that are
-    /// not set with the attribute.
-    pub fn variables(&self, layout: &Layout, extras: &Extras, position: usize) -> Vec<Variable> {
-        let mut extras = Extras { counterparts: self.counterparts.clone(), ..extras.clone() };
-        extras.left_out.extend(set_with(layout, position));
-        extras.left_out.extend(layout.hidden.iter().chain(layout.derived.iter().map(|derived| &derived.feature)));
+    /// The variables of these rows when the attribute at this position is changed: features of the
+    /// source that models read and that are not set with the attribute.
+    pub fn variables(
+        &self,
+        layout: &Layout,
+        extras: &VariableOptions,
+        position: usize,
+    ) -> Vec<StrategyVariable> {
+        let mut extras =
+            VariableOptions { counterparts: self.counterparts.clone(), ..extras.clone() };
+        extras.excluded.extend(features_set_with(layout, position));
+        extras.excluded.extend(
+            layout.hidden.iter().chain(layout.derived.iter().map(|derived| &derived.feature)),
+        );
         variables(&layout.features, &layout.attributes[position], &extras)
     }
 
     /// `kept` are features that do not move.
-    fn fit_on(&self, layout: &Layout, extras: &Extras, reference: &Reference<'_>, position: usize, kept: &[usize]) -> Result<Fitted> {
+    fn fit_on(
+        &self,
+        layout: &Layout,
+        extras: &VariableOptions,
+        reference: &DecorrelatedReference<'_>,
+        position: usize,
+        kept: &[usize],
+    ) -> Result<FittedMapFlip> {
         let attribute = &layout.attributes[position];
         let variables = self.variables(layout, extras, position);
-        let mut counts = Counts::default();
+        let mut counts = ReferenceCounts::default();
         reference.fold(
             |group| {
-                Counts::of(
+                ReferenceCounts::from_samples(
                     &variables,
-                    &Samples { keys: &group.keys, rows: &group.rows, groups: &group.groups[position], classes: &group.classes },
+                    &SampleBatch {
+                        keys: &group.keys,
+                        rows: &group.rows,
+                        groups: &group.groups[position],
+                        classes: &group.classes,
+                    },
                 )
             },
             |part| counts.merge(part),
         )?;
         if counts.0.is_empty() {
-            return Err(no_rows());
+            return Err(empty_reference());
         }
         let filter = match &self.filter {
             Some(settings) => {
                 let min_section = self.flips.min_stratum.max(2);
-                Some(Filter::fit(*settings, &variables, &counts, self.condition, min_section, reference, position)?)
+                Some(PlausibilityFilter::fit(
+                    *settings,
+                    &variables,
+                    &counts,
+                    self.condition,
+                    min_section,
+                    reference,
+                    position,
+                )?)
             }
             None => None,
         };
-        let rules = Rules {
+        let rules = MapFlipRules {
             condition: self.condition,
             cdf: self.cdf,
-            eligible: self.eligible(&variables).without(|v| variables[v].columns.iter().any(|column| kept.contains(column))),
+            eligible: self
+                .eligible(&variables)
+                .except(|v| variables[v].columns.iter().any(|column| kept.contains(column))),
             flips: self.flips,
             checks: self.checks(&variables),
         };
-        Ok(Fitted { variables, n_groups: attribute.groups.len(), rules, counts, filter })
+        Ok(FittedMapFlip { variables, n_groups: attribute.groups.len(), rules, counts, filter })
     }
 
-    pub(super) fn eligible(&self, variables: &[Variable]) -> Eligible {
-        let named = |chosen: &dyn Fn(&str) -> bool| variables.iter().map(|v| chosen(&v.name)).collect();
-        match &self.may {
-            May::Move(moves) => Eligible::Named(named(&|name| moves.has(name))),
-            May::Relate { keep_fixed, relation } => {
-                Eligible::Related(named(&|name| keep_fixed.iter().all(|fixed| fixed.as_str() != name)), *relation)
-            }
+    pub(super) fn eligible(&self, variables: &[StrategyVariable]) -> EligibleVariables {
+        let named =
+            |chosen: &dyn Fn(&str) -> bool| variables.iter().map(|v| chosen(&v.name)).collect();
+        match &self.move_rule {
+            MoveRule::Move(moves) => EligibleVariables::Named(named(&|name| moves.contains(name))),
+            MoveRule::Relate { keep_fixed, relation } => EligibleVariables::Related(
+                named(&|name| keep_fixed.iter().all(|fixed| fixed.as_str() != name)),
+                *relation,
+            ),
         }
     }
 
-    pub(super) fn checks(&self, variables: &[Variable]) -> Checks {
-        let numeric = |name: &ColumnName| variables.iter().position(|v| v.name == name.as_str() && v.levels().is_none());
-        Checks {
-            ranges: self.range.iter().filter_map(|(name, bounds)| Some((numeric(name)?, *bounds))).collect(),
-            directions: self.direction.iter().filter_map(|(name, way)| Some((numeric(name)?, *way))).collect(),
+    pub(super) fn checks(&self, variables: &[StrategyVariable]) -> DomainChecks {
+        let numeric = |name: &ColumnName| {
+            variables.iter().position(|v| v.name == name.as_str() && v.levels().is_none())
+        };
+        DomainChecks {
+            ranges: self
+                .range
+                .iter()
+                .filter_map(|(name, bounds)| Some((numeric(name)?, *bounds)))
+                .collect(),
+            directions: self
+                .direction
+                .iter()
+                .filter_map(|(name, way)| Some((numeric(name)?, *way)))
+                .collect(),
         }
     }
 }
 
 /// There is nothing to learn from.
-pub(super) fn no_rows() -> Error {
-    Fault::new("no-reference-rows", "there are no rows to learn the distributions of the groups from")
-        .hint("check `data.split` and `data.keep`: a strategy learns from the rows that train")
-        .into()
+pub(super) fn empty_reference() -> Error {
+    Fault::new(
+        "no-reference-rows",
+        "there are no rows to learn the distributions of the groups from",
+    )
+    .hint("check `data.split` and `data.keep`: a strategy learns from the rows that train")
+    .into()
 }
 
-/// What a reference must have: values of every variable that moves for sure, the levels that are named.
+/// What a reference must have: values of every variable that moves for sure, the levels that are
+/// named.
 ///
 /// # Errors
 /// Says what it lacks.
-pub fn suits(layout: &Layout, variables: &[Variable], moving: &[bool], counts: &Counts, plan: &Plan) -> Result<()> {
+pub fn check_reference(
+    layout: &Layout,
+    variables: &[StrategyVariable],
+    moving: &[bool],
+    counts: &ReferenceCounts,
+    plan: &StrategyPlan,
+) -> Result<()> {
     let (mut numbers, mut levels) = (0, 0);
     for (variable, moves) in variables.iter().zip(moving) {
         let there = match variable.levels() {
@@ -187,17 +261,30 @@ pub fn suits(layout: &Layout, variables: &[Variable], moving: &[bool], counts: &
             }
         };
         if *moves && !there {
-            let what = format!("`{}` is to move, and no row of the reference has a value of it", variable.name);
-            return Err(Fault::new("no-values", what).in_column(&variable.name).hint("leave it out of `move`, or fill it").into());
+            let what = format!(
+                "`{}` is to move, and no row of the reference has a value of it",
+                variable.name
+            );
+            return Err(Fault::new("no-values", what)
+                .in_column(&variable.name)
+                .hint("leave it out of `move`, or fill it")
+                .into());
         }
     }
     for (name, pairs) in &plan.counterparts {
         let Some(feature) = layout.features.iter().find(|f| f.name == *name) else { continue };
         let known = |level: &String| feature.levels.contains(level);
-        if let Some(level) = pairs.iter().flat_map(|(from, to)| [from, to]).find(|level| !known(level)) {
-            let shown: Vec<String> = feature.levels.iter().take(10).map(|level| format!("`{level}`")).collect();
-            let what = format!("`{level}` is named as a counterpart, and `{name}` has no such level");
-            return Err(Fault::new("unknown-level", what).in_column(name).hint(format!("its levels: {}", shown.join(", "))).into());
+        if let Some(level) =
+            pairs.iter().flat_map(|(from, to)| [from, to]).find(|level| !known(level))
+        {
+            let shown: Vec<String> =
+                feature.levels.iter().take(10).map(|level| format!("`{level}`")).collect();
+            let what =
+                format!("`{level}` is named as a counterpart, and `{name}` has no such level");
+            return Err(Fault::new("unknown-level", what)
+                .in_column(name)
+                .hint(format!("its levels: {}", shown.join(", ")))
+                .into());
         }
     }
     Ok(())

@@ -1,39 +1,48 @@
-//! Flips: which categorical variables of a row take another level in the other group, and which level that is.
+//! Flips: which categorical variables of a row take another level in the other group, and which
+//! level that is.
 //!
-//! Source: "Towards Counterfactual Group Fairness", equations 3 and 4 and Algorithm 1. With the level v of variable f, own group a, target
-//! b, class y:
+//! Source: "Towards Counterfactual Group Fairness", equations 3 and 4 and Algorithm 1. With the
+//! level v of variable f, own group a, target b, class y:
 //!
-//! 1. *Impossible* (first step): P_b(v) <= `impossible`, with two guards against rare levels. Changed, and out of the game.
-//! 2. *Root* (equation 3): d = P(v | a, y) - P(v | b, y); changed where d >= tau (`directed`) or |d| >= tau (`absolute`).
-//! 3. *Conditional levels* (equation 4): after f_i went from u to w, each other f_j with level v is tested at once, depth first, within
-//!    rows Q of (b, y): d = P(v | f_i = u) - P(v | f_i = w), then again within Q and f_i = w, until `depth` levels are reached.
+//! 1. *Impossible* (first step): P_b(v) <= `is_impossible`, with two guards against rare levels.
+//! Changed, and out of the game.
+//! 2. *Root* (equation 3): d = P(v | a, y) - P(v | b, y); changed where d >= tau (`directed`)
+//! or |d| >= tau (`absolute`).
+//! 3. *Conditional levels* (equation 4): after f_i went from u to w, each other f_j with level v is
+//! tested at once, depth first, within rows Q of (b, y): d = P(v | f_i = u) - P(v | f_i = w), then
+//! again within Q and f_i = w, until `depth` levels are reached.
 //!
-//! The new level is the other one of two, else the declared counterpart where the target rows have it, else the most frequent (`mode`) or
-//! the one that agrees best with the other levels of the row (`likely`): the largest ln P(c | T) + sum over other variables g of ln((n_cg +
-//! 0.5) / (m_cg + 0.5 k_g)), where of the target rows T n_cg have level c and the row's level of g, m_cg level c and any level of g, and g
-//! has k_g levels.
-//! Choice: `directed`, where the equations print an absolute difference, which also moves rows to levels that the target group hardly has.
-//! A variable changes at most once, in declared order; depth counts levels of tests, not flips; what the first step changes is no condition
-//! for others. Where the rows of (b, y) are too few, Q is all rows of b. `mode` breaks ties by declared order, `likely` takes a later level
-//! only where it is better by 1e-9. All comparisons let equality pass by 1e-12, because 0.7 - 0.2 is below 0.5 in binary floating point.
-//! Cost: linear in the combinations of levels of a stratum for what is asked first, then look-ups.
+//! The new level is the other one of two, else the declared counterpart where the target rows have
+//! it, else the most frequent (`mode`) or the one that agrees best with the other levels of the row
+//! (`likely`): the largest ln P(c | T) + sum over other variables g of ln((n_cg + 0.5) / (m_cg +
+//! 0.5 k_g)), where of the target rows T n_cg have level c and the row's level of g, m_cg level c
+//! and any level of g, and g has k_g levels.
+//! Choice: `directed`, where the equations print an absolute difference, which also moves rows to
+//! levels that the target group hardly has. A variable changes at most once, in declared order;
+//! depth counts levels of tests, not flips; what the first step changes is no condition for others.
+//! Where the rows of (b, y) are too few, Q is all rows of b. `mode` breaks ties by declared order,
+//! `likely` takes a later level only where it is better by 1e-9. All comparisons let equality pass
+//! by 1e-12, because 0.7 - 0.2 is below 0.5 in binary floating point. Cost: linear in the
+//! combinations of levels of a stratum for what is asked first, then look-ups.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::conditional::{Choice, Class, Conditional, Table};
-use crate::counterfactual::joint::{Given, PoolId, Pools};
-use crate::counterfactual::variable::Levels;
+use crate::counterfactual::conditional::{
+    ReferenceStrata, StratumChoice, StratumClass, StratumTable,
+};
+use crate::counterfactual::joint::{CombinationPools, GivenLevel, PoolId};
+use crate::counterfactual::variable::CategoryLevels;
 use crate::data::MISSING;
 
 /// How far a comparison lets equality pass.
-pub const EPS: f64 = 1e-12;
+pub const TOLERANCE: f64 = 1e-12;
 
 /// By how much a later level must be more likely than an earlier one to win.
-const BETTER: f64 = 1e-9;
+const LIKELIER_BY: f64 = 1e-9;
 
 /// Numbers that the pools of a thread may hold: about 100 MB.
-const POOLS_HOLD: usize = 16_000_000;
+const MAX_POOL_NUMBERS: usize = 16_000_000;
 
 /// The sign that a difference of probabilities must have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,7 +51,8 @@ pub enum FlipRule {
     /// A level is left where it is rarer in the target group by the threshold.
     #[default]
     Directed,
-    /// A level is left where it is rarer or more frequent by the threshold: equations 3 and 4 as printed.
+    /// A level is left where it is rarer or more frequent by the threshold: equations 3 and 4 as
+    /// printed.
     Absolute,
 }
 
@@ -60,7 +70,7 @@ pub enum ImpossibleScope {
 /// Where a new level comes from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum NewValue {
+pub enum NewLevelRule {
     /// The level that agrees best with the other levels of the row.
     #[default]
     Likely,
@@ -71,7 +81,7 @@ pub enum NewValue {
 /// How many counterfactuals a row has in a group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Number {
+pub enum CounterfactualsPerRow {
     /// One, with all changes: Algorithm 1.
     #[default]
     Single,
@@ -102,16 +112,16 @@ pub struct FlipSettings {
     /// Over which rows the first step judges.
     pub impossible_scope: ImpossibleScope,
     /// Where a new level comes from.
-    pub new_value: NewValue,
+    pub new_value: NewLevelRule,
     /// How many counterfactuals.
-    pub cfs: Number,
+    pub cfs: CounterfactualsPerRow,
     /// At most this many of a row in a group.
     pub max_cfs: usize,
 }
 
 /// The categorical variables of one counterfactual.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pattern {
+pub struct FlipPattern {
     /// Those that change, by position, with their new levels.
     pub changes: Box<[(u32, u32)]>,
     /// How many of them because their level is impossible in the target group.
@@ -123,11 +133,11 @@ pub struct Pattern {
 }
 
 /// Decides the flips of rows of one group and class in another group.
-pub struct Flips<'a> {
+pub struct FlipDecider<'a> {
     /// The strata.
-    pub strata: &'a Conditional,
+    pub strata: &'a ReferenceStrata,
     /// The categorical variables.
-    pub levels: &'a [&'a Levels],
+    pub levels: &'a [&'a CategoryLevels],
     /// Which of them may change.
     pub eligible: &'a [bool],
     /// The rules.
@@ -137,35 +147,39 @@ pub struct Flips<'a> {
     /// The target group.
     pub to: usize,
     /// The class.
-    pub class: Class,
+    pub class: StratumClass,
     /// What is known of the joint counts already.
-    pub pools: &'a mut Pools<(usize, usize)>,
+    pub pools: &'a mut CombinationPools<(usize, usize)>,
 }
 
 /// The levels of a counterfactual in the making, and which of them are final.
 #[derive(Clone)]
-struct Draft {
+struct FlipDraft {
     levels: Vec<u32>,
     locked: Vec<bool>,
 }
 
 /// Rows that conditional tests and new levels refer to.
 #[derive(Clone, Copy)]
-struct Target<'a> {
-    table: &'a Table,
+struct FlipTarget<'a> {
+    table: &'a StratumTable,
     pool: PoolId,
     /// Whether the pool is the whole table, whose single variables are counted exactly.
-    whole: bool,
+    is_whole_table: bool,
 }
 
-impl<'a> Flips<'a> {
-    /// The counterfactuals of a row with these levels ([`MISSING`] where there is none), at least one.
-    pub fn decide(&mut self, levels: &[u32]) -> Vec<Pattern> {
-        self.pools.forget_beyond(POOLS_HOLD);
-        let mut start = Draft { levels: levels.to_vec(), locked: vec![false; levels.len()] };
+impl<'a> FlipDecider<'a> {
+    /// The counterfactuals of a row with these levels ([`MISSING`] where there is none), at least
+    /// one.
+    pub fn decide(&mut self, levels: &[u32]) -> Vec<FlipPattern> {
+        self.pools.clear_beyond(MAX_POOL_NUMBERS);
+        let mut start = FlipDraft { levels: levels.to_vec(), locked: vec![false; levels.len()] };
         let mut n_impossible = 0;
         for f in 0..levels.len() {
-            if self.eligible[f] && start.levels[f] != MISSING && self.impossible(f, start.levels[f]) {
+            if self.eligible[f]
+                && start.levels[f] != MISSING
+                && self.is_impossible(f, start.levels[f])
+            {
                 let target = self.target_of(f);
                 if let Some(new) = self.new_level(f, &start.levels, target) {
                     start.levels[f] = new;
@@ -177,21 +191,25 @@ impl<'a> Flips<'a> {
         let (mut fallback, mut kept) = (Vec::new(), Vec::new());
         let mut roots = Vec::new();
         for f in 0..levels.len() {
-            if self.settings.max_depth == 0 || !self.eligible[f] || start.locked[f] || start.levels[f] == MISSING {
+            if self.settings.max_depth == 0
+                || !self.eligible[f]
+                || start.locked[f]
+                || start.levels[f] == MISSING
+            {
                 continue;
             }
             let position = u32::try_from(f).unwrap_or(u32::MAX);
             match self.choice(f) {
-                Choice::Serves { fallback: true, .. } => fallback.push(position),
-                Choice::Serves { .. } => {}
-                Choice::Keep => kept.push(position),
+                StratumChoice::Serves { fallback: true, .. } => fallback.push(position),
+                StratumChoice::Serves { .. } => {}
+                StratumChoice::Keep => kept.push(position),
             }
             if self.root_test(f, start.levels[f]) {
                 roots.push(f);
             }
         }
         let mut drafts = vec![self.flip(start.clone(), &roots)];
-        if self.settings.cfs == Number::Multiple {
+        if self.settings.cfs == CounterfactualsPerRow::Multiple {
             for &root in &roots {
                 let draft = self.flip(start.clone(), &[root]);
                 if drafts.iter().all(|known| known.levels != draft.levels) {
@@ -200,8 +218,14 @@ impl<'a> Flips<'a> {
             }
             drafts.truncate(self.settings.max_cfs.max(1));
         }
-        let changes = |draft: Draft| (0..).zip(draft.levels).zip(levels).filter(|((_, new), old)| new != *old).map(|(change, _)| change);
-        let pattern = |draft: Draft| Pattern {
+        let changes = |draft: FlipDraft| {
+            (0..)
+                .zip(draft.levels)
+                .zip(levels)
+                .filter(|((_, new), old)| new != *old)
+                .map(|(change, _)| change)
+        };
+        let pattern = |draft: FlipDraft| FlipPattern {
             changes: changes(draft).collect(),
             n_impossible,
             fallback: fallback.as_slice().into(),
@@ -211,7 +235,7 @@ impl<'a> Flips<'a> {
     }
 
     /// Changes the roots that are still free, each with what follows from it.
-    fn flip(&mut self, mut draft: Draft, roots: &[usize]) -> Draft {
+    fn flip(&mut self, mut draft: FlipDraft, roots: &[usize]) -> FlipDraft {
         for &f in roots {
             if draft.locked[f] {
                 continue;
@@ -221,15 +245,22 @@ impl<'a> Flips<'a> {
             if let Some(new) = self.new_level(f, &draft.levels, target) {
                 draft.levels[f] = new;
                 draft.locked[f] = true;
-                let rows = self.class_rows();
+                let rows = self.class_target();
                 self.descend(&mut draft, rows, (f, old, new), 1);
             }
         }
         draft
     }
 
-    /// Tests the free variables within rows of the pool, given that a variable went from one level to another.
-    fn descend(&mut self, draft: &mut Draft, rows: Target<'a>, pivot: (usize, u32, u32), depth: u32) {
+    /// Tests the free variables within rows of the pool, given that a variable went from one level
+    /// to another.
+    fn descend(
+        &mut self,
+        draft: &mut FlipDraft,
+        rows: FlipTarget<'a>,
+        pivot: (usize, u32, u32),
+        depth: u32,
+    ) {
         if depth >= self.settings.max_depth {
             return;
         }
@@ -240,15 +271,22 @@ impl<'a> Flips<'a> {
                 continue;
             }
             let mut share = |given: u32| {
-                let spread = self.pools.spread(&rows.table.joint, rows.pool, g, f, Given::Level(given));
-                (spread.n >= self.settings.min_support.max(1)).then(|| spread.of(level) as f64 / spread.n as f64)
+                let spread = self.pools.level_counts(
+                    &rows.table.joint,
+                    rows.pool,
+                    g,
+                    f,
+                    GivenLevel::Level(given),
+                );
+                (spread.n >= self.settings.min_support.max(1))
+                    .then(|| spread.count(level) as f64 / spread.n as f64)
             };
             let (Some(before), Some(after)) = (share(old), share(new)) else { continue };
-            if !self.passes(before - after) {
+            if !self.exceeds_threshold(before - after) {
                 continue;
             }
-            let pool = self.pools.narrow(&rows.table.joint, rows.pool, f, new);
-            let narrower = Target { pool, whole: false, ..rows };
+            let pool = self.pools.restrict(&rows.table.joint, rows.pool, f, new);
+            let narrower = FlipTarget { pool, is_whole_table: false, ..rows };
             if let Some(other) = self.new_level(g, &draft.levels, narrower) {
                 draft.levels[g] = other;
                 draft.locked[g] = true;
@@ -257,109 +295,127 @@ impl<'a> Flips<'a> {
         }
     }
 
-    fn passes(&self, d: f64) -> bool {
+    fn exceeds_threshold(&self, d: f64) -> bool {
         match self.settings.rule {
-            FlipRule::Directed => d >= self.settings.tau - EPS,
-            FlipRule::Absolute => d.abs() >= self.settings.tau - EPS,
+            FlipRule::Directed => d >= self.settings.tau - TOLERANCE,
+            FlipRule::Absolute => d.abs() >= self.settings.tau - TOLERANCE,
         }
     }
 
-    fn choice(&self, f: usize) -> Choice {
-        self.strata.choose(self.own, self.to, self.class, self.settings.min_stratum, |table| table.levels[f].n)
+    fn choice(&self, f: usize) -> StratumChoice {
+        self.strata.choose(self.own, self.to, self.class, self.settings.min_stratum, |table| {
+            table.levels[f].n
+        })
     }
 
-    /// P(level | own), P(level | target) and the number of target values, where both sides have values.
+    /// P(level | own), P(level | target) and the number of target values, where both sides have
+    /// values.
     fn probabilities(&self, f: usize, level: u32, slot: usize) -> Option<(f64, f64, u64)> {
         let side = |group: usize| {
             let spread = &self.strata.table(group, slot).levels[f];
-            (spread.n > 0).then(|| (spread.of(level) as f64 / spread.n as f64, spread.n))
+            (spread.n > 0).then(|| (spread.count(level) as f64 / spread.n as f64, spread.n))
         };
         let ((own, _), (target, n)) = (side(self.own)?, side(self.to)?);
         Some((own, target, n))
     }
 
-    fn impossible(&self, f: usize, level: u32) -> bool {
+    fn is_impossible(&self, f: usize, level: u32) -> bool {
         let slot = match (self.settings.impossible_scope, self.choice(f)) {
-            (ImpossibleScope::Group, _) => self.strata.pooled(),
-            (ImpossibleScope::Stratum, Choice::Serves { slot, .. }) => slot,
-            (ImpossibleScope::Stratum, Choice::Keep) => return false,
+            (ImpossibleScope::Group, _) => self.strata.pooled_slot(),
+            (ImpossibleScope::Stratum, StratumChoice::Serves { slot, .. }) => slot,
+            (ImpossibleScope::Stratum, StratumChoice::Keep) => return false,
         };
         let Some((own, target, n)) = self.probabilities(f, level, slot) else { return false };
-        target <= self.settings.impossible + EPS
-            && self.settings.impossible_ratio.is_none_or(|ratio| target <= ratio * own + EPS)
-            && n as f64 * own >= self.settings.min_expected - EPS
+        target <= self.settings.impossible + TOLERANCE
+            && self.settings.impossible_ratio.is_none_or(|ratio| target <= ratio * own + TOLERANCE)
+            && n as f64 * own >= self.settings.min_expected - TOLERANCE
     }
 
     fn root_test(&self, f: usize, level: u32) -> bool {
-        let Choice::Serves { slot, .. } = self.choice(f) else { return false };
-        self.probabilities(f, level, slot).is_some_and(|(own, target, _)| self.passes(own - target))
+        let StratumChoice::Serves { slot, .. } = self.choice(f) else { return false };
+        self.probabilities(f, level, slot)
+            .is_some_and(|(own, target, _)| self.exceeds_threshold(own - target))
     }
 
-    fn target(&mut self, slot: usize) -> Target<'a> {
+    fn target_at(&mut self, slot: usize) -> FlipTarget<'a> {
         let strata = self.strata;
         let table = strata.table(self.to, slot);
-        Target { table, pool: self.pools.root((self.to, slot)), whole: true }
+        FlipTarget { table, pool: self.pools.root((self.to, slot)), is_whole_table: true }
     }
 
-    /// The target rows of the first step and of the root test: the stratum that serves, else the whole group.
-    fn target_of(&mut self, f: usize) -> Target<'a> {
+    /// The target rows of the first step and of the root test: the stratum that serves, else the
+    /// whole group.
+    fn target_of(&mut self, f: usize) -> FlipTarget<'a> {
         let slot = match self.choice(f) {
-            Choice::Serves { slot, .. } => slot,
-            Choice::Keep => self.strata.pooled(),
+            StratumChoice::Serves { slot, .. } => slot,
+            StratumChoice::Keep => self.strata.pooled_slot(),
         };
-        self.target(slot)
+        self.target_at(slot)
     }
 
     /// The rows of the target group and class, or of the whole group where these are too few.
-    fn class_rows(&mut self) -> Target<'a> {
+    fn class_target(&mut self) -> FlipTarget<'a> {
         let slot = match self.class {
-            Class::Seen(slot) if self.strata.table(self.to, slot).rows >= self.settings.min_stratum.max(1) => slot,
-            _ => self.strata.pooled(),
+            StratumClass::Seen(slot)
+                if self.strata.table(self.to, slot).rows >= self.settings.min_stratum.max(1) =>
+            {
+                slot
+            }
+            _ => self.strata.pooled_slot(),
         };
-        self.target(slot)
+        self.target_at(slot)
     }
 
     /// The new level of a variable; none where the target rows have no other.
-    fn new_level(&mut self, f: usize, levels: &[u32], target: Target<'a>) -> Option<u32> {
+    fn new_level(&mut self, f: usize, levels: &[u32], target: FlipTarget<'a>) -> Option<u32> {
         let known = self.levels[f];
         let current = levels[f];
         if known.is_binary() {
             return Some(1 - current.min(1));
         }
         let narrow;
-        let options = if target.whole {
+        let options = if target.is_whole_table {
             &target.table.levels[f]
         } else {
-            narrow = self.pools.spread(&target.table.joint, target.pool, f, f, Given::Known);
+            narrow =
+                self.pools.level_counts(&target.table.joint, target.pool, f, f, GivenLevel::Known);
             &*narrow
         };
-        if let Some(counterpart) = known.counterpart(current).filter(|&c| c != current && options.of(c) > 0) {
+        if let Some(counterpart) =
+            known.counterpart(current).filter(|&c| c != current && options.count(c) > 0)
+        {
             return Some(counterpart);
         }
         let may_be = |level: u32| level != current && Some(level) != known.barred;
         let candidates = options.levels.iter().enumerate().filter(|(_, (level, _))| may_be(*level));
         match self.settings.new_value {
-            NewValue::Mode => {
-                let more = |best: Option<(u32, u64)>, (_, &(level, n)): (usize, &(u32, u64))| match best {
-                    Some(known) if known.1 >= n => Some(known),
-                    _ => Some((level, n)),
-                };
+            NewLevelRule::Mode => {
+                let more =
+                    |best: Option<(u32, u64)>, (_, &(level, n)): (usize, &(u32, u64))| match best {
+                        Some(known) if known.1 >= n => Some(known),
+                        _ => Some((level, n)),
+                    };
                 candidates.fold(None, more).map(|best| best.0)
             }
-            NewValue::Likely => {
+            NewLevelRule::Likely => {
                 // How well each option agrees with the other levels of the row.
                 let mut agreement = vec![0.0; options.levels.len()];
                 for (g, &other) in levels.iter().enumerate() {
                     if g != f && other != MISSING {
                         let of = (g, other, self.levels[g].n);
-                        let terms = self.pools.agreement(&target.table.joint, target.pool, (f, &options.levels), of);
+                        let terms = self.pools.agreement(
+                            &target.table.joint,
+                            target.pool,
+                            (f, &options.levels),
+                            of,
+                        );
                         agreement.iter_mut().zip(terms.iter()).for_each(|(sum, term)| *sum += term);
                     }
                 }
                 let mut best: Option<(u32, f64)> = None;
                 for (at, &(level, n)) in candidates {
                     let score = libm::log(n as f64 / options.n as f64) + agreement[at];
-                    if best.is_none_or(|(_, known)| score > known + BETTER) {
+                    if best.is_none_or(|(_, known)| score > known + LIKELIER_BY) {
                         best = Some((level, score));
                     }
                 }

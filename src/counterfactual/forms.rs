@@ -1,4 +1,5 @@
-//! Values of knobs that take a word or something longer: `move: all`, `condition_on: {prediction: MODEL}`, `impossible_ratio: none`.
+//! Values of knobs that take a word or something longer: `move: all`,
+//! `condition_on: {prediction: MODEL}`, `impossible_ratio: none`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,55 +12,60 @@ use crate::param::{ColumnName, Finite, Name};
 
 /// Which features may change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Move {
+pub enum MovableFeatures {
     /// All.
     All,
     /// These.
     These(Vec<ColumnName>),
 }
 
-impl Move {
+impl MovableFeatures {
     /// Whether a variable of this name may change.
-    pub fn has(&self, name: &str) -> bool {
+    pub fn contains(&self, name: &str) -> bool {
         match self {
-            Move::All => true,
-            Move::These(names) => names.iter().any(|n| n.as_str() == name),
+            MovableFeatures::All => true,
+            MovableFeatures::These(names) => names.iter().any(|n| n.as_str() == name),
         }
     }
 }
 
-impl Serialize for Move {
+impl Serialize for MovableFeatures {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Move::All => serializer.serialize_str("all"),
-            Move::These(names) => names.serialize(serializer),
+            MovableFeatures::All => serializer.serialize_str("all"),
+            MovableFeatures::These(names) => names.serialize(serializer),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Move {
+impl<'de> Deserialize<'de> for MovableFeatures {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Form;
-        impl<'de> Visitor<'de> for Form {
-            type Value = Move;
+        struct MovableFeaturesVisitor;
+        impl<'de> Visitor<'de> for MovableFeaturesVisitor {
+            type Value = MovableFeatures;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("`all`, or a list of features")
             }
 
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Move, E> {
-                if text == "all" { Ok(Move::All) } else { Err(E::invalid_value(de::Unexpected::Str(text), &self)) }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<MovableFeatures, E> {
+                if text == "all" {
+                    Ok(MovableFeatures::All)
+                } else {
+                    Err(E::invalid_value(de::Unexpected::Str(text), &self))
+                }
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Move, A::Error> {
-                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq)).map(Move::These)
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<MovableFeatures, A::Error> {
+                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq))
+                    .map(MovableFeatures::These)
             }
         }
-        deserializer.deserialize_any(Form)
+        deserializer.deserialize_any(MovableFeaturesVisitor)
     }
 }
 
-impl JsonSchema for Move {
+impl JsonSchema for MovableFeatures {
     fn schema_name() -> Cow<'static, str> {
         "Move".into()
     }
@@ -88,14 +94,14 @@ pub enum ConditionOn {
 #[serde(rename_all = "snake_case")]
 enum ConditionMap {
     /// `raw`: the label as it stands in the data, with all its values.
-    Label(Raw),
+    Label(RawLabelWord),
     /// What this model predicts of the row. The papers do not treat it.
     Prediction(Name),
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Raw {
+enum RawLabelWord {
     /// All values of the label.
     Raw,
 }
@@ -104,8 +110,10 @@ impl Serialize for ConditionOn {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             ConditionOn::Label => serializer.serialize_str("label"),
-            ConditionOn::RawLabel => ConditionMap::Label(Raw::Raw).serialize(serializer),
-            ConditionOn::Prediction(model) => ConditionMap::Prediction(model.clone()).serialize(serializer),
+            ConditionOn::RawLabel => ConditionMap::Label(RawLabelWord::Raw).serialize(serializer),
+            ConditionOn::Prediction(model) => {
+                ConditionMap::Prediction(model.clone()).serialize(serializer)
+            }
             ConditionOn::Nothing => serializer.serialize_str("none"),
         }
     }
@@ -113,8 +121,8 @@ impl Serialize for ConditionOn {
 
 impl<'de> Deserialize<'de> for ConditionOn {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Form;
-        impl<'de> Visitor<'de> for Form {
+        struct ConditionOnVisitor;
+        impl<'de> Visitor<'de> for ConditionOnVisitor {
             type Value = ConditionOn;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -131,12 +139,12 @@ impl<'de> Deserialize<'de> for ConditionOn {
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ConditionOn, A::Error> {
                 Ok(match Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))? {
-                    ConditionMap::Label(Raw::Raw) => ConditionOn::RawLabel,
+                    ConditionMap::Label(RawLabelWord::Raw) => ConditionOn::RawLabel,
                     ConditionMap::Prediction(model) => ConditionOn::Prediction(model),
                 })
             }
         }
-        deserializer.deserialize_any(Form)
+        deserializer.deserialize_any(ConditionOnVisitor)
     }
 }
 
@@ -153,53 +161,59 @@ impl JsonSchema for ConditionOn {
 
 /// A guard by ratio, or none.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Ratio {
+pub enum RatioGuard {
     /// No guard.
     None,
     /// At most this many times.
     AtMost(Finite),
 }
 
-impl Serialize for Ratio {
+impl Serialize for RatioGuard {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Ratio::None => serializer.serialize_str("none"),
-            Ratio::AtMost(ratio) => ratio.serialize(serializer),
+            RatioGuard::None => serializer.serialize_str("none"),
+            RatioGuard::AtMost(ratio) => ratio.serialize(serializer),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Ratio {
+impl<'de> Deserialize<'de> for RatioGuard {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Form;
-        impl Visitor<'_> for Form {
-            type Value = Ratio;
+        struct RatioGuardVisitor;
+        impl Visitor<'_> for RatioGuardVisitor {
+            type Value = RatioGuard;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("`none`, or a number")
             }
 
-            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Ratio, E> {
-                Finite::new(value).map(Ratio::AtMost).ok_or_else(|| E::invalid_value(de::Unexpected::Float(value), &self))
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<RatioGuard, E> {
+                Finite::new(value)
+                    .map(RatioGuard::AtMost)
+                    .ok_or_else(|| E::invalid_value(de::Unexpected::Float(value), &self))
             }
 
-            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Ratio, E> {
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<RatioGuard, E> {
                 self.visit_f64(value as f64)
             }
 
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Ratio, E> {
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<RatioGuard, E> {
                 self.visit_f64(value as f64)
             }
 
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Ratio, E> {
-                if text == "none" { Ok(Ratio::None) } else { Err(E::invalid_value(de::Unexpected::Str(text), &self)) }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<RatioGuard, E> {
+                if text == "none" {
+                    Ok(RatioGuard::None)
+                } else {
+                    Err(E::invalid_value(de::Unexpected::Str(text), &self))
+                }
             }
         }
-        deserializer.deserialize_any(Form)
+        deserializer.deserialize_any(RatioGuardVisitor)
     }
 }
 
-impl JsonSchema for Ratio {
+impl JsonSchema for RatioGuard {
     fn schema_name() -> Cow<'static, str> {
         "Ratio".into()
     }

@@ -1,48 +1,57 @@
-//! The generator that greedy and plausible share: maps and flips from the counts of a reference, then filter and checks.
+//! The generator that greedy and plausible share: maps and flips from the counts of a reference,
+//! then filter and checks.
 //!
-//! [`Fitted`] is what was learnt and what an artifact holds; [`Mover`] is made of it and generates. Numeric maps and flips do not see each
-//! other, and every decision follows from the row and what was learnt alone.
-//! Cost: a numeric value costs a look-up or two binary searches, the categorical part of a row a look-up in what rows of the same group,
-//! class and levels have been decided before. Memory: the counts, and per thread 262,144 decisions and what the pools of
-//! [`crate::counterfactual::joint`] hold.
+//! [`FittedMapFlip`] is what was learnt and what an artifact holds; [`MapFlipGenerator`] is made of
+//! it and generates. Numeric maps and flips do not see each other, and every decision follows from
+//! the row and what was learnt alone.
+//! Cost: a numeric value costs a look-up or two binary searches, the categorical part of a row a
+//! look-up in what rows of the same group, class and levels have been decided before. Memory: the
+//! counts, and per thread 262,144 decisions and what the pools of [`crate::counterfactual::joint`]
+//! hold.
 
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::check::Checks;
-use crate::counterfactual::conditional::{Choice, Class, Condition, Conditional, Counts};
-use crate::counterfactual::filter::Filter;
-use crate::counterfactual::flip::{FlipSettings, Flips, Pattern};
-use crate::counterfactual::greedy::Relation;
-use crate::counterfactual::joint::Pools;
-use crate::counterfactual::map::{Map, Tabulated};
-use crate::counterfactual::variable::{Levels, Variable};
-use crate::counterfactual::{Counters, Generated, Generator, Samples, set_group};
+use crate::counterfactual::check::DomainChecks;
+use crate::counterfactual::conditional::{
+    Conditioning, ReferenceCounts, ReferenceStrata, StratumChoice, StratumClass,
+};
+use crate::counterfactual::filter::PlausibilityFilter;
+use crate::counterfactual::flip::{FlipDecider, FlipPattern, FlipSettings};
+use crate::counterfactual::greedy::RelationSettings;
+use crate::counterfactual::joint::CombinationPools;
+use crate::counterfactual::map::{NumericMap, TabulatedMap};
+use crate::counterfactual::variable::{CategoryLevels, StrategyVariable};
+use crate::counterfactual::{ChangeCounters, GeneratedBatch, Generator, SampleBatch, set_group};
 use crate::data::{Attribute, MISSING};
 use crate::num::ecdf::Cdf;
 use crate::num::hash::FastMap;
 
 /// Decisions that a thread remembers from batch to batch.
-const DECISIONS: usize = 262_144;
+const MAX_DECISIONS: usize = 262_144;
 
 /// Which variables may change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Eligible {
+pub enum EligibleVariables {
     /// Those that are named, for every pair of groups.
     Named(Vec<bool>),
     /// Of those that are named, the ones that differ between the two groups.
-    Related(Vec<bool>, Relation),
+    Related(Vec<bool>, RelationSettings),
 }
 
-impl Eligible {
+impl EligibleVariables {
     /// The same but for variables that stay.
-    pub(super) fn without(self, stays: impl Fn(usize) -> bool) -> Self {
-        let but = |named: Vec<bool>| named.into_iter().enumerate().map(|(v, may)| may && !stays(v)).collect();
+    pub(super) fn except(self, stays: impl Fn(usize) -> bool) -> Self {
+        let but = |named: Vec<bool>| {
+            named.into_iter().enumerate().map(|(v, may)| may && !stays(v)).collect()
+        };
         match self {
-            Eligible::Named(named) => Eligible::Named(but(named)),
-            Eligible::Related(named, relation) => Eligible::Related(but(named), relation),
+            EligibleVariables::Named(named) => EligibleVariables::Named(but(named)),
+            EligibleVariables::Related(named, relation) => {
+                EligibleVariables::Related(but(named), relation)
+            }
         }
     }
 }
@@ -50,104 +59,128 @@ impl Eligible {
 /// How maps and flips decide.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Rules {
+pub struct MapFlipRules {
     /// What strata are formed by beside the group.
-    pub condition: Condition,
+    pub condition: Conditioning,
     /// The rule for ties of numbers.
     pub cdf: Cdf,
     /// Which variables may change.
-    pub eligible: Eligible,
+    pub eligible: EligibleVariables,
     /// The rules of flips; `min_stratum` is that of maps too.
     pub flips: FlipSettings,
     /// What makes a counterfactual invalid.
-    pub checks: Checks,
+    pub checks: DomainChecks,
 }
 
 /// What greedy or plausible learnt of a reference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Fitted {
+pub struct FittedMapFlip {
     /// What may change, and how.
-    pub variables: Vec<Variable>,
+    pub variables: Vec<StrategyVariable>,
     /// Number of declared groups of the attribute.
     pub n_groups: usize,
     /// How it is decided.
-    pub rules: Rules,
+    pub rules: MapFlipRules,
     /// The counts of the reference.
-    pub counts: Counts,
+    pub counts: ReferenceCounts,
     /// The centroids of the reference, where the strategy filters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub filter: Option<Filter>,
+    pub filter: Option<PlausibilityFilter>,
 }
 
 /// What a thread remembers.
 #[derive(Debug, Default)]
-struct Memory {
-    pools: Pools<(usize, usize)>,
+struct FlipMemory {
+    pools: CombinationPools<(usize, usize)>,
     /// By target group, own group and class, and levels: position in `patterns`.
     decisions: FastMap<Box<[u32]>, usize>,
-    patterns: Vec<Vec<Pattern>>,
+    patterns: Vec<Vec<FlipPattern>>,
 }
 
 /// A row that gets counterfactuals.
 #[derive(Debug, Clone, Copy)]
-struct Case {
+struct SampleCase {
     row: usize,
     own: usize,
-    class: Class,
+    class: StratumClass,
     /// Number of the own group and class among all there can be.
-    kind: usize,
+    stratum: usize,
 }
 
 /// What happens to one variable of rows of one group and class.
 #[derive(Debug, Clone, Copy)]
-enum Step<'a> {
+enum NumericStep<'a> {
     Copy,
     Keep,
-    Map { map: Map<'a>, tabulated: Option<&'a Tabulated>, fallback: bool },
+    Map { map: NumericMap<'a>, tabulated: Option<&'a TabulatedMap>, fallback: bool },
 }
 
 /// Generates counterfactuals from what was learnt.
 #[derive(Debug)]
-pub struct Mover {
-    fitted: Fitted,
-    strata: Conditional,
+pub struct MapFlipGenerator {
+    fitted: FittedMapFlip,
+    strata: ReferenceStrata,
     /// By own group, target group: which variables may change.
     eligible: Vec<Vec<Vec<bool>>>,
     /// Groups without a reference row: who is in them does not move, and nobody moves there.
-    untaught: Vec<bool>,
+    unlearnt_groups: Vec<bool>,
     /// By variable without levels, own group, target group, stratum.
-    tabulated: Vec<Option<Tabulated>>,
-    idle: Mutex<Vec<Memory>>,
+    tabulated: Vec<Option<TabulatedMap>>,
+    idle: Mutex<Vec<FlipMemory>>,
 }
 
-impl Mover {
+impl MapFlipGenerator {
     /// Makes ready what was learnt.
-    pub fn new(fitted: Fitted) -> Self {
-        let strata = Conditional::new(&fitted.counts, &fitted.variables, fitted.n_groups, fitted.rules.condition);
+    pub fn new(fitted: FittedMapFlip) -> Self {
+        let strata = ReferenceStrata::new(
+            &fitted.counts,
+            &fitted.variables,
+            fitted.n_groups,
+            fitted.rules.condition,
+        );
         let pair = |own: usize, to: usize| match &fitted.rules.eligible {
-            Eligible::Named(named) => named.clone(),
-            Eligible::Related(named, relation) => {
-                let related = relation.related(&strata, &fitted.variables, own, to, fitted.rules.flips.min_stratum);
+            EligibleVariables::Named(named) => named.clone(),
+            EligibleVariables::Related(named, relation) => {
+                let related = relation.related(
+                    &strata,
+                    &fitted.variables,
+                    own,
+                    to,
+                    fitted.rules.flips.min_stratum,
+                );
                 named.iter().zip(related).map(|(&named, related)| named && related).collect()
             }
         };
-        let eligible = (0..fitted.n_groups).map(|own| (0..fitted.n_groups).map(|to| pair(own, to)).collect()).collect();
+        let eligible = (0..fitted.n_groups)
+            .map(|own| (0..fitted.n_groups).map(|to| pair(own, to)).collect())
+            .collect();
         let untaught = (0..fitted.n_groups).map(|group| fitted.counts.lacks(group)).collect();
-        let mut mover = Mover { strata, eligible, untaught, tabulated: Vec::new(), idle: Mutex::default(), fitted };
+        let mut mover = MapFlipGenerator {
+            strata,
+            eligible,
+            unlearnt_groups: untaught,
+            tabulated: Vec::new(),
+            idle: Mutex::default(),
+            fitted,
+        };
         mover.tabulated = mover.tabulate();
         mover
     }
 
-    fn tabulate(&self) -> Vec<Option<Tabulated>> {
+    fn tabulate(&self) -> Vec<Option<TabulatedMap>> {
         let n_groups = self.fitted.n_groups;
         let mut tables = Vec::new();
-        for (j, v) in self.numeric() {
+        for (j, v) in self.numeric_variables() {
             for own in 0..n_groups {
                 for to in 0..n_groups {
                     let used = own != to && self.eligible[own][to][v];
-                    let table = |slot: usize| used.then(|| self.map(j, v, own, to, slot)).flatten().and_then(|map| map.tabulate());
-                    tables.extend((0..=self.strata.pooled()).map(table));
+                    let table = |slot: usize| {
+                        used.then(|| self.numeric_map(j, v, own, to, slot))
+                            .flatten()
+                            .and_then(|map| map.tabulate())
+                    };
+                    tables.extend((0..=self.strata.pooled_slot()).map(table));
                 }
             }
         }
@@ -155,74 +188,125 @@ impl Mover {
     }
 
     /// The variables without levels: their number among these, and their position.
-    fn numeric(&self) -> impl Iterator<Item = (usize, usize)> {
-        (0..self.fitted.variables.len()).filter(|&v| self.fitted.variables[v].levels().is_none()).enumerate()
+    fn numeric_variables(&self) -> impl Iterator<Item = (usize, usize)> {
+        (0..self.fitted.variables.len())
+            .filter(|&v| self.fitted.variables[v].levels().is_none())
+            .enumerate()
     }
 
-    fn map(&self, j: usize, v: usize, own: usize, to: usize, slot: usize) -> Option<Map<'_>> {
+    fn numeric_map(
+        &self,
+        j: usize,
+        v: usize,
+        own: usize,
+        to: usize,
+        slot: usize,
+    ) -> Option<NumericMap<'_>> {
         let side = |group: usize| &self.strata.table(group, slot).values[j];
-        let map = Map { from: side(own), to: side(to), scale: &self.fitted.variables[v].scale, cdf: self.fitted.rules.cdf };
+        let map = NumericMap {
+            from: side(own),
+            to: side(to),
+            scale: &self.fitted.variables[v].scale,
+            cdf: self.fitted.rules.cdf,
+        };
         (map.from.n_rows() > 0 && map.to.n_rows() > 0).then_some(map)
     }
 
-    fn step(&self, j: usize, v: usize, own: usize, to: usize, class: Class) -> Step<'_> {
+    fn numeric_step(
+        &self,
+        j: usize,
+        v: usize,
+        own: usize,
+        to: usize,
+        class: StratumClass,
+    ) -> NumericStep<'_> {
         if own >= self.fitted.n_groups || !self.eligible[own][to][v] {
-            return Step::Copy;
+            return NumericStep::Copy;
         }
         let min_stratum = self.fitted.rules.flips.min_stratum;
-        let Choice::Serves { slot, fallback } = self.strata.choose(own, to, class, min_stratum, |table| table.values[j].n_rows()) else {
-            return Step::Keep;
+        let StratumChoice::Serves { slot, fallback } =
+            self.strata.choose(own, to, class, min_stratum, |table| table.values[j].n_rows())
+        else {
+            return NumericStep::Keep;
         };
         let n_groups = self.fitted.n_groups;
-        let at = ((j * n_groups + own) * n_groups + to) * (self.strata.pooled() + 1) + slot;
-        match self.map(j, v, own, to, slot) {
-            Some(map) => Step::Map { map, tabulated: self.tabulated.get(at).and_then(Option::as_ref), fallback },
-            None => Step::Keep,
+        let at = ((j * n_groups + own) * n_groups + to) * (self.strata.pooled_slot() + 1) + slot;
+        match self.numeric_map(j, v, own, to, slot) {
+            Some(map) => NumericStep::Map {
+                map,
+                tabulated: self.tabulated.get(at).and_then(Option::as_ref),
+                fallback,
+            },
+            None => NumericStep::Keep,
         }
     }
 
     /// The cases of a batch, and the number of rows that have none because their class is missing.
-    fn cases(&self, samples: &Samples<'_>, to: usize) -> (Vec<Case>, u64) {
+    fn cases(&self, samples: &SampleBatch<'_>, to: usize) -> (Vec<SampleCase>, u64) {
         let mut no_class = 0;
         let mut cases = Vec::with_capacity(samples.rows.n);
-        if self.untaught[to] {
+        if self.unlearnt_groups[to] {
             return (cases, no_class);
         }
         for row in 0..samples.rows.n {
-            let known = |own: &usize| *own < self.fitted.n_groups && !self.untaught[*own];
+            let known = |own: &usize| *own < self.fitted.n_groups && !self.unlearnt_groups[*own];
             let Some(own) = samples.own_group(row, to).filter(known) else { continue };
             let Some(class) = self.strata.class(samples.classes.get(row).copied().flatten()) else {
                 no_class += 1;
                 continue;
             };
             let code = match class {
-                Class::Pooled | Class::Unseen => self.strata.n_classes(),
-                Class::Seen(slot) => slot,
+                StratumClass::Pooled | StratumClass::Unseen => self.strata.n_classes(),
+                StratumClass::Seen(slot) => slot,
             };
-            cases.push(Case { row, own, class, kind: own * (self.strata.n_classes() + 1) + code });
+            cases.push(SampleCase {
+                row,
+                own,
+                class,
+                stratum: own * (self.strata.n_classes() + 1) + code,
+            });
         }
         (cases, no_class)
     }
 
     /// For each case the position of its patterns in memory.
-    fn flips(&self, memory: &mut Memory, samples: &Samples<'_>, cases: &[Case], to: usize) -> Vec<usize> {
-        let categorical: Vec<(usize, &Levels)> =
-            self.fitted.variables.iter().enumerate().filter_map(|(v, variable)| Some((v, variable.levels()?))).collect();
-        let levels: Vec<&Levels> = categorical.iter().map(|entry| entry.1).collect();
-        let eligible: Vec<Vec<bool>> = self.eligible.iter().map(|own| categorical.iter().map(|entry| own[to][entry.0]).collect()).collect();
+    fn flip_patterns(
+        &self,
+        memory: &mut FlipMemory,
+        samples: &SampleBatch<'_>,
+        cases: &[SampleCase],
+        to: usize,
+    ) -> Vec<usize> {
+        let categorical: Vec<(usize, &CategoryLevels)> = self
+            .fitted
+            .variables
+            .iter()
+            .enumerate()
+            .filter_map(|(v, variable)| Some((v, variable.levels()?)))
+            .collect();
+        let levels: Vec<&CategoryLevels> = categorical.iter().map(|entry| entry.1).collect();
+        let eligible: Vec<Vec<bool>> = self
+            .eligible
+            .iter()
+            .map(|own| categorical.iter().map(|entry| own[to][entry.0]).collect())
+            .collect();
         let mut key = vec![0; 2 + categorical.len()];
-        let of_case = |case: &Case| {
+        let of_case = |case: &SampleCase| {
             // Where nothing may flip, the levels do not matter.
             let may = eligible[case.own].iter().any(|&may| may);
             key[0] = u32::try_from(to).unwrap_or(u32::MAX);
-            key[1] = u32::try_from(case.kind).unwrap_or(u32::MAX);
+            key[1] = u32::try_from(case.stratum).unwrap_or(u32::MAX);
             for (slot, (v, _)) in key[2..].iter_mut().zip(&categorical) {
-                *slot = if may { self.fitted.variables[*v].level(samples.rows, case.row) } else { MISSING };
+                *slot = if may {
+                    self.fitted.variables[*v].level(samples.rows, case.row)
+                } else {
+                    MISSING
+                };
             }
             if let Some(&known) = memory.decisions.get(key.as_slice()) {
                 return known;
             }
-            let mut flips = Flips {
+            let mut flips = FlipDecider {
                 strata: &self.strata,
                 levels: &levels,
                 eligible: &eligible[case.own],
@@ -241,17 +325,23 @@ impl Mover {
     }
 }
 
-impl Generator for Mover {
-    fn generate(&self, samples: &Samples<'_>, attribute: &Attribute, to: usize) -> Generated {
+impl Generator for MapFlipGenerator {
+    fn generate(
+        &self,
+        samples: &SampleBatch<'_>,
+        attribute: &Attribute,
+        to: usize,
+    ) -> GeneratedBatch {
         let (cases, no_class) = self.cases(samples, to);
-        let mut memory = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
-        if memory.patterns.len() > DECISIONS {
-            memory = Memory::default();
+        let mut memory =
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        if memory.patterns.len() > MAX_DECISIONS {
+            memory = FlipMemory::default();
         }
-        let decided = self.flips(&mut memory, samples, &cases, to);
+        let decided = self.flip_patterns(&mut memory, samples, &cases, to);
 
         // One entry per counterfactual: its case and its pattern.
-        let mut made: Vec<(&Case, &Pattern)> = Vec::with_capacity(cases.len());
+        let mut made: Vec<(&SampleCase, &FlipPattern)> = Vec::with_capacity(cases.len());
         let mut cf_index = Vec::with_capacity(cases.len());
         for (case, &at) in cases.iter().zip(&decided) {
             for (index, pattern) in (0_u16..).zip(&memory.patterns[at]) {
@@ -262,9 +352,9 @@ impl Generator for Mover {
         let parent: Vec<usize> = made.iter().map(|(case, _)| case.row).collect();
         let mut rows = samples.rows.take(&parent);
         set_group(&mut rows, attribute, to);
-        let mut generated = Generated { cf_index, ..Generated::unchanged(rows, parent) };
-        generated.account.no_class = no_class;
-        generated.account.variables = vec![[0; 3]; self.fitted.variables.len()];
+        let mut generated = GeneratedBatch { cf_index, ..GeneratedBatch::unchanged(rows, parent) };
+        generated.tally.no_class = no_class;
+        generated.tally.variables = vec![[0; 3]; self.fitted.variables.len()];
         self.write_levels(&made, &mut generated);
         self.write_numbers(&made, to, &mut generated);
         drop(made);
@@ -272,7 +362,13 @@ impl Generator for Mover {
 
         if let Some(filter) = &self.fitted.filter {
             let classes = |i: usize| samples.classes.get(i).copied().flatten();
-            filter.apply(&self.fitted.variables, self.fitted.rules.condition, classes, to, &mut generated);
+            filter.apply(
+                &self.fitted.variables,
+                self.fitted.rules.condition,
+                classes,
+                to,
+                &mut generated,
+            );
         }
         self.fitted.rules.checks.apply(&self.fitted.variables, samples.rows, &mut generated);
         if let Some(filter) = &self.fitted.filter {
@@ -282,35 +378,54 @@ impl Generator for Mover {
     }
 }
 
-impl Mover {
-    fn write_levels(&self, made: &[(&Case, &Pattern)], generated: &mut Generated) {
-        let categorical: Vec<usize> = (0..self.fitted.variables.len()).filter(|&v| self.fitted.variables[v].levels().is_some()).collect();
+impl MapFlipGenerator {
+    fn write_levels(&self, made: &[(&SampleCase, &FlipPattern)], generated: &mut GeneratedBatch) {
+        let categorical: Vec<usize> = (0..self.fitted.variables.len())
+            .filter(|&v| self.fitted.variables[v].levels().is_some())
+            .collect();
         for (j, (_, pattern)) in made.iter().enumerate() {
             for &(k, level) in &pattern.changes {
-                self.fitted.variables[categorical[k as usize]].set_level(&mut generated.rows, j, level);
+                self.fitted.variables[categorical[k as usize]].set_level(
+                    &mut generated.rows,
+                    j,
+                    level,
+                );
             }
             let size = |list: &[_]| u32::try_from(list.len()).unwrap_or(u32::MAX);
-            generated.counters[j] = Counters {
+            generated.counters[j] = ChangeCounters {
                 n_changed: u32::try_from(pattern.changes.len()).unwrap_or(u32::MAX),
                 n_impossible: pattern.n_impossible,
                 n_clamped: 0,
                 n_fallback: size(&pattern.fallback),
                 n_kept: size(&pattern.kept),
             };
-            pattern.fallback.iter().for_each(|&k| generated.account.variables[categorical[k as usize]][1] += 1);
-            pattern.kept.iter().for_each(|&k| generated.account.variables[categorical[k as usize]][2] += 1);
+            pattern
+                .fallback
+                .iter()
+                .for_each(|&k| generated.tally.variables[categorical[k as usize]][1] += 1);
+            pattern
+                .kept
+                .iter()
+                .for_each(|&k| generated.tally.variables[categorical[k as usize]][2] += 1);
         }
     }
 
-    fn write_numbers(&self, made: &[(&Case, &Pattern)], to: usize, generated: &mut Generated) {
-        for (j, v) in self.numeric() {
+    fn write_numbers(
+        &self,
+        made: &[(&SampleCase, &FlipPattern)],
+        to: usize,
+        generated: &mut GeneratedBatch,
+    ) {
+        for (j, v) in self.numeric_variables() {
             let variable = &self.fitted.variables[v];
-            // The last kind of a group is the pooled or the unseen class; a strategy meets one of the two.
+            // The last kind of a group is the pooled or the unseen class; a strategy meets one of
+            // the two.
             let n_kinds = self.fitted.n_groups * (self.strata.n_classes() + 1);
-            let mut steps: Vec<Option<Step<'_>>> = vec![None; n_kinds];
+            let mut steps: Vec<Option<NumericStep<'_>>> = vec![None; n_kinds];
             for (n, (case, _)) in made.iter().enumerate() {
-                let step = *steps[case.kind].get_or_insert_with(|| self.step(j, v, case.own, to, case.class));
-                if matches!(step, Step::Copy) {
+                let step = *steps[case.stratum]
+                    .get_or_insert_with(|| self.numeric_step(j, v, case.own, to, case.class));
+                if matches!(step, NumericStep::Copy) {
                     continue;
                 }
                 let x = variable.number(&generated.rows, n);
@@ -318,20 +433,21 @@ impl Mover {
                     continue;
                 }
                 match step {
-                    Step::Copy => {}
-                    Step::Keep => {
+                    NumericStep::Copy => {}
+                    NumericStep::Keep => {
                         generated.counters[n].n_kept += 1;
-                        generated.account.variables[v][2] += 1;
+                        generated.tally.variables[v][2] += 1;
                     }
-                    Step::Map { map, tabulated, fallback } => {
+                    NumericStep::Map { map, tabulated, fallback } => {
                         let (image, outside) = map.image(x, tabulated);
                         variable.set_number(&mut generated.rows, n, image);
                         let counters = &mut generated.counters[n];
-                        counters.n_changed += u32::from((image - x).abs() > 1e-9 * x.abs().max(1.0));
+                        counters.n_changed +=
+                            u32::from((image - x).abs() > 1e-9 * x.abs().max(1.0));
                         counters.n_clamped += u32::from(outside);
                         counters.n_fallback += u32::from(fallback);
-                        generated.account.variables[v][0] += u64::from(outside);
-                        generated.account.variables[v][1] += u64::from(fallback);
+                        generated.tally.variables[v][0] += u64::from(outside);
+                        generated.tally.variables[v][1] += u64::from(fallback);
                     }
                 }
             }

@@ -1,25 +1,29 @@
-//! Greedy: every variable that is related to the pair of groups moves to its equal-probability value in the target group.
+//! Greedy: every variable that is related to the pair of groups moves to its equal-probability
+//! value in the target group.
 //!
-//! Source: the greedy strategy of "Towards Counterfactual Group Fairness", which moves all features related to the sensitive attribute and
-//! does not say when one is. Choice: a two-sample test. For numbers the test of Kolmogorov and Smirnov, for levels the largest difference
-//! of their shares, D in both cases; related where for at least one class with enough values on both sides
-//!   D > sqrt(-ln(alpha / 2) / 2) sqrt((n_a + n_b) / (n_a n_b))  and  D >= min_effect.
-//! Reason: a map between two samples of the same distribution moves values by 0.34 standard deviations (30 rows per group), 0.105 (300),
-//! 0.05 (1,000): noise that a model may answer with switches. Cost: linear in the distinct values of the strata, once.
+//! Source: the greedy strategy of "Towards Counterfactual Group Fairness", which moves all features
+//! related to the sensitive attribute and does not say when one is. Choice: a two-sample test. For
+//! numbers the test of Kolmogorov and Smirnov, for levels the largest difference of their shares, D
+//! in both cases; related where for at least one class with enough values on both sides D >
+//! sqrt(-ln(alpha / 2) / 2) sqrt((n_a + n_b) / (n_a n_b)) and D >= min_effect.
+//! Reason: a map between two samples of the same distribution moves values by 0.34 standard
+//! deviations (30 rows per group), 0.105 (300), 0.05 (1,000): noise that a model may answer with
+//! switches. Cost: linear in the distinct values of the strata, once.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::conditional::Conditional;
-use crate::counterfactual::joint::gaps;
-use crate::counterfactual::variable::Variable;
+use crate::counterfactual::conditional::ReferenceStrata;
+use crate::counterfactual::joint::share_gaps;
+use crate::counterfactual::variable::StrategyVariable;
 use crate::num::ecdf::distances;
 
 /// The two-sample test of greedy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RelationTest {
-    /// The test of Kolmogorov and Smirnov; for levels the largest difference of shares, at the same limit.
+    /// The test of Kolmogorov and Smirnov; for levels the largest difference of shares, at the same
+    /// limit.
     #[default]
     Ks,
     /// None: every variable counts as related.
@@ -29,7 +33,7 @@ pub enum RelationTest {
 /// When a variable is related to a pair of groups.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Relation {
+pub struct RelationSettings {
     /// The test.
     pub test: RelationTest,
     /// Its level, in (0, 1).
@@ -38,18 +42,25 @@ pub struct Relation {
     pub min_effect: f64,
 }
 
-impl Relation {
+impl RelationSettings {
     /// Whether each variable is related to a pair of groups.
-    pub fn related(&self, strata: &Conditional, variables: &[Variable], a: usize, b: usize, min_stratum: u64) -> Vec<bool> {
+    pub fn related(
+        &self,
+        strata: &ReferenceStrata,
+        variables: &[StrategyVariable],
+        a: usize,
+        b: usize,
+        min_stratum: u64,
+    ) -> Vec<bool> {
         let (mut numbers, mut levels) = (0, 0);
-        let mut next = |variable: &Variable| {
+        let mut next = |variable: &StrategyVariable| {
             let counter = if variable.levels().is_none() { &mut numbers } else { &mut levels };
             *counter += 1;
             *counter - 1
         };
         // Without classes the pooled stratum is the only one.
         let slots = strata.n_classes().max(1);
-        let of_variable = |variable: &Variable| {
+        let of_variable = |variable: &StrategyVariable| {
             let j = next(variable);
             self.test == RelationTest::None
                 || (0..slots).any(|slot| {
@@ -59,7 +70,7 @@ impl Relation {
                         (x.n_rows(), y.n_rows(), distances(x, y).map(|d| d.0))
                     } else {
                         let (x, y) = (&of_a.levels[j], &of_b.levels[j]);
-                        (x.n, y.n, gaps(x, y).map(|gaps| gaps.fold(0.0, f64::max)))
+                        (x.n, y.n, share_gaps(x, y).map(|gaps| gaps.fold(0.0, f64::max)))
                     };
                     let limit = |d: f64| {
                         let (n_a, n_b) = (n_a as f64, n_b as f64);

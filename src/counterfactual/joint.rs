@@ -1,13 +1,17 @@
-//! Joint counts of categorical variables: how often each combination of levels occurs, and how one variable spreads given another.
+//! Joint counts of categorical variables: how often each combination of levels occurs, and how one
+//! variable spreads given another.
 //!
-//! [`JointCounts`] counts while rows stream by, in memory that is bounded by the number of combinations, not of rows. It is exact up to
-//! 262,144 combinations in a stratum. Beyond that it keeps those whose hash begins with `shift` zero bits, `shift` being the smallest
-//! number that leaves at most 262,144, and each stands for 2^shift: a sample of combinations that follows from the rows alone, so any
-//! partition and any order of merging give the same state. Only conditional levels and `likely` rest on joint counts; single variables are
-//! always counted exactly ([`crate::counterfactual::conditional`]).
+//! [`JointCounts`] counts while rows stream by, in memory that is bounded by the number of
+//! combinations, not of rows. It is exact up to 262,144 combinations in a stratum. Beyond that it
+//! keeps those whose hash begins with `shift` zero bits, `shift` being the smallest number that
+//! leaves at most 262,144, and each stands for 2^shift: a sample of combinations that follows from
+//! the rows alone, so any partition and any order of merging give the same state. Only conditional
+//! levels and `likely` rest on joint counts; single variables are always counted exactly
+//! ([`crate::counterfactual::conditional`]).
 //!
-//! [`Pools`] answers from a [`Joint`]: rows that agree with a chain of conditions are a pool, and what is asked of it is remembered.
-//! Cost: a first question about a pool is linear in its combinations, the same question again a look-up.
+//! [`CombinationPools`] answers from a [`JointTable`]: rows that agree with a chain of conditions
+//! are a pool, and what is asked of it is remembered. Cost: a first question about a pool is linear
+//! in its combinations, the same question again a look-up.
 
 use std::sync::{Arc, OnceLock};
 
@@ -31,21 +35,24 @@ pub struct JointCounts {
 /// As [`JointCounts`] stands in an artifact: combinations ascending.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct StoredJointCounts {
     shift: u32,
     combinations: Vec<(Box<[u32]>, u64)>,
 }
 
 impl Serialize for JointCounts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Written { shift: self.shift, combinations: self.sorted() }.serialize(serializer)
+        StoredJointCounts { shift: self.shift, combinations: self.sorted() }.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for JointCounts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let written = Written::deserialize(deserializer)?;
-        Ok(JointCounts { shift: written.shift, combinations: written.combinations.into_iter().collect() })
+        let written = StoredJointCounts::deserialize(deserializer)?;
+        Ok(JointCounts {
+            shift: written.shift,
+            combinations: written.combinations.into_iter().collect(),
+        })
     }
 }
 
@@ -94,17 +101,18 @@ impl JointCounts {
     }
 
     fn sorted(&self) -> Vec<(Box<[u32]>, u64)> {
-        let mut all: Vec<_> = self.combinations.iter().map(|(levels, &n)| (levels.clone(), n)).collect();
+        let mut all: Vec<_> =
+            self.combinations.iter().map(|(levels, &n)| (levels.clone(), n)).collect();
         all.sort_unstable();
         all
     }
 
     /// The counts in the form that is asked; those of a sample are scaled up to all rows.
-    pub fn finish(&self) -> Joint {
+    pub fn finish(&self) -> JointTable {
         let sorted = self.sorted();
         let width = sorted.first().map_or(0, |(levels, _)| levels.len());
         let scale = 1_u64.checked_shl(self.shift).unwrap_or(u64::MAX);
-        Joint {
+        JointTable {
             width,
             sorted: vec![OnceLock::new(); width],
             counts: sorted.iter().map(|(_, n)| n.saturating_mul(scale)).collect(),
@@ -114,12 +122,14 @@ impl JointCounts {
 }
 
 fn is_kept(levels: &[u32], shift: u32) -> bool {
-    shift == 0 || levels.iter().fold(0, |hash, &level| sm(hash ^ u64::from(level))).leading_zeros() >= shift
+    shift == 0
+        || levels.iter().fold(0, |hash, &level| sm(hash ^ u64::from(level))).leading_zeros()
+            >= shift
 }
 
 /// Combinations of levels with their counts.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Joint {
+pub struct JointTable {
     width: usize,
     /// `width` levels per combination.
     levels: Vec<u32>,
@@ -128,94 +138,102 @@ pub struct Joint {
     sorted: Vec<OnceLock<Box<[u32]>>>,
 }
 
-impl Joint {
+impl JointTable {
     fn level(&self, row: u32, variable: usize) -> u32 {
         self.levels[row as usize * self.width + variable]
     }
 
-    fn in_order(&self, mut rows: Vec<u32>, variable: usize) -> Box<[u32]> {
+    fn sort_rows(&self, mut rows: Vec<u32>, variable: usize) -> Box<[u32]> {
         rows.sort_by_key(|&row| self.level(row, variable));
         rows.into()
     }
 
     /// All combinations in order of the level of a variable.
-    fn sorted(&self, variable: usize) -> &[u32] {
+    fn rows_by_level(&self, variable: usize) -> &[u32] {
         let all = || (0..u32::try_from(self.counts.len()).unwrap_or(u32::MAX)).collect();
-        self.sorted.get(variable).map_or(&[], |order| order.get_or_init(|| self.in_order(all(), variable)))
+        self.sorted
+            .get(variable)
+            .map_or(&[], |order| order.get_or_init(|| self.sort_rows(all(), variable)))
     }
 }
 
 /// Counts of the levels of one variable, missing ones left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Spread {
+pub struct LevelCounts {
     /// Level and count, levels ascending, counts above 0.
     pub levels: Vec<(u32, u64)>,
     /// Sum of the counts.
     pub n: u64,
 }
 
-impl Spread {
+impl LevelCounts {
     /// The counts of levels by position.
-    pub fn of_counts(counts: &[u64]) -> Self {
-        let levels: Vec<(u32, u64)> = (0..).zip(counts).filter(|(_, n)| **n > 0).map(|(level, &n)| (level, n)).collect();
-        Spread { n: counts.iter().sum(), levels }
+    pub fn from_counts(counts: &[u64]) -> Self {
+        let levels: Vec<(u32, u64)> =
+            (0..).zip(counts).filter(|(_, n)| **n > 0).map(|(level, &n)| (level, n)).collect();
+        LevelCounts { n: counts.iter().sum(), levels }
     }
 
     /// The count of a level.
-    pub fn of(&self, level: u32) -> u64 {
+    pub fn count(&self, level: u32) -> u64 {
         self.levels.binary_search_by_key(&level, |entry| entry.0).map_or(0, |at| self.levels[at].1)
     }
 }
 
-/// For each level that occurs on either side the difference of its shares; none where either side has no values.
-pub fn gaps<'a>(a: &'a Spread, b: &'a Spread) -> Option<impl Iterator<Item = f64> + 'a> {
-    let share = |of: &Spread, level: u32| of.of(level) as f64 / of.n as f64;
-    let only_b = b.levels.iter().filter(|entry| a.of(entry.0) == 0);
+/// For each level that occurs on either side the difference of its shares; none where either side
+/// has no values.
+pub fn share_gaps<'a>(
+    a: &'a LevelCounts,
+    b: &'a LevelCounts,
+) -> Option<impl Iterator<Item = f64> + 'a> {
+    let share = |of: &LevelCounts, level: u32| of.count(level) as f64 / of.n as f64;
+    let only_b = b.levels.iter().filter(|entry| a.count(entry.0) == 0);
     let levels = a.levels.iter().chain(only_b);
-    (a.n > 0 && b.n > 0).then(|| levels.map(move |&(level, _)| (share(a, level) - share(b, level)).abs()))
+    (a.n > 0 && b.n > 0)
+        .then(|| levels.map(move |&(level, _)| (share(a, level) - share(b, level)).abs()))
 }
 
 /// What is known of another variable of the rows that are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Given {
+pub enum GivenLevel {
     /// It has this level.
     Level(u32),
     /// It is not missing.
     Known,
 }
 
-/// A pool, by its number in [`Pools`].
+/// A pool, by its number in [`CombinationPools`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PoolId(usize);
 
 /// The combinations of a pool, and answers already given.
 #[derive(Debug, Default)]
-struct Pool {
+struct CombinationPool {
     /// `None` = all, whose orders the joint counts keep for all threads.
     rows: Option<Vec<u32>>,
     /// For each variable the rows in order of its level, once asked.
     sorted: FastMap<usize, Box<[u32]>>,
-    spreads: FastMap<(usize, usize, Given), Arc<Spread>>,
+    level_counts: FastMap<(usize, usize, GivenLevel), Arc<LevelCounts>>,
     agreements: FastMap<(usize, usize, u32), Arc<[f64]>>,
-    narrowed: FastMap<(usize, u32), PoolId>,
+    restricted: FastMap<(usize, u32), PoolId>,
 }
 
 /// The pools of all joint counts of a fitted strategy; `K` names the joint counts.
 #[derive(Debug)]
-pub struct Pools<K> {
-    pools: Vec<Pool>,
+pub struct CombinationPools<K> {
+    pools: Vec<CombinationPool>,
     roots: FastMap<K, PoolId>,
     /// Numbers held, about.
-    held: usize,
+    n_held: usize,
 }
 
-impl<K> Default for Pools<K> {
+impl<K> Default for CombinationPools<K> {
     fn default() -> Self {
-        Pools { pools: Vec::new(), roots: FastMap::default(), held: 0 }
+        CombinationPools { pools: Vec::new(), roots: FastMap::default(), n_held: 0 }
     }
 }
 
-impl<K: std::hash::Hash + Eq> Pools<K> {
+impl<K: std::hash::Hash + Eq> CombinationPools<K> {
     /// The pool of all rows of the joint counts with this name.
     pub fn root(&mut self, key: K) -> PoolId {
         if let Some(&known) = self.roots.get(&key) {
@@ -226,34 +244,49 @@ impl<K: std::hash::Hash + Eq> Pools<K> {
         id
     }
 
-    /// Forgets all answers once they hold more than this many numbers; pools named before are void after that.
-    pub fn forget_beyond(&mut self, limit: usize) {
-        if self.held > limit {
-            *self = Pools::default();
+    /// Forgets all answers once they hold more than this many numbers; pools named before are void
+    /// after that.
+    pub fn clear_beyond(&mut self, limit: usize) {
+        if self.n_held > limit {
+            *self = CombinationPools::default();
         }
     }
 
     fn push(&mut self, rows: Option<Vec<u32>>) -> PoolId {
-        self.held += rows.as_ref().map_or(0, Vec::len);
-        self.pools.push(Pool { rows, ..Pool::default() });
+        self.n_held += rows.as_ref().map_or(0, Vec::len);
+        self.pools.push(CombinationPool { rows, ..CombinationPool::default() });
         PoolId(self.pools.len() - 1)
     }
 
     /// The rows of a pool in which a variable has a level.
-    pub fn narrow(&mut self, joint: &Joint, pool: PoolId, variable: usize, level: u32) -> PoolId {
-        if let Some(&known) = self.pools[pool.0].narrowed.get(&(variable, level)) {
+    pub fn restrict(
+        &mut self,
+        joint: &JointTable,
+        pool: PoolId,
+        variable: usize,
+        level: u32,
+    ) -> PoolId {
+        if let Some(&known) = self.pools[pool.0].restricted.get(&(variable, level)) {
             return known;
         }
-        let rows = self.rows_with(joint, pool, variable, Given::Level(level)).to_vec();
+        let rows = self.rows_with(joint, pool, variable, GivenLevel::Level(level)).to_vec();
         let id = self.push(Some(rows));
-        self.pools[pool.0].narrowed.insert((variable, level), id);
+        self.pools[pool.0].restricted.insert((variable, level), id);
         id
     }
 
-    /// How `variable` spreads over the rows of a pool of which something is known about `other` (which may be `variable`).
-    pub fn spread(&mut self, joint: &Joint, pool: PoolId, variable: usize, other: usize, given: Given) -> Arc<Spread> {
+    /// How `variable` spreads over the rows of a pool of which something is known about `other`
+    /// (which may be `variable`).
+    pub fn level_counts(
+        &mut self,
+        joint: &JointTable,
+        pool: PoolId,
+        variable: usize,
+        other: usize,
+        given: GivenLevel,
+    ) -> Arc<LevelCounts> {
         let key = (variable, other, given);
-        if let Some(known) = self.pools[pool.0].spreads.get(&key) {
+        if let Some(known) = self.pools[pool.0].level_counts.get(&key) {
             return Arc::clone(known);
         }
         let mut counts: FastMap<u32, u64> = FastMap::default();
@@ -263,18 +296,19 @@ impl<K: std::hash::Hash + Eq> Pools<K> {
         counts.remove(&MISSING);
         let mut levels: Vec<(u32, u64)> = counts.into_iter().collect();
         levels.sort_unstable();
-        self.held += levels.len();
-        let spread = Arc::new(Spread { n: levels.iter().map(|entry| entry.1).sum(), levels });
-        self.pools[pool.0].spreads.insert(key, Arc::clone(&spread));
+        self.n_held += levels.len();
+        let spread = Arc::new(LevelCounts { n: levels.iter().map(|entry| entry.1).sum(), levels });
+        self.pools[pool.0].level_counts.insert(key, Arc::clone(&spread));
         spread
     }
 
-    /// For each of `options`, levels of `variable`, the log probability that `other`, which has `n_levels`, has this level with it:
-    /// ln((n_cg + 0.5) / (m_cg + 0.5 n_levels)), where n_cg rows of the pool have both levels and m_cg the option and any level of
-    /// `other`. A pool is always asked with the same options.
+    /// For each of `options`, levels of `variable`, the log probability that `other`, which has
+    /// `n_levels`, has this level with it: ln((n_cg + 0.5) / (m_cg + 0.5 n_levels)), where n_cg
+    /// rows of the pool have both levels and m_cg the option and any level of `other`. A pool is
+    /// always asked with the same options.
     pub fn agreement(
         &mut self,
-        joint: &Joint,
+        joint: &JointTable,
         pool: PoolId,
         (variable, options): (usize, &[(u32, u64)]),
         (other, level, n_levels): (usize, u32, u32),
@@ -283,40 +317,50 @@ impl<K: std::hash::Hash + Eq> Pools<K> {
         if let Some(known) = self.pools[pool.0].agreements.get(&key) {
             return Arc::clone(known);
         }
-        let together = self.spread(joint, pool, variable, other, Given::Level(level));
-        let any = self.spread(joint, pool, variable, other, Given::Known);
-        let term =
-            |&(option, _): &(u32, u64)| libm::log((together.of(option) as f64 + 0.5) / (any.of(option) as f64 + 0.5 * f64::from(n_levels)));
+        let together = self.level_counts(joint, pool, variable, other, GivenLevel::Level(level));
+        let any = self.level_counts(joint, pool, variable, other, GivenLevel::Known);
+        let term = |&(option, _): &(u32, u64)| {
+            libm::log(
+                (together.count(option) as f64 + 0.5)
+                    / (any.count(option) as f64 + 0.5 * f64::from(n_levels)),
+            )
+        };
         let terms: Arc<[f64]> = options.iter().map(term).collect();
-        self.held += terms.len();
+        self.n_held += terms.len();
         self.pools[pool.0].agreements.insert(key, Arc::clone(&terms));
         terms
     }
 
-    fn rows_with<'a>(&'a mut self, joint: &'a Joint, id: PoolId, variable: usize, given: Given) -> &'a [u32] {
+    fn rows_with<'a>(
+        &'a mut self,
+        joint: &'a JointTable,
+        id: PoolId,
+        variable: usize,
+        given: GivenLevel,
+    ) -> &'a [u32] {
         let pool = &mut self.pools[id.0];
         let sorted = match &pool.rows {
-            None => joint.sorted(variable),
+            None => joint.rows_by_level(variable),
             Some(rows) => pool.sorted.entry(variable).or_insert_with(|| {
-                self.held += rows.len();
-                joint.in_order(rows.clone(), variable)
+                self.n_held += rows.len();
+                joint.sort_rows(rows.clone(), variable)
             }),
         };
         // Missing is the highest level, so that the rows with a known one come first.
         let from = |level: u32| sorted.partition_point(|&row| joint.level(row, variable) < level);
         match given {
-            Given::Known => &sorted[..from(MISSING)],
-            Given::Level(MISSING) => &sorted[from(MISSING)..],
-            Given::Level(level) => &sorted[from(level)..from(level + 1)],
+            GivenLevel::Known => &sorted[..from(MISSING)],
+            GivenLevel::Level(MISSING) => &sorted[from(MISSING)..],
+            GivenLevel::Level(level) => &sorted[from(level)..from(level + 1)],
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Given, JointCounts, Pools, Spread};
+    use super::{CombinationPools, GivenLevel, JointCounts, LevelCounts};
     use crate::data::MISSING;
-    use crate::num::seed::Stream;
+    use crate::num::seed::RandomStream;
 
     fn counts(rows: &[([u32; 2], u64)]) -> JointCounts {
         let mut counts = JointCounts::default();
@@ -326,32 +370,44 @@ mod tests {
 
     #[test]
     fn spreads_and_narrower_pools() {
-        let joint = counts(&[([0, 0], 2), ([0, 1], 5), ([1, 1], 3), ([1, MISSING], 4), ([MISSING, 1], 1)]).finish();
-        let mut pools = Pools::default();
+        let joint =
+            counts(&[([0, 0], 2), ([0, 1], 5), ([1, 1], 3), ([1, MISSING], 4), ([MISSING, 1], 1)])
+                .finish();
+        let mut pools = CombinationPools::default();
         let root = pools.root(0);
         let mut spread = |pool, variable, other, given| {
-            let Spread { levels, n } = (*pools.spread(&joint, pool, variable, other, given)).clone();
+            let LevelCounts { levels, n } =
+                (*pools.level_counts(&joint, pool, variable, other, given)).clone();
             (levels, n)
         };
-        assert_eq!(spread(root, 1, 0, Given::Level(0)), (vec![(0, 2), (1, 5)], 7));
-        assert_eq!(spread(root, 0, 0, Given::Known), (vec![(0, 7), (1, 7)], 14));
-        assert_eq!(spread(root, 0, 1, Given::Known), (vec![(0, 7), (1, 3)], 10));
-        assert_eq!(spread(root, 1, 0, Given::Level(7)), (vec![], 0));
-        let ones = pools.narrow(&joint, root, 1, 1);
-        assert_eq!(pools.spread(&joint, ones, 0, 0, Given::Known).levels, [(0, 5), (1, 3)]);
-        assert_eq!((ones, root), (pools.narrow(&joint, root, 1, 1), pools.root(0)));
+        assert_eq!(spread(root, 1, 0, GivenLevel::Level(0)), (vec![(0, 2), (1, 5)], 7));
+        assert_eq!(spread(root, 0, 0, GivenLevel::Known), (vec![(0, 7), (1, 7)], 14));
+        assert_eq!(spread(root, 0, 1, GivenLevel::Known), (vec![(0, 7), (1, 3)], 10));
+        assert_eq!(spread(root, 1, 0, GivenLevel::Level(7)), (vec![], 0));
+        let ones = pools.restrict(&joint, root, 1, 1);
+        assert_eq!(
+            pools.level_counts(&joint, ones, 0, 0, GivenLevel::Known).levels,
+            [(0, 5), (1, 3)]
+        );
+        assert_eq!((ones, root), (pools.restrict(&joint, root, 1, 1), pools.root(0)));
     }
 
-    /// Beyond the limit a sample is kept; it does not know how it came about, and it stands for about as many rows.
+    /// Beyond the limit a sample is kept; it does not know how it came about, and it stands for
+    /// about as many rows.
     #[test]
     fn any_partition_gives_the_same_sample() {
-        let mut stream = Stream::new(8, "joint");
-        let rows: Vec<[u32; 2]> = (0..30_000).map(|_| [(stream.u64() % 300) as u32, (stream.u64() % 40) as u32]).collect();
+        let mut stream = RandomStream::new(8, "joint");
+        let rows: Vec<[u32; 2]> = (0..30_000)
+            .map(|_| [(stream.u64() % 300) as u32, (stream.u64() % 40) as u32])
+            .collect();
         let of = |parts: usize, limit: usize| {
             let mut whole = JointCounts::default();
             for k in (0..parts).rev() {
                 let mut part = JointCounts::default();
-                rows.iter().skip(k).step_by(parts).for_each(|levels| part.add_within(levels, 1, limit));
+                rows.iter()
+                    .skip(k)
+                    .step_by(parts)
+                    .for_each(|levels| part.add_within(levels, 1, limit));
                 whole.merge_within(&part, limit);
             }
             whole

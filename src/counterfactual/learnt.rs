@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::Samples;
-use crate::counterfactual::conditional::{Condition, Counts};
-use crate::counterfactual::filter::Filter;
-use crate::counterfactual::fit::{Plan, no_rows, suits};
-use crate::counterfactual::generate::{Eligible, Fitted};
-use crate::counterfactual::knobs::Knobs;
-use crate::counterfactual::transport::carry::{Carriage, Crowd, compact};
-use crate::counterfactual::transport::distance::Distance;
-use crate::counterfactual::variable::{Extras, Variable};
+use crate::counterfactual::SampleBatch;
+use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
+use crate::counterfactual::filter::PlausibilityFilter;
+use crate::counterfactual::fit::{StrategyPlan, check_reference, empty_reference};
+use crate::counterfactual::generate::{EligibleVariables, FittedMapFlip};
+use crate::counterfactual::knobs::StrategyBlock;
+use crate::counterfactual::transport::carry::{FittedTransport, TransportRows, renumber_columns};
+use crate::counterfactual::transport::distance::TransportDistance;
+use crate::counterfactual::variable::{StrategyVariable, VariableOptions};
 use crate::data::Layout;
 use crate::data::reference::ReferenceRows;
 use crate::error::Result;
@@ -18,20 +18,20 @@ use crate::error::Result;
 /// What was learnt. Rows of any origin can be generated from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Learnt {
+pub enum FittedStrategy {
     /// By greedy or plausible.
-    Moving(Box<Fitted>),
+    Moving(Box<FittedMapFlip>),
     /// By transport, before plans are made.
-    Carrying(Box<Carriage>),
+    Carrying(Box<FittedTransport>),
 }
 
-impl Plan {
+impl StrategyPlan {
     /// What the knobs of a strategy come to.
-    pub fn of(knobs: Knobs<'_>) -> Self {
+    pub fn from_block(knobs: StrategyBlock<'_>) -> Self {
         match knobs {
-            Knobs::Greedy(greedy) => greedy.plan(),
-            Knobs::Plausible(plausible) => plausible.plan(),
-            Knobs::Transport(transport) => transport.plan(),
+            StrategyBlock::Greedy(greedy) => greedy.plan(),
+            StrategyBlock::Plausible(plausible) => plausible.plan(),
+            StrategyBlock::Transport(transport) => transport.plan(),
         }
     }
 }
@@ -40,87 +40,117 @@ impl Plan {
 ///
 /// # Errors
 /// The reference cannot be read, or lacks what the strategy needs.
-pub fn learn(knobs: Knobs<'_>, layout: &Layout, extras: &Extras, reference: &ReferenceRows<'_>, position: usize) -> Result<Learnt> {
-    let plan = Plan::of(knobs);
-    if let Knobs::Transport(_) = knobs {
-        let carriage = learn_to_carry(&plan, layout, extras, reference, position)?;
-        return Ok(Learnt::Carrying(Box::new(carriage)));
+pub fn fit_strategy(
+    knobs: StrategyBlock<'_>,
+    layout: &Layout,
+    extras: &VariableOptions,
+    reference: &ReferenceRows<'_>,
+    position: usize,
+) -> Result<FittedStrategy> {
+    let plan = StrategyPlan::from_block(knobs);
+    if let StrategyBlock::Transport(_) = knobs {
+        let carriage = fit_transport(&plan, layout, extras, reference, position)?;
+        return Ok(FittedStrategy::Carrying(Box::new(carriage)));
     }
     let fitted = plan.fit(layout, extras, reference, position)?;
     let moving = match &fitted.rules.eligible {
-        Eligible::Named(named) => named.clone(),
+        EligibleVariables::Named(named) => named.clone(),
         // What does not differ between the groups does not move.
-        Eligible::Related(..) => vec![false; fitted.variables.len()],
+        EligibleVariables::Related(..) => vec![false; fitted.variables.len()],
     };
-    suits(layout, &fitted.variables, &moving, &fitted.counts, &plan)?;
-    Ok(Learnt::Moving(Box::new(fitted)))
+    check_reference(layout, &fitted.variables, &moving, &fitted.counts, &plan)?;
+    Ok(FittedStrategy::Moving(Box::new(fitted)))
 }
 
-fn learn_to_carry(plan: &Plan, layout: &Layout, extras: &Extras, reference: &ReferenceRows<'_>, position: usize) -> Result<Carriage> {
+fn fit_transport(
+    plan: &StrategyPlan,
+    layout: &Layout,
+    extras: &VariableOptions,
+    reference: &ReferenceRows<'_>,
+    position: usize,
+) -> Result<FittedTransport> {
     let variables = plan.variables(layout, extras, position);
-    let Eligible::Named(named) = plan.eligible(&variables) else { return Err(no_rows()) };
+    let EligibleVariables::Named(named) = plan.eligible(&variables) else {
+        return Err(empty_reference());
+    };
     let moving: Vec<usize> = (0..variables.len()).filter(|&v| named[v]).collect();
-    let movers: Vec<&Variable> = moving.iter().map(|&v| &variables[v]).collect();
-    let (mut counts, mut crowd) = (Counts::default(), Crowd::default());
+    let movers: Vec<&StrategyVariable> = moving.iter().map(|&v| &variables[v]).collect();
+    let (mut counts, mut crowd) = (ReferenceCounts::default(), TransportRows::default());
     reference.fold(
         |group| {
-            let samples = Samples { keys: &group.keys, rows: &group.rows, groups: &group.groups[position], classes: &group.classes };
-            (Counts::of(&variables, &samples), Crowd::of_all(&movers, &samples))
+            let samples = SampleBatch {
+                keys: &group.keys,
+                rows: &group.rows,
+                groups: &group.groups[position],
+                classes: &group.classes,
+            };
+            (
+                ReferenceCounts::from_samples(&variables, &samples),
+                TransportRows::from_all(&movers, &samples),
+            )
         },
         |(part, rows)| {
             counts.merge(part);
-            crowd.push(rows);
+            crowd.append(rows);
         },
     )?;
     if counts.0.is_empty() {
-        return Err(no_rows());
+        return Err(empty_reference());
     }
-    suits(layout, &variables, &named, &counts, plan)?;
-    let distance = Distance::new(compact(&movers), &crowd.rows());
+    check_reference(layout, &variables, &named, &counts, plan)?;
+    let distance = TransportDistance::new(renumber_columns(&movers), &crowd.to_rows());
     let checks = plan.checks(&variables);
     let n_groups = layout.attributes[position].groups.len();
-    Ok(Carriage { variables, n_groups, condition: plan.condition, distance, moving, checks, counts })
+    Ok(FittedTransport {
+        variables,
+        n_groups,
+        condition: plan.condition,
+        distance,
+        moving,
+        checks,
+        counts,
+    })
 }
 
-impl Learnt {
+impl FittedStrategy {
     /// What may change, and what is measured.
-    pub fn variables(&self) -> &[Variable] {
+    pub fn variables(&self) -> &[StrategyVariable] {
         match self {
-            Learnt::Moving(fitted) => &fitted.variables,
-            Learnt::Carrying(carriage) => &carriage.variables,
+            FittedStrategy::Moving(fitted) => &fitted.variables,
+            FittedStrategy::Carrying(carriage) => &carriage.variables,
         }
     }
 
     /// The counts of the reference.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &ReferenceCounts {
         match self {
-            Learnt::Moving(fitted) => &fitted.counts,
-            Learnt::Carrying(carriage) => &carriage.counts,
+            FittedStrategy::Moving(fitted) => &fitted.counts,
+            FittedStrategy::Carrying(carriage) => &carriage.counts,
         }
     }
 
     /// The declared groups without a row to learn from: nobody is moved out of them or into them.
-    pub fn untaught(&self) -> Vec<usize> {
+    pub fn unlearnt_groups(&self) -> Vec<usize> {
         let n_groups = match self {
-            Learnt::Moving(fitted) => fitted.n_groups,
-            Learnt::Carrying(carriage) => carriage.n_groups,
+            FittedStrategy::Moving(fitted) => fitted.n_groups,
+            FittedStrategy::Carrying(carriage) => carriage.n_groups,
         };
         (0..n_groups).filter(|&group| self.counts().lacks(group)).collect()
     }
 
     /// What is conditioned on.
-    pub fn condition(&self) -> Condition {
+    pub fn condition(&self) -> Conditioning {
         match self {
-            Learnt::Moving(fitted) => fitted.rules.condition,
-            Learnt::Carrying(carriage) => carriage.condition,
+            FittedStrategy::Moving(fitted) => fitted.rules.condition,
+            FittedStrategy::Carrying(carriage) => carriage.condition,
         }
     }
 
     /// The filter, where there is one.
-    pub fn filter(&self) -> Option<&Filter> {
+    pub fn filter(&self) -> Option<&PlausibilityFilter> {
         match self {
-            Learnt::Moving(fitted) => fitted.filter.as_ref(),
-            Learnt::Carrying(_) => None,
+            FittedStrategy::Moving(fitted) => fitted.filter.as_ref(),
+            FittedStrategy::Carrying(_) => None,
         }
     }
 }

@@ -1,59 +1,66 @@
 //! Numeric maps: the value of the other group that has the same place in its distribution.
 //!
-//! Source: "Towards Counterfactual Group Fairness", equations 1 and 2 for continuous features (value to probability in the own stratum,
-//! probability to value in the target stratum), nearest probability for ordinal ones. With n values of the own stratum and m of the target:
+//! Source: "Towards Counterfactual Group Fairness", equations 1 and 2 for continuous features
+//! (value to probability in the own stratum, probability to value in the target stratum), nearest
+//! probability for ordinal ones. With n values of the own stratum and m of the target:
 //!
-//! - *Continuous*: rank r of v among the own values, linear between them, that of the nearest end outside; then the value at rank r m / n
-//!   of the target. Weak and midrank ranks as in [`crate::num::ecdf`]. Whole numbers are rounded, halves up.
-//! - *Ordinal*, with lt values below v, le up to v, D_x target values up to x. Weak: the x with the least |D_x n - le m|, then the nearest
-//!   to v, then the lower. Midrank: the first x with 2 n D_x >= (lt + le) m; on equality x or the next, the nearer to v, then the lower.
-//!   Whole numbers only, so no rounding decides.
+//! - *Continuous*: rank r of v among the own values, linear between them, that of the nearest end
+//!   outside; then the value at rank r m / n of the target. Weak and midrank ranks as in
+//!   [`crate::num::ecdf`]. Whole numbers are rounded, halves up.
+//! - *Ordinal*, with lt values below v, le up to v, D_x target values up to x. Weak: the x with the
+//!   least |D_x n - le m|, then the nearest to v, then the lower. Midrank: the first x with 2 n
+//!   D_x >= (lt + le) m; on equality x or the next, the nearer to v, then the lower. Whole numbers
+//!   only, so no rounding decides.
 //!
-//! Choice: midrank, where equation 1 prints weak ranks, which push every tied value to the top of its jump: of women without capital gains
-//! in the Adult data weak makes men who all have some. A value outside the ends of its own stratum is counted as clamped.
-//! Properties: never falls as v rises; stays within the target's ends; the identity between equal strata at their values.
+//! Choice: midrank, where equation 1 prints weak ranks, which push every tied value to the top of
+//! its jump: of women without capital gains in the Adult data weak makes men who all have some. A
+//! value outside the ends of its own stratum is counted as clamped. Properties: never falls as v
+//! rises; stays within the target's ends; the identity between equal strata at their values.
 //! Cost: two binary searches, or a look-up where the own values are whole numbers close together.
 
-use crate::counterfactual::variable::Scale;
+use crate::counterfactual::variable::VariableScale;
 use crate::num::ecdf::{Cdf, Ecdf};
 
 /// Whole numbers from least to largest for which a map is tabulated.
-const TABULATED: f64 = 1024.0;
+const MAX_TABULATED: f64 = 1024.0;
 
-/// Added before rounding down to a whole number, so that noise in the last bits does not decide at halves.
-const HALF: f64 = 0.5 + 1e-9;
+/// Added before rounding down to a whole number, so that noise in the last bits does not decide at
+/// halves.
+const ROUND_HALF: f64 = 0.5 + 1e-9;
 
 /// The images of the whole numbers from the least to the largest own value.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tabulated {
+pub struct TabulatedMap {
     first: f64,
     images: Vec<f64>,
 }
 
 /// A map of one variable from one stratum to another.
 #[derive(Debug, Clone, Copy)]
-pub struct Map<'a> {
+pub struct NumericMap<'a> {
     /// The own stratum; it has values.
     pub from: &'a Ecdf,
     /// The target stratum; it has values.
     pub to: &'a Ecdf,
     /// The kind of variable; categorical ones have no map.
-    pub scale: &'a Scale,
+    pub scale: &'a VariableScale,
     /// The rule for ties.
     pub cdf: Cdf,
 }
 
-impl Map<'_> {
+impl NumericMap<'_> {
     /// The images of whole numbers, where these are few.
-    pub fn tabulate(&self) -> Option<Tabulated> {
+    pub fn tabulate(&self) -> Option<TabulatedMap> {
         let (first, last) = self.from.ends()?;
-        let whole = last - first < TABULATED && self.from.values().iter().all(|x| x.fract() == 0.0);
-        let images = || (0..=(last - first) as usize).map(|k| self.compute(first + k as f64)).collect();
-        whole.then(|| Tabulated { first, images: images() })
+        let whole =
+            last - first < MAX_TABULATED && self.from.values().iter().all(|x| x.fract() == 0.0);
+        let images =
+            || (0..=(last - first) as usize).map(|k| self.map_value(first + k as f64)).collect();
+        whole.then(|| TabulatedMap { first, images: images() })
     }
 
     /// The image of a value that is not missing, and whether the value was outside the own ones.
-    pub fn image(&self, x: f64, tabulated: Option<&Tabulated>) -> (f64, bool) {
+    pub fn image(&self, x: f64, tabulated: Option<&TabulatedMap>) -> (f64, bool) {
         if let Some(table) = tabulated {
             let offset = x - table.first;
             let at = offset as i64;
@@ -64,22 +71,23 @@ impl Map<'_> {
             }
         }
         let outside = self.from.ends().is_some_and(|(least, largest)| x < least || x > largest);
-        (self.compute(x), outside)
+        (self.map_value(x), outside)
     }
 
-    fn compute(&self, x: f64) -> f64 {
+    fn map_value(&self, x: f64) -> f64 {
         match self.scale {
-            Scale::Ordinal {} => self.ordinal(x),
-            Scale::Continuous { integer } => {
-                let rank = self.from.rank(x, self.cdf) * self.to.total() as f64 / self.from.total() as f64;
+            VariableScale::Ordinal {} => self.map_ordinal(x),
+            VariableScale::Continuous { integer } => {
+                let rank =
+                    self.from.rank(x, self.cdf) * self.to.total() as f64 / self.from.total() as f64;
                 let image = self.to.value(rank, self.cdf);
-                if *integer { (image + HALF).floor() } else { image }
+                if *integer { (image + ROUND_HALF).floor() } else { image }
             }
-            Scale::Categorical(_) => x,
+            VariableScale::Categorical(_) => x,
         }
     }
 
-    fn ordinal(&self, x: f64) -> f64 {
+    fn map_ordinal(&self, x: f64) -> f64 {
         let (n, m) = (i128::from(self.from.total()), i128::from(self.to.total()));
         let (below, up_to) = self.from.around(x);
         let values = self.to.values();
@@ -89,7 +97,8 @@ impl Map<'_> {
         match self.cdf {
             Cdf::Weak => {
                 let wanted = i128::from(up_to) * m;
-                // The distance falls up to the first value that reaches the rank, and rises after it.
+                // The distance falls up to the first value that reaches the rank, and rises after
+                // it.
                 let j = self.to.first_position(|end| i128::from(end) * n >= wanted);
                 let Some(before) = j.checked_sub(1) else { return at(j) };
                 let Some(&value) = values.get(j) else { return at(before) };
@@ -104,7 +113,9 @@ impl Map<'_> {
                 let wanted = (i128::from(below) + i128::from(up_to)) * m;
                 let j = self.to.first_position(|end| 2 * n * i128::from(end) >= wanted);
                 match (values.get(j), values.get(j + 1)) {
-                    (Some(&value), Some(&next)) if 2 * n * share(j) == wanted => nearer(value, next),
+                    (Some(&value), Some(&next)) if 2 * n * share(j) == wanted => {
+                        nearer(value, next)
+                    }
                     _ => at(j),
                 }
             }
@@ -114,26 +125,29 @@ impl Map<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::Map;
-    use crate::counterfactual::variable::Scale;
-    use crate::num::ecdf::{Cdf, Ecdf, Tally};
-    use crate::num::seed::Stream;
+    use super::NumericMap;
+    use crate::counterfactual::variable::VariableScale;
+    use crate::num::ecdf::{Cdf, Ecdf, ValueTally};
+    use crate::num::seed::RandomStream;
 
-    const REAL: Scale = Scale::Continuous { integer: false };
-    const WHOLE: Scale = Scale::Continuous { integer: true };
+    const REAL: VariableScale = VariableScale::Continuous { integer: false };
+    const WHOLE: VariableScale = VariableScale::Continuous { integer: true };
 
     fn ecdf(values: &[f64]) -> Ecdf {
-        Tally::of(values.iter().copied()).ecdf()
+        ValueTally::from_values(values.iter().copied()).ecdf()
     }
 
     #[track_caller]
-    fn check(from: &[f64], to: &[f64], scale: &Scale, cdf: Cdf, expected: &[(f64, f64)]) {
+    fn check(from: &[f64], to: &[f64], scale: &VariableScale, cdf: Cdf, expected: &[(f64, f64)]) {
         let (from, to) = (ecdf(from), ecdf(to));
-        let map = Map { from: &from, to: &to, scale, cdf };
+        let map = NumericMap { from: &from, to: &to, scale, cdf };
         for &(x, image) in expected {
             for table in [None, map.tabulate().as_ref()] {
                 let found = map.image(x, table).0;
-                assert!((found - image).abs() <= 1e-12 * image.abs(), "{x}: {found} instead of {image}");
+                assert!(
+                    (found - image).abs() <= 1e-12 * image.abs(),
+                    "{x}: {found} instead of {image}"
+                );
             }
         }
     }
@@ -142,45 +156,75 @@ mod tests {
     #[test]
     fn worked_tables() {
         let (a, b) = ([10.0, 20.0, 30.0, 40.0], [100.0, 200.0, 300.0, 400.0, 500.0]);
-        let weak = [(10.0, 125.0), (20.0, 250.0), (25.0, 312.5), (40.0, 500.0), (5.0, 125.0), (99.0, 500.0)];
+        let weak = [
+            (10.0, 125.0),
+            (20.0, 250.0),
+            (25.0, 312.5),
+            (40.0, 500.0),
+            (5.0, 125.0),
+            (99.0, 500.0),
+        ];
         check(&a, &b, &REAL, Cdf::Weak, &weak);
-        let midrank = [(10.0, 112.5), (20.0, 237.5), (25.0, 300.0), (40.0, 487.5), (5.0, 112.5), (99.0, 487.5)];
+        let midrank = [
+            (10.0, 112.5),
+            (20.0, 237.5),
+            (25.0, 300.0),
+            (40.0, 487.5),
+            (5.0, 112.5),
+            (99.0, 487.5),
+        ];
         check(&a, &b, &REAL, Cdf::Midrank, &midrank);
         let (a, b) = ([1.0, 1.0, 2.0, 3.0], [1.0, 2.0, 2.0, 3.0, 3.0]);
-        check(&a, &b, &Scale::Ordinal {}, Cdf::Weak, &[(1.0, 2.0), (2.0, 2.0), (3.0, 3.0)]);
-        check(&a, &b, &Scale::Ordinal {}, Cdf::Midrank, &[(1.0, 2.0), (2.0, 3.0), (3.0, 3.0)]);
+        check(&a, &b, &VariableScale::Ordinal {}, Cdf::Weak, &[(1.0, 2.0), (2.0, 2.0), (3.0, 3.0)]);
+        check(
+            &a,
+            &b,
+            &VariableScale::Ordinal {},
+            Cdf::Midrank,
+            &[(1.0, 2.0), (2.0, 3.0), (3.0, 3.0)],
+        );
     }
 
     #[test]
     fn values_outside_their_own_stratum_are_counted() {
         let (from, to) = (ecdf(&[1.0, 2.0]), ecdf(&[3.0, 4.0]));
-        for scale in [REAL, Scale::Ordinal {}] {
-            let map = Map { from: &from, to: &to, scale: &scale, cdf: Cdf::Midrank };
-            assert_eq!([0.5, 1.0, 1.5, 2.0, 2.5].map(|x| map.image(x, None).1), [true, false, false, false, true]);
+        for scale in [REAL, VariableScale::Ordinal {}] {
+            let map = NumericMap { from: &from, to: &to, scale: &scale, cdf: Cdf::Midrank };
+            assert_eq!(
+                [0.5, 1.0, 1.5, 2.0, 2.5].map(|x| map.image(x, None).1),
+                [true, false, false, false, true]
+            );
         }
     }
 
     /// The properties above, on seeded samples with ties.
     #[test]
     fn maps_rise_stay_inside_keep_and_mirror() {
-        let mut stream = Stream::new(4, "map");
-        let mut sample = |n: usize, spread: f64| -> Vec<f64> { (0..n).map(|_| (stream.normal() * spread).round()).collect() };
+        let mut stream = RandomStream::new(4, "map");
+        let mut sample = |n: usize, spread: f64| -> Vec<f64> {
+            (0..n).map(|_| (stream.normal() * spread).round()).collect()
+        };
         for n in [1, 2, 7, 200] {
             let (a, b) = (sample(n, 5.0), sample(n + 3, 40.0));
             let negated = |values: &[f64]| ecdf(&values.iter().map(|x| -x).collect::<Vec<_>>());
             let (from, to, from_down, to_down) = (ecdf(&a), ecdf(&b), negated(&a), negated(&b));
             let (least, largest) = to.ends().unwrap();
             for cdf in [Cdf::Weak, Cdf::Midrank] {
-                for scale in [REAL, WHOLE, Scale::Ordinal {}] {
-                    let map = Map { from: &from, to: &to, scale: &scale, cdf };
-                    let images: Vec<f64> = (-80..80).map(|k| map.image(f64::from(k) / 4.0, None).0).collect();
-                    assert!(images.is_sorted() && images.iter().all(|&x| (least..=largest).contains(&x)), "{cdf:?} {scale:?}");
-                    let own = Map { from: &from, to: &from, scale: &scale, cdf };
+                for scale in [REAL, WHOLE, VariableScale::Ordinal {}] {
+                    let map = NumericMap { from: &from, to: &to, scale: &scale, cdf };
+                    let images: Vec<f64> =
+                        (-80..80).map(|k| map.image(f64::from(k) / 4.0, None).0).collect();
+                    assert!(
+                        images.is_sorted()
+                            && images.iter().all(|&x| (least..=largest).contains(&x)),
+                        "{cdf:?} {scale:?}"
+                    );
+                    let own = NumericMap { from: &from, to: &from, scale: &scale, cdf };
                     assert!(a.iter().all(|&x| own.image(x, None).0 == x), "{cdf:?} {scale:?}");
                 }
             }
-            let map = Map { from: &from, to: &to, scale: &REAL, cdf: Cdf::Midrank };
-            let down = Map { from: &from_down, to: &to_down, ..map };
+            let map = NumericMap { from: &from, to: &to, scale: &REAL, cdf: Cdf::Midrank };
+            let down = NumericMap { from: &from_down, to: &to_down, ..map };
             for k in -80..80 {
                 let x = f64::from(k) / 4.0;
                 assert!((map.image(x, None).0 + down.image(-x, None).0).abs() < 1e-9);

@@ -1,22 +1,29 @@
-//! What a strategy is: fitted on reference rows, it gives every row its counterfactuals in another group.
+//! What a strategy is: fitted on reference rows, it gives every row its counterfactuals in another
+//! group.
 //!
-//! Words: a row's *own group* a, the *target group* b; a *counterfactual* is identified by (row, attribute, b, `cf_index`). The
-//! *reference* R is the rows whose distributions a strategy learns, the *samples* S are the rows that get counterfactuals; they may be
-//! the same. A *class* y is what strata are formed by beside the group: the label of a row, or what a model predicts of it, or nothing.
-//! A *variable* is what a strategy may change: a feature other than the sensitive attribute, or a group of one-hot columns.
+//! Words: a row's *own group* a, the *target group* b; a *counterfactual* is identified by (row,
+//! attribute, b, `cf_index`). The *reference* R is the rows whose distributions a strategy learns,
+//! the *samples* S are the rows that get counterfactuals; they may be the same. A *class* y is what
+//! strata are formed by beside the group: the label of a row, or what a model predicts of it, or
+//! nothing. A *variable* is what a strategy may change: a feature other than the sensitive
+//! attribute, or a group of one-hot columns.
 //!
-//! Fitting and using are two types: [`learnt::learn`] gives what was learnt, a [`Generator`] is made of it, so that nobody can generate
-//! from an unfitted strategy, and so that rows of production can be generated from a training reference. Every decision for a row
-//! depends on that row and the fitted state only, so rows can be processed in any order and in parallel; but for transport, whose plans
-//! rest on all rows together. Models, scores and metrics are unknown here.
+//! Fitting and using are two types: [`learnt::learn`] gives what was learnt, a [`Generator`] is
+//! made of it, so that nobody can generate from an unfitted strategy, and so that rows of
+//! production can be generated from a training reference. Every decision for a row depends on that
+//! row and the fitted state only, so rows can be processed in any order and in parallel; but for
+//! transport, whose plans rest on all rows together. Models, scores and metrics are unknown here.
 //!
-//! [`naive`] changes the attribute alone. Greedy and plausible also give variables the place in the distribution of the target group that
-//! they have in its own: numbers by [`map`], levels by [`flip`], both from the counts of [`conditional`]; plausible those that the job
-//! allows, greedy those that are related to the pair of groups ([`greedy`]). [`transport`] gives the rows of a group the values of real
-//! rows of another. [`filter`] and [`check`] say which counterfactuals are valid; [`quality`] measures them.
+//! [`naive`] changes the attribute alone. Greedy and plausible also give variables the place in the
+//! distribution of the target group that they have in its own: numbers by [`map`], levels by
+//! [`flip`], both from the counts of [`conditional`]; plausible those that the job allows, greedy
+//! those that are related to the pair of groups ([`greedy`]). [`transport`] gives the rows of a
+//! group the values of real rows of another. [`filter`] and [`check`] say which counterfactuals are
+//! valid; [`quality`] measures them.
 //!
-//! A strategy sets the column of the attribute and moves features of the source. What is derived from these, or what the attribute is
-//! derived from, is nobody's to move: `write_back` lets it follow, whatever the strategy.
+//! A strategy sets the column of the attribute and moves features of the source. What is derived
+//! from these, or what the attribute is derived from, is nobody's to move: `write_back` lets it
+//! follow, whatever the strategy.
 
 pub mod check;
 pub mod conditional;
@@ -40,64 +47,76 @@ pub mod transport;
 pub mod variable;
 pub mod write_back;
 
-use crate::data::{Attribute, Column, MISSING_GROUP, Rows};
+use crate::data::{Attribute, FeatureColumn, FeatureRows, MISSING_GROUP};
 
 /// A fitted strategy.
 pub trait Generator: Send + Sync {
-    /// The counterfactuals of these rows in group `to` of the attribute: for each row of another declared group any number, rows in
-    /// order, `cf_index` ascending. Rows of `to` itself, of no group, or without a class where the strategy needs one, have none.
-    fn generate(&self, samples: &Samples<'_>, attribute: &Attribute, to: usize) -> Generated;
+    /// The counterfactuals of these rows in group `to` of the attribute: for each row of another
+    /// declared group any number, rows in order, `cf_index` ascending. Rows of `to` itself, of no
+    /// group, or without a class where the strategy needs one, have none.
+    fn generate(
+        &self,
+        samples: &SampleBatch<'_>,
+        attribute: &Attribute,
+        to: usize,
+    ) -> GeneratedBatch;
 }
 
 /// A batch of rows with what strata are formed by; all of the same length.
 #[derive(Debug, Clone, Copy)]
-pub struct Samples<'a> {
+pub struct SampleBatch<'a> {
     /// The keys of the rows; empty where the strategy asks for none.
     pub keys: &'a [u64],
     /// The features.
-    pub rows: &'a Rows,
-    /// The group of each row in the attribute that is changed; [`MISSING_GROUP`] = none, or left out.
+    pub rows: &'a FeatureRows,
+    /// The group of each row in the attribute that is changed; [`MISSING_GROUP`] = none, or left
+    /// out.
     pub groups: &'a [u16],
     /// The class of each row; `None` = missing.
     pub classes: &'a [Option<u32>],
 }
 
-impl Samples<'_> {
+impl SampleBatch<'_> {
     /// Group and class of a row.
-    fn key(&self, i: usize) -> conditional::Key {
-        (self.groups.get(i).copied().filter(|&group| group != MISSING_GROUP), self.classes.get(i).copied().flatten())
+    fn stratum_key(&self, i: usize) -> conditional::StratumKey {
+        (
+            self.groups.get(i).copied().filter(|&group| group != MISSING_GROUP),
+            self.classes.get(i).copied().flatten(),
+        )
     }
 
     /// The group of a row that has counterfactuals in group `to`.
     fn own_group(&self, i: usize, to: usize) -> Option<usize> {
-        self.key(i).0.map(usize::from).filter(|&own| own != to)
+        self.stratum_key(i).0.map(usize::from).filter(|&own| own != to)
     }
 }
 
 /// Counterfactuals of a batch of rows in one group.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Generated {
+pub struct GeneratedBatch {
     /// For each counterfactual the position of its row in the batch.
     pub parent: Vec<usize>,
     /// Its number among those of the row and group, from 0.
     pub cf_index: Vec<u16>,
     /// The rows of the other world.
-    pub rows: Rows,
+    pub rows: FeatureRows,
     /// What happened to each on the way.
-    pub counters: Vec<Counters>,
-    /// Where the strategy filters by distance: for each its distance to the centroid of its target section, in units of the section's
-    /// own root mean square distance; `None` = the section is too small for a verdict.
+    pub counters: Vec<ChangeCounters>,
+    /// Where the strategy filters by distance: for each its distance to the centroid of its target
+    /// section, in units of the section's own root mean square distance; `None` = the section is
+    /// too small for a verdict.
     pub plausibility: Option<Vec<Option<f64>>>,
     /// Whether each passed all filters and checks. Metrics and augmentation use these only.
     pub valid: Vec<bool>,
     /// Sums over the batch.
-    pub account: Account,
+    pub tally: GenerationTally,
 }
 
 /// What happened to the variables of one counterfactual.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Variables whose value differs from that of the row: numbers by more than 1e-9 max(1, |v|), others at all.
+pub struct ChangeCounters {
+    /// Variables whose value differs from that of the row: numbers by more than 1e-9 max(1, |v|),
+    /// others at all.
     pub n_changed: u32,
     /// Levels changed because the target group does not have them.
     pub n_impossible: u32,
@@ -111,16 +130,16 @@ pub struct Counters {
 
 /// Counts of a run, mergeable.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Account {
+pub struct GenerationTally {
     /// Rows without a counterfactual because their class is missing.
     pub no_class: u64,
     /// For each variable how many counterfactuals were clamped, fell back and kept its value.
     pub variables: Vec<[u64; 3]>,
 }
 
-impl Account {
+impl GenerationTally {
     /// Adds the counts of another batch.
-    pub fn merge(&mut self, other: &Account) {
+    pub fn merge(&mut self, other: &GenerationTally) {
         self.no_class += other.no_class;
         self.variables.resize(self.variables.len().max(other.variables.len()), [0; 3]);
         let pairs = self.variables.iter_mut().flatten().zip(other.variables.iter().flatten());
@@ -128,26 +147,28 @@ impl Account {
     }
 }
 
-impl Generated {
-    /// Rows of the other world about which nothing else is known yet: one counterfactual per parent.
-    fn unchanged(rows: Rows, parent: Vec<usize>) -> Self {
+impl GeneratedBatch {
+    /// Rows of the other world about which nothing else is known yet: one counterfactual per
+    /// parent.
+    fn unchanged(rows: FeatureRows, parent: Vec<usize>) -> Self {
         let n = parent.len();
-        Generated {
+        GeneratedBatch {
             parent,
             cf_index: vec![0; n],
             rows,
-            counters: vec![Counters::default(); n],
+            counters: vec![ChangeCounters::default(); n],
             plausibility: None,
             valid: vec![true; n],
-            account: Account::default(),
+            tally: GenerationTally::default(),
         }
     }
 }
 
-/// Sets the column of the attribute to what stands for group `to`; rows that carry no columns stay so.
-fn set_group(rows: &mut Rows, attribute: &Attribute, to: usize) {
+/// Sets the column of the attribute to what stands for group `to`; rows that carry no columns stay
+/// so.
+fn set_group(rows: &mut FeatureRows, attribute: &Attribute, to: usize) {
     if let Some(column) = rows.columns.get_mut(attribute.feature) {
-        *column = Column::Code(vec![attribute.level_of_group[to]; rows.n]);
+        *column = FeatureColumn::Code(vec![attribute.level_of_group[to]; rows.n]);
     }
 }
 

@@ -1,20 +1,22 @@
 //! Second moments of the z-space of a reference: for each pair of columns the mean of the product.
 //!
-//! A row has few levels but many indicators, so what is summed is not the standardised columns z but what they are made of: numbers z_j,
-//! indicators e of the levels a row has, and k, whether the row has any. With mean m and deviation s of an indicator
-//!   z = (e - m k) / s,   so   sum z z' = (sum e e' - m' sum e k' - m sum k e' + m m' sum k k') / (s s').
-//! Products of indicators are counted, all other sums run in fixed point, so any order and any partition of rows give the same moments.
-//! Cost: the square of the variables per row, not of the columns; memory the square of the columns, and a copy of the rows.
+//! A row has few levels but many indicators, so what is summed is not the standardised columns z
+//! but what they are made of: numbers z_j, indicators e of the levels a row has, and k, whether the
+//! row has any. With mean m and deviation s of an indicator z = (e - m k) / s, so sum z z' = (sum e
+//! e' - m' sum e k' - m sum k e' + m m' sum k k') / (s s').
+//! Products of indicators are counted, all other sums run in fixed point, so any order and any
+//! partition of rows give the same moments. Cost: the square of the variables per row, not of the
+//! columns; memory the square of the columns, and a copy of the rows.
 
-use crate::counterfactual::space::{Axis, Space, ZColumn};
-use crate::counterfactual::variable::Variable;
-use crate::data::{MISSING, Rows};
-use crate::num::fixed::Fixed;
-use crate::num::linalg::Symmetric;
+use crate::counterfactual::space::{ReferenceSpace, SpaceAxis, ZColumn};
+use crate::counterfactual::variable::StrategyVariable;
+use crate::data::{FeatureRows, MISSING};
+use crate::num::fixed::FixedSum;
+use crate::num::linalg::SymmetricMatrix;
 
 /// Where the parts of a column stand in the sums.
 #[derive(Debug, Clone, Copy)]
-enum Part {
+enum MomentPart {
     Number(usize),
     /// The indicator and its variable's `k`.
     Level {
@@ -26,100 +28,123 @@ enum Part {
 
 /// The slots of a variable with levels: that of `k`, and behind it those of the indicators.
 #[derive(Debug)]
-struct Slots {
+struct MomentSlots {
     known: usize,
     /// Number of indicators.
     n: usize,
     /// For each level how far its indicator stands behind `known`; 0 = it has none.
-    behind: Vec<u32>,
+    offsets: Vec<u32>,
 }
 
 /// How rows enter the sums.
 #[derive(Debug)]
-pub(super) struct Plan<'a> {
-    variables: &'a [Variable],
-    space: &'a Space,
+pub(super) struct MomentPlan<'a> {
+    variables: &'a [StrategyVariable],
+    space: &'a ReferenceSpace,
     /// For each column that is not left out.
-    parts: Vec<Part>,
+    parts: Vec<MomentPart>,
     /// Of each variable with levels.
-    slots: Vec<Slots>,
+    slots: Vec<MomentSlots>,
     n_numbers: usize,
     n_slots: usize,
 }
 
 /// Sums over rows.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Moments {
+pub(super) struct SpaceMoments {
     n: u64,
     /// Products of numbers, by the lower triangle.
-    numbers: Vec<Fixed>,
+    numbers: Vec<FixedSum>,
     /// For each number its sums where a slot is set.
-    mixed: Vec<Fixed>,
+    mixed: Vec<FixedSum>,
     /// How often two slots are set together, by the lower triangle.
     counts: Vec<u64>,
 }
 
-impl<'a> Plan<'a> {
-    pub(super) fn new(variables: &'a [Variable], space: &'a Space) -> Self {
-        let mut plan = Plan { variables, space, parts: Vec::new(), slots: Vec::new(), n_numbers: 0, n_slots: 0 };
+impl<'a> MomentPlan<'a> {
+    pub(super) fn new(variables: &'a [StrategyVariable], space: &'a ReferenceSpace) -> Self {
+        let mut plan = MomentPlan {
+            variables,
+            space,
+            parts: Vec::new(),
+            slots: Vec::new(),
+            n_numbers: 0,
+            n_slots: 0,
+        };
         for axis in &space.0 {
             match axis {
-                Axis::Number(column) if column.sd > 0.0 => {
-                    plan.parts.push(Part::Number(plan.n_numbers));
+                SpaceAxis::Number(column) if column.sd > 0.0 => {
+                    plan.parts.push(MomentPart::Number(plan.n_numbers));
                     plan.n_numbers += 1;
                 }
-                Axis::Number(_) => {}
-                Axis::Levels(columns) => {
+                SpaceAxis::Number(_) => {}
+                SpaceAxis::Levels(columns) => {
                     let known = plan.n_slots;
                     plan.n_slots += 1;
                     let mut behind = vec![0; columns.len()];
-                    for ((level, &column), place) in columns.iter().enumerate().filter(|(_, column)| column.sd > 0.0).zip(1..) {
+                    for ((level, &column), place) in
+                        columns.iter().enumerate().filter(|(_, column)| column.sd > 0.0).zip(1..)
+                    {
                         behind[level] = place;
-                        plan.parts.push(Part::Level { own: plan.n_slots, known, column });
+                        plan.parts.push(MomentPart::Level { own: plan.n_slots, known, column });
                         plan.n_slots += 1;
                     }
-                    plan.slots.push(Slots { known, n: plan.n_slots - known - 1, behind });
+                    plan.slots.push(MomentSlots {
+                        known,
+                        n: plan.n_slots - known - 1,
+                        offsets: behind,
+                    });
                 }
             }
         }
         plan
     }
 
-    fn empty(&self) -> Moments {
-        Moments {
+    fn empty(&self) -> SpaceMoments {
+        SpaceMoments {
             n: 0,
-            numbers: vec![Fixed::ZERO; self.n_numbers * (self.n_numbers + 1) / 2],
-            mixed: vec![Fixed::ZERO; self.n_numbers * self.n_slots],
+            numbers: vec![FixedSum::ZERO; self.n_numbers * (self.n_numbers + 1) / 2],
+            mixed: vec![FixedSum::ZERO; self.n_numbers * self.n_slots],
             counts: vec![0; self.n_slots * (self.n_slots + 1) / 2],
         }
     }
 
     /// The sums of a batch of rows.
-    pub(super) fn of(&self, rows: &Rows) -> Moments {
+    pub(super) fn batch_moments(&self, rows: &FeatureRows) -> SpaceMoments {
         let mut sums = self.empty();
         sums.n = rows.n as u64;
         let (mut numbers, mut levels) = (Vec::new(), Vec::new());
         for (variable, axis) in self.variables.iter().zip(&self.space.0) {
             match axis {
-                Axis::Number(column) if column.sd > 0.0 => {
-                    numbers.push((0..rows.n).map(|i| column.z(variable.number(rows, i))).collect::<Vec<f64>>());
+                SpaceAxis::Number(column) if column.sd > 0.0 => {
+                    numbers.push(
+                        (0..rows.n)
+                            .map(|i| column.z(variable.number(rows, i)))
+                            .collect::<Vec<f64>>(),
+                    );
                 }
-                Axis::Number(_) => {}
-                Axis::Levels(_) => {
+                SpaceAxis::Number(_) => {}
+                SpaceAxis::Levels(_) => {
                     let slots = &self.slots[levels.len()];
-                    let place = |i: usize| slots.behind.get(variable.level(rows, i) as usize).copied().unwrap_or(MISSING);
+                    let place = |i: usize| {
+                        slots
+                            .offsets
+                            .get(variable.level(rows, i) as usize)
+                            .copied()
+                            .unwrap_or(MISSING)
+                    };
                     levels.push((0..rows.n).map(place).collect::<Vec<u32>>());
                 }
             }
         }
         for (j, zs) in numbers.iter().enumerate() {
             for (k, others) in numbers[..=j].iter().enumerate() {
-                let sum = &mut sums.numbers[Symmetric::at(j, k)];
+                let sum = &mut sums.numbers[SymmetricMatrix::at(j, k)];
                 zs.iter().zip(others).for_each(|(z, other)| sum.add_wide(z * other));
             }
-            let terms: Vec<Fixed> = zs.iter().map(|&z| Fixed::of(z)).collect();
+            let terms: Vec<FixedSum> = zs.iter().map(|&z| FixedSum::from_f64(z)).collect();
             for (slots, places) in self.slots.iter().zip(&levels) {
-                let mut by_place = vec![Fixed::ZERO; slots.n + 1];
+                let mut by_place = vec![FixedSum::ZERO; slots.n + 1];
                 for (&place, &term) in places.iter().zip(&terms) {
                     if let Some(sum) = by_place.get_mut(place as usize) {
                         sum.add_term(term);
@@ -127,7 +152,10 @@ impl<'a> Plan<'a> {
                 }
                 let mixed = &mut sums.mixed[j * self.n_slots + slots.known..];
                 by_place.iter().for_each(|&sum| mixed[0].add_term(sum));
-                mixed[1..].iter_mut().zip(&by_place[1..]).for_each(|(slot, &sum)| slot.add_term(sum));
+                mixed[1..]
+                    .iter_mut()
+                    .zip(&by_place[1..])
+                    .for_each(|(slot, &sum)| slot.add_term(sum));
             }
         }
         for (a, places) in levels.iter().enumerate() {
@@ -136,19 +164,30 @@ impl<'a> Plan<'a> {
         sums
     }
 
-    /// Counts how often the slots of two variables are set together; `b` is `a` or stands before it.
-    fn add_pairs(&self, counts: &mut [u64], (a, places_a): (usize, &[u32]), (b, places_b): (usize, &[u32])) {
+    /// Counts how often the slots of two variables are set together; `b` is `a` or stands before
+    /// it.
+    fn add_pairs(
+        &self,
+        counts: &mut [u64],
+        (a, places_a): (usize, &[u32]),
+        (b, places_b): (usize, &[u32]),
+    ) {
         let (slots_a, slots_b) = (&self.slots[a], &self.slots[b]);
         let width = slots_b.n + 1;
         let mut pairs = vec![0_u64; (slots_a.n + 1) * width];
         for (&place_a, &place_b) in places_a.iter().zip(places_b) {
-            if let Some(n) = pairs.get_mut(place_a as usize * width + place_b as usize).filter(|_| place_b != MISSING) {
+            if let Some(n) = pairs
+                .get_mut(place_a as usize * width + place_b as usize)
+                .filter(|_| place_b != MISSING)
+            {
                 *n += 1;
             }
         }
         for (at, n) in pairs.into_iter().enumerate().filter(|(_, n)| *n > 0) {
             let (place_a, place_b) = (at / width, at % width);
-            let mut add = |place_a: usize, place_b: usize| counts[Symmetric::at(slots_a.known + place_a, slots_b.known + place_b)] += n;
+            let mut add = |place_a: usize, place_b: usize| {
+                counts[SymmetricMatrix::at(slots_a.known + place_a, slots_b.known + place_b)] += n
+            };
             add(0, 0);
             if place_a > 0 {
                 add(place_a, 0);
@@ -163,31 +202,41 @@ impl<'a> Plan<'a> {
     }
 
     /// The mean product of each pair of columns.
-    pub(super) fn matrix(&self, sums: &Moments) -> Symmetric {
+    pub(super) fn matrix(&self, sums: &SpaceMoments) -> SymmetricMatrix {
         let n = sums.n as f64;
-        let count = |a: usize, b: usize| sums.counts[Symmetric::at(a.max(b), a.min(b))] as f64;
+        let count =
+            |a: usize, b: usize| sums.counts[SymmetricMatrix::at(a.max(b), a.min(b))] as f64;
         let mixed = |j: usize, own: usize, known: usize, column: ZColumn| {
             let sum = |slot: usize| sums.mixed[j * self.n_slots + slot].to_f64();
             (sum(own) - column.mean * sum(known)) / column.sd
         };
-        let product = |a: Part, b: Part| match (a, b) {
-            (Part::Number(j), Part::Number(k)) => sums.numbers[Symmetric::at(j.max(k), j.min(k))].to_f64(),
-            (Part::Number(j), Part::Level { own, known, column }) | (Part::Level { own, known, column }, Part::Number(j)) => {
+        let product = |a: MomentPart, b: MomentPart| match (a, b) {
+            (MomentPart::Number(j), MomentPart::Number(k)) => {
+                sums.numbers[SymmetricMatrix::at(j.max(k), j.min(k))].to_f64()
+            }
+            (MomentPart::Number(j), MomentPart::Level { own, known, column })
+            | (MomentPart::Level { own, known, column }, MomentPart::Number(j)) => {
                 mixed(j, own, known, column)
             }
-            (Part::Level { own: e, known: k, column: c }, Part::Level { own: f, known: l, column: d }) => {
-                let centred = count(e, f) - d.mean * count(e, l) - c.mean * count(k, f) + c.mean * d.mean * count(k, l);
+            (
+                MomentPart::Level { own: e, known: k, column: c },
+                MomentPart::Level { own: f, known: l, column: d },
+            ) => {
+                let centred = count(e, f) - d.mean * count(e, l) - c.mean * count(k, f)
+                    + c.mean * d.mean * count(k, l);
                 centred / (c.sd * d.sd)
             }
         };
         let width = self.parts.len();
-        let lower = (0..width).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| product(self.parts[i], self.parts[j]) / n);
-        Symmetric { n: width, lower: lower.collect() }
+        let lower = (0..width)
+            .flat_map(|i| (0..=i).map(move |j| (i, j)))
+            .map(|(i, j)| product(self.parts[i], self.parts[j]) / n);
+        SymmetricMatrix { n: width, lower: lower.collect() }
     }
 }
 
-impl Moments {
-    pub(super) fn merge(&mut self, other: &Moments) {
+impl SpaceMoments {
+    pub(super) fn merge(&mut self, other: &SpaceMoments) {
         self.n += other.n;
         self.numbers.iter_mut().zip(&other.numbers).for_each(|(a, b)| a.merge(*b));
         self.mixed.iter_mut().zip(&other.mixed).for_each(|(a, b)| a.merge(*b));
@@ -197,53 +246,77 @@ impl Moments {
 
 #[cfg(test)]
 mod tests {
-    use super::Plan;
-    use crate::counterfactual::Samples;
-    use crate::counterfactual::conditional::Counts;
-    use crate::counterfactual::space::Space;
-    use crate::counterfactual::variable::{Levels, Scale, Variable};
-    use crate::data::{Column, MISSING, Rows};
-    use crate::num::linalg::Symmetric;
-    use crate::num::seed::Stream;
+    use super::MomentPlan;
+    use crate::counterfactual::SampleBatch;
+    use crate::counterfactual::conditional::ReferenceCounts;
+    use crate::counterfactual::space::ReferenceSpace;
+    use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
+    use crate::data::{FeatureColumn, FeatureRows, MISSING};
+    use crate::num::linalg::SymmetricMatrix;
+    use crate::num::seed::RandomStream;
 
-    /// The sparse sums are the mean products of the dense vectors, whatever is missing and however the rows are cut.
+    /// The sparse sums are the mean products of the dense vectors, whatever is missing and however
+    /// the rows are cut.
     #[test]
     fn moments_are_mean_products() {
-        let mut stream = Stream::new(1, "moments");
+        let mut stream = RandomStream::new(1, "moments");
         let n = 300;
-        let mut numbers = |scale: f64| (0..n).map(|_| if stream.u01() < 0.1 { f64::NAN } else { stream.normal() * scale }).collect();
-        let mut columns = vec![Column::Number(numbers(1e-6)), Column::Number(numbers(1e6)), Column::Number(vec![2.0; n])];
+        let mut numbers = |scale: f64| {
+            (0..n)
+                .map(|_| if stream.u01() < 0.1 { f64::NAN } else { stream.normal() * scale })
+                .collect()
+        };
+        let mut columns = vec![
+            FeatureColumn::Number(numbers(1e-6)),
+            FeatureColumn::Number(numbers(1e6)),
+            FeatureColumn::Number(vec![2.0; n]),
+        ];
         for levels in [2, 5, 1] {
-            columns.push(Column::Code(
-                (0..n).map(|_| (stream.u64() % (levels + 1)) as u32).map(|l| if l < levels as u32 { l } else { MISSING }).collect(),
+            columns.push(FeatureColumn::Code(
+                (0..n)
+                    .map(|_| (stream.u64() % (levels + 1)) as u32)
+                    .map(|l| if l < levels as u32 { l } else { MISSING })
+                    .collect(),
             ));
         }
         let variable = |column: usize| {
-            let levels = |n| Scale::Categorical(Levels { n, ..Levels::default() });
-            let scale = [Scale::Continuous { integer: false }, Scale::Ordinal {}, Scale::Ordinal {}, levels(2), levels(7), levels(1)]
-                [column]
+            let levels =
+                |n| VariableScale::Categorical(CategoryLevels { n, ..CategoryLevels::default() });
+            let scale = [
+                VariableScale::Continuous { integer: false },
+                VariableScale::Ordinal {},
+                VariableScale::Ordinal {},
+                levels(2),
+                levels(7),
+                levels(1),
+            ][column]
                 .clone();
-            Variable { name: column.to_string(), columns: vec![column], scale }
+            StrategyVariable { name: column.to_string(), columns: vec![column], scale }
         };
-        let variables: Vec<Variable> = (0..6).map(variable).collect();
-        let rows = Rows { n, columns };
-        let counts = Counts::of(&variables, &Samples { keys: &[], rows: &rows, groups: &vec![0; n], classes: &vec![None; n] });
-        let space = Space::of(&variables, &counts);
+        let variables: Vec<StrategyVariable> = (0..6).map(variable).collect();
+        let rows = FeatureRows { n, columns };
+        let counts = ReferenceCounts::from_samples(
+            &variables,
+            &SampleBatch { keys: &[], rows: &rows, groups: &vec![0; n], classes: &vec![None; n] },
+        );
+        let space = ReferenceSpace::from_counts(&variables, &counts);
         assert_eq!(space.width(), 2 + 1 + 5);
-        let plan = Plan::new(&variables, &space);
+        let plan = MomentPlan::new(&variables, &space);
         let (mut dense, mut vector) = (vec![0.0; 36], Vec::new());
         for i in 0..n {
             space.vector(&variables, &rows, i, &mut vector);
             for a in 0..8 {
-                (0..=a).for_each(|b| dense[Symmetric::at(a, b)] += vector[a] * vector[b] / n as f64);
+                (0..=a).for_each(|b| {
+                    dense[SymmetricMatrix::at(a, b)] += vector[a] * vector[b] / n as f64
+                });
             }
         }
-        let whole = plan.of(&rows);
+        let whole = plan.batch_moments(&rows);
         for (found, expected) in plan.matrix(&whole).lower.iter().zip(&dense) {
             assert!((found - expected).abs() < 1e-12, "{found} {expected}");
         }
-        let mut parts = plan.of(&rows.take(&(200..n).collect::<Vec<_>>()));
-        parts.merge(&plan.of(&rows.take(&(0..200).collect::<Vec<_>>())));
+        let mut parts = plan.batch_moments(&rows.take(&(200..n).collect::<Vec<_>>()));
+        parts.merge(&plan.batch_moments(&rows.take(&(0..200).collect::<Vec<_>>())));
         assert_eq!(parts, whole);
     }
 }

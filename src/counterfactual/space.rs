@@ -1,16 +1,19 @@
-//! The z-space of a reference: rows as standardised numbers, in which distances between rows are measured.
+//! The z-space of a reference: rows as standardised numbers, in which distances between rows are
+//! measured.
 //!
-//! A continuous or ordinal variable gives one column, a binary one the indicator of its second level, any other categorical one an
-//! indicator of each level. Columns are standardised with mean and population standard deviation of the non-missing values of all reference
-//! rows; a missing value is 0 after that; columns without variation are left out.
-//! Choice: mean and deviation of a number with more than 65,536 distinct values in a stratum are those of its cells
-//! ([`crate::num::ecdf::Tally`]), whose width is far below what a distance can show.
+//! A continuous or ordinal variable gives one column, a binary one the indicator of its second
+//! level, any other categorical one an indicator of each level. Columns are standardised with mean
+//! and population standard deviation of the non-missing values of all reference rows; a missing
+//! value is 0 after that; columns without variation are left out.
+//! Choice: mean and deviation of a number with more than 65,536 distinct values in a stratum are
+//! those of its cells ([`crate::num::ecdf::Tally`]), whose width is far below what a distance can
+//! show.
 
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::conditional::Counts;
-use crate::counterfactual::variable::Variable;
-use crate::data::Rows;
+use crate::counterfactual::conditional::ReferenceCounts;
+use crate::counterfactual::variable::StrategyVariable;
+use crate::data::FeatureRows;
 
 /// One standardised column.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -32,27 +35,29 @@ impl ZColumn {
 /// The columns of one variable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Axis {
+pub enum SpaceAxis {
     /// Of a continuous or ordinal variable.
     Number(ZColumn),
-    /// Of a categorical variable: one per level; of a binary one, that of its first level is left out.
+    /// Of a categorical variable: one per level; of a binary one, that of its first level is left
+    /// out.
     Levels(Vec<ZColumn>),
 }
 
 /// The z-space of a reference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Space(pub Vec<Axis>);
+pub struct ReferenceSpace(pub Vec<SpaceAxis>);
 
-impl Space {
+impl ReferenceSpace {
     /// The space of all rows of these counts, whatever their group and class.
-    pub fn of(variables: &[Variable], counts: &Counts) -> Self {
-        let all = counts.pooled(|_| true);
+    pub fn from_counts(variables: &[StrategyVariable], counts: &ReferenceCounts) -> Self {
+        let all = counts.merged_where(|_| true);
         let (mut numbers, mut levels) = (0, 0);
-        let axis = |variable: &Variable| match variable.levels() {
+        let axis = |variable: &StrategyVariable| match variable.levels() {
             None => {
                 numbers += 1;
-                let (mean, sd) = all.as_ref().map_or((0.0, 0.0), |all| all.values[numbers - 1].moments());
-                Axis::Number(ZColumn { mean, sd })
+                let (mean, sd) =
+                    all.as_ref().map_or((0.0, 0.0), |all| all.values[numbers - 1].moments());
+                SpaceAxis::Number(ZColumn { mean, sd })
             }
             Some(known) => {
                 levels += 1;
@@ -63,10 +68,10 @@ impl Space {
                     let shown = level > 0 || !known.is_binary();
                     ZColumn { mean, sd: if shown { (mean * (1.0 - mean)).sqrt() } else { 0.0 } }
                 };
-                Axis::Levels((0..counts.len()).map(column).collect())
+                SpaceAxis::Levels((0..counts.len()).map(column).collect())
             }
         };
-        Space(variables.iter().map(axis).collect())
+        ReferenceSpace(variables.iter().map(axis).collect())
     }
 
     /// Number of columns that are not left out.
@@ -76,28 +81,48 @@ impl Space {
 
     /// The columns that are not left out: position of the variable, and of the level.
     pub fn columns(&self) -> impl Iterator<Item = (usize, usize)> {
-        let of_axis = |(v, axis): (usize, &Axis)| {
+        let of_axis = |(v, axis): (usize, &SpaceAxis)| {
             let columns = match axis {
-                Axis::Number(column) => std::slice::from_ref(column),
-                Axis::Levels(columns) => columns,
+                SpaceAxis::Number(column) => std::slice::from_ref(column),
+                SpaceAxis::Levels(columns) => columns,
             };
-            columns.iter().enumerate().filter(|(_, column)| column.sd > 0.0).map(move |(level, _)| (v, level)).collect::<Vec<_>>()
+            columns
+                .iter()
+                .enumerate()
+                .filter(|(_, column)| column.sd > 0.0)
+                .map(move |(level, _)| (v, level))
+                .collect::<Vec<_>>()
         };
         self.0.iter().enumerate().flat_map(of_axis)
     }
 
     /// Writes the row as a vector: one number per column that is not left out.
-    pub fn vector(&self, variables: &[Variable], rows: &Rows, i: usize, out: &mut Vec<f64>) {
+    pub fn vector(
+        &self,
+        variables: &[StrategyVariable],
+        rows: &FeatureRows,
+        i: usize,
+        out: &mut Vec<f64>,
+    ) {
         out.clear();
         for (variable, axis) in variables.iter().zip(&self.0) {
             match axis {
-                Axis::Number(column) if column.sd > 0.0 => out.push(column.z(variable.number(rows, i))),
-                Axis::Number(_) => {}
-                Axis::Levels(columns) => {
+                SpaceAxis::Number(column) if column.sd > 0.0 => {
+                    out.push(column.z(variable.number(rows, i)))
+                }
+                SpaceAxis::Number(_) => {}
+                SpaceAxis::Levels(columns) => {
                     let level = variable.level(rows, i) as usize;
                     let known = level < columns.len();
-                    let indicator = |l: usize| if known { f64::from(u8::from(l == level)) } else { f64::NAN };
-                    out.extend(columns.iter().enumerate().filter(|(_, c)| c.sd > 0.0).map(|(l, column)| column.z(indicator(l))));
+                    let indicator =
+                        |l: usize| if known { f64::from(u8::from(l == level)) } else { f64::NAN };
+                    out.extend(
+                        columns
+                            .iter()
+                            .enumerate()
+                            .filter(|(_, c)| c.sd > 0.0)
+                            .map(|(l, column)| column.z(indicator(l))),
+                    );
                 }
             }
         }
@@ -106,32 +131,43 @@ impl Space {
 
 #[cfg(test)]
 mod tests {
-    use super::Space;
-    use crate::counterfactual::Samples;
-    use crate::counterfactual::conditional::Counts;
-    use crate::counterfactual::variable::{Levels, Scale, Variable};
-    use crate::data::{Column, MISSING, Rows};
+    use super::ReferenceSpace;
+    use crate::counterfactual::SampleBatch;
+    use crate::counterfactual::conditional::ReferenceCounts;
+    use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
+    use crate::data::{FeatureColumn, FeatureRows, MISSING};
 
-    /// x 1, 3, missing: mean 2, sd 1. Binary 0, 1, 1: mean 2/3. Three levels 0, 0, missing: the columns do not vary.
+    /// x 1, 3, missing: mean 2, sd 1. Binary 0, 1, 1: mean 2/3. Three levels 0, 0, missing: the
+    /// columns do not vary.
     #[test]
     fn vectors_of_rows() {
-        let levels = |n| Scale::Categorical(Levels { n, ..Levels::default() });
-        let variable = |name: &str, column, scale| Variable { name: name.into(), columns: vec![column], scale };
+        let levels =
+            |n| VariableScale::Categorical(CategoryLevels { n, ..CategoryLevels::default() });
+        let variable = |name: &str, column, scale| StrategyVariable {
+            name: name.into(),
+            columns: vec![column],
+            scale,
+        };
         let variables = [
-            variable("x", 0, Scale::Continuous { integer: false }),
+            variable("x", 0, VariableScale::Continuous { integer: false }),
             variable("b", 1, levels(2)),
             variable("n", 2, levels(3)),
             variable("o", 3, levels(3)),
         ];
         let columns = vec![
-            Column::Number(vec![1.0, 3.0, f64::NAN]),
-            Column::Code(vec![0, 1, 1]),
-            Column::Code(vec![0, 0, MISSING]),
-            Column::Code(vec![2, MISSING, 0]),
+            FeatureColumn::Number(vec![1.0, 3.0, f64::NAN]),
+            FeatureColumn::Code(vec![0, 1, 1]),
+            FeatureColumn::Code(vec![0, 0, MISSING]),
+            FeatureColumn::Code(vec![2, MISSING, 0]),
         ];
-        let rows = Rows { n: 3, columns };
-        let space =
-            Space::of(&variables, &Counts::of(&variables, &Samples { keys: &[], rows: &rows, groups: &[0; 3], classes: &[None; 3] }));
+        let rows = FeatureRows { n: 3, columns };
+        let space = ReferenceSpace::from_counts(
+            &variables,
+            &ReferenceCounts::from_samples(
+                &variables,
+                &SampleBatch { keys: &[], rows: &rows, groups: &[0; 3], classes: &[None; 3] },
+            ),
+        );
         assert_eq!(space.columns().collect::<Vec<_>>(), [(0, 0), (1, 1), (3, 0), (3, 2)]);
         let check = |i, expected: &[f64]| {
             let mut found = Vec::new();

@@ -1,29 +1,31 @@
 //! What a strategy sees of the columns: variables with a kind, in declared order.
 //!
-//! A variable is a feature, or a group of 0/1 columns that stand for one nominal feature (one-hot). The column of the sensitive attribute
-//! is none: every strategy sets it. A row of a one-hot group with no 1 or with several counts as missing, so impossible combinations of its
-//! columns can neither be learnt nor made.
+//! A variable is a feature, or a group of 0/1 columns that stand for one nominal feature (one-hot).
+//! The column of the sensitive attribute is none: every strategy sets it. A row of a one-hot group
+//! with no 1 or with several counts as missing, so impossible combinations of its columns can
+//! neither be learnt nor made.
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Attribute, Column, Feature, Kind, MISSING, Rows};
+use crate::data::{Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING};
 
 /// One thing that a strategy may change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Variable {
+pub struct StrategyVariable {
     /// The name of the feature, or of the one-hot group.
     pub name: String,
-    /// Positions of its columns in [`Rows`]: one, or those of the one-hot group in the order of their levels.
+    /// Positions of its columns in [`FeatureRows`]: one, or those of the one-hot group in the order
+    /// of their levels.
     pub columns: Vec<usize>,
     /// What it is.
-    pub scale: Scale,
+    pub scale: VariableScale,
 }
 
 /// How the values of a variable compare.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Scale {
+pub enum VariableScale {
     /// Numbers with distances.
     Continuous {
         /// Whether only whole numbers make sense.
@@ -32,13 +34,13 @@ pub enum Scale {
     /// Numbers, or positions of ordered levels, of which only the order counts.
     Ordinal {},
     /// Levels without an order.
-    Categorical(Levels),
+    Categorical(CategoryLevels),
 }
 
 /// The levels of a categorical variable.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Levels {
+pub struct CategoryLevels {
     /// How many there are; levels are positions below it.
     pub n: u32,
     /// The level that is never a new value, such as the one that stands for missing.
@@ -49,7 +51,7 @@ pub struct Levels {
     pub counterparts: Vec<(u32, u32)>,
 }
 
-impl Levels {
+impl CategoryLevels {
     /// Exactly two levels, each a possible new value: a change takes the other one.
     pub fn is_binary(&self) -> bool {
         self.n == 2 && self.barred.is_none()
@@ -63,100 +65,131 @@ impl Levels {
 
 /// What the features do not say about the variables.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Extras {
+pub struct VariableOptions {
     /// Positions of the features that are no variables: nobody learns or moves them.
-    pub left_out: Vec<usize>,
+    pub excluded: Vec<usize>,
     /// One-hot groups: a name, and positions of 0/1 features in the order of the levels.
     pub onehot: Vec<(String, Vec<usize>)>,
     /// The text of the level that stands for missing values, where there is one.
     pub missing_level: Option<String>,
-    /// Counterparts by feature: pairs of levels' texts, from and to. Texts that are no level are of no effect.
+    /// Counterparts by feature: pairs of levels' texts, from and to. Texts that are no level are of
+    /// no effect.
     pub counterparts: Vec<(String, Vec<(String, String)>)>,
 }
 
-/// The variables of rows with these features when `attribute` is changed, in the order of the features; a one-hot group stands where
-/// its first column does.
-pub fn variables(features: &[Feature], attribute: &Attribute, extras: &Extras) -> Vec<Variable> {
+/// The variables of rows with these features when `attribute` is changed, in the order of the
+/// features; a one-hot group stands where its first column does.
+pub fn variables(
+    features: &[Feature],
+    attribute: &Attribute,
+    extras: &VariableOptions,
+) -> Vec<StrategyVariable> {
     let mut variables = Vec::new();
     for (f, feature) in features.iter().enumerate() {
-        if f == attribute.feature || extras.left_out.contains(&f) {
+        if f == attribute.feature || extras.excluded.contains(&f) {
             continue;
         }
-        if let Some((name, columns)) = extras.onehot.iter().find(|(_, columns)| columns.contains(&f)) {
+        if let Some((name, columns)) =
+            extras.onehot.iter().find(|(_, columns)| columns.contains(&f))
+        {
             if columns.first() == Some(&f) {
                 let n = u32::try_from(columns.len()).unwrap_or(MISSING);
-                let counterparts = counterparts(extras, name, |word| columns.iter().position(|&c| features[c].name == word));
-                let levels = Levels { n, barred: None, counterparts };
-                variables.push(Variable { name: name.clone(), columns: columns.clone(), scale: Scale::Categorical(levels) });
+                let counterparts = counterparts(extras, name, |word| {
+                    columns.iter().position(|&c| features[c].name == word)
+                });
+                let levels = CategoryLevels { n, barred: None, counterparts };
+                variables.push(StrategyVariable {
+                    name: name.clone(),
+                    columns: columns.clone(),
+                    scale: VariableScale::Categorical(levels),
+                });
             }
             continue;
         }
         let scale = match feature.kind {
-            Kind::Continuous { integer } => Scale::Continuous { integer },
-            Kind::OrdinalNumber | Kind::OrdinalLevel => Scale::Ordinal {},
-            Kind::Nominal | Kind::Sensitive => {
+            FeatureKind::Continuous { integer } => VariableScale::Continuous { integer },
+            FeatureKind::OrdinalNumber | FeatureKind::OrdinalLevel => VariableScale::Ordinal {},
+            FeatureKind::Nominal | FeatureKind::Sensitive => {
                 let position = |word: &str| feature.levels.iter().position(|level| level == word);
-                let barred = extras.missing_level.as_deref().and_then(position).and_then(|at| u32::try_from(at).ok());
+                let barred = extras
+                    .missing_level
+                    .as_deref()
+                    .and_then(position)
+                    .and_then(|at| u32::try_from(at).ok());
                 let n = u32::try_from(feature.levels.len()).unwrap_or(MISSING);
-                Scale::Categorical(Levels { n, barred, counterparts: counterparts(extras, &feature.name, position) })
+                VariableScale::Categorical(CategoryLevels {
+                    n,
+                    barred,
+                    counterparts: counterparts(extras, &feature.name, position),
+                })
             }
         };
-        variables.push(Variable { name: feature.name.clone(), columns: vec![f], scale });
+        variables.push(StrategyVariable { name: feature.name.clone(), columns: vec![f], scale });
     }
     variables
 }
 
-fn counterparts(extras: &Extras, name: &str, position: impl Fn(&str) -> Option<usize>) -> Vec<(u32, u32)> {
+fn counterparts(
+    extras: &VariableOptions,
+    name: &str,
+    position: impl Fn(&str) -> Option<usize>,
+) -> Vec<(u32, u32)> {
     let level = |word: &String| position(word).and_then(|at| u32::try_from(at).ok());
-    let pairs = extras.counterparts.iter().filter(|(of, _)| of == name).flat_map(|(_, pairs)| pairs);
-    let mut known: Vec<(u32, u32)> = pairs.filter_map(|(from, to)| Some((level(from)?, level(to)?))).collect();
+    let pairs =
+        extras.counterparts.iter().filter(|(of, _)| of == name).flat_map(|(_, pairs)| pairs);
+    let mut known: Vec<(u32, u32)> =
+        pairs.filter_map(|(from, to)| Some((level(from)?, level(to)?))).collect();
     known.sort_unstable();
     known
 }
 
-impl Variable {
+impl StrategyVariable {
     /// The levels of a categorical variable.
-    pub fn levels(&self) -> Option<&Levels> {
+    pub fn levels(&self) -> Option<&CategoryLevels> {
         match &self.scale {
-            Scale::Categorical(levels) => Some(levels),
+            VariableScale::Categorical(levels) => Some(levels),
             _ => None,
         }
     }
 
-    /// The number of a continuous or ordinal variable in a row: itself, or the position of an ordered level; NaN where missing.
-    pub fn number(&self, rows: &Rows, i: usize) -> f64 {
+    /// The number of a continuous or ordinal variable in a row: itself, or the position of an
+    /// ordered level; NaN where missing.
+    pub fn number(&self, rows: &FeatureRows, i: usize) -> f64 {
         match &rows.columns[self.columns[0]] {
-            Column::Number(values) => values[i],
-            Column::Code(codes) if codes[i] == MISSING => f64::NAN,
-            Column::Code(codes) => f64::from(codes[i]),
+            FeatureColumn::Number(values) => values[i],
+            FeatureColumn::Code(codes) if codes[i] == MISSING => f64::NAN,
+            FeatureColumn::Code(codes) => f64::from(codes[i]),
         }
     }
 
-    /// Writes a number that [`Variable::number`] could have read.
-    pub fn set_number(&self, rows: &mut Rows, i: usize, x: f64) {
+    /// Writes a number that [`StrategyVariable::number`] could have read.
+    pub fn set_number(&self, rows: &mut FeatureRows, i: usize, x: f64) {
         match &mut rows.columns[self.columns[0]] {
-            Column::Number(values) => values[i] = x,
-            Column::Code(codes) => codes[i] = if x.is_nan() { MISSING } else { x as u32 },
+            FeatureColumn::Number(values) => values[i] = x,
+            FeatureColumn::Code(codes) => codes[i] = if x.is_nan() { MISSING } else { x as u32 },
         }
     }
 
     /// The level of a categorical variable in a row; [`MISSING`] where there is none.
-    pub fn level(&self, rows: &Rows, i: usize) -> u32 {
+    pub fn level(&self, rows: &FeatureRows, i: usize) -> u32 {
         if let [column] = self.columns[..] {
             let n = self.levels().map_or(MISSING, |levels| levels.n);
             return rows.codes(column).get(i).copied().filter(|&code| code < n).unwrap_or(MISSING);
         }
-        let mut ones = (0_u32..).zip(&self.columns).filter(|(_, column)| rows.numbers(**column).get(i) == Some(&1.0));
+        let mut ones = (0_u32..)
+            .zip(&self.columns)
+            .filter(|(_, column)| rows.numbers(**column).get(i) == Some(&1.0));
         match (ones.next(), ones.next()) {
             (Some((level, _)), None) => level,
             _ => MISSING,
         }
     }
 
-    /// The value of a row as a number: the number, or the position of the level; NaN where missing or where it stands for missing.
-    pub fn value(&self, rows: &Rows, i: usize) -> f64 {
+    /// The value of a row as a number: the number, or the position of the level; NaN where missing
+    /// or where it stands for missing.
+    pub fn value(&self, rows: &FeatureRows, i: usize) -> f64 {
         match &self.scale {
-            Scale::Categorical(levels) => match self.level(rows, i) {
+            VariableScale::Categorical(levels) => match self.level(rows, i) {
                 MISSING => f64::NAN,
                 level if Some(level) == levels.barred => f64::NAN,
                 level => f64::from(level),
@@ -165,20 +198,20 @@ impl Variable {
         }
     }
 
-    /// Writes a value that [`Variable::value`] could have read and that is not missing.
-    pub fn set_value(&self, rows: &mut Rows, i: usize, value: f64) {
+    /// Writes a value that [`StrategyVariable::value`] could have read and that is not missing.
+    pub fn set_value(&self, rows: &mut FeatureRows, i: usize, value: f64) {
         match self.scale {
-            Scale::Categorical(_) => self.set_level(rows, i, value as u32),
+            VariableScale::Categorical(_) => self.set_level(rows, i, value as u32),
             _ => self.set_number(rows, i, value),
         }
     }
 
     /// Writes a level that is not missing.
-    pub fn set_level(&self, rows: &mut Rows, i: usize, level: u32) {
+    pub fn set_level(&self, rows: &mut FeatureRows, i: usize, level: u32) {
         for (k, &column) in (0_u32..).zip(&self.columns) {
             match &mut rows.columns[column] {
-                Column::Code(codes) => codes[i] = level,
-                Column::Number(values) => values[i] = f64::from(u8::from(k == level)),
+                FeatureColumn::Code(codes) => codes[i] = level,
+                FeatureColumn::Number(values) => values[i] = f64::from(u8::from(k == level)),
             }
         }
     }
@@ -186,49 +219,68 @@ impl Variable {
 
 #[cfg(test)]
 mod tests {
-    use super::{Extras, Levels, Scale, variables};
-    use crate::data::values::Class;
-    use crate::data::{Attribute, Column, Feature, Kind, MISSING, Rows};
+    use super::{CategoryLevels, VariableOptions, VariableScale, variables};
+    use crate::data::values::ValueClass;
+    use crate::data::{Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING};
 
-    fn feature(name: &str, kind: Kind, levels: &[&str]) -> Feature {
-        Feature { name: name.into(), kind, levels: levels.iter().map(|&l| l.into()).collect(), class: Class::Text }
+    fn feature(name: &str, kind: FeatureKind, levels: &[&str]) -> Feature {
+        Feature {
+            name: name.into(),
+            kind,
+            levels: levels.iter().map(|&l| l.into()).collect(),
+            class: ValueClass::Text,
+        }
     }
 
     #[test]
     fn variables_of_features() {
-        let whole = Kind::Continuous { integer: true };
+        let whole = FeatureKind::Continuous { integer: true };
         let features = [
-            feature("sex", Kind::Sensitive, &["f", "m"]),
+            feature("sex", FeatureKind::Sensitive, &["f", "m"]),
             feature("red", whole.clone(), &[]),
-            feature("race", Kind::Sensitive, &["a", "b", "missing"]),
+            feature("race", FeatureKind::Sensitive, &["a", "b", "missing"]),
             feature("blue", whole.clone(), &[]),
-            feature("grade", Kind::OrdinalLevel, &["low", "high"]),
+            feature("grade", FeatureKind::OrdinalLevel, &["low", "high"]),
         ];
-        let attribute =
-            Attribute { name: "sex".into(), groups: vec!["f".into(), "m".into()], reference: 0, feature: 0, level_of_group: vec![0, 1] };
-        let extras = Extras {
-            left_out: vec![],
+        let attribute = Attribute {
+            name: "sex".into(),
+            groups: vec!["f".into(), "m".into()],
+            reference: 0,
+            feature: 0,
+            level_of_group: vec![0, 1],
+        };
+        let extras = VariableOptions {
+            excluded: vec![],
             onehot: vec![("colour".into(), vec![1, 3])],
             missing_level: Some("missing".into()),
-            counterparts: vec![("race".into(), vec![("b".into(), "a".into()), ("b".into(), "no level".into())])],
+            counterparts: vec![(
+                "race".into(),
+                vec![("b".into(), "a".into()), ("b".into(), "no level".into())],
+            )],
         };
         let found = variables(&features, &attribute, &extras);
-        assert_eq!(found.iter().map(|v| v.name.as_str()).collect::<Vec<_>>(), ["colour", "race", "grade"]);
-        assert_eq!(found[1].levels(), Some(&Levels { n: 3, barred: Some(2), counterparts: vec![(1, 0)] }));
-        assert_eq!(found[2].scale, Scale::Ordinal {});
+        assert_eq!(
+            found.iter().map(|v| v.name.as_str()).collect::<Vec<_>>(),
+            ["colour", "race", "grade"]
+        );
+        assert_eq!(
+            found[1].levels(),
+            Some(&CategoryLevels { n: 3, barred: Some(2), counterparts: vec![(1, 0)] })
+        );
+        assert_eq!(found[2].scale, VariableScale::Ordinal {});
 
-        let numbers = |values: [f64; 4]| Column::Number(values.to_vec());
-        let mut rows = Rows {
+        let numbers = |values: [f64; 4]| FeatureColumn::Number(values.to_vec());
+        let mut rows = FeatureRows {
             n: 4,
             columns: vec![
-                Column::Code(vec![0; 4]),
+                FeatureColumn::Code(vec![0; 4]),
                 numbers([1.0, 0.0, 0.0, 1.0]),
-                Column::Code(vec![2, 3, MISSING, 0]),
+                FeatureColumn::Code(vec![2, 3, MISSING, 0]),
                 numbers([0.0, 1.0, 0.0, 1.0]),
-                Column::Code(vec![1, MISSING, 0, 0]),
+                FeatureColumn::Code(vec![1, MISSING, 0, 0]),
             ],
         };
-        let levels = |v: usize, rows: &Rows| [0, 1, 2, 3].map(|i| found[v].level(rows, i));
+        let levels = |v: usize, rows: &FeatureRows| [0, 1, 2, 3].map(|i| found[v].level(rows, i));
         assert_eq!(levels(0, &rows), [0, 1, MISSING, MISSING]);
         assert_eq!(levels(1, &rows), [2, MISSING, MISSING, 0]);
         found[0].set_level(&mut rows, 0, 1);

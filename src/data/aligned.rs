@@ -1,10 +1,12 @@
-//! Files that line up with the prepared rows, row group by row group: the counterfactuals of the rows, and scores of either.
+//! Files that line up with the prepared rows, row group by row group: the counterfactuals of the
+//! rows, and scores of either.
 //!
-//! Group g of `counterfactuals.parquet` holds the counterfactuals of the audited rows of group g of `rows.parquet`: `parent`, the
-//! position in that group, `to_group`, `cf_index`, what was judged of each (`valid`, counters, `plausibility`) where its strategy judges,
-//! and the features where a model reads them. Those that are not valid stay in the file and nobody reads them but who asks for all:
-//! no stage after generation has to know of them. `scores.parquet` holds one `score` per row or per valid counterfactual, null where
-//! there is none.
+//! Group g of `counterfactuals.parquet` holds the counterfactuals of the audited rows of group g of
+//! `rows.parquet`: `parent`, the position in that group, `to_group`, `cf_index`, what was judged of
+//! each (`valid`, counters, `plausibility`) where its strategy judges, and the features where a
+//! model reads them. Those that are not valid stay in the file and nobody reads them but who asks
+//! for all: no stage after generation has to know of them. `scores.parquet` holds one `score` per
+//! row or per valid counterfactual, null where there is none.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,9 +16,11 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Float64Type, Schema, SchemaRef, UInt16Type, UInt32Type};
 
 use crate::data::rows::{feature_arrays, feature_fields, feature_rows, number_array};
-use crate::data::{Feature, Layout, Rows};
-use crate::error::{CHANGED, Error, Result};
-use crate::table::io::{EncodedGroup, GroupEncoder, GroupWriter, Owner, ParquetFile, distinct, packed};
+use crate::data::{Feature, FeatureRows, Layout};
+use crate::error::{Error, FOLDER_CHANGED_HINT, Result};
+use crate::table::io::{
+    EncodedGroup, FileOwner, GroupEncoder, GroupWriter, ParquetFile, distinct, packed,
+};
 
 const COUNTERFACTUALS: &str = "counterfactuals.parquet";
 const SCORES: &str = "scores.parquet";
@@ -38,7 +42,7 @@ pub struct CounterfactualKeys {
 
 /// What was judged of the counterfactuals of one row group.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Judged {
+pub struct CounterfactualVerdicts {
     /// Whether each passed all filters and checks.
     pub valid: Vec<bool>,
     /// What happened to the variables of each: changed, impossible, clamped, fallen back, kept.
@@ -48,8 +52,14 @@ pub struct Judged {
 }
 
 fn batch(folder: &Path, schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
-    RecordBatch::try_new(Arc::clone(schema), columns)
-        .map_err(|e| Error::operator("write", folder, e, "this is a bug in cfaudit: a column has another length or type than the file"))
+    RecordBatch::try_new(Arc::clone(schema), columns).map_err(|e| {
+        Error::operator(
+            "write",
+            folder,
+            e,
+            "this is a bug in cfaudit: a column has another length or type than the file",
+        )
+    })
 }
 
 /// Turns counterfactuals into row groups, on any thread.
@@ -61,11 +71,16 @@ pub struct CounterfactualEncoder {
     features: Vec<Feature>,
 }
 
-/// Creates the file of counterfactuals in a folder; with a layout it holds the features too, and what was judged if that is so.
+/// Creates the file of counterfactuals in a folder; with a layout it holds the features too, and
+/// what was judged if that is so.
 ///
 /// # Errors
 /// The disk refuses.
-pub fn create_counterfactuals(folder: &Path, features_of: Option<&Layout>, judged: bool) -> Result<(CounterfactualEncoder, GroupWriter)> {
+pub fn create_counterfactuals(
+    folder: &Path,
+    features_of: Option<&Layout>,
+    judged: bool,
+) -> Result<(CounterfactualEncoder, GroupWriter)> {
     let mut fields = vec![
         distinct(Field::new(KEYS[0], DataType::UInt32, false)),
         packed(Field::new(KEYS[1], DataType::UInt16, false)),
@@ -86,17 +101,23 @@ pub fn create_counterfactuals(folder: &Path, features_of: Option<&Layout>, judge
 }
 
 impl CounterfactualEncoder {
-    /// One row group. `rows` are written where the file holds features; `judged` is there if the file was created so.
+    /// One row group. `rows` are written where the file holds features; `judged` is there if the
+    /// file was created so.
     ///
     /// # Errors
     /// Never for keys and rows of the same length.
-    pub fn encode(&self, keys: CounterfactualKeys, judged: Option<Judged>, rows: Rows) -> Result<EncodedGroup> {
+    pub fn encode(
+        &self,
+        keys: CounterfactualKeys,
+        judged: Option<CounterfactualVerdicts>,
+        rows: FeatureRows,
+    ) -> Result<EncodedGroup> {
         let mut columns: Vec<ArrayRef> = vec![
             Arc::new(UInt32Array::from(keys.parent)),
             Arc::new(UInt16Array::from(keys.to_group)),
             Arc::new(UInt16Array::from(keys.cf_index)),
         ];
-        if let Some(Judged { valid, counters, plausibility }) = judged {
+        if let Some(CounterfactualVerdicts { valid, counters, plausibility }) = judged {
             columns.push(Arc::new(BooleanArray::from(valid)));
             columns.extend(counters.map(|counts| Arc::new(UInt32Array::from(counts)) as ArrayRef));
             columns.push(number_array(plausibility));
@@ -118,7 +139,8 @@ impl CounterfactualReader {
     /// # Errors
     /// The file is damaged.
     pub fn open(folder: &Path) -> Result<Self> {
-        ParquetFile::open(&folder.join(COUNTERFACTUALS), Owner::Ours).map(|file| CounterfactualReader { file })
+        ParquetFile::open(&folder.join(COUNTERFACTUALS), FileOwner::Program)
+            .map(|file| CounterfactualReader { file })
     }
 
     /// Whether the file says what was judged.
@@ -138,7 +160,9 @@ impl CounterfactualReader {
     pub fn keys(&self, group: usize) -> Result<CounterfactualKeys> {
         if self.is_judged() {
             let [parent, to_group, cf_index] = KEYS;
-            return Ok(keys_of(&self.valid(self.file.read_group(group, Some(&[parent, to_group, cf_index, VALID]))?)?));
+            return Ok(keys_of(&self.valid(
+                self.file.read_group(group, Some(&[parent, to_group, cf_index, VALID]))?,
+            )?));
         }
         Ok(keys_of(&self.file.read_group(group, Some(&KEYS))?))
     }
@@ -147,7 +171,7 @@ impl CounterfactualReader {
     ///
     /// # Errors
     /// The file is damaged or was written without features.
-    pub fn rows(&self, group: usize, layout: &Layout) -> Result<(CounterfactualKeys, Rows)> {
+    pub fn rows(&self, group: usize, layout: &Layout) -> Result<(CounterfactualKeys, FeatureRows)> {
         let batch = self.file.read_group(group, None)?;
         let batch = if self.is_judged() { self.valid(batch)? } else { batch };
         Ok((keys_of(&batch), self.features(batch, layout)?))
@@ -157,31 +181,55 @@ impl CounterfactualReader {
     ///
     /// # Errors
     /// The file is damaged, or was written without features or judgement.
-    pub fn judged(&self, group: usize, layout: &Layout) -> Result<(CounterfactualKeys, Judged, Rows)> {
+    pub fn judged(
+        &self,
+        group: usize,
+        layout: &Layout,
+    ) -> Result<(CounterfactualKeys, CounterfactualVerdicts, FeatureRows)> {
         let batch = self.file.read_group(group, None)?;
         let column = |name: &str| batch.column_by_name(name).ok_or_else(|| self.unexpected(name));
-        let counters = |name: &str| Ok::<_, Error>(column(name)?.as_primitive::<UInt32Type>().values().to_vec());
-        let plausibility = column(PLAUSIBILITY)?.as_primitive::<Float64Type>().iter().map(|p| p.unwrap_or(f64::NAN)).collect();
+        let counters = |name: &str| {
+            Ok::<_, Error>(column(name)?.as_primitive::<UInt32Type>().values().to_vec())
+        };
+        let plausibility = column(PLAUSIBILITY)?
+            .as_primitive::<Float64Type>()
+            .iter()
+            .map(|p| p.unwrap_or(f64::NAN))
+            .collect();
         let [changed, impossible, clamped, fallback, kept] = COUNTERS;
-        let judged = Judged {
+        let judged = CounterfactualVerdicts {
             valid: column(VALID)?.as_boolean().iter().map(|valid| valid == Some(true)).collect(),
-            counters: [counters(changed)?, counters(impossible)?, counters(clamped)?, counters(fallback)?, counters(kept)?],
+            counters: [
+                counters(changed)?,
+                counters(impossible)?,
+                counters(clamped)?,
+                counters(fallback)?,
+                counters(kept)?,
+            ],
             plausibility,
         };
         Ok((keys_of(&batch), judged, self.features(batch, layout)?))
     }
 
     fn valid(&self, batch: RecordBatch) -> Result<RecordBatch> {
-        let valid = batch.column_by_name(VALID).map(|column| column.as_boolean().clone()).ok_or_else(|| self.unexpected(VALID))?;
+        let valid = batch
+            .column_by_name(VALID)
+            .map(|column| column.as_boolean().clone())
+            .ok_or_else(|| self.unexpected(VALID))?;
         filter_record_batch(&batch, &valid).map_err(|_| self.unexpected(VALID))
     }
 
-    fn features(&self, batch: RecordBatch, layout: &Layout) -> Result<Rows> {
+    fn features(&self, batch: RecordBatch, layout: &Layout) -> Result<FeatureRows> {
         feature_rows(batch, layout).map_err(|column| self.unexpected(&column))
     }
 
     fn unexpected(&self, column: &str) -> Error {
-        Error::operator("read", self.file.path(), format!("column `{column}` is missing or has another type"), CHANGED)
+        Error::operator(
+            "read",
+            self.file.path(),
+            format!("column `{column}` is missing or has another type"),
+            FOLDER_CHANGED_HINT,
+        )
     }
 }
 
@@ -205,7 +253,8 @@ pub struct ScoreEncoder {
 /// # Errors
 /// The disk refuses.
 pub fn create_scores(folder: &Path) -> Result<(ScoreEncoder, GroupWriter)> {
-    let schema = Arc::new(Schema::new(vec![distinct(Field::new("score", DataType::Float64, true))]));
+    let schema =
+        Arc::new(Schema::new(vec![distinct(Field::new("score", DataType::Float64, true))]));
     let (encoder, writer) = GroupWriter::create(&folder.join(SCORES), &schema, &[])?;
     Ok((ScoreEncoder { encoder, schema, folder: folder.to_path_buf() }, writer))
 }
@@ -216,7 +265,11 @@ impl ScoreEncoder {
     /// # Errors
     /// Never for a disk that is there.
     pub fn encode(&self, scores: &[f64]) -> Result<EncodedGroup> {
-        self.encoder.encode(&batch(&self.folder, &self.schema, vec![number_array(scores.to_vec())])?)
+        self.encoder.encode(&batch(
+            &self.folder,
+            &self.schema,
+            vec![number_array(scores.to_vec())],
+        )?)
     }
 }
 
@@ -235,12 +288,16 @@ impl ScoreReader {
         ScoreReader::pooled(&[folder])
     }
 
-    /// Opens the files of several folders, such as those of folds: the score of a row is that of the file that has one.
+    /// Opens the files of several folders, such as those of folds: the score of a row is that of
+    /// the file that has one.
     ///
     /// # Errors
     /// A file is damaged.
     pub fn pooled(folders: &[&Path]) -> Result<Self> {
-        let files = folders.iter().map(|folder| ParquetFile::open(&folder.join(SCORES), Owner::Ours)).collect::<Result<_>>()?;
+        let files = folders
+            .iter()
+            .map(|folder| ParquetFile::open(&folder.join(SCORES), FileOwner::Program))
+            .collect::<Result<_>>()?;
         Ok(ScoreReader { files })
     }
 
@@ -254,7 +311,11 @@ impl ScoreReader {
             let batch = file.read_group(group, None)?;
             let array = batch.column(0).as_primitive::<Float64Type>();
             scores.resize(array.len(), f64::NAN);
-            scores.iter_mut().enumerate().filter(|(i, _)| !array.is_null(*i)).for_each(|(i, score)| *score = array.value(i));
+            scores
+                .iter_mut()
+                .enumerate()
+                .filter(|(i, _)| !array.is_null(*i))
+                .for_each(|(i, score)| *score = array.value(i));
         }
         Ok(scores)
     }

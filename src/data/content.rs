@@ -4,8 +4,8 @@
 //! Two sums of hashes over all rows, 128 bits together: different rows share them by chance once
 //! in 10^38.
 
-use crate::data::{Column, Feature, MISSING, Rows};
-use crate::num::seed::{h, named};
+use crate::data::{Feature, FeatureColumn, FeatureRows, MISSING};
+use crate::num::seed::{h, named_seed};
 
 /// Seeds of the two sums.
 const SEEDS: [u64; 2] = [1, 2];
@@ -20,20 +20,31 @@ pub struct ContentHash {
 impl ContentHash {
     /// Hashes rows of these features by some columns, given by their positions; `beside` is a hash
     /// of what else is read of a row.
-    pub fn of(features: &[Feature], columns: &[usize], rows: &Rows, beside: impl Fn(usize) -> u64) -> Self {
+    pub fn of(
+        features: &[Feature],
+        columns: &[usize],
+        rows: &FeatureRows,
+        beside: impl Fn(usize) -> u64,
+    ) -> Self {
         let mut hash = ContentHash { rows: rows.n as u64, ..ContentHash::default() };
         for (sum, seed) in hash.sums.iter_mut().zip(SEEDS) {
             // Columns are summed too, so that their order makes no difference.
             let mut of_rows: Vec<u64> = vec![0; rows.n];
             for &column in columns {
                 let feature = &features[column];
-                let name = named(seed, &feature.name);
-                let mut add = |i: usize, value: u64| of_rows[i] = of_rows[i].wrapping_add(h(name, value, 0));
+                let name = named_seed(seed, &feature.name);
+                let mut add =
+                    |i: usize, value: u64| of_rows[i] = of_rows[i].wrapping_add(h(name, value, 0));
                 match &rows.columns[column] {
-                    Column::Number(values) => values.iter().enumerate().for_each(|(i, &value)| add(i, bits(value))),
-                    Column::Code(codes) => {
-                        let levels: Vec<u64> = feature.levels.iter().map(|level| named(seed, level)).collect();
-                        let level = |code: u32| levels.get(code as usize).copied().unwrap_or(u64::from(MISSING));
+                    FeatureColumn::Number(values) => {
+                        values.iter().enumerate().for_each(|(i, &value)| add(i, bits(value)))
+                    }
+                    FeatureColumn::Code(codes) => {
+                        let levels: Vec<u64> =
+                            feature.levels.iter().map(|level| named_seed(seed, level)).collect();
+                        let level = |code: u32| {
+                            levels.get(code as usize).copied().unwrap_or(u64::from(MISSING))
+                        };
                         codes.iter().enumerate().for_each(|(i, &code)| add(i, level(code)));
                     }
                 }
@@ -48,12 +59,19 @@ impl ContentHash {
     /// Adds the rows of another part.
     pub fn merge(&mut self, other: &Self) {
         self.rows += other.rows;
-        self.sums.iter_mut().zip(other.sums).for_each(|(sum, other)| *sum = sum.wrapping_add(other));
+        self.sums
+            .iter_mut()
+            .zip(other.sums)
+            .for_each(|(sum, other)| *sum = sum.wrapping_add(other));
     }
 
     /// In hexadecimal: 32 digits.
     pub fn hex(&self) -> String {
-        self.sums.iter().zip(SEEDS).map(|(&sum, seed)| format!("{:016x}", h(seed, sum, self.rows))).collect()
+        self.sums
+            .iter()
+            .zip(SEEDS)
+            .map(|(&sum, seed)| format!("{:016x}", h(seed, sum, self.rows)))
+            .collect()
     }
 }
 
@@ -65,8 +83,8 @@ fn bits(value: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::ContentHash;
-    use crate::data::values::Class;
-    use crate::data::{Column, Feature, Kind, Rows};
+    use crate::data::values::ValueClass;
+    use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
 
     /// Rows of one number and one level each, given as position in the list of levels.
     fn hash(levels: &[&str], rows: &[(f64, u32)]) -> String {
@@ -76,11 +94,14 @@ mod tests {
             levels: levels.iter().map(ToString::to_string).collect(),
             class,
         };
-        let pay = feature("pay", Kind::OrdinalNumber, &[], Class::Float);
-        let features = [pay, feature("job", Kind::Nominal, levels, Class::Text)];
-        let rows = Rows {
+        let pay = feature("pay", FeatureKind::OrdinalNumber, &[], ValueClass::Float);
+        let features = [pay, feature("job", FeatureKind::Nominal, levels, ValueClass::Text)];
+        let rows = FeatureRows {
             n: rows.len(),
-            columns: vec![Column::Number(rows.iter().map(|row| row.0).collect()), Column::Code(rows.iter().map(|row| row.1).collect())],
+            columns: vec![
+                FeatureColumn::Number(rows.iter().map(|row| row.0).collect()),
+                FeatureColumn::Code(rows.iter().map(|row| row.1).collect()),
+            ],
         };
         ContentHash::of(&features, &[0, 1], &rows, |_| 0).hex()
     }

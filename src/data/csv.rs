@@ -1,6 +1,7 @@
 //! A strict reader of comma separated values (RFC 4180) that knows the line of every record.
 //!
-//! Strict, because a lenient one turns a lost quote into shifted columns. Blank lines are passed over; a byte order mark is too.
+//! Strict, because a lenient one turns a lost quote into shifted columns. Blank lines are passed
+//! over; a byte order mark is too.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -24,21 +25,26 @@ const PACKED: [(&[u8], &str); 7] = [
 ];
 
 /// What a file that begins like this is, where it is surely no text.
-fn packed(start: &[u8]) -> Option<&'static str> {
+fn packed_form(start: &[u8]) -> Option<&'static str> {
     PACKED.iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, form)| *form)
 }
 
-fn unpack(form: &str) -> &'static str {
+fn unpack_hint(form: &str) -> &'static str {
     match form {
         "a Parquet file" => "read it by `rows: {parquet: PATH}`",
-        "a zip file or a workbook (xlsx)" | "a workbook (xls)" => "unpack it first, or save the sheet as CSV, and name that file",
-        _ => "unpack it first (`gunzip`, `zstd -d`, `bunzip2`, `unxz`), and name the file that comes out",
+        "a zip file or a workbook (xlsx)" | "a workbook (xls)" => {
+            "unpack it first, or save the sheet as CSV, and name that file"
+        }
+        _ => {
+            "unpack it first (`gunzip`, `zstd -d`, `bunzip2`, `unxz`), and name the file that \
+             comes out"
+        }
     }
 }
 
 /// One record: its fields lie end to end in one text.
 #[derive(Debug, Default)]
-pub(super) struct Record {
+pub(super) struct CsvRecord {
     text: String,
     /// End of each field.
     ends: Vec<usize>,
@@ -46,7 +52,7 @@ pub(super) struct Record {
     pub(super) line: u64,
 }
 
-impl Record {
+impl CsvRecord {
     /// Number of fields.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
@@ -66,7 +72,7 @@ impl Record {
 
 /// Where the reader stands in a record.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum At {
+enum CsvState {
     FieldStart,
     Bare,
     Quoted,
@@ -77,7 +83,7 @@ enum At {
 }
 
 /// The records of a file.
-pub(super) struct Reader<R = BufReader<File>> {
+pub(super) struct CsvReader<R = BufReader<File>> {
     path: PathBuf,
     input: R,
     delimiter: u8,
@@ -86,35 +92,38 @@ pub(super) struct Reader<R = BufReader<File>> {
     bytes: Vec<u8>,
 }
 
-impl Reader {
+impl CsvReader {
     /// Opens the file.
     pub(super) fn open(path: &Path, delimiter: u8) -> Result<Self> {
         let file = files::open(path)?;
-        Reader::new(path, BufReader::with_capacity(1 << 18, file), delimiter)
+        CsvReader::new(path, BufReader::with_capacity(1 << 18, file), delimiter)
     }
 }
 
-impl<R: BufRead> Reader<R> {
+impl<R: BufRead> CsvReader<R> {
     /// Reads from `input`, which messages call `path`.
     pub(super) fn new(path: &Path, mut input: R, delimiter: u8) -> Result<Self> {
         let start = input.fill_buf().map_err(|e| Error::io("open", path, &e))?;
-        if let Some(form) = packed(start) {
+        if let Some(form) = packed_form(start) {
             let what = format!("`{}` is no text file: it begins like {form}", path.display());
-            return Err(Fault::new("unreadable-file", what).in_file(path).hint(unpack(form)).into());
+            return Err(Fault::new("unreadable-file", what)
+                .in_file(path)
+                .hint(unpack_hint(form))
+                .into());
         }
         if start.starts_with(b"\xEF\xBB\xBF") {
             input.consume(3);
         }
-        Ok(Reader { path: path.to_path_buf(), input, delimiter, line: 1, bytes: Vec::new() })
+        Ok(CsvReader { path: path.to_path_buf(), input, delimiter, line: 1, bytes: Vec::new() })
     }
 
     /// Reads the next record; `false` at the end of the file.
-    pub(super) fn read(&mut self, record: &mut Record) -> Result<bool> {
+    pub(super) fn read(&mut self, record: &mut CsvRecord) -> Result<bool> {
         self.bytes = std::mem::take(&mut record.text).into_bytes();
         self.bytes.clear();
         record.ends.clear();
         record.line = self.line;
-        let mut at = At::FieldStart;
+        let mut at = CsvState::FieldStart;
         loop {
             let buffer = self.input.fill_buf().map_err(|e| Error::io("read", &self.path, &e))?;
             if buffer.is_empty() {
@@ -125,51 +134,65 @@ impl<R: BufRead> Reader<R> {
             for &byte in buffer {
                 used += 1;
                 match (at, byte) {
-                    (At::FieldStart, b'"') => at = At::Quoted,
-                    (At::FieldStart | At::Bare | At::Quote | At::Return, b'\n') => {
+                    (CsvState::FieldStart, b'"') => at = CsvState::Quoted,
+                    (
+                        CsvState::FieldStart | CsvState::Bare | CsvState::Quote | CsvState::Return,
+                        b'\n',
+                    ) => {
                         self.line += 1;
                         // A record that is nothing but a line end is a blank line.
                         if record.ends.is_empty()
-                            && matches!(at, At::FieldStart | At::Bare)
+                            && matches!(at, CsvState::FieldStart | CsvState::Bare)
                             && (self.bytes.is_empty() || self.bytes == b"\r")
                         {
                             self.bytes.clear();
                             record.line = self.line;
-                            at = At::FieldStart;
+                            at = CsvState::FieldStart;
                             continue;
                         }
-                        if at == At::Bare && self.bytes.last() == Some(&b'\r') {
+                        if at == CsvState::Bare && self.bytes.last() == Some(&b'\r') {
                             self.bytes.pop();
                         }
                         ended = true;
                         break;
                     }
-                    (At::FieldStart | At::Bare | At::Quote, _) if byte == self.delimiter => {
+                    (CsvState::FieldStart | CsvState::Bare | CsvState::Quote, _)
+                        if byte == self.delimiter =>
+                    {
                         record.ends.push(self.bytes.len());
-                        at = At::FieldStart;
+                        at = CsvState::FieldStart;
                     }
-                    (At::Quoted, b'"') => at = At::Quote,
-                    (At::Quoted, _) => {
+                    (CsvState::Quoted, b'"') => at = CsvState::Quote,
+                    (CsvState::Quoted, _) => {
                         self.line += u64::from(byte == b'\n');
                         self.bytes.push(byte);
                     }
-                    (At::Quote, b'"') => {
+                    (CsvState::Quote, b'"') => {
                         self.bytes.push(b'"');
-                        at = At::Quoted;
+                        at = CsvState::Quoted;
                     }
-                    (At::Quote, b'\r') => at = At::Return,
-                    (At::Quote | At::Return, _) => return Err(self.bad("there is text behind a closing quote")),
-                    (At::Bare, b'"') => return Err(self.bad("there is a quote inside a field that does not begin with one")),
-                    (At::FieldStart | At::Bare, _) => {
+                    (CsvState::Quote, b'\r') => at = CsvState::Return,
+                    (CsvState::Quote | CsvState::Return, _) => {
+                        return Err(self.bad("there is text behind a closing quote"));
+                    }
+                    (CsvState::Bare, b'"') => {
+                        return Err(self
+                            .bad("there is a quote inside a field that does not begin with one"));
+                    }
+                    (CsvState::FieldStart | CsvState::Bare, _) => {
                         self.bytes.push(byte);
-                        at = At::Bare;
+                        at = CsvState::Bare;
                     }
                 }
             }
             self.input.consume(used);
             if self.bytes.len().max(record.ends.len()) > MAX_RECORD {
-                let what = format!("the record that begins here is longer than {} MiB", MAX_RECORD >> 20);
-                return Err(self.fault("bad-quoting", &what, record.line).hint("a quote was probably never closed").into());
+                let what =
+                    format!("the record that begins here is longer than {} MiB", MAX_RECORD >> 20);
+                return Err(self
+                    .fault("bad-quoting", &what, record.line)
+                    .hint("a quote was probably never closed")
+                    .into());
             }
             if ended {
                 return self.finish(record);
@@ -177,15 +200,21 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    fn end_of_file(&mut self, record: &mut Record, at: At) -> Result<bool> {
+    fn end_of_file(&mut self, record: &mut CsvRecord, at: CsvState) -> Result<bool> {
         match at {
-            At::Quoted => {
-                let fault = self.fault("bad-quoting", "a quote of the record that begins here is never closed", record.line);
-                Err(fault.hint("close it, or double the quotes inside the field: `\"say \"\"hi\"\"\"`").into())
+            CsvState::Quoted => {
+                let fault = self.fault(
+                    "bad-quoting",
+                    "a quote of the record that begins here is never closed",
+                    record.line,
+                );
+                Err(fault
+                    .hint("close it, or double the quotes inside the field: `\"say \"\"hi\"\"\"`")
+                    .into())
             }
-            At::FieldStart if record.ends.is_empty() => Ok(false),
-            At::FieldStart | At::Bare | At::Quote | At::Return => {
-                if at == At::Bare && self.bytes.last() == Some(&b'\r') {
+            CsvState::FieldStart if record.ends.is_empty() => Ok(false),
+            CsvState::FieldStart | CsvState::Bare | CsvState::Quote | CsvState::Return => {
+                if at == CsvState::Bare && self.bytes.last() == Some(&b'\r') {
                     self.bytes.pop();
                 }
                 self.finish(record)
@@ -193,7 +222,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    fn finish(&mut self, record: &mut Record) -> Result<bool> {
+    fn finish(&mut self, record: &mut CsvRecord) -> Result<bool> {
         record.ends.push(self.bytes.len());
         let text = String::from_utf8(std::mem::take(&mut self.bytes));
         let valid = match &text {
@@ -208,11 +237,17 @@ impl<R: BufRead> Reader<R> {
             }
             (text, valid) => {
                 let column = record.ends.partition_point(|&end| end <= valid.unwrap_or(0)) + 1;
-                let fault = self.fault("bad-encoding", &format!("field {column} is not valid UTF-8"), record.line);
+                let fault = self.fault(
+                    "bad-encoding",
+                    &format!("field {column} is not valid UTF-8"),
+                    record.line,
+                );
                 // Every second byte of plain text in UTF-16 is 0.
                 let bytes = text.map_or_else(FromUtf8Error::into_bytes, String::into_bytes);
                 let from = if bytes.contains(&0) { "utf-16" } else { "latin1" };
-                Err(fault.hint(format!("convert the file, for instance by `iconv -f {from} -t utf-8`")).into())
+                Err(fault
+                    .hint(format!("convert the file, for instance by `iconv -f {from} -t utf-8`"))
+                    .into())
             }
         }
     }

@@ -1,20 +1,22 @@
 //! Finds rows that repeat an earlier row in every compared column; the first of them stays.
 //!
-//! Rows are compared by the 128-bit xxh3 of their values, missing ones included; two different rows share one about once in 10^38
-//! pairs. The order of the rows in the source decides which is the first, so neither threads nor batches matter.
+//! Rows are compared by the 128-bit xxh3 of their values, missing ones included; two different rows
+//! share one about once in 10^38 pairs. The order of the rows in the source decides which is the
+//! first, so neither threads nor batches matter.
 //!
-//! Memory: 24 bytes per row that passes the filters, for at most 32 million rows at once (768 MB). With more rows in the source the pass
-//! is repeated, each time over another part of the hashes. The numbers of repeated rows are kept, 8 bytes each.
+//! Memory: 24 bytes per row that passes the filters, for at most 32 million rows at once (768 MB).
+//! With more rows in the source the pass is repeated, each time over another part of the hashes.
+//! The numbers of repeated rows are kept, 8 bytes each.
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::data::plan::Plan;
-use crate::data::source::Slice;
-use crate::data::survey::filtered;
-use crate::data::values::Values;
+use crate::data::plan::PreparePlan;
+use crate::data::source::SourceSlice;
+use crate::data::survey::apply_filters;
+use crate::data::values::SourceValues;
 use crate::error::{Error, Result};
 use crate::param::ColumnName;
-use crate::table::ordered::{Watch, Workers};
+use crate::table::ordered::{StageWatch, WorkerPool};
 
 /// Rows held at once.
 const ROWS_AT_ONCE: u64 = 32_000_000;
@@ -24,30 +26,54 @@ pub(super) fn passes(n_rows: u64) -> u64 {
     n_rows.div_ceil(ROWS_AT_ONCE).max(1)
 }
 
-/// The numbers of the rows that pass all filters and equal an earlier such row in the compared columns, ascending.
+/// The numbers of the rows that pass all filters and equal an earlier such row in the compared
+/// columns, ascending.
 ///
 /// # Errors
 /// The rows cannot be read, or the run is to stop.
-pub(super) fn find(plan: &Plan<'_>, compared: &[ColumnName], batch_rows: usize, workers: &Workers, watch: Watch<'_>) -> Result<Vec<u64>> {
-    let columns = compared.iter().map(|name| plan.view.position(name.as_str())).collect::<Result<Vec<_>>>()?;
-    find_in(plan, &columns, passes(plan.view.source().n_rows()), batch_rows, workers, watch)
+pub(super) fn find_duplicates(
+    plan: &PreparePlan<'_>,
+    compared: &[ColumnName],
+    batch_rows: usize,
+    workers: &WorkerPool,
+    watch: StageWatch<'_>,
+) -> Result<Vec<u64>> {
+    let columns = compared
+        .iter()
+        .map(|name| plan.view.position(name.as_str()))
+        .collect::<Result<Vec<_>>>()?;
+    find_in_passes(plan, &columns, passes(plan.view.source().n_rows()), batch_rows, workers, watch)
 }
 
-fn find_in(plan: &Plan<'_>, columns: &[usize], passes: u64, batch_rows: usize, workers: &Workers, watch: Watch<'_>) -> Result<Vec<u64>> {
+fn find_in_passes(
+    plan: &PreparePlan<'_>,
+    columns: &[usize],
+    passes: u64,
+    batch_rows: usize,
+    workers: &WorkerPool,
+    watch: StageWatch<'_>,
+) -> Result<Vec<u64>> {
     let pieces = plan.view.source().pieces();
     let mut repeated = Vec::new();
     for pass in 0..passes {
-        // The two halves of the hash, then the number of the row: sorted, equal rows stand together, the first of them first.
+        // The two halves of the hash, then the number of the row: sorted, equal rows stand
+        // together, the first of them first.
         let mut seen: Vec<[u64; 3]> = Vec::new();
         let look = |i: usize| {
             let mut found = Vec::new();
             plan.view.read(&pieces[i], batch_rows, |slice| {
                 (watch.check)()?;
-                let (alive, _) = filtered(plan, &slice)?;
-                let rows: Vec<u32> = alive.iter().zip(0..).filter(|(alive, _)| **alive).map(|(_, i)| i).collect();
+                let (alive, _) = apply_filters(plan, &slice)?;
+                let rows: Vec<u32> =
+                    alive.iter().zip(0..).filter(|(alive, _)| **alive).map(|(_, i)| i).collect();
                 let hashes = hashes(&slice, columns, &rows);
-                let mine = hashes.into_iter().zip(&rows).filter(|(hash, _)| (hash >> 64) as u64 % passes == pass);
-                found.extend(mine.map(|(hash, &i)| [(hash >> 64) as u64, hash as u64, slice.first_row + u64::from(i)]));
+                let mine = hashes
+                    .into_iter()
+                    .zip(&rows)
+                    .filter(|(hash, _)| (hash >> 64) as u64 % passes == pass);
+                found.extend(mine.map(|(hash, &i)| {
+                    [(hash >> 64) as u64, hash as u64, slice.first_row + u64::from(i)]
+                }));
                 Ok(())
             })?;
             Ok::<_, Error>(found)
@@ -58,14 +84,16 @@ fn find_in(plan: &Plan<'_>, columns: &[usize], passes: u64, batch_rows: usize, w
             Ok(())
         })?;
         seen.sort_unstable();
-        repeated.extend(seen.windows(2).filter(|pair| pair[0][..2] == pair[1][..2]).map(|pair| pair[1][2]));
+        repeated.extend(
+            seen.windows(2).filter(|pair| pair[0][..2] == pair[1][..2]).map(|pair| pair[1][2]),
+        );
     }
     repeated.sort_unstable();
     Ok(repeated)
 }
 
 /// One hash per row over its values, each with its length or a mark that it is missing.
-fn hashes(slice: &Slice, columns: &[usize], rows: &[u32]) -> Vec<u128> {
+fn hashes(slice: &SourceSlice, columns: &[usize], rows: &[u32]) -> Vec<u128> {
     let mut hash = Xxh3::new();
     let mut of = |&i: &u32| {
         hash.reset();
@@ -77,11 +105,11 @@ fn hashes(slice: &Slice, columns: &[usize], rows: &[u32]) -> Vec<u128> {
             }
             hash.update(&[1]);
             match values {
-                Values::Int(a) => hash.update(&a.value(i).to_le_bytes()),
+                SourceValues::Int(a) => hash.update(&a.value(i).to_le_bytes()),
                 // The two zeros are one value.
-                Values::Float(a) => hash.update(&(a.value(i) + 0.0).to_le_bytes()),
-                Values::Bool(a) => hash.update(&[u8::from(a.value(i))]),
-                Values::Text(_) | Values::Named(_) | Values::Empty(_) => {
+                SourceValues::Float(a) => hash.update(&(a.value(i) + 0.0).to_le_bytes()),
+                SourceValues::Bool(a) => hash.update(&[u8::from(a.value(i))]),
+                SourceValues::Text(_) | SourceValues::Named(_) | SourceValues::Empty(_) => {
                     let word = values.word(i).unwrap_or_default();
                     hash.update(&(word.len() as u64).to_le_bytes());
                     hash.update(word.as_bytes());
@@ -97,13 +125,15 @@ fn hashes(slice: &Slice, columns: &[usize], rows: &[u32]) -> Vec<u128> {
 mod tests {
     use std::collections::HashSet;
 
-    use super::{find_in, passes};
-    use crate::data::plan::Plan;
+    use super::{find_in_passes, passes};
+    use crate::data::plan::PreparePlan;
     use crate::data::prepare::PrepareParams;
-    use crate::data::source::Source;
-    use crate::data::tests::{column, columns, integers, keep, label, numbers, parquet, sensitive, texts, workers};
-    use crate::data::view::View;
-    use crate::table::ordered::Watch;
+    use crate::data::source::ParquetSource;
+    use crate::data::tests::{
+        column, columns, integers, keep, label, numbers, parquet, sensitive, texts, workers,
+    };
+    use crate::data::view::SourceView;
+    use crate::table::ordered::StageWatch;
 
     #[test]
     fn the_first_of_equal_rows_stays_however_the_rows_are_cut() {
@@ -113,7 +143,16 @@ mod tests {
         let c: Vec<f64> = (0..n).map(|i| if i % 2 == 0 { 0.0 } else { -0.0 }).collect();
         let sex: Vec<&str> = (0..n).map(|i| if i % 3 == 0 { "f" } else { "m" }).collect();
         let file = dir.path().join("rows.parquet");
-        parquet(&file, vec![("a", integers(&a)), ("b", integers(&b)), ("c", numbers(&c)), ("sex", texts(&sex))], 700);
+        parquet(
+            &file,
+            vec![
+                ("a", integers(&a)),
+                ("b", integers(&b)),
+                ("c", numbers(&c)),
+                ("sex", texts(&sex)),
+            ],
+            700,
+        );
         let params = PrepareParams {
             keep: vec![keep(r#"{"b": {"above": 0}}"#)],
             label: label("a", &["1"]),
@@ -123,14 +162,33 @@ mod tests {
             ..PrepareParams::default()
         };
         let mut seen = HashSet::new();
-        let expected: Vec<u64> = (0..n as usize).filter(|&i| b[i] > 0 && !seen.insert((a[i], b[i], sex[i]))).map(|i| i as u64).collect();
+        let expected: Vec<u64> = (0..n as usize)
+            .filter(|&i| b[i] > 0 && !seen.insert((a[i], b[i], sex[i])))
+            .map(|i| i as u64)
+            .collect();
         assert!(expected.len() > 1000 && expected.len() < 2900, "{}", expected.len());
-        let source = Source::parquet(file.to_str().unwrap(), &params.columns()).unwrap();
-        let view = View::new(&source, &params).unwrap();
-        let plan = Plan::new(&view, &params).unwrap();
-        let positions: Vec<usize> = params.drop_duplicates.iter().flatten().map(|c| view.position(c.as_str()).unwrap()).collect();
+        let source = ParquetSource::parquet(file.to_str().unwrap(), &params.columns()).unwrap();
+        let view = SourceView::new(&source, &params).unwrap();
+        let plan = PreparePlan::new(&view, &params).unwrap();
+        let positions: Vec<usize> = params
+            .drop_duplicates
+            .iter()
+            .flatten()
+            .map(|c| view.position(c.as_str()).unwrap())
+            .collect();
         for (passes, batch_rows, threads) in [(1, 4096, 1), (1, 64, 4), (3, 512, 2)] {
-            assert_eq!(find_in(&plan, &positions, passes, batch_rows, &workers(threads), Watch::SILENT).unwrap(), expected);
+            assert_eq!(
+                find_in_passes(
+                    &plan,
+                    &positions,
+                    passes,
+                    batch_rows,
+                    &workers(threads),
+                    StageWatch::SILENT
+                )
+                .unwrap(),
+                expected
+            );
         }
         assert_eq!((passes(0), passes(32_000_000), passes(32_000_001)), (1, 1, 2));
         assert!(column("a").as_str() == "a");

@@ -1,13 +1,16 @@
-//! Text files with one row per line become typed Parquet: `source.parquet` with the needed columns only.
+//! Text files with one row per line become typed Parquet: `source.parquet` with the needed columns
+//! only.
 //!
-//! Two passes: the first finds each column's type over all rows of all files (integers, else numbers, else text), the second writes.
-//! An empty field, and every text under `null_values`, is missing. Booleans and dates stay text: they are compared as written.
-//! Choice: a number may have blanks around it; `inf` and `nan` are text, so a column that holds them is text; an integer that does not
-//! fit 64 bits makes its column one of floats.
+//! Two passes: the first finds each column's type over all rows of all files (integers, else
+//! numbers, else text), the second writes. An empty field, and every text under `null_values`, is
+//! missing. Booleans and dates stay text: they are compared as written. Choice: a number may have
+//! blanks around it; `inf` and `nan` are text, so a column that holds them is text; an integer that
+//! does not fit 64 bits makes its column one of floats.
 //!
-//! Lines follow RFC 4180: LF or CRLF, fields in quotes may hold separators, line ends and doubled quotes. What a lenient reader would
-//! accept in silence (a quote inside a bare field, text behind a closing quote, a quote that is never closed, rows of another length)
-//! ends with the file and the line, because it shifts columns. Memory: one batch, and one record of at most 16 MiB.
+//! Lines follow RFC 4180: LF or CRLF, fields in quotes may hold separators, line ends and doubled
+//! quotes. What a lenient reader would accept in silence (a quote inside a bare field, text behind
+//! a closing quote, a quote that is never closed, rows of another length) ends with the file and
+//! the line, because it shifts columns. Memory: one batch, and one record of at most 16 MiB.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,21 +21,21 @@ use arrow::datatypes::{DataType, Field, Schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::data::csv::{Reader, Record};
-use crate::data::recut::Recut;
-use crate::data::source::{find, missing_column};
-use crate::data::values::{is_code, number};
+use crate::data::csv::{CsvReader, CsvRecord};
+use crate::data::recut::RecutWriter;
+use crate::data::source::{find_files, missing_column_fault};
+use crate::data::values::{is_code, parse_number};
 use crate::error::{Error, Fault, Result};
 use crate::param::Word;
-use crate::table::ordered::{Watch, Workers};
+use crate::table::ordered::{StageWatch, WorkerPool};
 
 /// Rows between two looks at the watch.
-const STEP: u64 = 65_536;
+const WATCH_ROWS: u64 = 65_536;
 
 /// A text file with one row per line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Csv {
+pub struct CsvBlock {
     /// The file or a glob.
     pub path: String,
     /// One character between the fields.
@@ -54,86 +57,127 @@ fn yes() -> bool {
     true
 }
 
-/// Writes the needed columns of the files to `path` in row groups of `batch_rows`; returns the files as the user names them. Each row
-/// is reported to `watch` twice, once per pass.
+/// Writes the needed columns of the files to `path` in row groups of `batch_rows`; returns the
+/// files as the user names them. Each row is reported to `watch` twice, once per pass.
 ///
 /// # Errors
-/// No such file; an empty file; a needed column that is missing or named twice; a line that breaks the rules above; the disk refuses.
-pub fn csv(params: &Csv, needed: &[&str], path: &Path, batch_rows: usize, workers: &Workers, watch: Watch<'_>) -> Result<Vec<PathBuf>> {
+/// No such file; an empty file; a needed column that is missing or named twice; a line that breaks
+/// the rules above; the disk refuses.
+pub fn import_csv(
+    params: &CsvBlock,
+    needed: &[&str],
+    path: &Path,
+    batch_rows: usize,
+    workers: &WorkerPool,
+    watch: StageWatch<'_>,
+) -> Result<Vec<PathBuf>> {
     let delimiter = delimiter(params)?;
-    let input = Input { files: find(&params.path, Some("csv"))?, delimiter, header: params.header, needed, watch };
+    let input = CsvInput {
+        files: find_files(&params.path, Some("csv"))?,
+        delimiter,
+        header: params.header,
+        needed,
+        watch,
+    };
     let nulls: Vec<&str> = params.null_values.iter().map(Word::as_str).collect();
     let is_null = |field: &str| field.is_empty() || nulls.contains(&field);
 
-    let mut kinds = vec![Kind::Empty; needed.len()];
-    input.each(|fields| {
-        kinds.iter_mut().zip(fields).for_each(|(kind, field)| *kind = if is_null(field) { *kind } else { kind.with(field) });
+    let mut kinds = vec![InferredType::Empty; needed.len()];
+    input.for_each_row(|fields| {
+        kinds.iter_mut().zip(fields).for_each(|(kind, field)| {
+            *kind = if is_null(field) { *kind } else { kind.widen(field) }
+        });
         Ok(())
     })?;
-    let fields: Vec<Field> = needed.iter().zip(&kinds).map(|(name, kind)| Field::new(*name, kind.data_type(), true)).collect();
+    let fields: Vec<Field> = needed
+        .iter()
+        .zip(&kinds)
+        .map(|(name, kind)| Field::new(*name, kind.data_type(), true))
+        .collect();
     let schema = Arc::new(Schema::new(fields));
-    let mut rows = Recut::create(path, schema.as_ref().clone(), workers, batch_rows)?;
-    let mut builders: Vec<Builder> = kinds.iter().map(|kind| Builder::new(*kind)).collect();
+    let mut rows = RecutWriter::create(path, schema.as_ref().clone(), workers, batch_rows)?;
+    let mut builders: Vec<ImportBuilder> =
+        kinds.iter().map(|kind| ImportBuilder::new(*kind)).collect();
     let mut waiting = 0;
-    let mut flush = |builders: &mut [Builder], n: usize| {
-        let arrays = builders.iter_mut().map(Builder::finish).collect();
+    let mut flush = |builders: &mut [ImportBuilder], n: usize| {
+        let arrays = builders.iter_mut().map(ImportBuilder::finish).collect();
         // A file may be asked for none of its columns; its rows count all the same.
         let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(n));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options);
-        rows.push(batch.map_err(|e| Error::from(Fault::new("unreadable-value", format!("rows cannot be converted: {e}"))))?)
+        rows.push(batch.map_err(|e| {
+            Error::from(Fault::new("unreadable-value", format!("rows cannot be converted: {e}")))
+        })?)
     };
-    input.each(|fields| {
-        builders.iter_mut().zip(fields).for_each(|(builder, field)| builder.append((!is_null(field)).then_some(field)));
+    input.for_each_row(|fields| {
+        builders
+            .iter_mut()
+            .zip(fields)
+            .for_each(|(builder, field)| builder.append((!is_null(field)).then_some(field)));
         waiting += 1;
-        if waiting == batch_rows { flush(&mut builders, std::mem::take(&mut waiting)) } else { Ok(()) }
+        if waiting == batch_rows {
+            flush(&mut builders, std::mem::take(&mut waiting))
+        } else {
+            Ok(())
+        }
     })?;
     flush(&mut builders, waiting)?;
     rows.finish()?;
     Ok(input.files)
 }
 
-fn delimiter(params: &Csv) -> Result<u8> {
-    let delimiter = u8::try_from(params.delimiter).ok().filter(|d| d.is_ascii() && !matches!(d, b'"' | b'\r' | b'\n'));
+fn delimiter(params: &CsvBlock) -> Result<u8> {
+    let delimiter = u8::try_from(params.delimiter)
+        .ok()
+        .filter(|d| d.is_ascii() && !matches!(d, b'"' | b'\r' | b'\n'));
     Ok(delimiter.ok_or_else(|| {
         let what = format!("`{}` cannot separate fields", params.delimiter.escape_default());
-        Fault::new("bad-delimiter", what).hint("the delimiter is one ASCII character, neither a quote nor a line end")
+        Fault::new("bad-delimiter", what)
+            .hint("the delimiter is one ASCII character, neither a quote nor a line end")
     })?)
 }
 
 /// The first file whose header has this column, whether or not it is read.
 ///
 /// # Errors
-/// As [`csv`], as far as the header goes.
-pub fn csv_file_with(params: &Csv, name: &str) -> Result<Option<PathBuf>> {
+/// As [`import_csv`], as far as the header goes.
+pub fn csv_file_with(params: &CsvBlock, name: &str) -> Result<Option<PathBuf>> {
     let delimiter = delimiter(params)?;
-    for path in find(&params.path, Some("csv"))?.into_iter().filter(|_| params.header) {
-        let mut record = Record::default();
-        if Reader::open(&path, delimiter)?.read(&mut record)? && record.fields().any(|field| field == name) {
+    for path in find_files(&params.path, Some("csv"))?.into_iter().filter(|_| params.header) {
+        let mut record = CsvRecord::default();
+        if CsvReader::open(&path, delimiter)?.read(&mut record)?
+            && record.fields().any(|field| field == name)
+        {
             return Ok(Some(path));
         }
     }
     Ok(None)
 }
 
-struct Input<'a> {
+struct CsvInput<'a> {
     files: Vec<PathBuf>,
     delimiter: u8,
     header: bool,
     needed: &'a [&'a str],
-    watch: Watch<'a>,
+    watch: StageWatch<'a>,
 }
 
-impl Input<'_> {
-    /// Hands the needed fields of every row to `each`.
-    fn each(&self, mut each: impl FnMut(&mut dyn Iterator<Item = &str>) -> Result<()>) -> Result<()> {
+impl CsvInput<'_> {
+    /// Hands the needed fields of every row to `for_each_row`.
+    fn for_each_row(
+        &self,
+        mut each: impl FnMut(&mut dyn Iterator<Item = &str>) -> Result<()>,
+    ) -> Result<()> {
         let mut done = 0;
         for path in &self.files {
-            let mut reader = Reader::open(path, self.delimiter)?;
-            let mut record = Record::default();
+            let mut reader = CsvReader::open(path, self.delimiter)?;
+            let mut record = CsvRecord::default();
             let mut found = reader.read(&mut record)?;
             if !found {
-                let fault = Fault::new("empty-file", format!("`{}` has no line", path.display())).in_file(path);
-                return Err(fault.hint("write the rows there, or correct `data.rows` in the job").into());
+                let fault = Fault::new("empty-file", format!("`{}` has no line", path.display()))
+                    .in_file(path);
+                return Err(fault
+                    .hint("write the rows there, or correct `data.rows` in the job")
+                    .into());
             }
             let names: Vec<String> = match self.header {
                 true => record.fields().map(str::to_owned).collect(),
@@ -152,18 +196,22 @@ impl Input<'_> {
                         names.len()
                     );
                     let hint = "a field that holds the delimiter must stand in quotes";
-                    return Err(Fault::new("ragged-row", what).in_file(path).at_row(format!("line {}", record.line)).hint(hint).into());
+                    return Err(Fault::new("ragged-row", what)
+                        .in_file(path)
+                        .at_row(format!("line {}", record.line))
+                        .hint(hint)
+                        .into());
                 }
                 each(&mut positions.iter().map(|&i| record.field(i)))?;
                 done += 1;
-                if done % STEP == 0 {
+                if done % WATCH_ROWS == 0 {
                     (self.watch.check)()?;
-                    (self.watch.progress)(STEP);
+                    (self.watch.progress)(WATCH_ROWS);
                 }
                 found = reader.read(&mut record)?;
             }
         }
-        (self.watch.progress)(done % STEP);
+        (self.watch.progress)(done % WATCH_ROWS);
         Ok(())
     }
 }
@@ -175,16 +223,25 @@ fn positions(path: &Path, names: &[String], needed: &[&str]) -> Result<Vec<usize
         Some([position]) => Ok(*position),
         Some(twice) => {
             let what = format!("`{}` has {} columns called `{name}`", path.display(), twice.len());
-            Err(Fault::new("duplicate-column", what).in_file(path).in_column(name).hint("give them names of their own").into())
+            Err(Fault::new("duplicate-column", what)
+                .in_file(path)
+                .in_column(name)
+                .hint("give them names of their own")
+                .into())
         }
-        None => Err(missing_column(path, name, &names.iter().map(String::as_str).collect::<Vec<_>>()).into()),
+        None => Err(missing_column_fault(
+            path,
+            name,
+            &names.iter().map(String::as_str).collect::<Vec<_>>(),
+        )
+        .into()),
     };
     needed.iter().map(position).collect()
 }
 
 /// What every value so far can be read as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum InferredType {
     Empty,
     Int,
     Float,
@@ -195,54 +252,60 @@ fn integer(field: &str) -> Option<i64> {
     field.trim_matches([' ', '\t']).parse().ok()
 }
 
-impl Kind {
-    fn with(self, field: &str) -> Kind {
+impl InferredType {
+    fn widen(self, field: &str) -> InferredType {
         match self {
             // `007` is a code: as a number it would become one with `7`.
-            _ if is_code(field) => Kind::Text,
-            Kind::Empty | Kind::Int if integer(field).is_some() => Kind::Int,
-            Kind::Empty | Kind::Int | Kind::Float if number(field).is_some() => Kind::Float,
-            _ => Kind::Text,
+            _ if is_code(field) => InferredType::Text,
+            InferredType::Empty | InferredType::Int if integer(field).is_some() => {
+                InferredType::Int
+            }
+            InferredType::Empty | InferredType::Int | InferredType::Float
+                if parse_number(field).is_some() =>
+            {
+                InferredType::Float
+            }
+            _ => InferredType::Text,
         }
     }
 
     fn data_type(self) -> DataType {
         match self {
-            Kind::Int => DataType::Int64,
-            Kind::Float => DataType::Float64,
-            Kind::Empty | Kind::Text => DataType::Utf8,
+            InferredType::Int => DataType::Int64,
+            InferredType::Float => DataType::Float64,
+            InferredType::Empty | InferredType::Text => DataType::Utf8,
         }
     }
 }
 
-enum Builder {
+enum ImportBuilder {
     Int(Int64Builder),
     Float(Float64Builder),
     Text(StringBuilder),
 }
 
-impl Builder {
-    fn new(kind: Kind) -> Self {
+impl ImportBuilder {
+    fn new(kind: InferredType) -> Self {
         match kind {
-            Kind::Int => Builder::Int(Int64Builder::new()),
-            Kind::Float => Builder::Float(Float64Builder::new()),
-            Kind::Empty | Kind::Text => Builder::Text(StringBuilder::new()),
+            InferredType::Int => ImportBuilder::Int(Int64Builder::new()),
+            InferredType::Float => ImportBuilder::Float(Float64Builder::new()),
+            InferredType::Empty | InferredType::Text => ImportBuilder::Text(StringBuilder::new()),
         }
     }
 
     fn append(&mut self, field: Option<&str>) {
         match self {
-            Builder::Int(b) => b.append_option(field.and_then(integer)),
-            Builder::Float(b) => b.append_option(field.and_then(number)),
-            Builder::Text(b) => b.append_option(field),
+            ImportBuilder::Int(b) => b.append_option(field.and_then(integer)),
+            ImportBuilder::Float(b) => b.append_option(field.and_then(parse_number)),
+            ImportBuilder::Text(b) => b.append_option(field),
         }
     }
 
     fn finish(&mut self) -> ArrayRef {
         match self {
-            Builder::Int(b) => Arc::new(b.finish()),
-            Builder::Float(b) => Arc::new(b.finish()),
-            Builder::Text(b) => Arc::new(b.finish()),
+            ImportBuilder::Int(b) => Arc::new(b.finish()),
+            ImportBuilder::Float(b) => Arc::new(b.finish()),
+            ImportBuilder::Text(b) => Arc::new(b.finish()),
         }
     }
 }

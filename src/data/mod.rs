@@ -1,8 +1,9 @@
 //! Rows with roles: features and their kinds, sensitive attributes, groups, label, row id.
 //!
-//! Preparing turns whatever the job names (Parquet, CSV, a public data set, generated rows) into one file of numbers,
-//! `rows.parquet`, and one description of it, [`Layout`]. From there on nobody handles text: a level of a nominal column is a
-//! position in its list of levels, a group is a position in the declared groups, a missing value is NaN or [`MISSING`].
+//! Preparing turns whatever the job names (Parquet, CSV, a public data set, generated rows) into
+//! one file of numbers, `rows.parquet`, and one description of it, [`Layout`]. From there on nobody
+//! handles text: a level of a nominal column is a position in its list of levels, a group is a
+//! position in the declared groups, a missing value is NaN or [`MISSING`].
 //!
 //! Columns of `rows.parquet`, in this order:
 //!
@@ -58,8 +59,8 @@ pub mod weight;
 use serde::{Deserialize, Serialize};
 
 use crate::data::derive::DerivedFeature;
-use crate::data::values::Class;
-use crate::data::weight::Weight;
+use crate::data::values::ValueClass;
+use crate::data::weight::WeightColumn;
 
 /// The code of a missing level in memory; null in files.
 pub const MISSING: u32 = u32::MAX;
@@ -76,7 +77,7 @@ pub const MISSING_GROUP: u16 = u16::MAX;
 /// What a feature column is; decides how strategies, models and recourse treat it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum FeatureKind {
     /// Numbers with an order and distances.
     Continuous {
         /// Whether only whole numbers make sense: all values are whole, or the job says so.
@@ -88,14 +89,15 @@ pub enum Kind {
     OrdinalLevel,
     /// Levels without an order; the column holds positions in `levels`.
     Nominal,
-    /// The column of a sensitive attribute; its levels are the declared groups first, then other values in byte order.
+    /// The column of a sensitive attribute; its levels are the declared groups first, then other
+    /// values in byte order.
     Sensitive,
 }
 
-impl Kind {
+impl FeatureKind {
     /// Whether the column holds level positions instead of numbers.
     pub fn is_coded(&self) -> bool {
-        matches!(self, Kind::OrdinalLevel | Kind::Nominal | Kind::Sensitive)
+        matches!(self, FeatureKind::OrdinalLevel | FeatureKind::Nominal | FeatureKind::Sensitive)
     }
 }
 
@@ -105,11 +107,12 @@ pub struct Feature {
     /// The column's name in the source.
     pub name: String,
     /// What it is.
-    pub kind: Kind,
-    /// The levels of a coded column: declared ones in their order, then others in byte order. Empty for numbers.
+    pub kind: FeatureKind,
+    /// The levels of a coded column: declared ones in their order, then others in byte order. Empty
+    /// for numbers.
     pub levels: Vec<String>,
     /// The type of the source column: programs of the user's see the feature in that type again.
-    pub class: Class,
+    pub class: ValueClass,
 }
 
 /// One sensitive attribute.
@@ -121,15 +124,16 @@ pub struct Attribute {
     pub groups: Vec<String>,
     /// Position of the reference group.
     pub reference: usize,
-    /// Position in [`Layout::features`] of the column that a counterfactual sets. Where it is derived, what it is derived from follows:
-    /// see [`Layout::derived`].
+    /// Position in [`Layout::features`] of the column that a counterfactual sets. Where it is
+    /// derived, what it is derived from follows: see [`Layout::derived`].
     pub feature: usize,
     /// For each group the level of that feature which stands for it.
     pub level_of_group: Vec<u32>,
 }
 
 impl Attribute {
-    /// Group positions with the reference first and the others in declared order: the order in which pairs are formed (A before B).
+    /// Group positions with the reference first and the others in declared order: the order in
+    /// which pairs are formed (A before B).
     pub fn reference_first(&self) -> Vec<usize> {
         let mut order = vec![self.reference];
         order.extend((0..self.groups.len()).filter(|&g| g != self.reference));
@@ -139,7 +143,7 @@ impl Attribute {
 
 /// What the binary label is, in the job's words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Label {
+pub struct LabelDefinition {
     /// The column.
     pub column: String,
     /// The values that count as positive (class 1), as the job writes them.
@@ -171,20 +175,22 @@ pub struct Layout {
     /// The kind of row id.
     pub row_id: RowIdKind,
     /// The label, unless the job says `label: none`.
-    pub label: Option<Label>,
+    pub label: Option<LabelDefinition>,
     /// The weights of the rows, where the job names a column of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub weight: Option<Weight>,
+    pub weight: Option<WeightColumn>,
     /// The sensitive attributes, in the job's order.
     pub attributes: Vec<Attribute>,
-    /// Feature columns: sensitive columns in the job's order, then continuous, ordinal and nominal ones as written, then those that
-    /// only a cross needs.
+    /// Feature columns: sensitive columns in the job's order, then continuous, ordinal and nominal
+    /// ones as written, then those that only a cross needs.
     pub features: Vec<Feature>,
-    /// Positions of the features that no model reads, ascending: columns derived for a sensitive attribute and not listed as a
-    /// feature, and columns that only a cross needs. No strategy moves them.
+    /// Positions of the features that no model reads, ascending: columns derived for a sensitive
+    /// attribute and not listed as a feature, and columns that only a cross needs. No strategy
+    /// moves them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<usize>,
-    /// How derived features follow from others. No strategy moves them on their own: they are computed again from what moved.
+    /// How derived features follow from others. No strategy moves them on their own: they are
+    /// computed again from what moved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub derived: Vec<DerivedFeature>,
     /// Columns carried as numbers for models that name them, sorted.
@@ -218,10 +224,13 @@ impl Layout {
     }
 
     /// A feature and everything that it follows from.
-    pub fn made_of(&self, feature: usize) -> Vec<usize> {
+    pub fn with_ancestors(&self, feature: usize) -> Vec<usize> {
         let (mut all, mut next) = (vec![feature], 0);
         while let Some(&feature) = all.get(next) {
-            let parents = self.derivation(feature).into_iter().flat_map(|d| d.parents.iter().flatten().copied());
+            let parents = self
+                .derivation(feature)
+                .into_iter()
+                .flat_map(|d| d.parents.iter().flatten().copied());
             let new: Vec<usize> = parents.filter(|parent| !all.contains(parent)).collect();
             all.extend(new);
             next += 1;
@@ -252,66 +261,83 @@ impl Layout {
 
 /// One column of a batch of rows.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Column {
+pub enum FeatureColumn {
     /// Numbers; NaN is missing.
     Number(Vec<f64>),
     /// Positions of levels; [`MISSING`] is missing.
     Code(Vec<u32>),
 }
 
-/// A batch of rows as the engines see it: one column per feature of a [`Layout`], all of the same length.
+/// A batch of rows as the engines see it: one column per feature of a [`Layout`], all of the same
+/// length.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Rows {
+pub struct FeatureRows {
     /// Number of rows.
     pub n: usize,
     /// The columns, in the order of [`Layout::features`].
-    pub columns: Vec<Column>,
+    pub columns: Vec<FeatureColumn>,
 }
 
-impl Rows {
+impl FeatureRows {
     /// The numbers of a column; empty for a coded one.
     pub fn numbers(&self, feature: usize) -> &[f64] {
         match &self.columns[feature] {
-            Column::Number(values) => values,
-            Column::Code(_) => &[],
+            FeatureColumn::Number(values) => values,
+            FeatureColumn::Code(_) => &[],
         }
     }
 
     /// The level positions of a column; empty for numbers.
     pub fn codes(&self, feature: usize) -> &[u32] {
         match &self.columns[feature] {
-            Column::Code(values) => values,
-            Column::Number(_) => &[],
+            FeatureColumn::Code(values) => values,
+            FeatureColumn::Number(_) => &[],
         }
     }
 
     /// The rows at these positions, in this order.
     #[must_use]
-    pub fn take(&self, positions: &[usize]) -> Rows {
+    pub fn take(&self, positions: &[usize]) -> FeatureRows {
         let columns = self
             .columns
             .iter()
             .map(|column| match column {
-                Column::Number(values) => Column::Number(positions.iter().map(|&i| values[i]).collect()),
-                Column::Code(values) => Column::Code(positions.iter().map(|&i| values[i]).collect()),
+                FeatureColumn::Number(values) => {
+                    FeatureColumn::Number(positions.iter().map(|&i| values[i]).collect())
+                }
+                FeatureColumn::Code(values) => {
+                    FeatureColumn::Code(positions.iter().map(|&i| values[i]).collect())
+                }
             })
             .collect();
-        Rows { n: positions.len(), columns }
+        FeatureRows { n: positions.len(), columns }
     }
 
     /// The rows named by (part, position), in this order, out of parts with the same columns.
-    pub fn gather(parts: &[&Rows], order: impl Iterator<Item = (usize, usize)> + Clone) -> Rows {
-        fn column<T: Copy>(parts: Vec<&[T]>, order: impl Iterator<Item = (usize, usize)>) -> Vec<T> {
+    pub fn gather(
+        parts: &[&FeatureRows],
+        order: impl Iterator<Item = (usize, usize)> + Clone,
+    ) -> FeatureRows {
+        fn column<T: Copy>(
+            parts: Vec<&[T]>,
+            order: impl Iterator<Item = (usize, usize)>,
+        ) -> Vec<T> {
             order.map(|(part, i)| parts[part][i]).collect()
         }
         let width = parts.first().map_or(0, |p| p.columns.len());
         let columns = (0..width)
             .map(|c| match parts[0].columns[c] {
-                Column::Number(_) => Column::Number(column(parts.iter().map(|part| part.numbers(c)).collect(), order.clone())),
-                Column::Code(_) => Column::Code(column(parts.iter().map(|part| part.codes(c)).collect(), order.clone())),
+                FeatureColumn::Number(_) => FeatureColumn::Number(column(
+                    parts.iter().map(|part| part.numbers(c)).collect(),
+                    order.clone(),
+                )),
+                FeatureColumn::Code(_) => FeatureColumn::Code(column(
+                    parts.iter().map(|part| part.codes(c)).collect(),
+                    order.clone(),
+                )),
             })
             .collect();
-        Rows { n: order.count(), columns }
+        FeatureRows { n: order.count(), columns }
     }
 }
 

@@ -1,12 +1,15 @@
-//! Turns source rows into `rows.parquet` and its description: filters, checks kinds, codes levels, finds groups and labels.
+//! Turns source rows into `rows.parquet` and its description: filters, checks kinds, codes levels,
+//! finds groups and labels.
 //!
-//! Two passes over the source. The first ([`Survey`]) counts what each filter loses and which values occur, and fails on what no
-//! later stage could digest; from it follow the levels, the groups and the label ([`Encoding`]). The second writes numbers. Rows of a
-//! group that is not declared, of no group or without a label stay; they are counted as issues.
+//! Two passes over the source. The first ([`SourceSurvey`]) counts what each filter loses and which
+//! values occur, and fails on what no later stage could digest; from it follow the levels, the
+//! groups and the label ([`RowEncoder`]). The second writes numbers. Rows of a group that is not
+//! declared, of no group or without a label stay; they are counted as issues.
 //!
-//! Choice: levels are declared ones in their order, then others in byte order of their words (`10` before `2`). A column that is both
-//! sensitive and a feature is the sensitive one; derived and listed as ordinal it keeps its order. Memory: the pieces in work, the
-//! levels of coded columns, and what `data::duplicates` says where exact duplicates are dropped.
+//! Choice: levels are declared ones in their order, then others in byte order of their words (`10`
+//! before `2`). A column that is both sensitive and a feature is the sensitive one; derived and
+//! listed as ordinal it keeps its order. Memory: the pieces in work, the levels of coded columns,
+//! and what `data::duplicates` says where exact duplicates are dropped.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,27 +21,27 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::data::derive::Recipe;
+use crate::data::derive::DerivationRecipe;
 use crate::data::duplicates;
-use crate::data::encode::Encoding;
-use crate::data::keep::Condition;
-use crate::data::plan::Plan;
-use crate::data::recut::Recut;
-use crate::data::source::Source;
-use crate::data::survey::Survey;
-use crate::data::view::View;
+use crate::data::encode::RowEncoder;
+use crate::data::keep::KeepCondition;
+use crate::data::plan::PreparePlan;
+use crate::data::recut::RecutWriter;
+use crate::data::source::ParquetSource;
+use crate::data::survey::SourceSurvey;
+use crate::data::view::SourceView;
 use crate::data::{Layout, row_id};
 use crate::error::{Error, Result};
 use crate::exec::files;
 use crate::param::{ColumnName, Word};
-use crate::table::ordered::{Watch, Workers};
+use crate::table::ordered::{StageWatch, WorkerPool};
 
 /// The order of an ordinal column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
-pub enum Order {
+pub enum OrdinalOrder {
     /// Numbers: the word `ascending` (a higher number is more).
-    Numbers(Direction),
+    Numbers(OrdinalDirection),
     /// Levels from low to high.
     Levels(Vec<Word>),
 }
@@ -46,43 +49,44 @@ pub enum Order {
 /// Which way the numbers of an ordinal column run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Direction {
+pub enum OrdinalDirection {
     /// A higher number is more.
     Ascending,
 }
 
-impl<'de> Deserialize<'de> for Order {
+impl<'de> Deserialize<'de> for OrdinalOrder {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Form;
-        impl<'de> Visitor<'de> for Form {
-            type Value = Order;
+        struct OrdinalOrderVisitor;
+        impl<'de> Visitor<'de> for OrdinalOrderVisitor {
+            type Value = OrdinalOrder;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("`ascending` for numbers, or the list of levels from low to high")
             }
 
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Order, E> {
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<OrdinalOrder, E> {
                 match text {
-                    "ascending" => Ok(Order::Numbers(Direction::Ascending)),
+                    "ascending" => Ok(OrdinalOrder::Numbers(OrdinalDirection::Ascending)),
                     _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
                 }
             }
 
-            fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<Order, A::Error> {
-                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq)).map(Order::Levels)
+            fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<OrdinalOrder, A::Error> {
+                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq))
+                    .map(OrdinalOrder::Levels)
             }
         }
-        deserializer.deserialize_any(Form)
+        deserializer.deserialize_any(OrdinalOrderVisitor)
     }
 }
 
-impl JsonSchema for Order {
+impl JsonSchema for OrdinalOrder {
     fn schema_name() -> Cow<'static, str> {
         "Order".into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let direction = generator.subschema_for::<Direction>();
+        let direction = generator.subschema_for::<OrdinalDirection>();
         let levels = generator.subschema_for::<Vec<Word>>();
         json_schema!({"anyOf": [direction, levels]})
     }
@@ -91,17 +95,20 @@ impl JsonSchema for Order {
 /// What happens to missing values, per kind of column.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Missing {
+pub struct MissingBlock {
     /// Continuous columns: `keep`, `drop-row` or `error`.
     #[serde(default)]
     pub continuous: MissingRule,
-    /// Ordinal columns: `keep`, `drop-row` or `error`; `level` for ordinal columns with a list of levels is refused.
+    /// Ordinal columns: `keep`, `drop-row` or `error`; `level` for ordinal columns with a list of
+    /// levels is refused.
     #[serde(default)]
     pub ordinal: MissingRule,
-    /// Nominal columns: `keep`, `level` (a level of its own called `missing`), `drop-row` or `error`.
+    /// Nominal columns: `keep`, `level` (a level of its own called `missing`), `drop-row` or
+    /// `error`.
     #[serde(default)]
     pub nominal: MissingRule,
-    /// Values that mean missing, by column: `{chol: [0], workclass: ["?"]}`. They become missing at reading, before everything else.
+    /// Values that mean missing, by column: `{chol: [0], workclass: ["?"]}`. They become missing at
+    /// reading, before everything else.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub null_values: IndexMap<ColumnName, Vec<Word>>,
 }
@@ -124,12 +131,12 @@ pub enum MissingRule {
 /// What happens to rows that repeat an earlier one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Duplicates {
+pub enum DuplicateRule {
     /// They stay.
     #[default]
     Keep,
-    /// Rows that equal an earlier one in every column that the job names, but for `row_id` and the column that splits, are dropped
-    /// and counted. Columns under `ignore` are compared too.
+    /// Rows that equal an earlier one in every column that the job names, but for `row_id` and the
+    /// column that splits, are dropped and counted. Columns under `ignore` are compared too.
     DropExact,
 }
 
@@ -137,11 +144,11 @@ pub enum Duplicates {
 #[derive(Debug, Clone, Default)]
 pub struct PrepareParams {
     /// Derived columns; each is made of columns of the source and of derived ones above it.
-    pub derive: Vec<(ColumnName, Recipe)>,
+    pub derive: Vec<(ColumnName, DerivationRecipe)>,
     /// The column of row ids; without it the row number serves.
     pub row_id: Option<ColumnName>,
     /// Filters, in order.
-    pub keep: Vec<BTreeMap<ColumnName, Condition>>,
+    pub keep: Vec<BTreeMap<ColumnName, KeepCondition>>,
     /// The label, unless there is none.
     pub label: Option<LabelParams>,
     /// Whether the label travels as it stands too, as a hidden feature.
@@ -153,18 +160,21 @@ pub struct PrepareParams {
     /// Continuous features.
     pub continuous: Vec<ColumnName>,
     /// Ordinal features.
-    pub ordinal: Vec<(ColumnName, Order)>,
+    pub ordinal: Vec<(ColumnName, OrdinalOrder)>,
     /// Nominal features.
     pub nominal: Vec<ColumnName>,
-    /// Continuous features that stand together for one nominal feature: its name, and a column of 0 and 1 for each of its levels.
+    /// Continuous features that stand together for one nominal feature: its name, and a column of 0
+    /// and 1 for each of its levels.
     pub onehot: Vec<(ColumnName, Vec<ColumnName>)>,
-    /// Whether columns of numbers are whole, where the values do not decide: by the job, or by the reference.
+    /// Whether columns of numbers are whole, where the values do not decide: by the job, or by the
+    /// reference.
     pub integer: BTreeMap<String, bool>,
     /// What happens to missing values.
-    pub missing: Missing,
+    pub missing: MissingBlock,
     /// The weight of each row.
     pub weight: Option<ColumnName>,
-    /// Columns of the source by which exact duplicates are found and dropped; `None` keeps all rows.
+    /// Columns of the source by which exact duplicates are found and dropped; `None` keeps all
+    /// rows.
     pub drop_duplicates: Option<Vec<ColumnName>>,
     /// Columns carried as numbers for models: scores, thresholds.
     pub carry: Vec<ColumnName>,
@@ -185,7 +195,8 @@ pub struct LabelParams {
     pub positive: Vec<Word>,
     /// The values that count as negative, where the job lists them; else all others.
     pub negative: Option<Vec<Word>>,
-    /// The classes of a label of several, which `positive` and `negative` divide; empty where it has two sides.
+    /// The classes of a label of several, which `positive` and `negative` divide; empty where it
+    /// has two sides.
     pub classes: Vec<Word>,
 }
 
@@ -214,14 +225,15 @@ pub struct SplitColumn {
 }
 
 impl PrepareParams {
-    /// The columns of the source that must be read, each once, in the order in which the job's roles name them.
+    /// The columns of the source that must be read, each once, in the order in which the job's
+    /// roles name them.
     pub fn columns(&self) -> Vec<&str> {
         let is_derived = |name: &str| self.derive.iter().any(|(column, _)| column.as_str() == name);
         self.needed().into_iter().filter(|name| !is_derived(name)).collect()
     }
 
     /// The derived columns that some role needs.
-    pub fn derived(&self) -> impl Iterator<Item = &(ColumnName, Recipe)> {
+    pub fn derived(&self) -> impl Iterator<Item = &(ColumnName, DerivationRecipe)> {
         let needed = self.needed();
         self.derive.iter().filter(move |(column, _)| needed.contains(&column.as_str()))
     }
@@ -231,11 +243,23 @@ impl PrepareParams {
         2 + self.drop_duplicates.as_ref().map_or(0, |_| duplicates::passes(n_rows))
     }
 
-    /// Whether preparing tells of such an issue: those of columns that are not needed are met only where others need them.
-    pub fn tells(&self, code: &str, place: &str) -> bool {
+    /// Whether preparing tells of such an issue: those of columns that are not needed are met only
+    /// where others need them.
+    pub fn reports_issue(&self, code: &str, place: &str) -> bool {
         let is = |name: &ColumnName| name.as_str() == place;
-        let feature = self.continuous.iter().chain(self.ordinal.iter().map(|(name, _)| name)).chain(&self.nominal).any(is);
-        let named = || self.sensitive.iter().map(|s| &s.name).chain(self.onehot.iter().map(|(name, _)| name)).any(is);
+        let feature = self
+            .continuous
+            .iter()
+            .chain(self.ordinal.iter().map(|(name, _)| name))
+            .chain(&self.nominal)
+            .any(is);
+        let named = || {
+            self.sensitive
+                .iter()
+                .map(|s| &s.name)
+                .chain(self.onehot.iter().map(|(name, _)| name))
+                .any(is)
+        };
         let known = self.needed().contains(&place) || named();
         if code == MISSING_VALUES { feature } else { known }
     }
@@ -276,13 +300,13 @@ impl PrepareParams {
 
 /// What preparing found; `rows.parquet` and `layout.json` are written beside.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Prepared {
+pub struct PrepareFindings {
     /// What the columns mean.
     pub layout: Layout,
     /// Each step that can lose rows, in order.
     pub filters: Vec<FilterStep>,
     /// What was met and did not stop the run.
-    pub issues: Vec<Issue>,
+    pub issues: Vec<DataIssue>,
 }
 
 /// One step that can lose rows.
@@ -298,11 +322,11 @@ pub struct FilterStep {
 
 /// A kind of problem in the data that did not stop the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Issue {
+pub struct DataIssue {
     /// Word of a closed list.
     pub code: &'static str,
     /// How grave it is.
-    pub severity: Severity,
+    pub severity: IssueSeverity,
     /// The column or attribute.
     pub place: String,
     /// How often.
@@ -316,47 +340,49 @@ pub const MISSING_VALUES: &str = "missing-values";
 
 /// How grave an issue is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Severity {
+pub enum IssueSeverity {
     /// Worth knowing.
     Info,
     /// It may change what the results mean.
     Warning,
 }
 
-impl Severity {
+impl IssueSeverity {
     /// Its word in the table of issues.
     pub fn as_str(self) -> &'static str {
         match self {
-            Severity::Info => "info",
-            Severity::Warning => "warning",
+            IssueSeverity::Info => "info",
+            IssueSeverity::Warning => "warning",
         }
     }
 }
 
-/// Writes `rows.parquet` in row groups of `batch_rows` and `layout.json` to `out_dir`. Each source row is reported to `watch` once per
-/// pass: [`PrepareParams::passes`] times.
+/// Writes `rows.parquet` in row groups of `batch_rows` and `layout.json` to `out_dir`. Each source
+/// row is reported to `watch` once per pass: [`PrepareParams::passes`] times.
 ///
 /// # Errors
-/// A word of the job that no value can meet; values that do not fit their column's kind, or their one-hot group; too many levels; no rows left; a group or
-/// label value that never occurs; a row id that is missing or occurs twice; a weight that is none; the disk refuses.
+/// A word of the job that no value can meet; values that do not fit their column's kind, or their
+/// one-hot group; too many levels; no rows left; a group or label value that never occurs; a row id
+/// that is missing or occurs twice; a weight that is none; the disk refuses.
 pub fn prepare(
-    source: &Source,
+    source: &ParquetSource,
     params: &PrepareParams,
     out_dir: &Path,
     batch_rows: usize,
-    workers: &Workers,
-    watch: Watch<'_>,
-) -> Result<Prepared> {
-    let view = View::new(source, params)?;
-    let mut plan = Plan::new(&view, params)?;
+    workers: &WorkerPool,
+    watch: StageWatch<'_>,
+) -> Result<PrepareFindings> {
+    let view = SourceView::new(source, params)?;
+    let mut plan = PreparePlan::new(&view, params)?;
     if let Some(compared) = &params.drop_duplicates {
-        plan.repeated = Some(duplicates::find(&plan, compared, batch_rows, workers, watch)?);
+        plan.repeated =
+            Some(duplicates::find_duplicates(&plan, compared, batch_rows, workers, watch)?);
     }
     let plan = plan;
-    let mut survey = Survey::empty(&plan);
+    let mut survey = SourceSurvey::empty(&plan);
     let pieces = source.pieces();
     let look = |i: usize| {
-        let mut seen = Survey::empty(&plan);
+        let mut seen = SourceSurvey::empty(&plan);
         view.read(&pieces[i], batch_rows, |slice| {
             (watch.check)()?;
             seen.add(&plan, &slice)
@@ -369,10 +395,10 @@ pub fn prepare(
         Ok(())
     })?;
     let filters = survey.filters(&plan)?;
-    let (encoding, issues) = Encoding::new(&plan, &survey)?;
+    let (encoding, issues) = RowEncoder::new(&plan, &survey)?;
 
     let rows_path = out_dir.join("rows.parquet");
-    let mut rows = Recut::create(&rows_path, encoding.schema(), workers, batch_rows)?;
+    let mut rows = RecutWriter::create(&rows_path, encoding.schema(), workers, batch_rows)?;
     let encode = |i: usize| {
         let mut batches = Vec::new();
         view.read(&pieces[i], batch_rows, |slice| {
@@ -393,5 +419,5 @@ pub fn prepare(
         row_id::check_unique(&rows_path, column.as_str(), source, watch)?;
     }
     files::write_json(&out_dir.join("layout.json"), &layout)?;
-    Ok(Prepared { layout, filters, issues })
+    Ok(PrepareFindings { layout, filters, issues })
 }

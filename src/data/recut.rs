@@ -1,6 +1,7 @@
 //! Cuts batches of any length into row groups of one length and encodes those on all threads.
 //!
-//! Files between the stages line up row group by row group, so the groups must not depend on how the source was cut.
+//! Files between the stages line up row group by row group, so the groups must not depend on how
+//! the source was cut.
 
 use std::path::{Path, PathBuf};
 
@@ -10,24 +11,29 @@ use arrow::datatypes::{Schema, SchemaRef};
 
 use crate::error::{Fault, Result};
 use crate::table::io::{GroupEncoder, GroupWriter};
-use crate::table::ordered::Workers;
+use crate::table::ordered::WorkerPool;
 
 /// A Parquet file written from batches that arrive in order.
-pub(super) struct Recut<'a> {
+pub(super) struct RecutWriter<'a> {
     encoder: GroupEncoder,
     writer: GroupWriter,
     schema: SchemaRef,
     path: PathBuf,
-    workers: &'a Workers,
+    workers: &'a WorkerPool,
     group_rows: usize,
     waiting: Vec<RecordBatch>,
     n_waiting: usize,
 }
 
-impl<'a> Recut<'a> {
+impl<'a> RecutWriter<'a> {
     /// Creates the file; every row group but the last will have `group_rows` rows.
-    pub(super) fn create(path: &Path, schema: Schema, workers: &'a Workers, group_rows: usize) -> Result<Self> {
-        Recut::with_notes(path, schema, &[], workers, group_rows)
+    pub(super) fn create(
+        path: &Path,
+        schema: Schema,
+        workers: &'a WorkerPool,
+        group_rows: usize,
+    ) -> Result<Self> {
+        RecutWriter::with_notes(path, schema, &[], workers, group_rows)
     }
 
     /// The same with metadata.
@@ -35,12 +41,12 @@ impl<'a> Recut<'a> {
         path: &Path,
         schema: Schema,
         notes: &[(&str, String)],
-        workers: &'a Workers,
+        workers: &'a WorkerPool,
         group_rows: usize,
     ) -> Result<Self> {
         let (encoder, writer) = GroupWriter::create(path, &schema, notes)?;
         let group_rows = group_rows.max(1);
-        Ok(Recut {
+        Ok(RecutWriter {
             encoder,
             writer,
             schema: schema.into(),
@@ -56,7 +62,11 @@ impl<'a> Recut<'a> {
     pub(super) fn push(&mut self, batch: RecordBatch) -> Result<()> {
         self.n_waiting += batch.num_rows();
         self.waiting.push(batch);
-        if self.n_waiting >= self.group_rows * self.workers.threads() { self.write(self.n_waiting / self.group_rows) } else { Ok(()) }
+        if self.n_waiting >= self.group_rows * self.workers.threads() {
+            self.write(self.n_waiting / self.group_rows)
+        } else {
+            Ok(())
+        }
     }
 
     /// Writes what is left and the footer.
@@ -67,14 +77,18 @@ impl<'a> Recut<'a> {
 
     fn write(&mut self, groups: usize) -> Result<()> {
         let too_long = |e: arrow::error::ArrowError| {
-            Fault::new("too-much-text", format!("{} rows hold more than 2 GiB of text: {e}", self.group_rows))
-                .in_file(&self.path)
-                .hint("run with a smaller --batch-rows")
+            Fault::new(
+                "too-much-text",
+                format!("{} rows hold more than 2 GiB of text: {e}", self.group_rows),
+            )
+            .in_file(&self.path)
+            .hint("run with a smaller --batch-rows")
         };
         let all = concat_batches(&self.schema, &self.waiting).map_err(too_long)?;
         let (rows, step) = (all.num_rows(), self.group_rows);
         let (encoder, writer) = (&self.encoder, &mut self.writer);
-        let encode = |group: usize| encoder.encode(&all.slice(group * step, step.min(rows - group * step)));
+        let encode =
+            |group: usize| encoder.encode(&all.slice(group * step, step.min(rows - group * step)));
         self.workers.map(groups, encode, |_, encoded| writer.append(encoded))?;
         let done = rows.min(groups * step);
         self.waiting.clear();

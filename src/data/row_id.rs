@@ -6,14 +6,15 @@ use std::path::Path;
 use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
 
-use crate::data::source::Source;
-use crate::data::values::Values;
+use crate::data::source::ParquetSource;
+use crate::data::values::SourceValues;
 use crate::error::{Fault, Result};
 use crate::num::seed::sm;
-use crate::table::io::{Owner, ParquetFile};
-use crate::table::ordered::Watch;
+use crate::table::io::{FileOwner, ParquetFile};
+use crate::table::ordered::StageWatch;
 
-/// Keys held at once, 8 bytes each; with more rows the keys are checked in several passes over parts of them.
+/// Keys held at once, 8 bytes each; with more rows the keys are checked in several passes over
+/// parts of them.
 const KEYS_AT_ONCE: u64 = 20_000_000;
 
 /// The key of an integer id: the integer itself, in two's complement.
@@ -26,29 +27,47 @@ pub fn key_of_text(id: &str) -> u64 {
     xxhash_rust::xxh3::xxh3_64(id.as_bytes())
 }
 
-/// Fails where two kept rows share their id. Two different texts with the same hash count as the same: their rows could not be told
-/// apart later, and it takes billions of rows to meet such a pair.
+/// Fails where two kept rows share their id. Two different texts with the same hash count as the
+/// same: their rows could not be told apart later, and it takes billions of rows to meet such a
+/// pair.
 ///
 /// # Errors
 /// A row id occurs twice; `rows` cannot be read.
-pub(super) fn check_unique(rows: &Path, column: &str, source: &Source, watch: Watch<'_>) -> Result<()> {
-    let file = ParquetFile::open(rows, Owner::Ours)?;
+pub(super) fn check_unique(
+    rows: &Path,
+    column: &str,
+    source: &ParquetSource,
+    watch: StageWatch<'_>,
+) -> Result<()> {
+    let file = ParquetFile::open(rows, FileOwner::Program)?;
     match repeated(&file, KEYS_AT_ONCE, watch)? {
         None => Ok(()),
         Some((first, second)) => {
-            let (one, two) = (word(&file, first)?, word(&file, second)?);
+            let (one, two) = (id_word(&file, first)?, id_word(&file, second)?);
             let what = match one.1 == two.1 {
-                true => format!("the row id `{}` occurs in row {} and in row {}", one.1, one.0, two.0),
-                false => format!("the row ids `{}` (row {}) and `{}` (row {}) have the same 64-bit hash", one.1, one.0, two.1, two.0),
+                true => {
+                    format!("the row id `{}` occurs in row {} and in row {}", one.1, one.0, two.0)
+                }
+                false => format!(
+                    "the row ids `{}` (row {}) and `{}` (row {}) have the same 64-bit hash",
+                    one.1, one.0, two.1, two.0
+                ),
             };
             let fault = Fault::new("duplicate-row-id", what).in_column(column);
-            Err(source.at(fault, two.0).hint("row ids must be unique among the kept rows; leave `row_id` out to use row numbers").into())
+            Err(source
+                .locate_row(fault, two.0)
+                .hint(
+                    "row ids must be unique among the kept rows; \
+                     leave `row_id` out to use row numbers",
+                )
+                .into())
         }
     }
 }
 
-/// Positions of the two rows that share a key; of several pairs the one whose later row comes first.
-fn repeated(file: &ParquetFile, at_once: u64, watch: Watch<'_>) -> Result<Option<(u64, u64)>> {
+/// Positions of the two rows that share a key; of several pairs the one whose later row comes
+/// first.
+fn repeated(file: &ParquetFile, at_once: u64, watch: StageWatch<'_>) -> Result<Option<(u64, u64)>> {
     // Files are often sorted by id: keys that only rise say so in one pass and take no memory.
     let (mut rises, mut last) = (true, None);
     each_key(file, watch, |_, key| {
@@ -89,7 +108,11 @@ fn repeated(file: &ParquetFile, at_once: u64, watch: Watch<'_>) -> Result<Option
 }
 
 /// Calls `visit` with the position and the key of every row in order, until it says no.
-fn each_key(file: &ParquetFile, watch: Watch<'_>, mut visit: impl FnMut(u64, u64) -> bool) -> Result<()> {
+fn each_key(
+    file: &ParquetFile,
+    watch: StageWatch<'_>,
+    mut visit: impl FnMut(u64, u64) -> bool,
+) -> Result<()> {
     let mut position = 0;
     for group in 0..file.n_groups() {
         (watch.check)()?;
@@ -105,13 +128,16 @@ fn each_key(file: &ParquetFile, watch: Watch<'_>, mut visit: impl FnMut(u64, u64
 }
 
 /// Row number and row id of the row at this position of `rows.parquet`.
-fn word(file: &ParquetFile, position: u64) -> Result<(u64, String)> {
+fn id_word(file: &ParquetFile, position: u64) -> Result<(u64, String)> {
     let mut before = 0;
     for group in 0..file.n_groups() {
         let rows = file.group_rows(group);
         if let Some(i) = usize::try_from(position - before).ok().filter(|&i| i < rows) {
             let batch = file.read_group(group, Some(&["row", "row_id"]))?;
-            let id = Values::new(batch.column(1)).ok().and_then(|v| v.word(i).map(|w| w.into_owned())).unwrap_or_default();
+            let id = SourceValues::new(batch.column(1))
+                .ok()
+                .and_then(|v| v.word(i).map(|w| w.into_owned()))
+                .unwrap_or_default();
             return Ok((batch.column(0).as_primitive::<UInt64Type>().value(i), id));
         }
         before += rows as u64;
@@ -129,19 +155,25 @@ mod tests {
 
     use super::*;
 
-    /// The pair that is found among keys in row groups of four, for keys held all at once and three at a time.
+    /// The pair that is found among keys in row groups of four, for keys held all at once and three
+    /// at a time.
     #[track_caller]
     fn check(keys: &[u64], expected: Option<(u64, u64)>) {
         let file = tempfile::NamedTempFile::new().unwrap();
         let column: ArrayRef = Arc::new(UInt64Array::from(keys.to_vec()));
         let batch = RecordBatch::try_from_iter([("row_key", column)]).unwrap();
         let small = WriterProperties::builder().set_max_row_group_row_count(Some(4)).build();
-        let mut writer = ArrowWriter::try_new(file.reopen().unwrap(), batch.schema(), Some(small)).unwrap();
+        let mut writer =
+            ArrowWriter::try_new(file.reopen().unwrap(), batch.schema(), Some(small)).unwrap();
         writer.write(&batch).unwrap();
         writer.close().unwrap();
-        let file = ParquetFile::open(file.path(), Owner::Ours).unwrap();
+        let file = ParquetFile::open(file.path(), FileOwner::Program).unwrap();
         for at_once in [KEYS_AT_ONCE, 3] {
-            assert_eq!(repeated(&file, at_once, Watch::SILENT).unwrap(), expected, "{at_once} at once");
+            assert_eq!(
+                repeated(&file, at_once, StageWatch::SILENT).unwrap(),
+                expected,
+                "{at_once} at once"
+            );
         }
     }
 

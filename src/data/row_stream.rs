@@ -1,10 +1,12 @@
 //! Rows for a program of the user's: as an Arrow IPC stream, or as a Parquet file.
 //!
-//! Both hold the features in the user's own terms ([`raw`]) but for those that are left out, and for training a last column `label`
-//! (Int64: 1 = positive, 0 = negative) and, where rows weigh differently, behind it `weight` (Float64). The stream begins with its schema, before any row, so that a program can refuse early; it ends
-//! with the end-of-stream mark.
-//! Choice: batches (of the file: row groups) hold 65,536 rows but for the last, whatever the batches in which the rows arrive. So a
-//! program whose scores depend on its batches sees the same ones with any `--batch-rows` and any number of threads.
+//! Both hold the features in the user's own terms ([`raw`]) but for those that are left out, and
+//! for training a last column `label` (Int64: 1 = positive, 0 = negative) and, where rows weigh
+//! differently, behind it `weight` (Float64). The stream begins with its schema, before any row, so
+//! that a program can refuse early; it ends with the end-of-stream mark.
+//! Choice: batches (of the file: row groups) hold 65,536 rows but for the last, whatever the
+//! batches in which the rows arrive. So a program whose scores depend on its batches sees the same
+//! ones with any `--batch-rows` and any number of threads.
 //! Memory: two batches.
 
 use std::io::{BufWriter, Write};
@@ -17,7 +19,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::ipc::writer::StreamWriter;
 
-use crate::data::{Layout, Rows, raw};
+use crate::data::{FeatureRows, Layout, raw};
 use crate::error::{Error, Fault, Result};
 use crate::table::io::{GroupEncoder, GroupWriter};
 
@@ -34,7 +36,7 @@ pub const WEIGHT: &str = "weight";
 #[derive(Debug, Clone)]
 pub struct RawColumns {
     layout: Layout,
-    shown: Vec<usize>,
+    visible: Vec<usize>,
     schema: SchemaRef,
     labelled: bool,
     weighted: bool,
@@ -45,23 +47,34 @@ pub struct RawColumns {
 pub struct RawBatch(RecordBatch);
 
 impl RawColumns {
-    /// All features but `omit`; where the rows are to train a model with the label, and the weight where the job names one.
+    /// All features but `omit`; where the rows are to train a model with the label, and the weight
+    /// where the job names one.
     pub fn new<T: AsRef<str>>(layout: &Layout, omit: &[T], labelled: bool) -> Self {
         let seen = |f: &usize| omit.iter().all(|o| o.as_ref() != layout.features[*f].name);
         let shown: Vec<usize> = layout.inputs().filter(seen).collect();
-        let mut fields: Vec<Field> =
-            shown.iter().map(|&f| Field::new(&layout.features[f].name, raw::data_type(&layout.features[f]), true)).collect();
+        let mut fields: Vec<Field> = shown
+            .iter()
+            .map(|&f| {
+                Field::new(&layout.features[f].name, raw::data_type(&layout.features[f]), true)
+            })
+            .collect();
         fields.extend(labelled.then(|| Field::new(LABEL, DataType::Int64, false)));
         let weighted = labelled && layout.weight.is_some();
         fields.extend(weighted.then(|| Field::new(WEIGHT, DataType::Float64, false)));
-        RawColumns { layout: layout.clone(), shown, schema: Arc::new(Schema::new(fields)), labelled, weighted }
+        RawColumns {
+            layout: layout.clone(),
+            visible: shown,
+            schema: Arc::new(Schema::new(fields)),
+            labelled,
+            weighted,
+        }
     }
 
     /// Rows to score: no label is among the columns.
     ///
     /// # Errors
     /// As [`raw::raw_arrays`].
-    pub fn batch(&self, rows: &Rows) -> Result<RawBatch> {
+    pub fn batch(&self, rows: &FeatureRows) -> Result<RawBatch> {
         self.training_batch(rows, &[], |_| 1.0)
     }
 
@@ -69,17 +82,31 @@ impl RawColumns {
     ///
     /// # Errors
     /// As [`raw::raw_arrays`].
-    pub fn training_batch(&self, rows: &Rows, labels: &[bool], weight: impl Fn(usize) -> f64) -> Result<RawBatch> {
-        let mut arrays: Vec<ArrayRef> =
-            self.shown.iter().map(|&f| raw::raw_array(&self.layout.features[f], &rows.columns[f])).collect::<Result<_>>()?;
+    pub fn training_batch(
+        &self,
+        rows: &FeatureRows,
+        labels: &[bool],
+        weight: impl Fn(usize) -> f64,
+    ) -> Result<RawBatch> {
+        let mut arrays: Vec<ArrayRef> = self
+            .visible
+            .iter()
+            .map(|&f| raw::raw_array(&self.layout.features[f], &rows.columns[f]))
+            .collect::<Result<_>>()?;
         if self.labelled {
-            arrays.push(Arc::new(Int64Array::from_iter_values(labels.iter().map(|&y| i64::from(y)))));
+            arrays
+                .push(Arc::new(Int64Array::from_iter_values(labels.iter().map(|&y| i64::from(y)))));
         }
         if self.weighted {
             arrays.push(Arc::new(Float64Array::from_iter_values((0..rows.n).map(weight))));
         }
         RecordBatch::try_new(Arc::clone(&self.schema), arrays).map(RawBatch).map_err(|e| {
-            Error::operator("write", "rows of a command", e, "this is a bug in cfaudit: a column has another length or type than its field")
+            Error::operator(
+                "write",
+                "rows of a command",
+                e,
+                "this is a bug in cfaudit: a column has another length or type than its field",
+            )
         })
     }
 }
@@ -102,7 +129,7 @@ pub trait RowSink {
 /// Rows as an Arrow IPC stream.
 pub struct RowStream<W: Write> {
     writer: StreamWriter<BufWriter<W>>,
-    cut: Cut,
+    cut: BatchCutter,
 }
 
 impl<W: Write> RowStream<W> {
@@ -114,7 +141,7 @@ impl<W: Write> RowStream<W> {
         let buffered = BufWriter::with_capacity(1 << 16, sink);
         let mut writer = StreamWriter::try_new(buffered, &columns.schema).map_err(broken)?;
         writer.get_mut().flush().map_err(|e| broken(ArrowError::from(e)))?;
-        Ok(RowStream { writer, cut: Cut::new(columns) })
+        Ok(RowStream { writer, cut: BatchCutter::new(columns) })
     }
 }
 
@@ -125,14 +152,14 @@ fn broken(cause: ArrowError) -> Error {
 impl<W: Write> RowSink for RowStream<W> {
     fn push(&mut self, batch: RawBatch) -> Result<()> {
         self.cut.push(batch);
-        while let Some(batch) = self.cut.take(BATCH_ROWS)? {
+        while let Some(batch) = self.cut.take_batch(BATCH_ROWS)? {
             self.writer.write(&batch).map_err(broken)?;
         }
         Ok(())
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
-        if let Some(batch) = self.cut.take(1)? {
+        if let Some(batch) = self.cut.take_batch(1)? {
             self.writer.write(&batch).map_err(broken)?;
         }
         self.writer.finish().map_err(broken)?;
@@ -144,7 +171,7 @@ impl<W: Write> RowSink for RowStream<W> {
 pub struct RowFile {
     encoder: GroupEncoder,
     writer: GroupWriter,
-    cut: Cut,
+    cut: BatchCutter,
 }
 
 impl RowFile {
@@ -154,21 +181,21 @@ impl RowFile {
     /// The disk refuses.
     pub fn create(path: &Path, columns: &RawColumns) -> Result<Self> {
         let (encoder, writer) = GroupWriter::create(path, &columns.schema, &[])?;
-        Ok(RowFile { encoder, writer, cut: Cut::new(columns) })
+        Ok(RowFile { encoder, writer, cut: BatchCutter::new(columns) })
     }
 }
 
 impl RowSink for RowFile {
     fn push(&mut self, batch: RawBatch) -> Result<()> {
         self.cut.push(batch);
-        while let Some(batch) = self.cut.take(BATCH_ROWS)? {
+        while let Some(batch) = self.cut.take_batch(BATCH_ROWS)? {
             self.writer.append(self.encoder.encode(&batch)?)?;
         }
         Ok(())
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
-        if let Some(batch) = self.cut.take(1)? {
+        if let Some(batch) = self.cut.take_batch(1)? {
             self.writer.append(self.encoder.encode(&batch)?)?;
         }
         self.writer.finish()
@@ -176,15 +203,15 @@ impl RowSink for RowFile {
 }
 
 /// Cuts what arrives into batches of one length.
-struct Cut {
+struct BatchCutter {
     schema: SchemaRef,
     waiting: Vec<RecordBatch>,
     n: usize,
 }
 
-impl Cut {
+impl BatchCutter {
     fn new(columns: &RawColumns) -> Self {
-        Cut { schema: Arc::clone(&columns.schema), waiting: Vec::new(), n: 0 }
+        BatchCutter { schema: Arc::clone(&columns.schema), waiting: Vec::new(), n: 0 }
     }
 
     fn push(&mut self, batch: RawBatch) {
@@ -193,7 +220,7 @@ impl Cut {
     }
 
     /// The next batch, if at least `least` rows wait.
-    fn take(&mut self, least: usize) -> Result<Option<RecordBatch>> {
+    fn take_batch(&mut self, least: usize) -> Result<Option<RecordBatch>> {
         if self.n < least {
             return Ok(None);
         }
@@ -214,9 +241,12 @@ impl Cut {
         match parts.len() {
             1 => Ok(parts.pop()),
             _ => concat_batches(&self.schema, &parts).map(Some).map_err(|e| {
-                Fault::new("too-much-text", format!("{rows} rows hold more than 2 GiB of text in a column: {e}"))
-                    .hint("leave the column out with `omit`")
-                    .into()
+                Fault::new(
+                    "too-much-text",
+                    format!("{rows} rows hold more than 2 GiB of text in a column: {e}"),
+                )
+                .hint("leave the column out with `omit`")
+                .into()
             }),
         }
     }
@@ -229,16 +259,16 @@ mod tests {
     use arrow::ipc::reader::StreamReader;
 
     use super::{BATCH_ROWS, RawColumns, RowFile, RowSink, RowStream};
-    use crate::data::values::Class;
-    use crate::data::{Column, Feature, Kind, Layout, RowIdKind, Rows};
-    use crate::table::io::{Owner, ParquetFile};
+    use crate::data::values::ValueClass;
+    use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, RowIdKind};
+    use crate::table::io::{FileOwner, ParquetFile};
 
     fn layout() -> Layout {
         let feature = |name: &str| Feature {
             name: name.to_owned(),
-            kind: Kind::Continuous { integer: false },
+            kind: FeatureKind::Continuous { integer: false },
             levels: Vec::new(),
-            class: Class::Float,
+            class: ValueClass::Float,
         };
         Layout {
             weight: None,
@@ -255,9 +285,11 @@ mod tests {
         }
     }
 
-    fn rows(from: usize, n: usize) -> Rows {
-        let column = |shift: f64| Column::Number((from..from + n).map(|i| i as f64 + shift).collect());
-        Rows { n, columns: vec![column(0.0), column(0.25), column(0.5)] }
+    fn rows(from: usize, n: usize) -> FeatureRows {
+        let column = |shift: f64| {
+            FeatureColumn::Number((from..from + n).map(|i| i as f64 + shift).collect())
+        };
+        FeatureRows { n, columns: vec![column(0.0), column(0.25), column(0.5)] }
     }
 
     /// Pushes 150,000 rows in uneven parts.
@@ -278,20 +310,27 @@ mod tests {
         fill(stream.as_mut(), &columns);
         stream.finish().unwrap();
         let reader = StreamReader::try_new(bytes.as_slice(), None).unwrap();
-        let names: Vec<String> = reader.schema().fields().iter().map(|f| f.name().clone()).collect();
+        let names: Vec<String> =
+            reader.schema().fields().iter().map(|f| f.name().clone()).collect();
         assert_eq!(names, ["a", "b", "label"]);
         let batches: Vec<_> = reader.map(Result::unwrap).collect();
-        assert_eq!(batches.iter().map(|b| b.num_rows()).collect::<Vec<_>>(), [BATCH_ROWS, BATCH_ROWS, 150_000 - 2 * BATCH_ROWS]);
+        assert_eq!(
+            batches.iter().map(|b| b.num_rows()).collect::<Vec<_>>(),
+            [BATCH_ROWS, BATCH_ROWS, 150_000 - 2 * BATCH_ROWS]
+        );
         let b = batches[2].column(1).as_primitive::<Float64Type>();
         assert_eq!(b.value(b.len() - 1), 149_999.5);
-        assert_eq!(batches[1].column(2).as_primitive::<Int64Type>().value(0), i64::from(BATCH_ROWS.is_multiple_of(3)));
+        assert_eq!(
+            batches[1].column(2).as_primitive::<Int64Type>().value(0),
+            i64::from(BATCH_ROWS.is_multiple_of(3))
+        );
 
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.parquet");
         let mut file = Box::new(RowFile::create(&path, &columns).unwrap());
         fill(file.as_mut(), &columns);
         file.finish().unwrap();
-        let file = ParquetFile::open(&path, Owner::User).unwrap();
+        let file = ParquetFile::open(&path, FileOwner::User).unwrap();
         assert_eq!((file.n_groups(), file.n_rows()), (3, 150_000));
         assert_eq!(file.read_group(2, None).unwrap(), batches[2]);
     }

@@ -1,17 +1,24 @@
-//! Reads the prepared rows back into plain vectors, and writes feature columns for the files of other stages.
+//! Reads the prepared rows back into plain vectors, and writes feature columns for the files of
+//! other stages.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, RecordBatch};
 use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DataType, Field, Float64Type, Int8Type, Int64Type, SchemaRef, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow::datatypes::{
+    DataType, Field, Float64Type, Int8Type, Int64Type, SchemaRef, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
 
-use crate::data::values::Class;
-use crate::data::{Column, Feature, Layout, MISSING, MISSING_CLASS, MISSING_GROUP, RowIdKind, Rows, raw};
-use crate::error::{CHANGED, Error, Result};
+use crate::data::values::ValueClass;
+use crate::data::{
+    Feature, FeatureColumn, FeatureRows, Layout, MISSING, MISSING_CLASS, MISSING_GROUP, RowIdKind,
+    raw,
+};
+use crate::error::{Error, FOLDER_CHANGED_HINT, Result};
 use crate::exec::files;
-use crate::table::io::{Owner, ParquetFile, packed, sampled};
+use crate::table::io::{FileOwner, ParquetFile, packed, sampled};
 
 /// `rows.parquet` with its layout, open for reading from any thread.
 #[derive(Debug, Clone)]
@@ -29,14 +36,16 @@ pub struct PreparedBatch {
     pub row_key: Vec<u64>,
     /// The label; `None` = missing. Empty where the job has no label.
     pub label: Vec<Option<bool>>,
-    /// The class of a label of several; [`MISSING_CLASS`] = missing. Empty where the label has two sides or there is none.
+    /// The class of a label of several; [`MISSING_CLASS`] = missing. Empty where the label has two
+    /// sides or there is none.
     pub class: Vec<u8>,
-    /// How many people each row stands for, finite and 0 or more. Empty where the job names no weight: then each stands for one.
+    /// How many people each row stands for, finite and 0 or more. Empty where the job names no
+    /// weight: then each stands for one.
     pub weight: Vec<f64>,
     /// For each attribute the group; [`MISSING_GROUP`] = missing or not declared.
     pub groups: Vec<Vec<u16>>,
     /// The features; without columns where they were not asked for.
-    pub rows: Rows,
+    pub rows: FeatureRows,
     /// For each carried column its numbers; NaN = missing.
     pub carried: Vec<Vec<f64>>,
     /// The position of the stratum; [`MISSING`] = none. Empty where the job names no strata.
@@ -73,8 +82,12 @@ impl RowsReader {
     pub fn open(folder: &Path) -> Result<Self> {
         let path = folder.join("layout.json");
         let text = files::read_text(&path)?;
-        let layout = serde_json::from_str(&text).map_err(|e| Error::io("read", &path, &e.into()))?;
-        Ok(RowsReader { file: ParquetFile::open(&folder.join("rows.parquet"), Owner::Ours)?, layout })
+        let layout =
+            serde_json::from_str(&text).map_err(|e| Error::io("read", &path, &e.into()))?;
+        Ok(RowsReader {
+            file: ParquetFile::open(&folder.join("rows.parquet"), FileOwner::Program)?,
+            layout,
+        })
     }
 
     /// What the columns mean.
@@ -92,7 +105,8 @@ impl RowsReader {
         self.file.n_groups()
     }
 
-    /// Position of the first row of a row group: all groups but the last have the same number of rows.
+    /// Position of the first row of a row group: all groups but the last have the same number of
+    /// rows.
     pub fn first_row(&self, group: usize) -> usize {
         if group == 0 { 0 } else { group * self.file.group_rows(0) }
     }
@@ -127,39 +141,67 @@ impl RowsReader {
         names.extend(layout.carried.iter().map(|c| format!("carry.{c}")));
         names.extend(layout.strata.iter().map(|_| "stratum".to_owned()));
         names.extend(layout.slices.iter().map(|slices| format!("slice.{}", slices.column)));
-        let batch = self.file.read_group(group, Some(&names.iter().map(String::as_str).collect::<Vec<_>>()))?;
+        let batch = self
+            .file
+            .read_group(group, Some(&names.iter().map(String::as_str).collect::<Vec<_>>()))?;
         let n = batch.num_rows();
-        let mut columns = Columns::of(batch);
+        let mut columns = BatchColumns::of(batch);
         let label = match layout.label {
             None => Vec::new(),
-            Some(_) => self.column::<Int8Type>(&mut columns, "label")?.iter().map(|v| v.map(|v| v == 1)).collect(),
+            Some(_) => self
+                .column::<Int8Type>(&mut columns, "label")?
+                .iter()
+                .map(|v| v.map(|v| v == 1))
+                .collect(),
         };
         let class = match classes {
             false => Vec::new(),
-            true => filled(self.column::<UInt8Type>(&mut columns, "class")?, MISSING_CLASS),
+            true => values_or(self.column::<UInt8Type>(&mut columns, "class")?, MISSING_CLASS),
         };
         let weight = match layout.weight {
             None => Vec::new(),
-            Some(_) => filled(self.column::<Float64Type>(&mut columns, "weight")?, f64::NAN),
+            Some(_) => values_or(self.column::<Float64Type>(&mut columns, "weight")?, f64::NAN),
         };
-        let mut keys = |name: &str| self.column::<UInt64Type>(&mut columns, name).map(|a| filled(a, 0));
+        let mut keys =
+            |name: &str| self.column::<UInt64Type>(&mut columns, name).map(|a| values_or(a, 0));
         let (row, row_key) = (keys("row")?, keys("row_key")?);
-        let mut group_column =
-            |name: &str| self.column::<UInt16Type>(&mut columns, &format!("group.{name}")).map(|a| filled(a, MISSING_GROUP));
-        let groups = layout.attributes.iter().map(|a| group_column(&a.name)).collect::<Result<_>>()?;
-        let mut carried = |name: &str| self.column::<Float64Type>(&mut columns, &format!("carry.{name}")).map(|a| filled(a, f64::NAN));
+        let mut group_column = |name: &str| {
+            self.column::<UInt16Type>(&mut columns, &format!("group.{name}"))
+                .map(|a| values_or(a, MISSING_GROUP))
+        };
+        let groups =
+            layout.attributes.iter().map(|a| group_column(&a.name)).collect::<Result<_>>()?;
+        let mut carried = |name: &str| {
+            self.column::<Float64Type>(&mut columns, &format!("carry.{name}"))
+                .map(|a| values_or(a, f64::NAN))
+        };
         let carried = layout.carried.iter().map(|c| carried(c)).collect::<Result<_>>()?;
         let strata = match layout.strata {
             None => Vec::new(),
-            Some(_) => filled(self.column::<UInt32Type>(&mut columns, "stratum")?, MISSING),
+            Some(_) => values_or(self.column::<UInt32Type>(&mut columns, "stratum")?, MISSING),
         };
-        let mut level = |name: &str| self.column::<UInt32Type>(&mut columns, &format!("slice.{name}")).map(|a| filled(a, MISSING));
-        let slices = layout.slices.iter().map(|slices| level(&slices.column)).collect::<Result<_>>()?;
+        let mut level = |name: &str| {
+            self.column::<UInt32Type>(&mut columns, &format!("slice.{name}"))
+                .map(|a| values_or(a, MISSING))
+        };
+        let slices =
+            layout.slices.iter().map(|slices| level(&slices.column)).collect::<Result<_>>()?;
         let rows = match features {
             true => rows_of(columns, n, layout).map_err(|name| self.unexpected(&name))?,
-            false => Rows { n, columns: Vec::new() },
+            false => FeatureRows { n, columns: Vec::new() },
         };
-        Ok(PreparedBatch { row, row_key, label, class, weight, groups, rows, carried, strata, slices })
+        Ok(PreparedBatch {
+            row,
+            row_key,
+            label,
+            class,
+            weight,
+            groups,
+            rows,
+            carried,
+            strata,
+            slices,
+        })
     }
 
     /// The row ids of a row group; row numbers without `row_id` in the job.
@@ -171,12 +213,16 @@ impl RowsReader {
         let batch = self.file.read_group(group, Some(&[name]))?;
         Ok(match self.layout.row_id {
             RowIdKind::RowNumber => {
-                let numbers = self.column::<UInt64Type>(&mut Columns::of(batch), name)?;
+                let numbers = self.column::<UInt64Type>(&mut BatchColumns::of(batch), name)?;
                 RowIds::Integer(numbers.values().iter().map(|v| v.cast_signed()).collect())
             }
-            RowIdKind::Integer => RowIds::Integer(filled(self.column::<Int64Type>(&mut Columns::of(batch), name)?, 0)),
+            RowIdKind::Integer => RowIds::Integer(values_or(
+                self.column::<Int64Type>(&mut BatchColumns::of(batch), name)?,
+                0,
+            )),
             RowIdKind::Text => {
-                let ids = batch.column(0).as_string_opt::<i32>().ok_or_else(|| self.unexpected(name))?;
+                let ids =
+                    batch.column(0).as_string_opt::<i32>().ok_or_else(|| self.unexpected(name))?;
                 RowIds::Text(ids.iter().map(|id| id.unwrap_or_default().to_owned()).collect())
             }
         })
@@ -191,10 +237,14 @@ impl RowsReader {
             return Ok(None);
         }
         let batch = self.file.read_group(group, Some(&["role"]))?;
-        Ok(Some(filled(self.column::<UInt8Type>(&mut Columns::of(batch), "role")?, 0)))
+        Ok(Some(values_or(self.column::<UInt8Type>(&mut BatchColumns::of(batch), "role")?, 0)))
     }
 
-    fn column<T: ArrowPrimitiveType>(&self, columns: &mut Columns, name: &str) -> Result<PrimitiveArray<T>> {
+    fn column<T: ArrowPrimitiveType>(
+        &self,
+        columns: &mut BatchColumns,
+        name: &str,
+    ) -> Result<PrimitiveArray<T>> {
         columns.take(name).ok_or_else(|| self.unexpected(name))
     }
 
@@ -203,21 +253,22 @@ impl RowsReader {
             "read",
             self.file.path(),
             format!("column `{column}` is missing or has another type than `layout.json` says"),
-            CHANGED,
+            FOLDER_CHANGED_HINT,
         )
     }
 }
 
-/// The columns of a batch, each to be taken once: what nobody else holds becomes a vector without being copied.
-struct Columns {
+/// The columns of a batch, each to be taken once: what nobody else holds becomes a vector without
+/// being copied.
+struct BatchColumns {
     schema: SchemaRef,
     arrays: Vec<Option<ArrayRef>>,
 }
 
-impl Columns {
+impl BatchColumns {
     fn of(batch: RecordBatch) -> Self {
         let (schema, arrays, _) = batch.into_parts();
-        Columns { schema, arrays: arrays.into_iter().map(Some).collect() }
+        BatchColumns { schema, arrays: arrays.into_iter().map(Some).collect() }
     }
 
     fn take<T: ArrowPrimitiveType>(&mut self, name: &str) -> Option<PrimitiveArray<T>> {
@@ -226,18 +277,27 @@ impl Columns {
     }
 }
 
-fn filled<T: ArrowPrimitiveType>(array: PrimitiveArray<T>, missing: T::Native) -> Vec<T::Native> {
+fn values_or<T: ArrowPrimitiveType>(
+    array: PrimitiveArray<T>,
+    missing: T::Native,
+) -> Vec<T::Native> {
     let (_, values, nulls) = array.into_parts();
     let mut values = Vec::from(values);
     if let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) {
-        values.iter_mut().zip(&nulls).filter(|(_, known)| !known).for_each(|(value, _)| *value = missing);
+        values
+            .iter_mut()
+            .zip(&nulls)
+            .filter(|(_, known)| !known)
+            .for_each(|(value, _)| *value = missing);
     }
     values
 }
 
-/// The fields `x.<feature>` of a layout. Whole numbers and positions of levels stand as such, which is the quickest to write and read.
+/// The fields `x.<feature>` of a layout. Whole numbers and positions of levels stand as such, which
+/// is the quickest to write and read.
 pub fn feature_fields(layout: &Layout) -> Vec<Field> {
-    let field = |feature: &Feature, data_type| Field::new(format!("x.{}", feature.name), data_type, true);
+    let field =
+        |feature: &Feature, data_type| Field::new(format!("x.{}", feature.name), data_type, true);
     let of = |feature: &Feature| match () {
         () if feature.kind.is_coded() => packed(field(feature, DataType::UInt32)),
         () if is_whole(feature) => packed(field(feature, DataType::Int64)),
@@ -246,28 +306,35 @@ pub fn feature_fields(layout: &Layout) -> Vec<Field> {
     layout.features.iter().map(of).collect()
 }
 
-/// Whether every number of a feature is whole: what is learnt of it is refused where that is not so, and what is made of it is rounded.
+/// Whether every number of a feature is whole: what is learnt of it is refused where that is not
+/// so, and what is made of it is rounded.
 fn is_whole(feature: &Feature) -> bool {
-    feature.class == Class::Int && !feature.kind.is_coded()
+    feature.class == ValueClass::Int && !feature.kind.is_coded()
 }
 
 /// The arrays that belong to [`feature_fields`].
 ///
 /// # Errors
 /// A number of an integer column is not whole: a bug.
-pub fn feature_arrays(features: &[Feature], rows: Rows) -> Result<Vec<ArrayRef>> {
-    features.iter().zip(rows.columns).map(|(feature, column)| feature_array(feature, column)).collect()
+pub fn feature_arrays(features: &[Feature], rows: FeatureRows) -> Result<Vec<ArrayRef>> {
+    features
+        .iter()
+        .zip(rows.columns)
+        .map(|(feature, column)| feature_array(feature, column))
+        .collect()
 }
 
 /// The array of one of [`feature_fields`].
 ///
 /// # Errors
 /// As [`feature_arrays`].
-pub(super) fn feature_array(feature: &Feature, column: Column) -> Result<ArrayRef> {
+pub(super) fn feature_array(feature: &Feature, column: FeatureColumn) -> Result<ArrayRef> {
     match column {
-        Column::Number(values) if is_whole(feature) => raw::integers(feature, &values).map(|array| Arc::new(array) as ArrayRef),
-        Column::Number(values) => Ok(number_array(values)),
-        Column::Code(codes) => Ok(nullable::<UInt32Type>(codes, |c| c != MISSING)),
+        FeatureColumn::Number(values) if is_whole(feature) => {
+            raw::integers(feature, &values).map(|array| Arc::new(array) as ArrayRef)
+        }
+        FeatureColumn::Number(values) => Ok(number_array(values)),
+        FeatureColumn::Code(codes) => Ok(nullable::<UInt32Type>(codes, |c| c != MISSING)),
     }
 }
 
@@ -276,8 +343,12 @@ pub(super) fn number_array(values: Vec<f64>) -> ArrayRef {
     nullable::<Float64Type>(values, |v| !v.is_nan())
 }
 
-fn nullable<T: ArrowPrimitiveType>(values: Vec<T::Native>, is_known: impl Fn(T::Native) -> bool) -> ArrayRef {
-    let nulls = (!values.iter().all(|&v| is_known(v))).then(|| NullBuffer::from_iter(values.iter().map(|&v| is_known(v))));
+fn nullable<T: ArrowPrimitiveType>(
+    values: Vec<T::Native>,
+    is_known: impl Fn(T::Native) -> bool,
+) -> ArrayRef {
+    let nulls = (!values.iter().all(|&v| is_known(v)))
+        .then(|| NullBuffer::from_iter(values.iter().map(|&v| is_known(v))));
     Arc::new(PrimitiveArray::<T>::new(values.into(), nulls))
 }
 
@@ -285,23 +356,29 @@ fn nullable<T: ArrowPrimitiveType>(values: Vec<T::Native>, is_known: impl Fn(T::
 ///
 /// # Errors
 /// The name of a column that is missing or has another type.
-pub fn feature_rows(batch: RecordBatch, layout: &Layout) -> Result<Rows, String> {
+pub fn feature_rows(batch: RecordBatch, layout: &Layout) -> Result<FeatureRows, String> {
     let n = batch.num_rows();
-    rows_of(Columns::of(batch), n, layout)
+    rows_of(BatchColumns::of(batch), n, layout)
 }
 
-fn rows_of(mut columns: Columns, n: usize, layout: &Layout) -> Result<Rows, String> {
+fn rows_of(mut columns: BatchColumns, n: usize, layout: &Layout) -> Result<FeatureRows, String> {
     let mut column = |feature: &Feature| {
         let name = format!("x.{}", feature.name);
         match () {
-            () if feature.kind.is_coded() => columns.take::<UInt32Type>(&name).map(|a| Column::Code(filled(a, MISSING))),
-            () if is_whole(feature) => columns.take::<Int64Type>(&name).map(|a| Column::Number(numbers(&a))),
-            () => columns.take::<Float64Type>(&name).map(|a| Column::Number(filled(a, f64::NAN))),
+            () if feature.kind.is_coded() => columns
+                .take::<UInt32Type>(&name)
+                .map(|a| FeatureColumn::Code(values_or(a, MISSING))),
+            () if is_whole(feature) => {
+                columns.take::<Int64Type>(&name).map(|a| FeatureColumn::Number(numbers(&a)))
+            }
+            () => columns
+                .take::<Float64Type>(&name)
+                .map(|a| FeatureColumn::Number(values_or(a, f64::NAN))),
         }
         .ok_or(name)
     };
     let columns = layout.features.iter().map(&mut column).collect::<Result<_, _>>()?;
-    Ok(Rows { n, columns })
+    Ok(FeatureRows { n, columns })
 }
 
 fn numbers(array: &PrimitiveArray<Int64Type>) -> Vec<f64> {

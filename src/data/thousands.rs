@@ -1,9 +1,11 @@
 //! Numbers between whose thousands a point may stand: `27.912` next to `350`.
 //!
-//! A file that writes thousands so reads as numbers, and what is 27,912 counts for less than what is 350. Nothing but the values can
-//! tell: none is 1000 or above, each fraction is of a number of at least 1 and has three decimals at most, most have all three, and
-//! whole numbers of at least 100 stand between them more often than among numbers with three decimals by chance (one in a thousand).
-//! Where most amounts are rounded to hundreds (`27.500`) too few show the third decimal, and nothing is told.
+//! A file that writes thousands so reads as numbers, and what is 27,912 counts for less than what
+//! is 350. Nothing but the values can tell: none is 1000 or above, each fraction is of a number of
+//! at least 1 and has three decimals at most, most have all three, and whole numbers of at least
+//! 100 stand between them more often than among numbers with three decimals by chance (one in a
+//! thousand). Where most amounts are rounded to hundreds (`27.500`) too few show the third decimal,
+//! and nothing is told.
 
 /// Whole numbers of at least 100, one in so many values.
 const ONE_IN: u64 = 100;
@@ -39,7 +41,8 @@ impl Thousands {
                 self.hundreds = (self.hundreds.0 + u64::from(x >= 100.0), self.hundreds.1.max(x));
             } else if (1.0..1000.0).contains(&x) && thousandths / 1000.0 == x {
                 let (n, three, least) = self.fractions;
-                self.fractions = (n + 1, three + u64::from(thousandths % 10.0 != 0.0), least.min(x));
+                self.fractions =
+                    (n + 1, three + u64::from(thousandths % 10.0 != 0.0), least.min(x));
             } else {
                 self.refuted = true;
             }
@@ -58,12 +61,14 @@ impl Thousands {
     /// How many values have decimals, and what to do, where a point may stand between thousands.
     pub(super) fn told(&self, column: &str) -> Option<(u64, String)> {
         let ((hundreds, large), (fractions, three, small)) = (self.hundreds, self.fractions);
-        let often = hundreds >= 2 && hundreds * ONE_IN >= self.n && fractions >= 2 && three * 2 > fractions;
+        let often =
+            hundreds >= 2 && hundreds * ONE_IN >= self.n && fractions >= 2 && three * 2 > fractions;
         (often && !self.refuted && small < large).then(|| {
             let text = format!(
-                "the continuous column `{column}` has numbers such as `{small:.3}` and `{large}`, and none from 1000 on: if the \
-                 point stands between thousands, take it out of the file, because `{small:.3}` now counts for less than \
-                 `{large}`; if it is a decimal point, nothing is wrong"
+                "the continuous column `{column}` has numbers such as `{small:.3}` and `{large}`, \
+                 and none from 1000 on: if the point stands between thousands, take it out of the \
+                 file, because `{small:.3}` now counts for less than `{large}`; if it is a decimal \
+                 point, nothing is wrong"
             );
             (fractions, text)
         })

@@ -1,29 +1,37 @@
-//! Rows to score, handed to a platform elsewhere: `part-*.parquet` of key columns, then the features in the user's own terms.
+//! Rows to score, handed to a platform elsewhere: `part-*.parquet` of key columns, then the
+//! features in the user's own terms.
 //!
-//! Rows as they are have the key `row_id`; counterfactuals have `row_id`, `sensitive`, `from_group`, `to_group`, `cf_index` and stand in
-//! the order of the rows, then of the declared attributes, then of the declared groups, then of `cf_index`. A row of its own group
-//! (`from_group` equals `to_group`) is the row as it is, asked for again. A part holds at most [`PART_ROWS`] rows, a row group
-//! [`GROUP_ROWS`], however the rows arrive, so the bytes depend neither on threads nor on batches. Of no rows there is one empty part:
-//! its columns tell the platform what to expect.
+//! Rows as they are have the key `row_id`; counterfactuals have `row_id`, `sensitive`,
+//! `from_group`, `to_group`, `cf_index` and stand in the order of the rows, then of the declared
+//! attributes, then of the declared groups, then of `cf_index`. A row of its own group
+//! (`from_group` equals `to_group`) is the row as it is, asked for again. A part holds at most
+//! [`PART_ROWS`] rows, a row group [`GROUP_ROWS`], however the rows arrive, so the bytes depend
+//! neither on threads nor on batches. Of no rows there is one empty part: its columns tell the
+//! platform what to expect.
 //!
-//! Behind the key stands the column `request`, which is also the metadata `cfaudit.request` of each part: the id of these rows, to be
-//! handed on with their scores. It is the SHA-256 of all of them in this order (see [`RequestDigest`]), so the same rows have the same
-//! id on any machine, and whether a source stores whole numbers as integers or as floats.
+//! Behind the key stands the column `request`, which is also the metadata `cfaudit.request` of each
+//! part: the id of these rows, to be handed on with their scores. It is the SHA-256 of all of them
+//! in this order (see [`RequestDigest`]), so the same rows have the same id on any machine, and
+//! whether a source stores whole numbers as integers or as floats.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
+};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use sha2::{Digest, Sha256};
 
-use crate::data::raw::{counterfactual_key_fields, raw_arrays, raw_schema, row_id_array, row_id_field};
-use crate::data::recut::Recut;
+use crate::data::raw::{
+    counterfactual_key_fields, raw_arrays, raw_schema, row_id_array, row_id_field,
+};
+use crate::data::recut::RecutWriter;
 use crate::data::rows::RowIds;
-use crate::data::{Layout, MISSING_GROUP, Rows};
+use crate::data::{FeatureRows, Layout, MISSING_GROUP};
 use crate::error::{Error, Result};
 use crate::exec::hash::hex;
-use crate::table::ordered::Workers;
+use crate::table::ordered::WorkerPool;
 
 /// Rows of a part.
 pub const PART_ROWS: usize = 1_000_000;
@@ -48,7 +56,7 @@ pub type RowsBatch = RecordBatch;
 
 /// One counterfactual to score, or a row to score again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Asked {
+pub struct RequestRow {
     /// Position of the row in its row group.
     pub row: usize,
     /// Position of the attribute.
@@ -73,50 +81,80 @@ pub fn counterfactual_schema(layout: &Layout) -> Schema {
 
 fn schema(keys: impl Iterator<Item = Field>, layout: &Layout) -> Schema {
     let features = raw_schema(layout);
-    Schema::new(keys.map(Arc::new).chain(features.fields().iter().map(Arc::clone)).collect::<Vec<FieldRef>>())
+    Schema::new(
+        keys.map(Arc::new)
+            .chain(features.fields().iter().map(Arc::clone))
+            .collect::<Vec<FieldRef>>(),
+    )
 }
 
 /// The rows at these positions of a row group, as they are.
 ///
 /// # Errors
 /// A number of an integer column is not whole.
-pub fn factual_batch(layout: &Layout, ids: &RowIds, rows: &Rows, positions: &[usize]) -> Result<RecordBatch> {
+pub fn factual_batch(
+    layout: &Layout,
+    ids: &RowIds,
+    rows: &FeatureRows,
+    positions: &[usize],
+) -> Result<RecordBatch> {
     let mut arrays = vec![row_id_array(ids, positions.iter().copied())];
     arrays.extend(raw_arrays(layout, &rows.take(positions))?);
     batch(factual_schema(layout), arrays)
 }
 
-/// Counterfactuals of a row group, in the order of `asked`. `ids` and `groups` (by attribute) are those of the rows; `parts` hold
-/// the features, at least one.
+/// Counterfactuals of a row group, in the order of `asked`. `ids` and `groups` (by attribute) are
+/// those of the rows; `parts` hold the features, at least one.
 ///
 /// # Errors
 /// A number of an integer column is not whole.
-pub fn counterfactual_batch(layout: &Layout, ids: &RowIds, groups: &[Vec<u16>], asked: &[Asked], parts: &[&Rows]) -> Result<RecordBatch> {
+pub fn counterfactual_batch(
+    layout: &Layout,
+    ids: &RowIds,
+    groups: &[Vec<u16>],
+    asked: &[RequestRow],
+    parts: &[&FeatureRows],
+) -> Result<RecordBatch> {
     // Only rows of a declared group have counterfactuals.
-    let name = |attribute: usize, group: u16| layout.attributes[attribute].groups.get(usize::from(group)).map_or("", String::as_str);
-    let own = |a: &Asked| groups.get(a.attribute).and_then(|g| g.get(a.row)).copied().unwrap_or(MISSING_GROUP);
+    let name = |attribute: usize, group: u16| {
+        layout.attributes[attribute].groups.get(usize::from(group)).map_or("", String::as_str)
+    };
+    let own = |a: &RequestRow| {
+        groups.get(a.attribute).and_then(|g| g.get(a.row)).copied().unwrap_or(MISSING_GROUP)
+    };
     let mut arrays = vec![
         row_id_array(ids, asked.iter().map(|a| a.row)),
-        Arc::new(StringArray::from_iter_values(asked.iter().map(|a| layout.attributes[a.attribute].name.as_str()))),
+        Arc::new(StringArray::from_iter_values(
+            asked.iter().map(|a| layout.attributes[a.attribute].name.as_str()),
+        )),
         Arc::new(StringArray::from_iter_values(asked.iter().map(|a| name(a.attribute, own(a))))),
-        Arc::new(StringArray::from_iter_values(asked.iter().map(|a| name(a.attribute, a.to_group)))),
+        Arc::new(StringArray::from_iter_values(
+            asked.iter().map(|a| name(a.attribute, a.to_group)),
+        )),
         Arc::new(Int64Array::from_iter_values(asked.iter().map(|a| i64::from(a.cf_index)))),
     ];
-    arrays.extend(raw_arrays(layout, &Rows::gather(parts, asked.iter().map(|a| a.source)))?);
+    arrays.extend(raw_arrays(layout, &FeatureRows::gather(parts, asked.iter().map(|a| a.source)))?);
     batch(counterfactual_schema(layout), arrays)
 }
 
 fn batch(schema: Schema, arrays: Vec<ArrayRef>) -> Result<RecordBatch> {
-    RecordBatch::try_new(Arc::new(schema), arrays)
-        .map_err(|e| Error::operator("write", "to-score", e, "this is a bug in cfaudit: a column has another length or type than the file"))
+    RecordBatch::try_new(Arc::new(schema), arrays).map_err(|e| {
+        Error::operator(
+            "write",
+            "to-score",
+            e,
+            "this is a bug in cfaudit: a column has another length or type than the file",
+        )
+    })
 }
 
 /// The id of rows to score: SHA-256 over the names and types of their columns, then over the rows.
 ///
-/// Integers and floats are of one type, `number`; the other types have Arrow's names. Of each row every column counts, in order: a byte
-/// that says what stands there (0: null, 1: text, 2: whole number, 3: other number, 4: false, 5: true), then of text its length (8 bytes)
-/// and its UTF-8, of a whole number within 64 bits its integer of 8 bytes, of another one its float of 8 bytes. The lowest byte stands
-/// first; a zero has no sign.
+/// Integers and floats are of one type, `number`; the other types have Arrow's names. Of each row
+/// every column counts, in order: a byte that says what stands there (0: null, 1: text, 2: whole
+/// number, 3: other number, 4: false, 5: true), then of text its length (8 bytes) and its UTF-8, of
+/// a whole number within 64 bits its integer of 8 bytes, of another one its float of 8 bytes. The
+/// lowest byte stands first; a zero has no sign.
 pub struct RequestDigest {
     hash: Sha256,
     n_rows: u64,
@@ -190,7 +228,12 @@ impl<'a> RequestColumn<'a> {
         let bool = || array.as_boolean_opt().map(RequestColumn::Bool);
         text().or_else(int).or_else(real).or_else(bool).ok_or_else(|| {
             let cause = format!("a column holds {}", array.data_type());
-            Error::operator("name", "to-score", cause, "this is a bug in cfaudit: the rows to score have no such column")
+            Error::operator(
+                "name",
+                "to-score",
+                cause,
+                "this is a bug in cfaudit: the rows to score have no such column",
+            )
         })
     }
 
@@ -200,18 +243,24 @@ impl<'a> RequestColumn<'a> {
                 bytes.push(1);
                 push_text(bytes, column.value(row));
             }
-            RequestColumn::Int(column) if column.is_valid(row) => push_whole(bytes, column.value(row)),
+            RequestColumn::Int(column) if column.is_valid(row) => {
+                push_whole(bytes, column.value(row))
+            }
             RequestColumn::Real(column) if column.is_valid(row) => {
                 let value = column.value(row);
                 // 2^63 is the first number above all integers of 64 bits.
-                if value.fract() == 0.0 && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value) {
+                if value.fract() == 0.0
+                    && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value)
+                {
                     push_whole(bytes, value as i64);
                 } else {
                     bytes.push(3);
                     bytes.extend(value.to_le_bytes());
                 }
             }
-            RequestColumn::Bool(column) if column.is_valid(row) => bytes.push(4 + u8::from(column.value(row))),
+            RequestColumn::Bool(column) if column.is_valid(row) => {
+                bytes.push(4 + u8::from(column.value(row)))
+            }
             _ => bytes.push(0),
         }
     }
@@ -239,16 +288,22 @@ pub struct PartsWriter<'a> {
     /// Columns of the key, behind which the id stands.
     n_keys: usize,
     id: String,
-    workers: &'a Workers,
+    workers: &'a WorkerPool,
     part_rows: usize,
-    open: Option<Recut<'a>>,
+    open: Option<RecutWriter<'a>>,
     n_open: usize,
     n_parts: usize,
 }
 
 impl<'a> PartsWriter<'a> {
-    /// Parts of these columns, of which `n_keys` are the key, in a folder that is there; `id` is that of all rows.
-    pub fn new(folder: &Path, (schema, n_keys): (&Schema, usize), id: &str, workers: &'a Workers) -> Self {
+    /// Parts of these columns, of which `n_keys` are the key, in a folder that is there; `id` is
+    /// that of all rows.
+    pub fn new(
+        folder: &Path,
+        (schema, n_keys): (&Schema, usize),
+        id: &str,
+        workers: &'a WorkerPool,
+    ) -> Self {
         let mut fields: Vec<FieldRef> = schema.fields().to_vec();
         fields.insert(n_keys, Arc::new(Field::new(REQUEST, DataType::Utf8, false)));
         PartsWriter {
@@ -265,14 +320,20 @@ impl<'a> PartsWriter<'a> {
     }
 
     /// The part at hand, begun if there is none.
-    fn part(&mut self) -> Result<&mut Recut<'a>> {
+    fn part(&mut self) -> Result<&mut RecutWriter<'a>> {
         let open = match self.open.take() {
             Some(open) => open,
             None => {
                 let path = self.folder.join(part_name(self.n_parts));
                 self.n_parts += 1;
                 let notes = [(REQUEST_NOTE, self.id.clone())];
-                Recut::with_notes(&path, self.schema.clone(), &notes, self.workers, GROUP_ROWS)?
+                RecutWriter::with_notes(
+                    &path,
+                    self.schema.clone(),
+                    &notes,
+                    self.workers,
+                    GROUP_ROWS,
+                )?
             }
         };
         Ok(self.open.insert(open))
@@ -280,7 +341,7 @@ impl<'a> PartsWriter<'a> {
 
     fn close(&mut self) -> Result<()> {
         self.n_open = 0;
-        self.open.take().map_or(Ok(()), Recut::finish)
+        self.open.take().map_or(Ok(()), RecutWriter::finish)
     }
 
     /// Appends rows.
@@ -289,7 +350,8 @@ impl<'a> PartsWriter<'a> {
     /// The disk refuses.
     pub fn push(&mut self, rows: &RecordBatch) -> Result<()> {
         let mut columns = rows.columns().to_vec();
-        let ids = StringArray::from_iter_values(std::iter::repeat_n(self.id.as_str(), rows.num_rows()));
+        let ids =
+            StringArray::from_iter_values(std::iter::repeat_n(self.id.as_str(), rows.num_rows()));
         columns.insert(self.n_keys, Arc::new(ids));
         let batch = batch(self.schema.clone(), columns)?;
         let mut from = 0;
@@ -322,28 +384,42 @@ impl<'a> PartsWriter<'a> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
+    use arrow::array::{
+        Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray,
+    };
     use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 
-    use super::{Asked, PartsWriter, REQUEST, REQUEST_NOTE, RequestDigest, counterfactual_batch, part_name};
+    use super::{
+        PartsWriter, REQUEST, REQUEST_NOTE, RequestDigest, RequestRow, counterfactual_batch,
+        part_name,
+    };
     use crate::data::rows::RowIds;
-    use crate::data::values::Class;
-    use crate::data::{Attribute, Column, Feature, Kind, Layout, RowIdKind, Rows};
-    use crate::table::io::{Owner, ParquetFile};
-    use crate::table::ordered::Workers;
+    use crate::data::values::ValueClass;
+    use crate::data::{
+        Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, RowIdKind,
+    };
+    use crate::table::io::{FileOwner, ParquetFile};
+    use crate::table::ordered::WorkerPool;
 
     fn numbers(from: i64, n: i64) -> RecordBatch {
         let schema = Schema::new(vec![Field::new("row_id", DataType::Int64, false)]);
-        RecordBatch::try_new(Arc::new(schema), vec![Arc::new(Int64Array::from_iter_values(from..from + n))]).unwrap()
+        RecordBatch::try_new(
+            Arc::new(schema),
+            vec![Arc::new(Int64Array::from_iter_values(from..from + n))],
+        )
+        .unwrap()
     }
 
     #[test]
     fn parts_are_full_and_in_order_however_rows_arrive() {
-        let workers = Workers::new(2).unwrap();
+        let workers = WorkerPool::new(2).unwrap();
         let write = |cuts: &[i64]| {
             let folder = tempfile::tempdir().unwrap();
             let schema = numbers(0, 0).schema().as_ref().clone();
-            let mut writer = PartsWriter { part_rows: 10, ..PartsWriter::new(folder.path(), (&schema, 1), "the-id", &workers) };
+            let mut writer = PartsWriter {
+                part_rows: 10,
+                ..PartsWriter::new(folder.path(), (&schema, 1), "the-id", &workers)
+            };
             let mut from = 0;
             for &n in cuts {
                 writer.push(&numbers(from, n)).unwrap();
@@ -352,7 +428,9 @@ mod tests {
             let parts = writer.finish().unwrap();
             let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
             assert_eq!(names.len(), parts);
-            (0..parts).map(|part| std::fs::read(folder.path().join(part_name(part))).unwrap()).collect::<Vec<_>>()
+            (0..parts)
+                .map(|part| std::fs::read(folder.path().join(part_name(part))).unwrap())
+                .collect::<Vec<_>>()
         };
         let parts = write(&[25]);
         assert_eq!(parts.len(), 3);
@@ -363,23 +441,43 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("part");
         std::fs::write(&path, &parts[1]).unwrap();
-        let file = ParquetFile::open(&path, Owner::Ours).unwrap();
+        let file = ParquetFile::open(&path, FileOwner::Program).unwrap();
         assert_eq!(file.note(REQUEST_NOTE), Some("the-id"));
-        assert!(file.read_group(0, Some(&[REQUEST])).unwrap().column(0).as_string::<i32>().iter().all(|id| id == Some("the-id")));
+        assert!(
+            file.read_group(0, Some(&[REQUEST]))
+                .unwrap()
+                .column(0)
+                .as_string::<i32>()
+                .iter()
+                .all(|id| id == Some("the-id"))
+        );
         assert_eq!(
-            file.read_group(0, Some(&["row_id"])).unwrap().column(0).as_primitive::<Int64Type>().values(),
+            file.read_group(0, Some(&["row_id"]))
+                .unwrap()
+                .column(0)
+                .as_primitive::<Int64Type>()
+                .values(),
             &(10..20).collect::<Vec<_>>()[..]
         );
     }
 
-    /// The id follows from the rows alone: not from how they are cut or how whole numbers are stored, and from every name, value and
-    /// order of theirs.
+    /// The id follows from the rows alone: not from how they are cut or how whole numbers are
+    /// stored, and from every name, value and order of theirs.
     #[test]
     fn an_id_is_that_of_the_rows() {
-        let table = |names: [&str; 3], ids: Vec<i64>, words: Vec<Option<&str>>, numbers: Vec<Option<f64>>| {
-            let columns: [ArrayRef; 3] =
-                [Arc::new(Int64Array::from(ids)), Arc::new(StringArray::from(words)), Arc::new(Float64Array::from(numbers))];
-            RecordBatch::try_from_iter_with_nullable(names.into_iter().zip(columns).map(|(name, array)| (name, array, true))).unwrap()
+        let table = |names: [&str; 3],
+                     ids: Vec<i64>,
+                     words: Vec<Option<&str>>,
+                     numbers: Vec<Option<f64>>| {
+            let columns: [ArrayRef; 3] = [
+                Arc::new(Int64Array::from(ids)),
+                Arc::new(StringArray::from(words)),
+                Arc::new(Float64Array::from(numbers)),
+            ];
+            RecordBatch::try_from_iter_with_nullable(
+                names.into_iter().zip(columns).map(|(name, array)| (name, array, true)),
+            )
+            .unwrap()
         };
         let id = |batch: &RecordBatch, cuts: &[usize]| {
             let mut digest = RequestDigest::new(&batch.schema());
@@ -395,11 +493,24 @@ mod tests {
         let rows = table(names, vec![1, 2], vec![Some("f"), None], vec![Some(-0.0), Some(2.5)]);
         let (first, n) = id(&rows, &[2]);
         // Made once by hashlib of Python from the description of `RequestDigest`.
-        assert_eq!((first.as_str(), n), ("22e100f96adbfa78bfdf5d520a36b33f1a6e99c7bac7f749bdd609471ebdfcdb", 2));
+        assert_eq!(
+            (first.as_str(), n),
+            ("22e100f96adbfa78bfdf5d520a36b33f1a6e99c7bac7f749bdd609471ebdfcdb", 2)
+        );
         assert_eq!(id(&rows, &[1, 0, 1]).0, first);
-        assert_eq!(id(&table(names, vec![1, 2], vec![Some("f"), None], vec![Some(0.0), Some(2.5)]), &[2]).0, first, "a zero has no sign");
+        assert_eq!(
+            id(&table(names, vec![1, 2], vec![Some("f"), None], vec![Some(0.0), Some(2.5)]), &[2])
+                .0,
+            first,
+            "a zero has no sign"
+        );
         for other in [
-            table(["row_id", "sex", "years"], vec![1, 2], vec![Some("f"), None], vec![Some(0.0), Some(2.5)]),
+            table(
+                ["row_id", "sex", "years"],
+                vec![1, 2],
+                vec![Some("f"), None],
+                vec![Some(0.0), Some(2.5)],
+            ),
             table(names, vec![1, 3], vec![Some("f"), None], vec![Some(0.0), Some(2.5)]),
             table(names, vec![1, 2], vec![Some("f"), Some("")], vec![Some(0.0), Some(2.5)]),
             table(names, vec![1, 2], vec![Some("f"), None], vec![None, Some(2.5)]),
@@ -408,7 +519,9 @@ mod tests {
         ] {
             assert_ne!(id(&other, &[other.num_rows()]).0, first, "{other:?}");
         }
-        let typed = |array: ArrayRef| RecordBatch::try_from_iter_with_nullable([("age", array, true)]).unwrap();
+        let typed = |array: ArrayRef| {
+            RecordBatch::try_from_iter_with_nullable([("age", array, true)]).unwrap()
+        };
         let whole = |values: Vec<i64>| id(&typed(Arc::new(Int64Array::from(values))), &[2]).0;
         let real = |values: Vec<f64>| id(&typed(Arc::new(Float64Array::from(values))), &[2]).0;
         assert_eq!(whole(vec![0, -2]), real(vec![0.0, -2.0]));
@@ -430,9 +543,9 @@ mod tests {
         };
         let feature = |name: &str, levels: &[&str]| Feature {
             name: name.to_owned(),
-            kind: Kind::Sensitive,
+            kind: FeatureKind::Sensitive,
             levels: levels.iter().map(|&l| l.to_owned()).collect(),
-            class: Class::Text,
+            class: ValueClass::Text,
         };
         let layout = Layout {
             weight: None,
@@ -441,30 +554,76 @@ mod tests {
             n_rows: 2,
             row_id: RowIdKind::Text,
             label: None,
-            attributes: vec![attribute("sex", &["f", "m"], 0), attribute("area", &["town", "land"], 1)],
+            attributes: vec![
+                attribute("sex", &["f", "m"], 0),
+                attribute("area", &["town", "land"], 1),
+            ],
             features: vec![feature("sex", &["f", "m"]), feature("area", &["town", "land"])],
             carried: Vec::new(),
             strata: None,
             slices: Vec::new(),
         };
-        let rows = |sex: Vec<u32>, area: Vec<u32>| Rows { n: sex.len(), columns: vec![Column::Code(sex), Column::Code(area)] };
-        // Row 0 is f of the town, row 1 is m of the land; each in the other group, and row 1 again as it is.
-        let (as_is, other_sex, other_area) = (rows(vec![0, 1], vec![0, 1]), rows(vec![1, 0], vec![0, 1]), rows(vec![0, 1], vec![1, 0]));
-        let asked = |row, attribute, to_group, source| Asked { row, attribute, to_group, cf_index: 0, source };
-        let asked =
-            [asked(0, 0, 1, (1, 0)), asked(0, 1, 1, (2, 0)), asked(1, 0, 0, (1, 1)), asked(1, 0, 1, (0, 1)), asked(1, 1, 0, (2, 1))];
+        let rows = |sex: Vec<u32>, area: Vec<u32>| FeatureRows {
+            n: sex.len(),
+            columns: vec![FeatureColumn::Code(sex), FeatureColumn::Code(area)],
+        };
+        // Row 0 is f of the town, row 1 is m of the land; each in the other group, and row 1 again
+        // as it is.
+        let (as_is, other_sex, other_area) = (
+            rows(vec![0, 1], vec![0, 1]),
+            rows(vec![1, 0], vec![0, 1]),
+            rows(vec![0, 1], vec![1, 0]),
+        );
+        let asked = |row, attribute, to_group, source| RequestRow {
+            row,
+            attribute,
+            to_group,
+            cf_index: 0,
+            source,
+        };
+        let asked = [
+            asked(0, 0, 1, (1, 0)),
+            asked(0, 1, 1, (2, 0)),
+            asked(1, 0, 0, (1, 1)),
+            asked(1, 0, 1, (0, 1)),
+            asked(1, 1, 0, (2, 1)),
+        ];
         let ids = RowIds::Text(vec!["a".to_owned(), "b".to_owned()]);
         let groups = [vec![0, 1], vec![0, 1]];
-        let batch = counterfactual_batch(&layout, &ids, &groups, &asked, &[&as_is, &other_sex, &other_area]).unwrap();
-        let names: Vec<&str> = batch.schema_ref().fields().iter().map(|f| f.name().as_str()).collect();
-        assert_eq!(names, ["row_id", "sensitive", "from_group", "to_group", "cf_index", "sex", "area"]);
+        let batch = counterfactual_batch(
+            &layout,
+            &ids,
+            &groups,
+            &asked,
+            &[&as_is, &other_sex, &other_area],
+        )
+        .unwrap();
+        let names: Vec<&str> =
+            batch.schema_ref().fields().iter().map(|f| f.name().as_str()).collect();
+        assert_eq!(
+            names,
+            ["row_id", "sensitive", "from_group", "to_group", "cf_index", "sex", "area"]
+        );
         let lines: Vec<String> = (0..batch.num_rows())
-            .map(|i| [0, 1, 2, 3, 5, 6].map(|c: usize| batch.column(c).as_string::<i32>().value(i)).join(" "))
+            .map(|i| {
+                [0, 1, 2, 3, 5, 6]
+                    .map(|c: usize| batch.column(c).as_string::<i32>().value(i))
+                    .join(" ")
+            })
             .collect();
         assert_eq!(
             lines,
-            ["a sex f m m town", "a area town land f land", "b sex m f f land", "b sex m m m land", "b area land town m town"]
+            [
+                "a sex f m m town",
+                "a area town land f land",
+                "b sex m f f land",
+                "b sex m m m land",
+                "b area land town m town"
+            ]
         );
-        assert!(batch.column(4).as_primitive::<Int64Type>().values().iter().all(|&i| i == 0) && batch.column(4).null_count() == 0);
+        assert!(
+            batch.column(4).as_primitive::<Int64Type>().values().iter().all(|&i| i == 0)
+                && batch.column(4).null_count() == 0
+        );
     }
 }

@@ -1,53 +1,64 @@
 //! Training rows that can be read again and again, a row group at a time, with their labels.
 //!
-//! Rows come in the order of the prepared file. Within a row group they are cut into blocks: the training rows among 1,024 consecutive
-//! prepared rows. Blocks do not depend on the size of row groups, so a sum that runs in f64 inside a block and in fixed point over
-//! blocks is the same for any threads and any batch size. Rows that an experiment adds come after them, in blocks by the rows that they
-//! are made of.
+//! Rows come in the order of the prepared file. Within a row group they are cut into blocks: the
+//! training rows among 1,024 consecutive prepared rows. Blocks do not depend on the size of row
+//! groups, so a sum that runs in f64 inside a block and in fixed point over blocks is the same for
+//! any threads and any batch size. Rows that an experiment adds come after them, in blocks by the
+//! rows that they are made of.
 
 use std::ops::Range;
 
-use crate::data::Rows;
+use crate::data::FeatureRows;
 use crate::data::rows::RowsReader;
 use crate::data::split::RolesReader;
 use crate::error::{Fault, Result};
 use crate::table::io::BLOCK_ROWS;
-use crate::table::ordered::{Watch, Workers};
+use crate::table::ordered::{StageWatch, WorkerPool};
 
 /// The training rows of one row group.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct TrainingGroup {
+pub struct TrainingBatch {
     /// Position of the row group, from 0, counted through where rows are added.
     pub number: usize,
     /// Their features.
-    pub rows: Rows,
+    pub rows: FeatureRows,
     /// Their labels: true = positive.
     pub labels: Vec<bool>,
-    /// How many people each stands for. Empty where the job names no weight: then each stands for one.
+    /// How many people each stands for. Empty where the job names no weight: then each stands for
+    /// one.
     pub weights: Vec<f64>,
     /// Consecutive ranges of `rows`, one per block that holds any.
     pub blocks: Vec<Range<usize>>,
 }
 
-impl TrainingGroup {
+impl TrainingBatch {
     /// Rows at hand, in blocks of their own.
-    pub fn at_hand(rows: Rows, labels: Vec<bool>, weights: Vec<f64>) -> Self {
-        let blocks = (0..rows.n).step_by(BLOCK_ROWS).map(|start| start..(start + BLOCK_ROWS).min(rows.n)).collect();
-        TrainingGroup { number: 0, rows, labels, weights, blocks }
+    pub fn in_memory(rows: FeatureRows, labels: Vec<bool>, weights: Vec<f64>) -> Self {
+        let blocks = (0..rows.n)
+            .step_by(BLOCK_ROWS)
+            .map(|start| start..(start + BLOCK_ROWS).min(rows.n))
+            .collect();
+        TrainingBatch { number: 0, rows, labels, weights, blocks }
     }
 
-    /// Some rows of a row group of prepared rows, or made of them: `origin` says for each the position there, ascending, which decides on
-    /// its block.
-    pub fn made_of(rows: Rows, labels: Vec<bool>, weights: Vec<f64>, origin: &[usize]) -> Self {
+    /// Some rows of a row group of prepared rows, or made of them: `origin` says for each the
+    /// position there, ascending, which decides on its block.
+    pub fn from_origin(
+        rows: FeatureRows,
+        labels: Vec<bool>,
+        weights: Vec<f64>,
+        origin: &[usize],
+    ) -> Self {
         let mut blocks = Vec::new();
         let mut start = 0;
         while start < origin.len() {
             let block = origin[start] / BLOCK_ROWS;
-            let end = start + origin[start..].iter().take_while(|&&i| i / BLOCK_ROWS == block).count();
+            let end =
+                start + origin[start..].iter().take_while(|&&i| i / BLOCK_ROWS == block).count();
             blocks.push(start..end);
             start = end;
         }
-        TrainingGroup { number: 0, rows, labels, weights, blocks }
+        TrainingBatch { number: 0, rows, labels, weights, blocks }
     }
 
     /// How many people row `i` stands for.
@@ -58,25 +69,39 @@ impl TrainingGroup {
 
 /// The training rows of a model or a fold.
 pub struct TrainingRows<'a> {
-    source: Source<'a>,
+    source: TrainingSource<'a>,
 }
 
-/// Rows that are added to the training rows: read by row group, as often as a model passes over them.
-pub struct Added<'a> {
+/// Rows that are added to the training rows: read by row group, as often as a model passes over
+/// them.
+pub struct AddedTraining<'a> {
     /// Number of row groups.
     pub n_groups: usize,
     /// Reads one; on any thread.
-    pub read: Box<dyn Fn(usize) -> Result<TrainingGroup> + Sync + 'a>,
+    pub read: Box<dyn Fn(usize) -> Result<TrainingBatch> + Sync + 'a>,
 }
 
-enum Source<'a> {
-    Memory(Vec<TrainingGroup>),
-    Files { reader: &'a RowsReader, roles: &'a RolesReader, fold: u8, workers: &'a Workers, watch: Watch<'a>, added: Vec<Added<'a>> },
+enum TrainingSource<'a> {
+    Memory(Vec<TrainingBatch>),
+    Files {
+        reader: &'a RowsReader,
+        roles: &'a RolesReader,
+        fold: u8,
+        workers: &'a WorkerPool,
+        watch: StageWatch<'a>,
+        added: Vec<AddedTraining<'a>>,
+    },
 }
 
 impl<'a> TrainingRows<'a> {
     /// The rows of a prepared file that train for a fold and have a label.
-    pub fn of_fold(reader: &'a RowsReader, roles: &'a RolesReader, fold: u8, workers: &'a Workers, watch: Watch<'a>) -> Self {
+    pub fn of_fold(
+        reader: &'a RowsReader,
+        roles: &'a RolesReader,
+        fold: u8,
+        workers: &'a WorkerPool,
+        watch: StageWatch<'a>,
+    ) -> Self {
         TrainingRows::with_added(reader, roles, fold, workers, watch, Vec::new())
     }
 
@@ -85,34 +110,41 @@ impl<'a> TrainingRows<'a> {
         reader: &'a RowsReader,
         roles: &'a RolesReader,
         fold: u8,
-        workers: &'a Workers,
-        watch: Watch<'a>,
-        added: Vec<Added<'a>>,
+        workers: &'a WorkerPool,
+        watch: StageWatch<'a>,
+        added: Vec<AddedTraining<'a>>,
     ) -> Self {
-        TrainingRows { source: Source::Files { reader, roles, fold, workers, watch, added } }
+        TrainingRows {
+            source: TrainingSource::Files { reader, roles, fold, workers, watch, added },
+        }
     }
 
     /// Rows at hand, each standing for one person.
-    pub fn in_memory(rows: Rows, labels: Vec<bool>) -> Self {
+    pub fn in_memory(rows: FeatureRows, labels: Vec<bool>) -> Self {
         TrainingRows::weighted(rows, labels, Vec::new())
     }
 
     /// Rows at hand with the number of people that each stands for; no weights: one each.
-    pub fn weighted(rows: Rows, labels: Vec<bool>, weights: Vec<f64>) -> Self {
-        TrainingRows::in_groups(vec![TrainingGroup::at_hand(rows, labels, weights)])
+    pub fn weighted(rows: FeatureRows, labels: Vec<bool>, weights: Vec<f64>) -> Self {
+        TrainingRows::in_groups(vec![TrainingBatch::in_memory(rows, labels, weights)])
     }
 
     /// Rows at hand in several groups, numbered from 0 in their order.
-    pub fn in_groups(mut groups: Vec<TrainingGroup>) -> Self {
+    pub fn in_groups(mut groups: Vec<TrainingBatch>) -> Self {
         groups.iter_mut().enumerate().for_each(|(number, group)| group.number = number);
-        TrainingRows { source: Source::Memory(groups) }
+        TrainingRows { source: TrainingSource::Memory(groups) }
     }
 
-    /// One pass: `visit` sees every row group, on several threads; `merge` gets the results in order.
+    /// One pass: `visit` sees every row group, on several threads; `merge` gets the results in
+    /// order.
     ///
     /// # Errors
     /// The rows cannot be read, or the run is to stop.
-    pub fn fold<T: Send>(&self, visit: impl Fn(&TrainingGroup) -> T + Sync, mut merge: impl FnMut(T)) -> Result<()> {
+    pub fn fold<T: Send>(
+        &self,
+        visit: impl Fn(&TrainingBatch) -> T + Sync,
+        mut merge: impl FnMut(T),
+    ) -> Result<()> {
         self.try_fold(
             |group| Ok(visit(group)),
             |part| {
@@ -128,14 +160,17 @@ impl<'a> TrainingRows<'a> {
     /// As [`TrainingRows::fold`], and what `visit` and `merge` err with.
     pub fn try_fold<T: Send>(
         &self,
-        visit: impl Fn(&TrainingGroup) -> Result<T> + Sync,
+        visit: impl Fn(&TrainingBatch) -> Result<T> + Sync,
         mut merge: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
         match &self.source {
-            Source::Memory(groups) => groups.iter().try_for_each(|group| merge(visit(group)?)),
-            Source::Files { reader, roles, fold, workers, watch, added } => {
+            TrainingSource::Memory(groups) => {
+                groups.iter().try_for_each(|group| merge(visit(group)?))
+            }
+            TrainingSource::Files { reader, roles, fold, workers, watch, added } => {
                 // Row groups of all parts are numbered through.
-                let n_groups = reader.n_groups() + added.iter().map(|part| part.n_groups).sum::<usize>();
+                let n_groups =
+                    reader.n_groups() + added.iter().map(|part| part.n_groups).sum::<usize>();
                 let read = |mut g: usize| {
                     if g < reader.n_groups() {
                         return read_group(reader, roles, *fold, g);
@@ -147,13 +182,13 @@ impl<'a> TrainingRows<'a> {
                             Some(later) => g = later,
                         }
                     }
-                    Ok(TrainingGroup::default())
+                    Ok(TrainingBatch::default())
                 };
                 workers.map(
                     n_groups,
                     |g| {
                         (watch.check)()?;
-                        let group = TrainingGroup { number: g, ..read(g)? };
+                        let group = TrainingBatch { number: g, ..read(g)? };
                         (watch.progress)(group.rows.n as u64);
                         visit(&group)
                     },
@@ -169,25 +204,29 @@ impl<'a> TrainingRows<'a> {
     /// As [`TrainingRows::fold`].
     pub fn largest_weight(&self) -> Result<f64> {
         let weighted = match &self.source {
-            Source::Memory(groups) => groups.iter().any(|group| !group.weights.is_empty()),
-            Source::Files { reader, .. } => reader.layout().weight.is_some(),
+            TrainingSource::Memory(groups) => groups.iter().any(|group| !group.weights.is_empty()),
+            TrainingSource::Files { reader, .. } => reader.layout().weight.is_some(),
         };
         if !weighted {
             return Ok(1.0);
         }
         let mut largest = 0.0;
-        self.fold(|group| group.weights.iter().copied().fold(0.0, f64::max), |part| largest = f64::max(largest, part))?;
+        self.fold(
+            |group| group.weights.iter().copied().fold(0.0, f64::max),
+            |part| largest = f64::max(largest, part),
+        )?;
         Ok(largest)
     }
 
-    /// Whether the run goes on; a training that reads all rows once and then takes long asks now and then.
+    /// Whether the run goes on; a training that reads all rows once and then takes long asks now
+    /// and then.
     ///
     /// # Errors
     /// The run is to stop.
-    pub fn check(&self) -> Result<()> {
+    pub fn check_running(&self) -> Result<()> {
         match &self.source {
-            Source::Memory(_) => Ok(()),
-            Source::Files { watch, .. } => (watch.check)(),
+            TrainingSource::Memory(_) => Ok(()),
+            TrainingSource::Files { watch, .. } => (watch.check)(),
         }
     }
 
@@ -195,7 +234,7 @@ impl<'a> TrainingRows<'a> {
     ///
     /// # Errors
     /// There is no row, or one class only, and as [`TrainingRows::fold`].
-    pub fn both_classes(&self) -> Result<u64> {
+    pub fn check_both_classes(&self) -> Result<u64> {
         let (n_positive, n) = self.count()?;
         if 0 < n_positive && n_positive < n {
             return Ok(n);
@@ -205,7 +244,8 @@ impl<'a> TrainingRows<'a> {
         } else {
             format!("all {n} training rows have the same label")
         };
-        let hint = "check `data.split`, `data.keep` and `data.label.positive`: a model needs rows of both classes to train on";
+        let hint = "check `data.split`, `data.keep` and `data.label.positive`: a model needs rows \
+                    of both classes to train on";
         Err(Fault::new("one-class", what).hint(hint).into())
     }
 
@@ -219,7 +259,8 @@ impl<'a> TrainingRows<'a> {
         Ok(empty)
     }
 
-    /// Number of positive rows, and of all rows. A row of weight 0 stands for nobody and is not counted.
+    /// Number of positive rows, and of all rows. A row of weight 0 stands for nobody and is not
+    /// counted.
     ///
     /// # Errors
     /// As [`TrainingRows::fold`].
@@ -229,7 +270,11 @@ impl<'a> TrainingRows<'a> {
             |group| {
                 let there = |&i: &usize| group.weight(i) > 0.0;
                 let n = (0..group.labels.len()).filter(there).count() as u64;
-                ((0..group.labels.len()).filter(there).filter(|&i| group.labels[i]).count() as u64, n)
+                (
+                    (0..group.labels.len()).filter(there).filter(|&i| group.labels[i]).count()
+                        as u64,
+                    n,
+                )
             },
             |(positive, n)| {
                 counts.0 += positive;
@@ -240,12 +285,22 @@ impl<'a> TrainingRows<'a> {
     }
 }
 
-fn read_group(reader: &RowsReader, roles: &RolesReader, fold: u8, g: usize) -> Result<TrainingGroup> {
+fn read_group(
+    reader: &RowsReader,
+    roles: &RolesReader,
+    fold: u8,
+    g: usize,
+) -> Result<TrainingBatch> {
     let batch = reader.read(g)?;
     let roles = roles.read(g)?;
-    let trains: Vec<usize> =
-        (0..batch.rows.n).filter(|&i| roles.trains(i, fold) && batch.label.get(i).is_some_and(Option::is_some)).collect();
+    let trains: Vec<usize> = (0..batch.rows.n)
+        .filter(|&i| roles.trains(i, fold) && batch.label.get(i).is_some_and(Option::is_some))
+        .collect();
     let labels = trains.iter().map(|&i| batch.label[i] == Some(true)).collect();
-    let weights = if batch.weight.is_empty() { Vec::new() } else { trains.iter().map(|&i| batch.weight[i]).collect() };
-    Ok(TrainingGroup::made_of(batch.rows.take(&trains), labels, weights, &trains))
+    let weights = if batch.weight.is_empty() {
+        Vec::new()
+    } else {
+        trains.iter().map(|&i| batch.weight[i]).collect()
+    };
+    Ok(TrainingBatch::from_origin(batch.rows.take(&trains), labels, weights, &trains))
 }

@@ -1,19 +1,23 @@
-//! The rows as the job sees them: values that mean missing are missing, and derived columns stand behind those of the source.
+//! The rows as the job sees them: values that mean missing are missing, and derived columns stand
+//! behind those of the source.
 //!
-//! All of it happens right after reading, so filters, levels, groups and features know nothing of where a column comes from. A derived
-//! column may not have the name of a column of the source: every mention of it would silently mean another thing.
+//! All of it happens right after reading, so filters, levels, groups and features know nothing of
+//! where a column comes from. A derived column may not have the name of a column of the source:
+//! every mention of it would silently mean another thing.
 
 use std::collections::HashSet;
 
-use crate::data::derive::Rule;
+use crate::data::derive::DerivationRule;
 use crate::data::prepare::PrepareParams;
-use crate::data::source::{Piece, Slice, Source, SourceColumn, hides};
-use crate::data::values::{Class, Values};
+use crate::data::source::{
+    ParquetSource, SourceColumn, SourcePiece, SourceSlice, hidden_column_fault,
+};
+use crate::data::values::{SourceValues, ValueClass};
 use crate::error::Result;
 
 /// A source with what the job makes of its columns.
-pub(super) struct View<'a> {
-    source: &'a Source,
+pub(super) struct SourceView<'a> {
+    source: &'a ParquetSource,
     columns: Vec<SourceColumn>,
     nulls: Vec<NullValues>,
     derived: Vec<DerivedColumn>,
@@ -31,41 +35,56 @@ pub(super) struct DerivedColumn {
     /// Where the columns stand that it is made of.
     pub(super) parents: Vec<usize>,
     /// How.
-    pub(super) rule: Rule,
+    pub(super) rule: DerivationRule,
     /// Every name that it can hold, in declared order; empty where only the data can tell.
     pub(super) names: Vec<String>,
 }
 
-impl<'a> View<'a> {
+impl<'a> SourceView<'a> {
     /// The view of a source that was opened with [`PrepareParams::columns`].
     ///
     /// # Errors
-    /// A word that no value of its column can meet, bins of a column without numbers, a column that was not asked for.
-    pub(super) fn new(source: &'a Source, params: &PrepareParams) -> Result<Self> {
-        let mut view = View { source, columns: source.columns().to_vec(), nulls: Vec::new(), derived: Vec::new() };
+    /// A word that no value of its column can meet, bins of a column without numbers, a column that
+    /// was not asked for.
+    pub(super) fn new(source: &'a ParquetSource, params: &PrepareParams) -> Result<Self> {
+        let mut view = SourceView {
+            source,
+            columns: source.columns().to_vec(),
+            nulls: Vec::new(),
+            derived: Vec::new(),
+        };
         for (name, words) in &params.missing.null_values {
             // A column that nothing reads has no values to take away.
-            let Some(column) = view.columns.iter().position(|c| c.name == name.as_str()) else { continue };
+            let Some(column) = view.columns.iter().position(|c| c.name == name.as_str()) else {
+                continue;
+            };
             let class = view.columns[column].class;
-            let words = words.iter().map(|w| class.word("null_values", name.as_str(), w.as_str())).collect::<Result<_>>()?;
+            let words = words
+                .iter()
+                .map(|w| class.word("null_values", name.as_str(), w.as_str()))
+                .collect::<Result<_>>()?;
             view.nulls.push(NullValues { column, words });
         }
         for (name, recipe) in params.derived() {
             if let Some(file) = source.file_with(name.as_str()) {
-                return Err(hides(name.as_str(), file).into());
+                return Err(hidden_column_fault(name.as_str(), file).into());
             }
-            let parents = recipe.parents().iter().map(|parent| view.position(parent.as_str())).collect::<Result<Vec<_>>>()?;
-            let classes: Vec<Class> = parents.iter().map(|&p| view.columns[p].class).collect();
-            let rule = Rule::new(name, recipe, &classes)?;
-            view.columns.push(SourceColumn { name: name.to_string(), class: Class::Text });
-            let names = recipe.names().into_iter().map(|name| name.0).collect();
+            let parents = recipe
+                .parents()
+                .iter()
+                .map(|parent| view.position(parent.as_str()))
+                .collect::<Result<Vec<_>>>()?;
+            let classes: Vec<ValueClass> = parents.iter().map(|&p| view.columns[p].class).collect();
+            let rule = DerivationRule::new(name, recipe, &classes)?;
+            view.columns.push(SourceColumn { name: name.to_string(), class: ValueClass::Text });
+            let names = recipe.declared_names().into_iter().map(|name| name.0).collect();
             view.derived.push(DerivedColumn { parents, rule, names });
         }
         Ok(view)
     }
 
     /// The source itself.
-    pub(super) fn source(&self) -> &'a Source {
+    pub(super) fn source(&self) -> &'a ParquetSource {
         self.source
     }
 
@@ -103,8 +122,13 @@ impl<'a> View<'a> {
     /// Reads a piece in slices of at most `batch_rows` rows and hands each to `each`.
     ///
     /// # Errors
-    /// As [`Source::read`].
-    pub(super) fn read(&self, piece: &Piece, batch_rows: usize, mut each: impl FnMut(Slice) -> Result<()>) -> Result<()> {
+    /// As [`ParquetSource::read`].
+    pub(super) fn read(
+        &self,
+        piece: &SourcePiece,
+        batch_rows: usize,
+        mut each: impl FnMut(SourceSlice) -> Result<()>,
+    ) -> Result<()> {
         self.source.read(piece, batch_rows, |mut slice| {
             for null in &self.nulls {
                 let (values, n) = without(&slice.columns[null.column], &null.words, slice.rows);
@@ -112,7 +136,8 @@ impl<'a> View<'a> {
                 slice.made_null.push(n);
             }
             for derived in &self.derived {
-                let parents: Vec<&Values> = derived.parents.iter().map(|&p| &slice.columns[p]).collect();
+                let parents: Vec<&SourceValues> =
+                    derived.parents.iter().map(|&p| &slice.columns[p]).collect();
                 let values = derived.rule.values(&parents, slice.rows);
                 slice.columns.push(values);
             }
@@ -122,13 +147,18 @@ impl<'a> View<'a> {
 }
 
 /// The values, those among the words made missing, and how many these were.
-fn without(values: &Values, words: &HashSet<String>, rows: usize) -> (Values, u64) {
+fn without(values: &SourceValues, words: &HashSet<String>, rows: usize) -> (SourceValues, u64) {
     let all: Vec<u32> = (0..rows as u32).collect();
     let distinct = values.distinct(&all);
-    let gone: Vec<bool> = distinct.first.iter().map(|&i| values.word(i).is_some_and(|word| words.contains(word.as_ref()))).collect();
+    let gone: Vec<bool> = distinct
+        .first
+        .iter()
+        .map(|&i| values.word(i).is_some_and(|word| words.contains(word.as_ref())))
+        .collect();
     if !gone.contains(&true) {
         return (values.clone(), 0);
     }
-    let gone: Vec<bool> = distinct.ids.iter().map(|id| id.is_some_and(|id| gone[id as usize])).collect();
-    (values.without(&gone), gone.iter().filter(|&&g| g).count() as u64)
+    let gone: Vec<bool> =
+        distinct.ids.iter().map(|id| id.is_some_and(|id| gone[id as usize])).collect();
+    (values.with_missing(&gone), gone.iter().filter(|&&g| g).count() as u64)
 }

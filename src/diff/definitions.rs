@@ -1,4 +1,5 @@
-//! Which parts of a job define what a value means, and which values mean something else once one of them differs.
+//! Which parts of a job define what a value means, and which values mean something else once one of
+//! them differs.
 //!
 //! | Part of the job | Defines |
 //! | --- | --- |
@@ -17,22 +18,23 @@
 //! | the rule for intervals at an end (`policies.boundaries`) | no value; intervals of shares of 0 or 1 |
 //! | the rule for the starts of a search for graphs (`policies.starts`) | sets of graphs |
 //!
-//! All else (the rows, filters, splits, models themselves, gates, words, the seed) may change what a value is, never what it means.
+//! All else (the rows, filters, splits, models themselves, gates, words, the seed) may change what
+//! a value is, never what it means.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::metric::counts::Confusion;
-use crate::metric::interval::Method;
-use crate::metric::{Family, Metric, Rate, Reads, find};
-use crate::table::Record;
-use crate::table::manifest::{JobChange, Policies};
+use crate::metric::interval::IntervalProcedure;
+use crate::metric::{CatalogFamily, Metric, Rate, Reads, find};
+use crate::table::TableRecord;
+use crate::table::manifest::{JobChange, PolicyVersions};
 
 /// The values of a resolved job by their path.
-pub type Values = BTreeMap<Vec<String>, String>;
+pub type JobValues = BTreeMap<Vec<String>, String>;
 
 /// What a difference between two jobs means for values.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Breaks {
+enum DefinitionBreak {
     Nothing,
     Everything,
     Labelled,
@@ -66,79 +68,114 @@ enum Breaks {
     Clarify,
 }
 
-impl Breaks {
+impl DefinitionBreak {
     fn words(&self) -> String {
         match self {
-            Breaks::Nothing => String::new(),
-            Breaks::Everything => "everything".to_owned(),
-            Breaks::Labelled => "values that need a label".to_owned(),
-            Breaks::Favourable => "what goes by the favourable side".to_owned(),
-            Breaks::Attribute(names) => format!("everything about {}", listed(names)),
-            Breaks::Orientation(name) => format!("comparisons of two groups of {name}"),
-            Breaks::Derived { columns, attributes, strata, features } => {
-                let about = (!attributes.is_empty()).then(|| format!("everything about {}", listed(attributes)));
+            DefinitionBreak::Nothing => String::new(),
+            DefinitionBreak::Everything => "everything".to_owned(),
+            DefinitionBreak::Labelled => "values that need a label".to_owned(),
+            DefinitionBreak::Favourable => "what goes by the favourable side".to_owned(),
+            DefinitionBreak::Attribute(names) => {
+                format!("everything about {}", joined_names(names))
+            }
+            DefinitionBreak::Orientation(name) => format!("comparisons of two groups of {name}"),
+            DefinitionBreak::Derived { columns, attributes, strata, features } => {
+                let about = (!attributes.is_empty())
+                    .then(|| format!("everything about {}", joined_names(attributes)));
                 let clarify = strata.then(|| "the family clarify".to_owned());
                 let sets = features.then(|| "sets that move features".to_owned());
-                let slices = Some(format!("slices by {}", listed(columns)));
-                let mut parts: Vec<String> = [about, slices, clarify, sets].into_iter().flatten().collect();
+                let slices = Some(format!("slices by {}", joined_names(columns)));
+                let mut parts: Vec<String> =
+                    [about, slices, clarify, sets].into_iter().flatten().collect();
                 match parts.pop() {
                     Some(last) if !parts.is_empty() => format!("{} and {last}", parts.join(", ")),
                     last => last.unwrap_or_default(),
                 }
             }
-            Breaks::Fitted => "sets that move features".to_owned(),
-            Breaks::WhoCounts => "values that need no label, because people without one count now".to_owned(),
-            Breaks::Ends => "intervals of values that nobody or everybody makes".to_owned(),
-            Breaks::Graphs => "everything that rests on causal graphs".to_owned(),
-            Breaks::Set(name) => format!("everything that rests on the set {name}"),
-            Breaks::Threshold { model, sets } => {
+            DefinitionBreak::Fitted => "sets that move features".to_owned(),
+            DefinitionBreak::WhoCounts => {
+                "values that need no label, because people without one count now".to_owned()
+            }
+            DefinitionBreak::Ends => {
+                "intervals of values that nobody or everybody makes".to_owned()
+            }
+            DefinitionBreak::Graphs => "everything that rests on causal graphs".to_owned(),
+            DefinitionBreak::Set(name) => format!("everything that rests on the set {name}"),
+            DefinitionBreak::Threshold { model, sets } => {
                 let decisions = format!("decisions of the model {model}");
                 match sets.len() {
                     0 => decisions,
-                    1 => format!("{decisions} and everything that rests on the set {}, conditioned on them", listed(sets)),
-                    _ => format!("{decisions} and everything that rests on the sets {}, conditioned on them", listed(sets)),
+                    1 => format!(
+                        "{decisions} and everything that rests on the set {}, conditioned on them",
+                        joined_names(sets)
+                    ),
+                    _ => format!(
+                        "{decisions} and everything that rests on the sets {}, conditioned on them",
+                        joined_names(sets)
+                    ),
                 }
             }
-            Breaks::Clarify => "the family clarify".to_owned(),
+            DefinitionBreak::Clarify => "the family clarify".to_owned(),
         }
     }
 
-    fn hits(&self, row: &Record<'_>, fitted: &BTreeSet<String>, graphs: &BTreeSet<String>) -> bool {
-        let clarify = row.text("family") == Family::Clarify.as_str();
+    fn affects(
+        &self,
+        row: &TableRecord<'_>,
+        fitted: &BTreeSet<String>,
+        graphs: &BTreeSet<String>,
+    ) -> bool {
+        let clarify = row.text("family") == CatalogFamily::Clarify.as_str();
         let set = row.text("counterfactual");
         let block = block_of_set(row);
         let moves = fitted.contains(block);
         let metric = || find(row.text("metric"));
         match self {
-            // Another rule for intervals leaves the values as they are: see `break_interval`.
-            Breaks::Nothing | Breaks::Ends => false,
-            Breaks::WhoCounts => metric().is_some_and(|m| !m.needs_label && !matches!(m.reads, Reads::Graphs)),
-            Breaks::Graphs => graphs.contains(block),
-            Breaks::Everything => true,
-            Breaks::Labelled => metric().is_none_or(|m| m.needs_label),
-            Breaks::Favourable => {
-                clarify || metric().is_some_and(|m| matches!(m.reads, Reads::FavourableRatio | Reads::SwitchByFavour { .. }))
+            // Another rule for intervals leaves the values as they are: see `breaks_interval`.
+            DefinitionBreak::Nothing | DefinitionBreak::Ends => false,
+            DefinitionBreak::WhoCounts => {
+                metric().is_some_and(|m| !m.needs_label && !matches!(m.reads, Reads::Graphs))
             }
-            Breaks::Attribute(names) => names.iter().any(|name| row.text("sensitive") == name || is_sliced_by(row, name)),
-            Breaks::Orientation(name) => {
-                row.text("sensitive") == name && (clarify || matches!(row.text("scope"), "pair" | "difference" | "one_vs_rest"))
+            DefinitionBreak::Graphs => graphs.contains(block),
+            DefinitionBreak::Everything => true,
+            DefinitionBreak::Labelled => metric().is_none_or(|m| m.needs_label),
+            DefinitionBreak::Favourable => {
+                clarify
+                    || metric().is_some_and(|m| {
+                        matches!(m.reads, Reads::FavourableRatio | Reads::SwitchByFavour { .. })
+                    })
             }
-            Breaks::Derived { columns, attributes, strata, features } => {
-                let sliced = || columns.iter().chain(attributes).any(|name| is_sliced_by(row, name));
-                *features && moves || *strata && clarify || attributes.contains(row.text("sensitive")) || sliced()
+            DefinitionBreak::Attribute(names) => {
+                names.iter().any(|name| row.text("sensitive") == name || is_sliced_by(row, name))
             }
-            Breaks::Fitted => moves,
-            Breaks::Set(name) => name == set || name == block,
-            Breaks::Threshold { model, sets } => sets.contains(block) || row.text("model") == model && metric().is_none_or(reads_decisions),
-            Breaks::Clarify => clarify,
+            DefinitionBreak::Orientation(name) => {
+                row.text("sensitive") == name
+                    && (clarify
+                        || matches!(row.text("scope"), "pair" | "difference" | "one_vs_rest"))
+            }
+            DefinitionBreak::Derived { columns, attributes, strata, features } => {
+                let sliced =
+                    || columns.iter().chain(attributes).any(|name| is_sliced_by(row, name));
+                *features && moves
+                    || *strata && clarify
+                    || attributes.contains(row.text("sensitive"))
+                    || sliced()
+            }
+            DefinitionBreak::Fitted => moves,
+            DefinitionBreak::Set(name) => name == set || name == block,
+            DefinitionBreak::Threshold { model, sets } => {
+                sets.contains(block)
+                    || row.text("model") == model && metric().is_none_or(reads_decisions)
+            }
+            DefinitionBreak::Clarify => clarify,
         }
     }
 }
 
 /// What differs between two jobs.
 #[derive(Debug, Clone)]
-pub struct Definitions {
-    differs: Vec<(JobChange, Breaks)>,
+pub struct DefinitionChanges {
+    differences: Vec<(JobChange, DefinitionBreak)>,
     /// Sets that move features, in either job.
     fitted: BTreeSet<String>,
     /// Those of them that rest on causal graphs.
@@ -147,16 +184,17 @@ pub struct Definitions {
 
 /// What a run counts by, beside what its job says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rules {
+pub struct CountingRules {
     /// The versions of its rules.
-    pub policies: Policies,
+    pub policies: PolicyVersions,
     /// Whether people without a label are among those audited.
     pub lacks_labels: bool,
 }
 
-impl Definitions {
-    /// The differences between two resolved jobs and the rules that they were run by, definitions first.
-    pub fn between(old: &Values, new: &Values, rules: [Rules; 2]) -> Self {
+impl DefinitionChanges {
+    /// The differences between two resolved jobs and the rules that they were run by, definitions
+    /// first.
+    pub fn between(old: &JobValues, new: &JobValues, rules: [CountingRules; 2]) -> Self {
         let paths: BTreeSet<&Vec<String>> = old.keys().chain(new.keys()).collect();
         let mut differs = Vec::new();
         let mut told: BTreeSet<&[String]> = BTreeSet::new();
@@ -164,9 +202,14 @@ impl Definitions {
             // A block by name that one job lacks is one difference.
             if let Some(block) = block_of_one(path, old, new) {
                 if told.insert(block) {
-                    let text = |values: &Values| in_one(block, values);
-                    let change = JobChange { path: dotted(block), old: text(old), new: text(new), breaks: String::new() };
-                    differs.push((change, Breaks::Nothing));
+                    let text = |values: &JobValues| block_text(block, values);
+                    let change = JobChange {
+                        path: dotted(block),
+                        old: text(old),
+                        new: text(new),
+                        breaks: String::new(),
+                    };
+                    differs.push((change, DefinitionBreak::Nothing));
                 }
                 continue;
             }
@@ -174,13 +217,26 @@ impl Definitions {
             if before == after {
                 continue;
             }
-            let breaks = if is_reordered(path, before, after) { Breaks::Nothing } else { breaks(path, old, new) };
-            let change = JobChange { path: dotted(path), old: before.cloned(), new: after.cloned(), breaks: breaks.words() };
+            let breaks = if is_reordered(path, before, after) {
+                DefinitionBreak::Nothing
+            } else {
+                breaks(path, old, new)
+            };
+            let change = JobChange {
+                path: dotted(path),
+                old: before.cloned(),
+                new: after.cloned(),
+                breaks: breaks.words(),
+            };
             differs.push((change, breaks));
         }
         let set_with = |strategies: &[&str]| -> BTreeSet<String> {
-            let of = |path: &Vec<String>| match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-                ["counterfactuals", set, strategy, ..] if strategies.contains(&strategy) => Some(set.to_owned()),
+            let of = |path: &Vec<String>| match path.iter().map(String::as_str).collect::<Vec<_>>()
+                [..]
+            {
+                ["counterfactuals", set, strategy, ..] if strategies.contains(&strategy) => {
+                    Some(set.to_owned())
+                }
                 _ => None,
             };
             old.keys().chain(new.keys()).filter_map(of).collect()
@@ -188,50 +244,74 @@ impl Definitions {
         let graphs = set_with(&["graph-uncertain"]);
         let [before, after] = rules.map(|rules| rules.policies);
         for (name, old, new, breaks, is_there) in [
-            ("who_counts", before.who_counts, after.who_counts, Breaks::WhoCounts, rules.iter().any(|rules| rules.lacks_labels)),
-            ("boundaries", before.boundaries, after.boundaries, Breaks::Ends, true),
-            ("starts", before.starts, after.starts, Breaks::Graphs, !graphs.is_empty()),
+            (
+                "who_counts",
+                before.who_counts,
+                after.who_counts,
+                DefinitionBreak::WhoCounts,
+                rules.iter().any(|rules| rules.lacks_labels),
+            ),
+            ("boundaries", before.boundaries, after.boundaries, DefinitionBreak::Ends, true),
+            ("starts", before.starts, after.starts, DefinitionBreak::Graphs, !graphs.is_empty()),
         ] {
             if old != new {
-                let breaks = if is_there { breaks } else { Breaks::Nothing };
+                let breaks = if is_there { breaks } else { DefinitionBreak::Nothing };
                 let (path, words) = (format!("policies.{name}"), breaks.words());
-                differs.push((JobChange { path, old: Some(old.to_string()), new: Some(new.to_string()), breaks: words }, breaks));
+                differs.push((
+                    JobChange {
+                        path,
+                        old: Some(old.to_string()),
+                        new: Some(new.to_string()),
+                        breaks: words,
+                    },
+                    breaks,
+                ));
             }
         }
-        differs.sort_by_key(|(_, breaks)| *breaks == Breaks::Nothing);
-        Definitions { fitted: set_with(&["greedy", "plausible", "transport", "graph-uncertain"]), graphs, differs }
+        differs.sort_by_key(|(_, breaks)| *breaks == DefinitionBreak::Nothing);
+        DefinitionChanges {
+            fitted: set_with(&["greedy", "plausible", "transport", "graph-uncertain"]),
+            graphs,
+            differences: differs,
+        }
     }
 
     /// Whether every definition is the same.
     pub fn agree(&self) -> bool {
-        self.differs.iter().all(|(_, breaks)| *breaks == Breaks::Nothing)
+        self.differences.iter().all(|(_, breaks)| *breaks == DefinitionBreak::Nothing)
     }
 
     /// Whether a value of the table `metrics` means something else in the other job.
-    pub fn break_value(&self, row: &Record<'_>) -> bool {
-        self.differs.iter().any(|(_, breaks)| breaks.hits(row, &self.fitted, &self.graphs))
+    pub fn breaks_value(&self, row: &TableRecord<'_>) -> bool {
+        self.differences.iter().any(|(_, breaks)| breaks.affects(row, &self.fitted, &self.graphs))
     }
 
-    /// Whether the intervals of these values were made by two rules: of a share that nobody or everybody makes.
-    pub fn break_interval(&self, rows: [&Record<'_>; 2]) -> bool {
-        let by_counts = |row: &&Record<'_>| row.text("interval") == Method::Wilson.as_str();
-        let is_at_an_end = |row: &&Record<'_>| row.real("value").is_some_and(|value| value == 0.0 || value == 1.0);
-        self.differs.iter().any(|(_, breaks)| *breaks == Breaks::Ends) && rows.iter().any(is_at_an_end) && !rows.iter().all(by_counts)
+    /// Whether the intervals of these values were made by two rules: of a share that nobody or
+    /// everybody makes.
+    pub fn breaks_interval(&self, rows: [&TableRecord<'_>; 2]) -> bool {
+        let by_counts =
+            |row: &&TableRecord<'_>| row.text("interval") == IntervalProcedure::Wilson.as_str();
+        let is_at_an_end = |row: &&TableRecord<'_>| {
+            row.real("value").is_some_and(|value| value == 0.0 || value == 1.0)
+        };
+        self.differences.iter().any(|(_, breaks)| *breaks == DefinitionBreak::Ends)
+            && rows.iter().any(is_at_an_end)
+            && !rows.iter().all(by_counts)
     }
 
     /// Whether a value of the table `metrics` rests on a set that is fitted.
-    pub fn is_fitted(&self, row: &Record<'_>) -> bool {
+    pub fn is_fitted(&self, row: &TableRecord<'_>) -> bool {
         self.fitted.contains(block_of_set(row))
     }
 
     /// Whether a value of the table `metrics` rests on causal graphs.
-    pub fn rests_on_graphs(&self, row: &Record<'_>) -> bool {
+    pub fn rests_on_graphs(&self, row: &TableRecord<'_>) -> bool {
         self.graphs.contains(block_of_set(row))
     }
 
     /// What differs, definitions first.
     pub fn changes(&self) -> Vec<JobChange> {
-        self.differs.iter().map(|(change, _)| change.clone()).collect()
+        self.differences.iter().map(|(change, _)| change.clone()).collect()
     }
 }
 
@@ -242,7 +322,11 @@ fn reads_decisions(metric: &Metric) -> bool {
     let rate = |of: fn(&Confusion) -> Rate| of(&one).value() != of(&other).value();
     match metric.reads {
         Reads::Shift(_) | Reads::Graphs => false,
-        Reads::Rate(of) | Reads::RateDifference(of) | Reads::RateRatio(of) | Reads::RateMinRatio(of) | Reads::RateToTotal(of) => rate(of),
+        Reads::Rate(of)
+        | Reads::RateDifference(of)
+        | Reads::RateRatio(of)
+        | Reads::RateMinRatio(of)
+        | Reads::RateToTotal(of) => rate(of),
         Reads::WidestGap(of) => of.into_iter().any(rate),
         Reads::Score(of)
         | Reads::ScoreDifference(of)
@@ -261,113 +345,166 @@ fn reads_decisions(metric: &Metric) -> bool {
     }
 }
 
-/// The block of the set that a row is about: a scenario of a graph-uncertain set is named behind a slash.
-fn block_of_set<'a>(row: &Record<'a>) -> &'a str {
+/// The block of the set that a row is about: a scenario of a graph-uncertain set is named behind a
+/// slash.
+fn block_of_set<'a>(row: &TableRecord<'a>) -> &'a str {
     row.text("counterfactual").split('/').next().unwrap_or_default()
 }
 
-/// The path of the block by name (a gate, a model, a set, an attribute) that holds this value, where one of the jobs has no such block.
-fn block_of_one<'a>(path: &'a [String], old: &Values, new: &Values) -> Option<&'a [String]> {
+/// The path of the block by name (a gate, a model, a set, an attribute) that holds this value,
+/// where one of the jobs has no such block.
+fn block_of_one<'a>(path: &'a [String], old: &JobValues, new: &JobValues) -> Option<&'a [String]> {
     let depth = match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["gates" | "models" | "counterfactuals", _, ..] => 2,
         ["data", "sensitive" | "derive", _, ..] => 3,
         _ => return None,
     };
     let block = &path[..depth];
-    let there = |values: &Values| values.keys().any(|other| other.starts_with(block));
+    let there = |values: &JobValues| values.keys().any(|other| other.starts_with(block));
     (there(old) != there(new)).then_some(block)
 }
 
 /// All values of a block as one text; none where there are none.
-fn in_one(block: &[String], values: &Values) -> Option<String> {
+fn block_text(block: &[String], values: &JobValues) -> Option<String> {
     let parts = values.iter().filter(|(path, _)| path.starts_with(block));
-    let parts: Vec<String> = parts.map(|(path, value)| format!("{}: {value}", dotted(&path[block.len()..]))).collect();
+    let parts: Vec<String> =
+        parts.map(|(path, value)| format!("{}: {value}", dotted(&path[block.len()..]))).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// The groups of an attribute may be listed in another order.
 fn is_reordered(path: &[String], before: Option<&String>, after: Option<&String>) -> bool {
-    let is_groups = matches!(path, [data, sensitive, _, groups] if data == "data" && sensitive == "sensitive" && groups == "groups");
+    let is_groups = matches!(path,
+        [data, sensitive, _,
+            groups] if data == "data" && sensitive == "sensitive" && groups == "groups");
     let set = |list: Option<&String>| -> Option<BTreeSet<String>> {
-        Some(serde_json::from_str::<Vec<serde_json::Value>>(list?).ok()?.iter().map(ToString::to_string).collect())
+        Some(
+            serde_json::from_str::<Vec<serde_json::Value>>(list?)
+                .ok()?
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+        )
     };
     is_groups && set(before).is_some() && set(before) == set(after)
 }
 
-fn breaks(path: &[String], old: &Values, new: &Values) -> Breaks {
+fn breaks(path: &[String], old: &JobValues, new: &JobValues) -> DefinitionBreak {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     // What stands in one job only has no value in the other to be confused with.
-    let in_both = |keys: &[&str]| [old, new].iter().all(|values| values.keys().any(|other| starts(other, keys)));
+    let in_both = |keys: &[&str]| {
+        [old, new].iter().all(|values| values.keys().any(|other| starts_with(other, keys)))
+    };
     match path[..] {
-        ["data", "label", "favourable"] if in_both(&["data", "label", "favourable"]) => Breaks::Favourable,
-        ["data", "favourable"] if side(old).zip(side(new)).is_some_and(|(old, new)| old != new) => Breaks::Favourable,
-        ["data", "label", ..] if in_both(&["data", "label", "column"]) => Breaks::Everything,
-        ["data", "label", ..] => Breaks::Labelled,
-        ["data", "weight"] => Breaks::Everything,
-        ["data", "sensitive", name, "reference"] => Breaks::Orientation(name.to_owned()),
+        ["data", "label", "favourable"] if in_both(&["data", "label", "favourable"]) => {
+            DefinitionBreak::Favourable
+        }
+        ["data", "favourable"]
+            if favourable_side(old)
+                .zip(favourable_side(new))
+                .is_some_and(|(old, new)| old != new) =>
+        {
+            DefinitionBreak::Favourable
+        }
+        ["data", "label", ..] if in_both(&["data", "label", "column"]) => {
+            DefinitionBreak::Everything
+        }
+        ["data", "label", ..] => DefinitionBreak::Labelled,
+        ["data", "weight"] => DefinitionBreak::Everything,
+        ["data", "sensitive", name, "reference"] => DefinitionBreak::Orientation(name.to_owned()),
         ["data", "sensitive", name, ..] => {
-            let mut names = made_of(name, [old, new]);
-            names.retain(|name| in_block("sensitive", name, [old, new]));
-            Breaks::Attribute(names)
+            let mut names = derived_from(name, [old, new]);
+            names.retain(|name| has_block("sensitive", name, [old, new]));
+            DefinitionBreak::Attribute(names)
         }
         ["data", "derive", column, ..] => {
             let (attributes, columns): (BTreeSet<_>, BTreeSet<_>) =
-                made_of(column, [old, new]).into_iter().partition(|name| in_block("sensitive", name, [old, new]));
+                derived_from(column, [old, new])
+                    .into_iter()
+                    .partition(|name| has_block("sensitive", name, [old, new]));
             let named = |keys: &[&str]| {
                 [old, new].into_iter().flatten().any(|(path, of)| {
-                    starts(path, keys)
-                        && columns
-                            .iter()
-                            .chain(&attributes)
-                            .any(|name| of == name || lists(of, name) || path.iter().skip(keys.len() + 1).any(|key| key == name))
+                    starts_with(path, keys)
+                        && columns.iter().chain(&attributes).any(|name| {
+                            of == name
+                                || lists_column(of, name)
+                                || path.iter().skip(keys.len() + 1).any(|key| key == name)
+                        })
                 })
             };
-            let (strata, features) = (named(&["metrics", "clarify", "strata"]), named(&["data", "features"]));
-            Breaks::Derived { columns, attributes, strata, features }
+            let (strata, features) =
+                (named(&["metrics", "clarify", "strata"]), named(&["data", "features"]));
+            DefinitionBreak::Derived { columns, attributes, strata, features }
         }
-        ["data", "features" | "missing" | "columns", ..] => Breaks::Fitted,
-        ["counterfactuals", _, "placebo" | "sensitive", ..] => Breaks::Nothing,
+        ["data", "features" | "missing" | "columns", ..] => DefinitionBreak::Fitted,
+        ["counterfactuals", _, "placebo" | "sensitive", ..] => DefinitionBreak::Nothing,
         ["counterfactuals", set, "graph-uncertain", "knowledge", scenario, ..] => {
-            let there = in_both(&["counterfactuals", set, "graph-uncertain", "knowledge", scenario]);
-            if there { Breaks::Set(format!("{set}/{scenario}")) } else { Breaks::Nothing }
+            let there =
+                in_both(&["counterfactuals", set, "graph-uncertain", "knowledge", scenario]);
+            if there {
+                DefinitionBreak::Set(format!("{set}/{scenario}"))
+            } else {
+                DefinitionBreak::Nothing
+            }
         }
-        ["counterfactuals", set, ..] => Breaks::Set(set.to_owned()),
-        ["models", model, "threshold" | "threshold_rule", ..] => {
-            Breaks::Threshold { model: model.to_owned(), sets: conditioned_on(model, [old, new]) }
-        }
-        ["metrics", "clarify", ..] => Breaks::Clarify,
-        _ => Breaks::Nothing,
+        ["counterfactuals", set, ..] => DefinitionBreak::Set(set.to_owned()),
+        ["models", model, "threshold" | "threshold_rule", ..] => DefinitionBreak::Threshold {
+            model: model.to_owned(),
+            sets: conditioned_on(model, [old, new]),
+        },
+        ["metrics", "clarify", ..] => DefinitionBreak::Clarify,
+        _ => DefinitionBreak::Nothing,
     }
 }
 
 /// Which prediction people want, by the label or, without one, by the job.
-fn side(values: &Values) -> Option<&String> {
-    let at = |keys: &[&str]| values.iter().find(|(path, _)| path.len() == keys.len() && starts(path, keys)).map(|(_, value)| value);
+fn favourable_side(values: &JobValues) -> Option<&String> {
+    let at = |keys: &[&str]| {
+        values
+            .iter()
+            .find(|(path, _)| path.len() == keys.len() && starts_with(path, keys))
+            .map(|(_, value)| value)
+    };
     at(&["data", "label", "favourable"]).or_else(|| at(&["data", "favourable"]))
 }
 
 /// Whether a row is about a slice by a column, such as `region=north & channel=web`.
-fn is_sliced_by(row: &Record<'_>, column: &str) -> bool {
-    row.text("slice").split(" & ").any(|part| part.strip_prefix(column).is_some_and(|rest| rest.starts_with('=')))
+fn is_sliced_by(row: &TableRecord<'_>, column: &str) -> bool {
+    row.text("slice")
+        .split(" & ")
+        .any(|part| part.strip_prefix(column).is_some_and(|rest| rest.starts_with('=')))
 }
 
-fn starts(path: &[String], keys: &[&str]) -> bool {
+fn starts_with(path: &[String], keys: &[&str]) -> bool {
     path.len() >= keys.len() && path.iter().zip(keys).all(|(part, key)| part == key)
 }
 
-/// A column or attribute and all that is made of it, over any number of steps. A cross is made of attributes, everything else of columns.
-fn made_of(name: &str, jobs: [&Values; 2]) -> BTreeSet<String> {
+/// A column or attribute and all that is made of it, over any number of steps. A cross is made of
+/// attributes, everything else of columns.
+fn derived_from(name: &str, jobs: [&JobValues; 2]) -> BTreeSet<String> {
     // An attribute that is a column as it stands changes nothing of what is made of that column.
-    let derives =
-        |path: &Vec<String>| ["map", "bins", "levels", "cross"].iter().any(|form| starts(path, &["data", "sensitive", name, form]));
-    let as_it_stands = in_block("sensitive", name, jobs) && !jobs.into_iter().any(|values| values.keys().any(derives));
+    let derives = |path: &Vec<String>| {
+        ["map", "bins", "levels", "cross"]
+            .iter()
+            .any(|form| starts_with(path, &["data", "sensitive", name, form]))
+    };
+    let as_it_stands = has_block("sensitive", name, jobs)
+        && !jobs.into_iter().any(|values| values.keys().any(derives));
     let mut found = BTreeSet::from([name.to_owned()]);
     loop {
         let before = found.len();
         for (path, value) in jobs.into_iter().flatten() {
             let made = match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-                ["data", "sensitive" | "derive", made, "cross"] if found.iter().any(|part| lists(value, part)) => made,
-                ["data", "sensitive" | "derive", made, "from"] if found.contains(value) && (value != name || !as_it_stands) => made,
+                ["data", "sensitive" | "derive", made, "cross"]
+                    if found.iter().any(|part| lists_column(value, part)) =>
+                {
+                    made
+                }
+                ["data", "sensitive" | "derive", made, "from"]
+                    if found.contains(value) && (value != name || !as_it_stands) =>
+                {
+                    made
+                }
                 _ => continue,
             };
             found.insert(made.to_owned());
@@ -379,31 +516,41 @@ fn made_of(name: &str, jobs: [&Values; 2]) -> BTreeSet<String> {
 }
 
 /// Sets that are conditioned on the decisions of a model, in either job.
-fn conditioned_on(model: &str, jobs: [&Values; 2]) -> BTreeSet<String> {
-    let of = |(path, value): (&Vec<String>, &String)| match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["counterfactuals", set, _, "condition_on", "prediction"] if value == model => Some(set.to_owned()),
+fn conditioned_on(model: &str, jobs: [&JobValues; 2]) -> BTreeSet<String> {
+    let of = |(path, value): (&Vec<String>, &String)| match path
+        .iter()
+        .map(String::as_str)
+        .collect::<Vec<_>>()[..]
+    {
+        ["counterfactuals", set, _, "condition_on", "prediction"] if value == model => {
+            Some(set.to_owned())
+        }
         _ => None,
     };
     jobs.into_iter().flatten().filter_map(of).collect()
 }
 
 /// Whether a job has a block of this name there.
-fn in_block(block: &str, name: &str, jobs: [&Values; 2]) -> bool {
-    jobs.into_iter().any(|values| values.keys().any(|path| starts(path, &["data", block, name])))
+fn has_block(block: &str, name: &str, jobs: [&JobValues; 2]) -> bool {
+    jobs.into_iter()
+        .any(|values| values.keys().any(|path| starts_with(path, &["data", block, name])))
 }
 
-fn listed(names: &BTreeSet<String>) -> String {
+fn joined_names(names: &BTreeSet<String>) -> String {
     names.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether a list, as values are written, holds a column.
-fn lists(value: &str, column: &str) -> bool {
-    serde_json::from_str::<Vec<String>>(value).is_ok_and(|parts| parts.iter().any(|part| part == column))
+fn lists_column(value: &str, column: &str) -> bool {
+    serde_json::from_str::<Vec<String>>(value)
+        .is_ok_and(|parts| parts.iter().any(|part| part == column))
 }
 
 /// A path as messages write it.
 fn dotted(path: &[String]) -> String {
-    let plain = |key: &str| !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "-_/".contains(c));
+    let plain = |key: &str| {
+        !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "-_/".contains(c))
+    };
     let key = |key: &String| if plain(key) { key.clone() } else { format!("{key:?}") };
     path.iter().map(key).collect::<Vec<_>>().join(".")
 }

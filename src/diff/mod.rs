@@ -1,27 +1,35 @@
-//! What has changed between two runs, by how much, and is it more than chance? Reads what two output folders hold, nothing else.
+//! What has changed between two runs, by how much, and is it more than chance? Reads what two
+//! output folders hold, nothing else.
 //!
-//! Words: the *old* run is the baseline, the *new* one is compared with it; a *change* is new minus old. A change is *clear* where its
-//! interval leaves out 0. Two runs are *comparable* where every definition is the same ([`definitions`]): groups, label, strategies,
-//! thresholds, settings of metrics. Where one differs, only those values are compared that still mean the same.
+//! Words: the *old* run is the baseline, the *new* one is compared with it; a *change* is new minus
+//! old. A change is *clear* where its interval leaves out 0. Two runs are *comparable* where every
+//! definition is the same ([`definitions`]): groups, label, strategies, thresholds, settings of
+//! metrics. Where one differs, only those values are compared that still mean the same.
 //!
 //! The interval of a change, in this order:
 //!
-//! 1. *None* where the set behind a value was fitted on other rows in the two runs: its interval is about people and knows nothing of the
-//!    fit, and of ten nights without any drift a quarter of such changes came out clear. They are told and not judged, with `force` too.
-//! 2. *Paired* ([`paired`]): both runs hold outcomes of the same people. People fall into blocks, and in every replicate a block counts
-//!    equally often in both runs: the paired bootstrap of [`compare`](crate::metric::compare), with its stream; by weight where people have
-//!    weights. Of the families performance, group, ccm and eccm; of score metrics (family shift) people are drawn one by one as in a run,
-//!    see [`changes`](crate::metric::redraw::changes). Where no outcome of anybody behind the value differs, the change is 0 and so is its
-//!    interval.
-//! 3. *Newcombe* (1998, method 10): both values are shares of independent cases.
-//! 4. *MOVER*: any two values with intervals of one level. Zou and Donner 2008, "Construction of confidence limits about effect measures: a
-//!    general approach", equation 3, which is Newcombe's method with other intervals than Wilson's. Of people who are in both runs it takes
-//!    no account and is then too wide: the family clarify, worst cases, one direction of switches minus the way back, slices, classes, arms.
+//! 1. *None* where the set behind a value was fitted on other rows in the two runs: its interval is
+//!    about people and knows nothing of the fit, and of ten nights without any drift a quarter of
+//!    such changes came out clear. They are told and not judged, with `force` too. 2. *Paired*
+//!    ([`paired`]): both runs hold outcomes of the same people. People fall into blocks, and in
+//!    every replicate a block counts equally often in both runs: the paired bootstrap of
+//!    [`compare`](crate::metric::compare), with its stream; by weight where people have weights. Of
+//!    the families performance, group, ccm and eccm; of score metrics (family shift) people are
+//!    drawn one by one as in a run, see [`changes`](crate::metric::redraw::changes). Where no
+//!    outcome of anybody behind the value differs, the change is 0 and so is its interval.
+//!    3. *Newcombe* (1998, method 10): both values are shares of independent cases.
+//!    4. *MOVER*: any two values with intervals of one level. Zou and Donner 2008, "Construction of
+//!    confidence limits about effect measures: a general approach", equation 3, which is Newcombe's
+//!    method with other intervals than Wilson's. Of people who are in both runs it takes no account
+//!    and is then too wide: the family clarify, worst cases, one direction of switches minus the
+//!    way back, slices, classes, arms.
 //!
-//! Choice: whether a clear change is for the worse is told by the distance from the ideal, of ratios on the logarithm, and only where
-//! both values lie on the same side of it; else it is called higher or lower.
+//! Choice: whether a clear change is for the worse is told by the distance from the ideal, of
+//! ratios on the logarithm, and only where both values lie on the same side of it; else it is
+//! called higher or lower.
 //!
-//! Not done here: reading folders and jobs ([`pipeline::comparing`](crate::pipeline)), judging limits ([`gate`](crate::gate)).
+//! Not done here: reading folders and jobs ([`pipeline::comparing`](crate::pipeline)), judging
+//! limits ([`gate`](crate::gate)).
 
 mod change;
 pub mod definitions;
@@ -30,21 +38,22 @@ mod people;
 #[cfg(test)]
 mod tests;
 
-use crate::diff::change::{Bond, Change, Refit};
-use crate::diff::definitions::{Definitions, Rules, Values};
+use crate::diff::change::{Comparability, RefitReason, ValueChange};
+use crate::diff::definitions::{CountingRules, DefinitionChanges, JobValues};
 use crate::error::Result;
 use crate::param::{Count, Level, Seed};
-use crate::table::manifest::{Compared, Policies};
-use crate::table::{CHANGES, Frame, Record};
+use crate::table::manifest::{PolicyVersions, RunComparison};
+use crate::table::{CHANGES, TableFrame, TableRecord};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What the sets of a run were fitted on: hashes by experiment (empty for the plain audit), set and attribute.
+/// What the sets of a run were fitted on: hashes by experiment (empty for the plain audit), set and
+/// attribute.
 pub type FittedOn = BTreeMap<[String; 3], String>;
 
 /// One of two runs: what its folder says.
 #[derive(Debug, Clone)]
-pub struct Side {
+pub struct ComparedRun {
     /// Name of the job.
     pub job: String,
     /// Id of the run.
@@ -56,7 +65,7 @@ pub struct Side {
     /// People audited.
     pub rows: u64,
     /// The resolved job.
-    pub values: Values,
+    pub values: JobValues,
     /// The groups of each attribute, reference first.
     pub groups: BTreeMap<String, Vec<String>>,
     /// What tells rows apart: `row number`, or a column.
@@ -64,7 +73,7 @@ pub struct Side {
     /// What the rows were read from, so that equal texts mean equal rows with equal numbers.
     pub source: String,
     /// What it counts by, beside what its job says.
-    pub rules: Rules,
+    pub rules: CountingRules,
     /// What its sets were fitted on.
     pub fitted_on: FittedOn,
     /// Whether people have weights.
@@ -74,7 +83,7 @@ pub struct Side {
     /// Whether the positive prediction is the one people want.
     pub favourable_is_positive: bool,
     /// Whether its job says which prediction people want.
-    pub says_favourable: bool,
+    pub favourable_stated: bool,
     /// Level of the intervals; none where the job asks for none.
     pub level: Option<Level>,
     /// Replicates of the bootstrap.
@@ -82,50 +91,54 @@ pub struct Side {
     /// The seed.
     pub seed: Seed,
     /// The table `metrics`.
-    pub metrics: Frame,
+    pub metrics: TableFrame,
     /// The file of outcomes, where they are kept.
     pub outcomes: Option<PathBuf>,
 }
 
 /// Two runs compared.
 #[derive(Debug, Clone)]
-pub struct Comparison {
+pub struct DiffResult {
     /// What was compared with what, and how.
-    pub compared: Compared,
+    pub compared: RunComparison,
     /// The table `changes`.
-    pub changes: Frame,
+    pub changes: TableFrame,
 }
 
 /// Compares two runs. With `force` also values that mean something else are compared.
 ///
 /// # Errors
 /// Outcomes cannot be read.
-pub fn compare(old: &Side, new: &Side, force: bool) -> Result<Comparison> {
-    let definitions = Definitions::between(&old.values, &new.values, [old.rules, new.rules]);
-    let pairs = paired::pairs(old, new)?;
-    let mut rows: BTreeMap<[&str; 10], [Option<Record<'_>>; 2]> = BTreeMap::new();
+pub fn compare(old: &ComparedRun, new: &ComparedRun, force: bool) -> Result<DiffResult> {
+    let definitions = DefinitionChanges::between(&old.values, &new.values, [old.rules, new.rules]);
+    let pairs = paired::pair_values(old, new)?;
+    let mut rows: BTreeMap<[&str; 10], [Option<TableRecord<'_>>; 2]> = BTreeMap::new();
     for (at, side) in [old, new].into_iter().enumerate() {
         for row in side.metrics.records() {
             rows.entry(key(&row)).or_default()[at] = Some(row);
         }
     }
-    let mut changes = Frame::new(&CHANGES);
+    let mut changes = TableFrame::new(&CHANGES);
     for (key, [old_row, new_row]) in rows {
         let row = old_row.or(new_row);
         let refit = || row.and_then(|row| refit([old, new], &row, &definitions));
         let bond = match row {
-            Some(row) if !force && definitions.break_value(&row) => Bond::Broken,
+            Some(row) if !force && definitions.breaks_value(&row) => Comparability::Redefined,
             _ => match (refit(), old_row, new_row) {
-                (Some(why), ..) => Bond::Refitted(why),
-                (None, Some(old), Some(new)) if !force && definitions.break_interval([&old, &new]) => Bond::OtherEnds,
-                _ => Bond::Whole,
+                (Some(why), ..) => Comparability::Refitted(why),
+                (None, Some(old), Some(new))
+                    if !force && definitions.breaks_interval([&old, &new]) =>
+                {
+                    Comparability::OtherIntervalRule
+                }
+                _ => Comparability::Same,
             },
         };
-        let change = Change::of(old_row, new_row, bond, new.level, pairs.of(&key));
+        let change = ValueChange::new(old_row, new_row, bond, new.level, pairs.of(&key));
         changes.push(change.row(&key));
     }
     changes.sort();
-    let compared = Compared {
+    let compared = RunComparison {
         job: old.job.clone(),
         run: old.run.clone(),
         version: old.version.clone(),
@@ -137,34 +150,57 @@ pub fn compare(old: &Side, new: &Side, force: bool) -> Result<Comparison> {
         people_in_both: pairs.people_in_both,
         differs: definitions.changes(),
     };
-    Ok(Comparison { compared, changes })
+    Ok(DiffResult { compared, changes })
 }
 
-/// Why the change of a value is not judged whose set was fitted on other rows in one of the runs, or nobody knows what
-/// on; none where the fit is the same.
-fn refit(sides: [&Side; 2], row: &Record<'_>, definitions: &Definitions) -> Option<Refit> {
+/// Why the change of a value is not judged whose set was fitted on other rows in one of the runs,
+/// or nobody knows what on; none where the fit is the same.
+fn refit(
+    sides: [&ComparedRun; 2],
+    row: &TableRecord<'_>,
+    definitions: &DefinitionChanges,
+) -> Option<RefitReason> {
     if !definitions.is_fitted(row) {
         return None;
     }
     let experiment = row.text("arm").split('/').next().unwrap_or_default();
-    let key = |experiment: &str| [experiment, row.text("counterfactual"), row.text("sensitive")].map(str::to_owned);
+    let key = |experiment: &str| {
+        [experiment, row.text("counterfactual"), row.text("sensitive")].map(str::to_owned)
+    };
     // An experiment without folds of its own takes the set of the plain audit.
-    let [old, new] = sides.map(|side| side.fitted_on.get(&key(experiment)).or_else(|| side.fitted_on.get(&key(""))));
+    let [old, new] = sides
+        .map(|side| side.fitted_on.get(&key(experiment)).or_else(|| side.fitted_on.get(&key(""))));
     let in_folds = !experiment.is_empty() && sides[1].fitted_on.contains_key(&key(experiment));
-    let is_first = sides.map(|side| side.rules.policies == Policies::default());
-    let has_reference = || sides[1].values.keys().any(|path| matches!(&path[..], [data, of, ..] if data == "data" && of == "reference"));
+    let is_first = sides.map(|side| side.rules.policies == PolicyVersions::default());
+    let has_reference = || {
+        sides[1]
+            .values
+            .keys()
+            .any(|path| matches!(&path[..], [data, of, ..] if data == "data" && of == "reference"))
+    };
     match (old, new) {
         (Some(old), Some(new)) if old == new => None,
-        (None, _) if is_first[0] => Some(Refit::OldUnknown),
-        (_, None) if is_first[1] => Some(Refit::NewUnknown),
-        (None, Some(_)) | (Some(_), None) => Some(Refit::OneRun),
-        _ if definitions.rests_on_graphs(row) || in_folds => Some(Refit::Trained),
-        _ if has_reference() => Some(Refit::Reference),
-        _ => Some(Refit::Rows),
+        (None, _) if is_first[0] => Some(RefitReason::OldUnknown),
+        (_, None) if is_first[1] => Some(RefitReason::NewUnknown),
+        (None, Some(_)) | (Some(_), None) => Some(RefitReason::OneRun),
+        _ if definitions.rests_on_graphs(row) || in_folds => Some(RefitReason::Trained),
+        _ if has_reference() => Some(RefitReason::Reference),
+        _ => Some(RefitReason::Rows),
     }
 }
 
-fn key<'a>(row: &Record<'a>) -> [&'a str; 10] {
-    ["arm", "model", "counterfactual", "sensitive", "scope", "from_group", "to_group", "slice", "class", "metric"]
-        .map(|column| row.text(column))
+fn key<'a>(row: &TableRecord<'a>) -> [&'a str; 10] {
+    [
+        "arm",
+        "model",
+        "counterfactual",
+        "sensitive",
+        "scope",
+        "from_group",
+        "to_group",
+        "slice",
+        "class",
+        "metric",
+    ]
+    .map(|column| row.text(column))
 }

@@ -1,29 +1,31 @@
-//! What is compared with what, and how sure a change is; whole folders are compared in `tests/it/diff.rs`.
+//! What is compared with what, and how sure a change is; whole folders are compared in
+//! `tests/it/diff.rs`.
 
 use std::collections::BTreeMap;
 
-use super::definitions::{Definitions, Rules, Values};
-use super::{Side, compare};
+use super::definitions::{CountingRules, DefinitionChanges, JobValues};
+use super::{ComparedRun, compare};
 use crate::param::{Count, Level, Seed};
-use crate::table::manifest::Policies;
-use crate::table::{Cell, Frame, METRICS, Record};
+use crate::table::manifest::PolicyVersions;
+use crate::table::{METRICS, TableCell, TableFrame, TableRecord};
 
 /// One value: model, set, scope, groups, metric, family, cases on top and below.
-type Value<'a> = (&'a str, &'a str, &'a str, [&'a str; 2], &'a str, &'a str, Option<(i64, i64)>);
+type MetricRow<'a> =
+    (&'a str, &'a str, &'a str, [&'a str; 2], &'a str, &'a str, Option<(i64, i64)>);
 
-fn metrics(values: &[Value<'_>]) -> Frame {
-    let mut frame = Frame::new(&METRICS);
+fn metrics(values: &[MetricRow<'_>]) -> TableFrame {
+    let mut frame = TableFrame::new(&METRICS);
     for (model, set, scope, [from, to], metric, family, counts) in values {
-        let mut row: Vec<Cell> = METRICS
+        let mut row: Vec<TableCell> = METRICS
             .columns
             .iter()
             .map(|column| match column.kind {
-                _ if column.nullable => Cell::Null,
-                crate::table::ColumnType::Int => Cell::Int(0),
+                _ if column.nullable => TableCell::Null,
+                crate::table::ColumnType::Int => TableCell::Int(0),
                 _ => "".into(),
             })
             .collect();
-        let mut set_cell = |name: &str, cell: Cell| row[METRICS.column(name).unwrap()] = cell;
+        let mut set_cell = |name: &str, cell: TableCell| row[METRICS.column(name).unwrap()] = cell;
         for (name, text) in [
             ("model", model),
             ("counterfactual", set),
@@ -38,12 +40,12 @@ fn metrics(values: &[Value<'_>]) -> Frame {
         set_cell("sensitive", "sex".into());
         match counts {
             Some((part, whole)) => {
-                set_cell("numerator", Cell::Int(*part));
-                set_cell("denominator", Cell::Int(*whole));
-                set_cell("value", Cell::Real(*part as f64 / *whole as f64));
-                set_cell("n_rows", Cell::Int(*whole));
+                set_cell("numerator", TableCell::Int(*part));
+                set_cell("denominator", TableCell::Int(*whole));
+                set_cell("value", TableCell::Real(*part as f64 / *whole as f64));
+                set_cell("n_rows", TableCell::Int(*whole));
                 set_cell("interval", "wilson".into());
-                set_cell("ideal", Cell::Real(0.0));
+                set_cell("ideal", TableCell::Real(0.0));
             }
             None => set_cell("undefined", "empty_group".into()),
         }
@@ -52,14 +54,17 @@ fn metrics(values: &[Value<'_>]) -> Frame {
     frame
 }
 
-fn values(yaml: &str) -> Values {
+fn values(yaml: &str) -> JobValues {
     crate::spec::flat::values(yaml).unwrap()
 }
 
-const RULES: Rules = Rules { policies: Policies { who_counts: 2, boundaries: 2, starts: 2 }, lacks_labels: false };
+const RULES: CountingRules = CountingRules {
+    policies: PolicyVersions { who_counts: 2, boundaries: 2, starts: 2 },
+    lacks_labels: false,
+};
 
-fn side(job: &str, frame: Frame) -> Side {
-    Side {
+fn side(job: &str, frame: TableFrame) -> ComparedRun {
+    ComparedRun {
         job: "test".to_owned(),
         run: "000000".to_owned(),
         version: None,
@@ -74,7 +79,7 @@ fn side(job: &str, frame: Frame) -> Side {
         weighted: false,
         has_label: true,
         favourable_is_positive: true,
-        says_favourable: true,
+        favourable_stated: true,
         level: Level::new(0.95),
         samples: Count::new(100).unwrap(),
         seed: Seed(1),
@@ -83,20 +88,41 @@ fn side(job: &str, frame: Frame) -> Side {
     }
 }
 
-/// The published matrices: 16 of 122 and 35 of 137 approvals of women are lost. Newcombe 1998, method 10, from the two Wilson intervals by hand.
+/// The published matrices: 16 of 122 and 35 of 137 approvals of women are lost. Newcombe 1998,
+/// method 10, from the two Wilson intervals by hand.
 #[test]
 fn shares_of_independent_people() {
-    let value = |part, whole| -> Value<'_> { ("m", "flip", "direction", ["Female", "Male"], "nsr", "ccm", Some((part, whole))) };
-    let found = compare(&side("a: 1", metrics(&[value(16, 122)])), &side("a: 1", metrics(&[value(35, 137)])), false).unwrap();
+    let value = |part, whole| -> MetricRow<'_> {
+        ("m", "flip", "direction", ["Female", "Male"], "nsr", "ccm", Some((part, whole)))
+    };
+    let found = compare(
+        &side("a: 1", metrics(&[value(16, 122)])),
+        &side("a: 1", metrics(&[value(35, 137)])),
+        false,
+    )
+    .unwrap();
     let row = found.changes.records().next().unwrap();
-    let near =
-        |column: &str, expected: f64| assert!((row.real(column).unwrap() - expected).abs() < 5e-4, "{column}: {:?}", row.real(column));
+    let near = |column: &str, expected: f64| {
+        assert!(
+            (row.real(column).unwrap() - expected).abs() < 5e-4,
+            "{column}: {:?}",
+            row.real(column)
+        )
+    };
     near("difference", 0.1243);
     near("lo", 0.0274);
     near("hi", 0.2172);
-    assert_eq!([row.text("interval"), row.text("reading"), row.text("status")], ["newcombe", "worse", "compared"]);
+    assert_eq!(
+        [row.text("interval"), row.text("reading"), row.text("status")],
+        ["newcombe", "worse", "compared"]
+    );
     assert_eq!((row.int("clear"), row.int("paired")), (Some(1), Some(0)));
-    let back = compare(&side("a: 1", metrics(&[value(35, 137)])), &side("a: 1", metrics(&[value(16, 122)])), false).unwrap();
+    let back = compare(
+        &side("a: 1", metrics(&[value(35, 137)])),
+        &side("a: 1", metrics(&[value(16, 122)])),
+        false,
+    )
+    .unwrap();
     let back = back.changes.records().next().unwrap();
     assert_eq!(back.text("reading"), "better");
     assert!((back.real("lo").unwrap() + row.real("hi").unwrap()).abs() < 1e-12);
@@ -106,19 +132,31 @@ fn shares_of_independent_people() {
 #[test]
 fn two_intervals_give_the_interval_of_the_change() {
     let frame = |part: i64, whole: i64, interval: Option<(f64, f64, f64)>| {
-        let mut frame = metrics(&[("m", "flip", "total", ["", ""], "cmcc", "ccm", Some((part, whole)))]);
-        let mut set_cell = |name: &str, cell: Cell| frame.rows[0][METRICS.column(name).unwrap()] = cell;
+        let mut frame =
+            metrics(&[("m", "flip", "total", ["", ""], "cmcc", "ccm", Some((part, whole)))]);
+        let mut set_cell =
+            |name: &str, cell: TableCell| frame.rows[0][METRICS.column(name).unwrap()] = cell;
         set_cell("interval", "bootstrap".into());
         set_cell("ci_method", "none: not drawn".into());
-        for (name, at) in [("lo", interval.map(|i| i.0)), ("hi", interval.map(|i| i.1)), ("level", interval.map(|i| i.2))] {
+        for (name, at) in [
+            ("lo", interval.map(|i| i.0)),
+            ("hi", interval.map(|i| i.1)),
+            ("level", interval.map(|i| i.2)),
+        ] {
             set_cell(name, at.into());
         }
         frame
     };
-    let (old, new) = (frame(16, 122, Some((0.082_364, 0.202_450, 0.95))), frame(35, 137, Some((0.189_809, 0.334_479, 0.95))));
+    let (old, new) = (
+        frame(16, 122, Some((0.082_364, 0.202_450, 0.95))),
+        frame(35, 137, Some((0.189_809, 0.334_479, 0.95))),
+    );
     let found = compare(&side("a: 1", old.clone()), &side("a: 1", new.clone()), false).unwrap();
     let row = found.changes.records().next().unwrap();
-    assert!((row.real("lo").unwrap() - 0.02739).abs() < 1e-5 && (row.real("hi").unwrap() - 0.21718).abs() < 1e-5);
+    assert!(
+        (row.real("lo").unwrap() - 0.02739).abs() < 1e-5
+            && (row.real("hi").unwrap() - 0.21718).abs() < 1e-5
+    );
     assert_eq!(row.text("interval"), "mover");
     for (old, why) in [
         (frame(16, 122, None), "the old value has no interval: none: not drawn"),
@@ -126,22 +164,40 @@ fn two_intervals_give_the_interval_of_the_change() {
     ] {
         let found = compare(&side("a: 1", old), &side("a: 1", new.clone()), false).unwrap();
         let row = found.changes.records().next().unwrap();
-        assert!(row.real("lo").is_none() && row.text("ci_method").contains(why), "{}", row.text("ci_method"));
+        assert!(
+            row.real("lo").is_none() && row.text("ci_method").contains(why),
+            "{}",
+            row.text("ci_method")
+        );
         assert_eq!((row.int("clear"), row.text("reading")), (Some(0), ""));
     }
 }
 
 #[test]
 fn what_stands_in_one_run_or_has_no_value_is_no_change() {
-    let one: Value<'_> = ("m", "flip", "direction", ["a", "b"], "nsr", "ccm", Some((1, 20)));
-    let other: Value<'_> = ("m", "flip", "direction", ["b", "a"], "nsr", "ccm", Some((1, 20)));
-    let none: Value<'_> = ("m", "flip", "total", ["", ""], "nsr", "ccm", None);
-    let some: Value<'_> = ("m", "flip", "total", ["", ""], "nsr", "ccm", Some((3, 20)));
-    let found = compare(&side("a: 1", metrics(&[one, none])), &side("a: 1", metrics(&[other, some])), false).unwrap();
-    let told: Vec<[&str; 2]> = found.changes.records().map(|row| [row.text("status"), row.text("undefined")]).collect();
-    assert_eq!(told, [["only_old", "not_compared"], ["only_new", "not_compared"], ["compared", "old: empty_group"]]);
+    let one: MetricRow<'_> = ("m", "flip", "direction", ["a", "b"], "nsr", "ccm", Some((1, 20)));
+    let other: MetricRow<'_> = ("m", "flip", "direction", ["b", "a"], "nsr", "ccm", Some((1, 20)));
+    let none: MetricRow<'_> = ("m", "flip", "total", ["", ""], "nsr", "ccm", None);
+    let some: MetricRow<'_> = ("m", "flip", "total", ["", ""], "nsr", "ccm", Some((3, 20)));
+    let found = compare(
+        &side("a: 1", metrics(&[one, none])),
+        &side("a: 1", metrics(&[other, some])),
+        false,
+    )
+    .unwrap();
+    let told: Vec<[&str; 2]> =
+        found.changes.records().map(|row| [row.text("status"), row.text("undefined")]).collect();
+    assert_eq!(
+        told,
+        [
+            ["only_old", "not_compared"],
+            ["only_new", "not_compared"],
+            ["compared", "old: empty_group"]
+        ]
+    );
     assert!(found.changes.records().all(|row| !row.is_some("difference") && !row.is_some("lo")));
-    let rows: Vec<_> = found.changes.records().map(|row| (row.int("old_rows"), row.int("new_rows"))).collect();
+    let rows: Vec<_> =
+        found.changes.records().map(|row| (row.int("old_rows"), row.int("new_rows"))).collect();
     assert_eq!(rows, [(Some(20), Some(0)), (Some(0), Some(20)), (Some(0), Some(20))]);
 }
 
@@ -158,16 +214,16 @@ gates: {g: {metric: sr, at_most: 0.1}}
 run: {seed: 1}
 ";
 
-/// Which of these values still mean the same: a switch rate, one by the favourable side, one after moved features, a score metric, a rate that needs the label, a gap, `di`,
-/// one of Clarify's.
+/// Which of these values still mean the same: a switch rate, one by the favourable side, one after
+/// moved features, a score metric, a rate that needs the label, a gap, `di`, one of Clarify's.
 fn kept(old: &str, new: &str) -> String {
     kept_by(old, new, [RULES; 2])
 }
 
 /// The same of runs by different rules.
-fn kept_by(old: &str, new: &str, rules: [Rules; 2]) -> String {
-    let definitions = Definitions::between(&values(old), &values(new), rules);
-    let all: [(&str, Value<'_>); 9] = [
+fn kept_by(old: &str, new: &str, rules: [CountingRules; 2]) -> String {
+    let definitions = DefinitionChanges::between(&values(old), &values(new), rules);
+    let all: [(&str, MetricRow<'_>); 9] = [
         ("switch", ("m", "flip", "direction", ["Female", "Male"], "sr", "ccm", None)),
         ("harm", ("m", "flip", "direction", ["Female", "Male"], "denied_by_group", "ccm", None)),
         ("moved", ("m", "world", "direction", ["Female", "Male"], "sr", "ccm", None)),
@@ -179,9 +235,17 @@ fn kept_by(old: &str, new: &str, rules: [Rules; 2]) -> String {
         ("clarify", ("m", "", "pair", ["Male", "Female"], "dar", "clarify", None)),
     ];
     let frame = metrics(&all.map(|(_, value)| value));
-    let keeps = |row: &Record<'_>| !definitions.break_value(row);
-    let kept: Vec<&str> = all.iter().zip(frame.records()).filter(|(_, row)| keeps(row)).map(|((name, _), _)| *name).collect();
-    assert_eq!(definitions.agree(), definitions.changes().iter().all(|change| change.breaks.is_empty()));
+    let keeps = |row: &TableRecord<'_>| !definitions.breaks_value(row);
+    let kept: Vec<&str> = all
+        .iter()
+        .zip(frame.records())
+        .filter(|(_, row)| keeps(row))
+        .map(|((name, _), _)| *name)
+        .collect();
+    assert_eq!(
+        definitions.agree(),
+        definitions.changes().iter().all(|change| change.breaks.is_empty())
+    );
     kept.join(" ")
 }
 
@@ -208,20 +272,37 @@ fn only_values_that_mean_the_same_are_compared() {
         assert_eq!(change(from, to), ALL, "{to}");
     }
     assert_eq!(change("column: y", "column: z"), "");
-    let none = |more: &str| JOB.replace("{column: y, positive: ['1'], favourable: positive}", &format!("none{more}"));
+    let none = |more: &str| {
+        JOB.replace("{column: y, positive: ['1'], favourable: positive}", &format!("none{more}"))
+    };
     assert_eq!(kept(JOB, &none("")), "switch harm moved score gap di");
-    assert_eq!(change("favourable: positive", "favourable: negative"), "switch moved score label prev gap");
+    assert_eq!(
+        change("favourable: positive", "favourable: negative"),
+        "switch moved score label prev gap"
+    );
     let unlabelled = none("\n  favourable: positive");
     assert_eq!(kept(JOB, &unlabelled), "switch harm moved score gap di");
-    assert_eq!(kept(JOB, &unlabelled.replace("favourable: positive", "favourable: negative")), "switch moved score gap");
+    assert_eq!(
+        kept(JOB, &unlabelled.replace("favourable: positive", "favourable: negative")),
+        "switch moved score gap"
+    );
     assert_eq!(change("rows:", "weight: w\n  rows:"), "");
     assert_eq!(change("[Male, Female]", "[Male, Female, Other]"), "");
-    assert_eq!(change("reference: Male", "reference: Female"), "switch harm moved score label prev di");
+    assert_eq!(
+        change("reference: Male", "reference: Female"),
+        "switch harm moved score label prev di"
+    );
     // A derived column defines sets that move features where it is one, or one is made of it.
     assert_eq!(change("bins: [1, 2]", "bins: [1, 3]"), ALL);
     for features in ["[age2]", "[age, coarse]"] {
-        let job = JOB.replace("[age]", features).replace("[1, 2]}", "[1, 2]}, coarse: {from: age2, map: {x: [a]}}");
-        assert_eq!(kept(&job, &job.replace("[1, 2]", "[1, 3]")), "switch harm score label prev gap di clarify", "{features}");
+        let job = JOB
+            .replace("[age]", features)
+            .replace("[1, 2]}", "[1, 2]}, coarse: {from: age2, map: {x: [a]}}");
+        assert_eq!(
+            kept(&job, &job.replace("[1, 2]", "[1, 3]")),
+            "switch harm score label prev gap di clarify",
+            "{features}"
+        );
     }
     // An attribute that is a column as it stands defines nothing of what is made of that column.
     let job = JOB.replace(
@@ -234,27 +315,39 @@ fn only_values_that_mean_the_same_are_compared() {
     let job = JOB.replace("age2", "continuous");
     assert_eq!(kept(&job, &job.replace("[1, 2]", "[1, 3]")), ALL);
     // What an attribute is made of defines all that is made of it, over any number of steps.
-    let job = JOB.replace("sex: {from: sex,", "both: {cross: [old, tenure]}, sex: {cross: [both, region],");
+    let job = JOB
+        .replace("sex: {from: sex,", "both: {cross: [old, tenure]}, sex: {cross: [both, region],");
     for (from, to) in [("groups: [x, y]", "groups: [x, z]"), ("[1, 2]", "[1, 3]")] {
         assert_eq!(kept(&job, &job.replace(from, to)), "", "{to}");
     }
-    assert_eq!(change("continuous: [age]", "continuous: [age, pay]"), "switch harm score label prev gap di clarify");
-    assert_eq!(change("condition_on: label", "condition_on: none"), "switch harm score label prev gap di clarify");
+    assert_eq!(
+        change("continuous: [age]", "continuous: [age, pay]"),
+        "switch harm score label prev gap di clarify"
+    );
+    assert_eq!(
+        change("condition_on: label", "condition_on: none"),
+        "switch harm score label prev gap di clarify"
+    );
     assert_eq!(change("threshold: 0.5", "threshold: 0.6"), "score prev");
-    assert_eq!(change("neighbours: 5", "neighbours: 6"), "switch harm moved score label prev gap di");
+    assert_eq!(
+        change("neighbours: 5", "neighbours: 6"),
+        "switch harm moved score label prev gap di"
+    );
 }
 
-/// A set that is conditioned on the decisions of a model is another set where these are made otherwise.
+/// A set that is conditioned on the decisions of a model is another set where these are made
+/// otherwise.
 #[test]
 fn a_threshold_defines_the_sets_conditioned_on_its_decisions() {
     let kept_of = |model: &str| {
         let conditioned = format!("condition_on: {{prediction: {model}}}");
-        let job = JOB
-            .replace("condition_on: label", &conditioned)
-            .replace("{m: {logistic", "{other: {logistic: {l2: 1.0}, threshold: 0.5}, m: {logistic");
+        let job = JOB.replace("condition_on: label", &conditioned).replace(
+            "{m: {logistic",
+            "{other: {logistic: {l2: 1.0}, threshold: 0.5}, m: {logistic",
+        );
         let new = job.replace("{l2: 1.0}, threshold: 0.5}", "{l2: 1.0}, threshold: 0.65}");
         assert_ne!(job, new);
-        let definitions = Definitions::between(&values(&job), &values(&new), [RULES; 2]);
+        let definitions = DefinitionChanges::between(&values(&job), &values(&new), [RULES; 2]);
         let frame = metrics(&[
             ("m", "world", "direction", ["Female", "Male"], "sr", "ccm", None),
             ("m", "world", "direction", ["Female", "Male"], "rmscd", "shift", None),
@@ -262,53 +355,85 @@ fn a_threshold_defines_the_sets_conditioned_on_its_decisions() {
             ("m", "flip", "direction", ["Female", "Male"], "sr", "ccm", None),
             ("other", "flip", "direction", ["Female", "Male"], "sr", "ccm", None),
         ]);
-        let kept: Vec<bool> = frame.records().map(|row| !definitions.break_value(&row)).collect();
+        let kept: Vec<bool> = frame.records().map(|row| !definitions.breaks_value(&row)).collect();
         (kept, definitions.changes()[0].breaks.clone())
     };
     assert_eq!(
         kept_of("other"),
         (
             vec![false, false, false, true, false],
-            "decisions of the model other and everything that rests on the set world, conditioned on them".to_owned()
+            "decisions of the model other and everything that rests on the set world, conditioned \
+             on them"
+                .to_owned()
         )
     );
-    assert_eq!(kept_of("m"), (vec![true, true, true, true, false], "decisions of the model other".to_owned()));
+    assert_eq!(
+        kept_of("m"),
+        (vec![true, true, true, true, false], "decisions of the model other".to_owned())
+    );
 }
 
-/// A folder of version 0.1 names no rules, which are then the first ones: what they touch means something else now.
+/// A folder of version 0.1 names no rules, which are then the first ones: what they touch means
+/// something else now.
 #[test]
 fn rules_that_changed_break_what_they_touch() {
     const ALL: &str = "switch harm moved score label prev gap di clarify";
-    let first = Rules { policies: Policies::default(), lacks_labels: false };
+    let first = CountingRules { policies: PolicyVersions::default(), lacks_labels: false };
     assert_eq!(kept_by(JOB, JOB, [first, RULES]), ALL);
-    let lacking = |rules: Rules| Rules { lacks_labels: true, ..rules };
+    let lacking = |rules: CountingRules| CountingRules { lacks_labels: true, ..rules };
     assert_eq!(kept_by(JOB, JOB, [lacking(RULES); 2]), ALL, "the rule is the same");
     assert_eq!(kept_by(JOB, JOB, [first, lacking(RULES)]), "label prev clarify");
-    let graph = JOB.replace("world: {greedy: {condition_on: label}}", "world: {graph-uncertain: {bootstraps: 5}}");
-    assert_eq!(kept_by(&graph, &graph, [first, RULES]), "switch harm score label prev gap di clarify");
-    let told = Definitions::between(&values(&graph), &values(&graph), [first, lacking(RULES)]).changes();
-    let told: Vec<[&str; 3]> = told.iter().map(|c| [c.path.as_str(), c.old.as_deref().unwrap(), c.new.as_deref().unwrap()]).collect();
-    assert_eq!(told, [["policies.who_counts", "1", "2"], ["policies.boundaries", "1", "2"], ["policies.starts", "1", "2"]]);
+    let graph = JOB.replace(
+        "world: {greedy: {condition_on: label}}",
+        "world: {graph-uncertain: {bootstraps: 5}}",
+    );
+    assert_eq!(
+        kept_by(&graph, &graph, [first, RULES]),
+        "switch harm score label prev gap di clarify"
+    );
+    let told =
+        DefinitionChanges::between(&values(&graph), &values(&graph), [first, lacking(RULES)])
+            .changes();
+    let told: Vec<[&str; 3]> = told
+        .iter()
+        .map(|c| [c.path.as_str(), c.old.as_deref().unwrap(), c.new.as_deref().unwrap()])
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ["policies.who_counts", "1", "2"],
+            ["policies.boundaries", "1", "2"],
+            ["policies.starts", "1", "2"]
+        ]
+    );
 }
 
-/// A share of 0 keeps its change and loses the interval, which the two runs make by different rules; counts of independent people do not.
+/// A share of 0 keeps its change and loses the interval, which the two runs make by different
+/// rules; counts of independent people do not.
 #[test]
 fn another_rule_for_intervals_at_an_end() {
     let frame = |part: i64, method: &str| {
-        let mut frame = metrics(&[("m", "flip", "total", ["", ""], "sr", "ccm", Some((part, 137)))]);
-        let mut set_cell = |name: &str, cell: Cell| frame.rows[0][METRICS.column(name).unwrap()] = cell;
+        let mut frame =
+            metrics(&[("m", "flip", "total", ["", ""], "sr", "ccm", Some((part, 137)))]);
+        let mut set_cell =
+            |name: &str, cell: TableCell| frame.rows[0][METRICS.column(name).unwrap()] = cell;
         set_cell("interval", method.into());
         for (name, at) in [("lo", 0.0), ("hi", 0.3), ("level", 0.95)] {
-            set_cell(name, Cell::Real(at));
+            set_cell(name, TableCell::Real(at));
         }
         frame
     };
     let changed = |part: i64, method: &str, first: bool, force: bool| {
         let mut old = side("a: 1", frame(part, method));
-        old.rules.policies = if first { Policies::default() } else { RULES.policies };
+        old.rules.policies = if first { PolicyVersions::default() } else { RULES.policies };
         let found = compare(&old, &side("a: 1", frame(9, method)), force).unwrap();
         let row = found.changes.records().next().unwrap();
-        (row.text("status").to_owned(), row.is_some("difference"), row.is_some("lo"), found.compared.comparable)
+        (
+            row.text("status").to_owned(),
+            row.is_some("difference"),
+            row.is_some("lo"),
+            found.compared.comparable,
+        )
     };
     let compared = |lo: bool, comparable: bool| ("compared".to_owned(), true, lo, comparable);
     assert_eq!(changed(0, "bootstrap", true, false), compared(false, false));
@@ -320,10 +445,15 @@ fn another_rule_for_intervals_at_an_end() {
 
 #[test]
 fn differences_are_told_once_and_definitions_first() {
-    let new = JOB.replace("seed: 1", "seed: 2").replace("threshold: 0.5", "threshold: 0.6").replace("gates: {g:", "gates: {h.i:");
-    let told = Definitions::between(&values(JOB), &values(&new), [RULES; 2]).changes();
-    let told: Vec<(&str, Option<&str>, Option<&str>, &str)> =
-        told.iter().map(|c| (c.path.as_str(), c.old.as_deref(), c.new.as_deref(), c.breaks.as_str())).collect();
+    let new = JOB
+        .replace("seed: 1", "seed: 2")
+        .replace("threshold: 0.5", "threshold: 0.6")
+        .replace("gates: {g:", "gates: {h.i:");
+    let told = DefinitionChanges::between(&values(JOB), &values(&new), [RULES; 2]).changes();
+    let told: Vec<(&str, Option<&str>, Option<&str>, &str)> = told
+        .iter()
+        .map(|c| (c.path.as_str(), c.old.as_deref(), c.new.as_deref(), c.breaks.as_str()))
+        .collect();
     assert_eq!(
         told,
         [
@@ -338,21 +468,26 @@ fn differences_are_told_once_and_definitions_first() {
 /// Why a change of a fitted set is not judged decides what helps.
 #[test]
 fn what_is_told_of_a_set_that_was_fitted_again() {
-    let value: Value<'_> = ("m", "world", "direction", ["Female", "Male"], "nsr", "ccm", Some((16, 122)));
-    let none: Value<'_> = ("m", "world", "total", ["", ""], "nsr", "ccm", None);
+    let value: MetricRow<'_> =
+        ("m", "world", "direction", ["Female", "Male"], "nsr", "ccm", Some((16, 122)));
+    let none: MetricRow<'_> = ("m", "world", "total", ["", ""], "nsr", "ccm", None);
     let with_reference = JOB.replace("  rows:", "  reference: {parquet: past.parquet}\n  rows:");
-    let graph = JOB.replace("world: {greedy: {condition_on: label}}", "world: {graph-uncertain: {bootstraps: 5}}");
+    let graph = JOB.replace(
+        "world: {greedy: {condition_on: label}}",
+        "world: {graph-uncertain: {bootstraps: 5}}",
+    );
     let run = |job: &str, hash: &str, first: bool| {
         let mut side = side(job, metrics(&[value, none]));
         if !hash.is_empty() {
             side.fitted_on.insert(["", "world", "sex"].map(str::to_owned), hash.to_owned());
         }
-        side.rules.policies = if first { Policies::default() } else { RULES.policies };
+        side.rules.policies = if first { PolicyVersions::default() } else { RULES.policies };
         side
     };
-    let told = |old: Side, new: Side, force: bool| {
+    let told = |old: ComparedRun, new: ComparedRun, force: bool| {
         let found = compare(&old, &new, force).unwrap();
-        let words: Vec<String> = found.changes.records().map(|row| row.text("ci_method").to_owned()).collect();
+        let words: Vec<String> =
+            found.changes.records().map(|row| row.text("ci_method").to_owned()).collect();
         assert_eq!(words[0], words[1], "a change without a value says the same");
         assert!(found.changes.records().all(|row| row.text("status") == "refitted"));
         words[0].strip_prefix("none: refitted: ").unwrap().to_owned()
@@ -362,7 +497,11 @@ fn what_is_told_of_a_set_that_was_fitted_again() {
         assert!(!not.iter().any(|part| words.contains(part)), "{words}");
     };
     let fixed = "give the job a `data.reference` fixed in time";
-    says(told(run(JOB, "a", false), run(JOB, "b", false), false), &["on other rows", fixed], &["0.1"]);
+    says(
+        told(run(JOB, "a", false), run(JOB, "b", false), false),
+        &["on other rows", fixed],
+        &["0.1"],
+    );
     let approve = ["the baseline is of version 0.1, which does not say", "approve that folder"];
     for job in [JOB, &with_reference] {
         let words = told(run(job, "", true), run(job, "b", false), false);
@@ -371,20 +510,37 @@ fn what_is_told_of_a_set_that_was_fitted_again() {
     let words = told(run(JOB, "a", false), run(JOB, "", true), false);
     says(words, &["the run is of version 0.1"], &["on other rows", "baseline"]);
     let words = told(run(&with_reference, "a", false), run(&with_reference, "b", false), false);
-    let keep = "after a new model version approve a folder of it, or keep the reference file the same";
+    let keep =
+        "after a new model version approve a folder of it, or keep the reference file the same";
     says(words, &["the rows of `data.reference`", keep], &[fixed, "on other rows"]);
-    says(told(run(&graph, "a", false), run(&graph, "b", false), false), &["keep the rows that train the same"], &[fixed]);
+    says(
+        told(run(&graph, "a", false), run(&graph, "b", false), false),
+        &["keep the rows that train the same"],
+        &[fixed],
+    );
     let naive = JOB.replace("world: {greedy: {condition_on: label}}", "world: {naive: {}}");
-    says(told(run(&naive, "", false), run(JOB, "b", false), true), &["in one of the two runs only"], &["other rows", "0.1"]);
+    says(
+        told(run(&naive, "", false), run(JOB, "b", false), true),
+        &["in one of the two runs only"],
+        &["other rows", "0.1"],
+    );
 }
 
 /// With `force` what means something else is compared all the same, and said to be.
 #[test]
 fn force_compares_what_means_something_else() {
-    let value: Value<'_> = ("m", "flip", "direction", ["Female", "Male"], "nsr", "ccm", Some((16, 122)));
-    let (old, new) = (side(JOB, metrics(&[value])), side(&JOB.replace("threshold: 0.5", "threshold: 0.6"), metrics(&[value])));
-    let (refused, forced) = (compare(&old, &new, false).unwrap(), compare(&old, &new, true).unwrap());
-    assert_eq!([refused.compared.comparable, refused.compared.forced, forced.compared.forced], [false, false, true]);
+    let value: MetricRow<'_> =
+        ("m", "flip", "direction", ["Female", "Male"], "nsr", "ccm", Some((16, 122)));
+    let (old, new) = (
+        side(JOB, metrics(&[value])),
+        side(&JOB.replace("threshold: 0.5", "threshold: 0.6"), metrics(&[value])),
+    );
+    let (refused, forced) =
+        (compare(&old, &new, false).unwrap(), compare(&old, &new, true).unwrap());
+    assert_eq!(
+        [refused.compared.comparable, refused.compared.forced, forced.compared.forced],
+        [false, false, true]
+    );
     assert_eq!(refused.changes.records().next().unwrap().text("status"), "not_comparable");
     assert_eq!(forced.changes.records().next().unwrap().real("difference"), Some(0.0));
 }

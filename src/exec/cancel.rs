@@ -3,21 +3,22 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::error::{Error, Result, Signal};
+use crate::error::{Error, Result, StopSignal};
 
-/// Shared by all its clones. The binary raises it when a signal comes; stages end at the next [`Cancel::check`].
+/// Shared by all its clones. The binary raises it when a signal comes; stages end at the next
+/// [`CancelFlag::check`].
 #[derive(Debug, Clone, Default)]
-pub struct Cancel(Arc<AtomicU8>);
+pub struct CancelFlag(Arc<AtomicU8>);
 
 const INTERRUPT: u8 = 1;
 const TERMINATE: u8 = 2;
 
-impl Cancel {
+impl CancelFlag {
     /// Asks all work to end. The first signal decides the exit status.
-    pub fn raise(&self, signal: Signal) {
+    pub fn raise(&self, signal: StopSignal) {
         let value = match signal {
-            Signal::Interrupt => INTERRUPT,
-            Signal::Terminate => TERMINATE,
+            StopSignal::Interrupt => INTERRUPT,
+            StopSignal::Terminate => TERMINATE,
         };
         // A second signal finds the flag raised; the first one stays.
         let _ = self.0.compare_exchange(0, value, Ordering::Relaxed, Ordering::Relaxed);
@@ -26,8 +27,8 @@ impl Cancel {
     /// Errs with [`Error::Interrupted`] once a signal came. Cheap: one atomic read.
     pub fn check(&self) -> Result<()> {
         match self.0.load(Ordering::Relaxed) {
-            INTERRUPT => Err(Error::Interrupted(Signal::Interrupt)),
-            TERMINATE => Err(Error::Interrupted(Signal::Terminate)),
+            INTERRUPT => Err(Error::Interrupted(StopSignal::Interrupt)),
+            TERMINATE => Err(Error::Interrupted(StopSignal::Terminate)),
             _ => Ok(()),
         }
     }
@@ -35,16 +36,16 @@ impl Cancel {
 
 #[cfg(test)]
 mod tests {
-    use super::Cancel;
-    use crate::error::{Exit, Signal};
+    use super::CancelFlag;
+    use crate::error::{Exit, StopSignal};
 
     #[test]
     fn the_first_signal_decides() {
-        let cancel = Cancel::default();
+        let cancel = CancelFlag::default();
         let other = cancel.clone();
         assert!(cancel.check().is_ok());
-        other.raise(Signal::Terminate);
-        other.raise(Signal::Interrupt);
+        other.raise(StopSignal::Terminate);
+        other.raise(StopSignal::Interrupt);
         assert_eq!(cancel.check().unwrap_err().exit(), Exit::Terminated);
     }
 }

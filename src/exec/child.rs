@@ -1,12 +1,16 @@
-//! Runs a program of the user's: feeds it, reads it, ends it when its time is over, and says how it went.
+//! Runs a program of the user's: feeds it, reads it, ends it when its time is over, and says how it
+//! went.
 //!
-//! - The program gets exactly the environment it is given, the working directory of cfaudit, and a process group of its own.
-//! - Its three pipes are served by three threads, so it may read and write in any order, or not at all, without a deadlock.
+//! - The program gets exactly the environment it is given, the working directory of cfaudit, and a
+//!   process group of its own.
+//! - Its three pipes are served by three threads, so it may read and write in any order, or not at
+//!   all, without a deadlock.
 //!   Nothing is held: a program that reads slowly slows down who feeds it.
-//! - It has ended when the process that was started has ended. What is left of its group is killed then, and at once when the run
-//!   is to stop, when the time limit is over, when its rows cannot be read, or soon after its output turned out to be unusable.
-//! - Of its output to standard error the last lines are kept, for messages. Values of variables that are passed on by name are
-//!   blanked in all that messages show of what it wrote.
+//! - It has ended when the process that was started has ended. What is left of its group is killed
+//!   then, and at once when the run is to stop, when the time limit is over, when its rows cannot
+//!   be read, or soon after its output turned out to be unusable.
+//! - Of its output to standard error the last lines are kept, for messages. Values of variables
+//!   that are passed on by name are blanked in all that messages show of what it wrote.
 //!
 //! What goes through the pipes is the caller's concern.
 
@@ -39,13 +43,16 @@ const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// The longest pause between two looks at the process.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How long a program goes on after its output turned out to be unusable: one that fails says more by its exit status.
+/// How long a program goes on after its output turned out to be unusable: one that fails says more
+/// by its exit status.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long pipes may stay open after the program has ended: a process outside of its group may hold them.
+/// How long pipes may stay open after the program has ended: a process outside of its group may
+/// hold them.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// Bytes of standard error that are kept while the program runs, more than is shown, so that no value is cut before it is blanked.
+/// Bytes of standard error that are kept while the program runs, more than is shown, so that no
+/// value is cut before it is blanked.
 const KEPT: usize = 64 << 10;
 
 /// What messages show of standard error.
@@ -58,20 +65,21 @@ const SECRET: usize = 4;
 
 /// A program of the user's and what it gets.
 #[derive(Debug, Clone)]
-pub struct Program {
+pub struct ChildProgram {
     /// What messages call it, such as "the command of model `live`".
     pub name: String,
-    /// The program and its arguments. A path with a slash starts at the working directory, a word without one is looked for in PATH.
+    /// The program and its arguments. A path with a slash starts at the working directory, a word
+    /// without one is looked for in PATH.
     pub argv: Vec<String>,
     /// Its whole environment.
-    pub env: Vec<Variable>,
+    pub env: Vec<EnvVariable>,
     /// After this time it is killed.
     pub time_limit: Duration,
 }
 
 /// A variable of the environment of a program.
 #[derive(Clone)]
-pub struct Variable {
+pub struct EnvVariable {
     /// Its name.
     pub name: String,
     /// Its value.
@@ -80,38 +88,46 @@ pub struct Variable {
     pub secret: bool,
 }
 
-impl std::fmt::Debug for Variable {
+impl std::fmt::Debug for EnvVariable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Variable").field("name", &self.name).field("secret", &self.secret).finish_non_exhaustive()
+        f.debug_struct("Variable")
+            .field("name", &self.name)
+            .field("secret", &self.secret)
+            .finish_non_exhaustive()
     }
 }
 
-impl Program {
-    /// The beginning of something the program wrote, for messages: values that must not appear are blanked, also one of which only
-    /// the beginning was read.
-    pub fn beginning(&self, bytes: &[u8]) -> String {
+impl ChildProgram {
+    /// The beginning of something the program wrote, for messages: values that must not appear are
+    /// blanked, also one of which only the beginning was read.
+    pub fn excerpt(&self, bytes: &[u8]) -> String {
         let text = String::from_utf8_lossy(bytes);
         let mut marks = occurrences(&self.env, &text);
         for (name, value) in secrets(&self.env) {
-            let cut = value.char_indices().map(|(at, _)| at).rev().find(|&at| at >= SECRET && text.ends_with(&value[..at]));
+            let cut = value
+                .char_indices()
+                .map(|(at, _)| at)
+                .rev()
+                .find(|&at| at >= SECRET && text.ends_with(&value[..at]));
             marks.extend(cut.map(|at| (text.len() - at..text.len(), name)));
         }
-        without(&text, marks)
+        redact(&text, marks)
     }
 }
 
 /// How a program ended, for faults that are found in its results.
 #[derive(Debug, Clone)]
-pub struct Ended {
+pub struct ProgramExit {
     name: String,
-    env: Vec<Variable>,
+    env: Vec<EnvVariable>,
     command: String,
     status: Option<String>,
     tail: Vec<String>,
 }
 
-impl Ended {
-    /// A fault of the program: `what` says what it did (`wrote 3 scores for 4 rows`); command, status and last lines are added.
+impl ProgramExit {
+    /// A fault of the program: `what` says what it did (`wrote 3 scores for 4 rows`); command,
+    /// status and last lines are added.
     pub fn fault(&self, code: &'static str, what: &str) -> Fault {
         let mut text = format!("{} {what}\n  command: `{}`", self.name, self.command);
         if let Some(status) = &self.status {
@@ -127,28 +143,33 @@ impl Ended {
         Fault { what: text, code, ..Fault::default() }
     }
 
-    /// A fault that was found in the program's results, with program, command, status and last lines added. Values that must not
-    /// appear are blanked.
+    /// A fault that was found in the program's results, with program, command, status and last
+    /// lines added. Values that must not appear are blanked.
     #[must_use]
     pub fn complete(&self, fault: Fault) -> Fault {
-        Fault { what: self.fault(fault.code, &blanked(&self.env, &fault.what)).what, ..fault }
+        Fault { what: self.fault(fault.code, &redacted(&self.env, &fault.what)).what, ..fault }
     }
 }
 
 /// Standard input of a program. Writing fails once the program no longer reads.
 #[derive(Debug)]
-pub struct Input<'a> {
+pub struct ProgramInput<'a> {
     pipe: ChildStdin,
     stop: &'a AtomicBool,
     closed: bool,
 }
 
-impl Write for Input<'_> {
+impl Write for ProgramInput<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
-            let written = ready(self.pipe.as_fd(), PollFlags::OUT, self.stop).and_then(|()| self.pipe.write(bytes));
+            let written = ready(self.pipe.as_fd(), PollFlags::OUT, self.stop)
+                .and_then(|()| self.pipe.write(bytes));
             match written {
-                Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+                Err(e)
+                    if matches!(
+                        e.kind(),
+                        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                    ) => {}
                 other => {
                     self.closed |= other.is_err();
                     return other;
@@ -164,13 +185,13 @@ impl Write for Input<'_> {
 
 /// Standard output or standard error of a program.
 #[derive(Debug)]
-pub struct Output<'a, P> {
+pub struct ProgramOutput<'a, P> {
     pipe: P,
     stop: &'a AtomicBool,
     held_open: bool,
 }
 
-impl<P: Read + AsFd> Read for Output<'_, P> {
+impl<P: Read + AsFd> Read for ProgramOutput<'_, P> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let result = ready(self.pipe.as_fd(), PollFlags::IN, self.stop);
         self.held_open |= result.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::TimedOut);
@@ -192,7 +213,7 @@ fn ready(pipe: BorrowedFd<'_>, how: PollFlags, stop: &AtomicBool) -> io::Result<
 
 /// What the threads of one program tell each other.
 #[derive(Debug, Default)]
-struct Signs {
+struct ChildFlags {
     /// Nobody waits for the pipes any more.
     stop: AtomicBool,
     /// Its input could not be made.
@@ -204,58 +225,75 @@ struct Signs {
 }
 
 /// Why a program is no longer there.
-enum End {
-    Itself,
-    OverTime,
+enum EndCause {
+    Exited,
+    TimedOut,
     NotFed,
     Unusable,
     Stopped(Error),
 }
 
-/// Runs a program to its end. `feed` writes its standard input on the calling thread, `read` reads its standard output on another; both
-/// may return early. What `read` leaves unread after success is kept as last lines, like standard error. Sends `command.start` and
-/// `command.end`.
+/// Runs a program to its end. `feed` writes its standard input on the calling thread, `read` reads
+/// its standard output on another; both may return early. What `read` leaves unread after success
+/// is kept as last lines, like standard error. Sends `command.start` and `command.end`.
 ///
 /// # Errors
-/// The program cannot be started, ends with another status than 0 or by a signal, or not within its time limit; what `read` found wrong
-/// (with the program's name and last lines added); what stopped `feed`, unless it was that the program did not read on; or the run is to
-/// stop.
+/// The program cannot be started, ends with another status than 0 or by a signal, or not within its
+/// time limit; what `read` found wrong (with the program's name and last lines added); what stopped
+/// `feed`, unless it was that the program did not read on; or the run is to stop.
 pub fn run<T: Send>(
     ctx: &StageContext<'_>,
-    program: &Program,
-    feed: impl FnOnce(&mut Input<'_>) -> Result<()>,
+    program: &ChildProgram,
+    feed: impl FnOnce(&mut ProgramInput<'_>) -> Result<()>,
     read: impl FnOnce(&mut dyn Read) -> Result<T> + Send,
-) -> Result<(T, Ended)> {
-    let mut ended =
-        Ended { name: program.name.clone(), env: program.env.clone(), command: shown(&program.argv), status: None, tail: Vec::new() };
+) -> Result<(T, ProgramExit)> {
+    let mut ended = ProgramExit {
+        name: program.name.clone(),
+        env: program.env.clone(),
+        command: shell_line(&program.argv),
+        status: None,
+        tail: Vec::new(),
+    };
     ctx.check()?;
     let started = Instant::now();
-    let mut child = Group(start(program).map_err(|e| not_started(program, &e))?);
+    let mut child = ProcessGroup(start(program).map_err(|e| not_started(program, &e))?);
     ctx.emit(&Event::CommandStart { stage: ctx.stage().to_owned(), text: ended.command.clone() });
-    let signs = Signs { open: AtomicUsize::new(2), ..Signs::default() };
+    let signs = ChildFlags { open: AtomicUsize::new(2), ..ChildFlags::default() };
     let pid = Pid::from_child(&child.0);
-    let (Some(stdin), Some(stdout), Some(stderr)) = (child.0.stdin.take(), child.0.stdout.take(), child.0.stderr.take()) else {
-        return Err(Error::io("open the pipes of", Path::new(&program.argv[0]), &io::ErrorKind::BrokenPipe.into()));
+    let (Some(stdin), Some(stdout), Some(stderr)) =
+        (child.0.stdin.take(), child.0.stdout.take(), child.0.stderr.take())
+    else {
+        return Err(Error::io(
+            "open the pipes of",
+            Path::new(&program.argv[0]),
+            &io::ErrorKind::BrokenPipe.into(),
+        ));
     };
-    fcntl_setfl(&stdin, OFlags::NONBLOCK).map_err(|e| Error::io("feed", Path::new(&program.argv[0]), &e.into()))?;
-    let tail = Mutex::new(Tail::default());
+    fcntl_setfl(&stdin, OFlags::NONBLOCK)
+        .map_err(|e| Error::io("feed", Path::new(&program.argv[0]), &e.into()))?;
+    let tail = Mutex::new(OutputTail::default());
     let (fed, given, end) = thread::scope(|scope| {
         let reader = scope.spawn(|| {
-            let mut output = Output { pipe: stdout, stop: &signs.stop, held_open: false };
+            let mut output = ProgramOutput { pipe: stdout, stop: &signs.stop, held_open: false };
             let result = read(&mut output);
             signs.unusable.store(result.is_err(), Ordering::Relaxed);
-            keep_rest(&mut output, result.is_ok().then_some(&tail), &signs.stop);
+            drain_output(&mut output, result.is_ok().then_some(&tail), &signs.stop);
             signs.open.fetch_sub(1, Ordering::Relaxed);
             (result, output.held_open)
         });
         scope.spawn(|| {
-            keep_rest(&mut Output { pipe: stderr, stop: &signs.stop, held_open: false }, Some(&tail), &signs.stop);
+            drain_output(
+                &mut ProgramOutput { pipe: stderr, stop: &signs.stop, held_open: false },
+                Some(&tail),
+                &signs.stop,
+            );
             signs.open.fetch_sub(1, Ordering::Relaxed);
         });
         let watcher = scope.spawn(|| watch(ctx, pid, started, program.time_limit, &signs));
-        let mut input = Input { pipe: stdin, stop: &signs.stop, closed: false };
+        let mut input = ProgramInput { pipe: stdin, stop: &signs.stop, closed: false };
         let mut fed = feed(&mut input);
-        // A program need not read all it is sent; whether it did well is seen by what it gives back.
+        // A program need not read all it is sent; whether it did well is seen by what it gives
+        // back.
         if input.closed {
             fed = Ok(());
         }
@@ -263,32 +301,47 @@ pub fn run<T: Send>(
         drop(input);
         (fed, joined(reader), joined(watcher))
     });
-    let status = child.0.wait().map_err(|e| Error::io("wait for", Path::new(&program.argv[0]), &e))?;
+    let status =
+        child.0.wait().map_err(|e| Error::io("wait for", Path::new(&program.argv[0]), &e))?;
     let code = match end {
-        End::Itself => status_words(status),
-        End::OverTime => "time limit".to_owned(),
-        End::NotFed | End::Unusable | End::Stopped(_) => "killed".to_owned(),
+        EndCause::Exited => status_words(status),
+        EndCause::TimedOut => "time limit".to_owned(),
+        EndCause::NotFed | EndCause::Unusable | EndCause::Stopped(_) => "killed".to_owned(),
     };
     ended.tail = tail.into_inner().unwrap_or_else(PoisonError::into_inner).lines(&program.env);
     let ms = millis(started.elapsed());
-    ctx.emit(&Event::CommandEnd { stage: ctx.stage().to_owned(), code: code.clone(), ms, text: ended.tail.join("\n") });
-    if let End::Stopped(error) = end {
+    ctx.emit(&Event::CommandEnd {
+        stage: ctx.stage().to_owned(),
+        code: code.clone(),
+        ms,
+        text: ended.tail.join("\n"),
+    });
+    if let EndCause::Stopped(error) = end {
         return Err(error);
     }
     fed?;
     let (result, held_open) = given;
     match (end, result) {
         (_, Err(error)) if !matches!(error, Error::Data(_)) => Err(error),
-        (End::OverTime, _) => {
-            let what = format!("did not end within its time limit of {} s", program.time_limit.as_secs_f64());
+        (EndCause::TimedOut, _) => {
+            let what = format!(
+                "did not end within its time limit of {} s",
+                program.time_limit.as_secs_f64()
+            );
             Err(ended
                 .fault("command-failed", &what)
-                .hint("give it more under `time_limit`, or see what it waits for: it must read its standard input to the end")
+                .hint(
+                    "give it more under `time_limit`, or see what it waits for: it must read its \
+                     standard input to the end",
+                )
                 .into())
         }
-        (End::Itself, _) if !status.success() => Err(failed(&ended, status).into()),
+        (EndCause::Exited, _) if !status.success() => Err(failed(&ended, status).into()),
         (_, Err(_)) if held_open => Err(ended
-            .fault("command-failed", "ended, and a process that it had started went on holding its standard output")
+            .fault(
+                "command-failed",
+                "ended, and a process that it had started went on holding its standard output",
+            )
             .hint("the program must wait for the processes that it starts")
             .into()),
         (_, Err(Error::Data(fault))) => {
@@ -304,11 +357,12 @@ pub fn run<T: Send>(
 }
 
 /// The process that was started; whatever happens, none of its group is left.
-struct Group(Child);
+struct ProcessGroup(Child);
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        // Once it was waited for, its number may belong to somebody else: then there is nothing to do.
+        // Once it was waited for, its number may belong to somebody else: then there is nothing to
+        // do.
         if let Ok(None) = self.0.try_wait() {
             let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
             let _ = self.0.wait();
@@ -316,8 +370,10 @@ impl Drop for Group {
     }
 }
 
-fn start(program: &Program) -> io::Result<Child> {
-    let [name, args @ ..] = program.argv.as_slice() else { return Err(io::ErrorKind::NotFound.into()) };
+fn start(program: &ChildProgram) -> io::Result<Child> {
+    let [name, args @ ..] = program.argv.as_slice() else {
+        return Err(io::ErrorKind::NotFound.into());
+    };
     Command::new(name)
         .args(args)
         .env_clear()
@@ -329,24 +385,34 @@ fn start(program: &Program) -> io::Result<Child> {
         .spawn()
 }
 
-fn not_started(program: &Program, cause: &io::Error) -> Error {
+fn not_started(program: &ChildProgram, cause: &io::Error) -> Error {
     let name = program.argv.first().map_or("", String::as_str);
     let (why, hint) = match cause.kind() {
         io::ErrorKind::NotFound if name.contains('/') => (
-            "there is no such file, or the interpreter that its first line names is not there".to_owned(),
+            "there is no such file, or the interpreter that its first line names is not there"
+                .to_owned(),
             "paths start at the working directory of cfaudit",
         ),
-        io::ErrorKind::NotFound => ("no folder of PATH holds it".to_owned(), "a program in the working directory is written `./NAME`"),
-        io::ErrorKind::PermissionDenied => {
-            ("it may not be executed".to_owned(), "make it executable (`chmod +x`), or start it by its interpreter")
-        }
+        io::ErrorKind::NotFound => (
+            "no folder of PATH holds it".to_owned(),
+            "a program in the working directory is written `./NAME`",
+        ),
+        io::ErrorKind::PermissionDenied => (
+            "it may not be executed".to_owned(),
+            "make it executable (`chmod +x`), or start it by its interpreter",
+        ),
         _ => (cause.to_string(), "see whether the program runs when it is started by hand"),
     };
-    let what = format!("{} cannot be started: `{}`: {why}\n  command: `{}`", program.name, printable(name), shown(&program.argv));
+    let what = format!(
+        "{} cannot be started: `{}`: {why}\n  command: `{}`",
+        program.name,
+        printable(name),
+        shell_line(&program.argv)
+    );
     Fault::new("command-not-started", what).hint(hint).into()
 }
 
-fn failed(ended: &Ended, status: ExitStatus) -> Fault {
+fn failed(ended: &ProgramExit, status: ExitStatus) -> Fault {
     let hint = match status.signal() {
         Some(9) => "SIGKILL often means that the machine ran out of memory",
         Some(_) => "run the command by hand on a few rows to see it fail",
@@ -377,26 +443,35 @@ fn status_words(status: ExitStatus) -> String {
 }
 
 /// Waits for the end of the process and kills what is left of its group.
-fn watch(ctx: &StageContext<'_>, pid: Pid, started: Instant, limit: Duration, signs: &Signs) -> End {
+fn watch(
+    ctx: &StageContext<'_>,
+    pid: Pid,
+    started: Instant,
+    limit: Duration,
+    signs: &ChildFlags,
+) -> EndCause {
     let mut pause = Duration::from_millis(1);
     let mut unusable_since = None;
     let end = loop {
-        // Looked at, not waited for: as long as it is a zombie, nobody else gets its number and that of its group.
+        // Looked at, not waited for: as long as it is a zombie, nobody else gets its number and
+        // that of its group.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         if !matches!(waitid(WaitId::Pid(pid), options), Ok(None) | Err(Errno::INTR)) {
-            break End::Itself;
+            break EndCause::Exited;
         }
         if let Err(error) = ctx.check() {
-            break End::Stopped(error);
+            break EndCause::Stopped(error);
         }
         if signs.not_fed.load(Ordering::Relaxed) {
-            break End::NotFed;
+            break EndCause::NotFed;
         }
         if started.elapsed() >= limit {
-            break End::OverTime;
+            break EndCause::TimedOut;
         }
-        if signs.unusable.load(Ordering::Relaxed) && unusable_since.get_or_insert_with(Instant::now).elapsed() >= GRACE {
-            break End::Unusable;
+        if signs.unusable.load(Ordering::Relaxed)
+            && unusable_since.get_or_insert_with(Instant::now).elapsed() >= GRACE
+        {
+            break EndCause::Unusable;
         }
         thread::sleep(pause);
         pause = (2 * pause).min(PAUSE);
@@ -417,9 +492,14 @@ fn joined<T>(handle: ScopedJoinHandle<'_, T>) -> T {
 }
 
 /// Reads to the end, and keeps the last of it.
-fn keep_rest<P: Read + AsFd>(output: &mut Output<'_, P>, tail: Option<&Mutex<Tail>>, stop: &AtomicBool) {
+fn drain_output<P: Read + AsFd>(
+    output: &mut ProgramOutput<'_, P>,
+    tail: Option<&Mutex<OutputTail>>,
+    stop: &AtomicBool,
+) {
     let mut buffer = [0; 8192];
-    // Whatever cannot be read is over. One that never stops writing is left to itself once nobody waits.
+    // Whatever cannot be read is over. One that never stops writing is left to itself once nobody
+    // waits.
     while let Ok(n) = output.read(&mut buffer)
         && n > 0
     {
@@ -434,12 +514,12 @@ fn keep_rest<P: Read + AsFd>(output: &mut Output<'_, P>, tail: Option<&Mutex<Tai
 
 /// The last bytes of what a program wrote.
 #[derive(Debug, Default)]
-struct Tail {
+struct OutputTail {
     bytes: Vec<u8>,
     cut: bool,
 }
 
-impl Tail {
+impl OutputTail {
     fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         if self.bytes.len() > 2 * KEPT {
@@ -448,17 +528,24 @@ impl Tail {
         }
     }
 
-    /// The last lines, fit to be shown. Of a line that was overwritten by carriage returns only the last state.
-    fn lines(&self, env: &[Variable]) -> Vec<String> {
-        let text = blanked(env, &String::from_utf8_lossy(&self.bytes));
+    /// The last lines, fit to be shown. Of a line that was overwritten by carriage returns only the
+    /// last state.
+    fn lines(&self, env: &[EnvVariable]) -> Vec<String> {
+        let text = redacted(env, &String::from_utf8_lossy(&self.bytes));
         // Of a line that lost its beginning the end is kept.
         let whole = match text.split_once('\n') {
             Some((_, rest)) if self.cut => rest,
-            None if self.cut => text.char_indices().rev().nth(LINE - 1).map_or(text.as_str(), |(at, _)| &text[at..]),
+            None if self.cut => {
+                text.char_indices().rev().nth(LINE - 1).map_or(text.as_str(), |(at, _)| &text[at..])
+            }
             _ => &text,
         };
-        let states = whole.split('\n').filter_map(|line| line.trim_end_matches('\r').rsplit('\r').next());
-        let lines: Vec<String> = states.filter(|line| !line.trim().is_empty()).map(|line| printable(line.trim_end())).collect();
+        let states =
+            whole.split('\n').filter_map(|line| line.trim_end_matches('\r').rsplit('\r').next());
+        let lines: Vec<String> = states
+            .filter(|line| !line.trim().is_empty())
+            .map(|line| printable(line.trim_end()))
+            .collect();
         let mut shown = lines[lines.len().saturating_sub(LINES)..].to_vec();
         while shown.iter().map(String::len).sum::<usize>() > SHOWN {
             shown.remove(0);
@@ -468,17 +555,21 @@ impl Tail {
 }
 
 /// Names and values that must not appear.
-fn secrets(env: &[Variable]) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
-    env.iter().filter(|v| v.secret && v.value.len() >= SECRET).map(|v| (v.name.as_str(), v.value.to_string_lossy()))
+fn secrets(env: &[EnvVariable]) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
+    env.iter()
+        .filter(|v| v.secret && v.value.len() >= SECRET)
+        .map(|v| (v.name.as_str(), v.value.to_string_lossy()))
 }
 
 /// Where values stand that must not appear, and the names of their variables.
-fn occurrences<'a>(env: &'a [Variable], text: &str) -> Vec<(Range<usize>, &'a str)> {
+fn occurrences<'a>(env: &'a [EnvVariable], text: &str) -> Vec<(Range<usize>, &'a str)> {
     let mut marks = Vec::new();
     for (name, value) in secrets(env) {
         let mut from = 0;
         // A value may overlap itself or another one.
-        while let Some(at) = text.get(from..).and_then(|rest| rest.find(value.as_ref())).map(|at| from + at) {
+        while let Some(at) =
+            text.get(from..).and_then(|rest| rest.find(value.as_ref())).map(|at| from + at)
+        {
             marks.push((at..at + value.len(), name));
             from = at + text[at..].chars().next().map_or(1, char::len_utf8);
         }
@@ -486,8 +577,9 @@ fn occurrences<'a>(env: &'a [Variable], text: &str) -> Vec<(Range<usize>, &'a st
     marks
 }
 
-/// The text with a name in place of each mark; where marks overlap, with the name of the one that begins first, or is the longest.
-fn without(text: &str, mut marks: Vec<(Range<usize>, &str)>) -> String {
+/// The text with a name in place of each mark; where marks overlap, with the name of the one that
+/// begins first, or is the longest.
+fn redact(text: &str, mut marks: Vec<(Range<usize>, &str)>) -> String {
     marks.sort_by(|(a, x), (b, y)| (a.start, b.end, x).cmp(&(b.start, a.end, y)));
     let (mut out, mut done) = (String::new(), 0);
     for (mark, name) in marks {
@@ -501,11 +593,12 @@ fn without(text: &str, mut marks: Vec<(Range<usize>, &str)>) -> String {
 }
 
 /// The text without the values that must not appear.
-fn blanked(env: &[Variable], text: &str) -> String {
-    without(text, occurrences(env, text))
+fn redacted(env: &[EnvVariable], text: &str) -> String {
+    redact(text, occurrences(env, text))
 }
 
-/// At most [`LINE`] characters, with those escaped that move the cursor, change the direction of text or are not seen.
+/// At most [`LINE`] characters, with those escaped that move the cursor, change the direction of
+/// text or are not seen.
 fn printable(line: &str) -> String {
     let mut text = String::new();
     for (i, c) in line.chars().enumerate() {
@@ -513,17 +606,19 @@ fn printable(line: &str) -> String {
             text.push_str("...");
             break;
         }
-        let unseen =
-            c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
+        let unseen = c.is_control()
+            || matches!(c,
+                '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
         if unseen { text.extend(c.escape_default()) } else { text.push(c) }
     }
     text
 }
 
 /// A command as a shell would take it.
-fn shown(argv: &[String]) -> String {
+fn shell_line(argv: &[String]) -> String {
     let word = |arg: &String| {
-        let plain = !arg.is_empty() && arg.chars().all(|c| c.is_alphanumeric() || "_./:=,@%+-{}".contains(c));
+        let plain = !arg.is_empty()
+            && arg.chars().all(|c| c.is_alphanumeric() || "_./:=,@%+-{}".contains(c));
         if plain { arg.clone() } else { format!("'{}'", arg.replace('\'', r"'\''")) }
     };
     printable(&argv.iter().map(word).collect::<Vec<_>>().join(" "))

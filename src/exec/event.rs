@@ -4,11 +4,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
-/// Something that happened. Serializes to a flat object of its fields, without its name: the log line of the JSON log is
-/// these fields beside `ts`, `level`, `event` ([`Event::name`]), `job` and `run`.
+/// Something that happened. Serializes to a flat object of its fields, without its name: the log
+/// line of the JSON log is these fields beside `ts`, `level`, `event` ([`Event::name`]), `job` and
+/// `run`.
 ///
-/// [`super::run`] sends the stage events; the caller of a run sends `run.start`, `gate.verdict`, `problem` and `run.end`;
-/// stages send `command.*` through [`super::StageContext::emit`]. A stage that fails has no `stage.end`: a `problem` follows.
+/// [`super::run`] sends the stage events; the caller of a run sends `run.start`, `gate.verdict`,
+/// `problem` and `run.end`;
+/// stages send `command.*` through [`super::StageContext::emit`]. A stage that fails has no
+/// `stage.end`: a `problem` follows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Event {
@@ -71,11 +74,13 @@ pub enum Event {
     CommandEnd {
         /// Id of the stage that started it.
         stage: String,
-        /// How it ended: `exit status 0`, `signal 9 (SIGKILL)`, `time limit`, or `killed` where the run or its own output ended it.
+        /// How it ended: `exit status 0`, `signal 9 (SIGKILL)`, `time limit`, or `killed` where the
+        /// run or its own output ended it.
         code: String,
         /// Milliseconds that it took.
         ms: u64,
-        /// The last lines that it wrote to its standard error, with values of passed variables blanked; empty if none.
+        /// The last lines that it wrote to its standard error, with values of passed variables
+        /// blanked; empty if none.
         text: String,
     },
     /// `gate.verdict`: a gate was judged.
@@ -154,21 +159,27 @@ pub trait Observer: Sync {
     fn on(&self, event: &Event);
 }
 
-/// A time as RFC 3339 text in UTC with milliseconds, such as `2026-11-20T05:15:00.250Z`; times before 1970 become 1970.
+/// A time as RFC 3339 text in UTC with milliseconds, such as `2026-11-20T05:15:00.250Z`; times
+/// before 1970 become 1970.
 pub fn utc_text(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (days, second) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
-    // Days to a date of the Gregorian calendar, after Howard Hinnant's `civil_from_days`: years start on 1 March, eras have 400 years.
+    // Days to a date of the Gregorian calendar, after Howard Hinnant's `civil_from_days`: years
+    // start on 1 March, eras have 400 years.
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
     let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
     let year = era * 400 + year_of_era + u64::from(month <= 2);
     let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", since.subsec_millis())
+    format!(
+        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z",
+        since.subsec_millis()
+    )
 }
 
 #[cfg(test)]
@@ -179,9 +190,13 @@ mod tests {
 
     #[test]
     fn names_and_fields() {
-        let event = Event::StageProgress { stage: "score/gbm".to_owned(), rows: 5, total: None, ms: 12 };
+        let event =
+            Event::StageProgress { stage: "score/gbm".to_owned(), rows: 5, total: None, ms: 12 };
         assert!(EVENT_NAMES.contains(&event.name()));
-        assert_eq!(serde_json::to_string(&event).unwrap(), r#"{"stage":"score/gbm","rows":5,"ms":12}"#);
+        assert_eq!(
+            serde_json::to_string(&event).unwrap(),
+            r#"{"stage":"score/gbm","rows":5,"ms":12}"#
+        );
     }
 
     #[test]
@@ -195,7 +210,10 @@ mod tests {
             (1_735_689_599, "2024-12-31T23:59:59.250Z"),
             (4_107_542_400, "2100-03-01T00:00:00.250Z"),
         ] {
-            assert_eq!(utc_text(UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_millis(250)), text);
+            assert_eq!(
+                utc_text(UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_millis(250)),
+                text
+            );
         }
     }
 }

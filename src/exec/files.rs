@@ -54,7 +54,12 @@ fn failed(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> Error {
 }
 
 /// An operator's error that no system call reported.
-pub(super) fn refuse(doing: &str, path: &Path, cause: impl Into<String>, hint: impl Into<String>) -> Error {
+pub(super) fn refuse(
+    doing: &str,
+    path: &Path,
+    cause: impl Into<String>,
+    hint: impl Into<String>,
+) -> Error {
     Error::operator(doing, path, cause.into(), hint.into().as_str())
 }
 
@@ -123,7 +128,8 @@ pub(crate) fn resolve(path: &Path) -> Result<PathBuf> {
     fs::canonicalize(path).map_err(failed("read", path))
 }
 
-/// As [`resolve`], or nothing if there is no such file or folder; where a file stands in place of a folder of the path is an error.
+/// As [`resolve`], or nothing if there is no such file or folder; where a file stands in place of a
+/// folder of the path is an error.
 pub(super) fn resolve_if_there(path: &Path) -> Result<Option<PathBuf>> {
     match fs::canonicalize(path) {
         Ok(resolved) => Ok(Some(resolved)),
@@ -224,7 +230,8 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], hint: &str) -> Result<()> {
 /// the disk.
 pub(super) fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
     let file = OpenOptions::new().write(true).create_new(true).mode(PRIVATE_FILE).open(path);
-    file.and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all())).map_err(failed("write", path))?;
+    file.and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
+        .map_err(failed("write", path))?;
     protect(path)
 }
 
@@ -232,7 +239,8 @@ pub(super) fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
 /// reads yet.
 pub(super) fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
     let file = File::create(path);
-    file.and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all())).map_err(failed("write", path))
+    file.and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
+        .map_err(failed("write", path))
 }
 
 /// Writes a file in one step as seen by others: first as `scratch` (on the same disk), then renamed
@@ -248,7 +256,11 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
         return write(path, bytes);
     }
-    let target = if path.exists() { fs::canonicalize(path).map_err(failed("write", path))? } else { path.to_path_buf() };
+    let target = if path.exists() {
+        fs::canonicalize(path).map_err(failed("write", path))?
+    } else {
+        path.to_path_buf()
+    };
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     let new = target.with_file_name(format!(".{name}.new-{}", std::process::id()));
     let written = fs::write(&new, bytes).map_err(failed("write", path));
@@ -269,7 +281,9 @@ pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
 pub(super) fn rename_to_free(from: &Path, to: &Path) -> Result<bool> {
     match fs::rename(from, to) {
         Ok(()) => Ok(true),
-        Err(e) if matches!(e.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists) => Ok(false),
+        Err(e) if matches!(e.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists) => {
+            Ok(false)
+        }
         Err(e) => Err(Error::io("write", to, &e)),
     }
 }
@@ -294,7 +308,9 @@ pub(super) fn take_place(new: &Path, place: &Path) -> Result<()> {
 pub(super) fn exchange(new: &Path, place: &Path, aside: &Path) -> Result<()> {
     match renameat_with(CWD, new, CWD, place, RenameFlags::EXCHANGE) {
         Ok(()) => Ok(()),
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => exchange_in_steps(new, place, aside).map_err(not_replaced(place)),
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            exchange_in_steps(new, place, aside).map_err(not_replaced(place))
+        }
         Err(e) => Err(not_replaced(place)(e.into())),
     }
 }
@@ -340,7 +356,9 @@ pub(crate) fn remove_file(path: &Path) -> Result<()> {
 /// folders are left alone.
 pub(super) fn sync_folder(path: &Path) -> Result<()> {
     match File::open(path).and_then(|folder| folder.sync_all()) {
-        Err(e) if !matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Err(Error::io("write", path, &e)),
+        Err(e) if !matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {
+            Err(Error::io("write", path, &e))
+        }
         _ => Ok(()),
     }
 }
@@ -395,11 +413,18 @@ pub(crate) fn hash_file(path: &Path) -> Result<(String, u64)> {
 }
 
 /// As [`hash_file`]; `check` is asked between the pieces whether to go on.
-pub(super) fn hash_unless(path: &Path, check: &mut dyn FnMut() -> Result<()>) -> Result<(String, u64)> {
+pub(super) fn hash_unless(
+    path: &Path,
+    check: &mut dyn FnMut() -> Result<()>,
+) -> Result<(String, u64)> {
     hash_of(path, open(path)?, check)
 }
 
-fn hash_of(path: &Path, mut file: File, check: &mut dyn FnMut() -> Result<()>) -> Result<(String, u64)> {
+fn hash_of(
+    path: &Path,
+    mut file: File,
+    check: &mut dyn FnMut() -> Result<()>,
+) -> Result<(String, u64)> {
     let (mut hasher, mut bytes) = (Sha256::new(), 0);
     let mut buffer = vec![0; PIECE];
     loop {
@@ -552,10 +577,16 @@ mod tests {
             assert!(error.contains(&gone.display().to_string()), "{error}");
             assert!(error.contains("hint: make sure that its folder is there"), "{error}");
         }
-        assert_eq!((read_if_there(&gone).unwrap(), metadata_if_there(&gone).unwrap().is_none()), (None, true));
+        assert_eq!(
+            (read_if_there(&gone).unwrap(), metadata_if_there(&gone).unwrap().is_none()),
+            (None, true)
+        );
         remove_folder(&gone).unwrap();
         let refused = write_new(&there, b"2", "name a new file").unwrap_err().to_string();
-        assert!(refused.contains("is there already\n  hint: name a new file") && read_text(&there).unwrap() == "1");
+        assert!(
+            refused.contains("is there already\n  hint: name a new file")
+                && read_text(&there).unwrap() == "1"
+        );
         assert!(write_private(&there, b"2").is_err() && read_text(&there).unwrap() == "1");
     }
 
@@ -588,6 +619,11 @@ mod tests {
         assert!(!same_bytes(&files[1], &at("a")).unwrap());
         assert!(!same_bytes(&files[1], &at("gone")).unwrap());
         std::os::unix::fs::symlink("a", at("link")).unwrap();
-        assert!(files_below(folder.path()).unwrap_err().to_string().contains("neither a file nor a folder"));
+        assert!(
+            files_below(folder.path())
+                .unwrap_err()
+                .to_string()
+                .contains("neither a file nor a folder")
+        );
     }
 }

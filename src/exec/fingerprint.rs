@@ -1,6 +1,7 @@
 //! What makes a stage stale: the table of everything hashed, and why a stage runs again.
 //!
-//! The key of a stage is the SHA-256 of the parts below, each with its length. Equal key means equal result, on any machine.
+//! The key of a stage is the SHA-256 of the parts below, each with its length. Equal key means
+//! equal result, on any machine.
 //!
 //! | Part | In the key | Why |
 //! | --- | --- | --- |
@@ -14,11 +15,12 @@
 //! | absolute paths, name of the job | no | another folder, machine or job shares the result; pipelines give paths as written, or not at all |
 //! | threads, batch size, memory limit | no | they cannot change a byte |
 //!
-//! Beside its key an entry holds the hash of what each needed stage had written. A program of the user's that gives another
-//! result on a forced run keeps its key, and is seen by that hash: what rests on the old result runs again, and nothing does
-//! if the result is the same.
+//! Beside its key an entry holds the hash of what each needed stage had written. A program of the
+//! user's that gives another result on a forced run keeps its key, and is seen by that hash: what
+//! rests on the old result runs again, and nothing does if the result is the same.
 //!
-//! Choice: a stage names the first difference in the order code, inputs, needs; one reason is what a reader can act on.
+//! Choice: a stage names the first difference in the order code, inputs, needs; one reason is what
+//! a reader can act on.
 
 use std::fmt;
 
@@ -32,7 +34,7 @@ pub(super) const STORE_FORMAT: u32 = 1;
 
 /// Everything that goes into the key of one stage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Fingerprint {
+pub(super) struct StageFingerprint {
     /// Id of the stage.
     pub(super) id: String,
     /// Kind of the stage.
@@ -45,49 +47,64 @@ pub(super) struct Fingerprint {
     pub(super) needs: IndexMap<String, String>,
 }
 
-impl Fingerprint {
+impl StageFingerprint {
     /// The key: 64 hex digits.
     pub(super) fn key(&self) -> String {
-        let (format, n_inputs, n_needs) = (STORE_FORMAT.to_string(), self.inputs.len().to_string(), self.needs.len().to_string());
+        let (format, n_inputs, n_needs) =
+            (STORE_FORMAT.to_string(), self.inputs.len().to_string(), self.needs.len().to_string());
         let head = ["cfaudit-stage", &format, &self.code, &self.kind, &self.id, &n_inputs];
         let inputs = self.inputs.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]);
-        hash_parts(head.into_iter().chain(inputs).chain([n_needs.as_str()]).chain(self.needs.values().map(String::as_str)))
+        hash_parts(
+            head.into_iter()
+                .chain(inputs)
+                .chain([n_needs.as_str()])
+                .chain(self.needs.values().map(String::as_str)),
+        )
     }
 
-    /// Why a stage with this fingerprint has no result, given its fingerprint in the job's last run.
-    pub(super) fn reason(&self, last: Option<&Fingerprint>) -> Reason {
-        let Some(last) = last else { return Reason::NeverRun };
+    /// Why a stage with this fingerprint has no result, given its fingerprint in the job's last
+    /// run.
+    pub(super) fn reason(&self, last: Option<&StageFingerprint>) -> StaleReason {
+        let Some(last) = last else { return StaleReason::NeverRun };
         if self.code != last.code {
-            return Reason::CodeChanged { old: last.code.clone(), new: self.code.clone() };
+            return StaleReason::CodeChanged { old: last.code.clone(), new: self.code.clone() };
         }
         for (name, new) in &self.inputs {
             match last.inputs.get(name) {
-                None => return Reason::InputAdded { name: name.clone(), new: new.clone() },
-                Some(old) if old != new => return Reason::InputChanged { name: name.clone(), old: old.clone(), new: new.clone() },
+                None => return StaleReason::InputAdded { name: name.clone(), new: new.clone() },
+                Some(old) if old != new => {
+                    return StaleReason::InputChanged {
+                        name: name.clone(),
+                        old: old.clone(),
+                        new: new.clone(),
+                    };
+                }
                 Some(_) => {}
             }
         }
-        if let Some((name, old)) = last.inputs.iter().find(|(name, _)| !self.inputs.contains_key(*name)) {
-            return Reason::InputRemoved { name: name.clone(), old: old.clone() };
+        if let Some((name, old)) =
+            last.inputs.iter().find(|(name, _)| !self.inputs.contains_key(*name))
+        {
+            return StaleReason::InputRemoved { name: name.clone(), old: old.clone() };
         }
         for (id, key) in &self.needs {
             match last.needs.get(id) {
-                None => return Reason::NeedAdded { id: id.clone() },
-                Some(old) if old != key => return Reason::NeedReran { id: id.clone() },
+                None => return StaleReason::NeedAdded { id: id.clone() },
+                Some(old) if old != key => return StaleReason::NeedReran { id: id.clone() },
                 Some(_) => {}
             }
         }
         if let Some(id) = last.needs.keys().find(|id| !self.needs.contains_key(*id)) {
-            return Reason::NeedRemoved { id: id.clone() };
+            return StaleReason::NeedRemoved { id: id.clone() };
         }
         // Equal in content: at most the order moved, or the result was removed from the store.
-        Reason::EntryMissing
+        StaleReason::EntryMissing
     }
 }
 
 /// Why a stage runs. `Display` says it in words, with the old and the new value shortened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason {
+pub enum StaleReason {
     /// No run of this job knew the stage.
     NeverRun,
     /// Another program made the result.
@@ -148,25 +165,36 @@ pub enum Reason {
     Forced,
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for StaleReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reason::NeverRun => write!(f, "never run"),
-            Reason::CodeChanged { old, new } => {
-                write!(f, "made by another program (sources `{}`, now `{}`)", shorten(old, 0), shorten(new, 0))
+            StaleReason::NeverRun => write!(f, "never run"),
+            StaleReason::CodeChanged { old, new } => {
+                write!(
+                    f,
+                    "made by another program (sources `{}`, now `{}`)",
+                    shorten(old, 0),
+                    shorten(new, 0)
+                )
             }
-            Reason::InputChanged { name, old, new } => {
+            StaleReason::InputChanged { name, old, new } => {
                 let (old, new) = shorten_pair(old, new);
                 write!(f, "`{name}` changed from `{old}` to `{new}`")
             }
-            Reason::InputAdded { name, new } => write!(f, "`{name}` is new: `{}`", shorten(new, 0)),
-            Reason::InputRemoved { name, old } => write!(f, "`{name}` is gone, it was `{}`", shorten(old, 0)),
-            Reason::NeedAdded { id } => write!(f, "now rests on `{id}`"),
-            Reason::NeedRemoved { id } => write!(f, "no longer rests on `{id}`"),
-            Reason::NeedReran { id } => write!(f, "rests on `{id}`, which changed"),
-            Reason::EntryMissing => write!(f, "its result is no longer in the cache"),
-            Reason::EntryDamaged { file, what } => write!(f, "its result in the cache is damaged: `{file}` {what}"),
-            Reason::Forced => write!(f, "forced"),
+            StaleReason::InputAdded { name, new } => {
+                write!(f, "`{name}` is new: `{}`", shorten(new, 0))
+            }
+            StaleReason::InputRemoved { name, old } => {
+                write!(f, "`{name}` is gone, it was `{}`", shorten(old, 0))
+            }
+            StaleReason::NeedAdded { id } => write!(f, "now rests on `{id}`"),
+            StaleReason::NeedRemoved { id } => write!(f, "no longer rests on `{id}`"),
+            StaleReason::NeedReran { id } => write!(f, "rests on `{id}`, which changed"),
+            StaleReason::EntryMissing => write!(f, "its result is no longer in the cache"),
+            StaleReason::EntryDamaged { file, what } => {
+                write!(f, "its result in the cache is damaged: `{file}` {what}")
+            }
+            StaleReason::Forced => write!(f, "forced"),
         }
     }
 }
@@ -184,7 +212,8 @@ fn shorten_pair(old: &str, new: &str) -> (String, String) {
     (shorten(old, from), shorten(new, from))
 }
 
-/// One line of at most [`SHOWN`] characters from character `from` on; of a hash its first 12 digits.
+/// One line of at most [`SHOWN`] characters from character `from` on; of a hash its first 12
+/// digits.
 fn shorten(value: &str, from: usize) -> String {
     if is_hash(value) {
         return value.chars().take(12).collect();
@@ -204,11 +233,23 @@ fn is_hash(value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fingerprint, Reason};
+    use super::{StageFingerprint, StaleReason};
 
-    fn fingerprint(code: &str, inputs: &[(&str, &str)], needs: &[(&str, &str)]) -> Fingerprint {
-        let map = |pairs: &[(&str, &str)]| pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
-        Fingerprint { id: "train/a".to_owned(), kind: "train".to_owned(), code: code.to_owned(), inputs: map(inputs), needs: map(needs) }
+    fn fingerprint(
+        code: &str,
+        inputs: &[(&str, &str)],
+        needs: &[(&str, &str)],
+    ) -> StageFingerprint {
+        let map = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
+        };
+        StageFingerprint {
+            id: "train/a".to_owned(),
+            kind: "train".to_owned(),
+            code: code.to_owned(),
+            inputs: map(inputs),
+            needs: map(needs),
+        }
     }
 
     #[test]
@@ -222,8 +263,8 @@ mod tests {
             fingerprint("1", &[("l2", "1")], &[("split", "k")]),
             fingerprint("1", &[("l2", "1"), ("seed", "42")], &[("split", "m")]),
             fingerprint("1", &[("l2", "1"), ("seed", "42")], &[]),
-            Fingerprint { id: "train/b".to_owned(), ..base.clone() },
-            Fingerprint { kind: "fit".to_owned(), ..base.clone() },
+            StageFingerprint { id: "train/b".to_owned(), ..base.clone() },
+            StageFingerprint { kind: "fit".to_owned(), ..base.clone() },
         ] {
             keys.push(changed.key());
         }
@@ -237,26 +278,37 @@ mod tests {
     #[test]
     fn reasons_in_words() {
         let last = fingerprint("1", &[("l2", "1"), ("seed", "42")], &[("split", "k")]);
-        let check = |now: Fingerprint, words: &str| assert_eq!(now.reason(Some(&last)).to_string(), words);
+        let check = |now: StageFingerprint, words: &str| {
+            assert_eq!(now.reason(Some(&last)).to_string(), words)
+        };
         check(fingerprint("2", &[], &[]), "made by another program (sources `1`, now `2`)");
-        check(fingerprint("1", &[("l2", "0.5"), ("seed", "42")], &[("split", "k")]), "`l2` changed from `1` to `0.5`");
+        check(
+            fingerprint("1", &[("l2", "0.5"), ("seed", "42")], &[("split", "k")]),
+            "`l2` changed from `1` to `0.5`",
+        );
         check(fingerprint("1", &[("omit", "race")], &[]), "`omit` is new: `race`");
         check(fingerprint("1", &[("l2", "1")], &[]), "`seed` is gone, it was `42`");
-        check(fingerprint("1", &[("l2", "1"), ("seed", "42")], &[("split", "m")]), "rests on `split`, which changed");
-        check(fingerprint("1", &[("l2", "1"), ("seed", "42")], &[("prepare", "k")]), "now rests on `prepare`");
+        check(
+            fingerprint("1", &[("l2", "1"), ("seed", "42")], &[("split", "m")]),
+            "rests on `split`, which changed",
+        );
+        check(
+            fingerprint("1", &[("l2", "1"), ("seed", "42")], &[("prepare", "k")]),
+            "now rests on `prepare`",
+        );
         check(fingerprint("1", &[("l2", "1"), ("seed", "42")], &[]), "no longer rests on `split`");
         check(last.clone(), "its result is no longer in the cache");
-        assert_eq!(last.reason(None), Reason::NeverRun);
+        assert_eq!(last.reason(None), StaleReason::NeverRun);
     }
 
     #[test]
     fn long_values_show_where_they_differ() {
         let old = format!("{}é{}", "a".repeat(100), "b".repeat(100));
         let new = format!("{}ü{}", "a".repeat(100), "b".repeat(100));
-        let text = Reason::InputChanged { name: "rows".to_owned(), old, new }.to_string();
+        let text = StaleReason::InputChanged { name: "rows".to_owned(), old, new }.to_string();
         assert!(text.contains('é') && text.contains('ü') && text.chars().count() < 180, "{text}");
         let (old, new) = ("0".repeat(64), "1".repeat(64));
-        let text = Reason::InputChanged { name: "file".to_owned(), old, new }.to_string();
+        let text = StaleReason::InputChanged { name: "file".to_owned(), old, new }.to_string();
         assert_eq!(text, "`file` changed from `000000000000` to `111111111111`");
     }
 }

@@ -1,7 +1,7 @@
 //! The output folder: who may write it, and how a new one takes the place of the old in one step.
 //!
-//! A run claims its folder first and publishes at its end. The claim is a lock beside the folder (`.<name>.lock`) that the kernel
-//! takes back from a killed process. What may be replaced:
+//! A run claims its folder first and publishes at its end. The claim is a lock beside the folder
+//! (`.<name>.lock`) that the kernel takes back from a killed process. What may be replaced:
 //!
 //! | At the place | Claim |
 //! | --- | --- |
@@ -10,16 +10,20 @@
 //! | a folder whose `manifest.json` names another job | refused, unless `replace` |
 //! | any other folder, a file | always refused: it is not ours to delete |
 //!
-//! Publishing builds `.<name>.new-<pid>` beside the folder, brings it to the disk, and exchanges the two by one system call. Where
-//! the file system cannot exchange, the old folder is first renamed to `.<name>.old-<pid>`; should the process die between the
-//! two renames, the next claim puts it back.
+//! Publishing builds `.<name>.new-<pid>` beside the folder, brings it to the disk, and exchanges
+//! the two by one system call. Where the file system cannot exchange, the old folder is first
+//! renamed to `.<name>.old-<pid>`; should the process die between the two renames, the next claim
+//! puts it back.
 //!
-//! What others put into the folder, such as a signed copy of the page, is everything that its manifest does not list: it moves into the
-//! new folder as it is. Where one of the new files would take its place nothing is published.
+//! What others put into the folder, such as a signed copy of the page, is everything that its
+//! manifest does not list: it moves into the new folder as it is. Where one of the new files would
+//! take its place nothing is published.
 //!
-//! Files below `rows/` tell of single people and are 0600 in a folder 0700; all others follow the umask, because other accounts read them.
+//! Files below `rows/` tell of single people and are 0600 in a folder 0700; all others follow the
+//! umask, because other accounts read them.
 //!
-//! If all deterministic files are there already with the same bytes, only the extras (`run.json`, logs) are written.
+//! If all deterministic files are there already with the same bytes, only the extras (`run.json`,
+//! logs) are written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -27,9 +31,9 @@ use std::path::{Component, Path, PathBuf};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::cancel::Cancel;
+use super::cancel::CancelFlag;
 use super::files::{self, FileBelow, refuse};
-use super::lock::{Lock, holder};
+use super::lock::{FileLock, holder};
 use super::store::STAGE_FILE;
 use crate::error::{Error, Result};
 
@@ -52,14 +56,14 @@ pub struct OutputFolder {
     name: String,
     job: String,
     replace: bool,
-    _lock: Lock,
+    _lock: FileLock,
 }
 
 /// A folder to make new content in.
 #[derive(Debug)]
-pub struct Scratch(PathBuf);
+pub struct ScratchFolder(PathBuf);
 
-impl Scratch {
+impl ScratchFolder {
     /// A new empty folder where the system keeps temporary files, for this user alone.
     ///
     /// # Errors
@@ -69,10 +73,15 @@ impl Scratch {
         for n in 0_u32.. {
             let folder = root.join(format!("cfaudit-{}-{n}", std::process::id()));
             if files::make_new_private_folder(&folder)? {
-                return Ok(Scratch(folder));
+                return Ok(ScratchFolder(folder));
             }
         }
-        Err(refuse("make a folder in", &root, "all names are taken", "remove what is no longer used there"))
+        Err(refuse(
+            "make a folder in",
+            &root,
+            "all names are taken",
+            "remove what is no longer used there",
+        ))
     }
 
     /// Where it is.
@@ -81,7 +90,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         // Should this fail, or the process be killed before, the next claim removes it.
         if let Err(e) = files::remove_folder(&self.0) {
@@ -92,7 +101,7 @@ impl Drop for Scratch {
 
 /// What publishing did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Published {
+pub enum PublishOutcome {
     /// There was no folder before, or an empty one.
     Created,
     /// The old folder was replaced.
@@ -103,7 +112,7 @@ pub enum Published {
 
 /// What stands where the folder is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum TargetState {
     Nothing,
     Empty,
     Results,
@@ -111,7 +120,7 @@ enum Standing {
 
 /// As much of `manifest.json` as ownership needs.
 #[derive(Deserialize)]
-struct Owner {
+struct FolderOwner {
     job: String,
     /// The other files that a run has put into the folder, but for the extras.
     #[serde(default)]
@@ -119,13 +128,15 @@ struct Owner {
 }
 
 impl OutputFolder {
-    /// Claims `folder` for a job: locks it, mends what a killed run left and checks that it may be written. Errs with
-    /// [`Error::Operator`] if another process has it, it holds other things, or it cannot be made.
+    /// Claims `folder` for a job: locks it, mends what a killed run left and checks that it may be
+    /// written. Errs with [`Error::Operator`] if another process has it, it holds other things, or
+    /// it cannot be made.
     pub fn claim(folder: &Path, job: &str, replace: bool) -> Result<Self> {
-        let (parent, name) = locate(folder)?;
+        let (parent, name) = parent_and_name(folder)?;
         let lock_file = parent.join(format!(".{name}.lock"));
-        let Some(lock) = Lock::attempt(&lock_file)? else {
-            let who = holder(&lock_file).map_or_else(|| "another process".to_owned(), |pid| format!("process `{pid}`"));
+        let Some(lock) = FileLock::attempt(&lock_file)? else {
+            let who = holder(&lock_file)
+                .map_or_else(|| "another process".to_owned(), |pid| format!("process `{pid}`"));
             let hint = "wait until that run ends, or give this one another folder with `--out`";
             return Err(refuse("lock", folder, format!("{who} is writing it"), hint));
         };
@@ -139,18 +150,21 @@ impl OutputFolder {
             _lock: lock,
         };
         claimed.mend()?;
-        claimed.standing()?;
+        claimed.target_state()?;
         Ok(claimed)
     }
 
-    /// Clears what a killed process left beside a folder in which nothing else is to be written. Where nothing is left nothing is done, and
-    /// where the place may not be written, or another process is at work there, it is left as it is.
-    pub fn tidy(folder: &Path, job: &str) {
-        let left = locate(folder).and_then(|(parent, name)| {
+    /// Clears what a killed process left beside a folder in which nothing else is to be written.
+    /// Where nothing is left nothing is done, and where the place may not be written, or another
+    /// process is at work there, it is left as it is.
+    pub fn clear_leftovers(folder: &Path, job: &str) {
+        let left = parent_and_name(folder).and_then(|(parent, name)| {
             let left = ["old", "new", "scratch"].map(|what| leftovers(&parent, &name, what));
             left.into_iter().try_fold(false, |any, found| Ok(any || !found?.is_empty()))
         });
-        if let Err(e) = left.and_then(|left| if left { OutputFolder::claim(folder, job, false).map(|_| ()) } else { Ok(()) }) {
+        if let Err(e) = left.and_then(|left| {
+            if left { OutputFolder::claim(folder, job, false).map(|_| ()) } else { Ok(()) }
+        }) {
             tracing::debug!("{e}");
         }
     }
@@ -159,11 +173,11 @@ impl OutputFolder {
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn scratch(&self) -> Result<Scratch> {
-        let scratch = self.beside("scratch");
+    pub fn scratch(&self) -> Result<ScratchFolder> {
+        let scratch = self.sibling("scratch");
         files::remove_folder(&scratch)?;
         files::make_folder(&scratch)?;
-        Ok(Scratch(scratch))
+        Ok(ScratchFolder(scratch))
     }
 
     /// Where the folder is, with links resolved.
@@ -171,79 +185,132 @@ impl OutputFolder {
         &self.folder
     }
 
-    /// Puts the files of `content` (all deterministic ones, with the `manifest.json` of the job among them) and the extras
-    /// (path below the folder, bytes) in place. On any error, and when cancelled, the old folder stays as it was.
+    /// Puts the files of `content` (all deterministic ones, with the `manifest.json` of the job
+    /// among them) and the extras (path below the folder, bytes) in place. On any error, and when
+    /// cancelled, the old folder stays as it was.
     ///
     /// `content` may be the folder of a stage: the store's own `stage.json` stays behind.
-    pub fn publish(&self, content: &Path, extras: &[(String, Vec<u8>)], cancel: &Cancel) -> Result<Published> {
+    pub fn publish(
+        &self,
+        content: &Path,
+        extras: &[(String, Vec<u8>)],
+        cancel: &CancelFlag,
+    ) -> Result<PublishOutcome> {
         if owner(content)?.is_none_or(|owner| owner.job != self.job) {
             let hint = "this is a bug in cfaudit: a stage must write it";
-            return Err(refuse("publish", content, format!("it has no `manifest.json` of the job `{}`", self.job), hint));
+            return Err(refuse(
+                "publish",
+                content,
+                format!("it has no `manifest.json` of the job `{}`", self.job),
+                hint,
+            ));
         }
         for (name, _) in extras {
             if !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
-                return Err(refuse("publish", Path::new(name), "it leads out of the output folder", "give a plain relative path"));
+                return Err(refuse(
+                    "publish",
+                    Path::new(name),
+                    "it leads out of the output folder",
+                    "give a plain relative path",
+                ));
             }
         }
         let mut files = files::files_below(content)?;
         files.retain(|file| file.name != STAGE_FILE);
 
-        let standing = self.standing()?;
-        if standing == Standing::Results && self.holds(&files, cancel)? {
+        let standing = self.target_state()?;
+        if standing == TargetState::Results && self.holds(&files, cancel)? {
             self.renew_extras(extras)?;
-            return Ok(Published::Unchanged);
+            return Ok(PublishOutcome::Unchanged);
         }
-        let foreign = if standing == Standing::Results { self.foreign(&files, extras)? } else { Vec::new() };
-        let new = self.beside("new");
-        let built = build(&new, &files, extras, cancel).and_then(|()| self.carry_over(&foreign, &new));
+        let foreign = if standing == TargetState::Results {
+            self.foreign(&files, extras)?
+        } else {
+            Vec::new()
+        };
+        let new = self.sibling("new");
+        let built =
+            build(&new, &files, extras, cancel).and_then(|()| self.carry_over(&foreign, &new));
         let swapped = built.and_then(|()| self.swap(&new, standing));
         let synced = if swapped.is_ok() { files::sync_folder(&self.parent) } else { Ok(()) };
-        // What is left at `new` is the half-made folder or the old one. Should this fail, the next claim removes it.
+        // What is left at `new` is the half-made folder or the old one. Should this fail, the next
+        // claim removes it.
         if let Err(e) = synced.and_then(|()| files::remove_folder(&new)) {
             tracing::warn!("{e}");
         }
         swapped?;
-        Ok(if standing == Standing::Results { Published::Replaced } else { Published::Created })
+        Ok(if standing == TargetState::Results {
+            PublishOutcome::Replaced
+        } else {
+            PublishOutcome::Created
+        })
     }
 
     /// What stands at the place, or why it may not be replaced.
-    fn standing(&self) -> Result<Standing> {
+    fn target_state(&self) -> Result<TargetState> {
         let there = files::metadata_if_there(&self.folder).map_err(|e| self.as_named(e))?;
         if self.folder.is_symlink() || there.as_ref().is_some_and(|there| !there.is_dir()) {
-            return Err(refuse("write", &self.named, "a file is in the way", "remove it, or give another folder with `--out`"));
+            return Err(refuse(
+                "write",
+                &self.named,
+                "a file is in the way",
+                "remove it, or give another folder with `--out`",
+            ));
         }
         if there.is_none() {
-            return Ok(Standing::Nothing);
+            return Ok(TargetState::Nothing);
         }
         if files::list(&self.folder).map_err(|e| self.as_named(e))?.is_empty() {
-            return Ok(Standing::Empty);
+            return Ok(TargetState::Empty);
         }
         match owner(&self.folder)? {
-            Some(owner) if owner.job == self.job || self.replace => Ok(Standing::Results),
-            Some(Owner { job, .. }) => {
-                let hint = "give another folder with `--out`, or `--replace` to delete those results";
-                Err(refuse("write", &self.named, format!("it holds the results of the job `{job}`"), hint))
+            Some(owner) if owner.job == self.job || self.replace => Ok(TargetState::Results),
+            Some(FolderOwner { job, .. }) => {
+                let hint =
+                    "give another folder with `--out`, or `--replace` to delete those results";
+                Err(refuse(
+                    "write",
+                    &self.named,
+                    format!("it holds the results of the job `{job}`"),
+                    hint,
+                ))
             }
             None => {
                 let hint = "give another folder with `--out`, or empty this one yourself";
-                Err(refuse("write", &self.named, "it is not empty and has no `manifest.json` of cfaudit", hint))
+                Err(refuse(
+                    "write",
+                    &self.named,
+                    "it is not empty and has no `manifest.json` of cfaudit",
+                    hint,
+                ))
             }
         }
     }
 
     /// The files below the folder that no run has put there, sorted.
     fn foreign(&self, files: &[FileBelow], extras: &[(String, Vec<u8>)]) -> Result<Vec<PathBuf>> {
-        let new: BTreeSet<&Path> =
-            files.iter().map(|file| file.name.as_str()).chain(extras.iter().map(|e| e.0.as_str())).map(Path::new).collect();
-        let mut ours: BTreeSet<PathBuf> = EXTRAS.iter().chain(&[MANIFEST]).map(PathBuf::from).collect();
+        let new: BTreeSet<&Path> = files
+            .iter()
+            .map(|file| file.name.as_str())
+            .chain(extras.iter().map(|e| e.0.as_str()))
+            .map(Path::new)
+            .collect();
+        let mut ours: BTreeSet<PathBuf> =
+            EXTRAS.iter().chain(&[MANIFEST]).map(PathBuf::from).collect();
         ours.extend(owner(&self.folder)?.into_iter().flat_map(|owner| owner.files.into_keys()));
         let mut foreign = files::names_below(&self.folder)?;
         foreign.retain(|name| !ours.contains(name));
         // A folder of theirs may stand where a file of ours is to be, and the other way round.
-        let meets = |name: &PathBuf| new.iter().any(|new| new.starts_with(name) || name.starts_with(new));
+        let meets =
+            |name: &PathBuf| new.iter().any(|new| new.starts_with(name) || name.starts_with(new));
         if let Some(name) = foreign.iter().find(|name| meets(name)) {
             let cause = "it is not of cfaudit, and the results have a file of that name";
-            return Err(refuse("replace", &self.named.join(name), cause, "move or rename your file, then run again"));
+            return Err(refuse(
+                "replace",
+                &self.named.join(name),
+                cause,
+                "move or rename your file, then run again",
+            ));
         }
         Ok(foreign)
     }
@@ -258,7 +325,8 @@ impl OutputFolder {
         Ok(())
     }
 
-    /// Clears what a killed run left beside the folder. Nobody else writes there while we hold the lock.
+    /// Clears what a killed run left beside the folder. Nobody else writes there while we hold the
+    /// lock.
     fn mend(&self) -> Result<()> {
         let leftovers = |what: &str| leftovers(&self.parent, &self.name, what);
         let mut old = leftovers("old")?;
@@ -272,9 +340,9 @@ impl OutputFolder {
         Ok(())
     }
 
-    /// Whether the folder holds all these files with the same bytes. The manifest is among them and lists the others, so equal
-    /// manifests leave no result that the new run would lack.
-    fn holds(&self, files: &[FileBelow], cancel: &Cancel) -> Result<bool> {
+    /// Whether the folder holds all these files with the same bytes. The manifest is among them and
+    /// lists the others, so equal manifests leave no result that the new run would lack.
+    fn holds(&self, files: &[FileBelow], cancel: &CancelFlag) -> Result<bool> {
         for file in files {
             cancel.check()?;
             if !files::same_bytes(file, &self.folder.join(&file.name))? {
@@ -285,7 +353,7 @@ impl OutputFolder {
     }
 
     fn renew_extras(&self, extras: &[(String, Vec<u8>)]) -> Result<()> {
-        let scratch = self.beside("new");
+        let scratch = self.sibling("new");
         files::make_folder(&scratch)?;
         for (name, bytes) in extras {
             let target = self.folder.join(name);
@@ -296,11 +364,11 @@ impl OutputFolder {
     }
 
     /// Brings `new` to the place of the folder; afterwards the old folder, if any, stands at `new`.
-    fn swap(&self, new: &Path, standing: Standing) -> Result<()> {
+    fn swap(&self, new: &Path, standing: TargetState) -> Result<()> {
         let swapped = match standing {
             // A rename takes the place of an empty folder, too.
-            Standing::Nothing | Standing::Empty => files::take_place(new, &self.folder),
-            Standing::Results => files::exchange(new, &self.folder, &self.beside("old")),
+            TargetState::Nothing | TargetState::Empty => files::take_place(new, &self.folder),
+            TargetState::Results => files::exchange(new, &self.folder, &self.sibling("old")),
         };
         swapped.map_err(|e| self.as_named(e))
     }
@@ -320,7 +388,7 @@ impl OutputFolder {
         }
     }
 
-    fn beside(&self, what: &str) -> PathBuf {
+    fn sibling(&self, what: &str) -> PathBuf {
         self.parent.join(format!(".{}.{what}-{}", self.name, std::process::id()))
     }
 }
@@ -337,30 +405,45 @@ fn leftovers(parent: &Path, name: &str, what: &str) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Parent and name of the folder, links resolved, so that two ways to name it meet in one lock. Makes the parent.
-fn locate(folder: &Path) -> Result<(PathBuf, String)> {
+/// Parent and name of the folder, links resolved, so that two ways to name it meet in one lock.
+/// Makes the parent.
+fn parent_and_name(folder: &Path) -> Result<(PathBuf, String)> {
     let resolved = if let Some(resolved) = files::resolve_if_there(folder)? {
         resolved
     } else {
-        let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let parent = folder
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
         files::make_folder(parent)?;
         let parent = files::resolve(parent)?;
         folder.file_name().map_or(parent.clone(), |name| parent.join(name))
     };
     match (resolved.parent(), resolved.file_name().and_then(|name| name.to_str())) {
         (Some(parent), Some(name)) => Ok((parent.to_path_buf(), name.to_owned())),
-        _ => Err(refuse("write", folder, "it cannot be an output folder", "give a folder with a name in UTF-8 with `--out`")),
+        _ => Err(refuse(
+            "write",
+            folder,
+            "it cannot be an output folder",
+            "give a folder with a name in UTF-8 with `--out`",
+        )),
     }
 }
 
-/// Whose results a folder holds by its `manifest.json`; nothing if there is none, or it is not one of ours.
-fn owner(folder: &Path) -> Result<Option<Owner>> {
+/// Whose results a folder holds by its `manifest.json`; nothing if there is none, or it is not one
+/// of ours.
+fn owner(folder: &Path) -> Result<Option<FolderOwner>> {
     let text = files::read_if_there(&folder.join(MANIFEST))?;
     Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
 }
 
 /// Makes the whole new folder and brings it to the disk.
-fn build(new: &Path, files: &[FileBelow], extras: &[(String, Vec<u8>)], cancel: &Cancel) -> Result<()> {
+fn build(
+    new: &Path,
+    files: &[FileBelow],
+    extras: &[(String, Vec<u8>)],
+    cancel: &CancelFlag,
+) -> Result<()> {
     files::remove_folder(new)?;
     files::make_folder(new)?;
     let mut folders = vec![new.to_path_buf()];

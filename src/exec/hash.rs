@@ -20,8 +20,8 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// SHA-256, in hex, of a list; each part goes in with its length (8 bytes, the lowest first), so that
-/// no two lists share a hash.
+/// SHA-256, in hex, of a list; each part goes in with its length (8 bytes, the lowest first), so
+/// that no two lists share a hash.
 pub(crate) fn hash_parts<P: AsRef<[u8]>>(parts: impl IntoIterator<Item = P>) -> String {
     let mut hasher = Sha256::new();
     for part in parts {

@@ -1,4 +1,5 @@
-//! Lock files that a killed process cannot leave locked: the kernel holds the lock, the file only names the holder.
+//! Lock files that a killed process cannot leave locked: the kernel holds the lock, the file only
+//! names the holder.
 
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
@@ -11,15 +12,15 @@ use crate::error::{Error, Result};
 
 /// A held lock; let go, and its file removed, when dropped.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(super) struct FileLock {
     path: PathBuf,
     /// Closing it lets go of the lock.
     file: File,
 }
 
-impl Lock {
+impl FileLock {
     /// The lock, or nothing if somebody else holds it.
-    pub(super) fn attempt(path: &Path) -> Result<Option<Lock>> {
+    pub(super) fn attempt(path: &Path) -> Result<Option<FileLock>> {
         loop {
             let file = files::open_to_lock(path)?;
             match file.try_lock().map_err(io::Error::from) {
@@ -27,14 +28,14 @@ impl Lock {
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(None),
                 Err(e) => return Err(cannot_lock(path, &e)),
             }
-            if let Some(lock) = Lock::sign(path, file)? {
+            if let Some(lock) = FileLock::write_holder(path, file)? {
                 return Ok(Some(lock));
             }
         }
     }
 
     /// The lock, as soon as nobody else holds it.
-    pub(super) fn wait(path: &Path) -> Result<Lock> {
+    pub(super) fn wait(path: &Path) -> Result<FileLock> {
         loop {
             let file = files::open_to_lock(path)?;
             match file.lock() {
@@ -42,26 +43,30 @@ impl Lock {
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
                 Err(e) => return Err(cannot_lock(path, &e)),
             }
-            if let Some(lock) = Lock::sign(path, file)? {
+            if let Some(lock) = FileLock::write_holder(path, file)? {
                 return Ok(lock);
             }
         }
     }
 
-    /// Writes this process into the locked file; nothing if the file was removed by its last holder after we opened it.
-    fn sign(path: &Path, mut file: File) -> Result<Option<Lock>> {
+    /// Writes this process into the locked file; nothing if the file was removed by its last holder
+    /// after we opened it.
+    fn write_holder(path: &Path, mut file: File) -> Result<Option<FileLock>> {
         if !is_there(&file, path)? {
             return Ok(None);
         }
-        file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(|e| cannot_lock(path, &e))?;
-        Ok(Some(Lock { path: path.to_path_buf(), file }))
+        file.set_len(0)
+            .and_then(|()| writeln!(file, "{}", std::process::id()))
+            .map_err(|e| cannot_lock(path, &e))?;
+        Ok(Some(FileLock { path: path.to_path_buf(), file }))
     }
 }
 
-impl Drop for Lock {
+impl Drop for FileLock {
     fn drop(&mut self) {
-        // Whoever removed our file with its folder left the name free: somebody else's lock may stand there by now. While it is ours it
-        // is locked, so nobody else's file can be hit. A file that stays does no harm.
+        // Whoever removed our file with its folder left the name free: somebody else's lock may
+        // stand there by now. While it is ours it is locked, so nobody else's file can be hit. A
+        // file that stays does no harm.
         if is_there(&self.file, &self.path).unwrap_or(false) {
             let _ = files::remove_file(&self.path);
         }
@@ -81,26 +86,33 @@ pub(super) fn holder(path: &Path) -> Option<u32> {
 }
 
 fn cannot_lock(path: &Path, cause: &std::io::Error) -> Error {
-    if cause.kind() == ErrorKind::Unsupported || cause.raw_os_error() == Some(Errno::NOLCK.raw_os_error()) {
-        return refuse("lock", path, cause.to_string(), "this file system has no locks: keep output and cache on another disk");
+    if cause.kind() == ErrorKind::Unsupported
+        || cause.raw_os_error() == Some(Errno::NOLCK.raw_os_error())
+    {
+        return refuse(
+            "lock",
+            path,
+            cause.to_string(),
+            "this file system has no locks: keep output and cache on another disk",
+        );
     }
     Error::io("lock", path, cause)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Lock, holder};
+    use super::{FileLock, holder};
 
     #[test]
     fn one_holder_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
-        let first = Lock::attempt(&path).unwrap().unwrap();
+        let first = FileLock::attempt(&path).unwrap().unwrap();
         assert_eq!(holder(&path), Some(std::process::id()));
-        assert!(Lock::attempt(&path).unwrap().is_none());
+        assert!(FileLock::attempt(&path).unwrap().is_none());
         drop(first);
         assert!(!path.exists());
-        assert!(Lock::attempt(&path).unwrap().is_some());
+        assert!(FileLock::attempt(&path).unwrap().is_some());
     }
 
     #[test]
@@ -109,12 +121,12 @@ mod tests {
         let folder = root.path().join("session");
         let path = folder.join("lock");
         std::fs::create_dir(&folder).unwrap();
-        let first = Lock::attempt(&path).unwrap().unwrap();
+        let first = FileLock::attempt(&path).unwrap().unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
         std::fs::create_dir(&folder).unwrap();
-        let second = Lock::attempt(&path).unwrap().unwrap();
+        let second = FileLock::attempt(&path).unwrap().unwrap();
         drop(first);
-        assert!(path.exists() && Lock::attempt(&path).unwrap().is_none());
+        assert!(path.exists() && FileLock::attempt(&path).unwrap().is_none());
         drop(second);
         assert!(!path.exists());
     }
@@ -124,7 +136,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         std::fs::write(&path, "1234567\n").unwrap();
-        let _lock = Lock::attempt(&path).unwrap().unwrap();
+        let _lock = FileLock::attempt(&path).unwrap().unwrap();
         assert_eq!(holder(&path), Some(std::process::id()));
     }
 
@@ -137,7 +149,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..50 {
-                        let _lock = Lock::wait(&path).unwrap();
+                        let _lock = FileLock::wait(&path).unwrap();
                         assert_eq!(inside.fetch_add(1, std::sync::atomic::Ordering::SeqCst), 0);
                         inside.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
                     }

@@ -1,14 +1,20 @@
 //! Runs stages in order of need and tells observers; knows nothing of fairness.
 //!
-//! - A [`Stage`] is a value: an id, what it needs, what else makes it stale, and a function that writes files into a folder.
-//! - Its key is a hash of all that ([`fingerprint`]). If the [`store::Store`] holds the key, the stage is not run.
-//! - Stages run one after the other, in the order given; each may use all threads. Stages of one kind ([`Options::beside`]) that follow
-//!   each other and do not need each other run side by side. [`plan`] says what [`run`] would do and why.
-//! - A stage that fails, or is interrupted, leaves nothing; those before it stay in the store, so the next run goes on there.
+//! - A [`PlannedStage`] is a value: an id, what it needs, what else makes it stale, and a function
+//!   that writes files into a folder.
+//! - Its key is a hash of all that ([`fingerprint`]). If the [`store::ResultStore`] holds the key,
+//!   the stage is not run.
+//! - Stages run one after the other, in the order given; each may use all threads. Stages of one
+//!   kind ([`ExecSettings::parallel_kind`]) that follow each other and do not need each other run
+//!   side by side. [`plan`] says what [`run`] would do and why.
+//! - A stage that fails, or is interrupted, leaves nothing; those before it stay in the store, so
+//!   the next run goes on there.
 //! - A stage may start a program of the user's: [`child::run`] feeds it, reads it and ends it.
-//! - [`folder::OutputFolder`] is the last step of a run, outside of the stages: it puts finished files where the user wants them.
+//! - [`folder::OutputFolder`] is the last step of a run, outside of the stages: it puts finished
+//!   files where the user wants them.
 //!
-//! The clock is read here and above, never below. What a stage computes, and from which settings, is the caller's concern.
+//! The clock is read here and above, never below. What a stage computes, and from which settings,
+//! is the caller's concern.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -20,11 +26,13 @@ use std::time::{Duration, Instant, SystemTime};
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use self::cancel::Cancel;
+use self::cancel::CancelFlag;
 use self::event::{Event, Observer, utc_text};
-use self::fingerprint::{Fingerprint, Reason};
-use self::store::{Entries, Entry, Found, Memory, Store, There};
-use crate::error::{Error, Place, Problem, Result};
+use self::fingerprint::{StageFingerprint, StaleReason};
+use self::store::{
+    FingerprintMemory, PresentEntry, ResultStore, StoreEntry, StoreLookup, StoreView,
+};
+use crate::error::{Error, FilePlace, JobProblem, Result};
 
 pub mod cancel;
 pub mod child;
@@ -38,49 +46,54 @@ pub mod program;
 pub mod store;
 
 /// One step of a job: equal fields give equal files, whatever machine, thread count or batch size.
-pub struct Stage<'a> {
+pub struct PlannedStage<'a> {
     /// Unique in the job, such as `train/logistic`.
     pub id: String,
-    /// One of [`Options::kinds`], such as `train`.
+    /// One of [`ExecSettings::kinds`], such as `train`.
     pub kind: &'static str,
     /// Fingerprint of the program that does the work, see [`program`].
     pub code: String,
     /// Ids of earlier stages whose files it reads.
     pub needs: Vec<String>,
-    /// What makes it stale besides: name, and canonical text or content hash. Names are unique; values hold no absolute path, and
-    /// neither thread count nor batch size.
+    /// What makes it stale besides: name, and canonical text or content hash. Names are unique;
+    /// values hold no absolute path, and neither thread count nor batch size.
     pub inputs: Vec<(String, String)>,
     /// Does the work: writes all results below [`StageContext::out`].
-    pub run: Box<Work<'a>>,
+    pub run: Box<StageWork<'a>>,
 }
 
 /// The work of a stage.
-pub type Work<'a> = dyn Fn(&StageContext<'_>) -> Result<()> + Sync + 'a;
+pub type StageWork<'a> = dyn Fn(&StageContext<'_>) -> Result<()> + Sync + 'a;
 
-impl fmt::Debug for Stage<'_> {
+impl fmt::Debug for PlannedStage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stage").field("id", &self.id).field("needs", &self.needs).field("inputs", &self.inputs).finish_non_exhaustive()
+        f.debug_struct("Stage")
+            .field("id", &self.id)
+            .field("needs", &self.needs)
+            .field("inputs", &self.inputs)
+            .finish_non_exhaustive()
     }
 }
 
 /// How stages are run.
 #[derive(Debug, Clone)]
-pub struct Options<'a> {
+pub struct ExecSettings<'a> {
     /// Name of the job; it becomes part of a file name in the store.
     pub job: &'a str,
     /// All kinds of stages, in order.
     pub kinds: &'a [&'a str],
-    /// Ends with the stages of this kind: leaves out stages of later kinds, and those that need them.
+    /// Ends with the stages of this kind: leaves out stages of later kinds, and those that need
+    /// them.
     pub until: Option<&'a str>,
-    /// Runs stages of this kind, or the one with this id, even if their results are there. What rests on them runs again only
-    /// if their files changed.
+    /// Runs stages of this kind, or the one with this id, even if their results are there. What
+    /// rests on them runs again only if their files changed.
     pub force: Option<&'a str>,
     /// Kind of the stages whose files leave the store.
     pub published: Option<&'a str>,
     /// Kind of the stages that may run side by side.
-    pub beside: Option<&'a str>,
+    pub parallel_kind: Option<&'a str>,
     /// How many of them at once, at least 1.
-    pub at_once: usize,
+    pub max_parallel: usize,
 }
 
 /// What a stage sees of its run. All methods may be called from several threads.
@@ -89,7 +102,7 @@ pub struct StageContext<'a> {
     out: &'a Path,
     needs: BTreeMap<&'a str, &'a Path>,
     observer: &'a dyn Observer,
-    cancel: &'a Cancel,
+    cancel: &'a CancelFlag,
     started: Instant,
     rows: AtomicU64,
     /// 0 while unknown.
@@ -100,7 +113,7 @@ pub struct StageContext<'a> {
 
 /// A stage and what [`run`] would do with it.
 #[derive(Debug, Clone)]
-pub struct Planned {
+pub struct StageStatus {
     /// Its id.
     pub id: String,
     /// Its kind.
@@ -108,12 +121,12 @@ pub struct Planned {
     /// Its key: 64 hex digits.
     pub key: String,
     /// Whether it would run.
-    pub state: State,
+    pub state: ResultState,
 }
 
 /// Whether a stage has its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum ResultState {
     /// The result is there. Should a needed stage run again with other files, it will yet run.
     Cached {
         /// Rows that the stage counted.
@@ -122,7 +135,7 @@ pub enum State {
         bytes: u64,
     },
     /// It would run, for this reason.
-    Stale(Reason),
+    Stale(StaleReason),
 }
 
 /// What happened to one stage of a run; serializes for `run.json`.
@@ -152,15 +165,16 @@ pub struct StageRecord {
 }
 
 /// A stage chosen for a run.
-struct Step<'s, 'a> {
-    stage: &'s Stage<'a>,
-    fingerprint: Fingerprint,
+struct ChosenStage<'s, 'a> {
+    stage: &'s PlannedStage<'a>,
+    fingerprint: StageFingerprint,
     key: String,
     forced: bool,
 }
 
 impl StageContext<'_> {
-    /// The folder to write to: empty at the start, kept when the stage returns `Ok`, removed otherwise.
+    /// The folder to write to: empty at the start, kept when the stage returns `Ok`, removed
+    /// otherwise.
     pub fn out(&self) -> &Path {
         self.out
     }
@@ -177,7 +191,8 @@ impl StageContext<'_> {
         }
     }
 
-    /// Errs with [`Error::Interrupted`] once a signal came; to be called often, such as once a batch.
+    /// Errs with [`Error::Interrupted`] once a signal came; to be called often, such as once a
+    /// batch.
     pub fn check(&self) -> Result<()> {
         self.cancel.check()
     }
@@ -192,9 +207,19 @@ impl StageContext<'_> {
         let rows = self.rows.fetch_add(rows, Ordering::Relaxed).saturating_add(rows);
         let ms = millis(self.started.elapsed());
         let due = self.next_report.load(Ordering::Relaxed);
-        if ms >= due && self.next_report.compare_exchange(due, ms.saturating_add(100), Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+        if ms >= due
+            && self
+                .next_report
+                .compare_exchange(due, ms.saturating_add(100), Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+        {
             let total = Some(self.total.load(Ordering::Relaxed)).filter(|total| *total > 0);
-            self.observer.on(&Event::StageProgress { stage: self.stage.to_owned(), rows, total, ms });
+            self.observer.on(&Event::StageProgress {
+                stage: self.stage.to_owned(),
+                rows,
+                total,
+                ms,
+            });
         }
     }
 
@@ -211,8 +236,13 @@ impl StageContext<'_> {
 
 /// Says for each stage whether it would run, and why. Does no work and changes nothing.
 ///
-/// Errs with [`Error::Job`] if `until` or `force` name nothing known, or the stages do not fit together.
-pub fn plan(stages: &[Stage<'_>], store: &Entries, options: &Options<'_>) -> Result<Vec<Planned>> {
+/// Errs with [`Error::Job`] if `until` or `force` name nothing known, or the stages do not fit
+/// together.
+pub fn plan(
+    stages: &[PlannedStage<'_>],
+    store: &StoreView,
+    options: &ExecSettings<'_>,
+) -> Result<Vec<StageStatus>> {
     let memory = store.memory(options.job)?;
     let mut entries = BTreeMap::new();
     let mut planned = Vec::new();
@@ -221,46 +251,58 @@ pub fn plan(stages: &[Stage<'_>], store: &Entries, options: &Options<'_>) -> Res
     for step in steps {
         let state = match find(&step, store, &memory, &entries, &damaged)? {
             Ok(entry) => {
-                let state = State::Cached { rows: entry.rows(), bytes: entry.bytes() };
+                let state = ResultState::Cached { rows: entry.rows(), bytes: entry.bytes() };
                 entries.insert(step.stage.id.as_str(), entry);
                 state
             }
-            Err(reason) => State::Stale(reason),
+            Err(reason) => ResultState::Stale(reason),
         };
-        planned.push(Planned { id: step.stage.id.clone(), kind: step.stage.kind, key: step.key, state });
+        planned.push(StageStatus {
+            id: step.stage.id.clone(),
+            kind: step.stage.kind,
+            key: step.key,
+            state,
+        });
     }
     Ok(planned)
 }
 
 /// Runs all stages whose results are not there, in order, and returns what happened to each.
 ///
-/// Errs as [`plan`] does, with the error of the first stage that fails, and with [`Error::Interrupted`] once `cancel` is raised.
-/// The observer gets the stage events only; those of the run as a whole are the caller's.
+/// Errs as [`plan`] does, with the error of the first stage that fails, and with
+/// [`Error::Interrupted`] once `cancel` is raised. The observer gets the stage events only; those
+/// of the run as a whole are the caller's.
 pub fn run(
-    stages: &[Stage<'_>],
-    store: &Store,
-    options: &Options<'_>,
+    stages: &[PlannedStage<'_>],
+    store: &ResultStore,
+    options: &ExecSettings<'_>,
     observer: &dyn Observer,
-    cancel: &Cancel,
+    cancel: &CancelFlag,
 ) -> Result<Vec<StageRecord>> {
-    let (mut memory, there) = (store.memory(options.job)?, store.entries());
+    let (mut memory, there) = (store.memory(options.job)?, store.view());
     let mut entries = BTreeMap::new();
     let mut records = Vec::new();
     let steps = steps(stages, options)?;
     let damaged = damaged(&steps, &there, options, &mut || cancel.check())?;
     let mut rest = steps.as_slice();
     while !rest.is_empty() {
-        let (wave, later) = rest.split_at(side_by_side(rest, options));
+        let (wave, later) = rest.split_at(parallel_steps(rest, options));
         rest = later;
-        let one = |step: &Step<'_, '_>| {
+        let one = |step: &ChosenStage<'_, '_>| {
             cancel.check()?;
             let (started, clock) = (SystemTime::now(), Instant::now());
             let (entry, reason) = match find(step, &there, &memory, &entries, &damaged)? {
                 Ok(entry) => {
-                    observer.on(&Event::StageCached { stage: step.stage.id.clone(), rows: entry.rows(), bytes: entry.bytes() });
+                    observer.on(&Event::StageCached {
+                        stage: step.stage.id.clone(),
+                        rows: entry.rows(),
+                        bytes: entry.bytes(),
+                    });
                     (entry, None)
                 }
-                Err(reason) => (run_stage(step, store, &entries, &reason, observer, cancel)?, Some(reason)),
+                Err(reason) => {
+                    (run_stage(step, store, &entries, &reason, observer, cancel)?, Some(reason))
+                }
             };
             let record = StageRecord {
                 id: step.stage.id.clone(),
@@ -276,7 +318,7 @@ pub fn run(
             };
             Ok((entry, record))
         };
-        let done = all(wave, options.at_once, &one);
+        let done = run_parallel(wave, options.max_parallel, &one);
         for (step, done) in wave.iter().zip(done) {
             let (entry, record) = done?;
             records.push(record);
@@ -290,16 +332,25 @@ pub fn run(
     Ok(records)
 }
 
-/// How many of the next stages may be run side by side: those of the kind that may, up to the first that needs one of them.
-fn side_by_side(steps: &[Step<'_, '_>], options: &Options<'_>) -> usize {
-    let may = |step: &Step<'_, '_>| options.at_once > 1 && options.beside == Some(step.stage.kind);
-    let free =
-        |(n, step): &(usize, &Step<'_, '_>)| may(step) && steps[..*n].iter().all(|earlier| !step.stage.needs.contains(&earlier.stage.id));
+/// How many of the next stages may be run side by side: those of the kind that may, up to the first
+/// that needs one of them.
+fn parallel_steps(steps: &[ChosenStage<'_, '_>], options: &ExecSettings<'_>) -> usize {
+    let may = |step: &ChosenStage<'_, '_>| {
+        options.max_parallel > 1 && options.parallel_kind == Some(step.stage.kind)
+    };
+    let free = |(n, step): &(usize, &ChosenStage<'_, '_>)| {
+        may(step) && steps[..*n].iter().all(|earlier| !step.stage.needs.contains(&earlier.stage.id))
+    };
     steps.iter().enumerate().take_while(free).count().max(1)
 }
 
-/// The results of a piece of work on each step, in order, up to and with the first error; of several errors the first in order.
-fn all<'s, 'a, T: Send>(steps: &[Step<'s, 'a>], at_once: usize, one: &(dyn Fn(&Step<'s, 'a>) -> Result<T> + Sync)) -> Vec<Result<T>> {
+/// The results of a piece of work on each step, in order, up to and with the first error; of
+/// several errors the first in order.
+fn run_parallel<'s, 'a, T: Send>(
+    steps: &[ChosenStage<'s, 'a>],
+    at_once: usize,
+    one: &(dyn Fn(&ChosenStage<'s, 'a>) -> Result<T> + Sync),
+) -> Vec<Result<T>> {
     if steps.len() == 1 {
         return steps.iter().map(one).collect();
     }
@@ -310,7 +361,11 @@ fn all<'s, 'a, T: Send>(steps: &[Step<'s, 'a>], at_once: usize, one: &(dyn Fn(&S
             scope.spawn(|| {
                 // Steps are begun in order, so those before one that failed are done or under way.
                 while !failed.load(Ordering::SeqCst) {
-                    let Some(k) = Some(next.fetch_add(1, Ordering::SeqCst)).filter(|k| *k < steps.len()) else { break };
+                    let Some(k) =
+                        Some(next.fetch_add(1, Ordering::SeqCst)).filter(|k| *k < steps.len())
+                    else {
+                        break;
+                    };
                     let result = one(&steps[k]);
                     failed.fetch_or(result.is_err(), Ordering::SeqCst);
                     *done[k].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
@@ -319,7 +374,9 @@ fn all<'s, 'a, T: Send>(steps: &[Step<'s, 'a>], at_once: usize, one: &(dyn Fn(&S
         }
     });
     let mut results = Vec::new();
-    for result in done.into_iter().map_while(|done| done.into_inner().unwrap_or_else(PoisonError::into_inner)) {
+    for result in
+        done.into_iter().map_while(|done| done.into_inner().unwrap_or_else(PoisonError::into_inner))
+    {
         let failed = result.is_err();
         results.push(result);
         if failed {
@@ -331,19 +388,24 @@ fn all<'s, 'a, T: Send>(steps: &[Step<'s, 'a>], at_once: usize, one: &(dyn Fn(&S
 
 /// Runs one stage and keeps its result.
 fn run_stage(
-    step: &Step<'_, '_>,
-    store: &Store,
-    entries: &BTreeMap<&str, Entry>,
-    reason: &Reason,
+    step: &ChosenStage<'_, '_>,
+    store: &ResultStore,
+    entries: &BTreeMap<&str, StoreEntry>,
+    reason: &StaleReason,
     observer: &dyn Observer,
-    cancel: &Cancel,
-) -> Result<Entry> {
+    cancel: &CancelFlag,
+) -> Result<StoreEntry> {
     let stage = step.stage;
     observer.on(&Event::StageStart { stage: stage.id.clone(), reason: reason.to_string() });
     let draft = store.draft()?;
     // In the order of the fingerprint, which names each need once.
-    let needs: Vec<(&str, &Entry)> =
-        step.fingerprint.needs.keys().filter_map(|id| entries.get_key_value(id.as_str())).map(|(id, entry)| (*id, entry)).collect();
+    let needs: Vec<(&str, &StoreEntry)> = step
+        .fingerprint
+        .needs
+        .keys()
+        .filter_map(|id| entries.get_key_value(id.as_str()))
+        .map(|(id, entry)| (*id, entry))
+        .collect();
     let context = StageContext {
         stage: &stage.id,
         out: draft.path(),
@@ -358,47 +420,61 @@ fn run_stage(
     (stage.run)(&context)?;
     cancel.check()?;
     let (rows, started) = (context.rows.load(Ordering::Relaxed), context.started);
-    let needs: Vec<&Entry> = needs.into_iter().map(|(_, entry)| entry).collect();
+    let needs: Vec<&StoreEntry> = needs.into_iter().map(|(_, entry)| entry).collect();
     let there = match reason {
         // The old entry was sound and yet not wanted.
-        Reason::Forced | Reason::NeedReran { .. } => There::Replace,
-        Reason::EntryDamaged { .. } => There::Distrust,
-        _ => There::Stays,
+        StaleReason::Forced | StaleReason::NeedReran { .. } => PresentEntry::Replace,
+        StaleReason::EntryDamaged { .. } => PresentEntry::KeepIfSame,
+        _ => PresentEntry::Keep,
     };
     drop(context);
-    let entry = store.keep(draft, &step.fingerprint, &needs, rows, there)?;
-    observer.on(&Event::StageEnd { stage: stage.id.clone(), rows, bytes: entry.bytes(), ms: millis(started.elapsed()) });
+    let entry = store.commit(draft, &step.fingerprint, &needs, rows, there)?;
+    observer.on(&Event::StageEnd {
+        stage: stage.id.clone(),
+        rows,
+        bytes: entry.bytes(),
+        ms: millis(started.elapsed()),
+    });
     Ok(entry)
 }
 
 /// By key a file of a result and what is wrong with it.
-type Damaged = BTreeMap<String, (String, String)>;
+type DamagedFiles = BTreeMap<String, (String, String)>;
 
-/// Hashes again the results that a step may read, and those that are published: a damaged one must not get into a new result, or out to
-/// the user. A step may run if it has no result, or if one that it needs may run and so give other files.
-fn damaged(steps: &[Step<'_, '_>], store: &Entries, options: &Options<'_>, check: &mut dyn FnMut() -> Result<()>) -> Result<Damaged> {
-    let mut damaged = Damaged::new();
-    let mut sound: BTreeMap<&str, Box<Entry>> = BTreeMap::new();
+/// Hashes again the results that a step may read, and those that are published: a damaged one must
+/// not get into a new result, or out to the user. A step may run if it has no result, or if one
+/// that it needs may run and so give other files.
+fn damaged(
+    steps: &[ChosenStage<'_, '_>],
+    store: &StoreView,
+    options: &ExecSettings<'_>,
+    check: &mut dyn FnMut() -> Result<()>,
+) -> Result<DamagedFiles> {
+    let mut damaged = DamagedFiles::new();
+    let mut sound: BTreeMap<&str, Box<StoreEntry>> = BTreeMap::new();
     for step in steps.iter().filter(|step| !step.forced) {
-        if let Found::Sound(entry) = store.look(&step.key)? {
+        if let StoreLookup::Sound(entry) = store.look(&step.key)? {
             sound.insert(step.stage.id.as_str(), entry);
         }
     }
     let mut hashed: BTreeSet<&str> = BTreeSet::new();
     loop {
         let (mut may_run, mut read): (BTreeSet<&str>, BTreeSet<&str>) = Default::default();
-        for Step { stage, .. } in steps {
+        for ChosenStage { stage, .. } in steps {
             let needs = || stage.needs.iter().map(String::as_str);
-            if !sound.contains_key(stage.id.as_str()) || needs().any(|need| may_run.contains(need)) {
+            if !sound.contains_key(stage.id.as_str()) || needs().any(|need| may_run.contains(need))
+            {
                 may_run.insert(stage.id.as_str());
                 read.extend(needs());
             }
         }
         let mut more = false;
-        for Step { stage, key, .. } in steps {
+        for ChosenStage { stage, key, .. } in steps {
             let id = stage.id.as_str();
             let is_read = read.contains(id) || options.published == Some(stage.kind);
-            let Some(entry) = sound.get(id).filter(|_| is_read && hashed.insert(id)) else { continue };
+            let Some(entry) = sound.get(id).filter(|_| is_read && hashed.insert(id)) else {
+                continue;
+            };
             if let Some(damage) = entry.damage(check)? {
                 damaged.insert(key.clone(), damage);
                 sound.remove(id);
@@ -412,38 +488,45 @@ fn damaged(steps: &[Step<'_, '_>], store: &Entries, options: &Options<'_>, check
     }
 }
 
-/// The result of a stage, or why there is none. `entries` are the results of the stages before, as far as they are there.
+/// The result of a stage, or why there is none. `view` are the results of the stages before, as far
+/// as they are there.
 fn find(
-    step: &Step<'_, '_>,
-    store: &Entries,
-    memory: &Memory,
-    entries: &BTreeMap<&str, Entry>,
-    damaged: &Damaged,
-) -> Result<Result<Entry, Reason>> {
+    step: &ChosenStage<'_, '_>,
+    store: &StoreView,
+    memory: &FingerprintMemory,
+    entries: &BTreeMap<&str, StoreEntry>,
+    damaged: &DamagedFiles,
+) -> Result<Result<StoreEntry, StaleReason>> {
     if step.forced {
-        return Ok(Err(Reason::Forced));
+        return Ok(Err(StaleReason::Forced));
     }
     if let Some((file, what)) = damaged.get(&step.key) {
-        return Ok(Err(Reason::EntryDamaged { file: file.clone(), what: what.clone() }));
+        return Ok(Err(StaleReason::EntryDamaged { file: file.clone(), what: what.clone() }));
     }
     Ok(match store.look(&step.key)? {
-        Found::Sound(entry) => match entry.outdated_need(entries) {
+        StoreLookup::Sound(entry) => match entry.outdated_need(entries) {
             None => Ok(*entry),
-            Some(id) => Err(Reason::NeedReran { id }),
+            Some(id) => Err(StaleReason::NeedReran { id }),
         },
-        Found::Damaged { file, what } => Err(Reason::EntryDamaged { file, what }),
-        Found::Missing => Err(step.fingerprint.reason(memory.0.get(&step.stage.id))),
+        StoreLookup::Damaged { file, what } => Err(StaleReason::EntryDamaged { file, what }),
+        StoreLookup::Missing => Err(step.fingerprint.reason(memory.0.get(&step.stage.id))),
     })
 }
 
-/// Checks the stages, gives each its key and leaves out those that are of a kind after `until`, unless one that stays needs them.
-fn steps<'s, 'a>(stages: &'s [Stage<'a>], options: &Options<'_>) -> Result<Vec<Step<'s, 'a>>> {
+/// Checks the stages, gives each its key and leaves out those that are of a kind after `until`,
+/// unless one that stays needs them.
+fn steps<'s, 'a>(
+    stages: &'s [PlannedStage<'a>],
+    options: &ExecSettings<'_>,
+) -> Result<Vec<ChosenStage<'s, 'a>>> {
     check(stages, options)?;
     let last = options.until.and_then(|until| options.kinds.iter().position(|kind| *kind == until));
     // Needs stand before what needs them.
     let mut wanted: BTreeSet<&str> = BTreeSet::new();
     for stage in stages.iter().rev() {
-        if last.is_none_or(|last| options.kinds[..=last].contains(&stage.kind)) || wanted.contains(stage.id.as_str()) {
+        if last.is_none_or(|last| options.kinds[..=last].contains(&stage.kind))
+            || wanted.contains(stage.id.as_str())
+        {
             wanted.insert(&stage.id);
             wanted.extend(stage.needs.iter().map(String::as_str));
         }
@@ -452,45 +535,75 @@ fn steps<'s, 'a>(stages: &'s [Stage<'a>], options: &Options<'_>) -> Result<Vec<S
     let mut steps = Vec::new();
     for stage in stages.iter().filter(|stage| wanted.contains(stage.id.as_str())) {
         // Every need was checked to stand before.
-        let needs: IndexMap<String, String> =
-            stage.needs.iter().filter_map(|id| Some((id.clone(), keys.get(id.as_str())?.clone()))).collect();
+        let needs: IndexMap<String, String> = stage
+            .needs
+            .iter()
+            .filter_map(|id| Some((id.clone(), keys.get(id.as_str())?.clone())))
+            .collect();
         let inputs = stage.inputs.iter().cloned().collect();
-        let fingerprint = Fingerprint { id: stage.id.clone(), kind: stage.kind.to_owned(), code: stage.code.clone(), inputs, needs };
+        let fingerprint = StageFingerprint {
+            id: stage.id.clone(),
+            kind: stage.kind.to_owned(),
+            code: stage.code.clone(),
+            inputs,
+            needs,
+        };
         let key = fingerprint.key();
         keys.insert(&stage.id, key.clone());
         let forced = options.force.is_some_and(|force| force == stage.kind || force == stage.id);
-        steps.push(Step { stage, fingerprint, key, forced });
+        steps.push(ChosenStage { stage, fingerprint, key, forced });
     }
     if let Some(force) = options.force.filter(|_| !steps.iter().any(|step| step.forced)) {
-        let known = options.kinds.iter().copied().filter(|kind| steps.iter().any(|step| step.stage.kind == *kind));
-        let known: Vec<&str> =
-            known.chain(steps.iter().map(|step| step.stage.id.as_str()).filter(|id| !options.kinds.contains(id))).collect();
+        let known = options
+            .kinds
+            .iter()
+            .copied()
+            .filter(|kind| steps.iter().any(|step| step.stage.kind == *kind));
+        let known: Vec<&str> = known
+            .chain(
+                steps
+                    .iter()
+                    .map(|step| step.stage.id.as_str())
+                    .filter(|id| !options.kinds.contains(id)),
+            )
+            .collect();
         return Err(unknown("--force", &format!("this run has no stage `{force}`"), &known));
     }
     Ok(steps)
 }
 
 /// All that is wrong with the stages or the word after `--until`.
-fn check(stages: &[Stage<'_>], options: &Options<'_>) -> Result<()> {
+fn check(stages: &[PlannedStage<'_>], options: &ExecSettings<'_>) -> Result<()> {
     if let Some(until) = options.until.filter(|until| !options.kinds.contains(until)) {
         return Err(unknown("--until", &format!("there is no stage `{until}`"), options.kinds));
     }
     let mut problems = Vec::new();
-    let mut problem = |code, what| problems.push(Problem { code, path: String::new(), place: None, what, hint: None });
+    let mut problem = |code, what| {
+        problems.push(JobProblem { code, path: String::new(), place: None, what, hint: None })
+    };
     for (i, stage) in stages.iter().enumerate() {
         let earlier = |id: &str| stages[..i].iter().any(|stage| stage.id == id);
         if earlier(&stage.id) {
             problem("duplicate-stage", format!("two stages are called `{}`", stage.id));
         }
         if !options.kinds.contains(&stage.kind) {
-            problem("stage-graph", format!("stage `{}` is of the unknown kind `{}`", stage.id, stage.kind));
+            problem(
+                "stage-graph",
+                format!("stage `{}` is of the unknown kind `{}`", stage.id, stage.kind),
+            );
         }
         for need in stage.needs.iter().filter(|need| !earlier(need)) {
-            problem("stage-graph", format!("stage `{}` needs `{need}`, which no stage before it makes", stage.id));
+            problem(
+                "stage-graph",
+                format!("stage `{}` needs `{need}`, which no stage before it makes", stage.id),
+            );
         }
         for (i, (name, _)) in stage.inputs.iter().enumerate() {
             if stage.inputs[..i].iter().any(|(other, _)| other == name) {
-                problem("stage-graph", format!("stage `{}` has two inputs called `{name}`", stage.id));
+                problem(
+                    "stage-graph",
+                    format!("stage `{}` has two inputs called `{name}`", stage.id),
+                );
             }
         }
     }
@@ -499,9 +612,18 @@ fn check(stages: &[Stage<'_>], options: &Options<'_>) -> Result<()> {
 
 /// A word on the command line that names no stage.
 fn unknown(flag: &str, what: &str, known: &[&str]) -> Error {
-    let place = Some(Place { file: flag.to_owned(), line: 0, column: 0 });
-    let hint = Some(format!("known are {}", known.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")));
-    Error::Job(vec![Problem { code: "unknown-stage", path: String::new(), place, what: what.to_owned(), hint }])
+    let place = Some(FilePlace { file: flag.to_owned(), line: 0, column: 0 });
+    let hint = Some(format!(
+        "known are {}",
+        known.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+    ));
+    Error::Job(vec![JobProblem {
+        code: "unknown-stage",
+        path: String::new(),
+        place,
+        what: what.to_owned(),
+        hint,
+    }])
 }
 
 fn millis(time: Duration) -> u64 {

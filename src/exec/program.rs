@@ -1,8 +1,8 @@
 //! The fingerprint of the program: which files of its tree make it, and their hash.
 //!
-//! `build.rs` reads this file too and embeds the fingerprint of the tree that is built, so nobody has to remember to raise a version
-//! when a stage begins to compute otherwise. Features, profile and target folder are no part of it. What it names uses `std` and
-//! `hash.rs` alone.
+//! `build.rs` reads this file too and embeds the fingerprint of the tree that is built, so nobody
+//! has to remember to raise a version when a stage begins to compute otherwise. Features, profile
+//! and target folder are no part of it. What it names uses `std` and `hash.rs` alone.
 
 use std::path::{Path, PathBuf};
 
@@ -14,8 +14,8 @@ pub const SOURCES: &str = "src";
 /// The other files that make the program.
 pub const OTHERS: [&str; 2] = ["Cargo.lock", "Cargo.toml"];
 
-/// SHA-256, in hex, of the files of a program: path with `/` between its parts, and bytes, each with its length, in the order of the
-/// paths.
+/// SHA-256, in hex, of the files of a program: path with `/` between its parts, and bytes, each
+/// with its length, in the order of the paths.
 pub fn fingerprint(files: &[(String, Vec<u8>)]) -> String {
     let mut files: Vec<&(String, Vec<u8>)> = files.iter().collect();
     files.sort();
@@ -52,7 +52,8 @@ pub fn files(root: &Path) -> Result<Vec<(String, Vec<u8>)>, String> {
         let path: PathBuf = root.join(&name);
         let mut bytes = Vec::new();
         let file = std::fs::OpenOptions::new().read(true).open(path);
-        file.and_then(|mut file| std::io::Read::read_to_end(&mut file, &mut bytes)).map_err(|e| format!("{name}: {e}"))?;
+        file.and_then(|mut file| std::io::Read::read_to_end(&mut file, &mut bytes))
+            .map_err(|e| format!("{name}: {e}"))?;
         Ok((name, bytes))
     };
     names.into_iter().map(read).collect()
@@ -65,14 +66,18 @@ mod tests {
     use super::{files, fingerprint, is_part};
 
     fn of(files: &[(&str, &str)]) -> String {
-        let files: Vec<(String, Vec<u8>)> = files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect();
+        let files: Vec<(String, Vec<u8>)> = files
+            .iter()
+            .map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec()))
+            .collect();
         fingerprint(&files)
     }
 
     #[test]
     fn every_path_and_byte_moves_the_hash_and_the_order_does_not() {
         let list = [("src/a.rs", "fn a() {}"), ("src/b.rs", "")];
-        // sha256 of 8, `src/a.rs`, 9, `fn a() {}`, 8, `src/b.rs`, 0; lengths as 8 bytes, the lowest first.
+        // sha256 of 8, `src/a.rs`, 9, `fn a() {}`, 8, `src/b.rs`, 0; lengths as 8 bytes, the lowest
+        // first.
         assert_eq!(of(&list), "755eb492a00e05eb05b27313fe216dba53f2ced54c9e701ea386b7e50dd112a4");
         assert_eq!(of(&[list[1], list[0]]), of(&list));
         let others: [&[(&str, &str)]; 4] = [

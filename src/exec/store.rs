@@ -1,4 +1,5 @@
-//! Stage results by key: whole entries or none, checked when they are found, shared by all jobs and safe to delete.
+//! Stage results by key: whole entries or none, checked when they are found, shared by all jobs and
+//! safe to delete.
 //!
 //! ```text
 //! <root>/                         0700 and its files 0600, whatever the umask: rows of people are in it
@@ -10,14 +11,16 @@
 //! <root>/jobs/<job>.json          fingerprints of the job's last run, for the reasons alone
 //! ```
 //!
-//! An entry is made in the session, its files and `stage.json` are brought to the disk, and then the folder is renamed: a killed
-//! run leaves only a session whose lock is free, and the next run sweeps it away. The kernel's lock decides, not the process
-//! id: containers that share a store all call themselves process 1.
+//! An entry is made in the session, its files and `stage.json` are brought to the disk, and then
+//! the folder is renamed: a killed run leaves only a session whose lock is free, and the next run
+//! sweeps it away. The kernel's lock decides, not the process id: containers that share a store all
+//! call themselves process 1.
 //!
 //! Two runs may make the same entry at once. Both are right, the first stays.
 //!
-//! A hit reads `stage.json` and compares the size of every file. Those whose files are read or handed out in this run are hashed again
-//! as well ([`Entry::damage`]); to hash all would cost a pass over all data on every run.
+//! A hit reads `stage.json` and compares the size of every file. Those whose files are read or
+//! handed out in this run are hashed again as well ([`StoreEntry::damage`]); to hash all would cost
+//! a pass over all data on every run.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -27,9 +30,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 
 use super::files::{self, FileBelow};
-use super::fingerprint::Fingerprint;
+use super::fingerprint::StageFingerprint;
 use super::hash::{hash_parts, hex};
-use super::lock::Lock;
+use super::lock::FileLock;
 use crate::error::{Error, Result};
 
 /// Name of the file in each entry that describes it; stages must not write a file of this name.
@@ -38,67 +41,69 @@ pub const STAGE_FILE: &str = "stage.json";
 /// Name of the file with the key of the store.
 const KEY: &str = "key";
 
-/// A store of stage results, open for this process. Dropping it ends the session and removes what is unfinished.
+/// A store of stage results, open for this process. Dropping it ends the session and removes what
+/// is unfinished.
 #[derive(Debug)]
-pub struct Store {
+pub struct ResultStore {
     /// Holds the entries and `jobs/`.
     root: PathBuf,
     session: PathBuf,
     /// Whoever holds it makes or sweeps sessions.
-    turn: PathBuf,
+    sweep_lock: PathBuf,
     next: AtomicU64,
     /// Tells other processes that the session lives.
-    _lock: Lock,
+    _lock: FileLock,
 }
 
-/// The results of a store, to look at only: no folder is made, nothing is swept away and no lock is taken.
+/// The results of a store, to look at only: no folder is made, nothing is swept away and no lock is
+/// taken.
 #[derive(Debug, Clone)]
-pub struct Entries {
+pub struct StoreView {
     /// None: there are none.
     root: Option<PathBuf>,
 }
 
 /// One result in the store.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct StoreEntry {
     /// Where its files are.
     pub(super) folder: PathBuf,
-    about: About,
+    record: EntryRecord,
 }
 
 /// What looking for a key gives.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum StoreLookup {
     Missing,
     Damaged { file: String, what: String },
-    Sound(Box<Entry>),
+    Sound(Box<StoreEntry>),
 }
 
 /// What becomes of an entry that is there when its stage has run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum There {
+pub(super) enum PresentEntry {
     /// It stays: another run was faster, and both are right.
-    Stays,
+    Keep,
     /// It stays only if its bytes are those that were written: it was found damaged.
-    Distrust,
+    KeepIfSame,
     /// It is replaced if it differs, by its description or by its bytes.
     Replace,
 }
 
 /// A folder of the session in which a result is being made; removed when dropped.
 #[derive(Debug)]
-pub(super) struct Draft(PathBuf);
+pub(super) struct DraftEntry(PathBuf);
 
 /// Fingerprints of a job's stages when they were last run or found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Memory(pub(super) BTreeMap<String, Fingerprint>);
+pub(super) struct FingerprintMemory(pub(super) BTreeMap<String, StageFingerprint>);
 
 /// Content of `stage.json`. No times: equal work gives equal bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct About {
+struct EntryRecord {
     key: String,
     #[serde(flatten)]
-    fingerprint: Fingerprint,
+    fingerprint: StageFingerprint,
     /// Hash of what each needed stage had written, in the order of `needs`.
     need_outputs: Vec<String>,
     rows: u64,
@@ -111,17 +116,24 @@ struct FileMark {
     sha256: String,
 }
 
-impl Store {
-    /// Opens the store below `root`, making it if need be, and sweeps away what dead processes left.
+impl ResultStore {
+    /// Opens the store below `root`, making it if need be, and sweeps away what dead processes
+    /// left.
     pub fn open(root: &Path) -> Result<Self> {
         let tmp = root.join("tmp");
         files::make_private_folder(root)?;
         files::make_private_folder(&tmp)?;
         let turn = root.join("lock");
-        let _turn = Lock::wait(&turn)?;
+        let _turn = FileLock::wait(&turn)?;
         sweep(&tmp)?;
         let (session, lock) = begin_session(&tmp)?;
-        Ok(Store { root: root.to_path_buf(), session, turn, next: AtomicU64::new(0), _lock: lock })
+        Ok(ResultStore {
+            root: root.to_path_buf(),
+            session,
+            sweep_lock: turn,
+            next: AtomicU64::new(0),
+            _lock: lock,
+        })
     }
 
     /// Makes the key of the store, if it has none.
@@ -130,7 +142,7 @@ impl Store {
     /// The disk refuses, or the system gives no random bytes.
     pub fn make_secret(&self) -> Result<()> {
         let (path, random) = (self.root.join(KEY), Path::new("/dev/urandom"));
-        let _turn = Lock::wait(&self.turn)?;
+        let _turn = FileLock::wait(&self.sweep_lock)?;
         if files::metadata_if_there(&path)?.is_some() {
             return Ok(());
         }
@@ -142,23 +154,31 @@ impl Store {
     }
 
     /// Its results, to look at.
-    pub fn entries(&self) -> Entries {
-        Entries { root: Some(self.root.clone()) }
+    pub fn view(&self) -> StoreView {
+        StoreView { root: Some(self.root.clone()) }
     }
 
-    pub(super) fn look(&self, key: &str) -> Result<Found> {
+    pub(super) fn look(&self, key: &str) -> Result<StoreLookup> {
         look(&self.root, key)
     }
 
     /// An empty folder for a new result.
-    pub(super) fn draft(&self) -> Result<Draft> {
+    pub(super) fn draft(&self) -> Result<DraftEntry> {
         let folder = self.scratch();
         files::make_private_folder(&folder)?;
-        Ok(Draft(folder))
+        Ok(DraftEntry(folder))
     }
 
-    /// Makes a draft the result of its stage. What becomes of an entry that is there already, `there` says.
-    pub(super) fn keep(&self, draft: Draft, fingerprint: &Fingerprint, needs: &[&Entry], rows: u64, there: There) -> Result<Entry> {
+    /// Makes a draft the result of its stage. What becomes of an entry that is there already,
+    /// `there` says.
+    pub(super) fn commit(
+        &self,
+        draft: DraftEntry,
+        fingerprint: &StageFingerprint,
+        needs: &[&StoreEntry],
+        rows: u64,
+        there: PresentEntry,
+    ) -> Result<StoreEntry> {
         let mut files = BTreeMap::new();
         for FileBelow { name, path, bytes } in files::files_below(&draft.0)? {
             for closed in path.ancestors().take_while(|folder| *folder != draft.0) {
@@ -168,7 +188,13 @@ impl Store {
         }
         let key = fingerprint.key();
         let need_outputs = needs.iter().map(|need| need.output()).collect();
-        let about = About { key: key.clone(), fingerprint: fingerprint.clone(), need_outputs, rows, files };
+        let about = EntryRecord {
+            key: key.clone(),
+            fingerprint: fingerprint.clone(),
+            need_outputs,
+            rows,
+            files,
+        };
         let text = serde_json::to_vec_pretty(&about).expect("texts and numbers serialize");
         files::write_private(&draft.0.join(STAGE_FILE), &text)?;
         files::sync_folder(&draft.0)?;
@@ -178,14 +204,19 @@ impl Store {
         files::make_private_folder(shelf)?;
         loop {
             match self.look(&key)? {
-                Found::Sound(old)
-                    if (old.about == about || (there != There::Replace && old.about.need_outputs == about.need_outputs))
-                        && (there == There::Stays || old.damage(&mut || Ok(()))?.is_none()) =>
+                StoreLookup::Sound(old)
+                    if (old.record == about
+                        || (there != PresentEntry::Replace
+                            && old.record.need_outputs == about.need_outputs))
+                        && (there == PresentEntry::Keep
+                            || old.damage(&mut || Ok(()))?.is_none()) =>
                 {
                     return Ok(*old);
                 }
-                Found::Missing => {}
-                Found::Sound(_) | Found::Damaged { .. } => files::remove_at_once(&folder, &self.scratch())?,
+                StoreLookup::Missing => {}
+                StoreLookup::Sound(_) | StoreLookup::Damaged { .. } => {
+                    files::remove_at_once(&folder, &self.scratch())?
+                }
             }
             // Where another run was faster: look again.
             if files::rename_to_free(&draft.0, &folder)? {
@@ -193,15 +224,16 @@ impl Store {
             }
         }
         files::sync_folder(shelf)?;
-        Ok(Entry { folder, about })
+        Ok(StoreEntry { folder, record: about })
     }
 
-    /// What is remembered of a job; nothing if that cannot be read, since only the words of reasons hang on it.
-    pub(super) fn memory(&self, job: &str) -> Result<Memory> {
+    /// What is remembered of a job; nothing if that cannot be read, since only the words of reasons
+    /// hang on it.
+    pub(super) fn memory(&self, job: &str) -> Result<FingerprintMemory> {
         memory(&self.root, job)
     }
 
-    pub(super) fn remember(&self, job: &str, memory: &Memory) -> Result<()> {
+    pub(super) fn remember(&self, job: &str, memory: &FingerprintMemory) -> Result<()> {
         let file = memory_file(&self.root, job);
         files::make_private_folder(&self.root.join("jobs"))?;
         let text = serde_json::to_vec_pretty(memory).expect("texts serialize");
@@ -216,27 +248,28 @@ impl Store {
     }
 }
 
-impl Drop for Store {
+impl Drop for ResultStore {
     fn drop(&mut self) {
-        // In turn, for the name is free as soon as the folder is gone: a store that opened just then, in this process or in that of
-        // another container with the same id, would lose the folder it has made.
+        // In turn, for the name is free as soon as the folder is gone: a store that opened just
+        // then, in this process or in that of another container with the same id, would lose the
+        // folder it has made.
         // On a full disk no lock can be had, and the room is needed all the same.
-        let _turn = Lock::wait(&self.turn).ok();
+        let _turn = FileLock::wait(&self.sweep_lock).ok();
         if let Err(e) = files::remove_folder(&self.session) {
             tracing::warn!("{e}");
         }
     }
 }
 
-impl Entries {
+impl StoreView {
     /// The results below `root`; none where there is no such folder.
-    pub fn at(root: &Path) -> Self {
-        Entries { root: Some(root.to_path_buf()) }
+    pub fn below(root: &Path) -> Self {
+        StoreView { root: Some(root.to_path_buf()) }
     }
 
     /// No results, as `--cache off` starts.
-    pub fn none() -> Self {
-        Entries { root: None }
+    pub fn empty() -> Self {
+        StoreView { root: None }
     }
 
     /// The key of the store; none where it has none.
@@ -247,23 +280,31 @@ impl Entries {
         self.root.as_ref().map_or(Ok(None), |root| files::read_if_there(&root.join(KEY)))
     }
 
-    pub(super) fn look(&self, key: &str) -> Result<Found> {
-        self.root.as_ref().map_or(Ok(Found::Missing), |root| look(root, key))
+    pub(super) fn look(&self, key: &str) -> Result<StoreLookup> {
+        self.root.as_ref().map_or(Ok(StoreLookup::Missing), |root| look(root, key))
     }
 
-    pub(super) fn memory(&self, job: &str) -> Result<Memory> {
-        self.root.as_ref().map_or_else(|| Ok(Memory::default()), |root| memory(root, job))
+    pub(super) fn memory(&self, job: &str) -> Result<FingerprintMemory> {
+        self.root
+            .as_ref()
+            .map_or_else(|| Ok(FingerprintMemory::default()), |root| memory(root, job))
     }
 }
 
-fn look(root: &Path, key: &str) -> Result<Found> {
+fn look(root: &Path, key: &str) -> Result<StoreLookup> {
     let folder = entry_folder(root, key);
-    let damaged = |file: &str, what: &str| Ok(Found::Damaged { file: file.to_owned(), what: what.to_owned() });
+    let damaged = |file: &str, what: &str| {
+        Ok(StoreLookup::Damaged { file: file.to_owned(), what: what.to_owned() })
+    };
     if files::metadata_if_there(&folder)?.is_none() {
-        return Ok(Found::Missing);
+        return Ok(StoreLookup::Missing);
     }
-    let Some(text) = files::read_if_there(&folder.join(STAGE_FILE))? else { return damaged(STAGE_FILE, "is missing") };
-    let Ok(about) = serde_json::from_slice::<About>(&text) else { return damaged(STAGE_FILE, "cannot be read") };
+    let Some(text) = files::read_if_there(&folder.join(STAGE_FILE))? else {
+        return damaged(STAGE_FILE, "is missing");
+    };
+    let Ok(about) = serde_json::from_slice::<EntryRecord>(&text) else {
+        return damaged(STAGE_FILE, "cannot be read");
+    };
     if about.key != key || about.fingerprint.key() != key {
         return damaged(STAGE_FILE, "describes another stage");
     }
@@ -271,14 +312,19 @@ fn look(root: &Path, key: &str) -> Result<Found> {
         let path = folder.join(name);
         match files::metadata_if_there(&path)? {
             Some(meta) if meta.is_file() && meta.len() == mark.bytes => {}
-            Some(meta) => return damaged(name, &format!("has {} bytes in place of {}", meta.len(), mark.bytes)),
+            Some(meta) => {
+                return damaged(
+                    name,
+                    &format!("has {} bytes in place of {}", meta.len(), mark.bytes),
+                );
+            }
             None => return damaged(name, "is missing"),
         }
     }
-    Ok(Found::Sound(Box::new(Entry { folder, about })))
+    Ok(StoreLookup::Sound(Box::new(StoreEntry { folder, record: about })))
 }
 
-fn memory(root: &Path, job: &str) -> Result<Memory> {
+fn memory(root: &Path, job: &str) -> Result<FingerprintMemory> {
     let text = files::read_if_there(&memory_file(root, job))?;
     Ok(text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default())
 }
@@ -291,22 +337,33 @@ fn memory_file(root: &Path, job: &str) -> PathBuf {
     root.join("jobs").join(format!("{job}.json"))
 }
 
-impl Entry {
+impl StoreEntry {
     /// Hash of names and contents of its files.
     pub(super) fn output(&self) -> String {
-        hash_parts(self.about.files.iter().flat_map(|(name, mark)| [name.as_str(), mark.sha256.as_str()]))
+        hash_parts(
+            self.record.files.iter().flat_map(|(name, mark)| [name.as_str(), mark.sha256.as_str()]),
+        )
     }
 
-    /// The first needed stage whose result is no longer the one that this entry rests on; those not given are taken as unchanged.
-    pub(super) fn outdated_need(&self, needs: &BTreeMap<&str, Entry>) -> Option<String> {
-        let ids = self.about.fingerprint.needs.keys();
-        let changed = |id: &String, output: &String| needs.get(id.as_str()).is_some_and(|need| need.output() != *output);
-        ids.zip(&self.about.need_outputs).find(|(id, output)| changed(id, output)).map(|(id, _)| id.clone())
+    /// The first needed stage whose result is no longer the one that this entry rests on; those not
+    /// given are taken as unchanged.
+    pub(super) fn outdated_need(&self, needs: &BTreeMap<&str, StoreEntry>) -> Option<String> {
+        let ids = self.record.fingerprint.needs.keys();
+        let changed = |id: &String, output: &String| {
+            needs.get(id.as_str()).is_some_and(|need| need.output() != *output)
+        };
+        ids.zip(&self.record.need_outputs)
+            .find(|(id, output)| changed(id, output))
+            .map(|(id, _)| id.clone())
     }
 
-    /// The first file whose bytes are not those that were written, and what is wrong with it. `check` is asked whether to go on.
-    pub(super) fn damage(&self, check: &mut dyn FnMut() -> Result<()>) -> Result<Option<(String, String)>> {
-        for (name, mark) in &self.about.files {
+    /// The first file whose bytes are not those that were written, and what is wrong with it.
+    /// `check` is asked whether to go on.
+    pub(super) fn damage(
+        &self,
+        check: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Option<(String, String)>> {
+        for (name, mark) in &self.record.files {
             if files::hash_unless(&self.folder.join(name), check)?.0 != mark.sha256 {
                 return Ok(Some((name.clone(), "has other bytes than were written".to_owned())));
             }
@@ -316,22 +373,22 @@ impl Entry {
 
     /// Rows that the stage counted.
     pub(super) fn rows(&self) -> u64 {
-        self.about.rows
+        self.record.rows
     }
 
     /// Size of all its files.
     pub(super) fn bytes(&self) -> u64 {
-        self.about.files.values().fold(0, |sum, mark| sum.saturating_add(mark.bytes))
+        self.record.files.values().fold(0, |sum, mark| sum.saturating_add(mark.bytes))
     }
 }
 
-impl Draft {
+impl DraftEntry {
     pub(super) fn path(&self) -> &Path {
         &self.0
     }
 }
 
-impl Drop for Draft {
+impl Drop for DraftEntry {
     fn drop(&mut self) {
         // Gone already if it became an entry.
         if let Err(e) = files::remove_folder(&self.0) {
@@ -340,11 +397,12 @@ impl Drop for Draft {
     }
 }
 
-/// Removes the sessions whose lock nobody holds. The caller holds the store's lock, so none of them is just being made.
+/// Removes the sessions whose lock nobody holds. The caller holds the store's lock, so none of them
+/// is just being made.
 fn sweep(tmp: &Path) -> Result<()> {
     for session in files::list(tmp)? {
         // What cannot be swept, such as another user's leftovers, does not concern this run.
-        let swept = match Lock::attempt(&session.join("lock")) {
+        let swept = match FileLock::attempt(&session.join("lock")) {
             Ok(Some(lock)) => {
                 let removed = files::remove_folder(&session);
                 drop(lock);
@@ -360,12 +418,13 @@ fn sweep(tmp: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes a session folder of this process and locks it. A name may be taken by another container's process of the same id.
-fn begin_session(tmp: &Path) -> Result<(PathBuf, Lock)> {
+/// Makes a session folder of this process and locks it. A name may be taken by another container's
+/// process of the same id.
+fn begin_session(tmp: &Path) -> Result<(PathBuf, FileLock)> {
     for n in 0_u64.. {
         let session = tmp.join(format!("{}-{n}", std::process::id()));
         if files::make_new_private_folder(&session)?
-            && let Some(lock) = Lock::attempt(&session.join("lock"))?
+            && let Some(lock) = FileLock::attempt(&session.join("lock"))?
         {
             return Ok((session, lock));
         }
@@ -379,23 +438,34 @@ mod tests {
 
     use indexmap::IndexMap;
 
-    use super::{Entry, Found, Memory, STAGE_FILE, Store, There};
-    use crate::exec::fingerprint::Fingerprint;
+    use super::{
+        FingerprintMemory, PresentEntry, ResultStore, STAGE_FILE, StoreEntry, StoreLookup,
+    };
+    use crate::exec::fingerprint::StageFingerprint;
 
-    fn fingerprint(id: &str) -> Fingerprint {
+    fn fingerprint(id: &str) -> StageFingerprint {
         let inputs = IndexMap::from([("seed".to_owned(), "42".to_owned())]);
-        Fingerprint { id: id.to_owned(), kind: "train".to_owned(), code: "1".to_owned(), inputs, needs: IndexMap::new() }
+        StageFingerprint {
+            id: id.to_owned(),
+            kind: "train".to_owned(),
+            code: "1".to_owned(),
+            inputs,
+            needs: IndexMap::new(),
+        }
     }
 
-    fn fill(store: &Store, id: &str, text: &str, there: There) -> Entry {
+    fn fill(store: &ResultStore, id: &str, text: &str, there: PresentEntry) -> StoreEntry {
         let draft = store.draft().unwrap();
         std::fs::create_dir(draft.path().join("part")).unwrap();
         std::fs::write(draft.path().join("part/0"), text).unwrap();
-        store.keep(draft, &fingerprint(id), &[], 3, there).unwrap()
+        store.commit(draft, &fingerprint(id), &[], 3, there).unwrap()
     }
 
     fn names(folder: &Path) -> Vec<String> {
-        let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<_> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }
@@ -404,13 +474,16 @@ mod tests {
     fn kept_and_found_again() {
         let root = tempfile::tempdir().unwrap();
         let key = fingerprint("a").key();
-        let store = Store::open(root.path()).unwrap();
-        assert!(matches!(store.look(&key).unwrap(), Found::Missing));
-        let entry = fill(&store, "a", "rows", There::Stays);
+        let store = ResultStore::open(root.path()).unwrap();
+        assert!(matches!(store.look(&key).unwrap(), StoreLookup::Missing));
+        let entry = fill(&store, "a", "rows", PresentEntry::Keep);
         assert_eq!((entry.rows(), entry.bytes()), (3, 4));
         drop(store);
         assert!(names(&root.path().join("tmp")).is_empty());
-        let Found::Sound(found) = Store::open(root.path()).unwrap().look(&key).unwrap() else { panic!("not found") };
+        let StoreLookup::Sound(found) = ResultStore::open(root.path()).unwrap().look(&key).unwrap()
+        else {
+            panic!("not found")
+        };
         assert_eq!(found.output(), entry.output());
         assert_eq!(found.folder, root.path().join(&key[..2]).join(&key));
     }
@@ -418,40 +491,49 @@ mod tests {
     #[test]
     fn damage_is_named_and_mended() {
         let root = tempfile::tempdir().unwrap();
-        let store = Store::open(root.path()).unwrap();
-        let entry = fill(&store, "a", "rows", There::Stays);
+        let store = ResultStore::open(root.path()).unwrap();
+        let entry = fill(&store, "a", "rows", PresentEntry::Keep);
         let key = fingerprint("a").key();
         let check = |damage: &dyn Fn(), file: &str, words: &str| {
             damage();
             match store.look(&key).unwrap() {
-                Found::Damaged { file: named, what } => assert_eq!((named.as_str(), what.as_str()), (file, words)),
+                StoreLookup::Damaged { file: named, what } => {
+                    assert_eq!((named.as_str(), what.as_str()), (file, words))
+                }
                 other => panic!("{other:?}"),
             }
-            fill(&store, "a", "rows", There::Stays);
-            assert!(matches!(store.look(&key).unwrap(), Found::Sound(_)));
+            fill(&store, "a", "rows", PresentEntry::Keep);
+            assert!(matches!(store.look(&key).unwrap(), StoreLookup::Sound(_)));
         };
         let (part, about) = (entry.folder.join("part/0"), entry.folder.join(STAGE_FILE));
         check(&|| std::fs::write(&part, "row").unwrap(), "part/0", "has 3 bytes in place of 4");
-        check(&|| std::fs::remove_dir_all(entry.folder.join("part")).unwrap(), "part/0", "is missing");
+        check(
+            &|| std::fs::remove_dir_all(entry.folder.join("part")).unwrap(),
+            "part/0",
+            "is missing",
+        );
         check(&|| std::fs::remove_file(&about).unwrap(), STAGE_FILE, "is missing");
         check(&|| std::fs::write(&about, "{").unwrap(), STAGE_FILE, "cannot be read");
-        let other = std::fs::read_to_string(fill(&store, "b", "rows", There::Stays).folder.join(STAGE_FILE)).unwrap();
+        let other = std::fs::read_to_string(
+            fill(&store, "b", "rows", PresentEntry::Keep).folder.join(STAGE_FILE),
+        )
+        .unwrap();
         check(&|| std::fs::write(&about, &other).unwrap(), STAGE_FILE, "describes another stage");
     }
 
     #[test]
     fn bytes_that_changed_are_found_and_not_kept() {
         let root = tempfile::tempdir().unwrap();
-        let store = Store::open(root.path()).unwrap();
-        let entry = fill(&store, "a", "rows", There::Stays);
+        let store = ResultStore::open(root.path()).unwrap();
+        let entry = fill(&store, "a", "rows", PresentEntry::Keep);
         assert_eq!(entry.damage(&mut || Ok(())).unwrap(), None);
         let part = entry.folder.join("part/0");
         std::fs::write(&part, "sore").unwrap();
         assert_eq!(entry.damage(&mut || Ok(())).unwrap().unwrap().0, "part/0");
         // Its size says nothing; only who was told of the damage looks closer.
-        fill(&store, "a", "rows", There::Stays);
+        fill(&store, "a", "rows", PresentEntry::Keep);
         assert_eq!(std::fs::read_to_string(&part).unwrap(), "sore");
-        let new = fill(&store, "a", "rows", There::Distrust);
+        let new = fill(&store, "a", "rows", PresentEntry::KeepIfSame);
         assert_eq!(std::fs::read_to_string(&part).unwrap(), "rows");
         assert_eq!(new.damage(&mut || Ok(())).unwrap(), None);
     }
@@ -459,10 +541,10 @@ mod tests {
     #[test]
     fn the_first_entry_stays_unless_replaced() {
         let root = tempfile::tempdir().unwrap();
-        let store = Store::open(root.path()).unwrap();
-        let first = fill(&store, "a", "one", There::Stays);
-        assert_eq!(fill(&store, "a", "two", There::Stays).output(), first.output());
-        let second = fill(&store, "a", "two", There::Replace);
+        let store = ResultStore::open(root.path()).unwrap();
+        let first = fill(&store, "a", "one", PresentEntry::Keep);
+        assert_eq!(fill(&store, "a", "two", PresentEntry::Keep).output(), first.output());
+        let second = fill(&store, "a", "two", PresentEntry::Replace);
         assert_ne!(second.output(), first.output());
         assert_eq!(std::fs::read_to_string(first.folder.join("part/0")).unwrap(), "two");
         assert_eq!(names(&store.session), ["lock"]);
@@ -471,15 +553,15 @@ mod tests {
     #[test]
     fn the_key_is_made_once_and_for_this_user_alone() {
         let root = tempfile::tempdir().unwrap();
-        let store = Store::open(root.path()).unwrap();
-        assert_eq!(store.entries().secret().unwrap(), None);
+        let store = ResultStore::open(root.path()).unwrap();
+        assert_eq!(store.view().secret().unwrap(), None);
         store.make_secret().unwrap();
-        let key = store.entries().secret().unwrap().unwrap();
+        let key = store.view().secret().unwrap().unwrap();
         assert_eq!(key.len(), 64);
         let mode = std::fs::metadata(root.path().join("key")).unwrap().permissions();
         assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o600);
-        Store::open(root.path()).unwrap().make_secret().unwrap();
-        assert_eq!(store.entries().secret().unwrap(), Some(key));
+        ResultStore::open(root.path()).unwrap().make_secret().unwrap();
+        assert_eq!(store.view().secret().unwrap(), Some(key));
     }
 
     #[test]
@@ -489,10 +571,10 @@ mod tests {
         std::fs::create_dir_all(&dead).unwrap();
         std::fs::write(dead.join("half.parquet"), "half").unwrap();
         std::fs::write(root.path().join("tmp/1-0/lock"), "1\n").unwrap();
-        let first = Store::open(root.path()).unwrap();
+        let first = ResultStore::open(root.path()).unwrap();
         assert!(!dead.exists());
         let draft = first.draft().unwrap();
-        let second = Store::open(root.path()).unwrap();
+        let second = ResultStore::open(root.path()).unwrap();
         assert!(draft.path().exists());
         assert_ne!(first.session, second.session);
     }
@@ -504,7 +586,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..100 {
-                        let store = Store::open(root.path()).unwrap();
+                        let store = ResultStore::open(root.path()).unwrap();
                         assert!(store.draft().is_ok());
                     }
                 });
@@ -520,26 +602,31 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..10 {
-                        fill(&Store::open(root.path()).unwrap(), "a", "rows", There::Replace);
+                        fill(
+                            &ResultStore::open(root.path()).unwrap(),
+                            "a",
+                            "rows",
+                            PresentEntry::Replace,
+                        );
                     }
                 });
             }
         });
-        let store = Store::open(root.path()).unwrap();
-        assert!(matches!(store.look(&fingerprint("a").key()).unwrap(), Found::Sound(_)));
+        let store = ResultStore::open(root.path()).unwrap();
+        assert!(matches!(store.look(&fingerprint("a").key()).unwrap(), StoreLookup::Sound(_)));
         assert_eq!(names(&store.root.join("tmp")).len(), 1);
     }
 
     #[test]
     fn memory_survives_and_damage_to_it_is_harmless() {
         let root = tempfile::tempdir().unwrap();
-        let store = Store::open(root.path()).unwrap();
+        let store = ResultStore::open(root.path()).unwrap();
         let mut memory = store.memory("job").unwrap();
-        assert_eq!(memory, Memory::default());
+        assert_eq!(memory, FingerprintMemory::default());
         memory.0.insert("a".to_owned(), fingerprint("a"));
         store.remember("job", &memory).unwrap();
         assert_eq!(store.memory("job").unwrap(), memory);
         std::fs::write(root.path().join("jobs/job.json"), "[").unwrap();
-        assert_eq!(store.memory("job").unwrap(), Memory::default());
+        assert_eq!(store.memory("job").unwrap(), FingerprintMemory::default());
     }
 }

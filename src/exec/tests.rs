@@ -1,20 +1,29 @@
 use std::sync::Mutex;
 
-use super::{Options, Planned, Stage, StageContext, StageRecord, State, plan, run};
-use crate::error::{Exit, Result, Signal};
-use crate::exec::cancel::Cancel;
+use super::{
+    ExecSettings, PlannedStage, ResultState, StageContext, StageRecord, StageStatus, plan, run,
+};
+use crate::error::{Exit, Result, StopSignal};
+use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{Event, Observer};
-use crate::exec::fingerprint::Reason;
-use crate::exec::store::{Entries, Store};
+use crate::exec::fingerprint::StaleReason;
+use crate::exec::store::{ResultStore, StoreView};
 
 const KINDS: &[&str] = &["prepare", "split", "train", "measure", "report"];
-const OPTIONS: Options<'static> =
-    Options { job: "demo", kinds: KINDS, until: None, force: None, published: None, beside: None, at_once: 2 };
+const OPTIONS: ExecSettings<'static> = ExecSettings {
+    job: "demo",
+    kinds: KINDS,
+    until: None,
+    force: None,
+    published: None,
+    parallel_kind: None,
+    max_parallel: 2,
+};
 
 #[derive(Default)]
-struct Heard(Mutex<Vec<Event>>);
+struct StageEvents(Mutex<Vec<Event>>);
 
-impl Observer for Heard {
+impl Observer for StageEvents {
     fn on(&self, event: &Event) {
         self.0.lock().unwrap().push(event.clone());
     }
@@ -22,7 +31,7 @@ impl Observer for Heard {
 
 /// Settings of a small job: prepare -> split -> train/a, train/b -> measure -> report.
 #[derive(Clone)]
-struct Job {
+struct SmallJob {
     rows: &'static str,
     l2: &'static str,
     /// What training writes beside what its key covers, as a program with chance in it would.
@@ -31,14 +40,15 @@ struct Job {
     fails: &'static str,
 }
 
-const JOB: Job = Job { rows: "r1", l2: "1", noise: "", fails: "" };
+const JOB: SmallJob = SmallJob { rows: "r1", l2: "1", noise: "", fails: "" };
 
-type Ran = Mutex<Vec<String>>;
+type StagesRun = Mutex<Vec<String>>;
 
-fn stages<'a>(job: &'a Job, ran: &'a Ran) -> Vec<Stage<'a>> {
+fn stages<'a>(job: &'a SmallJob, ran: &'a StagesRun) -> Vec<PlannedStage<'a>> {
     let stage = |id: &str, kind, needs: &[&str], inputs: &[(&str, &str)], noise: &'a str| {
         let needs: Vec<String> = needs.iter().map(|id| (*id).to_owned()).collect();
-        let inputs: Vec<(String, String)> = inputs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let inputs: Vec<(String, String)> =
+            inputs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let (read, settings) = (needs.clone(), format!("{id} {inputs:?} {noise}\n"));
         let name = id.to_owned();
         let work = move |context: &StageContext<'_>| -> Result<()> {
@@ -57,7 +67,14 @@ fn stages<'a>(job: &'a Job, ran: &'a Ran) -> Vec<Stage<'a>> {
                 _ => Err(crate::error::Fault::new("bad-row", "the 7th row").into()),
             }
         };
-        Stage { id: id.to_owned(), kind, code: "1".to_owned(), needs, inputs, run: Box::new(work) }
+        PlannedStage {
+            id: id.to_owned(),
+            kind,
+            code: "1".to_owned(),
+            needs,
+            inputs,
+            run: Box::new(work),
+        }
     };
     vec![
         stage("prepare", "prepare", &[], &[("rows", job.rows)], ""),
@@ -69,39 +86,51 @@ fn stages<'a>(job: &'a Job, ran: &'a Ran) -> Vec<Stage<'a>> {
     ]
 }
 
-fn go(job: &Job, store: &Store, options: &Options<'_>) -> (Vec<String>, Result<Vec<StageRecord>>) {
-    let ran = Ran::default();
-    let result = run(&stages(job, &ran), store, options, &Heard::default(), &Cancel::default());
+fn go(
+    job: &SmallJob,
+    store: &ResultStore,
+    options: &ExecSettings<'_>,
+) -> (Vec<String>, Result<Vec<StageRecord>>) {
+    let ran = StagesRun::default();
+    let result =
+        run(&stages(job, &ran), store, options, &StageEvents::default(), &CancelFlag::default());
     (ran.into_inner().unwrap(), result)
 }
 
-fn ran(job: &Job, store: &Store, options: &Options<'_>) -> Vec<String> {
+fn ran(job: &SmallJob, store: &ResultStore, options: &ExecSettings<'_>) -> Vec<String> {
     let (ran, result) = go(job, store, options);
     result.unwrap();
     ran
 }
 
-fn planned(job: &Job, store: &Store, options: &Options<'_>) -> Vec<String> {
-    let ran = Ran::default();
-    let plan = plan(&stages(job, &ran), &store.entries(), options).unwrap();
+fn planned(job: &SmallJob, store: &ResultStore, options: &ExecSettings<'_>) -> Vec<String> {
+    let ran = StagesRun::default();
+    let plan = plan(&stages(job, &ran), &store.view(), options).unwrap();
     assert!(ran.into_inner().unwrap().is_empty());
-    let words = |Planned { id, state, .. }| match state {
-        State::Cached { .. } => None,
-        State::Stale(reason) => Some(format!("{id}: {reason}")),
+    let words = |StageStatus { id, state, .. }| match state {
+        ResultState::Cached { .. } => None,
+        ResultState::Stale(reason) => Some(format!("{id}: {reason}")),
     };
     plan.into_iter().filter_map(words).collect()
 }
 
 fn reasons(records: &[StageRecord]) -> Vec<String> {
-    records.iter().filter_map(|record| Some(format!("{}: {}", record.id, record.reason.as_ref()?))).collect()
+    records
+        .iter()
+        .filter_map(|record| Some(format!("{}: {}", record.id, record.reason.as_ref()?)))
+        .collect()
 }
 
 /// The files that a first run leaves in the store, one a stage, with their bytes.
 struct Kept(Vec<(std::path::PathBuf, Vec<u8>)>);
 
 impl Kept {
-    fn by(store: &Store) -> Kept {
-        let files = go(&JOB, store, &OPTIONS).1.unwrap().into_iter().map(|record| record.folder.join("out.txt"));
+    fn by(store: &ResultStore) -> Kept {
+        let files = go(&JOB, store, &OPTIONS)
+            .1
+            .unwrap()
+            .into_iter()
+            .map(|record| record.folder.join("out.txt"));
         Kept(files.map(|file| (file.clone(), std::fs::read(&file).unwrap())).collect())
     }
 
@@ -122,34 +151,42 @@ impl Kept {
 #[test]
 fn a_second_run_runs_nothing() {
     let root = tempfile::tempdir().unwrap();
-    let store = Store::open(root.path()).unwrap();
+    let store = ResultStore::open(root.path()).unwrap();
     assert_eq!(planned(&JOB, &store, &OPTIONS)[0], "prepare: never run");
-    assert_eq!(ran(&JOB, &store, &OPTIONS), ["prepare", "split", "train/a", "train/b", "measure/a", "report"]);
+    assert_eq!(
+        ran(&JOB, &store, &OPTIONS),
+        ["prepare", "split", "train/a", "train/b", "measure/a", "report"]
+    );
     drop(store);
 
-    let store = Store::open(root.path()).unwrap();
+    let store = ResultStore::open(root.path()).unwrap();
     assert!(planned(&JOB, &store, &OPTIONS).is_empty());
     let (ran, records) = go(&JOB, &store, &OPTIONS);
     assert!(ran.is_empty());
     let records = records.unwrap();
-    assert!(records.iter().all(|record| record.cached && record.reason.is_none() && record.rows == 10 && record.bytes > 0));
-    assert!(std::fs::read_to_string(records[5].folder.join("out.txt")).unwrap().starts_with("report"));
+    assert!(records.iter().all(|record| record.cached
+        && record.reason.is_none()
+        && record.rows == 10
+        && record.bytes > 0));
+    assert!(
+        std::fs::read_to_string(records[5].folder.join("out.txt")).unwrap().starts_with("report")
+    );
 }
 
 #[test]
 fn another_job_shares_results() {
     let root = tempfile::tempdir().unwrap();
-    let store = Store::open(root.path()).unwrap();
+    let store = ResultStore::open(root.path()).unwrap();
     ran(&JOB, &store, &OPTIONS);
-    assert!(ran(&JOB, &store, &Options { job: "other", ..OPTIONS }).is_empty());
+    assert!(ran(&JOB, &store, &ExecSettings { job: "other", ..OPTIONS }).is_empty());
 }
 
 #[test]
 fn one_changed_input_reruns_what_needs_it_and_is_named() {
     let root = tempfile::tempdir().unwrap();
-    let store = Store::open(root.path()).unwrap();
+    let store = ResultStore::open(root.path()).unwrap();
     ran(&JOB, &store, &OPTIONS);
-    let changed = Job { l2: "0.5", ..JOB };
+    let changed = SmallJob { l2: "0.5", ..JOB };
     let expected = [
         "train/a: `l2` changed from `1` to `0.5`",
         "measure/a: rests on `train/a`, which changed",
@@ -161,53 +198,72 @@ fn one_changed_input_reruns_what_needs_it_and_is_named() {
     assert_eq!(reasons(&records.unwrap()), expected);
     // The way back is still in the store.
     assert!(ran(&JOB, &store, &OPTIONS).is_empty());
-    assert_eq!(ran(&Job { rows: "r2", ..JOB }, &store, &OPTIONS).len(), 6);
+    assert_eq!(ran(&SmallJob { rows: "r2", ..JOB }, &store, &OPTIONS).len(), 6);
 }
 
 #[test]
 fn a_failed_or_killed_run_goes_on_where_it_stopped() {
     let root = tempfile::tempdir().unwrap();
-    for (fails, again) in [("train/b", vec!["train/b", "measure/a", "report"]), ("report", vec!["report"])] {
+    for (fails, again) in
+        [("train/b", vec!["train/b", "measure/a", "report"]), ("report", vec!["report"])]
+    {
         let root = root.path().join(fails);
-        let job = Job { fails, ..JOB };
-        let store = Store::open(&root).unwrap();
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| go(&job, &store, &OPTIONS).1));
+        let job = SmallJob { fails, ..JOB };
+        let store = ResultStore::open(&root).unwrap();
+        let outcome =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| go(&job, &store, &OPTIONS).1));
         match outcome {
             Ok(result) => assert_eq!(result.unwrap_err().exit(), Exit::Data),
             Err(_) => assert_eq!(fails, "report"),
         }
         drop(store);
         assert_eq!(std::fs::read_dir(root.join("tmp")).unwrap().count(), 0);
-        assert_eq!(ran(&JOB, &Store::open(&root).unwrap(), &OPTIONS), again);
+        assert_eq!(ran(&JOB, &ResultStore::open(&root).unwrap(), &OPTIONS), again);
     }
 }
 
 #[test]
 fn a_signal_ends_the_run_between_and_inside_stages() {
     let root = tempfile::tempdir().unwrap();
-    let store = Store::open(root.path()).unwrap();
-    let cancel = Cancel::default();
+    let store = ResultStore::open(root.path()).unwrap();
+    let cancel = CancelFlag::default();
     let work = |context: &StageContext<'_>| {
-        cancel.raise(Signal::Interrupt);
+        cancel.raise(StopSignal::Interrupt);
         context.check()
     };
-    let stage = Stage { id: "a".to_owned(), kind: "train", code: String::new(), needs: vec![], inputs: vec![], run: Box::new(work) };
+    let stage = PlannedStage {
+        id: "a".to_owned(),
+        kind: "train",
+        code: String::new(),
+        needs: vec![],
+        inputs: vec![],
+        run: Box::new(work),
+    };
     let stages = [stage];
     for _ in 0..2 {
-        assert_eq!(run(&stages, &store, &OPTIONS, &Heard::default(), &cancel).unwrap_err().exit(), Exit::Interrupted);
+        assert_eq!(
+            run(&stages, &store, &OPTIONS, &StageEvents::default(), &cancel).unwrap_err().exit(),
+            Exit::Interrupted
+        );
     }
-    assert!(matches!(plan(&stages, &store.entries(), &OPTIONS).unwrap()[0].state, State::Stale(_)));
+    assert!(matches!(
+        plan(&stages, &store.view(), &OPTIONS).unwrap()[0].state,
+        ResultState::Stale(_)
+    ));
 }
 
 #[test]
 fn a_plan_of_an_absent_store_makes_nothing() {
     let root = tempfile::tempdir().unwrap();
     let absent = root.path().join("cache");
-    let ran = Ran::default();
+    let ran = StagesRun::default();
     let stages = stages(&JOB, &ran);
-    for entries in [Entries::at(&absent), Entries::none()] {
+    for entries in [StoreView::below(&absent), StoreView::empty()] {
         let planned = plan(&stages, &entries, &OPTIONS).unwrap();
-        assert!(planned.len() == stages.len() && planned.iter().all(|p| p.state == State::Stale(Reason::NeverRun)));
+        assert!(
+            planned.len() == stages.len()
+                && planned.iter().all(|p| p.state == ResultState::Stale(StaleReason::NeverRun))
+        );
     }
     assert!(!absent.exists());
 }
@@ -215,12 +271,18 @@ fn a_plan_of_an_absent_store_makes_nothing() {
 #[test]
 fn damaged_and_missing_results_are_made_again() {
     let root = tempfile::tempdir().unwrap();
-    let store = Store::open(root.path()).unwrap();
-    let folders: Vec<_> = go(&JOB, &store, &OPTIONS).1.unwrap().into_iter().map(|record| record.folder).collect();
+    let store = ResultStore::open(root.path()).unwrap();
+    let folders: Vec<_> =
+        go(&JOB, &store, &OPTIONS).1.unwrap().into_iter().map(|record| record.folder).collect();
     std::fs::write(folders[2].join("out.txt"), "").unwrap();
     std::fs::remove_dir_all(&folders[4]).unwrap();
     let reasons = planned(&JOB, &store, &OPTIONS);
-    assert!(reasons[0].starts_with("train/a: its result in the cache is damaged: `out.txt` has 0 bytes in place of"), "{reasons:?}");
+    assert!(
+        reasons[0].starts_with(
+            "train/a: its result in the cache is damaged: `out.txt` has 0 bytes in place of"
+        ),
+        "{reasons:?}"
+    );
     assert_eq!(reasons[1], "measure/a: its result is no longer in the cache");
     // What rests on them is untouched, as they come out the same.
     assert_eq!(ran(&JOB, &store, &OPTIONS), ["train/a", "measure/a"]);
@@ -230,9 +292,9 @@ fn damaged_and_missing_results_are_made_again() {
 #[test]
 fn changed_bytes_are_found_where_they_are_read_or_published() {
     let root = tempfile::tempdir().unwrap();
-    let store = Store::open(root.path()).unwrap();
+    let store = ResultStore::open(root.path()).unwrap();
     let kept = Kept::by(&store);
-    let publishes = Options { published: Some("report"), ..OPTIONS };
+    let publishes = ExecSettings { published: Some("report"), ..OPTIONS };
     // Nobody reads them: nobody looks.
     (0..5).for_each(|stage| kept.spoil(stage));
     assert!(ran(&JOB, &store, &publishes).is_empty());
@@ -240,13 +302,16 @@ fn changed_bytes_are_found_where_they_are_read_or_published() {
     kept.spoil(5);
     let reasons = planned(&JOB, &store, &publishes);
     assert_eq!(reasons.len(), 6);
-    assert_eq!(reasons[5], "report: its result in the cache is damaged: `out.txt` has other bytes than were written");
+    assert_eq!(
+        reasons[5],
+        "report: its result in the cache is damaged: `out.txt` has other bytes than were written"
+    );
     assert_eq!(ran(&JOB, &store, &publishes).len(), 6);
     (0..6).for_each(|stage| kept.assert_sound(stage));
     assert!(planned(&JOB, &store, &publishes).is_empty());
     // A need that a new stage reads.
     kept.spoil(1);
-    let other = Job { l2: "2", ..JOB };
+    let other = SmallJob { l2: "2", ..JOB };
     assert_eq!(ran(&other, &store, &publishes), ["split", "train/a", "measure/a", "report"]);
 }
 
@@ -254,16 +319,16 @@ fn changed_bytes_are_found_where_they_are_read_or_published() {
 #[test]
 fn a_damaged_result_never_outlives_a_forced_stage() {
     let root = tempfile::tempdir().unwrap();
-    let store = Store::open(root.path()).unwrap();
+    let store = ResultStore::open(root.path()).unwrap();
     let kept = Kept::by(&store);
-    let force = Options { force: Some("train/a"), ..OPTIONS };
+    let force = ExecSettings { force: Some("train/a"), ..OPTIONS };
     kept.spoil(2);
     assert_eq!(ran(&JOB, &store, &force), ["train/a"]);
     // The fresh result is kept.
     kept.assert_sound(2);
     // `report` runs because `train/a` gives another result, and reads `train/b`.
     kept.spoil(3);
-    let job = Job { noise: "another outcome", ..JOB };
+    let job = SmallJob { noise: "another outcome", ..JOB };
     assert_eq!(ran(&job, &store, &force), ["train/a", "train/b", "measure/a", "report"]);
     kept.assert_sound(3);
 }
@@ -271,13 +336,14 @@ fn a_damaged_result_never_outlives_a_forced_stage() {
 #[test]
 fn force_runs_what_it_names_and_what_thereby_changes() {
     let root = tempfile::tempdir().unwrap();
-    let store = Store::open(root.path()).unwrap();
+    let store = ResultStore::open(root.path()).unwrap();
     ran(&JOB, &store, &OPTIONS);
-    let force = |word| Options { force: Some(word), ..OPTIONS };
+    let force = |word| ExecSettings { force: Some(word), ..OPTIONS };
     assert_eq!(planned(&JOB, &store, &force("train")), ["train/a: forced", "train/b: forced"]);
     assert_eq!(ran(&JOB, &store, &force("train")), ["train/a", "train/b"]);
     assert_eq!(ran(&JOB, &store, &force("train/b")), ["train/b"]);
-    let (ran_now, records) = go(&Job { noise: "another outcome", ..JOB }, &store, &force("train/a"));
+    let (ran_now, records) =
+        go(&SmallJob { noise: "another outcome", ..JOB }, &store, &force("train/a"));
     assert_eq!(ran_now, ["train/a", "measure/a", "report"]);
     assert_eq!(reasons(&records.unwrap())[1], "measure/a: rests on `train/a`, which changed");
     assert!(ran(&JOB, &store, &OPTIONS).is_empty());
@@ -286,16 +352,25 @@ fn force_runs_what_it_names_and_what_thereby_changes() {
 #[test]
 fn until_leaves_out_later_kinds_that_nothing_needs() {
     let root = tempfile::tempdir().unwrap();
-    let store = Store::open(root.path()).unwrap();
-    let until = Options { until: Some("train"), ..OPTIONS };
+    let store = ResultStore::open(root.path()).unwrap();
+    let until = ExecSettings { until: Some("train"), ..OPTIONS };
     assert_eq!(ran(&JOB, &store, &until), ["prepare", "split", "train/a", "train/b"]);
 
-    let (job, log) = (JOB, Ran::default());
+    let (job, log) = (JOB, StagesRun::default());
     let mut arms = stages(&job, &log);
     let work = |_: &StageContext<'_>| Ok(());
     let needs = vec!["measure/a".to_owned()];
-    arms.push(Stage { id: "train/arm".to_owned(), kind: "train", code: String::new(), needs, inputs: vec![], run: Box::new(work) });
-    let ids = |options: &Options<'_>| plan(&arms, &store.entries(), options).unwrap().into_iter().map(|s| s.id).collect::<Vec<_>>();
+    arms.push(PlannedStage {
+        id: "train/arm".to_owned(),
+        kind: "train",
+        code: String::new(),
+        needs,
+        inputs: vec![],
+        run: Box::new(work),
+    });
+    let ids = |options: &ExecSettings<'_>| {
+        plan(&arms, &store.view(), options).unwrap().into_iter().map(|s| s.id).collect::<Vec<_>>()
+    };
     assert_eq!(ids(&until), ["prepare", "split", "train/a", "train/b", "measure/a", "train/arm"]);
     assert_eq!(ids(&OPTIONS).len(), 7);
 }
@@ -303,23 +378,25 @@ fn until_leaves_out_later_kinds_that_nothing_needs() {
 #[test]
 fn unknown_words_and_stages_that_do_not_fit() {
     let root = tempfile::tempdir().unwrap();
-    let store = Store::open(root.path()).unwrap();
-    let (job, log) = (JOB, Ran::default());
+    let store = ResultStore::open(root.path()).unwrap();
+    let (job, log) = (JOB, StagesRun::default());
     let mut stages = stages(&job, &log);
-    let check = |stages: &[Stage<'_>], options: &Options<'_>, words: &str| {
-        let error = plan(stages, &store.entries(), options).unwrap_err();
+    let check = |stages: &[PlannedStage<'_>], options: &ExecSettings<'_>, words: &str| {
+        let error = plan(stages, &store.view(), options).unwrap_err();
         assert_eq!(error.exit(), Exit::Job);
         assert_eq!(error.to_string(), words);
     };
     check(
         &stages,
-        &Options { until: Some("trian"), ..OPTIONS },
-        "error[unknown-stage]: there is no stage `trian`\n  --> --until\n  hint: known are `prepare`, `split`, `train`, `measure`, `report`",
+        &ExecSettings { until: Some("trian"), ..OPTIONS },
+        "error[unknown-stage]: there is no stage `trian`\n  --> --until\n  hint: known are \
+         `prepare`, `split`, `train`, `measure`, `report`",
     );
     check(
         &stages,
-        &Options { until: Some("split"), force: Some("train"), ..OPTIONS },
-        "error[unknown-stage]: this run has no stage `train`\n  --> --force\n  hint: known are `prepare`, `split`",
+        &ExecSettings { until: Some("split"), force: Some("train"), ..OPTIONS },
+        "error[unknown-stage]: this run has no stage `train`\n  --> --force\n  hint: known are \
+         `prepare`, `split`",
     );
     stages[1].id = "prepare".to_owned();
     stages[5].kind = "poem";
@@ -340,37 +417,54 @@ fn unknown_words_and_stages_that_do_not_fit() {
 #[test]
 fn events_in_order() {
     let root = tempfile::tempdir().unwrap();
-    let store = Store::open(root.path()).unwrap();
-    let (job, log) = (JOB, Ran::default());
+    let store = ResultStore::open(root.path()).unwrap();
+    let (job, log) = (JOB, StagesRun::default());
     let mut stages = stages(&job, &log);
     stages.truncate(2);
-    let names = |options: &Options<'_>| {
-        let heard = Heard::default();
-        run(&stages, &store, options, &heard, &Cancel::default()).unwrap();
+    let names = |options: &ExecSettings<'_>| {
+        let heard = StageEvents::default();
+        run(&stages, &store, options, &heard, &CancelFlag::default()).unwrap();
         let events = heard.0.into_inner().unwrap();
-        events.iter().map(|event| event.name()).filter(|name| *name != "stage.progress").collect::<Vec<_>>()
+        events
+            .iter()
+            .map(|event| event.name())
+            .filter(|name| *name != "stage.progress")
+            .collect::<Vec<_>>()
     };
     assert_eq!(names(&OPTIONS), ["stage.start", "stage.end", "stage.start", "stage.end"]);
-    assert_eq!(names(&Options { force: Some("split"), ..OPTIONS }), ["stage.cached", "stage.start", "stage.end"]);
+    assert_eq!(
+        names(&ExecSettings { force: Some("split"), ..OPTIONS }),
+        ["stage.cached", "stage.start", "stage.end"]
+    );
 }
 
 #[test]
 fn equal_entries_have_equal_bytes_in_two_stores() {
     let read = || {
         let root = tempfile::tempdir().unwrap();
-        let store = Store::open(root.path()).unwrap();
+        let store = ResultStore::open(root.path()).unwrap();
         let records = go(&JOB, &store, &OPTIONS).1.unwrap();
-        records.iter().map(|record| std::fs::read_to_string(record.folder.join("stage.json")).unwrap()).collect::<Vec<_>>()
+        records
+            .iter()
+            .map(|record| std::fs::read_to_string(record.folder.join("stage.json")).unwrap())
+            .collect::<Vec<_>>()
     };
     assert_eq!(read(), read());
 }
 
 /// Stages of a kind, each without needs but the last, which needs the first.
-fn beside<'a>(n: usize, work: &'a (dyn Fn(usize) -> Result<()> + Sync)) -> Vec<Stage<'a>> {
+fn beside<'a>(n: usize, work: &'a (dyn Fn(usize) -> Result<()> + Sync)) -> Vec<PlannedStage<'a>> {
     let stage = |k: usize| {
         let needs = if k + 1 == n { vec!["train/0".to_owned()] } else { Vec::new() };
         let run = Box::new(move |_: &StageContext<'_>| work(k));
-        Stage { id: format!("train/{k}"), kind: "train", code: String::new(), needs, inputs: vec![], run }
+        PlannedStage {
+            id: format!("train/{k}"),
+            kind: "train",
+            code: String::new(),
+            needs,
+            inputs: vec![],
+            run,
+        }
     };
     (0..n).map(stage).collect()
 }
@@ -378,8 +472,8 @@ fn beside<'a>(n: usize, work: &'a (dyn Fn(usize) -> Result<()> + Sync)) -> Vec<S
 #[test]
 fn stages_that_do_not_need_each_other_run_side_by_side() {
     let root = tempfile::tempdir().unwrap();
-    let store = Store::open(root.path()).unwrap();
-    let options = Options { beside: Some("train"), ..OPTIONS };
+    let store = ResultStore::open(root.path()).unwrap();
+    let options = ExecSettings { parallel_kind: Some("train"), ..OPTIONS };
     // Each of the first two ends only once the other has begun.
     let begun = [Mutex::new(false), Mutex::new(false)];
     let meet = |k: usize| {
@@ -393,23 +487,38 @@ fn stages_that_do_not_need_each_other_run_side_by_side() {
         }
         Ok(())
     };
-    let records = run(&beside(4, &meet), &store, &options, &Heard::default(), &Cancel::default()).unwrap();
-    assert_eq!(records.iter().map(|record| record.id.as_str()).collect::<Vec<_>>(), ["train/0", "train/1", "train/2", "train/3"]);
+    let records =
+        run(&beside(4, &meet), &store, &options, &StageEvents::default(), &CancelFlag::default())
+            .unwrap();
+    assert_eq!(
+        records.iter().map(|record| record.id.as_str()).collect::<Vec<_>>(),
+        ["train/0", "train/1", "train/2", "train/3"]
+    );
 }
 
 #[test]
 fn of_stages_side_by_side_those_that_are_done_stay_and_the_first_error_counts() {
     let root = tempfile::tempdir().unwrap();
-    let store = Store::open(root.path()).unwrap();
-    let options = Options { beside: Some("train"), ..OPTIONS };
+    let store = ResultStore::open(root.path()).unwrap();
+    let options = ExecSettings { parallel_kind: Some("train"), ..OPTIONS };
     let ran = Mutex::new(Vec::new());
     let mut broken = true;
     for _ in 0..2 {
         let work = |k: usize| {
             ran.lock().unwrap().push(k);
-            if broken && k == 1 { Err(crate::error::Fault::new("bad-row", format!("row {k}")).into()) } else { Ok(()) }
+            if broken && k == 1 {
+                Err(crate::error::Fault::new("bad-row", format!("row {k}")).into())
+            } else {
+                Ok(())
+            }
         };
-        let result = run(&beside(4, &work), &store, &options, &Heard::default(), &Cancel::default());
+        let result = run(
+            &beside(4, &work),
+            &store,
+            &options,
+            &StageEvents::default(),
+            &CancelFlag::default(),
+        );
         assert_eq!(result.is_err(), broken);
         broken = false;
     }

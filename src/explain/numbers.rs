@@ -1,24 +1,32 @@
-//! The numbers of a word in a finished run, for `cfaudit explain WORD --in DIR`: every value of a metric, or how a gate came out, as lines of
-//! aligned columns, from the tables of the folder alone.
+//! The numbers of a word in a finished run, for `cfaudit explain WORD --in DIR`: every value of a
+//! metric, or how a gate came out, as lines of aligned columns, from the tables of the folder
+//! alone.
 
 use std::path::Path;
 
-use super::{Entry, MEASURE};
-use crate::error::{Error, Problem, Result};
+use super::{ExplainedWord, MEASURE};
+use crate::error::{Error, JobProblem, Result};
 use crate::table::folder::verified;
 use crate::table::io::read_frame;
-use crate::table::{CF_FEATURES, CF_QUALITY, Frame, GATES, METRICS, Record};
+use crate::table::{CF_FEATURES, CF_QUALITY, GATES, METRICS, TableFrame, TableRecord};
 
-/// The numbers of a word whose explanations were found, with the line that says where they come from.
+/// The numbers of a word whose explanations were found, with the line that says where they come
+/// from.
 ///
 /// # Errors
-/// The folder holds no finished run, a table is not what its manifest lists, or the word has no numbers there: it is neither a metric nor one of its gates.
-pub fn of(word: &str, found: &[&Entry], folder: &Path) -> Result<String> {
-    let read = [&GATES, &METRICS, &CF_QUALITY, &CF_FEATURES].map(|table| format!("tables/{}", table.file()));
+/// The folder holds no finished run, a table is not what its manifest lists, or the word has no
+/// numbers there: it is neither a metric nor one of its gates.
+pub fn of(word: &str, found: &[&ExplainedWord], folder: &Path) -> Result<String> {
+    let read = [&GATES, &METRICS, &CF_QUALITY, &CF_FEATURES]
+        .map(|table| format!("tables/{}", table.file()));
     verified(folder, |name| read.iter().any(|file| file == name))?;
     let tables = folder.join("tables");
     let lines = judged(word, &read_frame(&tables, &GATES)?);
-    let judged = if lines.is_empty() { String::new() } else { format!("gate `{word}` in {}:\n{}", folder.display(), aligned(&lines)) };
+    let judged = if lines.is_empty() {
+        String::new()
+    } else {
+        format!("gate `{word}` in {}:\n{}", folder.display(), aligned(&lines))
+    };
     let measured = found.iter().find(|entry| entry.kind == "metric" || entry.kind == MEASURE);
     if let Some(entry) = measured {
         let lines = match entry.kind {
@@ -31,7 +39,7 @@ pub fn of(word: &str, found: &[&Entry], folder: &Path) -> Result<String> {
         });
     }
     if lines.is_empty() {
-        return Err(Error::Job(vec![Problem {
+        return Err(Error::Job(vec![JobProblem {
             code: "unknown-word",
             path: String::new(),
             place: None,
@@ -42,18 +50,30 @@ pub fn of(word: &str, found: &[&Entry], folder: &Path) -> Result<String> {
     Ok(judged)
 }
 
-/// A measure of counterfactuals: by set, attribute and direction, and feature where it is one of features.
+/// A measure of counterfactuals: by set, attribute and direction, and feature where it is one of
+/// features.
 fn qualities(measure: &str, tables: &Path) -> Result<Vec<Vec<String>>> {
     let mut lines = Vec::new();
-    for table in [&CF_QUALITY, &CF_FEATURES].into_iter().filter(|table| tables.join(table.file()).is_file()) {
-        for row in read_frame(tables, table)?.records().filter(|row| row.text("metric") == measure) {
-            let value = row.real("value").map_or_else(|| format!("undefined: {}", row.text("undefined")), number);
+    for table in
+        [&CF_QUALITY, &CF_FEATURES].into_iter().filter(|table| tables.join(table.file()).is_file())
+    {
+        for row in read_frame(tables, table)?.records().filter(|row| row.text("metric") == measure)
+        {
+            let value = row
+                .real("value")
+                .map_or_else(|| format!("undefined: {}", row.text("undefined")), number);
             let feature = if table.name == CF_FEATURES.name { row.text("feature") } else { "" };
             let groups = match (row.text("from_group"), row.text("to_group")) {
                 ("", "") => "total".to_owned(),
                 (from, to) => format!("{from} -> {to}"),
             };
-            lines.push(vec![row.text("counterfactual").to_owned(), row.text("sensitive").to_owned(), groups, feature.to_owned(), value]);
+            lines.push(vec![
+                row.text("counterfactual").to_owned(),
+                row.text("sensitive").to_owned(),
+                groups,
+                feature.to_owned(),
+                value,
+            ]);
         }
     }
     Ok(lines)
@@ -62,13 +82,19 @@ fn qualities(measure: &str, tables: &Path) -> Result<Vec<Vec<String>>> {
 /// Six decimals, without zeros at the end.
 fn number(value: f64) -> String {
     let text = format!("{value:.6}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
 }
 
-fn groups(row: &Record<'_>) -> String {
+fn groups(row: &TableRecord<'_>) -> String {
     match (row.text("scope"), row.text("from_group"), row.text("to_group")) {
         ("direction" | "one_to_rest" | "rest_to_one", from, to) => {
-            let name = |group: &str| if group.is_empty() { "all others".to_owned() } else { group.to_owned() };
+            let name = |group: &str| {
+                if group.is_empty() { "all others".to_owned() } else { group.to_owned() }
+            };
             format!("{} -> {}", name(from), name(to))
         }
         ("pair" | "difference", a, b) => format!("{a}, {b}"),
@@ -82,25 +108,30 @@ fn groups(row: &Record<'_>) -> String {
     }
 }
 
-/// The class that stands against all others; empty for all classes together, and for a label of two sides.
-fn class(row: &Record<'_>) -> String {
+/// The class that stands against all others; empty for all classes together, and for a label of two
+/// sides.
+fn class(row: &TableRecord<'_>) -> String {
     match row.text("class") {
         "" => String::new(),
         class => format!("class {class}"),
     }
 }
 
-fn interval(row: &Record<'_>) -> String {
+fn interval(row: &TableRecord<'_>) -> String {
     match (row.real("lo"), row.real("hi"), row.real("level")) {
-        (Some(lo), Some(hi), Some(level)) => format!("{} to {} ({} %)", number(lo), number(hi), number(level * 100.0)),
+        (Some(lo), Some(hi), Some(level)) => {
+            format!("{} to {} ({} %)", number(lo), number(hi), number(level * 100.0))
+        }
         (Some(lo), Some(hi), None) => format!("{} to {}", number(lo), number(hi)),
         _ => "no interval".to_owned(),
     }
 }
 
-fn values(metric: &str, table: &Frame) -> Vec<Vec<String>> {
-    let line = |row: Record<'_>| {
-        let value = row.real("value").map_or_else(|| format!("undefined: {}", row.text("undefined")), number);
+fn values(metric: &str, table: &TableFrame) -> Vec<Vec<String>> {
+    let line = |row: TableRecord<'_>| {
+        let value = row
+            .real("value")
+            .map_or_else(|| format!("undefined: {}", row.text("undefined")), number);
         let cases = match (row.int("numerator"), row.int("denominator")) {
             (Some(part), Some(whole)) => format!("{part} of {whole}"),
             _ => format!("{} people", row.int("n_rows").unwrap_or(0)),
@@ -112,19 +143,35 @@ fn values(metric: &str, table: &Frame) -> Vec<Vec<String>> {
         if !row.text("flags").is_empty() {
             remarks.push(row.text("flags").to_owned());
         }
-        let key = ["arm", "model", "counterfactual", "sensitive", "scope", "slice"].map(|column| row.text(column).to_owned());
+        let key = ["arm", "model", "counterfactual", "sensitive", "scope", "slice"]
+            .map(|column| row.text(column).to_owned());
         let [arm, model, set, attribute, scope, slice] = key;
-        vec![arm, model, set, attribute, scope, slice, groups(&row), class(&row), value, cases, interval(&row), remarks.join("; ")]
+        vec![
+            arm,
+            model,
+            set,
+            attribute,
+            scope,
+            slice,
+            groups(&row),
+            class(&row),
+            value,
+            cases,
+            interval(&row),
+            remarks.join("; "),
+        ]
     };
     table.records().filter(|row| row.text("metric") == metric).map(line).collect()
 }
 
-fn judged(gate: &str, table: &Frame) -> Vec<Vec<String>> {
-    let line = |row: Record<'_>| {
+fn judged(gate: &str, table: &TableFrame) -> Vec<Vec<String>> {
+    let line = |row: TableRecord<'_>| {
         let value = row.real("value").map_or_else(|| "undefined".to_owned(), number);
-        let limit = format!("{} {}", row.text("rule"), row.real("limit").map_or_else(String::new, number));
+        let limit =
+            format!("{} {}", row.text("rule"), row.real("limit").map_or_else(String::new, number));
         let decides = if row.int("decides") == Some(1) { "decides" } else { "" };
-        let key = ["verdict", "metric", "model", "counterfactual", "sensitive", "scope"].map(|column| row.text(column).to_owned());
+        let key = ["verdict", "metric", "model", "counterfactual", "sensitive", "scope"]
+            .map(|column| row.text(column).to_owned());
         let [verdict, metric, model, set, attribute, scope] = key;
         vec![
             verdict,
@@ -145,14 +192,18 @@ fn judged(gate: &str, table: &Frame) -> Vec<Vec<String>> {
     table.records().filter(|row| row.text("gate") == gate).map(line).collect()
 }
 
-/// Lines of columns as wide as their widest cell; columns that are empty in every line are left out.
+/// Lines of columns as wide as their widest cell; columns that are empty in every line are left
+/// out.
 fn aligned(lines: &[Vec<String>]) -> String {
     let n = lines.first().map_or(0, Vec::len);
-    let widths: Vec<usize> = (0..n).map(|i| lines.iter().map(|line| line[i].chars().count()).max().unwrap_or(0)).collect();
+    let widths: Vec<usize> = (0..n)
+        .map(|i| lines.iter().map(|line| line[i].chars().count()).max().unwrap_or(0))
+        .collect();
     let mut text = String::new();
     for line in lines {
         let cells = line.iter().zip(&widths).filter(|(_, width)| **width > 0);
-        let line = cells.fold(String::new(), |line, (cell, width)| format!("{line}  {cell:<width$}"));
+        let line =
+            cells.fold(String::new(), |line, (cell, width)| format!("{line}  {cell:<width$}"));
         text.push_str(line.trim_end());
         text.push('\n');
     }
@@ -165,7 +216,8 @@ mod tests {
 
     #[test]
     fn columns_that_say_nothing_are_left_out() {
-        let lines = [["a", "", "1"], ["bcd", "", "20"]].map(|line| line.map(str::to_owned).to_vec());
+        let lines =
+            [["a", "", "1"], ["bcd", "", "20"]].map(|line| line.map(str::to_owned).to_vec());
         assert_eq!(aligned(&lines), "  a    1\n  bcd  20\n");
         assert_eq!(aligned(&[]), "");
     }

@@ -1,21 +1,27 @@
 //! Many comparisons, one promise: Holm's method over the comparisons of one gate.
 //!
-//! Source: Holm 1979, "A simple sequentially rejective multiple test procedure". The comparisons that can be judged at all are sorted by how
-//! clearly they break the limit, by one-sided p against it. The k-th of m is judged by its interval at the level 1 - alpha / (m - k + 1),
-//! alpha being what the level of the job's intervals leaves. Once one of them does not break the limit, no later one does: it is
-//! inconclusive at worst. So of comparisons that all keep the limit any is called broken with probability alpha / 2 at most.
+//! Source: Holm 1979, "A simple sequentially rejective multiple test procedure". The comparisons
+//! that can be judged at all are sorted by how clearly they break the limit, by one-sided p against
+//! it. The k-th of m is judged by its interval at the level 1 - alpha / (m - k + 1), alpha being
+//! what the level of the job's intervals leaves. Once one of them does not break the limit, no
+//! later one does: it is inconclusive at worst. So of comparisons that all keep the limit any is
+//! called broken with probability alpha / 2 at most.
 //!
-//! Choice: intervals of another level follow from the table of metrics. Wilson's is made anew from its counts, and its p is that of the score
-//! test, its dual; so is Wilson's on people, from the number of people that its ends tell. Katz's is stretched on the logarithm, which is exact. On any other each side is stretched as that of a normal
-//! distribution: near enough for Newcombe's, a rough guide for percentiles far outside those that were drawn.
+//! Choice: intervals of another level follow from the table of metrics. Wilson's is made anew from
+//! its counts, and its p is that of the score test, its dual; so is Wilson's on people, from the
+//! number of people that its ends tell. Katz's is stretched on the logarithm, which is exact. On
+//! any other each side is stretched as that of a normal distribution: near enough for Newcombe's, a
+//! rough guide for percentiles far outside those that were drawn.
 
-use super::{Limit, Question, Ruling, Seen, Verdict, obstacle};
-use crate::metric::interval::{Interval, Method, wilson, wilson_of_people, z_of};
+use super::{GateLimit, GateObservation, GateQuestion, GateRuling, GateStatus, obstacle};
+use crate::metric::interval::{
+    IntervalProcedure, ValueInterval, wilson, wilson_of_people, z_of_level,
+};
 use crate::metric::{Rate, Undefined, find};
 
 /// A comparison that can be judged.
-struct Test<'a> {
-    seen: &'a Seen,
+struct HolmTest<'a> {
+    observation: &'a GateObservation,
     value: f64,
     lo: f64,
     hi: f64,
@@ -23,44 +29,56 @@ struct Test<'a> {
     z: f64,
 }
 
-impl<'a> Test<'a> {
-    fn of(seen: &'a Seen) -> Option<Self> {
-        Some(Test { seen, value: seen.value?, lo: seen.lo?, hi: seen.hi?, z: z_of(seen.level?) })
+impl<'a> HolmTest<'a> {
+    fn new(seen: &'a GateObservation) -> Option<Self> {
+        Some(HolmTest {
+            observation: seen,
+            value: seen.value?,
+            lo: seen.lo?,
+            hi: seen.hi?,
+            z: z_of_level(seen.level?),
+        })
     }
 
     /// The counts behind Wilson's interval.
     fn rate(&self) -> Option<Rate> {
-        let counts = (u64::try_from(self.seen.numerator?).ok()?, u64::try_from(self.seen.denominator?).ok()?);
-        let rate = Rate { numerator: counts.0, denominator: counts.1, empty: Undefined::EmptyGroup };
-        (self.seen.interval == Method::Wilson.as_str()).then_some(rate)
+        let counts = (
+            u64::try_from(self.observation.numerator?).ok()?,
+            u64::try_from(self.observation.denominator?).ok()?,
+        );
+        let rate =
+            Rate { numerator: counts.0, denominator: counts.1, empty: Undefined::EmptyGroup };
+        (self.observation.interval == IntervalProcedure::Wilson.as_str()).then_some(rate)
     }
 
-    /// Behind an interval of people of whom nobody is a case, or everybody: which of these, and how many people there are.
+    /// Behind an interval of people of whom nobody is a case, or everybody: which of these, and how
+    /// many people there are.
     fn people(&self) -> Option<(bool, f64)> {
-        let (is, everybody) = (self.seen.interval.as_str(), self.value == 1.0);
-        let of_people = is == (Method::WilsonPeople { weighed: false }).as_str();
+        let (is, everybody) = (self.observation.interval.as_str(), self.value == 1.0);
+        let of_people = is == (IntervalProcedure::WilsonPeople { weighed: false }).as_str();
         let share = match (everybody, self.value == 0.0) {
             (true, _) if of_people => 1.0 - self.lo,
             (_, true) if of_people || self.is_of_moved() => self.as_share(self.hi),
             _ => return None,
         };
-        let inside = share > 0.0 && share < 1.0 && !self.seen.is_change;
+        let inside = share > 0.0 && share < 1.0 && !self.observation.is_change;
         inside.then(|| (everybody, self.z * self.z * (1.0 - share) / share))
     }
 
     /// Whether the interval is that of the share of people whose score moves.
     fn is_of_moved(&self) -> bool {
-        self.seen.interval == Method::WilsonMoved.as_str()
+        self.observation.interval == IntervalProcedure::WilsonMoved.as_str()
     }
 
-    /// A root mean square is at most the root of the share of people who move; other values are told as they are.
+    /// A root mean square is at most the root of the share of people who move; other values are
+    /// told as they are.
     fn as_share(&self, x: f64) -> f64 {
-        if self.is_of_moved() && self.seen.metric == "rmscd" { x * x.abs() } else { x }
+        if self.is_of_moved() && self.observation.metric == "rmscd" { x * x.abs() } else { x }
     }
 
     /// The ends that follow from an interval of a share of people.
-    fn of_share(&self, share: Interval) -> (f64, f64) {
-        match self.seen.metric.as_str() {
+    fn ends_of_share(&self, share: ValueInterval) -> (f64, f64) {
+        match self.observation.metric.as_str() {
             "rmscd" if self.is_of_moved() => (share.lo, share.hi.sqrt()),
             // A mean change has a sign.
             "mcd" if self.is_of_moved() => (-share.hi, share.hi),
@@ -69,17 +87,20 @@ impl<'a> Test<'a> {
     }
 
     fn is_logarithmic(&self) -> bool {
-        self.seen.interval == Method::Katz.as_str() && self.lo > 0.0
+        self.observation.interval == IntervalProcedure::Katz.as_str() && self.lo > 0.0
     }
 
-    /// Standard deviations by which the value lies beyond the limit; negative where it keeps it. The larger, the smaller p.
-    fn excess(&self, limit: Limit) -> f64 {
+    /// Standard deviations by which the value lies beyond the limit; negative where it keeps it.
+    /// The larger, the smaller p.
+    fn excess(&self, limit: GateLimit) -> f64 {
         let bound = limit.number();
         let number = |x: f64| if self.is_logarithmic() { libm::log(x) } else { self.as_share(x) };
         let distance = match limit {
-            _ if self.is_logarithmic() && bound <= 0.0 => return limit.excess(self.value).signum() * f64::INFINITY,
-            Limit::AtMost(_) => number(self.value) - number(bound),
-            Limit::AtLeast(_) => number(bound) - number(self.value),
+            _ if self.is_logarithmic() && bound <= 0.0 => {
+                return limit.excess(self.value).signum() * f64::INFINITY;
+            }
+            GateLimit::AtMost(_) => number(self.value) - number(bound),
+            GateLimit::AtLeast(_) => number(bound) - number(self.value),
         };
         let of_score = |share: f64, n: f64| (share * (1.0 - share) / n).max(0.0).sqrt();
         let spread = match (self.rate(), self.people()) {
@@ -95,20 +116,30 @@ impl<'a> Test<'a> {
 
     /// The interval at another level.
     fn at(&self, level: f64) -> (f64, f64) {
-        let z = z_of(level);
+        let z = z_of_level(level);
         if let Some(interval) = self.rate().and_then(|rate| wilson(rate, z)) {
             return (interval.lo, interval.hi);
         }
-        let of_people = |(everybody, people)| wilson_of_people(everybody, people, z, Method::WilsonMoved);
+        let of_people = |(everybody, people)| {
+            wilson_of_people(everybody, people, z, IntervalProcedure::WilsonMoved)
+        };
         if let Some(share) = self.people().and_then(of_people) {
-            return self.of_share(share);
+            return self.ends_of_share(share);
         }
         let wider = z / self.z;
         if self.is_logarithmic() {
-            return (self.value * libm::pow(self.lo / self.value, wider), self.value * libm::pow(self.hi / self.value, wider));
+            return (
+                self.value * libm::pow(self.lo / self.value, wider),
+                self.value * libm::pow(self.hi / self.value, wider),
+            );
         }
-        let (lo, hi) = (self.value - (self.value - self.lo) * wider, self.value + (self.hi - self.value) * wider);
-        match find(&self.seen.metric).filter(|_| self.seen.scope != "difference" && !self.seen.is_change) {
+        let (lo, hi) = (
+            self.value - (self.value - self.lo) * wider,
+            self.value + (self.hi - self.value) * wider,
+        );
+        match find(&self.observation.metric)
+            .filter(|_| self.observation.scope != "difference" && !self.observation.is_change)
+        {
             Some(metric) => (lo.max(metric.range.0), hi.min(metric.range.1)),
             None => (lo, hi),
         }
@@ -116,37 +147,51 @@ impl<'a> Test<'a> {
 }
 
 /// What becomes of a comparison: the verdict, why, and the interval that judged it.
-type Found = (Verdict, String, (f64, f64));
+type HolmDecision = (GateStatus, String, (f64, f64));
 
 /// Judges the comparisons of a gate together; rulings keep the order of the comparisons.
-pub(super) fn rule(question: &Question, seen: Vec<Seen>) -> Vec<Ruling> {
+pub(super) fn decide_jointly(
+    question: &GateQuestion,
+    seen: Vec<GateObservation>,
+) -> Vec<GateRuling> {
     let mut tests: Vec<(usize, f64)> = Vec::new();
-    for (i, seen) in seen.iter().enumerate().filter(|(_, seen)| obstacle(question, seen).is_none()) {
-        tests.extend(Test::of(seen).map(|test| (i, test.excess(question.limit))));
+    for (i, seen) in seen.iter().enumerate().filter(|(_, seen)| obstacle(question, seen).is_none())
+    {
+        tests.extend(HolmTest::new(seen).map(|test| (i, test.excess(question.limit))));
     }
     // Stable: what breaks the limit alike keeps its order.
     tests.sort_by(|x, y| y.1.total_cmp(&x.1));
     let m = tests.len();
-    let mut found: Vec<Option<Found>> = vec![None; seen.len()];
+    let mut found: Vec<Option<HolmDecision>> = vec![None; seen.len()];
     let mut all_broken = true;
     for (k, (i, _)) in tests.iter().enumerate() {
-        let Some(test) = Test::of(&seen[*i]) else { continue };
-        let alpha = 1.0 - test.seen.level.unwrap_or(0.0);
+        let Some(test) = HolmTest::new(&seen[*i]) else { continue };
+        let alpha = 1.0 - test.observation.level.unwrap_or(0.0);
         let level = 1.0 - alpha / (m - k) as f64;
         let (lo, hi) = test.at(level);
         let (verdict, reason) = match (question.limit.kept_by(lo), question.limit.kept_by(hi)) {
-            (true, true) => (Verdict::Pass, "the whole interval keeps the limit"),
-            (false, false) if all_broken => (Verdict::Fail, "the whole interval breaks the limit"),
-            (false, false) => (Verdict::Inconclusive, "the whole interval breaks the limit, but a clearer comparison does not"),
-            _ => (Verdict::Inconclusive, "the limit lies inside the interval"),
+            (true, true) => (GateStatus::Pass, "the whole interval keeps the limit"),
+            (false, false) if all_broken => {
+                (GateStatus::Fail, "the whole interval breaks the limit")
+            }
+            (false, false) => (
+                GateStatus::Inconclusive,
+                "the whole interval breaks the limit, but a clearer comparison does not",
+            ),
+            _ => (GateStatus::Inconclusive, "the limit lies inside the interval"),
         };
-        all_broken &= verdict == Verdict::Fail;
-        let reason = format!("{reason} at {} % (Holm, {} of {m})", (level * 1e4).round() / 1e2, k + 1);
+        all_broken &= verdict == GateStatus::Fail;
+        let reason =
+            format!("{reason} at {} % (Holm, {} of {m})", (level * 1e4).round() / 1e2, k + 1);
         found[*i] = Some((verdict, reason, (lo, hi)));
     }
     let rulings = seen.into_iter().zip(found).map(|(seen, found)| match found {
-        None => super::rule(question, seen),
-        Some((verdict, reason, (lo, hi))) => Ruling { seen: Seen { lo: Some(lo), hi: Some(hi), ..seen }, verdict, reason },
+        None => super::decide(question, seen),
+        Some((verdict, reason, (lo, hi))) => GateRuling {
+            observation: GateObservation { lo: Some(lo), hi: Some(hi), ..seen },
+            verdict,
+            reason,
+        },
     });
     rulings.collect()
 }

@@ -1,7 +1,9 @@
-//! Gates on recourse: how many subgroups are unfair under one definition, counted in the table `subgroups`.
+//! Gates on recourse: how many subgroups are unfair under one definition, counted in the table
+//! `subgroups`.
 //!
-//! A subgroup counts where it has a rank, a score of at least `score_at_least`, and at least `smallest` affected people in the smaller of its
-//! two groups. Each pair of groups is judged; the worst decides. Where no subgroup has actions and so many people the gate is inconclusive:
+//! A subgroup counts where it has a rank, a score of at least `score_at_least`, and at least
+//! `min_affected` affected people in the smaller of its two groups. Each pair of groups is judged;
+//! the worst decides. Where no subgroup has actions and so many people the gate is inconclusive:
 //! nothing was looked at. The number is exact, so there is no interval.
 
 use std::collections::BTreeMap;
@@ -9,14 +11,16 @@ use std::path::Path;
 
 use crate::error::Result;
 use crate::table::io::read_frame;
-use crate::table::picked::read_picked;
+use crate::table::picked::read_matching;
 use crate::table::recourse::{RECOURSE, SUBGROUPS, UNFAIR_SUBGROUPS};
 
-use super::{Asks, DecideBy, Limit, Question, Scope, Seen};
+use super::{
+    GateDecisionRule, GateLimit, GateObservation, GateQuantity, GateQuestion, GateSubject,
+};
 
 /// One gate on recourse.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RecourseQuestion {
+pub struct RecourseGateQuestion {
     /// Its name.
     pub name: String,
     /// The block: the name of its attribute.
@@ -28,7 +32,7 @@ pub struct RecourseQuestion {
     /// A subgroup counts from this score on; none: any above 0.
     pub score_at_least: Option<f64>,
     /// Affected people in the smaller group of a subgroup that counts.
-    pub smallest: u64,
+    pub min_affected: u64,
     /// No more subgroups may be unfair.
     pub at_most: u64,
     /// Whether a failure is shown only.
@@ -39,7 +43,7 @@ pub struct RecourseQuestion {
 
 /// What was counted of one pair of groups.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Count {
+struct SubgroupCount {
     /// Subgroups with actions and enough people.
     looked_at: u64,
     /// Of them unfair.
@@ -47,23 +51,37 @@ struct Count {
 }
 
 /// Counts in the tables of a folder what the question asks for: by pair of groups.
-fn counts(question: &RecourseQuestion, folder: &Path) -> Result<BTreeMap<[String; 2], Count>> {
-    let mut counts: BTreeMap<[String; 2], Count> = BTreeMap::new();
+fn counts(
+    question: &RecourseGateQuestion,
+    folder: &Path,
+) -> Result<BTreeMap<[String; 2], SubgroupCount>> {
+    let mut counts: BTreeMap<[String; 2], SubgroupCount> = BTreeMap::new();
     // A pair whose search found nothing has no row among the subgroups.
-    for pair in read_frame(folder, &RECOURSE)?.records().filter(|row| row.text("recourse") == question.recourse) {
-        counts.insert([pair.text("group_0").to_owned(), pair.text("group_1").to_owned()], Count::default());
+    for pair in read_frame(folder, &RECOURSE)?
+        .records()
+        .filter(|row| row.text("recourse") == question.recourse)
+    {
+        counts.insert(
+            [pair.text("group_0").to_owned(), pair.text("group_1").to_owned()],
+            SubgroupCount::default(),
+        );
     }
     let [definition, parameter, view] = &question.definition;
-    read_picked(folder, &SUBGROUPS, |row| {
+    read_matching(folder, &SUBGROUPS, |row| {
         let asked = row.text("recourse") == question.recourse
             && row.text("definition") == definition
             && row.text("parameter") == parameter
             && row.text("view") == view;
-        let smaller = row.int("n_0").min(row.int("n_1")).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
-        if let Some(score) = row.real("score").filter(|_| asked && smaller >= question.smallest) {
-            let count = counts.entry([row.text("group_0").to_owned(), row.text("group_1").to_owned()]).or_default();
+        let smaller =
+            row.int("n_0").min(row.int("n_1")).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+        if let Some(score) = row.real("score").filter(|_| asked && smaller >= question.min_affected)
+        {
+            let count = counts
+                .entry([row.text("group_0").to_owned(), row.text("group_1").to_owned()])
+                .or_default();
             count.looked_at += 1;
-            let unfair = row.int("rank").is_some() && question.score_at_least.is_none_or(|least| score >= least);
+            let unfair = row.int("rank").is_some()
+                && question.score_at_least.is_none_or(|least| score >= least);
             count.unfair += u64::from(unfair);
         }
         false
@@ -73,16 +91,16 @@ fn counts(question: &RecourseQuestion, folder: &Path) -> Result<BTreeMap<[String
 
 /// A gate on recourse, with what is to be judged: one value per pair of groups.
 #[derive(Debug, Clone)]
-pub struct Counted {
-    pub(super) question: Question,
-    pub(super) seen: Vec<Seen>,
+pub struct CountedRecourseGate {
+    pub(super) question: GateQuestion,
+    pub(super) observations: Vec<GateObservation>,
     /// What the number counts, in words.
     pub(super) about: String,
 }
 
-impl Counted {
+impl CountedRecourseGate {
     /// What is asked.
-    pub fn question(&mut self) -> &mut Question {
+    pub fn question(&mut self) -> &mut GateQuestion {
         &mut self.question
     }
 }
@@ -91,10 +109,10 @@ impl Counted {
 ///
 /// # Errors
 /// A table cannot be read.
-pub fn count(question: &RecourseQuestion, folder: &Path) -> Result<Counted> {
+pub fn count(question: &RecourseGateQuestion, folder: &Path) -> Result<CountedRecourseGate> {
     let seen = counts(question, folder)?.into_iter().map(|([from, to], count)| {
         let judged = count.looked_at > 0;
-        Seen {
+        GateObservation {
             metric: UNFAIR_SUBGROUPS.to_owned(),
             sensitive: question.recourse.clone(),
             from,
@@ -106,13 +124,16 @@ pub fn count(question: &RecourseQuestion, folder: &Path) -> Result<Counted> {
             undefined: if judged {
                 String::new()
             } else {
-                format!("no subgroup has actions and {} affected people in both groups", question.smallest)
+                format!(
+                    "no subgroup has actions and {} affected people in both groups",
+                    question.min_affected
+                )
             },
             why_no_interval: "a count of subgroups has no interval".to_owned(),
-            ..Seen::default()
+            ..GateObservation::default()
         }
     });
-    let asked = Question {
+    let asked = GateQuestion {
         name: question.name.clone(),
         metric: UNFAIR_SUBGROUPS.to_owned(),
         model: question.model.clone(),
@@ -123,53 +144,65 @@ pub fn count(question: &RecourseQuestion, folder: &Path) -> Result<Counted> {
         refused: String::new(),
         class: String::new(),
         arm: String::new(),
-        scope: Scope::Total,
-        asks: Asks::Value,
-        limit: Limit::AtMost(question.at_most as f64),
-        decide_by: DecideBy::Estimate,
+        scope: GateSubject::Total,
+        quantity: GateQuantity::Value,
+        limit: GateLimit::AtMost(question.at_most as f64),
+        decide_by: GateDecisionRule::Estimate,
         bootstraps: 0,
         holm: false,
         // How many people a subgroup needs was asked before; without any there is no value.
-        enough: 0,
+        min_cases: 0,
         warn_only: question.warn_only,
         line: question.line,
     };
     let [definition, parameter, view] = &question.definition;
-    let score =
-        question.score_at_least.map_or_else(|| "with any score above 0".to_owned(), |least| format!("with a score of at least {least}"));
-    let size = if question.smallest > 1 {
-        format!("with at least {} affected people in the smaller group", question.smallest)
+    let score = question.score_at_least.map_or_else(
+        || "with any score above 0".to_owned(),
+        |least| format!("with a score of at least {least}"),
+    );
+    let size = if question.min_affected > 1 {
+        format!("with at least {} affected people in the smaller group", question.min_affected)
     } else {
         "of any size".to_owned()
     };
     let parameter = if parameter.is_empty() { String::new() } else { format!(" {parameter}") };
-    let about = format!("subgroups {size} that are unfair to either group by {definition}{parameter}, {view}, {score}");
-    Ok(Counted { question: asked, seen: seen.collect(), about })
+    let about = format!(
+        "subgroups {size} that are unfair to either group by {definition}{parameter}, {view}, \
+         {score}"
+    );
+    Ok(CountedRecourseGate { question: asked, observations: seen.collect(), about })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{RecourseQuestion, count};
+    use super::{RecourseGateQuestion, count};
     use crate::gate::judge;
     use crate::table::io::write_frame;
     use crate::table::recourse::{RECOURSE, SUBGROUPS};
-    use crate::table::{Cell, Frame, GROUPS, METRICS};
+    use crate::table::{GROUPS, METRICS, TableCell, TableFrame};
 
     fn folder() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
-        let mut recourse = Frame::new(&RECOURSE);
+        let mut recourse = TableFrame::new(&RECOURSE);
         for group in ["f", "x"] {
-            let mut row: Vec<Cell> = ["sex", group, "m", "model", ""].map(Cell::from).into();
-            row.extend((0..11).map(|_| Cell::Int(0)));
-            row.push(Cell::Null);
+            let mut row: Vec<TableCell> =
+                ["sex", group, "m", "model", ""].map(TableCell::from).into();
+            row.extend((0..11).map(|_| TableCell::Int(0)));
+            row.push(TableCell::Null);
             recourse.push(row);
         }
         write_frame(folder.path(), &recourse).unwrap();
-        let mut subgroups = Frame::new(&SUBGROUPS);
-        for (i, (n, score)) in
-            [([5, 40], Some(f64::INFINITY)), ([9, 7], Some(0.5)), ([9, 9], Some(0.0)), ([9, 9], None)].into_iter().enumerate()
+        let mut subgroups = TableFrame::new(&SUBGROUPS);
+        for (i, (n, score)) in [
+            ([5, 40], Some(f64::INFINITY)),
+            ([9, 7], Some(0.5)),
+            ([9, 9], Some(0.0)),
+            ([9, 9], None),
+        ]
+        .into_iter()
+        .enumerate()
         {
-            let row: Vec<Cell> = SUBGROUPS
+            let row: Vec<TableCell> = SUBGROUPS
                 .columns
                 .iter()
                 .map(|column| match column.name {
@@ -179,14 +212,16 @@ mod tests {
                     "definition" => "equal-choice".into(),
                     "parameter" => "0.7".into(),
                     "view" => "macro".into(),
-                    "subgroup" => Cell::Int(i as i64),
-                    "n_0" => Cell::Int(n[0]),
-                    "n_1" => Cell::Int(n[1]),
-                    "score" => score.map_or(Cell::Null, Cell::Real),
-                    "rank" => score.filter(|s| *s > 0.0).map_or(Cell::Null, |_| Cell::Int(1)),
-                    "n_actions" => Cell::Int(1),
-                    "coverage_0" | "coverage_1" => Cell::Real(0.1),
-                    _ if column.nullable => Cell::Null,
+                    "subgroup" => TableCell::Int(i as i64),
+                    "n_0" => TableCell::Int(n[0]),
+                    "n_1" => TableCell::Int(n[1]),
+                    "score" => score.map_or(TableCell::Null, TableCell::Real),
+                    "rank" => {
+                        score.filter(|s| *s > 0.0).map_or(TableCell::Null, |_| TableCell::Int(1))
+                    }
+                    "n_actions" => TableCell::Int(1),
+                    "coverage_0" | "coverage_1" => TableCell::Real(0.1),
+                    _ if column.nullable => TableCell::Null,
                     _ => "".into(),
                 })
                 .collect();
@@ -196,21 +231,28 @@ mod tests {
         folder
     }
 
-    fn verdicts(smallest: u64, score_at_least: Option<f64>, at_most: u64) -> Vec<(String, String, Option<f64>)> {
-        let question = RecourseQuestion {
+    fn verdicts(
+        smallest: u64,
+        score_at_least: Option<f64>,
+        at_most: u64,
+    ) -> Vec<(String, String, Option<f64>)> {
+        let question = RecourseGateQuestion {
             name: "gate".into(),
             recourse: "sex".into(),
             model: "model".into(),
             definition: ["equal-choice", "0.7", "macro"].map(str::to_owned),
             score_at_least,
-            smallest,
+            min_affected: smallest,
             at_most,
             warn_only: false,
             line: 1,
         };
         let counted = count(&question, folder().path()).unwrap();
-        let judged = judge(&[], (&Frame::new(&METRICS), &Frame::new(&GROUPS)), None, &[counted]);
-        let of = |row: crate::table::Record<'_>| (row.text("from_group").to_owned(), row.text("verdict").to_owned(), row.real("value"));
+        let judged =
+            judge(&[], (&TableFrame::new(&METRICS), &TableFrame::new(&GROUPS)), None, &[counted]);
+        let of = |row: crate::table::TableRecord<'_>| {
+            (row.text("from_group").to_owned(), row.text("verdict").to_owned(), row.real("value"))
+        };
         judged.table.records().map(of).collect()
     }
 
@@ -222,6 +264,10 @@ mod tests {
         assert_eq!(of_f(6, None, 0), ("f".into(), "fail".into(), Some(1.0)));
         assert_eq!(of_f(1, Some(0.6), 1), ("f".into(), "pass".into(), Some(1.0)));
         assert_eq!(of_f(10, None, 0), ("f".into(), "inconclusive".into(), None));
-        assert_eq!(verdicts(1, None, 2)[1], ("x".into(), "inconclusive".into(), None), "a pair without subgroups");
+        assert_eq!(
+            verdicts(1, None, 2)[1],
+            ("x".into(), "inconclusive".into(), None),
+            "a pair without subgroups"
+        );
     }
 }

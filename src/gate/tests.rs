@@ -1,35 +1,42 @@
 //! Gates on small tables of metrics worked by hand.
 
-use super::{Asks, Baseline, DecideBy, Judged, Limit, Question, Scope, Unshown, Verdict};
+use super::{
+    GateBaseline, GateDecisionRule, GateLimit, GateQuantity, GateQuestion, GateResults, GateStatus,
+    GateSubject, UnshownChange,
+};
 use crate::metric::ccm::HARM;
-use crate::metric::interval::{wilson, z_of};
+use crate::metric::interval::{wilson, z_of_level};
 use crate::metric::{Rate, Undefined};
-use crate::table::{CHANGES, Cell, Frame, GROUPS, METRICS};
+use crate::table::{CHANGES, GROUPS, METRICS, TableCell, TableFrame};
 
-fn judge(questions: &[Question], metrics: &Frame, baseline: Option<&Baseline<'_>>) -> Judged {
-    super::judge(questions, (metrics, &Frame::new(&GROUPS)), baseline, &[])
+fn judge(
+    questions: &[GateQuestion],
+    metrics: &TableFrame,
+    baseline: Option<&GateBaseline<'_>>,
+) -> GateResults {
+    super::judge(questions, (metrics, &TableFrame::new(&GROUPS)), baseline, &[])
 }
 
 /// A table of groups of `sex`: group, people, those without a label, those without a score.
-fn people(rows: &[(&str, i64, i64, i64)]) -> Frame {
-    let mut frame = Frame::new(&GROUPS);
+fn people(rows: &[(&str, i64, i64, i64)]) -> TableFrame {
+    let mut frame = TableFrame::new(&GROUPS);
     for (group, n, no_label, no_score) in rows {
         let cell = |name: &str| match name {
             "model" => "m".into(),
             "sensitive" => "sex".into(),
             "group" => (*group).into(),
-            "n" => Cell::Int(*n),
-            "n_missing_label" => Cell::Int(*no_label),
-            "n_missing_score" => Cell::Int(*no_score),
+            "n" => TableCell::Int(*n),
+            "n_missing_label" => TableCell::Int(*no_label),
+            "n_missing_score" => TableCell::Int(*no_score),
             "slice" => "".into(),
-            _ => Cell::Int(0),
+            _ => TableCell::Int(0),
         };
         frame.push(GROUPS.columns.iter().map(|column| cell(column.name)).collect());
     }
     frame
 }
 
-struct Value<'a> {
+struct GateValueRow<'a> {
     scope: &'a str,
     from: &'a str,
     to: &'a str,
@@ -40,7 +47,7 @@ struct Value<'a> {
     denominator: Option<i64>,
 }
 
-const NSR: Value<'static> = Value {
+const NSR: GateValueRow<'static> = GateValueRow {
     scope: "direction",
     from: "Female",
     to: "Male",
@@ -51,8 +58,8 @@ const NSR: Value<'static> = Value {
     denominator: Some(122),
 };
 
-fn metrics(values: &[Value<'_>]) -> Frame {
-    let mut frame = Frame::new(&METRICS);
+fn metrics(values: &[GateValueRow<'_>]) -> TableFrame {
+    let mut frame = TableFrame::new(&METRICS);
     for v in values {
         let counterfactual = if v.scope == "pair" { "" } else { "flip" };
         let row = METRICS
@@ -71,8 +78,8 @@ fn metrics(values: &[Value<'_>]) -> Frame {
                 "hi" => v.hi.into(),
                 "denominator" => v.denominator.into(),
                 "undefined" => (if v.value.is_none() { "empty_group" } else { "" }).into(),
-                "n_rows" => Cell::Int(200),
-                _ if column.nullable => Cell::Null,
+                "n_rows" => TableCell::Int(200),
+                _ if column.nullable => TableCell::Null,
                 _ => "".into(),
             })
             .collect();
@@ -81,9 +88,9 @@ fn metrics(values: &[Value<'_>]) -> Frame {
     frame
 }
 
-fn question(scope: Scope, limit: Limit) -> Question {
-    let pair = matches!(scope, Scope::Pair(..));
-    Question {
+fn question(scope: GateSubject, limit: GateLimit) -> GateQuestion {
+    let pair = matches!(scope, GateSubject::Pair(..));
+    GateQuestion {
         name: "g".into(),
         metric: if pair { "di".into() } else { "nsr".into() },
         arm: String::new(),
@@ -95,26 +102,26 @@ fn question(scope: Scope, limit: Limit) -> Question {
         by_label: false,
         refused: String::new(),
         scope,
-        asks: Asks::Value,
+        quantity: GateQuantity::Value,
         limit,
-        decide_by: DecideBy::Interval,
+        decide_by: GateDecisionRule::Interval,
         bootstraps: 100,
         holm: false,
-        enough: 10,
+        min_cases: 10,
         warn_only: false,
         line: 7,
     }
 }
 
-fn direction() -> Scope {
-    Scope::Direction("Female".into(), "Male".into())
+fn direction() -> GateSubject {
+    GateSubject::Direction("Female".into(), "Male".into())
 }
 
 #[test]
 fn the_published_counts_are_inconclusive_at_a_tenth() {
     // 16 of 122, 13.1 % (8.2 to 20.2): above the limit, but 122 cases cannot show it.
-    let judged = judge(&[question(direction(), Limit::AtMost(0.10))], &metrics(&[NSR]), None);
-    assert_eq!(judged.verdict, Some(Verdict::Inconclusive));
+    let judged = judge(&[question(direction(), GateLimit::AtMost(0.10))], &metrics(&[NSR]), None);
+    assert_eq!(judged.verdict, Some(GateStatus::Inconclusive));
     assert_eq!(judged.tally.inconclusive, 1);
     let worst = judged.worst.expect("there is one gate");
     assert_eq!((worst.value, worst.n, worst.limit), (Some(0.131), Some(122), 0.10));
@@ -123,69 +130,86 @@ fn the_published_counts_are_inconclusive_at_a_tenth() {
 #[test]
 fn the_interval_decides() {
     let verdict = |limit| judge(&[question(direction(), limit)], &metrics(&[NSR]), None).verdict;
-    assert_eq!(verdict(Limit::AtMost(0.202)), Some(Verdict::Pass));
-    assert_eq!(verdict(Limit::AtMost(0.08)), Some(Verdict::Fail));
-    assert_eq!(verdict(Limit::AtLeast(0.082)), Some(Verdict::Pass));
-    assert_eq!(verdict(Limit::AtLeast(0.3)), Some(Verdict::Fail));
-    assert_eq!(verdict(Limit::AtLeast(0.1)), Some(Verdict::Inconclusive));
+    assert_eq!(verdict(GateLimit::AtMost(0.202)), Some(GateStatus::Pass));
+    assert_eq!(verdict(GateLimit::AtMost(0.08)), Some(GateStatus::Fail));
+    assert_eq!(verdict(GateLimit::AtLeast(0.082)), Some(GateStatus::Pass));
+    assert_eq!(verdict(GateLimit::AtLeast(0.3)), Some(GateStatus::Fail));
+    assert_eq!(verdict(GateLimit::AtLeast(0.1)), Some(GateStatus::Inconclusive));
 }
 
 #[test]
 fn the_estimate_decides_where_asked() {
-    let mut q = question(direction(), Limit::AtMost(0.131));
-    q.decide_by = DecideBy::Estimate;
-    assert_eq!(judge(std::slice::from_ref(&q), &metrics(&[NSR]), None).verdict, Some(Verdict::Pass));
-    q.limit = Limit::AtMost(0.13);
-    assert_eq!(judge(&[q], &metrics(&[NSR]), None).verdict, Some(Verdict::Fail));
+    let mut q = question(direction(), GateLimit::AtMost(0.131));
+    q.decide_by = GateDecisionRule::Estimate;
+    assert_eq!(
+        judge(std::slice::from_ref(&q), &metrics(&[NSR]), None).verdict,
+        Some(GateStatus::Pass)
+    );
+    q.limit = GateLimit::AtMost(0.13);
+    assert_eq!(judge(&[q], &metrics(&[NSR]), None).verdict, Some(GateStatus::Fail));
 }
 
 #[test]
 fn too_few_cases_undefined_values_and_absent_rows_are_never_a_pass() {
-    let mut q = question(direction(), Limit::AtMost(0.9));
-    q.enough = 123;
-    assert_eq!(judge(std::slice::from_ref(&q), &metrics(&[NSR]), None).verdict, Some(Verdict::Inconclusive));
-    q.enough = 122;
-    assert_eq!(judge(std::slice::from_ref(&q), &metrics(&[NSR]), None).verdict, Some(Verdict::Pass));
-    let undefined = Value { value: None, lo: None, hi: None, ..NSR };
-    assert_eq!(judge(std::slice::from_ref(&q), &metrics(&[undefined]), None).verdict, Some(Verdict::Inconclusive));
-    assert_eq!(judge(&[q], &metrics(&[]), None).verdict, Some(Verdict::Inconclusive));
+    let mut q = question(direction(), GateLimit::AtMost(0.9));
+    q.min_cases = 123;
+    assert_eq!(
+        judge(std::slice::from_ref(&q), &metrics(&[NSR]), None).verdict,
+        Some(GateStatus::Inconclusive)
+    );
+    q.min_cases = 122;
+    assert_eq!(
+        judge(std::slice::from_ref(&q), &metrics(&[NSR]), None).verdict,
+        Some(GateStatus::Pass)
+    );
+    let undefined = GateValueRow { value: None, lo: None, hi: None, ..NSR };
+    assert_eq!(
+        judge(std::slice::from_ref(&q), &metrics(&[undefined]), None).verdict,
+        Some(GateStatus::Inconclusive)
+    );
+    assert_eq!(judge(&[q], &metrics(&[]), None).verdict, Some(GateStatus::Inconclusive));
 }
 
 /// What is missing stands in the reason.
 #[test]
 fn reasons_say_what_is_missing() {
-    let reason = |q: Question, values: &[Value]| {
+    let reason = |q: GateQuestion, values: &[GateValueRow]| {
         let judged = judge(&[q], &metrics(values), None);
-        assert_eq!(judged.verdict, Some(Verdict::Inconclusive));
+        assert_eq!(judged.verdict, Some(GateStatus::Inconclusive));
         judged.table.records().next().unwrap().text("reason").to_owned()
     };
-    let undefined = Value { value: None, lo: None, hi: None, ..NSR };
-    let nobody = reason(question(direction(), Limit::AtMost(0.9)), &[undefined]);
+    let undefined = GateValueRow { value: None, lo: None, hi: None, ..NSR };
+    let nobody = reason(question(direction(), GateLimit::AtMost(0.9)), &[undefined]);
     assert!(nobody.contains("empty_group: Nobody is left to count"), "{nobody}");
-    let any = Question { metric: "sr_any".into(), ..question(Scope::Total, Limit::AtMost(0.9)) };
+    let any = GateQuestion {
+        metric: "sr_any".into(),
+        ..question(GateSubject::Total, GateLimit::AtMost(0.9))
+    };
     assert!(reason(any, &[NSR]).contains("needs three groups or more"));
-    let absent = reason(question(Scope::Total, Limit::AtMost(0.9)), &[NSR]);
+    let absent = reason(question(GateSubject::Total, GateLimit::AtMost(0.9)), &[NSR]);
     assert!(absent.contains("no such row"), "{absent}");
 }
 
 /// Labels that are missing for some more than for others say nothing of all, whatever decides.
 #[test]
 fn selective_labels_are_never_a_pass() {
-    for decide_by in [DecideBy::Interval, DecideBy::Estimate] {
-        let q = Question { decide_by, ..question(direction(), Limit::AtMost(0.9)) };
+    for decide_by in [GateDecisionRule::Interval, GateDecisionRule::Estimate] {
+        let q = GateQuestion { decide_by, ..question(direction(), GateLimit::AtMost(0.9)) };
         let mut table = metrics(&[NSR]);
-        assert_eq!(judge(std::slice::from_ref(&q), &table, None).verdict, Some(Verdict::Pass));
+        assert_eq!(judge(std::slice::from_ref(&q), &table, None).verdict, Some(GateStatus::Pass));
         let flags = crate::table::METRICS.column("flags").unwrap();
         table.rows[0][flags] = "sampled,selective_labels".into();
         let judged = judge(&[q], &table, None);
-        assert_eq!(judged.verdict, Some(Verdict::Inconclusive));
-        assert!(judged.table.records().next().unwrap().text("reason").starts_with("selective_labels"));
+        assert_eq!(judged.verdict, Some(GateStatus::Inconclusive));
+        assert!(
+            judged.table.records().next().unwrap().text("reason").starts_with("selective_labels")
+        );
     }
 }
 
 #[test]
 fn a_gap_that_rests_on_a_small_group_is_never_a_pass() {
-    let di = Value {
+    let di = GateValueRow {
         scope: "pair",
         from: "Male",
         to: "Female",
@@ -195,27 +219,45 @@ fn a_gap_that_rests_on_a_small_group_is_never_a_pass() {
         hi: Some(0.95),
         denominator: None,
     };
-    let mut q = question(Scope::Pair("Female".into(), "Male".into()), Limit::AtLeast(0.8));
-    q.decide_by = DecideBy::Estimate;
+    let mut q =
+        question(GateSubject::Pair("Female".into(), "Male".into()), GateLimit::AtLeast(0.8));
+    q.decide_by = GateDecisionRule::Estimate;
     let mut table = metrics(&[di]);
-    let verdict = |q: &Question, table: &Frame| judge(std::slice::from_ref(q), table, None).verdict;
-    assert_eq!(verdict(&q, &table), Some(Verdict::Pass));
-    q.enough = 201;
-    assert_eq!(verdict(&q, &table), Some(Verdict::Inconclusive), "200 people are behind the value");
-    q.enough = 10;
+    let verdict =
+        |q: &GateQuestion, table: &TableFrame| judge(std::slice::from_ref(q), table, None).verdict;
+    assert_eq!(verdict(&q, &table), Some(GateStatus::Pass));
+    q.min_cases = 201;
+    assert_eq!(
+        verdict(&q, &table),
+        Some(GateStatus::Inconclusive),
+        "200 people are behind the value"
+    );
+    q.min_cases = 10;
     let flags = METRICS.column("flags").expect("a column");
     table.rows[0][flags] = "small_group".into();
-    assert_eq!(verdict(&q, &table), Some(Verdict::Inconclusive));
+    assert_eq!(verdict(&q, &table), Some(GateStatus::Inconclusive));
 }
 
 #[test]
 fn the_worst_of_all_directions_decides_and_warnings_do_not_count() {
-    let back = Value { from: "Male", to: "Female", value: Some(0.02), lo: Some(0.01), hi: Some(0.03), ..NSR };
-    let mut q = question(Scope::AnyDirection, Limit::AtMost(0.05));
+    let back = GateValueRow {
+        from: "Male",
+        to: "Female",
+        value: Some(0.02),
+        lo: Some(0.01),
+        hi: Some(0.03),
+        ..NSR
+    };
+    let mut q = question(GateSubject::AnyDirection, GateLimit::AtMost(0.05));
     let judged = judge(std::slice::from_ref(&q), &metrics(&[NSR, back]), None);
-    assert_eq!(judged.verdict, Some(Verdict::Fail));
+    assert_eq!(judged.verdict, Some(GateStatus::Fail));
     assert_eq!(judged.table.rows.len(), 2);
-    let deciding: Vec<&str> = judged.table.records().filter(|r| r.int("decides") == Some(1)).map(|r| r.text("from_group")).collect();
+    let deciding: Vec<&str> = judged
+        .table
+        .records()
+        .filter(|r| r.int("decides") == Some(1))
+        .map(|r| r.text("from_group"))
+        .collect();
     assert_eq!(deciding, ["Female"]);
     q.warn_only = true;
     let judged = judge(&[q], &metrics(&[NSR]), None);
@@ -225,7 +267,11 @@ fn the_worst_of_all_directions_decides_and_warnings_do_not_count() {
 /// Facets do not change places; all others have no name; the groups furthest apart are one row.
 #[test]
 fn facets_rests_and_worst_cases() {
-    let of = |scope: &'static str, from: &'static str, to: &'static str, metric: &'static str, value: f64| Value {
+    let of = |scope: &'static str,
+              from: &'static str,
+              to: &'static str,
+              metric: &'static str,
+              value: f64| GateValueRow {
         scope,
         from,
         to,
@@ -245,21 +291,38 @@ fn facets_rests_and_worst_cases() {
     table.rows.iter_mut().for_each(|row| row[at("counterfactual")] = "".into());
     table.rows.iter_mut().take(2).for_each(|row| row[at("family")] = "clarify".into());
     table.rows[0][at("flags")] = "sampled".into();
-    let judged = |metric: &str, scope: Scope| {
-        let mut q = question(Scope::Pair("a".into(), "b".into()), Limit::AtMost(0.25));
+    let judged = |metric: &str, scope: GateSubject| {
+        let mut q = question(GateSubject::Pair("a".into(), "b".into()), GateLimit::AtMost(0.25));
         (q.metric, q.scope) = (metric.into(), scope);
         let judged = judge(&[q], &table, None);
-        let first = judged.table.records().next().map(|r| (r.real("value"), r.text("scope").to_owned()));
+        let first =
+            judged.table.records().next().map(|r| (r.real("value"), r.text("scope").to_owned()));
         (judged.verdict.expect("it counts"), first.expect("one row"))
     };
-    let pair = |a: &str, b: &str| Scope::Pair(a.into(), b.into());
-    assert_eq!(judged("ft", pair("Male", "Female")), (Verdict::Pass, (Some(0.2), "pair".into())), "a sample is no small group");
-    assert_eq!(judged("ft", pair("Female", "Male")), (Verdict::Inconclusive, (None, String::new())));
-    assert_eq!(judged("dppl", pair("", "Female")), (Verdict::Fail, (Some(0.3), "one_vs_rest".into())));
-    assert_eq!(judged("demp_difference", pair("Other", "")).0, Verdict::Fail);
-    assert_eq!(judged("demp_difference", pair("", "Other")), (Verdict::Pass, (Some(-0.4), "one_vs_rest".into())));
+    let pair = |a: &str, b: &str| GateSubject::Pair(a.into(), b.into());
+    assert_eq!(
+        judged("ft", pair("Male", "Female")),
+        (GateStatus::Pass, (Some(0.2), "pair".into())),
+        "a sample is no small group"
+    );
+    assert_eq!(
+        judged("ft", pair("Female", "Male")),
+        (GateStatus::Inconclusive, (None, String::new()))
+    );
+    assert_eq!(
+        judged("dppl", pair("", "Female")),
+        (GateStatus::Fail, (Some(0.3), "one_vs_rest".into()))
+    );
+    assert_eq!(judged("demp_difference", pair("Other", "")).0, GateStatus::Fail);
+    assert_eq!(
+        judged("demp_difference", pair("", "Other")),
+        (GateStatus::Pass, (Some(-0.4), "one_vs_rest".into()))
+    );
     // Of several groups some are far apart by chance: a pair must bear it out.
-    assert_eq!(judged("eodds", Scope::WorstCase), (Verdict::Inconclusive, (Some(0.5), "worst_case".into())));
+    assert_eq!(
+        judged("eodds", GateSubject::WorstCase),
+        (GateStatus::Inconclusive, (Some(0.5), "worst_case".into()))
+    );
     let mut pairs = table.clone();
     let near = of("pair", "Male", "Other", "eodds", 0.2);
     let far = of("pair", "Other", "Female", "eodds", 0.45);
@@ -269,43 +332,59 @@ fn facets_rests_and_worst_cases() {
         row[at("level")] = 0.95.into();
         row
     }));
-    let decided = |table: &Frame, limit: f64| {
-        let mut q = question(Scope::WorstCase, Limit::AtMost(limit));
+    let decided = |table: &TableFrame, limit: f64| {
+        let mut q = question(GateSubject::WorstCase, GateLimit::AtMost(limit));
         (q.metric, q.counterfactual) = ("eodds".into(), String::new());
         let found = judge(&[q], table, None);
-        let reason = found.table.records().next().map(|r| r.text("reason").to_owned()).unwrap_or_default();
+        let reason =
+            found.table.records().next().map(|r| r.text("reason").to_owned()).unwrap_or_default();
         (found.verdict.expect("it counts"), reason)
     };
     let (verdict, reason) = decided(&pairs, 0.25);
-    assert_eq!(verdict, Verdict::Fail);
+    assert_eq!(verdict, GateStatus::Fail);
     assert!(reason.contains("Other and Female") && reason.contains("Holm, 1 of 2"), "{reason}");
-    // A group of a few people lies further still: it is too small to tell, and no excuse for the others.
-    let worst = pairs.rows.iter().position(|row| row[at("scope")] == "worst_case".into()).expect("a row");
+    // A group of a few people lies further still: it is too small to tell, and no excuse for the
+    // others.
+    let worst =
+        pairs.rows.iter().position(|row| row[at("scope")] == "worst_case".into()).expect("a row");
     pairs.rows[worst][at("flags")] = "small_group".into();
     let (verdict, reason) = decided(&pairs, 0.25);
-    assert!(verdict == Verdict::Fail && reason.contains("too small to tell, but the interval of Other and Female breaks"), "{reason}");
+    assert!(
+        verdict == GateStatus::Fail
+            && reason.contains("too small to tell, but the interval of Other and Female breaks"),
+        "{reason}"
+    );
     let (verdict, reason) = decided(&pairs, 0.48);
-    assert!(verdict == Verdict::Inconclusive && reason == "too few to tell: small_group", "{reason}");
+    assert!(
+        verdict == GateStatus::Inconclusive && reason == "too few to tell: small_group",
+        "{reason}"
+    );
     // A worst case is not below 0, whatever the order of a pair.
-    let mut q = question(Scope::WorstCase, Limit::AtLeast(-0.1));
+    let mut q = question(GateSubject::WorstCase, GateLimit::AtLeast(-0.1));
     (q.metric, q.counterfactual) = ("demp_difference".into(), String::new());
-    let mut gaps = metrics(&[of("worst_case", "", "", "demp_difference", 0.45), of("pair", "Other", "Female", "demp_difference", 0.45)]);
-    gaps.rows.iter_mut().for_each(|row| (row[at("counterfactual")], row[at("family")]) = ("".into(), "group".into()));
-    let worst = gaps.rows.iter().position(|row| row[at("scope")] == "worst_case".into()).expect("a row");
+    let mut gaps = metrics(&[
+        of("worst_case", "", "", "demp_difference", 0.45),
+        of("pair", "Other", "Female", "demp_difference", 0.45),
+    ]);
+    gaps.rows.iter_mut().for_each(|row| {
+        (row[at("counterfactual")], row[at("family")]) = ("".into(), "group".into())
+    });
+    let worst =
+        gaps.rows.iter().position(|row| row[at("scope")] == "worst_case".into()).expect("a row");
     gaps.rows[worst][at("flags")] = "small_group".into();
-    assert_eq!(judge(&[q.clone()], &gaps, None).verdict, Some(Verdict::Inconclusive));
+    assert_eq!(judge(&[q.clone()], &gaps, None).verdict, Some(GateStatus::Inconclusive));
     // Holm's method has the pairs of other attributes to mind, too.
-    (q.limit, q.holm) = (Limit::AtMost(0.25), true);
+    (q.limit, q.holm) = (GateLimit::AtMost(0.25), true);
     gaps.rows.iter_mut().for_each(|row| row[at("level")] = 0.95.into());
-    assert_eq!(judge(&[q.clone()], &gaps, None).verdict, Some(Verdict::Inconclusive));
+    assert_eq!(judge(&[q.clone()], &gaps, None).verdict, Some(GateStatus::Inconclusive));
     q.holm = false;
-    assert_eq!(judge(&[q], &gaps, None).verdict, Some(Verdict::Fail));
+    assert_eq!(judge(&[q], &gaps, None).verdict, Some(GateStatus::Fail));
 }
 
 /// Counterfactuals that look like their rows test nothing, unless the model knows better.
 #[test]
 fn what_no_row_shows_is_not_passed() {
-    let total = |metric: &'static str, value: f64| Value {
+    let total = |metric: &'static str, value: f64| GateValueRow {
         scope: "total",
         from: "",
         to: "",
@@ -315,27 +394,40 @@ fn what_no_row_shows_is_not_passed() {
         hi: Some(value),
         denominator: Some(500),
     };
-    let judged = |unshown: &[&str], sr: f64| judged_with(unshown, &[total("nsr", 0.0), total("sr", sr)]);
-    fn judged_with(unshown: &[&str], values: &[Value]) -> (Verdict, String) {
-        let mut q = question(Scope::Total, Limit::AtMost(0.1));
-        q.unshown = unshown.iter().map(|&name| Unshown { attribute: name.to_owned(), direction: None }).collect();
+    let judged =
+        |unshown: &[&str], sr: f64| judged_with(unshown, &[total("nsr", 0.0), total("sr", sr)]);
+    fn judged_with(unshown: &[&str], values: &[GateValueRow]) -> (GateStatus, String) {
+        let mut q = question(GateSubject::Total, GateLimit::AtMost(0.1));
+        q.unshown = unshown
+            .iter()
+            .map(|&name| UnshownChange { attribute: name.to_owned(), direction: None })
+            .collect();
         let judged = judge(&[q], &metrics(values), None);
-        let reason = judged.table.records().next().map(|r| r.text("reason").to_owned()).unwrap_or_default();
+        let reason =
+            judged.table.records().next().map(|r| r.text("reason").to_owned()).unwrap_or_default();
         (judged.verdict.expect("it counts"), reason)
     }
-    assert_eq!(judged(&[], 0.0).0, Verdict::Pass);
+    assert_eq!(judged(&[], 0.0).0, GateStatus::Pass);
     let scores_move = [total("nsr", 0.0), total("sr", 0.0), total("rmscd", 0.03)];
-    assert_eq!(judged_with(&["sex"], &scores_move).0, Verdict::Pass, "scores moved, and no decision with them");
-    assert_eq!(judged(&["age"], 0.0).0, Verdict::Pass, "another attribute");
-    assert_eq!(judged(&["sex"], 0.02).0, Verdict::Pass, "the model reads `to_group`");
+    assert_eq!(
+        judged_with(&["sex"], &scores_move).0,
+        GateStatus::Pass,
+        "scores moved, and no decision with them"
+    );
+    assert_eq!(judged(&["age"], 0.0).0, GateStatus::Pass, "another attribute");
+    assert_eq!(judged(&["sex"], 0.02).0, GateStatus::Pass, "the model reads `to_group`");
     let (verdict, reason) = judged(&["sex"], 0.0);
-    assert!(verdict == Verdict::Inconclusive && reason.contains("no row that was scored shows `sex`"), "{reason}");
+    assert!(
+        verdict == GateStatus::Inconclusive
+            && reason.contains("no row that was scored shows `sex`"),
+        "{reason}"
+    );
 }
 
 #[test]
 fn a_pair_is_turned_to_the_side_that_the_gate_asks_for() {
     // The table holds A = Male (reference), B = Female, and di = rate of B over rate of A.
-    let di = Value {
+    let di = GateValueRow {
         scope: "pair",
         from: "Male",
         to: "Female",
@@ -346,8 +438,13 @@ fn a_pair_is_turned_to_the_side_that_the_gate_asks_for() {
         denominator: None,
     };
     let of = |a: &str, b: &str| {
-        let judged = judge(&[question(Scope::Pair(a.into(), b.into()), Limit::AtLeast(0.85))], &metrics(&[Value { ..di }]), None);
-        let row = judged.table.records().next().map(|r| (r.real("value"), r.real("lo"), r.real("hi")));
+        let judged = judge(
+            &[question(GateSubject::Pair(a.into(), b.into()), GateLimit::AtLeast(0.85))],
+            &metrics(&[GateValueRow { ..di }]),
+            None,
+        );
+        let row =
+            judged.table.records().next().map(|r| (r.real("value"), r.real("lo"), r.real("hi")));
         row.expect("one row")
     };
     assert_eq!(of("Female", "Male"), (Some(0.8), Some(0.5), Some(0.9)));
@@ -355,30 +452,43 @@ fn a_pair_is_turned_to_the_side_that_the_gate_asks_for() {
 }
 
 /// Rates of 200 cases each, with Wilson's interval at 95 %, as the table of metrics has them.
-fn rates(counts: &[i64]) -> Frame {
+fn rates(counts: &[i64]) -> TableFrame {
     let names: Vec<String> = (0..counts.len()).map(|i| format!("g{i}")).collect();
     let values = counts.iter().zip(&names).map(|(&n, name)| {
         let rate = Rate { numerator: n as u64, denominator: 200, empty: Undefined::EmptyGroup };
-        let interval = wilson(rate, z_of(0.95)).unwrap();
-        Value { from: name, value: rate.value().ok(), lo: Some(interval.lo), hi: Some(interval.hi), denominator: Some(200), ..NSR }
+        let interval = wilson(rate, z_of_level(0.95)).unwrap();
+        GateValueRow {
+            from: name,
+            value: rate.value().ok(),
+            lo: Some(interval.lo),
+            hi: Some(interval.hi),
+            denominator: Some(200),
+            ..NSR
+        }
     });
     let mut frame = metrics(&values.collect::<Vec<_>>());
-    let [numerator, level, interval] = ["numerator", "level", "interval"].map(|name| METRICS.column(name).unwrap());
+    let [numerator, level, interval] =
+        ["numerator", "level", "interval"].map(|name| METRICS.column(name).unwrap());
     for (row, &n) in frame.rows.iter_mut().zip(counts) {
-        (row[numerator], row[level], row[interval]) = (Cell::Int(n), Cell::Real(0.95), "wilson".into());
+        (row[numerator], row[level], row[interval]) =
+            (TableCell::Int(n), TableCell::Real(0.95), "wilson".into());
     }
     frame
 }
 
-/// At most 5 %. 17 of 200 breaks it at 95 % (5.37 to 13.2) and at 97.5 % (5.03 to 14.0), not at 98.33 % (4.86 to 14.5); 19 and 40 do at each
-/// of these.
+/// At most 5 %. 17 of 200 breaks it at 95 % (5.37 to 13.2) and at 97.5 % (5.03 to 14.0), not at
+/// 98.33 % (4.86 to 14.5); 19 and 40 do at each of these.
 #[test]
 fn holm_judges_the_kth_clearest_at_its_level() {
-    let mut q = question(Scope::AnyDirection, Limit::AtMost(0.05));
+    let mut q = question(GateSubject::AnyDirection, GateLimit::AtMost(0.05));
     q.holm = true;
-    let verdicts = |q: &Question, counts: &[i64]| {
+    let verdicts = |q: &GateQuestion, counts: &[i64]| {
         let judged = judge(std::slice::from_ref(q), &rates(counts), None);
-        judged.table.records().map(|r| (r.text("verdict").to_owned(), r.text("reason").to_owned())).collect::<Vec<_>>()
+        judged
+            .table
+            .records()
+            .map(|r| (r.text("verdict").to_owned(), r.text("reason").to_owned()))
+            .collect::<Vec<_>>()
     };
     let found = verdicts(&q, &[17, 40, 19]);
     let words: Vec<&str> = found.iter().map(|f| f.0.as_str()).collect();
@@ -386,95 +496,131 @@ fn holm_judges_the_kth_clearest_at_its_level() {
     assert_eq!(found[1].1, "the whole interval breaks the limit at 98.33 % (Holm, 1 of 3)");
     assert_eq!(found[2].1, "the whole interval breaks the limit at 97.5 % (Holm, 2 of 3)");
     assert_eq!(found[0].1, "the whole interval breaks the limit at 95 % (Holm, 3 of 3)");
-    // Each alone breaks the limit, together none does: the clearest does not at its level, so no other can.
+    // Each alone breaks the limit, together none does: the clearest does not at its level, so no
+    // other can.
     let alike = [17, 17, 17];
-    assert!(verdicts(&q, &alike).iter().all(|f| f.0 == "inconclusive"), "{:?}", verdicts(&q, &alike));
+    assert!(
+        verdicts(&q, &alike).iter().all(|f| f.0 == "inconclusive"),
+        "{:?}",
+        verdicts(&q, &alike)
+    );
     assert!(verdicts(&q, &alike)[2].1.contains("but a clearer comparison does not"));
     q.holm = false;
     assert!(verdicts(&q, &alike).iter().all(|f| f.0 == "fail"));
     // What cannot be judged is none of the family.
     q.holm = true;
-    q.enough = 201;
+    q.min_cases = 201;
     assert_eq!(verdicts(&q, &alike)[0].1, "200 cases, 201 are asked for");
 }
 
-/// The interval that the table shows is the one that judged; at the level of the job it is that of the job, whatever its method.
+/// The interval that the table shows is the one that judged; at the level of the job it is that of
+/// the job, whatever its method.
 #[test]
 fn holm_of_one_is_no_holm() {
     for interval in ["newcombe", "katz", "block-bootstrap"] {
-        let mut table = metrics(&[Value { scope: "direction", denominator: None, ..NSR }]);
+        let mut table = metrics(&[GateValueRow { scope: "direction", denominator: None, ..NSR }]);
         let [level, method] = ["level", "interval"].map(|name| METRICS.column(name).unwrap());
-        (table.rows[0][level], table.rows[0][method]) = (Cell::Real(0.95), interval.into());
-        let mut q = question(Scope::AnyDirection, Limit::AtMost(0.10));
+        (table.rows[0][level], table.rows[0][method]) = (TableCell::Real(0.95), interval.into());
+        let mut q = question(GateSubject::AnyDirection, GateLimit::AtMost(0.10));
         let plain = judge(std::slice::from_ref(&q), &table, None);
         q.holm = true;
         let holm = judge(std::slice::from_ref(&q), &table, None);
         for (a, b) in plain.table.records().zip(holm.table.records()) {
             assert_eq!(a.text("verdict"), b.text("verdict"));
-            assert!(["lo", "hi"].iter().all(|end| (a.real(end).unwrap() - b.real(end).unwrap()).abs() < 1e-12), "{interval}");
-            assert_eq!((a.text("rule"), b.text("rule")), ("at_most, interval", "at_most, interval, holm"));
+            assert!(
+                ["lo", "hi"]
+                    .iter()
+                    .all(|end| (a.real(end).unwrap() - b.real(end).unwrap()).abs() < 1e-12),
+                "{interval}"
+            );
+            assert_eq!(
+                (a.text("rule"), b.text("rule")),
+                ("at_most, interval", "at_most, interval, holm")
+            );
         }
     }
 }
 
-/// The interval across graphs keeps a limit that the interval of people does not; of a single graph there is none.
+/// The interval across graphs keeps a limit that the interval of people does not; of a single graph
+/// there is none.
 #[test]
 fn graphs_decide_where_the_gate_asks_them() {
     let mut frame = metrics(&[NSR]);
     let at = |name: &str| METRICS.column(name).expect("a column");
-    let asked =
-        |limit: f64, decide_by| Question { decide_by, ..question(Scope::Direction("Female".into(), "Male".into()), Limit::AtMost(limit)) };
-    let verdict = |frame: &Frame, limit, decide_by| judge(&[asked(limit, decide_by)], frame, None).verdict;
-    assert_eq!(verdict(&frame, 0.15, DecideBy::Worlds), Some(Verdict::Inconclusive));
-    frame.rows[0][at("world_lo")] = Cell::Real(0.12);
-    frame.rows[0][at("world_hi")] = Cell::Real(0.14);
-    assert_eq!(verdict(&frame, 0.15, DecideBy::Interval), Some(Verdict::Inconclusive));
-    assert_eq!(verdict(&frame, 0.15, DecideBy::Worlds), Some(Verdict::Pass));
-    assert_eq!(verdict(&frame, 0.13, DecideBy::Worlds), Some(Verdict::Inconclusive));
-    assert_eq!(verdict(&frame, 0.11, DecideBy::Worlds), Some(Verdict::Fail));
-    let table = judge(&[asked(0.15, DecideBy::Worlds)], &frame, None).table;
+    let asked = |limit: f64, decide_by| GateQuestion {
+        decide_by,
+        ..question(GateSubject::Direction("Female".into(), "Male".into()), GateLimit::AtMost(limit))
+    };
+    let verdict = |frame: &TableFrame, limit, decide_by| {
+        judge(&[asked(limit, decide_by)], frame, None).verdict
+    };
+    assert_eq!(verdict(&frame, 0.15, GateDecisionRule::Worlds), Some(GateStatus::Inconclusive));
+    frame.rows[0][at("world_lo")] = TableCell::Real(0.12);
+    frame.rows[0][at("world_hi")] = TableCell::Real(0.14);
+    assert_eq!(verdict(&frame, 0.15, GateDecisionRule::Interval), Some(GateStatus::Inconclusive));
+    assert_eq!(verdict(&frame, 0.15, GateDecisionRule::Worlds), Some(GateStatus::Pass));
+    assert_eq!(verdict(&frame, 0.13, GateDecisionRule::Worlds), Some(GateStatus::Inconclusive));
+    assert_eq!(verdict(&frame, 0.11, GateDecisionRule::Worlds), Some(GateStatus::Fail));
+    let table = judge(&[asked(0.15, GateDecisionRule::Worlds)], &frame, None).table;
     assert!(
-        table.records().all(|row| row.text("reason") == "the whole interval over graphs and refits keeps the limit"),
+        table
+            .records()
+            .all(|row| row.text("reason")
+                == "the whole interval over graphs and refits keeps the limit"),
         "{:?}",
         table.rows
     );
 }
 
-/// The line of a gate that the interval over graphs decides has the level of that interval, says that
-/// few bootstraps are few, and that the mean lies outside of it.
+/// The line of a gate that the interval over graphs decides has the level of that interval, says
+/// that few bootstraps are few, and that the mean lies outside of it.
 #[test]
 fn the_line_of_a_gate_on_graphs_says_how_much_its_interval_is_worth() {
     let mut frame = metrics(&[NSR]);
     let at = |name: &str| METRICS.column(name).expect("a column");
-    frame.rows[0][at("level")] = Cell::Real(0.9);
-    frame.rows[0][at("world_level")] = Cell::Real(0.95);
-    let reason = |frame: &Frame, bootstraps, decide_by| {
-        let asked = Question { bootstraps, decide_by, ..question(direction(), Limit::AtMost(0.15)) };
+    frame.rows[0][at("level")] = TableCell::Real(0.9);
+    frame.rows[0][at("world_level")] = TableCell::Real(0.95);
+    let reason = |frame: &TableFrame, bootstraps, decide_by| {
+        let asked = GateQuestion {
+            bootstraps,
+            decide_by,
+            ..question(direction(), GateLimit::AtMost(0.15))
+        };
         let table = judge(&[asked], frame, None).table;
         table.records().next().map(|row| row.text("reason").to_owned()).expect("one row")
     };
-    let ends = |frame: &mut Frame, lo: f64, hi: f64| {
-        frame.rows[0][at("world_lo")] = Cell::Real(lo);
-        frame.rows[0][at("world_hi")] = Cell::Real(hi);
+    let ends = |frame: &mut TableFrame, lo: f64, hi: f64| {
+        frame.rows[0][at("world_lo")] = TableCell::Real(lo);
+        frame.rows[0][at("world_hi")] = TableCell::Real(hi);
     };
     ends(&mut frame, 0.12, 0.14);
     let plain = "the whole 95 % interval over graphs and refits keeps the limit";
-    assert_eq!([40, 100].map(|n| reason(&frame, n, DecideBy::Worlds)), [plain; 2]);
+    assert_eq!([40, 100].map(|n| reason(&frame, n, GateDecisionRule::Worlds)), [plain; 2]);
     let few = "; it rests on 10 bootstraps, fewer than 40, so another seed may move its ends far";
-    assert_eq!(reason(&frame, 10, DecideBy::Worlds), format!("{plain}{few}"));
-    assert!(reason(&frame, 1, DecideBy::Worlds).contains("it rests on 1 bootstrap, fewer"));
-    assert_eq!(reason(&frame, 10, DecideBy::Interval), "the limit lies inside the interval");
+    assert_eq!(reason(&frame, 10, GateDecisionRule::Worlds), format!("{plain}{few}"));
+    assert!(reason(&frame, 1, GateDecisionRule::Worlds).contains("it rests on 1 bootstrap, fewer"));
+    assert_eq!(
+        reason(&frame, 10, GateDecisionRule::Interval),
+        "the limit lies inside the interval"
+    );
     // The value is 0.131.
     ends(&mut frame, 0.0, 0.0);
-    let outside = "; the mean over graphs lies outside of it, because a few graphs differ much from the others";
-    assert_eq!(reason(&frame, 100, DecideBy::Worlds), format!("{plain}{outside}"));
+    let outside = "; the mean over graphs lies outside of it, because a few graphs differ much \
+                   from the others";
+    assert_eq!(reason(&frame, 100, GateDecisionRule::Worlds), format!("{plain}{outside}"));
 }
 
-/// A change of the rate: status, old value, change, its interval, cases in the old run and in the new.
-type Change<'a> = (&'a str, f64, Option<f64>, Option<(f64, f64)>, [i64; 2]);
+/// A change of the rate: status, old value, change, its interval, cases in the old run and in the
+/// new.
+type GateChangeRow<'a> = (&'a str, f64, Option<f64>, Option<(f64, f64)>, [i64; 2]);
 
-fn changes(scope: &str, [from, to]: [&str; 2], metric: &str, (status, old, change, interval, cases): Change<'_>) -> Frame {
-    let mut frame = Frame::new(&CHANGES);
+fn changes(
+    scope: &str,
+    [from, to]: [&str; 2],
+    metric: &str,
+    (status, old, change, interval, cases): GateChangeRow<'_>,
+) -> TableFrame {
+    let mut frame = TableFrame::new(&CHANGES);
     let cell = |column: &str| match column {
         "model" => "m".into(),
         "counterfactual" => (if scope == "pair" { "" } else { "flip" }).into(),
@@ -491,24 +637,30 @@ fn changes(scope: &str, [from, to]: [&str; 2], metric: &str, (status, old, chang
         "level" => interval.map(|_| 0.95).into(),
         "ci_method" => "none: not drawn".into(),
         "undefined" => (if change.is_none() { "old: empty_group" } else { "" }).into(),
-        "old_denominator" | "old_rows" => Cell::Int(cases[0]),
-        "new_denominator" | "new_rows" => Cell::Int(cases[1]),
-        other if CHANGES.columns[CHANGES.column(other).unwrap()].nullable => Cell::Null,
-        "paired" | "clear" => Cell::Int(0),
+        "old_denominator" | "old_rows" => TableCell::Int(cases[0]),
+        "new_denominator" | "new_rows" => TableCell::Int(cases[1]),
+        other if CHANGES.columns[CHANGES.column(other).unwrap()].nullable => TableCell::Null,
+        "paired" | "clear" => TableCell::Int(0),
         _ => "".into(),
     };
     frame.push(CHANGES.columns.iter().map(|column| cell(column.name)).collect());
     frame
 }
 
-fn against(scope: Scope, limit: Limit) -> Question {
-    Question { asks: Asks::Change, ..question(scope, limit) }
+fn against(scope: GateSubject, limit: GateLimit) -> GateQuestion {
+    GateQuestion { quantity: GateQuantity::Change, ..question(scope, limit) }
 }
 
 /// The verdict, the reason and the row of a gate about a change from the baseline.
 #[track_caller]
-fn check_change(question: &Question, frame: &Frame, expected: Verdict, reason: &str) -> Vec<Cell> {
-    let baseline = Baseline { changes: frame, differs: "models.m.threshold".to_owned() };
+fn check_change(
+    question: &GateQuestion,
+    frame: &TableFrame,
+    expected: GateStatus,
+    reason: &str,
+) -> Vec<TableCell> {
+    let baseline =
+        GateBaseline { changes: frame, differing_definitions: "models.m.threshold".to_owned() };
     let judged = judge(std::slice::from_ref(question), &metrics(&[NSR]), Some(&baseline));
     assert_eq!(judged.verdict, Some(expected));
     let row = judged.table.records().next().unwrap();
@@ -520,29 +672,46 @@ fn check_change(question: &Question, frame: &Frame, expected: Verdict, reason: &
 fn a_change_is_judged_by_its_own_interval() {
     let women = ["Female", "Male"];
     // 16 of 122, then 35 of 137.
-    let published: Change<'_> = ("compared", 0.131, Some(0.124), Some((0.027, 0.217)), [122, 137]);
+    let published: GateChangeRow<'_> =
+        ("compared", 0.131, Some(0.124), Some((0.027, 0.217)), [122, 137]);
     let frame = changes("direction", women, "nsr", published);
-    let rise = |limit| against(direction(), Limit::AtMost(limit));
-    let fall = |limit: f64| against(direction(), Limit::AtLeast(-limit));
-    let row = check_change(&rise(0.01), &frame, Verdict::Fail, "the whole interval breaks");
+    let rise = |limit| against(direction(), GateLimit::AtMost(limit));
+    let fall = |limit: f64| against(direction(), GateLimit::AtLeast(-limit));
+    let row = check_change(&rise(0.01), &frame, GateStatus::Fail, "the whole interval breaks");
     let at = |name: &str| row[crate::table::GATES.column(name).unwrap()].clone();
-    assert_eq!((at("value"), at("baseline_value"), at("limit")), (Cell::Real(0.124), Cell::Real(0.131), Cell::Real(0.01)));
-    assert_eq!((at("rule"), at("denominator")), ("rise_at_most, interval".into(), Cell::Int(122)));
-    check_change(&rise(0.1), &frame, Verdict::Inconclusive, "inside the interval");
-    check_change(&rise(0.25), &frame, Verdict::Pass, "keeps");
-    let row = check_change(&fall(0.01), &frame, Verdict::Pass, "keeps");
-    assert_eq!(row[crate::table::GATES.column("limit").unwrap()], Cell::Real(0.01));
+    assert_eq!(
+        (at("value"), at("baseline_value"), at("limit")),
+        (TableCell::Real(0.124), TableCell::Real(0.131), TableCell::Real(0.01))
+    );
+    assert_eq!(
+        (at("rule"), at("denominator")),
+        ("rise_at_most, interval".into(), TableCell::Int(122))
+    );
+    check_change(&rise(0.1), &frame, GateStatus::Inconclusive, "inside the interval");
+    check_change(&rise(0.25), &frame, GateStatus::Pass, "keeps");
+    let row = check_change(&fall(0.01), &frame, GateStatus::Pass, "keeps");
+    assert_eq!(row[crate::table::GATES.column("limit").unwrap()], TableCell::Real(0.01));
     assert_eq!(row[crate::table::GATES.column("rule").unwrap()], "fall_at_most, interval".into());
-    let estimate = Question { decide_by: DecideBy::Estimate, ..rise(0.12) };
-    check_change(&estimate, &frame, Verdict::Fail, "the change breaks");
+    let estimate = GateQuestion { decide_by: GateDecisionRule::Estimate, ..rise(0.12) };
+    check_change(&estimate, &frame, GateStatus::Fail, "the change breaks");
     // The fewer cases of both count.
-    check_change(&Question { enough: 130, ..rise(0.25) }, &frame, Verdict::Inconclusive, "122 cases, 130 are asked for");
-    check_change(&Question { holm: true, ..rise(0.01) }, &frame, Verdict::Fail, "Holm, 1 of 1");
+    check_change(
+        &GateQuestion { min_cases: 130, ..rise(0.25) },
+        &frame,
+        GateStatus::Inconclusive,
+        "122 cases, 130 are asked for",
+    );
+    check_change(
+        &GateQuestion { holm: true, ..rise(0.01) },
+        &frame,
+        GateStatus::Fail,
+        "Holm, 1 of 1",
+    );
 }
 
 #[test]
 fn what_cannot_be_compared_is_never_a_pass() {
-    let rise = against(direction(), Limit::AtMost(1.0));
+    let rise = against(direction(), GateLimit::AtMost(1.0));
     let women = ["Female", "Male"];
     for (change, reason) in [
         (("not_comparable", 0.1, None, None, [122, 137]), "another models.m.threshold"),
@@ -551,60 +720,108 @@ fn what_cannot_be_compared_is_never_a_pass() {
         (("compared", 0.1, None, None, [122, 137]), "the change is undefined: old: empty_group"),
         (("compared", 0.1, Some(0.0), None, [122, 137]), "there is no interval"),
     ] {
-        check_change(&rise, &changes("direction", women, "nsr", change), Verdict::Inconclusive, reason);
+        check_change(
+            &rise,
+            &changes("direction", women, "nsr", change),
+            GateStatus::Inconclusive,
+            reason,
+        );
     }
-    let other = changes("direction", ["Male", "Female"], "nsr", ("compared", 0.1, Some(0.0), Some((0.0, 0.0)), [122, 137]));
-    check_change(&rise, &other, Verdict::Inconclusive, "neither this run nor the baseline");
+    let other = changes(
+        "direction",
+        ["Male", "Female"],
+        "nsr",
+        ("compared", 0.1, Some(0.0), Some((0.0, 0.0)), [122, 137]),
+    );
+    check_change(&rise, &other, GateStatus::Inconclusive, "neither this run nor the baseline");
 }
 
 #[test]
 fn without_a_baseline_a_gate_is_skipped() {
-    let gates = [against(direction(), Limit::AtMost(0.0)), question(direction(), Limit::AtMost(0.5))];
+    let gates = [
+        against(direction(), GateLimit::AtMost(0.0)),
+        question(direction(), GateLimit::AtMost(0.5)),
+    ];
     let judged = judge(&gates, &metrics(&[NSR]), None);
-    assert_eq!((judged.tally.skipped, judged.tally.pass, judged.verdict), (1, 1, Some(Verdict::Pass)));
+    assert_eq!(
+        (judged.tally.skipped, judged.tally.pass, judged.verdict),
+        (1, 1, Some(GateStatus::Pass))
+    );
     assert_eq!(judged.worst.unwrap().limit, 0.5);
     let judged = judge(&gates[..1], &metrics(&[NSR]), None);
     assert_eq!((judged.tally.skipped, judged.verdict, judged.worst), (1, None, None));
     assert_eq!(judged.table.records().next().unwrap().text("verdict"), "skipped");
 }
 
-/// Groups in the other order: a difference changes its sign; the change of a reciprocal does not follow from that of a ratio.
+/// Groups in the other order: a difference changes its sign; the change of a reciprocal does not
+/// follow from that of a ratio.
 #[test]
 fn changes_of_pairs_turn_with_the_question() {
-    let pair = |first: &str, second: &str| Scope::Pair(first.into(), second.into());
-    let change: Change<'_> = ("compared", 0.2, Some(0.1), Some((0.05, 0.15)), [100, 100]);
-    let gap = |scope, limit| Question { metric: "demp_difference".into(), counterfactual: String::new(), ..against(scope, limit) };
+    let pair = |first: &str, second: &str| GateSubject::Pair(first.into(), second.into());
+    let change: GateChangeRow<'_> = ("compared", 0.2, Some(0.1), Some((0.05, 0.15)), [100, 100]);
+    let gap = |scope, limit| GateQuestion {
+        metric: "demp_difference".into(),
+        counterfactual: String::new(),
+        ..against(scope, limit)
+    };
     let frame = changes("pair", ["Male", "Female"], "demp_difference", change);
-    check_change(&gap(pair("Male", "Female"), Limit::AtMost(0.04)), &frame, Verdict::Fail, "breaks");
-    let row = check_change(&gap(pair("Female", "Male"), Limit::AtMost(0.04)), &frame, Verdict::Pass, "keeps");
+    check_change(
+        &gap(pair("Male", "Female"), GateLimit::AtMost(0.04)),
+        &frame,
+        GateStatus::Fail,
+        "breaks",
+    );
+    let row = check_change(
+        &gap(pair("Female", "Male"), GateLimit::AtMost(0.04)),
+        &frame,
+        GateStatus::Pass,
+        "keeps",
+    );
     let at = |name: &str| row[crate::table::GATES.column(name).unwrap()].clone();
     assert_eq!(
         (at("value"), at("lo"), at("hi"), at("baseline_value")),
-        (Cell::Real(-0.1), Cell::Real(-0.15), Cell::Real(-0.05), Cell::Real(-0.2))
+        (
+            TableCell::Real(-0.1),
+            TableCell::Real(-0.15),
+            TableCell::Real(-0.05),
+            TableCell::Real(-0.2)
+        )
     );
     // `di` is the second over the first.
     let frame = changes("pair", ["Male", "Female"], "di", change);
-    check_change(&against(pair("Female", "Male"), Limit::AtMost(0.2)), &frame, Verdict::Pass, "keeps");
-    check_change(&against(pair("Male", "Female"), Limit::AtMost(0.2)), &frame, Verdict::Inconclusive, "`between` with Female before Male");
+    check_change(
+        &against(pair("Female", "Male"), GateLimit::AtMost(0.2)),
+        &frame,
+        GateStatus::Pass,
+        "keeps",
+    );
+    check_change(
+        &against(pair("Male", "Female"), GateLimit::AtMost(0.2)),
+        &frame,
+        GateStatus::Inconclusive,
+        "`between` with Female before Male",
+    );
 }
 
 /// Verdict and reason of the row that decides.
 #[track_caller]
-fn decided(q: &Question, table: &Frame) -> (Verdict, String) {
-    decided_of(q, table, &Frame::new(&GROUPS))
+fn decided(q: &GateQuestion, table: &TableFrame) -> (GateStatus, String) {
+    decided_of(q, table, &TableFrame::new(&GROUPS))
 }
 
 #[track_caller]
-fn decided_of(q: &Question, table: &Frame, groups: &Frame) -> (Verdict, String) {
+fn decided_of(q: &GateQuestion, table: &TableFrame, groups: &TableFrame) -> (GateStatus, String) {
     let judged = super::judge(std::slice::from_ref(q), (table, groups), None, &[]);
-    let row = judged.table.records().find(|row| row.int("decides") == Some(1)).expect("a row decides");
+    let row =
+        judged.table.records().find(|row| row.int("decides") == Some(1)).expect("a row decides");
     (judged.verdict.expect("it counts"), row.text("reason").to_owned())
 }
 
-/// Harm to women has two parts, against each other group; each stands in a row of its own with its counts, and the worst decides.
+/// Harm to women has two parts, against each other group; each stands in a row of its own with its
+/// counts, and the worst decides.
 #[test]
 fn harm_is_judged_by_both_of_its_parts() {
-    let part = |metric, from, to, value: f64| Value {
+    let part = |metric, from, to, value: f64| GateValueRow {
         metric,
         from,
         to,
@@ -622,25 +839,49 @@ fn harm_is_judged_by_both_of_its_parts() {
             part("nsr", "Female", "Male", 0.9),
         ])
     };
-    let mut q = question(Scope::HarmTo("Female".into()), Limit::AtMost(0.1));
+    let mut q = question(GateSubject::HarmTo("Female".into()), GateLimit::AtMost(0.1));
     q.metric = HARM[0].into();
     let judged = judge(std::slice::from_ref(&q), &table(0.05, 0.3), None);
     let rows = judged.table.records();
     let rows: Vec<_> = rows
-        .map(|row| (row.text("metric"), row.text("from_group"), row.text("verdict"), row.int("denominator"), row.int("decides")))
+        .map(|row| {
+            (
+                row.text("metric"),
+                row.text("from_group"),
+                row.text("verdict"),
+                row.int("denominator"),
+                row.int("decides"),
+            )
+        })
         .collect();
-    let expected = [("denied_by_group", "Female", "pass", Some(122), Some(0)), ("favoured_by_group", "Male", "fail", Some(122), Some(1))];
+    let expected = [
+        ("denied_by_group", "Female", "pass", Some(122), Some(0)),
+        ("favoured_by_group", "Male", "fail", Some(122), Some(1)),
+    ];
     assert_eq!(rows, expected);
-    assert_eq!((judged.verdict, judged.worst.map(|w| w.metric)), (Some(Verdict::Fail), Some("favoured_by_group".to_owned())));
-    assert_eq!(decided(&q, &table(0.05, 0.05)).0, Verdict::Pass);
-    assert_eq!(decided(&q, &table(0.5, 0.05)).0, Verdict::Fail);
-    assert_eq!(decided(&q, &table(0.1, 0.05)).0, Verdict::Inconclusive);
+    assert_eq!(
+        (judged.verdict, judged.worst.map(|w| w.metric)),
+        (Some(GateStatus::Fail), Some("favoured_by_group".to_owned()))
+    );
+    assert_eq!(decided(&q, &table(0.05, 0.05)).0, GateStatus::Pass);
+    assert_eq!(decided(&q, &table(0.5, 0.05)).0, GateStatus::Fail);
+    assert_eq!(decided(&q, &table(0.1, 0.05)).0, GateStatus::Inconclusive);
     // An undefined part, and one that is not there, are no pass.
-    let undefined = Value { value: None, lo: None, hi: None, ..part("favoured_by_group", "Male", "Female", 0.0) };
-    let (verdict, reason) = decided(&q, &metrics(&[part("denied_by_group", "Female", "Male", 0.05), undefined]));
-    assert!(verdict == Verdict::Inconclusive && reason.contains("undefined: empty_group"), "{reason}");
-    let (verdict, reason) = decided(&q, &metrics(&[part("denied_by_group", "Female", "Male", 0.05)]));
-    assert!(verdict == Verdict::Inconclusive && reason.contains("not measured"), "{reason}");
+    let undefined = GateValueRow {
+        value: None,
+        lo: None,
+        hi: None,
+        ..part("favoured_by_group", "Male", "Female", 0.0)
+    };
+    let (verdict, reason) =
+        decided(&q, &metrics(&[part("denied_by_group", "Female", "Male", 0.05), undefined]));
+    assert!(
+        verdict == GateStatus::Inconclusive && reason.contains("undefined: empty_group"),
+        "{reason}"
+    );
+    let (verdict, reason) =
+        decided(&q, &metrics(&[part("denied_by_group", "Female", "Male", 0.05)]));
+    assert!(verdict == GateStatus::Inconclusive && reason.contains("not measured"), "{reason}");
     // Three groups: four parts, and a numerator where the rate has counts.
     let mut three = metrics(&[
         part("denied_by_group", "Female", "Male", 0.05),
@@ -649,17 +890,21 @@ fn harm_is_judged_by_both_of_its_parts() {
         part("favoured_by_group", "Other", "Female", 0.05),
         part("favoured_by_group", "Other", "Male", 0.9),
     ]);
-    three.rows[1][METRICS.column("numerator").unwrap()] = Cell::Int(24);
+    three.rows[1][METRICS.column("numerator").unwrap()] = TableCell::Int(24);
     let judged = judge(&[q], &three, None);
     let row = judged.table.records().find(|row| row.int("decides") == Some(1)).unwrap();
-    assert_eq!((judged.table.rows.len(), row.text("to_group"), row.text("verdict")), (4, "Other", "fail"));
+    assert_eq!(
+        (judged.table.rows.len(), row.text("to_group"), row.text("verdict")),
+        (4, "Other", "fail")
+    );
     assert_eq!(row.int("numerator"), Some(24));
 }
 
-/// A group without a value has no part in the furthest two, so that these keep a limit says nothing of it.
+/// A group without a value has no part in the furthest two, so that these keep a limit says nothing
+/// of it.
 #[test]
 fn the_furthest_groups_do_not_pass_for_a_group_without_a_value() {
-    let value = |scope, from, to, value: Option<f64>| Value {
+    let value = |scope, from, to, value: Option<f64>| GateValueRow {
         scope,
         from,
         to,
@@ -678,19 +923,38 @@ fn the_furthest_groups_do_not_pass_for_a_group_without_a_value() {
     for row in &mut table.rows {
         row[METRICS.column("counterfactual").unwrap()] = "".into();
     }
-    let q = Question { metric: "tpr_difference".into(), counterfactual: String::new(), ..question(Scope::WorstCase, Limit::AtMost(0.1)) };
-    assert_eq!(decided(&q, &table).0, Verdict::Pass);
-    table.rows[0][METRICS.column("groups_undefined").unwrap()] = Cell::Int(1);
+    let q = GateQuestion {
+        metric: "tpr_difference".into(),
+        counterfactual: String::new(),
+        ..question(GateSubject::WorstCase, GateLimit::AtMost(0.1))
+    };
+    assert_eq!(decided(&q, &table).0, GateStatus::Pass);
+    table.rows[0][METRICS.column("groups_undefined").unwrap()] = TableCell::Int(1);
     let (verdict, reason) = decided(&q, &table);
-    assert!(verdict == Verdict::Inconclusive && reason.contains("1 group has no value and was not seen: `C`"), "{reason}");
-    let broken = Question { limit: Limit::AtMost(0.01), decide_by: DecideBy::Estimate, ..q };
-    assert_eq!(decided(&broken, &table).0, Verdict::Fail, "what was seen breaks it");
+    assert!(
+        verdict == GateStatus::Inconclusive
+            && reason.contains("1 group has no value and was not seen: `C`"),
+        "{reason}"
+    );
+    let broken =
+        GateQuestion { limit: GateLimit::AtMost(0.01), decide_by: GateDecisionRule::Estimate, ..q };
+    assert_eq!(decided(&broken, &table).0, GateStatus::Fail, "what was seen breaks it");
 }
 
-/// A total keeps its limit for those it holds: a direction without a valid counterfactual is none of them, nor one that no row shows.
+/// A total keeps its limit for those it holds: a direction without a valid counterfactual is none
+/// of them, nor one that no row shows.
 #[test]
 fn a_total_does_not_pass_for_a_direction_that_it_lacks() {
-    let value = |scope, from, to, value: Option<f64>| Value { scope, from, to, metric: "sr", value, lo: value, hi: value, ..NSR };
+    let value = |scope, from, to, value: Option<f64>| GateValueRow {
+        scope,
+        from,
+        to,
+        metric: "sr",
+        value,
+        lo: value,
+        hi: value,
+        ..NSR
+    };
     let all = |back: Option<f64>| {
         metrics(&[
             value("total", "", "", Some(0.0)),
@@ -698,81 +962,167 @@ fn a_total_does_not_pass_for_a_direction_that_it_lacks() {
             value("direction", "Male", "Female", back),
         ])
     };
-    let mut q = Question { metric: "sr".into(), ..question(Scope::Total, Limit::AtMost(0.1)) };
-    assert_eq!(decided(&q, &all(Some(0.0))).0, Verdict::Pass);
+    let mut q = GateQuestion {
+        metric: "sr".into(),
+        ..question(GateSubject::Total, GateLimit::AtMost(0.1))
+    };
+    assert_eq!(decided(&q, &all(Some(0.0))).0, GateStatus::Pass);
     let (verdict, reason) = decided(&q, &all(None));
-    assert!(verdict == Verdict::Inconclusive && reason.contains("1 direction was not seen: `Male` to `Female`"), "{reason}");
+    assert!(
+        verdict == GateStatus::Inconclusive
+            && reason.contains("1 direction was not seen: `Male` to `Female`"),
+        "{reason}"
+    );
     // Nobody is in the group: then nobody is missing.
-    assert_eq!(decided_of(&q, &all(None), &people(&[("Female", 90, 0, 0), ("Male", 0, 0, 0)])).0, Verdict::Pass);
+    assert_eq!(
+        decided_of(&q, &all(None), &people(&[("Female", 90, 0, 0), ("Male", 0, 0, 0)])).0,
+        GateStatus::Pass
+    );
     // Somebody is in it, and nobody of them has a score.
     let unscored = people(&[("Female", 90, 0, 0), ("Male", 40, 0, 40)]);
     let (verdict, reason) = decided_of(&q, &all(None), &unscored);
-    assert!(verdict == Verdict::Inconclusive && reason.contains("1 direction was not seen: `Male` to `Female`"), "{reason}");
+    assert!(
+        verdict == GateStatus::Inconclusive
+            && reason.contains("1 direction was not seen: `Male` to `Female`"),
+        "{reason}"
+    );
     // A switch in any direction is told by the directions of all switches.
-    let any = Question { metric: "sr_any".into(), ..q.clone() };
+    let any = GateQuestion { metric: "sr_any".into(), ..q.clone() };
     let mut table = all(None);
-    table.rows.extend(metrics(&[Value { metric: "sr_any", ..value("total", "", "", Some(0.0)) }]).rows);
+    table.rows.extend(
+        metrics(&[GateValueRow { metric: "sr_any", ..value("total", "", "", Some(0.0)) }]).rows,
+    );
     let (verdict, reason) = decided(&any, &table);
-    assert!(verdict == Verdict::Inconclusive && reason.contains("`Male` to `Female`"), "{reason}");
+    assert!(
+        verdict == GateStatus::Inconclusive && reason.contains("`Male` to `Female`"),
+        "{reason}"
+    );
     // Of a crossed attribute only the part changes that no row shows.
-    q.unshown = vec![Unshown { attribute: "sex".into(), direction: Some(["Male".into(), "Female".into()]) }];
+    q.unshown = vec![UnshownChange {
+        attribute: "sex".into(),
+        direction: Some(["Male".into(), "Female".into()]),
+    }];
     let (verdict, reason) = decided(&q, &all(Some(0.0)));
-    assert!(verdict == Verdict::Inconclusive && reason.contains("`Male` to `Female`"), "{reason}");
-    assert_eq!(decided(&q, &all(Some(0.01))).0, Verdict::Pass, "the model minds `to_group`");
-    let back = Question { scope: Scope::Direction("Male".into(), "Female".into()), ..q.clone() };
+    assert!(
+        verdict == GateStatus::Inconclusive && reason.contains("`Male` to `Female`"),
+        "{reason}"
+    );
+    assert_eq!(decided(&q, &all(Some(0.01))).0, GateStatus::Pass, "the model minds `to_group`");
+    let back =
+        GateQuestion { scope: GateSubject::Direction("Male".into(), "Female".into()), ..q.clone() };
     let (verdict, reason) = decided(&back, &all(Some(0.0)));
-    assert!(verdict == Verdict::Inconclusive && reason.contains("no row that was scored shows `sex` from `Male` to `Female`"), "{reason}");
-    let forth = Question { scope: direction(), ..q };
-    assert_eq!(decided(&forth, &all(Some(0.0))).0, Verdict::Pass, "the other direction is shown");
+    assert!(
+        verdict == GateStatus::Inconclusive
+            && reason.contains("no row that was scored shows `sex` from `Male` to `Female`"),
+        "{reason}"
+    );
+    let forth = GateQuestion { scope: direction(), ..q };
+    assert_eq!(
+        decided(&forth, &all(Some(0.0))).0,
+        GateStatus::Pass,
+        "the other direction is shown"
+    );
 }
 
 /// A verdict on an arm says in the same line what the audited model does.
 #[test]
 fn a_pass_of_an_arm_names_the_audited_model() {
-    let at = |value: f64| Value { value: Some(value), lo: Some(value - 0.01), hi: Some(value + 0.01), ..NSR };
+    let at = |value: f64| GateValueRow {
+        value: Some(value),
+        lo: Some(value - 0.01),
+        hi: Some(value + 0.01),
+        ..NSR
+    };
     let table = |arm: f64, plain: &[f64]| {
         let mut table = metrics(&[at(arm)]);
         table.rows[0][METRICS.column("arm").unwrap()] = "augment/all".into();
         plain.iter().for_each(|value| table.rows.extend(metrics(&[at(*value)]).rows));
         table
     };
-    let q = Question { arm: "augment/all".into(), ..question(direction(), Limit::AtMost(0.1)) };
+    let q =
+        GateQuestion { arm: "augment/all".into(), ..question(direction(), GateLimit::AtMost(0.1)) };
     let (verdict, reason) = decided(&q, &table(0.02, &[0.31]));
-    assert_eq!(verdict, Verdict::Pass);
-    assert_eq!(reason, "the whole interval keeps the limit; the audited model itself breaks the limit: 0.3100 (0.3000 to 0.3200)");
-    assert!(decided(&q, &table(0.02, &[0.05])).1.ends_with("the audited model itself keeps the limit: 0.0500 (0.0400 to 0.0600)"));
-    assert!(decided(&q, &table(0.02, &[])).1.ends_with("the audited model itself cannot be judged: the table of metrics has no such row"));
-    let plain = question(direction(), Limit::AtMost(0.1));
+    assert_eq!(verdict, GateStatus::Pass);
+    assert_eq!(
+        reason,
+        "the whole interval keeps the limit; the audited model itself breaks the limit: 0.3100 \
+         (0.3000 to 0.3200)"
+    );
+    assert!(
+        decided(&q, &table(0.02, &[0.05]))
+            .1
+            .ends_with("the audited model itself keeps the limit: 0.0500 (0.0400 to 0.0600)")
+    );
+    assert!(decided(&q, &table(0.02, &[])).1.ends_with(
+        "the audited model itself cannot be judged: the table of metrics has no such row"
+    ));
+    let plain = question(direction(), GateLimit::AtMost(0.1));
     assert!(!decided(&plain, &table(0.02, &[0.05])).1.contains("audited"));
     // Each part of a gate on harm speaks of the same part of the model.
-    let part = |metric, from, to, value: f64| Value { metric, from, to, ..at(value) };
-    let of_model = [part("denied_by_group", "Female", "Male", 0.03), part("favoured_by_group", "Male", "Female", 0.1)];
-    let mut both = metrics(&[part("denied_by_group", "Female", "Male", 0.02), part("favoured_by_group", "Male", "Female", 0.02)]);
+    let part = |metric, from, to, value: f64| GateValueRow { metric, from, to, ..at(value) };
+    let of_model = [
+        part("denied_by_group", "Female", "Male", 0.03),
+        part("favoured_by_group", "Male", "Female", 0.1),
+    ];
+    let mut both = metrics(&[
+        part("denied_by_group", "Female", "Male", 0.02),
+        part("favoured_by_group", "Male", "Female", 0.02),
+    ]);
     let arm = METRICS.column("arm").unwrap();
     both.rows.iter_mut().for_each(|row| row[arm] = "augment/all".into());
     both.rows.extend(metrics(&of_model).rows);
-    let harm = Question { metric: HARM[0].into(), scope: Scope::HarmTo("Female".into()), ..q };
+    let harm =
+        GateQuestion { metric: HARM[0].into(), scope: GateSubject::HarmTo("Female".into()), ..q };
     let judged = judge(std::slice::from_ref(&harm), &both, None).table;
     let reasons: Vec<&str> = judged.records().map(|row| row.text("reason")).collect();
-    assert!(reasons[0].ends_with("; the audited model itself keeps the limit: 0.0300 (0.0200 to 0.0400)"), "{reasons:?}");
-    assert!(reasons[1].contains("; the audited model itself is at 0.1000 (0.0900 to 0.1100): "), "{reasons:?}");
+    assert!(
+        reasons[0]
+            .ends_with("; the audited model itself keeps the limit: 0.0300 (0.0200 to 0.0400)"),
+        "{reasons:?}"
+    );
+    assert!(
+        reasons[1].contains("; the audited model itself is at 0.1000 (0.0900 to 0.1100): "),
+        "{reasons:?}"
+    );
 }
 
-/// Of the rows as they are, too, a total and a comparison with the rest leave out a group of which nobody has a score.
+/// Of the rows as they are, too, a total and a comparison with the rest leave out a group of which
+/// nobody has a score.
 #[test]
 fn a_group_without_scores_is_not_passed() {
-    for (scope, metric, q) in
-        [("total", "acc", Scope::Total), ("one_vs_rest", "demp_difference", Scope::Pair("Female".into(), String::new()))]
-    {
-        let value = Value { scope, from: if scope == "total" { "" } else { "Female" }, to: "", metric, ..NSR };
+    for (scope, metric, q) in [
+        ("total", "acc", GateSubject::Total),
+        ("one_vs_rest", "demp_difference", GateSubject::Pair("Female".into(), String::new())),
+    ] {
+        let value = GateValueRow {
+            scope,
+            from: if scope == "total" { "" } else { "Female" },
+            to: "",
+            metric,
+            ..NSR
+        };
         let mut table = metrics(&[value]);
         table.rows[0][METRICS.column("counterfactual").unwrap()] = "".into();
-        let q = Question { metric: metric.into(), counterfactual: String::new(), ..question(q, Limit::AtMost(0.5)) };
-        let of = |n, without| decided_of(&q, &table, &people(&[("", 90 + n, 0, without), ("Female", 90, 0, 0), ("Male", n, 0, without)]));
-        assert_eq!(of(40, 39).0, Verdict::Pass);
-        assert_eq!(of(0, 0).0, Verdict::Pass);
+        let q = GateQuestion {
+            metric: metric.into(),
+            counterfactual: String::new(),
+            ..question(q, GateLimit::AtMost(0.5))
+        };
+        let of = |n, without| {
+            decided_of(
+                &q,
+                &table,
+                &people(&[("", 90 + n, 0, without), ("Female", 90, 0, 0), ("Male", n, 0, without)]),
+            )
+        };
+        assert_eq!(of(40, 39).0, GateStatus::Pass);
+        assert_eq!(of(0, 0).0, GateStatus::Pass);
         let (verdict, reason) = of(40, 40);
-        assert!(verdict == Verdict::Inconclusive && reason.contains("1 group has nobody who counts and was not seen: `Male`"), "{reason}");
+        assert!(
+            verdict == GateStatus::Inconclusive
+                && reason.contains("1 group has nobody who counts and was not seen: `Male`"),
+            "{reason}"
+        );
     }
 }
 
@@ -780,22 +1130,32 @@ fn a_group_without_scores_is_not_passed() {
 #[test]
 fn people_without_a_label_are_not_passed() {
     let people = people(&[("", 200, 31, 0), ("Female", 130, 0, 0), ("Male", 70, 31, 0)]);
-    let forth = question(direction(), Limit::AtMost(0.5));
-    let back = Question { scope: Scope::Direction("Male".into(), "Female".into()), ..forth.clone() };
-    let total = Question { scope: Scope::Total, ..forth.clone() };
-    let table = metrics(&[NSR, Value { from: "Male", to: "Female", ..NSR }, Value { scope: "total", from: "", to: "", ..NSR }]);
+    let forth = question(direction(), GateLimit::AtMost(0.5));
+    let back = GateQuestion {
+        scope: GateSubject::Direction("Male".into(), "Female".into()),
+        ..forth.clone()
+    };
+    let total = GateQuestion { scope: GateSubject::Total, ..forth.clone() };
+    let table = metrics(&[
+        NSR,
+        GateValueRow { from: "Male", to: "Female", ..NSR },
+        GateValueRow { scope: "total", from: "", to: "", ..NSR },
+    ]);
     for (q, passes) in [(&forth, true), (&back, false), (&total, false)] {
-        assert_eq!(decided_of(q, &table, &people).0, Verdict::Pass);
-        let (verdict, reason) = decided_of(&Question { by_label: true, ..q.clone() }, &table, &people);
-        assert_eq!(verdict == Verdict::Pass, passes, "{reason}");
-        let said = "31 people without a label have no counterfactual in `flip`, which conditions on the label";
-        assert!(passes || verdict == Verdict::Inconclusive && reason.contains(said), "{reason}");
+        assert_eq!(decided_of(q, &table, &people).0, GateStatus::Pass);
+        let (verdict, reason) =
+            decided_of(&GateQuestion { by_label: true, ..q.clone() }, &table, &people);
+        assert_eq!(verdict == GateStatus::Pass, passes, "{reason}");
+        let said = "31 people without a label have no counterfactual in `flip`, which conditions \
+                    on the label";
+        assert!(passes || verdict == GateStatus::Inconclusive && reason.contains(said), "{reason}");
     }
-    let broken = Question { by_label: true, limit: Limit::AtMost(0.01), ..total };
-    assert_eq!(decided_of(&broken, &table, &people).0, Verdict::Fail, "what was seen breaks it");
+    let broken = GateQuestion { by_label: true, limit: GateLimit::AtMost(0.01), ..total };
+    assert_eq!(decided_of(&broken, &table, &people).0, GateStatus::Fail, "what was seen breaks it");
 }
 
-/// Wilson's interval on people follows from their number at every level, as Wilson's own does: it is not stretched.
+/// Wilson's interval on people follows from their number at every level, as Wilson's own does: it
+/// is not stretched.
 #[test]
 fn holm_knows_the_number_of_people() {
     let [lo, hi, interval] = ["lo", "hi", "interval"].map(|name| METRICS.column(name).unwrap());
@@ -804,13 +1164,26 @@ fn holm_knows_the_number_of_people() {
         let table = rates(&[count, count, 40]);
         let mut of_people = table.clone();
         of_people.rows[..2].iter_mut().for_each(|row| row[interval] = "wilson-people".into());
-        // Between what the interval is at the level of the first comparison and what stretching that of 95 % would give.
-        for limit in [0.015, 0.025, 0.5, 0.975, 0.985].map(Limit::AtMost).into_iter().chain([0.975, 0.985].map(Limit::AtLeast)) {
-            let q = Question { holm: true, ..question(Scope::AnyDirection, limit) };
-            let [plain, found] = [&table, &of_people].map(|table| judge(std::slice::from_ref(&q), table, None).table);
+        // Between what the interval is at the level of the first comparison and what stretching
+        // that of 95 % would give.
+        for limit in [0.015, 0.025, 0.5, 0.975, 0.985]
+            .map(GateLimit::AtMost)
+            .into_iter()
+            .chain([0.975, 0.985].map(GateLimit::AtLeast))
+        {
+            let q = GateQuestion { holm: true, ..question(GateSubject::AnyDirection, limit) };
+            let [plain, found] = [&table, &of_people]
+                .map(|table| judge(std::slice::from_ref(&q), table, None).table);
             for (a, b) in plain.records().zip(found.records()) {
-                assert_eq!((a.text("verdict"), a.text("reason")), (b.text("verdict"), b.text("reason")));
-                assert!(["lo", "hi"].iter().all(|end| (a.real(end).unwrap() - b.real(end).unwrap()).abs() < 1e-9));
+                assert_eq!(
+                    (a.text("verdict"), a.text("reason")),
+                    (b.text("verdict"), b.text("reason"))
+                );
+                assert!(
+                    ["lo", "hi"]
+                        .iter()
+                        .all(|end| (a.real(end).unwrap() - b.real(end).unwrap()).abs() < 1e-9)
+                );
             }
         }
     }
@@ -818,21 +1191,33 @@ fn holm_knows_the_number_of_people() {
     let ends = |name: &str, from: fn(f64) -> (f64, f64)| {
         let mut table = rates(&[0, 0, 0]);
         for row in &mut table.rows {
-            let Cell::Real(u) = row[hi] else { panic!("an end") };
-            (row[metric], row[value], row[interval]) = (name.into(), Cell::Real(0.0), "wilson-moved".into());
-            (row[lo], row[hi]) = (Cell::Real(from(u).0), Cell::Real(from(u).1));
+            let TableCell::Real(u) = row[hi] else { panic!("an end") };
+            (row[metric], row[value], row[interval]) =
+                (name.into(), TableCell::Real(0.0), "wilson-moved".into());
+            (row[lo], row[hi]) = (TableCell::Real(from(u).0), TableCell::Real(from(u).1));
         }
-        let q = Question { metric: name.into(), holm: true, ..question(Scope::AnyDirection, Limit::AtMost(0.9)) };
+        let q = GateQuestion {
+            metric: name.into(),
+            holm: true,
+            ..question(GateSubject::AnyDirection, GateLimit::AtMost(0.9))
+        };
         let judged = judge(&[q], &table, None).table;
         let row = judged.records().next().unwrap();
         (row.real("lo").unwrap(), row.real("hi").unwrap())
     };
-    let z = z_of(1.0 - 0.05 / 3.0);
+    let z = z_of_level(1.0 - 0.05 / 3.0);
     let u = z * z / (200.0 + z * z);
-    for (name, from) in [("macd", (|u| (0.0, u)) as fn(f64) -> (f64, f64)), ("rmscd", |u| (0.0, u.sqrt())), ("mcd", |u| (-u, u))] {
+    for (name, from) in [
+        ("macd", (|u| (0.0, u)) as fn(f64) -> (f64, f64)),
+        ("rmscd", |u| (0.0, u.sqrt())),
+        ("mcd", |u| (-u, u)),
+    ] {
         let found = [ends(name, from).0, ends(name, from).1];
         let expected = [from(u).0, from(u).1];
-        assert!(found.iter().zip(expected).all(|(x, y)| (x - y).abs() < 1e-9), "{name}: {found:?} instead of {expected:?}");
+        assert!(
+            found.iter().zip(expected).all(|(x, y)| (x - y).abs() < 1e-9),
+            "{name}: {found:?} instead of {expected:?}"
+        );
     }
 }
 
@@ -840,23 +1225,34 @@ fn holm_knows_the_number_of_people() {
 #[test]
 fn a_change_of_an_arm_names_that_of_the_audited_model() {
     let women = ["Female", "Male"];
-    let of = |change: f64, ends| changes("direction", women, "nsr", ("compared", 0.1, Some(change), Some(ends), [122, 137]));
-    let frame = |plain: Option<Frame>| {
+    let of = |change: f64, ends| {
+        changes("direction", women, "nsr", ("compared", 0.1, Some(change), Some(ends), [122, 137]))
+    };
+    let frame = |plain: Option<TableFrame>| {
         let mut frame = of(0.005, (0.001, 0.008));
         frame.rows[0][CHANGES.column("arm").unwrap()] = "augment/all".into();
         frame.rows.extend(plain.into_iter().flat_map(|plain| plain.rows));
         frame
     };
-    let q = Question { arm: "augment/all".into(), ..against(direction(), Limit::AtMost(0.01)) };
-    let row = check_change(&q, &frame(Some(of(0.124, (0.027, 0.217)))), Verdict::Pass, "the whole interval keeps the limit; ");
-    let reason = |row: &[Cell]| match &row[crate::table::GATES.column("reason").unwrap()] {
-        Cell::Text(text) => text.to_string(),
+    let q =
+        GateQuestion { arm: "augment/all".into(), ..against(direction(), GateLimit::AtMost(0.01)) };
+    let row = check_change(
+        &q,
+        &frame(Some(of(0.124, (0.027, 0.217)))),
+        GateStatus::Pass,
+        "the whole interval keeps the limit; ",
+    );
+    let reason = |row: &[TableCell]| match &row[crate::table::GATES.column("reason").unwrap()] {
+        TableCell::Text(text) => text.to_string(),
         other => panic!("{other:?}"),
     };
-    let breaks = "; the audited model itself breaks the limit: a change of 0.1240 (0.0270 to 0.2170)";
+    let breaks =
+        "; the audited model itself breaks the limit: a change of 0.1240 (0.0270 to 0.2170)";
     assert!(reason(&row).ends_with(breaks), "{}", reason(&row));
-    let row = check_change(&q, &frame(None), Verdict::Pass, "the whole interval keeps the limit; ");
-    let absent = "; the audited model itself cannot be judged: the table of changes has no such row";
+    let row =
+        check_change(&q, &frame(None), GateStatus::Pass, "the whole interval keeps the limit; ");
+    let absent =
+        "; the audited model itself cannot be judged: the table of changes has no such row";
     assert!(reason(&row).ends_with(absent), "{}", reason(&row));
     // Without a baseline nobody is judged.
     let skipped = judge(std::slice::from_ref(&q), &metrics(&[NSR]), None).table;

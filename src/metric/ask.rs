@@ -2,76 +2,100 @@
 
 use std::sync::OnceLock;
 
-use super::interval::{Boundary, Interval, Method, percentile, resample, z_of};
-use super::measure::{SMALL_DENOMINATOR, SMALL_GROUP, Settings};
-use super::placebo::Band;
-use super::redraw::Found;
-use super::weights::{BLOCKS, Times, redraw};
-use super::{Family, Metric, Value, catalog};
-use crate::num::seed::Stream;
+use super::interval::{
+    IntervalProcedure, NoIntervalReason, ValueInterval, percentile, resample, z_of_level,
+};
+use super::measure::{MeasureSettings, SMALL_DENOMINATOR, SMALL_GROUP};
+use super::placebo::PlaceboBand;
+use super::redraw::BootstrapInterval;
+use super::weights::{BlockMultiplicities, PEOPLE_BLOCKS, block_replicates};
+use super::{CatalogFamily, Metric, MetricValue, catalog};
+use crate::num::seed::RandomStream;
 use crate::param::Level;
 
 /// People and the worlds drawn from them, once they are asked for.
-pub(super) struct Drawn<const N: usize> {
-    people: Drawing<N>,
-    worlds: OnceLock<Vec<[u64; N]>>,
+pub(super) struct CellBootstrap<const N: usize> {
+    units: ResampledUnits<N>,
+    replicates: OnceLock<Vec<[u64; N]>>,
 }
 
 /// What is drawn.
-enum Drawing<const N: usize> {
-    /// Kinds of people by the cells that one of them fills and their number; the name of the stream.
+enum ResampledUnits<const N: usize> {
+    /// Kinds of people by the cells that one of them fills and their number; the name of the
+    /// stream.
     Kinds(Vec<([u64; N], u64)>, String),
     /// Blocks of people by what they weigh in each cell.
     Blocks(Vec<(u64, [u64; N])>),
 }
 
-impl<const N: usize> Drawn<N> {
+impl<const N: usize> CellBootstrap<N> {
     /// Draws blocks of people where they have weights, else kinds of them.
-    pub(super) fn new(blocks: Option<Vec<(u64, [u64; N])>>, kinds: impl FnOnce() -> Vec<([u64; N], u64)>, stream: String) -> Self {
-        let people = blocks.map_or_else(|| Drawing::Kinds(kinds(), stream), Drawing::Blocks);
-        Drawn { people, worlds: OnceLock::new() }
+    pub(super) fn new(
+        blocks: Option<Vec<(u64, [u64; N])>>,
+        kinds: impl FnOnce() -> Vec<([u64; N], u64)>,
+        stream: String,
+    ) -> Self {
+        let people =
+            blocks.map_or_else(|| ResampledUnits::Kinds(kinds(), stream), ResampledUnits::Blocks);
+        CellBootstrap { units: people, replicates: OnceLock::new() }
     }
 
     /// Whether the worlds are sums of weight.
-    pub(super) fn is_weighed(&self) -> bool {
-        matches!(self.people, Drawing::Blocks(_))
+    pub(super) fn is_weighted(&self) -> bool {
+        matches!(self.units, ResampledUnits::Blocks(_))
     }
 
     /// The percentiles of a value over the worlds.
-    pub(super) fn percentile(&self, ask: &Ask<'_>, value: impl Fn([u64; N]) -> Value) -> Basis {
-        ask.percentile(self.worlds(ask).iter().copied().map(value), self.method())
+    pub(super) fn percentile(
+        &self,
+        ask: &MeasureContext<'_>,
+        value: impl Fn([u64; N]) -> MetricValue,
+    ) -> IntervalBasis {
+        ask.percentile(self.replicates(ask).iter().copied().map(value), self.method())
     }
 
     /// The same of the worlds of two, drawn together.
-    pub(super) fn percentile_of_two(&self, other: &Self, ask: &Ask<'_>, value: impl Fn([u64; N], [u64; N]) -> Value) -> Basis {
-        ask.percentile(self.worlds(ask).iter().zip(other.worlds(ask)).map(|(a, b)| value(*a, *b)), self.method())
+    pub(super) fn joint_percentile(
+        &self,
+        other: &Self,
+        ask: &MeasureContext<'_>,
+        value: impl Fn([u64; N], [u64; N]) -> MetricValue,
+    ) -> IntervalBasis {
+        ask.percentile(
+            self.replicates(ask).iter().zip(other.replicates(ask)).map(|(a, b)| value(*a, *b)),
+            self.method(),
+        )
     }
 
     /// How they are drawn.
-    pub(super) fn method(&self) -> Method {
-        match self.people {
-            Drawing::Kinds(..) => Method::Bootstrap,
-            Drawing::Blocks(_) => Method::Blocks { of: BLOCKS, centred: false },
+    pub(super) fn method(&self) -> IntervalProcedure {
+        match self.units {
+            ResampledUnits::Kinds(..) => IntervalProcedure::Bootstrap,
+            ResampledUnits::Blocks(_) => {
+                IntervalProcedure::Blocks { of: PEOPLE_BLOCKS, centred: false }
+            }
         }
     }
 
     /// The worlds, drawn where nobody has asked before.
-    pub(super) fn worlds(&self, ask: &Ask<'_>) -> &[[u64; N]] {
+    pub(super) fn replicates(&self, ask: &MeasureContext<'_>) -> &[[u64; N]] {
         let (seed, samples) = (ask.settings.seed, ask.settings.samples.get());
-        let draw = || match &self.people {
-            Drawing::Kinds(kinds, stream) => resample(kinds, samples, Stream::new(seed.0, stream)),
-            Drawing::Blocks(blocks) => redraw(blocks, ask.times()),
+        let draw = || match &self.units {
+            ResampledUnits::Kinds(kinds, stream) => {
+                resample(kinds, samples, RandomStream::new(seed.0, stream))
+            }
+            ResampledUnits::Blocks(blocks) => block_replicates(blocks, ask.block_multiplicities()),
         };
-        self.worlds.get_or_init(draw)
+        self.replicates.get_or_init(draw)
     }
 }
 
 /// What a value gets as interval.
-pub(super) enum Basis {
+pub(super) enum IntervalBasis {
     /// This one, or none because a numerator is 0.
-    Formula(Option<Interval>),
+    Formula(Option<ValueInterval>),
     /// The percentiles of so many replicates.
-    Replicates(Found, u64),
+    Replicates(BootstrapInterval, u64),
     /// None: the evidence came without.
     NotDrawn,
     /// None: of the scores in every graph the evidence keeps sums of everybody, not of people.
@@ -79,76 +103,121 @@ pub(super) enum Basis {
 }
 
 /// The settings, and what follows from them.
-pub(super) struct Ask<'a> {
-    pub(super) settings: &'a Settings,
+pub(super) struct MeasureContext<'a> {
+    pub(super) settings: &'a MeasureSettings,
     pub(super) z: f64,
-    times: OnceLock<Times>,
+    block_multiplicities: OnceLock<BlockMultiplicities>,
 }
 
-impl<'a> Ask<'a> {
-    pub(super) fn new(settings: &'a Settings) -> Self {
-        Ask { settings, z: settings.level.map_or(0.0, |level| z_of(level.get())), times: OnceLock::new() }
+impl<'a> MeasureContext<'a> {
+    pub(super) fn new(settings: &'a MeasureSettings) -> Self {
+        MeasureContext {
+            settings,
+            z: settings.level.map_or(0.0, |level| z_of_level(level.get())),
+            block_multiplicities: OnceLock::new(),
+        }
     }
 
-    /// How often blocks of people with weights count in each replicate, drawn where nobody has asked before.
-    pub(super) fn times(&self) -> &Times {
-        self.times.get_or_init(|| Times::new(self.settings.samples.get(), self.settings.seed))
+    /// How often blocks of people with weights count in each replicate, drawn where nobody has
+    /// asked before.
+    pub(super) fn block_multiplicities(&self) -> &BlockMultiplicities {
+        self.block_multiplicities.get_or_init(|| {
+            BlockMultiplicities::new(self.settings.samples.get(), self.settings.seed)
+        })
     }
 
-    pub(super) fn metrics(&self, family: Family) -> impl Iterator<Item = &'static Metric> + use<> {
+    pub(super) fn metrics(
+        &self,
+        family: CatalogFamily,
+    ) -> impl Iterator<Item = &'static Metric> + use<> {
         let asked = self.settings.families.contains(&family);
         catalog().filter(move |metric| asked && metric.family == family)
     }
 
     /// The percentiles of replicates.
-    pub(super) fn percentile(&self, replicates: impl Iterator<Item = Value>, method: Method) -> Basis {
+    pub(super) fn percentile(
+        &self,
+        replicates: impl Iterator<Item = MetricValue>,
+        method: IntervalProcedure,
+    ) -> IntervalBasis {
         let level = self.settings.level.unwrap_or(Level::DEFAULT).get();
-        Basis::Replicates(percentile(replicates, level, method), self.settings.samples.get())
+        IntervalBasis::Replicates(
+            percentile(replicates, level, method),
+            self.settings.samples.get(),
+        )
     }
 
-    /// The interval of a value and its words; `basis` is only asked where an interval is wanted and the value is defined.
-    pub(super) fn interval(&self, value: Value, basis: impl FnOnce() -> Basis) -> (Option<Interval>, String) {
+    /// The interval of a value and its words; `basis` is only asked where an interval is wanted and
+    /// the value is defined.
+    pub(super) fn interval(
+        &self,
+        value: MetricValue,
+        basis: impl FnOnce() -> IntervalBasis,
+    ) -> (Option<ValueInterval>, String) {
         if self.settings.level.is_none() {
             return (None, "none: not asked for".to_owned());
         }
         if value.is_err() {
             return (None, "none: the value is undefined".to_owned());
         }
-        let (interval, words) = self.basis_in_words(basis());
+        let (interval, words) = self.describe_basis(basis());
         match (interval, value) {
             // Replicates may have a bias of their own.
-            (Some(Interval { lo, hi, .. }), Ok(value)) if value < lo || value > hi => {
-                (None, "boundary: the value lies outside the percentiles of its replicates".to_owned())
-            }
+            (Some(ValueInterval { lo, hi, .. }), Ok(value)) if value < lo || value > hi => (
+                None,
+                "boundary: the value lies outside the percentiles of its replicates".to_owned(),
+            ),
             (interval, _) => (interval, words),
         }
     }
 
-    fn basis_in_words(&self, basis: Basis) -> (Option<Interval>, String) {
+    fn describe_basis(&self, basis: IntervalBasis) -> (Option<ValueInterval>, String) {
         match basis {
-            Basis::NotDrawn => (None, "none: no replicate was drawn".to_owned()),
-            Basis::SumsOfGraphs => {
-                (None, "none: scores in every graph are kept as sums of everybody, from which no people can be drawn".to_owned())
+            IntervalBasis::NotDrawn => (None, "none: no replicate was drawn".to_owned()),
+            IntervalBasis::SumsOfGraphs => (
+                None,
+                "none: scores in every graph are kept as sums of everybody, from which no \
+                 people can be drawn"
+                    .to_owned(),
+            ),
+            IntervalBasis::Formula(None) => {
+                (None, "boundary: a count above the ratio or below it is 0".to_owned())
             }
-            Basis::Formula(None) => (None, "boundary: a count above the ratio or below it is 0".to_owned()),
-            Basis::Formula(Some(interval)) => (Some(interval), words(interval)),
-            Basis::Replicates(Ok((interval, 0)), n) => (Some(interval), format!("{}, {n} replicates", words(interval))),
-            Basis::Replicates(Ok((interval, undefined)), n) => {
-                (Some(interval), format!("{}, {n} replicates, {undefined} of them undefined", words(interval)))
+            IntervalBasis::Formula(Some(interval)) => (Some(interval), interval_text(interval)),
+            IntervalBasis::Replicates(Ok((interval, 0)), n) => {
+                (Some(interval), format!("{}, {n} replicates", interval_text(interval)))
             }
-            Basis::Replicates(Err(Boundary::AllAgree), n) => (None, format!("boundary: all {n} bootstrap replicates agree")),
-            Basis::Replicates(Err(Boundary::TooManyUndefined), n) => {
+            IntervalBasis::Replicates(Ok((interval, undefined)), n) => (
+                Some(interval),
+                format!(
+                    "{}, {n} replicates, {undefined} of them undefined",
+                    interval_text(interval)
+                ),
+            ),
+            IntervalBasis::Replicates(Err(NoIntervalReason::AllAgree), n) => {
+                (None, format!("boundary: all {n} bootstrap replicates agree"))
+            }
+            IntervalBasis::Replicates(Err(NoIntervalReason::TooManyUndefined), n) => {
                 (None, format!("boundary: more than 5 % of {n} bootstrap replicates are undefined"))
             }
         }
     }
 
     /// The percentiles of replicates at a level of their own.
-    pub(super) fn percentile_at(&self, level: f64, replicates: impl Iterator<Item = Value>, method: Method) -> Option<Interval> {
+    pub(super) fn percentile_at(
+        &self,
+        level: f64,
+        replicates: impl Iterator<Item = MetricValue>,
+        method: IntervalProcedure,
+    ) -> Option<ValueInterval> {
         percentile(replicates, level, method).ok().map(|(interval, _)| interval)
     }
 
-    pub(super) fn flags(&self, smallest_group: u64, smallest_denominator: Option<u64>) -> Vec<&'static str> {
+    pub(super) fn flags(
+        &self,
+        smallest_group: u64,
+        smallest_denominator: Option<u64>,
+    ) -> Vec<&'static str> {
         let mut flags = Vec::new();
         if smallest_group < self.settings.min_group_size.get() {
             flags.push(SMALL_GROUP);
@@ -160,26 +229,49 @@ impl<'a> Ask<'a> {
     }
 }
 
-/// Whether an interval leaves out the ideal and lies beyond what noise alone gives, so that the value says whom it puts at a disadvantage.
-pub(super) fn is_clear(ideal: Option<f64>, ends: Option<(f64, f64)>, noise: Option<Band>) -> bool {
+/// Whether an interval leaves out the ideal and lies beyond what noise alone gives, so that the
+/// value says whom it puts at a disadvantage.
+pub(super) fn is_clear(
+    ideal: Option<f64>,
+    ends: Option<(f64, f64)>,
+    noise: Option<PlaceboBand>,
+) -> bool {
     let (Some(ideal), Some((lo, hi))) = (ideal, ends) else { return false };
     let band = noise.and_then(|noise| noise.ends).unwrap_or((ideal, ideal));
     lo > ideal.max(band.1) || hi < ideal.min(band.0)
 }
 
-fn words(interval: Interval) -> String {
-    let centred = |centred| if centred { ", centred on the value and cut at the ends of the metric's range" } else { "" };
-    match interval.method {
-        Method::Wilson => "Wilson score".to_owned(),
-        Method::WilsonPeople { weighed: false } => "Wilson score on people, because no case counts or all do".to_owned(),
-        Method::WilsonPeople { weighed: true } => {
-            "Wilson score on the effective number of people (Kish), because no case counts or all do".to_owned()
+fn interval_text(interval: ValueInterval) -> String {
+    let centred = |centred| {
+        if centred {
+            ", centred on the value and cut at the ends of the metric's range"
+        } else {
+            ""
         }
-        Method::WilsonMoved => "from the Wilson score of the share of people whose score moves, because none does".to_owned(),
-        Method::Newcombe => "Newcombe hybrid score, method 10".to_owned(),
-        Method::Katz => "Katz log".to_owned(),
-        Method::Bootstrap => "percentile bootstrap of people".to_owned(),
-        Method::Poisson { centred: c } => format!("percentile bootstrap of people with Poisson weights{}", centred(c)),
-        Method::Blocks { of, centred: c } => format!("percentile bootstrap of {of} blocks of people with Poisson weights{}", centred(c)),
+    };
+    match interval.method {
+        IntervalProcedure::Wilson => "Wilson score".to_owned(),
+        IntervalProcedure::WilsonPeople { weighed: false } => {
+            "Wilson score on people, because no case counts or all do".to_owned()
+        }
+        IntervalProcedure::WilsonPeople { weighed: true } => {
+            "Wilson score on the effective number of people (Kish), because no case counts or all \
+             do"
+            .to_owned()
+        }
+        IntervalProcedure::WilsonMoved => {
+            "from the Wilson score of the share of people whose score moves, because none does"
+                .to_owned()
+        }
+        IntervalProcedure::Newcombe => "Newcombe hybrid score, method 10".to_owned(),
+        IntervalProcedure::Katz => "Katz log".to_owned(),
+        IntervalProcedure::Bootstrap => "percentile bootstrap of people".to_owned(),
+        IntervalProcedure::Poisson { centred: c } => {
+            format!("percentile bootstrap of people with Poisson weights{}", centred(c))
+        }
+        IntervalProcedure::Blocks { of, centred: c } => format!(
+            "percentile bootstrap of {of} blocks of people with Poisson weights{}",
+            centred(c)
+        ),
     }
 }

@@ -1,17 +1,21 @@
-//! The measures of counterfactuals themselves, family `cf_quality`: what the tables `cf_quality` and `cf_features` hold.
+//! The measures of counterfactuals themselves, family `cf_quality`: what the tables `cf_quality`
+//! and `cf_features` hold.
 //!
-//! No model has a part in them, so they are not computed from counts of predictions like the metrics of the catalog: the values come from
-//! `counterfactual::quality`, and here stands what is said about them. o is a row, c its counterfactual, z a row in standard deviations of
-//! the reference (categories as indicators), R the reference. All but the numbers are over valid counterfactuals: those that a filter or a
-//! check discarded are in no metric.
+//! No model has a part in them, so they are not computed from counts of predictions like the
+//! metrics of the catalog: the values come from `counterfactual::quality`, and here stands what is
+//! said about them. o is a row, c its counterfactual, z a row in standard deviations of the
+//! reference (categories as indicators), R the reference. All but the numbers are over valid
+//! counterfactuals: those that a filter or a check discarded are in no metric.
 //!
-//! Source: "Towards Counterfactual Group Fairness" reports the cosine and filters by distance to a centroid; proximity, sparsity and
-//! plausibility are what tools for counterfactual explanations (DiCE, CARLA, alibi) report.
+//! Source: "Towards Counterfactual Group Fairness" reports the cosine and filters by distance to a
+//! centroid; proximity, sparsity and plausibility are what tools for counterfactual explanations
+//! (DiCE, CARLA, alibi) report.
 
 /// What a measure is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Of {
-    /// Of all counterfactuals of a set and attribute, or of an ordered pair of groups: table `cf_quality`.
+pub enum QualityScope {
+    /// Of all counterfactuals of a set and attribute, or of an ordered pair of groups: table
+    /// `cf_quality`.
     Pair,
     /// The same, written for transport only.
     Transport,
@@ -21,13 +25,13 @@ pub enum Of {
 
 /// One measure.
 #[derive(Debug, Clone, Copy)]
-pub struct Measure {
+pub struct QualityMetric {
     /// The id in tables.
     pub id: &'static str,
     /// Name in words.
     pub name: &'static str,
     /// What it is of.
-    pub of: Of,
+    pub scope: QualityScope,
     /// Formula in plain text.
     pub formula: &'static str,
     /// What it says.
@@ -40,37 +44,87 @@ pub struct Measure {
     pub source: &'static str,
 }
 
-const GU: &str = "Towards Counterfactual Group Fairness, validation of the counterfactuals";
+const GRAPH_UNCERTAIN_PAPER: &str =
+    "Towards Counterfactual Group Fairness, validation of the counterfactuals";
 const TOOLS: &str = "what tools for counterfactual explanations call proximity and sparsity";
-const OURS: &str = "cfaudit";
+const ADDED_BY_CFAUDIT: &str = "cfaudit";
 const FLIPTEST: &str = "Black, Yeom and Fredrikson 2020, FlipTest";
 const NO_VALID: &str = "no counterfactual is valid";
 const NO_TARGET: &str = "no counterfactual has a value and a class that the target group has";
-const NOT_A_NUMBER: &str = "no counterfactual has a value, or the feature has levels or does not vary";
+const NOT_A_NUMBER: &str =
+    "no counterfactual has a value, or the feature has levels or does not vary";
 
 const COUNT: (f64, f64) = (0.0, f64::INFINITY);
 const SHARE: (f64, f64) = (0.0, 1.0);
 
-const fn number(id: &'static str, name: &'static str, formula: &'static str, reading: &'static str) -> Measure {
-    Measure { id, name, of: Of::Pair, formula, reading, range: COUNT, undefined_when: "", source: OURS }
+const fn number(
+    id: &'static str,
+    name: &'static str,
+    formula: &'static str,
+    reading: &'static str,
+) -> QualityMetric {
+    QualityMetric {
+        id,
+        name,
+        scope: QualityScope::Pair,
+        formula,
+        reading,
+        range: COUNT,
+        undefined_when: "",
+        source: ADDED_BY_CFAUDIT,
+    }
 }
 
-const fn over_valid(id: &'static str, name: &'static str, formula: &'static str, reading: &'static str) -> Measure {
-    Measure { undefined_when: NO_VALID, source: TOOLS, ..number(id, name, formula, reading) }
+const fn over_valid(
+    id: &'static str,
+    name: &'static str,
+    formula: &'static str,
+    reading: &'static str,
+) -> QualityMetric {
+    QualityMetric { undefined_when: NO_VALID, source: TOOLS, ..number(id, name, formula, reading) }
 }
 
-const fn plausibility(id: &'static str, name: &'static str, formula: &'static str, reading: &'static str) -> Measure {
-    Measure { undefined_when: "no filter runs, or it gives no verdict", source: GU, ..number(id, name, formula, reading) }
+const fn plausibility(
+    id: &'static str,
+    name: &'static str,
+    formula: &'static str,
+    reading: &'static str,
+) -> QualityMetric {
+    QualityMetric {
+        undefined_when: "no filter runs, or it gives no verdict",
+        source: GRAPH_UNCERTAIN_PAPER,
+        ..number(id, name, formula, reading)
+    }
 }
 
-const fn of_feature(id: &'static str, name: &'static str, formula: &'static str, reading: &'static str) -> Measure {
-    Measure { of: Of::Feature, range: SHARE, undefined_when: NO_TARGET, ..number(id, name, formula, reading) }
+const fn of_feature(
+    id: &'static str,
+    name: &'static str,
+    formula: &'static str,
+    reading: &'static str,
+) -> QualityMetric {
+    QualityMetric {
+        scope: QualityScope::Feature,
+        range: SHARE,
+        undefined_when: NO_TARGET,
+        ..number(id, name, formula, reading)
+    }
 }
 
 /// All measures, in the order of the tables' writer.
-pub const MEASURES: &[Measure] = &[
-    number("n_cf", "counterfactuals made", "number of counterfactuals, valid or not", "how many were made"),
-    number("n_pairs", "rows with a counterfactual", "number of distinct (row, target group)", "rows that a counterfactual was made for"),
+pub const MEASURES: &[QualityMetric] = &[
+    number(
+        "n_cf",
+        "counterfactuals made",
+        "number of counterfactuals, valid or not",
+        "how many were made",
+    ),
+    number(
+        "n_pairs",
+        "rows with a counterfactual",
+        "number of distinct (row, target group)",
+        "rows that a counterfactual was made for",
+    ),
     number(
         "n_pairs_valid",
         "rows with a valid counterfactual",
@@ -81,32 +135,40 @@ pub const MEASURES: &[Measure] = &[
         "n_without_class",
         "rows without a class",
         "number of (row, target group) whose row lacks the class that the set conditions on",
-        "rows that have no counterfactual because their label, or a prediction that stands for it, is missing",
+        "rows that have no counterfactual because their label, or a prediction that stands for it, \
+         is missing",
     ),
-    Measure {
+    QualityMetric {
         range: SHARE,
         undefined_when: "no counterfactual was made",
         ..number(
             "share_discarded",
             "share discarded",
             "1 - valid / n_cf",
-            "share that the filter (`keep_within`) or a check (`range`, `direction`) found implausible; they are in no metric",
+            "share that the filter (`keep_within`) or a check (`range`, `direction`) found \
+             implausible; they are in no metric",
         )
     },
-    Measure {
+    QualityMetric {
         range: (-1.0, 1.0),
-        source: GU,
+        source: GRAPH_UNCERTAIN_PAPER,
         ..over_valid(
             "cos_median",
             "median cosine",
             "median of cos(z(o), z(c))",
-            "1: each counterfactual points where its row does, seen from the mean of the reference; pairs with a length of 0 are left out",
+            "1: each counterfactual points where its row does, seen from the mean of the \
+             reference; pairs with a length of 0 are left out",
         )
     },
-    Measure {
+    QualityMetric {
         range: (-1.0, 1.0),
-        source: GU,
-        ..over_valid("cos_mean", "mean cosine", "mean of cos(z(o), z(c))", "as the median cosine; far pairs pull it down")
+        source: GRAPH_UNCERTAIN_PAPER,
+        ..over_valid(
+            "cos_mean",
+            "mean cosine",
+            "mean of cos(z(o), z(c))",
+            "as the median cosine; far pairs pull it down",
+        )
     },
     over_valid(
         "l1_mean",
@@ -118,10 +180,16 @@ pub const MEASURES: &[Measure] = &[
         "l2_mean",
         "mean L2 distance",
         "mean of sqrt(sum (z(c) - z(o))^2)",
-        "how far counterfactuals are from their rows; one large change counts for more than several small ones",
+        "how far counterfactuals are from their rows; one large change counts for more than \
+         several small ones",
     ),
-    over_valid("changed_mean", "features changed", "mean number of features of c that differ from o", "how much had to change"),
-    Measure {
+    over_valid(
+        "changed_mean",
+        "features changed",
+        "mean number of features of c that differ from o",
+        "how much had to change",
+    ),
+    QualityMetric {
         range: SHARE,
         ..over_valid(
             "unchanged_share",
@@ -130,17 +198,18 @@ pub const MEASURES: &[Measure] = &[
             "for these the set says no more than a naive one",
         )
     },
-    Measure {
-        source: OURS,
+    QualityMetric {
+        source: ADDED_BY_CFAUDIT,
         ..over_valid(
             "clamped_mean",
             "values clamped",
-            "mean number of features whose value in o lies beyond the reference rows of its own group and class",
+            "mean number of features whose value in o lies beyond the reference rows of its own \
+             group and class",
             "these are treated as the nearest end of what was seen",
         )
     },
-    Measure {
-        source: OURS,
+    QualityMetric {
+        source: ADDED_BY_CFAUDIT,
         ..over_valid(
             "fallback_mean",
             "class given up",
@@ -148,8 +217,8 @@ pub const MEASURES: &[Measure] = &[
             "too few reference rows of the class: base rates of the groups are part of what moved",
         )
     },
-    Measure {
-        source: OURS,
+    QualityMetric {
+        source: ADDED_BY_CFAUDIT,
         ..over_valid(
             "kept_mean",
             "features kept",
@@ -157,24 +226,44 @@ pub const MEASURES: &[Measure] = &[
             "too few reference rows even without the class: these stay as they are",
         )
     },
-    plausibility("plausibility_05", "plausibility, 5 %", PLAUSIBILITY[0], PLAUSIBLE),
-    plausibility("plausibility_50", "plausibility, median", PLAUSIBILITY[1], PLAUSIBLE),
-    plausibility("plausibility_95", "plausibility, 95 %", PLAUSIBILITY[2], PLAUSIBLE),
-    plausibility("plausibility_real_05", "plausibility of real rows, 5 %", REAL[0], REALLY),
-    plausibility("plausibility_real_50", "plausibility of real rows, median", REAL[1], REALLY),
-    plausibility("plausibility_real_95", "plausibility of real rows, 95 %", REAL[2], REALLY),
-    Measure {
+    plausibility("plausibility_05", "plausibility, 5 %", PLAUSIBILITY[0], PLAUSIBILITY_READING),
+    plausibility("plausibility_50", "plausibility, median", PLAUSIBILITY[1], PLAUSIBILITY_READING),
+    plausibility("plausibility_95", "plausibility, 95 %", PLAUSIBILITY[2], PLAUSIBILITY_READING),
+    plausibility(
+        "plausibility_real_05",
+        "plausibility of real rows, 5 %",
+        PLAUSIBILITY_OF_REAL[0],
+        PLAUSIBILITY_OF_REAL_READING,
+    ),
+    plausibility(
+        "plausibility_real_50",
+        "plausibility of real rows, median",
+        PLAUSIBILITY_OF_REAL[1],
+        PLAUSIBILITY_OF_REAL_READING,
+    ),
+    plausibility(
+        "plausibility_real_95",
+        "plausibility of real rows, 95 %",
+        PLAUSIBILITY_OF_REAL[2],
+        PLAUSIBILITY_OF_REAL_READING,
+    ),
+    QualityMetric {
         range: SHARE,
         ..number(
             "exact",
             "exact distributions",
             "1 where every distribution of the reference is known exactly, else 0",
-            "0: a number has more than 65 536 distinct values, or categories more than 262 144 combinations, in a stratum; a grid or a \
-             sample stands for them",
+            "0: a number has more than 65 536 distinct values, or categories more than 262 144 \
+             combinations, in a stratum; a grid or a sample stands for them",
         )
     },
-    transport("n_without_target", "rows without a target", "number of (row, target group)", "nothing in the target group could be matched"),
-    Measure {
+    transport(
+        "n_without_target",
+        "rows without a target",
+        "number of (row, target group)",
+        "nothing in the target group could be matched",
+    ),
+    QualityMetric {
         range: SHARE,
         undefined_when: NO_MATCH,
         ..transport(
@@ -184,7 +273,7 @@ pub const MEASURES: &[Measure] = &[
             "these are matched within blocks, not at the least distance of all",
         )
     },
-    Measure {
+    QualityMetric {
         undefined_when: NO_MATCH,
         ..transport(
             "transport_cost",
@@ -193,7 +282,7 @@ pub const MEASURES: &[Measure] = &[
             "in squared standard deviations of the reference; a category that differs counts 1",
         )
     },
-    Measure {
+    QualityMetric {
         range: COUNT,
         undefined_when: "",
         ..of_feature(
@@ -203,21 +292,27 @@ pub const MEASURES: &[Measure] = &[
             "what the shares and means rest on",
         )
     },
-    Measure {
+    QualityMetric {
         range: COUNT,
         undefined_when: "",
         ..of_feature(
             "n_compared",
             "values compared",
             "number of them whose class the target group has",
-            "what distances and `out_of_range` rest on; the rest has a class that no row of the target group has, and nothing to be compared with",
+            "what distances and `out_of_range` rest on; the rest has a class that no row of the \
+             target group has, and nothing to be compared with",
         )
     },
-    Measure {
+    QualityMetric {
         undefined_when: "no valid counterfactual and its row have a value",
-        ..of_feature("share_changed", "share changed", "share of c that differ from o in the feature", "among rows that have a value")
+        ..of_feature(
+            "share_changed",
+            "share changed",
+            "share of c that differ from o in the feature",
+            "among rows that have a value",
+        )
     },
-    Measure {
+    QualityMetric {
         range: (f64::NEG_INFINITY, f64::INFINITY),
         undefined_when: NOT_A_NUMBER,
         ..of_feature(
@@ -227,33 +322,56 @@ pub const MEASURES: &[Measure] = &[
             "in the unit of the feature; positions of ordered levels count as numbers",
         )
     },
-    Measure {
+    QualityMetric {
         range: COUNT,
         undefined_when: NOT_A_NUMBER,
-        ..of_feature("mean_abs_change_sd", "mean size of the change", "mean of |c - o| / sd(R)", "in standard deviations of the reference")
+        ..of_feature(
+            "mean_abs_change_sd",
+            "mean size of the change",
+            "mean of |c - o| / sd(R)",
+            "in standard deviations of the reference",
+        )
     },
-    of_feature("dist_before", "distance to the target, before", DISTANCE[0], "0: the rows look like the target group in this feature"),
+    of_feature(
+        "dist_before",
+        "distance to the target, before",
+        DISTANCE[0],
+        "0: the rows look like the target group in this feature",
+    ),
     of_feature(
         "dist_after",
         "distance to the target, after",
         DISTANCE[1],
-        "0: the counterfactuals look like the target group in this feature; larger than before is a warning",
+        "0: the counterfactuals look like the target group in this feature; larger than before is \
+         a warning",
     ),
-    Measure {
+    QualityMetric {
         range: COUNT,
         undefined_when: NOT_A_NUMBER,
-        ..of_feature("w1_before", "Wasserstein distance, before", WASSERSTEIN[0], "how far values would have to travel, on average")
+        ..of_feature(
+            "w1_before",
+            "Wasserstein distance, before",
+            WASSERSTEIN[0],
+            "how far values would have to travel, on average",
+        )
     },
-    Measure {
+    QualityMetric {
         range: COUNT,
         undefined_when: NOT_A_NUMBER,
-        ..of_feature("w1_after", "Wasserstein distance, after", WASSERSTEIN[1], "how far values would still have to travel, on average")
+        ..of_feature(
+            "w1_after",
+            "Wasserstein distance, after",
+            WASSERSTEIN[1],
+            "how far values would still have to travel, on average",
+        )
     },
     of_feature(
         "out_of_range",
         "out of range",
-        "share of c outside the ends of the target group and class, or with a level that it does not have",
-        "0 for what was mapped; not 0 for what was not allowed to move: this is what the job's knowledge leaves implausible",
+        "share of c outside the ends of the target group and class, or with a level that it does \
+         not have",
+        "0 for what was mapped; not 0 for what was not allowed to move: this is what the job's \
+         knowledge leaves implausible",
     ),
 ];
 
@@ -262,45 +380,63 @@ const PLAUSIBILITY: [&str; 3] = [
     "median of the distance of c to the centroid of its target group and class",
     "95 % quantile of the distance of c to the centroid of its target group and class",
 ];
-const PLAUSIBLE: &str =
-    "on the first principal components, in units of the distance of the section's own rows; 1 is as far as a real row usually is";
-const REAL: [&str; 3] = [
+const PLAUSIBILITY_READING: &str = "on the first principal components, in units of the distance of \
+    the section's own rows; 1 is as far as a real row usually is";
+const PLAUSIBILITY_OF_REAL: [&str; 3] = [
     "5 % quantile of the distance of the reference rows of the target group to their own centroid",
     "median of the distance of the reference rows of the target group to their own centroid",
     "95 % quantile of the distance of the reference rows of the target group to their own centroid",
 ];
-const REALLY: &str = "what to compare the plausibility of counterfactuals with";
+const PLAUSIBILITY_OF_REAL_READING: &str =
+    "what to compare the plausibility of counterfactuals with";
 const DISTANCE: [&str; 2] = [
-    "distance of o to R of the target group: Kolmogorov-Smirnov for numbers, total variation for levels; per class, weighted by counterfactuals",
-    "distance of c to R of the target group: Kolmogorov-Smirnov for numbers, total variation for levels; per class, weighted by counterfactuals",
+    "distance of o to R of the target group: Kolmogorov-Smirnov for numbers, total variation for \
+     levels; per class, weighted by counterfactuals",
+    "distance of c to R of the target group: Kolmogorov-Smirnov for numbers, total variation for \
+     levels; per class, weighted by counterfactuals",
 ];
 const WASSERSTEIN: [&str; 2] = [
-    "Wasserstein-1 distance of o to R of the target group / sd(R), per class, weighted by counterfactuals",
-    "Wasserstein-1 distance of c to R of the target group / sd(R), per class, weighted by counterfactuals",
+    "Wasserstein-1 distance of o to R of the target group / sd(R), per class, weighted by \
+     counterfactuals",
+    "Wasserstein-1 distance of c to R of the target group / sd(R), per class, weighted by \
+     counterfactuals",
 ];
 const NO_MATCH: &str = "no row was matched";
 
-const fn transport(id: &'static str, name: &'static str, formula: &'static str, reading: &'static str) -> Measure {
-    Measure { of: Of::Transport, source: FLIPTEST, ..number(id, name, formula, reading) }
+const fn transport(
+    id: &'static str,
+    name: &'static str,
+    formula: &'static str,
+    reading: &'static str,
+) -> QualityMetric {
+    QualityMetric {
+        scope: QualityScope::Transport,
+        source: FLIPTEST,
+        ..number(id, name, formula, reading)
+    }
 }
 
 /// The measure of an id.
-pub fn find(id: &str) -> Option<&'static Measure> {
+pub fn find(id: &str) -> Option<&'static QualityMetric> {
     MEASURES.iter().find(|measure| measure.id == id)
 }
 
 /// There is nothing to average.
-pub const NOTHING: &str = "nothing_to_average";
+pub const NOTHING_TO_AVERAGE: &str = "nothing_to_average";
 /// The set runs no filter.
 pub const NO_FILTER: &str = "no_filter";
 /// The feature is no number that varies.
-pub const NO_NUMBER: &str = "not_a_number";
+pub const NOT_NUMERIC: &str = "not_a_number";
 
 /// Why a value is not there: the codes of the tables, and what they mean.
 pub const REASONS: &[(&str, &str)] = &[
-    (NOTHING, "There is no valid counterfactual, or no real row to compare with, so nothing can be averaged."),
+    (
+        NOTHING_TO_AVERAGE,
+        "There is no valid counterfactual, or no real row to compare with, so nothing can be \
+         averaged.",
+    ),
     (NO_FILTER, "The set has no filter (`keep_within`), or the filter gives no verdict."),
-    (NO_NUMBER, "The feature has levels, or is a number that never varies in the reference."),
+    (NOT_NUMERIC, "The feature has levels, or is a number that never varies in the reference."),
 ];
 
 #[cfg(test)]
@@ -315,7 +451,10 @@ mod tests {
         for measure in MEASURES {
             let id = measure.id;
             assert!(ids.insert(id) && metric::find(id).is_none(), "{id} stands twice");
-            assert!(id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'), "{id}");
+            assert!(
+                id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'),
+                "{id}"
+            );
             for text in [measure.name, measure.formula, measure.reading, measure.source] {
                 assert!(!text.is_empty() && !text.ends_with('.'), "{id}: `{text}`");
             }
@@ -323,6 +462,8 @@ mod tests {
         }
         assert_eq!(find("dist_after").map(|m| m.name), Some("distance to the target, after"));
         assert!(find("nsr").is_none());
-        assert!(REASONS.iter().all(|(code, meaning)| !ids.contains(code) && meaning.ends_with('.')));
+        assert!(
+            REASONS.iter().all(|(code, meaning)| !ids.contains(code) && meaning.ends_with('.'))
+        );
     }
 }

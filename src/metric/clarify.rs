@@ -1,60 +1,77 @@
 //! The post-training bias metrics that SageMaker Clarify defines, with the signs of its text.
 //!
-//! Source: Amazon SageMaker Clarify, post-training bias metrics. Two facets are compared: a, the favoured one, and d. All counts are those
-//! of favourable labels and predictions: where the negative prediction is the favourable one both classes change their names first.
-//! [`Favoured`] says which groups are favoured; every comparison is a pair (a, d), or d and all others together. `di` belongs to the family
-//! group and is measured here too; DPPL, RD, SD, DAR and AD are its named gaps under Clarify's names, seen from the favourable side.
+//! Source: Amazon SageMaker Clarify, post-training bias metrics. Two facets are compared: a, the
+//! favoured one, and d. All counts are those of favourable labels and predictions: where the
+//! negative prediction is the favourable one both classes change their names first.
+//! [`FavouredFacets`] says which groups are favoured; every comparison is a pair (a, d), or d and
+//! all others together. `di` belongs to the family group and is measured here too; DPPL, RD, SD,
+//! DAR and AD are its named gaps under Clarify's names, seen from the favourable side.
 //!
-//! Where the text and the library (smclarify 0.5) disagree, or either slips: the text lists thirteen metrics and calls them eleven; it calls
-//! TN + FN of DRR observed negatives, and TP + FP of DAR observed positives: both are predicted ones. Its range of GE, (0, 0.5), does not
-//! hold: one true positive and nine false negatives give 4.5. The library returns 0 for every share of nobody, and FT with the opposite
-//! sign. See [`strata`](super::strata) for CDDPL and [`flips`](super::flips) for FT.
+//! Where the text and the library (smclarify 0.5) disagree, or either slips: the text lists
+//! thirteen metrics and calls them eleven; it calls TN + FN of DRR observed negatives, and TP + FP
+//! of DAR observed positives: both are predicted ones. Its range of GE, (0, 0.5), does not hold:
+//! one true positive and nine false negatives give 4.5. The library returns 0 for every share of
+//! nobody, and FT with the opposite sign. See [`strata`](super::strata) for CDDPL and
+//! [`flips`](super::flips) for FT.
 
 use rayon::prelude::*;
 
-use super::ask::{Drawn, is_clear};
+use super::ask::{CellBootstrap, is_clear};
 use super::counts::{Confusion, FactualCounts};
-use super::flips::{Flips, sides};
+use super::flips::{FlipTestResult, facets_of};
 use super::gaps::first_is_impaired;
-use super::interval::{Interval, Method};
-use super::measure::{Audit, Favourable, Measured, Subject, stream};
+use super::interval::{IntervalProcedure, ValueInterval};
+use super::measure::{
+    FactualMeasurement, FactualSubject, FavourablePrediction, MeasuredValue, stream_name,
+};
 use super::performance as p;
-use super::scope::{Scope, Who};
-use super::strata::{self, Strata, Stratum};
-use super::weights::{BLOCKS, by_weight};
-use super::{Facet, Family, Impaired, Metric, Rate, Reads, Undefined, Value, find};
+use super::scope::{GroupSelection, MetricScope};
+use super::strata::{self, FacetStratum, Strata};
+use super::weights::{PEOPLE_BLOCKS, by_weight};
+use super::{
+    CatalogFamily, Facet, ImpairedGroupRule, Metric, MetricValue, Rate, Reads, Undefined, find,
+};
 
 /// The favoured groups of an attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Favoured {
+pub enum FavouredFacets {
     /// Each of these groups, against every group that is none of them; in reference order.
     Groups(Vec<usize>),
     /// All others together, against every group.
     Rest,
 }
 
-impl Favoured {
+impl FavouredFacets {
     /// The comparisons among so many groups.
-    pub fn facets(&self, groups: usize) -> Vec<Scope> {
+    pub fn facets(&self, groups: usize) -> Vec<MetricScope> {
         match self {
-            Favoured::Groups(favoured) => {
+            FavouredFacets::Groups(favoured) => {
                 let others = || (0..groups).filter(|group| !favoured.contains(group));
-                favoured.iter().flat_map(|&a| others().map(move |d| Scope::Pair(a, d))).collect()
+                favoured
+                    .iter()
+                    .flat_map(|&a| others().map(move |d| MetricScope::Pair(a, d)))
+                    .collect()
             }
-            Favoured::Rest if groups < 2 => Vec::new(),
-            Favoured::Rest => (0..groups).map(Scope::RestVsOne).collect(),
+            FavouredFacets::Rest if groups < 2 => Vec::new(),
+            FavouredFacets::Rest => (0..groups).map(MetricScope::RestVsOne).collect(),
         }
     }
 }
 
 const DOCUMENT: &str = "Amazon SageMaker Clarify, post-training bias metrics";
 
-const fn facets(id: &'static str, symbol: &'static str, name: &'static str, formula: &'static str, reads: Reads) -> Metric {
+const fn facets(
+    id: &'static str,
+    symbol: &'static str,
+    name: &'static str,
+    formula: &'static str,
+    reads: Reads,
+) -> Metric {
     Metric {
         id,
         symbol,
         name,
-        family: Family::Clarify,
+        family: CatalogFamily::Clarify,
         formula,
         reading: "",
         range: (-1.0, 1.0),
@@ -64,7 +81,7 @@ const fn facets(id: &'static str, symbol: &'static str, name: &'static str, form
         source: DOCUMENT,
         needs_label: true,
         reads,
-        impaired: Impaired::AboveZero(Facet::Second),
+        impaired: ImpairedGroupRule::AboveZero(Facet::Second),
     }
 }
 
@@ -83,11 +100,12 @@ pub const METRICS: &[Metric] = &[
         )
     },
     Metric {
-        reading: "whether deserving people of the favoured facet get fewer favourable predictions than deserved, compared with d",
+        reading: "whether deserving people of the favoured facet get fewer favourable predictions \
+                  than deserved, compared with d",
         range: (f64::NEG_INFINITY, f64::INFINITY),
         sign: "above 0 qualified people of the favoured facet are turned down more",
         undefined_when: "nobody of a facet gets the favourable prediction",
-        impaired: Impaired::AboveZero(Facet::First),
+        impaired: ImpairedGroupRule::AboveZero(Facet::First),
         ..facets(
             "dcacc",
             "DCAcc",
@@ -97,11 +115,12 @@ pub const METRICS: &[Metric] = &[
         )
     },
     Metric {
-        reading: "whether people of the favoured facet get more unfavourable predictions than deserved, compared with d",
+        reading: "whether people of the favoured facet get more unfavourable predictions than \
+                  deserved, compared with d",
         range: (f64::NEG_INFINITY, f64::INFINITY),
         sign: "above 0 people of the favoured facet are turned down more than they deserve",
         undefined_when: "nobody of a facet gets the unfavourable prediction",
-        impaired: Impaired::AboveZero(Facet::First),
+        impaired: ImpairedGroupRule::AboveZero(Facet::First),
         ..facets(
             "dcr",
             "DCR",
@@ -111,26 +130,45 @@ pub const METRICS: &[Metric] = &[
         )
     },
     Metric {
-        reading: "how much more often deserving people of the favoured facet get the favourable prediction",
+        reading: "how much more often deserving people of the favoured facet get the favourable \
+                  prediction",
         undefined_when: "nobody of a facet has the favourable label",
         ..facets("rd", "RD", "recall difference", "TPR_a - TPR_d", Reads::RateDifference(p::tpr))
     },
     Metric {
         reading: "how much more often undeserving people of d are told so",
         undefined_when: "nobody of a facet has the unfavourable label",
-        ..facets("sd", "SD", "specificity difference", "TNR_d - TNR_a", Reads::RateDifference(p::fpr))
+        ..facets(
+            "sd",
+            "SD",
+            "specificity difference",
+            "TNR_d - TNR_a",
+            Reads::RateDifference(p::fpr),
+        )
     },
     Metric {
         reading: "how much more often a favourable prediction is right in the favoured facet",
         undefined_when: "nobody of a facet gets the favourable prediction",
-        ..facets("dar", "DAR", "difference in acceptance rates", "PPV_a - PPV_d", Reads::RateDifference(p::ppv))
+        ..facets(
+            "dar",
+            "DAR",
+            "difference in acceptance rates",
+            "PPV_a - PPV_d",
+            Reads::RateDifference(p::ppv),
+        )
     },
     Metric {
         reading: "how much more often an unfavourable prediction is right in d",
         sign: "above 0 the favoured facet is worse off",
         undefined_when: "nobody of a facet gets the unfavourable prediction",
-        impaired: Impaired::AboveZero(Facet::First),
-        ..facets("drr", "DRR", "difference in rejection rates", "NPV_d - NPV_a", Reads::RateDifference(p::fomr))
+        impaired: ImpairedGroupRule::AboveZero(Facet::First),
+        ..facets(
+            "drr",
+            "DRR",
+            "difference in rejection rates",
+            "NPV_d - NPV_a",
+            Reads::RateDifference(p::fomr),
+        )
     },
     Metric {
         reading: "how much more often predictions are right in the favoured facet",
@@ -140,20 +178,29 @@ pub const METRICS: &[Metric] = &[
     Metric {
         reading: "how the two kinds of error are mixed: wrongly denied per wrongly granted",
         range: (f64::NEG_INFINITY, f64::INFINITY),
-        sign: "above 0 errors in d are more often denials; which error weighs more is for the reader",
+        sign: "above 0 errors in d are more often denials; which error weighs more is for the \
+               reader",
         undefined_when: "nobody of a facet is wrongly granted the favourable prediction",
-        impaired: Impaired::Unstated,
-        ..facets("te", "TE", "treatment equality", "FN_d / FP_d - FN_a / FP_a", Reads::ScoreRise(errors))
+        impaired: ImpairedGroupRule::Unstated,
+        ..facets(
+            "te",
+            "TE",
+            "treatment equality",
+            "FN_d / FP_d - FN_a / FP_a",
+            Reads::ScoreRise(errors),
+        )
     },
     Metric {
-        reading: "whether d has a larger share among those denied than among those granted, averaged over strata",
+        reading: "whether d has a larger share among those denied than among those granted, \
+                  averaged over strata",
         undefined_when: "a facet has nobody with a stratum, or all predictions are alike",
         needs_label: false,
         ..facets(
             "cddpl",
             "CDDPL",
             "conditional demographic disparity in predicted labels",
-            "sum over strata k of n_k / n (d_k0 / n_k0 - d_k1 / n_k1); a share of nobody counts as 0",
+            "sum over strata k of n_k / n (d_k0 / n_k0 - d_k1 / n_k1); a share of nobody counts as \
+             0",
             Reads::Strata(strata::cddpl),
         )
     },
@@ -177,7 +224,7 @@ pub const METRICS: &[Metric] = &[
         undefined_when: "a facet has nobody with a stratum, or all predictions are alike",
         source: "counted beside CDDPL",
         needs_label: false,
-        impaired: Impaired::Unstated,
+        impaired: ImpairedGroupRule::Unstated,
         ..facets(
             "undefined_strata",
             "undefined_strata",
@@ -193,7 +240,7 @@ pub const METRICS: &[Metric] = &[
         undefined_when: "nobody has a stratum",
         source: "counted beside CDDPL",
         needs_label: false,
-        impaired: Impaired::Unstated,
+        impaired: ImpairedGroupRule::Unstated,
         ..facets(
             "undefined_strata_share",
             "undefined_strata_share",
@@ -203,7 +250,8 @@ pub const METRICS: &[Metric] = &[
         )
     },
     Metric {
-        reading: "whether people of d would be predicted favourably more often if predicted as the people of a most like them",
+        reading: "whether people of d would be predicted favourably more often if predicted as the \
+                  people of a most like them",
         undefined_when: "a facet is empty",
         needs_label: false,
         ..facets("ft", "FT", "flip test", "(F+ - F-) / n_d", Reads::Flips { reversed: false })
@@ -214,16 +262,23 @@ pub const METRICS: &[Metric] = &[
         undefined_when: "a facet is empty",
         source: "smclarify 0.5, whose sign is the opposite of the text's",
         needs_label: false,
-        impaired: Impaired::AboveZero(Facet::First),
-        ..facets("ft_library_sign", "FT_library_sign", "flip test, sign of the library", "(F- - F+) / n_d", Reads::Flips { reversed: true })
+        impaired: ImpairedGroupRule::AboveZero(Facet::First),
+        ..facets(
+            "ft_library_sign",
+            "FT_library_sign",
+            "flip test, sign of the library",
+            "(F- - F+) / n_d",
+            Reads::Flips { reversed: true },
+        )
     },
     Metric {
         reading: "how unequally benefits b = prediction - label + 1 are spread over all people",
         range: (0.0, f64::INFINITY),
         sign: "never negative; 0 where all have the same benefit",
-        undefined_when: "everybody deserves the favourable prediction and is denied it, or there is nobody",
+        undefined_when: "everybody deserves the favourable prediction and is denied it, or there \
+                         is nobody",
         source: "Amazon SageMaker Clarify, post-training bias metrics, GE; Speicher et al. 2018",
-        impaired: Impaired::Unstated,
+        impaired: ImpairedGroupRule::Unstated,
         ..facets(
             "ge",
             "GE",
@@ -234,24 +289,34 @@ pub const METRICS: &[Metric] = &[
     },
 ];
 
-fn quotient(c: &Confusion, above: u64, below: u64, empty: Undefined) -> Value {
+fn quotient_of_counts(c: &Confusion, above: u64, below: u64, empty: Undefined) -> MetricValue {
     if below == 0 { Err(c.or_empty(empty)) } else { Ok(above as f64 / below as f64) }
 }
 
-fn acceptance(c: &Confusion) -> Value {
-    quotient(c, c.actual_positive(), c.predicted_positive(), Undefined::NoPredictedPositive)
+fn acceptance(c: &Confusion) -> MetricValue {
+    quotient_of_counts(
+        c,
+        c.actual_positive(),
+        c.predicted_positive(),
+        Undefined::NoPredictedPositive,
+    )
 }
 
-fn rejection(c: &Confusion) -> Value {
-    quotient(c, c.actual_negative(), c.predicted_negative(), Undefined::NoPredictedNegative)
+fn rejection(c: &Confusion) -> MetricValue {
+    quotient_of_counts(
+        c,
+        c.actual_negative(),
+        c.predicted_negative(),
+        Undefined::NoPredictedNegative,
+    )
 }
 
 /// FN / FP.
-pub(super) fn errors(c: &Confusion) -> Value {
-    quotient(c, c.fn_, c.fp, Undefined::NoFalsePositive)
+pub(super) fn errors(c: &Confusion) -> MetricValue {
+    quotient_of_counts(c, c.fn_, c.fp, Undefined::NoFalsePositive)
 }
 
-pub(super) fn generalized_entropy(c: &Confusion) -> Value {
+pub(super) fn generalized_entropy(c: &Confusion) -> MetricValue {
     let (right, granted) = (c.tp as f64 + c.tn as f64, c.fp as f64);
     let sum = right + 2.0 * granted;
     if sum == 0.0 {
@@ -261,7 +326,7 @@ pub(super) fn generalized_entropy(c: &Confusion) -> Value {
 }
 
 /// A reason in the words of the other naming of the classes.
-fn turned(reason: Undefined) -> Undefined {
+fn swap_reason(reason: Undefined) -> Undefined {
     match reason {
         Undefined::NoPredictedPositive => Undefined::NoPredictedNegative,
         Undefined::NoPredictedNegative => Undefined::NoPredictedPositive,
@@ -269,59 +334,86 @@ fn turned(reason: Undefined) -> Undefined {
     }
 }
 
-impl Audit<'_> {
+impl FactualMeasurement<'_> {
     /// The whole family. `subjects` are the groups, the others of each, and all.
     pub(super) fn clarify(
         &self,
         counts: &FactualCounts,
-        flips: Option<&Flips>,
-        (groups, rests, all): (&[Subject], &[Subject], &Subject),
-    ) -> Vec<Measured> {
-        let of = |who: Who| match who {
-            Who::One(group) => &groups[group],
-            Who::Rest(group) => &rests[group],
-            Who::All => all,
+        flips: Option<&FlipTestResult>,
+        (groups, rests, all): (&[FactualSubject], &[FactualSubject], &FactualSubject),
+    ) -> Vec<MeasuredValue> {
+        let of = |who: GroupSelection| match who {
+            GroupSelection::One(group) => &groups[group],
+            GroupSelection::Rest(group) => &rests[group],
+            GroupSelection::All => all,
         };
-        let families = &self.ask.settings.families;
-        let compare = |scope: Scope| {
+        let families = &self.context.settings.families;
+        let compare = |scope: MetricScope| {
             let mut out = Vec::new();
-            let (a, d) = sides(scope);
+            let (a, d) = facets_of(scope);
             let (of_a, of_d) = (of(a), of(d));
             // The family group has measured the pairs that stand in reference order.
-            let known = families.contains(&Family::Group) && matches!(scope, Scope::Pair(a, d) if a < d);
+            let known = families.contains(&CatalogFamily::Group)
+                && matches!(scope, MetricScope::Pair(a, d) if a < d);
             out.extend(find("di").filter(|_| !known).map(|di| self.gap(di, scope, of_a, of_d)));
             let mut replicates = None;
-            for metric in self.ask.metrics(Family::Clarify) {
+            for metric in self.context.metrics(CatalogFamily::Clarify) {
                 match metric.reads {
                     Reads::Benefit(_) => {}
                     Reads::Strata(_) | Reads::StrataRate(_) => {
-                        out.extend(counts.strata.as_ref().map(|strata| self.disparity(metric, scope, strata, &mut replicates)));
+                        out.extend(
+                            counts.strata.as_ref().map(|strata| {
+                                self.disparity(metric, scope, strata, &mut replicates)
+                            }),
+                        );
                     }
-                    Reads::Flips { reversed } => out.extend(flips.and_then(|flips| self.flip(metric, scope, flips, reversed))),
+                    Reads::Flips { reversed } => out
+                        .extend(flips.and_then(|flips| self.flip(metric, scope, flips, reversed))),
                     _ => out.push(self.gap(metric, scope, of_a, of_d)),
                 }
             }
             out
         };
-        let compared: Vec<Vec<Measured>> = self.ask.settings.favoured.facets(groups.len()).into_par_iter().map(compare).collect();
-        let mut out: Vec<Measured> = compared.into_iter().flatten().collect();
-        let benefits = self.ask.metrics(Family::Clarify).filter(|metric| matches!(metric.reads, Reads::Benefit(_)));
-        out.extend(benefits.map(|metric| self.performance(metric, Scope::Total, all)));
+        let compared: Vec<Vec<MeasuredValue>> = self
+            .context
+            .settings
+            .favoured
+            .facets(groups.len())
+            .into_par_iter()
+            .map(compare)
+            .collect();
+        let mut out: Vec<MeasuredValue> = compared.into_iter().flatten().collect();
+        let benefits = self
+            .context
+            .metrics(CatalogFamily::Clarify)
+            .filter(|metric| matches!(metric.reads, Reads::Benefit(_)));
+        out.extend(benefits.map(|metric| self.performance(metric, MetricScope::Total, all)));
         out
     }
 
-    /// One metric of the strata of two facets. `replicates` are those of both disparities, made once.
-    fn disparity(&self, metric: &'static Metric, scope: Scope, strata: &Strata, replicates: &mut Option<Vec<[Value; 2]>>) -> Measured {
-        let (a, d) = sides(scope);
-        let turn = self.ask.settings.favourable == Favourable::Negative;
-        let seen = |strata: Vec<Stratum>| if turn { strata.into_iter().map(Stratum::turned).collect() } else { strata };
-        let (people, weights) = (seen(strata.facets(a, d)), strata.weighed_facets(a, d).map(seen));
-        let rate = |strata: &[Stratum]| match metric.reads {
+    /// One metric of the strata of two facets. `replicates` are those of both disparities, made
+    /// once.
+    fn disparity(
+        &self,
+        metric: &'static Metric,
+        scope: MetricScope,
+        strata: &Strata,
+        replicates: &mut Option<Vec<[MetricValue; 2]>>,
+    ) -> MeasuredValue {
+        let (a, d) = facets_of(scope);
+        let turn = self.context.settings.favourable == FavourablePrediction::Negative;
+        let seen = |strata: Vec<FacetStratum>| {
+            if turn { strata.into_iter().map(FacetStratum::swap_classes).collect() } else { strata }
+        };
+        let (people, weights) = (seen(strata.facets(a, d)), strata.weighted_facets(a, d).map(seen));
+        let rate = |strata: &[FacetStratum]| match metric.reads {
             Reads::StrataRate(rate) => Some(rate(strata)),
             _ => None,
         };
-        let of = |strata: &[Stratum]| match metric.reads {
-            Reads::Strata(value) => value(strata).map_err(|reason| if turn { turned(reason) } else { reason }),
+        let of = |strata: &[FacetStratum]| match metric.reads {
+            Reads::Strata(value) => {
+                value(strata).map_err(|reason| if turn { swap_reason(reason) } else { reason })
+            }
             _ => rate(strata).map_or(Err(Undefined::OperandUndefined), Rate::value),
         };
         let value = match &weights {
@@ -329,80 +421,138 @@ impl Audit<'_> {
             None => of(&people),
             Some(weights) => by_weight(of(weights), || of(&people)),
         };
-        let (interval, ci_method) = match [metric.id == "cddpl", metric.id == "cddpl_defined_strata_only"].iter().position(|is| *is) {
-            None => (None, "none: it describes these people".to_owned()),
-            Some(which) => self.ask.interval(value, || {
-                let settings = self.ask.settings;
-                let draw = || {
-                    let [of_a, of_d] = [a, d].map(|who| format!("{}/strata", stream(who)));
-                    let both = |world: &[Stratum]| {
-                        let world = seen(world.to_vec());
-                        [strata::cddpl(&world), strata::cddpl_defined(&world)]
+        let (interval, ci_method) =
+            match [metric.id == "cddpl", metric.id == "cddpl_defined_strata_only"]
+                .iter()
+                .position(|is| *is)
+            {
+                None => (None, "none: it describes these people".to_owned()),
+                Some(which) => self.context.interval(value, || {
+                    let settings = self.context.settings;
+                    let draw = || {
+                        let [of_a, of_d] = [a, d].map(|who| format!("{}/strata", stream_name(who)));
+                        let both = |world: &[FacetStratum]| {
+                            let world = seen(world.to_vec());
+                            [strata::cddpl(&world), strata::cddpl_defined(&world)]
+                        };
+                        strata.replicates(
+                            (a, d),
+                            [&of_a, &of_d],
+                            (settings.samples.get(), settings.seed),
+                            || self.context.block_multiplicities(),
+                            both,
+                        )
                     };
-                    strata.redraw((a, d), [&of_a, &of_d], (settings.samples.get(), settings.seed), || self.ask.times(), both)
-                };
-                let method = if weights.is_some() { Method::Blocks { of: BLOCKS, centred: false } } else { Method::Bootstrap };
-                self.ask.percentile(replicates.get_or_insert_with(draw).iter().map(|both| both[which]), method)
-            }),
-        };
-        let sum = |side: fn(&Stratum) -> [u64; 2]| people.iter().flat_map(side).sum::<u64>();
+                    let method = if weights.is_some() {
+                        IntervalProcedure::Blocks { of: PEOPLE_BLOCKS, centred: false }
+                    } else {
+                        IntervalProcedure::Bootstrap
+                    };
+                    self.context.percentile(
+                        replicates.get_or_insert_with(draw).iter().map(|both| both[which]),
+                        method,
+                    )
+                }),
+            };
+        let sum = |side: fn(&FacetStratum) -> [u64; 2]| people.iter().flat_map(side).sum::<u64>();
         let (n_a, n_d) = (sum(|s| s.a), sum(|s| s.d));
         let counted = rate(&people).filter(|_| !strata.are_groups);
-        Measured {
+        MeasuredValue {
             numerator: counted.map(|rate| rate.numerator),
             denominator: counted.map(|rate| rate.denominator),
-            weights: weights.as_deref().and_then(rate).map(|rate| (rate.numerator, rate.denominator)),
-            ..self.of_facets(metric, scope, value, (n_a, n_d), (interval, ci_method))
+            weights: weights
+                .as_deref()
+                .and_then(rate)
+                .map(|rate| (rate.numerator, rate.denominator)),
+            ..self.measured_facets(metric, scope, value, (n_a, n_d), (interval, ci_method))
         }
     }
 
     /// The flip test of two facets.
-    fn flip(&self, metric: &'static Metric, scope: Scope, flips: &Flips, reversed: bool) -> Option<Measured> {
-        let (facet, blocks) = flips.at(scope)?;
-        let better = self.ask.settings.favourable == Favourable::Positive;
+    fn flip(
+        &self,
+        metric: &'static Metric,
+        scope: MetricScope,
+        flips: &FlipTestResult,
+        reversed: bool,
+    ) -> Option<MeasuredValue> {
+        let (facet, blocks) = flips.facet(scope)?;
+        let better = self.context.settings.favourable == FavourablePrediction::Positive;
         let of = move |[to_positive, to_negative, same]: [u64; 3]| {
-            let (plus, minus) = if better != reversed { (to_positive, to_negative) } else { (to_negative, to_positive) };
+            let (plus, minus) = if better != reversed {
+                (to_positive, to_negative)
+            } else {
+                (to_negative, to_positive)
+            };
             match to_positive + to_negative + same {
                 _ if facet.n_a == 0 => Err(Undefined::EmptyGroup),
                 0 => Err(Undefined::EmptyGroup),
                 n => Ok((plus as f64 - minus as f64) / n as f64),
             }
         };
-        let weights =
-            blocks.as_ref().map(|blocks| blocks.iter().fold([0; 3], |sum, (_, cells)| std::array::from_fn(|i| sum[i] + cells[i])));
-        let value = weights.map_or_else(|| of(facet.cells()), |weights| by_weight(of(weights), || of(facet.cells())));
-        let kinds = || [[1, 0, 0], [0, 1, 0], [0, 0, 1]].into_iter().zip(facet.cells()).filter(|(_, n)| *n > 0).collect();
-        let drawn = Drawn::new(blocks, kinds, format!("{}/flips", stream(sides(scope).1)));
-        let (interval, mut ci_method) = self.ask.interval(value, || drawn.percentile(&self.ask, of));
+        let weights = blocks.as_ref().map(|blocks| {
+            blocks.iter().fold([0; 3], |sum, (_, cells)| std::array::from_fn(|i| sum[i] + cells[i]))
+        });
+        let value = weights.map_or_else(
+            || of(facet.cells()),
+            |weights| by_weight(of(weights), || of(facet.cells())),
+        );
+        let kinds = || {
+            [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+                .into_iter()
+                .zip(facet.cells())
+                .filter(|(_, n)| *n > 0)
+                .collect()
+        };
+        let drawn =
+            CellBootstrap::new(blocks, kinds, format!("{}/flips", stream_name(facets_of(scope).1)));
+        let (interval, mut ci_method) =
+            self.context.interval(value, || drawn.percentile(&self.context, of));
         if interval.is_some() {
             ci_method.push_str(", their neighbours as they are");
         }
-        let neighbours = if facet.neighbours == 1 { "1 neighbour".to_owned() } else { format!("{} neighbours", facet.neighbours) };
+        let neighbours = if facet.neighbours == 1 {
+            "1 neighbour".to_owned()
+        } else {
+            format!("{} neighbours", facet.neighbours)
+        };
         ci_method.push_str(&format!("; {neighbours}"));
         let sampled = flips.looked_at < flips.eligible;
         if sampled {
-            ci_method.push_str(&format!(" among a sample of {} of {} people", flips.looked_at, flips.eligible));
+            ci_method.push_str(&format!(
+                " among a sample of {} of {} people",
+                flips.looked_at, flips.eligible
+            ));
         }
         if flips.missing > 0 {
-            ci_method.push_str(&format!("; {} people without a value of some feature are left out", flips.missing));
+            ci_method.push_str(&format!(
+                "; {} people without a value of some feature are left out",
+                flips.missing
+            ));
         }
-        let mut measured = self.of_facets(metric, scope, value, (facet.n_a, facet.n_d), (interval, ci_method));
+        let mut measured = self.measured_facets(
+            metric,
+            scope,
+            value,
+            (facet.n_a, facet.n_d),
+            (interval, ci_method),
+        );
         measured.flags.extend(sampled.then_some(SAMPLED));
         Some(measured)
     }
 
     /// A value of so many people of two facets.
-    fn of_facets(
+    fn measured_facets(
         &self,
         metric: &'static Metric,
-        scope: Scope,
-        value: Value,
+        scope: MetricScope,
+        value: MetricValue,
         (n_a, n_d): (u64, u64),
-        (interval, ci_method): (Option<Interval>, String),
-    ) -> Measured {
+        (interval, ci_method): (Option<ValueInterval>, String),
+    ) -> MeasuredValue {
         let clear = is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), None);
         let first = first_is_impaired(metric.impaired, value).filter(|_| clear);
-        Measured {
+        MeasuredValue {
             scope,
             metric,
             value,
@@ -413,8 +563,9 @@ impl Audit<'_> {
             interval,
             ci_method,
             ideal: metric.ideal,
-            flags: self.ask.flags(n_a.min(n_d), None),
-            impaired: first.and_then(|first| if first { scope.from_group() } else { scope.to_group() }),
+            flags: self.context.flags(n_a.min(n_d), None),
+            impaired: first
+                .and_then(|first| if first { scope.from_group() } else { scope.to_group() }),
             switched: None,
             placebo: None,
             furthest: None,
@@ -427,24 +578,30 @@ pub const SAMPLED: &str = "sampled";
 
 #[cfg(test)]
 mod tests {
-    use super::{Favoured, acceptance, errors, generalized_entropy, rejection};
+    use super::{FavouredFacets, acceptance, errors, generalized_entropy, rejection};
     use crate::metric::Undefined;
     use crate::metric::counts::Confusion;
-    use crate::metric::scope::Scope;
+    use crate::metric::scope::MetricScope;
 
     #[test]
     fn facets() {
-        let some = |groups: &[usize]| Favoured::Groups(groups.to_vec()).facets(3);
-        assert_eq!(some(&[0]), [Scope::Pair(0, 1), Scope::Pair(0, 2)]);
-        assert_eq!(some(&[1, 2]), [Scope::Pair(1, 0), Scope::Pair(2, 0)]);
-        assert_eq!(Favoured::Rest.facets(3), [Scope::RestVsOne(0), Scope::RestVsOne(1), Scope::RestVsOne(2)]);
-        assert!(some(&[0, 1, 2]).is_empty() && Favoured::Rest.facets(1).is_empty());
+        let some = |groups: &[usize]| FavouredFacets::Groups(groups.to_vec()).facets(3);
+        assert_eq!(some(&[0]), [MetricScope::Pair(0, 1), MetricScope::Pair(0, 2)]);
+        assert_eq!(some(&[1, 2]), [MetricScope::Pair(1, 0), MetricScope::Pair(2, 0)]);
+        assert_eq!(
+            FavouredFacets::Rest.facets(3),
+            [MetricScope::RestVsOne(0), MetricScope::RestVsOne(1), MetricScope::RestVsOne(2)]
+        );
+        assert!(some(&[0, 1, 2]).is_empty() && FavouredFacets::Rest.facets(1).is_empty());
     }
 
     #[test]
     fn quotients_of_nobody() {
         let none = Confusion::default();
-        assert_eq!([acceptance, rejection, errors, generalized_entropy].map(|of| of(&none)), [Err(Undefined::EmptyGroup); 4]);
+        assert_eq!(
+            [acceptance, rejection, errors, generalized_entropy].map(|of| of(&none)),
+            [Err(Undefined::EmptyGroup); 4]
+        );
         let denied = Confusion { fn_: 5, ..none };
         assert_eq!(acceptance(&denied), Err(Undefined::NoPredictedPositive));
         assert_eq!(errors(&denied), Err(Undefined::NoFalsePositive));

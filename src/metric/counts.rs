@@ -1,31 +1,34 @@
-//! Confusion, counterfactual and extended counterfactual counts: one pass, whole numbers, mergeable across batches.
+//! Confusion, counterfactual and extended counterfactual counts: one pass, whole numbers, mergeable
+//! across batches.
 //!
-//! Groups are numbered in reference order: the reference group is 0, the others follow as declared. Any partition of the rows, merged
-//! in any order, gives equal evidence.
+//! Groups are numbered in reference order: the reference group is 0, the others follow as declared.
+//! Any partition of the rows, merged in any order, gives equal evidence.
 //!
-//! Choice: each metric counts everybody it can. People without a label stand in cells of their own: metrics that do not tell labels
-//! apart read these too, all others leave them out. Scores are needed for everything: the factual one, and for counterfactuals both.
+//! Choice: each metric counts everybody it can. People without a label stand in cells of their own:
+//! metrics that do not tell labels apart read these too, all others leave them out. Scores are
+//! needed for everything: the factual one, and for counterfactuals both.
 //!
-//! Where people have weights, they are counted all the same, and what they weigh is summed beside in whole units ([`weights`](super::weights)).
+//! Where people have weights, they are counted all the same, and what they weigh is summed beside
+//! in whole units ([`weights`](super::weights)).
 
 use serde::{Deserialize, Serialize};
 
 use super::divergence::ShiftPass;
-use super::patterns::{AnySwitch, Patterns, Spread, Spreads};
-use super::scope::{Places, Who};
+use super::patterns::{AnySwitch, CellProfiles, PatternTally, ScopeCellProfiles};
+use super::scope::{GroupSelection, ScopeIndex};
 use super::shift::ShiftSums;
 use super::strata::Strata;
-use super::weights::{ByBlock, WeightSums};
+use super::weights::{BlockSums, WeightSums};
 use super::{Rate, Undefined};
 use crate::param::Seed;
 
 /// A yes, a no, or not known, as an index: unknown 0, no 1, yes 2.
-pub(super) fn state(answer: Option<bool>) -> usize {
+pub(super) fn answer_state(answer: Option<bool>) -> usize {
     answer.map_or(0, |yes| 1 + usize::from(yes))
 }
 
-/// The reverse of [`state`].
-pub(super) fn answer(state: usize) -> Option<bool> {
+/// The reverse of [`answer_state`].
+pub(super) fn answer_of_state(state: usize) -> Option<bool> {
     (state > 0).then_some(state == 2)
 }
 
@@ -117,24 +120,36 @@ impl Confusion {
 
     /// The same people where the other class is called positive.
     #[must_use]
-    pub(super) fn turned(&self) -> Self {
+    pub(super) fn swap_classes(&self) -> Self {
         let [negative, positive] = self.unlabelled;
-        Confusion { tp: self.tn, fp: self.fn_, fn_: self.fp, tn: self.tp, unlabelled: [positive, negative] }
+        Confusion {
+            tp: self.tn,
+            fp: self.fn_,
+            fn_: self.fp,
+            tn: self.tp,
+            unlabelled: [positive, negative],
+        }
     }
 
-    pub(super) fn to_cells(self) -> Cells {
+    pub(super) fn to_cells(self) -> ConfusionCells {
         let [negative, positive] = self.unlabelled;
         [self.tp, self.fp, self.fn_, self.tn, positive, negative]
     }
 
-    pub(super) fn from_cells([tp, fp, fn_, tn, positive, negative]: Cells) -> Self {
+    pub(super) fn from_cells([tp, fp, fn_, tn, positive, negative]: ConfusionCells) -> Self {
         Confusion { tp, fp, fn_, tn, unlabelled: [negative, positive] }
     }
 
     /// By label and prediction, each unknown, no or yes.
-    fn of_states([unknown, negative, positive]: [[u64; 3]; 3]) -> Self {
+    fn from_states([unknown, negative, positive]: [[u64; 3]; 3]) -> Self {
         let unlabelled = [unknown[1], unknown[2]];
-        Confusion { tp: positive[2], fp: negative[2], fn_: positive[1], tn: negative[1], unlabelled }
+        Confusion {
+            tp: positive[2],
+            fp: negative[2],
+            fn_: positive[1],
+            tn: negative[1],
+            unlabelled,
+        }
     }
 }
 
@@ -142,26 +157,29 @@ impl Confusion {
 pub(super) const CONFUSION_CELLS: usize = 6;
 
 /// The cells of a [`Confusion`].
-pub(super) type Cells = [u64; CONFUSION_CELLS];
+pub(super) type ConfusionCells = [u64; CONFUSION_CELLS];
 
 /// The factual rows of one group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GroupCounts {
+pub struct GroupFactualCounts {
     /// By label and prediction, each unknown, no or yes.
     cells: [[u64; 3]; 3],
     at_threshold: u64,
 }
 
-impl GroupCounts {
-    /// Adds one row: its label and prediction where known, and whether its score lies exactly at the threshold.
+impl GroupFactualCounts {
+    /// Adds one row: its label and prediction where known, and whether its score lies exactly at
+    /// the threshold.
     pub fn add(&mut self, label: Option<bool>, predicted: Option<bool>, at_threshold: bool) {
-        self.cells[state(label)][state(predicted)] += 1;
+        self.cells[answer_state(label)][answer_state(predicted)] += 1;
         self.at_threshold += u64::from(at_threshold);
     }
 
     /// Adds the rows of another batch.
-    pub fn merge(&mut self, other: &GroupCounts) {
-        for (mine, theirs) in self.cells.as_flattened_mut().iter_mut().zip(other.cells.as_flattened()) {
+    pub fn merge(&mut self, other: &GroupFactualCounts) {
+        for (mine, theirs) in
+            self.cells.as_flattened_mut().iter_mut().zip(other.cells.as_flattened())
+        {
             *mine += theirs;
         }
         self.at_threshold += other.at_threshold;
@@ -199,7 +217,7 @@ impl GroupCounts {
 
     /// What metrics read.
     pub fn confusion(&self) -> Confusion {
-        Confusion::of_states(self.cells)
+        Confusion::from_states(self.cells)
     }
 }
 
@@ -207,16 +225,19 @@ impl GroupCounts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FactualCounts {
     /// The groups, reference first.
-    pub groups: Vec<GroupCounts>,
-    /// What people weigh by label and prediction, each unknown, no or yes; by group. None where nobody has a weight.
+    pub groups: Vec<GroupFactualCounts>,
+    /// What people weigh by label and prediction, each unknown, no or yes; by group. None where
+    /// nobody has a weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    weighed: Option<ByBlock<9>>,
-    /// The sums of the same weights and of their squares, by group; empty where nobody has a weight.
+    weighed: Option<BlockSums<9>>,
+    /// The sums of the same weights and of their squares, by group; empty where nobody has a
+    /// weight.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     weight_sums: Vec<[WeightSums; 9]>,
-    /// The same people where nobody has a weight, each counting once. None where models are not to be compared.
+    /// The same people where nobody has a weight, each counting once. None where models are not to
+    /// be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    paired: Option<ByBlock<9>>,
+    paired: Option<BlockSums<9>>,
     /// The same people by stratum. None where no strata are asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strata: Option<Strata>,
@@ -225,49 +246,78 @@ pub struct FactualCounts {
 impl FactualCounts {
     /// No rows yet, for this number of groups.
     pub fn new(groups: usize) -> Self {
-        FactualCounts { groups: vec![GroupCounts::default(); groups], weighed: None, weight_sums: Vec::new(), paired: None, strata: None }
+        FactualCounts {
+            groups: vec![GroupFactualCounts::default(); groups],
+            weighed: None,
+            weight_sums: Vec::new(),
+            paired: None,
+            strata: None,
+        }
     }
 
     /// The same where people have weights; the seed cuts them into blocks.
     #[must_use]
-    pub fn weighed(self, seed: Seed) -> Self {
+    pub fn with_weights(self, seed: Seed) -> Self {
         let groups = self.groups.len();
         let weight_sums = vec![[WeightSums::default(); 9]; groups];
-        FactualCounts { weighed: Some(ByBlock::new(groups, seed)), weight_sums, ..self }
+        FactualCounts { weighed: Some(BlockSums::new(groups, seed)), weight_sums, ..self }
     }
 
-    /// The same where people have no weights and models are to be compared; the seed cuts people into blocks.
+    /// The same where people have no weights and models are to be compared; the seed cuts people
+    /// into blocks.
     #[must_use]
-    pub fn paired(self, seed: Seed) -> Self {
-        FactualCounts { paired: Some(ByBlock::new(self.groups.len(), seed)), ..self }
+    pub fn with_pairing(self, seed: Seed) -> Self {
+        FactualCounts { paired: Some(BlockSums::new(self.groups.len(), seed)), ..self }
     }
 
     /// The same where people fall into strata, of which none holds anybody yet.
     #[must_use]
-    pub fn in_strata(self, strata: Strata) -> Self {
+    pub fn with_strata(self, strata: Strata) -> Self {
         FactualCounts { strata: Some(strata), ..self }
     }
 
-    /// Adds the stratum of a row of a group, beside the row itself, with what it weighs in whole units. `key` is the person's own. Rows
-    /// without a prediction are passed over.
-    pub fn add_stratum(&mut self, group: usize, (key, weight): (u64, u64), predicted: Option<bool>, stratum: Option<u32>) {
+    /// Adds the stratum of a row of a group, beside the row itself, with what it weighs in whole
+    /// units. `key` is the person's own. Rows without a prediction are passed over.
+    pub fn add_stratum(
+        &mut self,
+        group: usize,
+        (key, weight): (u64, u64),
+        predicted: Option<bool>,
+        stratum: Option<u32>,
+    ) {
         if let (Some(strata), Some(predicted)) = (&mut self.strata, predicted) {
             strata.add(group, (key, weight), predicted, stratum);
         }
     }
 
-    /// Adds what a row of a group weighs in whole units, beside the row itself. `key` is the person's own.
-    pub fn add_weight(&mut self, group: usize, key: u64, weight: u64, label: Option<bool>, predicted: Option<bool>) {
+    /// Adds what a row of a group weighs in whole units, beside the row itself. `key` is the
+    /// person's own.
+    pub fn add_weight(
+        &mut self,
+        group: usize,
+        key: u64,
+        weight: u64,
+        label: Option<bool>,
+        predicted: Option<bool>,
+    ) {
         if let Some(weighed) = &mut self.weighed {
-            weighed.at(key, group)[3 * state(label) + state(predicted)] += weight;
-            self.weight_sums[group][3 * state(label) + state(predicted)] += WeightSums::one(weight);
+            weighed.at(key, group)[3 * answer_state(label) + answer_state(predicted)] += weight;
+            self.weight_sums[group][3 * answer_state(label) + answer_state(predicted)] +=
+                WeightSums::one(weight);
         }
     }
 
-    /// Adds a row of a group for the comparison of models, beside the row itself. `key` is the person's own.
-    pub fn add_paired(&mut self, group: usize, key: u64, label: Option<bool>, predicted: Option<bool>) {
+    /// Adds a row of a group for the comparison of models, beside the row itself. `key` is the
+    /// person's own.
+    pub fn add_paired(
+        &mut self,
+        group: usize,
+        key: u64,
+        label: Option<bool>,
+        predicted: Option<bool>,
+    ) {
         if let Some(paired) = &mut self.paired {
-            paired.at(key, group)[3 * state(label) + state(predicted)] += 1;
+            paired.at(key, group)[3 * answer_state(label) + answer_state(predicted)] += 1;
         }
     }
 
@@ -290,43 +340,57 @@ impl FactualCounts {
     }
 
     /// Units of weight of the rows of some people; none where nobody has a weight.
-    pub fn weight(&self, of: Who) -> Option<u64> {
+    pub fn weight(&self, of: GroupSelection) -> Option<u64> {
         Some(self.weighed.as_ref()?.sum(of.groups(self.groups.len())).iter().sum())
     }
 
     /// The confusion of some people in units of weight; none where nobody has a weight.
-    pub fn weight_confusion(&self, of: Who) -> Option<Confusion> {
-        Some(of_nine(self.weighed.as_ref()?.sum(of.groups(self.groups.len()))))
+    pub fn weight_confusion(&self, of: GroupSelection) -> Option<Confusion> {
+        Some(confusion_of_states(self.weighed.as_ref()?.sum(of.groups(self.groups.len()))))
     }
 
-    /// What some people weigh by the cell that each fills, with the squares; none where nobody has a weight.
-    pub(super) fn weight_sums(&self, of: Who) -> Option<Vec<(Cells, WeightSums)>> {
+    /// What some people weigh by the cell that each fills, with the squares; none where nobody has
+    /// a weight.
+    pub(super) fn weight_sums(
+        &self,
+        of: GroupSelection,
+    ) -> Option<Vec<(ConfusionCells, WeightSums)>> {
         self.weighed.as_ref()?;
         let cell = |i: usize| {
             let mut sum = WeightSums::default();
             of.groups(self.groups.len()).for_each(|group| sum += self.weight_sums[group][i]);
-            (of_nine(std::array::from_fn(|at| u64::from(at == i))).to_cells(), sum)
+            (confusion_of_states(std::array::from_fn(|at| u64::from(at == i))).to_cells(), sum)
         };
         Some((0..9).map(cell).collect())
     }
 
     /// The same block by block.
-    pub(super) fn blocks(&self, of: Who) -> Option<Vec<(u64, Cells)>> {
+    pub(super) fn blocks(&self, of: GroupSelection) -> Option<Vec<(u64, ConfusionCells)>> {
         self.confusions(self.weighed.as_ref()?, of)
     }
 
-    /// The people themselves block by block; none where models are not to be compared, or people have weights.
-    pub(super) fn paired_blocks(&self, of: Who) -> Option<Vec<(u64, Cells)>> {
+    /// The people themselves block by block; none where models are not to be compared, or people
+    /// have weights.
+    pub(super) fn paired_blocks(&self, of: GroupSelection) -> Option<Vec<(u64, ConfusionCells)>> {
         self.confusions(self.paired.as_ref()?, of)
     }
 
-    fn confusions(&self, sums: &ByBlock<9>, of: Who) -> Option<Vec<(u64, Cells)>> {
+    fn confusions(
+        &self,
+        sums: &BlockSums<9>,
+        of: GroupSelection,
+    ) -> Option<Vec<(u64, ConfusionCells)>> {
         let blocks = sums.blocks(of.groups(self.groups.len()));
-        Some(blocks.into_iter().map(|(block, cells)| (block, of_nine(cells).to_cells())).collect())
+        Some(
+            blocks
+                .into_iter()
+                .map(|(block, cells)| (block, confusion_of_states(cells).to_cells()))
+                .collect(),
+        )
     }
 
     /// The confusion of some people.
-    pub fn confusion(&self, of: Who) -> Confusion {
+    pub fn confusion(&self, of: GroupSelection) -> Confusion {
         let mut sum = Confusion::default();
         of.groups(self.groups.len()).for_each(|group| sum.merge(&self.groups[group].confusion()));
         sum
@@ -334,13 +398,15 @@ impl FactualCounts {
 }
 
 /// The confusion of sums at 3 label + prediction, each unknown, no or yes.
-fn of_nine(cells: [u64; 9]) -> Confusion {
-    Confusion::of_states(std::array::from_fn(|label| std::array::from_fn(|predicted| cells[3 * label + predicted])))
+fn confusion_of_states(cells: [u64; 9]) -> Confusion {
+    Confusion::from_states(std::array::from_fn(|label| {
+        std::array::from_fn(|predicted| cells[3 * label + predicted])
+    }))
 }
 
 /// One cell of the extended matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cell {
+pub struct EccmCell {
     /// The papers' name; without a label that of the counterfactual matrix.
     pub name: &'static str,
     /// The label; none where it is not known.
@@ -351,21 +417,21 @@ pub struct Cell {
     pub predicted_cf: bool,
 }
 
-/// The eight cells of the extended matrix, each at the index 4 label + 2 factual + counterfactual, and the four of the counterfactual
-/// matrix that hold people without a label.
-pub const CELLS: [Cell; ECCM_CELLS] = [
-    Cell { name: "TCN", label: Some(false), predicted: false, predicted_cf: false },
-    Cell { name: "TSP", label: Some(false), predicted: false, predicted_cf: true },
-    Cell { name: "FSN", label: Some(false), predicted: true, predicted_cf: false },
-    Cell { name: "FCP", label: Some(false), predicted: true, predicted_cf: true },
-    Cell { name: "FCN", label: Some(true), predicted: false, predicted_cf: false },
-    Cell { name: "FSP", label: Some(true), predicted: false, predicted_cf: true },
-    Cell { name: "TSN", label: Some(true), predicted: true, predicted_cf: false },
-    Cell { name: "TCP", label: Some(true), predicted: true, predicted_cf: true },
-    Cell { name: "CN", label: None, predicted: false, predicted_cf: false },
-    Cell { name: "SP", label: None, predicted: false, predicted_cf: true },
-    Cell { name: "SN", label: None, predicted: true, predicted_cf: false },
-    Cell { name: "CP", label: None, predicted: true, predicted_cf: true },
+/// The eight cells of the extended matrix, each at the index 4 label + 2 factual + counterfactual,
+/// and the four of the counterfactual matrix that hold people without a label.
+pub const CELLS: [EccmCell; ECCM_CELLS] = [
+    EccmCell { name: "TCN", label: Some(false), predicted: false, predicted_cf: false },
+    EccmCell { name: "TSP", label: Some(false), predicted: false, predicted_cf: true },
+    EccmCell { name: "FSN", label: Some(false), predicted: true, predicted_cf: false },
+    EccmCell { name: "FCP", label: Some(false), predicted: true, predicted_cf: true },
+    EccmCell { name: "FCN", label: Some(true), predicted: false, predicted_cf: false },
+    EccmCell { name: "FSP", label: Some(true), predicted: false, predicted_cf: true },
+    EccmCell { name: "TSN", label: Some(true), predicted: true, predicted_cf: false },
+    EccmCell { name: "TCP", label: Some(true), predicted: true, predicted_cf: true },
+    EccmCell { name: "CN", label: None, predicted: false, predicted_cf: false },
+    EccmCell { name: "SP", label: None, predicted: false, predicted_cf: true },
+    EccmCell { name: "SN", label: None, predicted: true, predicted_cf: false },
+    EccmCell { name: "CP", label: None, predicted: true, predicted_cf: true },
 ];
 
 /// Number of cells of an [`Eccm`].
@@ -392,7 +458,8 @@ macro_rules! cells {
 cells! { tcn = 0; tsp = 1; fsn = 2; fcp = 3; fcn = 4; fsp = 5; tsn = 6; tcp = 7; }
 
 impl Eccm {
-    /// Counterfactuals of people who all have a label, at the index 4 label + 2 factual + counterfactual.
+    /// Counterfactuals of people who all have a label, at the index 4 label + 2 factual +
+    /// counterfactual.
     #[must_use]
     pub const fn labelled([a, b, c, d, e, f, g, h]: [u64; 8]) -> Self {
         Eccm([a, b, c, d, e, f, g, h, 0, 0, 0, 0])
@@ -429,7 +496,7 @@ impl Eccm {
     }
 
     /// The same counterfactuals, each predicted as the person is.
-    pub(super) fn still(&self) -> Self {
+    pub(super) fn without_switches(&self) -> Self {
         let mut still = [0; ECCM_CELLS];
         for (i, (cell, n)) in CELLS.iter().zip(self.0).enumerate() {
             still[if cell.predicted == cell.predicted_cf { i } else { i ^ 1 }] += n;
@@ -454,7 +521,7 @@ impl Eccm {
 
 /// One person as scored.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Person {
+pub struct ScoredPerson {
     /// The group, in reference order.
     pub group: usize,
     /// The label, where known.
@@ -469,7 +536,7 @@ pub struct Person {
 
 /// One counterfactual of a person as scored.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Counterfactual {
+pub struct ScoredCounterfactual {
     /// The group they are moved to, in reference order.
     pub to: usize,
     /// The prediction, where there is a score.
@@ -482,53 +549,66 @@ pub struct Counterfactual {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CounterfactualCounts {
     groups: usize,
-    patterns: Patterns,
+    patterns: PatternTally,
     /// By direction: from * groups + to.
     shifts: Vec<ShiftSums>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    weighed: Option<Weighed>,
-    /// The extended matrix by direction where nobody has a weight, each person counting once. None where models are not to be compared.
+    weighed: Option<WeightedSwitchCounts>,
+    /// The extended matrix by direction where nobody has a weight, each person counting once. None
+    /// where models are not to be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    paired: Option<ByBlock<ECCM_CELLS>>,
+    paired: Option<BlockSums<ECCM_CELLS>>,
 }
 
 /// The same counterfactuals, each by the weight of the person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Weighed {
+struct WeightedSwitchCounts {
     /// The extended matrix by direction.
-    cells: ByBlock<ECCM_CELLS>,
+    cells: BlockSums<ECCM_CELLS>,
     /// People by whether anything switches, by group.
-    any: ByBlock<4>,
+    any: BlockSums<4>,
     /// By direction.
     shifts: Vec<ShiftSums>,
     /// By pattern.
-    people: Patterns<WeightSums>,
+    people: PatternTally<WeightSums>,
 }
 
 impl CounterfactualCounts {
     /// Nobody yet, for this number of groups.
     pub fn new(groups: usize) -> Self {
         let shifts = vec![ShiftSums::default(); groups * groups];
-        CounterfactualCounts { groups, patterns: Patterns::new(groups), shifts, weighed: None, paired: None }
+        CounterfactualCounts {
+            groups,
+            patterns: PatternTally::new(groups),
+            shifts,
+            weighed: None,
+            paired: None,
+        }
     }
 
     /// The same where people have weights; the seed cuts them into blocks.
     #[must_use]
-    pub fn weighed(self, seed: Seed) -> Self {
+    pub fn with_weights(self, seed: Seed) -> Self {
         let shifts = vec![ShiftSums::default(); self.groups * self.groups];
-        let (cells, any) = (ByBlock::new(self.groups * self.groups, seed), ByBlock::new(self.groups, seed));
-        let weighed = Weighed { cells, any, shifts, people: Patterns::new(self.groups) };
+        let (cells, any) =
+            (BlockSums::new(self.groups * self.groups, seed), BlockSums::new(self.groups, seed));
+        let weighed =
+            WeightedSwitchCounts { cells, any, shifts, people: PatternTally::new(self.groups) };
         CounterfactualCounts { weighed: Some(weighed), ..self }
     }
 
-    /// The same where people have no weights and models are to be compared; the seed cuts people into blocks.
+    /// The same where people have no weights and models are to be compared; the seed cuts people
+    /// into blocks.
     #[must_use]
-    pub fn paired(self, seed: Seed) -> Self {
-        CounterfactualCounts { paired: Some(ByBlock::new(self.groups * self.groups, seed)), ..self }
+    pub fn with_pairing(self, seed: Seed) -> Self {
+        CounterfactualCounts {
+            paired: Some(BlockSums::new(self.groups * self.groups, seed)),
+            ..self
+        }
     }
 
     /// Whether people have weights.
-    pub(super) fn is_weighed(&self) -> bool {
+    pub(super) fn is_weighted(&self) -> bool {
         self.weighed.is_some()
     }
 
@@ -540,12 +620,14 @@ impl CounterfactualCounts {
     /// Adds one person with all their counterfactuals of this set; a person is added once.
     ///
     /// # Panics
-    /// Where a group is not below the number of groups, or a counterfactual leads to the person's own group: a bug of the caller.
-    pub fn add(&mut self, person: &Person, counterfactuals: &[Counterfactual]) {
+    /// Where a group is not below the number of groups, or a counterfactual leads to the person's
+    /// own group: a bug of the caller.
+    pub fn add(&mut self, person: &ScoredPerson, counterfactuals: &[ScoredCounterfactual]) {
         self.patterns.add((person.group, person.label, person.predicted), counterfactuals, 1);
         for counterfactual in counterfactuals {
-            if let Some((cell, score, score_cf)) = pair(person, counterfactual) {
-                self.shifts[person.group * self.groups + counterfactual.to].add(cell, score, score_cf, 1);
+            if let Some((cell, score, score_cf)) = scored_pair(person, counterfactual) {
+                self.shifts[person.group * self.groups + counterfactual.to]
+                    .add(cell, score, score_cf, 1);
             }
         }
     }
@@ -554,23 +636,36 @@ impl CounterfactualCounts {
     ///
     /// # Panics
     /// As [`CounterfactualCounts::add`].
-    pub fn add_weight(&mut self, key: u64, person: &Person, counterfactuals: &[Counterfactual]) {
-        let (Some(weighed), Some(predicted)) = (&mut self.weighed, person.predicted) else { return };
-        weighed.people.add((person.group, person.label, Some(predicted)), counterfactuals, WeightSums::one(person.weight));
+    pub fn add_weight(
+        &mut self,
+        key: u64,
+        person: &ScoredPerson,
+        counterfactuals: &[ScoredCounterfactual],
+    ) {
+        let (Some(weighed), Some(predicted)) = (&mut self.weighed, person.predicted) else {
+            return;
+        };
+        weighed.people.add(
+            (person.group, person.label, Some(predicted)),
+            counterfactuals,
+            WeightSums::one(person.weight),
+        );
         let (mut there, mut switches) = (false, false);
         for counterfactual in counterfactuals {
             let direction = person.group * self.groups + counterfactual.to;
             if let Some(predicted_cf) = counterfactual.predicted {
-                weighed.cells.at(key, direction)[cell(person.label, predicted, predicted_cf)] += person.weight;
+                weighed.cells.at(key, direction)
+                    [cell_index(person.label, predicted, predicted_cf)] += person.weight;
                 there = true;
                 switches |= predicted_cf != predicted;
             }
-            if let Some((cell, score, score_cf)) = pair(person, counterfactual) {
+            if let Some((cell, score, score_cf)) = scored_pair(person, counterfactual) {
                 weighed.shifts[direction].add(cell, score, score_cf, person.weight);
             }
         }
         if there {
-            weighed.any.at(key, person.group)[AnySwitch::index(predicted, switches)] += person.weight;
+            weighed.any.at(key, person.group)[AnySwitch::index(predicted, switches)] +=
+                person.weight;
         }
     }
 
@@ -578,11 +673,17 @@ impl CounterfactualCounts {
     ///
     /// # Panics
     /// As [`CounterfactualCounts::add`].
-    pub fn add_paired(&mut self, key: u64, person: &Person, counterfactuals: &[Counterfactual]) {
+    pub fn add_paired(
+        &mut self,
+        key: u64,
+        person: &ScoredPerson,
+        counterfactuals: &[ScoredCounterfactual],
+    ) {
         let (Some(paired), Some(predicted)) = (&mut self.paired, person.predicted) else { return };
         for counterfactual in counterfactuals {
             if let Some(predicted_cf) = counterfactual.predicted {
-                paired.at(key, person.group * self.groups + counterfactual.to)[cell(person.label, predicted, predicted_cf)] += 1;
+                paired.at(key, person.group * self.groups + counterfactual.to)
+                    [cell_index(person.label, predicted, predicted_cf)] += 1;
             }
         }
     }
@@ -611,46 +712,55 @@ impl CounterfactualCounts {
         Some(&self.weighed.as_ref()?.shifts[from * self.groups + to])
     }
 
-    /// The extended matrix of a direction, or of all, in units of weight; none where nobody has a weight.
+    /// The extended matrix of a direction, or of all, in units of weight; none where nobody has a
+    /// weight.
     pub fn weight_cells(&self, direction: Option<(usize, usize)>) -> Option<Eccm> {
-        let places = self.places();
+        let places = self.scope_index();
         self.weight_eccm(direction.map_or(places.total(), |(from, to)| places.direction(from, to)))
     }
 
     /// The same of a scope by its number.
     pub(super) fn weight_eccm(&self, place: usize) -> Option<Eccm> {
-        Some(Eccm(self.weighed.as_ref()?.cells.sum(self.held(place).into_iter())))
+        Some(Eccm(self.weighed.as_ref()?.cells.sum(self.directions_of(place).into_iter())))
     }
 
     /// The same block by block.
     pub(super) fn blocks(&self, place: usize) -> Option<Vec<(u64, SwitchCells)>> {
-        Some(self.weighed.as_ref()?.cells.blocks(self.held(place).into_iter()))
+        Some(self.weighed.as_ref()?.cells.blocks(self.directions_of(place).into_iter()))
     }
 
-    /// The people themselves block by block; none where models are not to be compared, or people have weights.
+    /// The people themselves block by block; none where models are not to be compared, or people
+    /// have weights.
     pub(super) fn paired_blocks(&self, place: usize) -> Option<Vec<(u64, SwitchCells)>> {
-        Some(self.paired.as_ref()?.blocks(self.held(place).into_iter()))
+        Some(self.paired.as_ref()?.blocks(self.directions_of(place).into_iter()))
     }
 
     /// What the people of some groups weigh, by whether anything switches, block by block.
-    pub(super) fn any_blocks(&self, groups: std::ops::Range<usize>) -> Option<Vec<(u64, [u64; 4])>> {
+    pub(super) fn any_blocks(
+        &self,
+        groups: std::ops::Range<usize>,
+    ) -> Option<Vec<(u64, [u64; 4])>> {
         Some(self.weighed.as_ref()?.any.blocks(groups))
     }
 
     /// The numbers of the directions that a scope holds.
-    fn held(&self, place: usize) -> Vec<usize> {
-        let places = self.places();
-        places.held(place).map(|(from, to)| places.direction(from, to)).collect()
+    fn directions_of(&self, place: usize) -> Vec<usize> {
+        let places = self.scope_index();
+        places.directions_of(place).map(|(from, to)| places.direction(from, to)).collect()
     }
 
     /// The people of every scope, with their extended matrices. Walks over all patterns: ask once.
-    pub fn spreads(&self) -> Spreads {
-        Spreads { places: self.places(), spreads: self.patterns.spreads() }
+    pub fn cell_profiles(&self) -> ScopeCellProfiles {
+        ScopeCellProfiles {
+            scope_index: self.scope_index(),
+            profiles: self.patterns.cell_profiles(),
+        }
     }
 
-    /// What people weigh by the cells that they fill, in every scope by its number; none where nobody has a weight.
-    pub(super) fn weight_spreads(&self) -> Option<Vec<Spread<WeightSums>>> {
-        Some(self.weighed.as_ref()?.people.spreads())
+    /// What people weigh by the cells that they fill, in every scope by its number; none where
+    /// nobody has a weight.
+    pub(super) fn weight_profiles(&self) -> Option<Vec<CellProfiles<WeightSums>>> {
+        Some(self.weighed.as_ref()?.people.cell_profiles())
     }
 
     /// The score sums of a direction.
@@ -667,17 +777,18 @@ impl CounterfactualCounts {
         total
     }
 
-    pub(super) fn places(&self) -> Places {
-        Places { groups: self.groups }
+    pub(super) fn scope_index(&self) -> ScopeIndex {
+        ScopeIndex { groups: self.groups }
     }
 
     /// The score sums by the number of the scope, in units of weight where people have weights.
-    pub(super) fn shift_places(&self) -> Vec<ShiftSums> {
-        let places = self.places();
+    pub(super) fn shifts_by_scope(&self) -> Vec<ShiftSums> {
+        let places = self.scope_index();
         let mut sums = vec![ShiftSums::default(); places.len()];
         for (from, to) in places.directions() {
-            for place in places.holding(from, to) {
-                sums[place].merge(self.weight_shift(from, to).unwrap_or_else(|| self.shift(from, to)));
+            for place in places.scopes_of(from, to) {
+                sums[place]
+                    .merge(self.weight_shift(from, to).unwrap_or_else(|| self.shift(from, to)));
             }
         }
         sums
@@ -690,30 +801,35 @@ impl CounterfactualCounts {
 
     /// The start of the second pass over the same people, which the Jensen-Shannon distance needs.
     pub fn second_pass(&self) -> ShiftPass {
-        ShiftPass::new(self.places(), &self.shift_places())
+        ShiftPass::new(self.scope_index(), &self.shifts_by_scope())
     }
 }
 
 /// The cell and the two scores of a counterfactual, if it counts.
-pub(super) fn pair(person: &Person, counterfactual: &Counterfactual) -> Option<(usize, f64, f64)> {
+pub(super) fn scored_pair(
+    person: &ScoredPerson,
+    counterfactual: &ScoredCounterfactual,
+) -> Option<(usize, f64, f64)> {
     let known = (person.predicted, counterfactual.predicted, person.score, counterfactual.score);
-    let (Some(predicted), Some(predicted_cf), Some(score), Some(score_cf)) = known else { return None };
-    Some((cell(person.label, predicted, predicted_cf), score, score_cf))
+    let (Some(predicted), Some(predicted_cf), Some(score), Some(score_cf)) = known else {
+        return None;
+    };
+    Some((cell_index(person.label, predicted, predicted_cf), score, score_cf))
 }
 
 /// The index of a cell in [`CELLS`].
-pub(super) fn cell(label: Option<bool>, predicted: bool, predicted_cf: bool) -> usize {
+pub(super) fn cell_index(label: Option<bool>, predicted: bool, predicted_cf: bool) -> usize {
     4 * label.map_or(2, usize::from) + 2 * usize::from(predicted) + usize::from(predicted_cf)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CELLS, GroupCounts, cell};
+    use super::{CELLS, GroupFactualCounts, cell_index};
 
     #[test]
     fn cells_stand_at_their_index() {
         for (i, c) in CELLS.iter().enumerate() {
-            assert_eq!(cell(c.label, c.predicted, c.predicted_cf), i);
+            assert_eq!(cell_index(c.label, c.predicted, c.predicted_cf), i);
             let right = c.label.map(|label| if label == c.predicted { 'T' } else { 'F' });
             let switch = if c.predicted == c.predicted_cf { 'C' } else { 'S' };
             let to = if c.predicted_cf { 'P' } else { 'N' };
@@ -723,14 +839,21 @@ mod tests {
 
     #[test]
     fn missing_values_are_counted() {
-        let mut counts = GroupCounts::default();
-        for (label, predicted) in
-            [(Some(true), Some(true)), (Some(false), None), (None, Some(true)), (None, None), (Some(true), Some(false))]
-        {
+        let mut counts = GroupFactualCounts::default();
+        for (label, predicted) in [
+            (Some(true), Some(true)),
+            (Some(false), None),
+            (None, Some(true)),
+            (None, None),
+            (Some(true), Some(false)),
+        ] {
             counts.add(label, predicted, predicted == Some(true));
         }
         assert_eq!((counts.n(), counts.n_positive(), counts.n_predicted_positive()), (5, 2, 2));
-        assert_eq!((counts.n_missing_label(), counts.n_missing_score(), counts.n_at_threshold()), (2, 2, 2));
+        assert_eq!(
+            (counts.n_missing_label(), counts.n_missing_score(), counts.n_at_threshold()),
+            (2, 2, 2)
+        );
         let confusion = counts.confusion();
         assert_eq!((confusion.n(), confusion.predicted()), (2, 3));
         assert_eq!((confusion.predicted_positive(), confusion.predicted_as(true)), (1, 2));

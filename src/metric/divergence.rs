@@ -1,47 +1,55 @@
-//! The Jensen-Shannon divergence of paired scores: its sums, and how they follow the scores when people weigh more or less.
+//! The Jensen-Shannon divergence of paired scores: its sums, and how they follow the scores when
+//! people weigh more or less.
 //!
-//! Source: Lin 1991, "Divergence measures based on the Shannon entropy"; paired by person as [`shift`](super::shift) says. With p = s/S,
-//! q = c/C and the side of the larger sum scaled down so that both sum to the same A = min(S, C), the divergence is sum j(a, b) / (2 A),
-//! j(a, b) = a ln(2a/(a+b)) + b ln(2b/(a+b)). No term is negative, so nothing cancels where scores hardly move.
+//! Source: Lin 1991, "Divergence measures based on the Shannon entropy"; paired by person as
+//! [`shift`](super::shift) says. With p = s/S, q = c/C and the side of the larger sum scaled down
+//! so that both sum to the same A = min(S, C), the divergence is sum j(a, b) / (2 A), j(a, b) = a
+//! ln(2a/(a+b)) + b ln(2b/(a+b)). No term is negative, so nothing cancels where scores hardly move.
 //!
-//! S and C must be known before the first term: [`ShiftPass`] is a second pass over the people. A bootstrap would need one for every
-//! replicate, because its ratio of sums differs. Instead j is expanded in v, the change of the logarithm of that ratio: with x = b e^v,
-//! dj/dv = x ln(2x/(a+x)), whose series follows from those of e^v and of ln(a + x); the latter has the cumulants of a yes-no variable with
-//! probability t = b/(a+b) as coefficients. The series of j converges for |v| < pi. Kept are powers up to 6: the error of the divergence
-//! is below 1e-12 for |v| up to [`REACH`], below 2e-8 for |v| up to [`FAR`].
+//! S and C must be known before the first term: [`ShiftPass`] is a second pass over the people. A
+//! bootstrap would need one for every replicate, because its ratio of sums differs. Instead j is
+//! expanded in v, the change of the logarithm of that ratio: with x = b e^v, dj/dv = x
+//! ln(2x/(a+x)), whose series follows from those of e^v and of ln(a + x); the latter has the
+//! cumulants of a yes-no variable with probability t = b/(a+b) as coefficients. The series of j
+//! converges for |v| < pi. Kept are powers up to 6: the error of the divergence is below 1e-12
+//! for |v| up to [`EXACT_STEP`], below 2e-8 for |v| up to [`MAX_STEP`].
 
 use serde::{Deserialize, Serialize};
 
-use super::counts::{Counterfactual, Person, pair};
-use super::scope::Places;
+use super::counts::{ScoredCounterfactual, ScoredPerson, scored_pair};
+use super::scope::ScopeIndex;
 use super::shift::ShiftSums;
-use crate::num::fixed::Fixed;
+use crate::num::fixed::FixedSum;
 
 /// Coefficients of the expansion: powers 0 to 6.
 pub(super) const ORDER: usize = 7;
 
-/// Up to this change of the logarithm of the ratio of sums the expansion stands for the exact value.
-pub(super) const REACH: f64 = 0.05;
+/// Up to this change of the logarithm of the ratio of sums the expansion stands for the exact
+/// value.
+pub(super) const EXACT_STEP: f64 = 0.05;
 
 /// Beyond this change it stands for nothing.
-pub(super) const FAR: f64 = 0.25;
+pub(super) const MAX_STEP: f64 = 0.25;
 
 /// What makes the two sums of scores equal: one side is scaled down, the other stays.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(super) struct Balance {
+pub(super) struct ScoreBalance {
     /// Factor of factual scores, min(1, C/S); 0 where a sum is 0.
     scale: f64,
     /// Factor of counterfactual scores, min(1, S/C).
     scale_cf: f64,
 }
 
-impl Balance {
+impl ScoreBalance {
     /// Of these sums; none balances where one is 0, and then there is no divergence.
-    pub(super) fn of(score: f64, score_cf: f64) -> Self {
+    pub(super) fn new(score: f64, score_cf: f64) -> Self {
         if score > 0.0 && score_cf > 0.0 {
-            Balance { scale: (score_cf / score).min(1.0), scale_cf: (score / score_cf).min(1.0) }
+            ScoreBalance {
+                scale: (score_cf / score).min(1.0),
+                scale_cf: (score / score_cf).min(1.0),
+            }
         } else {
-            Balance { scale: 0.0, scale_cf: 0.0 }
+            ScoreBalance { scale: 0.0, scale_cf: 0.0 }
         }
     }
 
@@ -60,24 +68,35 @@ impl Balance {
         term(score * self.scale, score_cf * self.scale_cf)
     }
 
-    /// The coefficients of a pair; the variable is [`Balance::step`].
+    /// The coefficients of a pair; the variable is [`ScoreBalance::step`].
     pub(super) fn series(self, score: f64, score_cf: f64) -> [f64; ORDER] {
-        if self.factual_stays() { series(score, score_cf * self.scale_cf) } else { series(score_cf, score * self.scale) }
+        if self.factual_stays() {
+            series(score, score_cf * self.scale_cf)
+        } else {
+            series(score_cf, score * self.scale)
+        }
     }
 
-    /// How far the logarithm of the ratio of these sums, both above 0, lies from that of the balanced ones.
+    /// How far the logarithm of the ratio of these sums, both above 0, lies from that of the
+    /// balanced ones.
     pub(super) fn step(self, score: f64, score_cf: f64) -> f64 {
-        if self.factual_stays() { libm::log(score / score_cf / self.scale_cf) } else { libm::log(score_cf / score / self.scale) }
+        if self.factual_stays() {
+            libm::log(score / score_cf / self.scale_cf)
+        } else {
+            libm::log(score_cf / score / self.scale)
+        }
     }
 
-    /// The divergence of a replicate: its sums of scores, and its sum of terms, which is that of the side that stays.
+    /// The divergence of a replicate: its sums of scores, and its sum of terms, which is that of
+    /// the side that stays.
     pub(super) fn divergence(self, score: f64, score_cf: f64, terms: f64) -> f64 {
         let stays = if self.factual_stays() { score } else { score_cf };
         (terms / (2.0 * stays)).max(0.0)
     }
 }
 
-/// j(a, b), symmetric and never negative. With m = a + b and x = (a - b)/m it is m/2 [(1 + x) ln(1 + x) + (1 - x) ln(1 - x)].
+/// j(a, b), symmetric and never negative. With m = a + b and x = (a - b)/m it is m/2 [(1 + x)
+/// ln(1 + x) + (1 - x) ln(1 - x)].
 fn term(a: f64, b: f64) -> f64 {
     let both = a + b;
     if both == 0.0 {
@@ -87,7 +106,16 @@ fn term(a: f64, b: f64) -> f64 {
     let sq = x * x;
     let shape = if sq < 1.0 / 64.0 {
         // x^2k / (k (2k - 1)): what is left out is below 3e-17 of the sum.
-        const C: [f64; 8] = [1.0 / 120.0, 1.0 / 91.0, 1.0 / 66.0, 1.0 / 45.0, 1.0 / 28.0, 1.0 / 15.0, 1.0 / 6.0, 1.0];
+        const C: [f64; 8] = [
+            1.0 / 120.0,
+            1.0 / 91.0,
+            1.0 / 66.0,
+            1.0 / 45.0,
+            1.0 / 28.0,
+            1.0 / 15.0,
+            1.0 / 6.0,
+            1.0,
+        ];
         sq * C.iter().fold(0.0, |sum, c| sum * sq + c)
     } else {
         let entropy = |y: f64| if y > 0.0 { y * libm::log(y) } else { 0.0 };
@@ -107,8 +135,16 @@ fn series(a: f64, b: f64) -> [f64; ORDER] {
     }
     let k2 = t * (1.0 - t);
     let k3 = k2 * (1.0 - 2.0 * t);
-    // ln(2x/(a+x)) = ln 2t + v minus the cumulants of a yes-no variable over factorials: t v + k2 v^2/2 + k3 v^3/6 + ...
-    let log = [libm::log(2.0 * t), 1.0 - t, -k2 / 2.0, -k3 / 6.0, -k2 * (1.0 - 6.0 * k2) / 24.0, -k3 * (1.0 - 12.0 * k2) / 120.0];
+    // ln(2x/(a+x)) = ln 2t + v minus the cumulants of a yes-no variable over factorials: t v + k2
+    // v^2/2 + k3 v^3/6 + ...
+    let log = [
+        libm::log(2.0 * t),
+        1.0 - t,
+        -k2 / 2.0,
+        -k3 / 6.0,
+        -k2 * (1.0 - 6.0 * k2) / 24.0,
+        -k3 * (1.0 - 12.0 * k2) / 120.0,
+    ];
     const EXP: [f64; ORDER - 1] = [1.0, 1.0, 0.5, 1.0 / 6.0, 1.0 / 24.0, 1.0 / 120.0];
     let mut power = 1;
     while power < ORDER {
@@ -124,22 +160,23 @@ fn series(a: f64, b: f64) -> [f64; ORDER] {
 }
 
 /// The value of an expansion at v.
-pub(super) fn at(coefficients: impl DoubleEndedIterator<Item = f64>, v: f64) -> f64 {
+pub(super) fn evaluate_series(coefficients: impl DoubleEndedIterator<Item = f64>, v: f64) -> f64 {
     coefficients.rev().fold(0.0, |sum, c| sum * v + c)
 }
 
-/// What is summed over the pairs of one scope in the second pass, each as often as the person weighs; mergeable.
+/// What is summed over the pairs of one scope in the second pass, each as often as the person
+/// weighs; mergeable.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct DivergenceSums {
     n: u64,
-    balance: Balance,
-    terms: Fixed,
+    balance: ScoreBalance,
+    terms: FixedSum,
 }
 
 impl DivergenceSums {
     pub(super) fn new(sums: &ShiftSums) -> Self {
         let (score, score_cf) = sums.scores();
-        DivergenceSums { n: 0, balance: Balance::of(score, score_cf), terms: Fixed::ZERO }
+        DivergenceSums { n: 0, balance: ScoreBalance::new(score, score_cf), terms: FixedSum::ZERO }
     }
 
     pub(super) fn add(&mut self, score: f64, score_cf: f64, weight: u64) {
@@ -154,7 +191,7 @@ impl DivergenceSums {
         self.terms.merge(other.terms);
     }
 
-    pub(super) fn balance(&self) -> Balance {
+    pub(super) fn balance(&self) -> ScoreBalance {
         self.balance
     }
 
@@ -166,32 +203,38 @@ impl DivergenceSums {
     }
 }
 
-/// The second pass: the same people once more, now that the sums of all scores are known. Mergeable across batches.
+/// The second pass: the same people once more, now that the sums of all scores are known. Mergeable
+/// across batches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShiftPass {
-    places: Places,
+    places: ScopeIndex,
     sums: Vec<DivergenceSums>,
 }
 
 impl ShiftPass {
     /// Nobody yet; `shifts` are the first pass by scope.
-    pub(super) fn new(places: Places, shifts: &[ShiftSums]) -> Self {
+    pub(super) fn new(places: ScopeIndex, shifts: &[ShiftSums]) -> Self {
         ShiftPass { places, sums: shifts.iter().map(DivergenceSums::new).collect() }
     }
 
     /// Adds one person with all their counterfactuals, as in the first pass.
-    pub fn add(&mut self, person: &Person, counterfactuals: &[Counterfactual]) {
+    pub fn add(&mut self, person: &ScoredPerson, counterfactuals: &[ScoredCounterfactual]) {
         for counterfactual in counterfactuals {
-            if let Some((_, score, score_cf)) = pair(person, counterfactual) {
+            if let Some((_, score, score_cf)) = scored_pair(person, counterfactual) {
                 self.add_pair((person.group, counterfactual.to), (score, score_cf), person.weight);
             }
         }
     }
 
-    pub(super) fn add_pair(&mut self, (from, to): (usize, usize), (score, score_cf): (f64, f64), weight: u64) {
+    pub(super) fn add_pair(
+        &mut self,
+        (from, to): (usize, usize),
+        (score, score_cf): (f64, f64),
+        weight: u64,
+    ) {
         self.sums[self.places.direction(from, to)].add(score, score_cf, weight);
         self.sums[self.places.total()].add(score, score_cf, weight);
-        if self.places.rests() {
+        if self.places.has_rest() {
             self.sums[self.places.one_to_rest(from)].add(score, score_cf, weight);
             self.sums[self.places.rest_to_one(to)].add(score, score_cf, weight);
         }
@@ -205,12 +248,12 @@ impl ShiftPass {
     }
 
     /// Adds the terms of several pairs to a scope by its number.
-    pub(super) fn add_sum(&mut self, place: usize, n: u64, terms: Fixed) {
+    pub(super) fn add_sum(&mut self, place: usize, n: u64, terms: FixedSum) {
         self.sums[place].n += n;
         self.sums[place].terms.merge(terms);
     }
 
-    pub(super) fn places(&self) -> Places {
+    pub(super) fn scope_index(&self) -> ScopeIndex {
         self.places
     }
 
@@ -222,8 +265,8 @@ impl ShiftPass {
 
 #[cfg(test)]
 mod tests {
-    use super::{Balance, FAR, REACH, at, series, term};
-    use crate::num::seed::Stream;
+    use super::{EXACT_STEP, MAX_STEP, ScoreBalance, evaluate_series, series, term};
+    use crate::num::seed::RandomStream;
 
     #[test]
     fn terms_agree_with_their_definition() {
@@ -231,7 +274,7 @@ mod tests {
             let part = |x: f64| if x > 0.0 { x * libm::log(2.0 * x / (a + b)) } else { 0.0 };
             part(a) + part(b)
         };
-        let mut stream = Stream::new(1, "terms");
+        let mut stream = RandomStream::new(1, "terms");
         for _ in 0..1000 {
             let (a, b) = (stream.u01(), stream.u01());
             assert!((term(a, b) - plain(a, b)).abs() < 1e-15, "{a} {b}");
@@ -248,18 +291,28 @@ mod tests {
     /// The bounds that the head of this file states, over pairs of all kinds.
     #[test]
     fn the_expansion_keeps_its_word() {
-        let mut stream = Stream::new(2, "expansion");
-        for (reach, bound) in [(REACH, 2e-13), (FAR, 2e-8)] {
+        let mut stream = RandomStream::new(2, "expansion");
+        for (reach, bound) in [(EXACT_STEP, 2e-13), (MAX_STEP, 2e-8)] {
             for _ in 0..2000 {
                 let cubed = |u: f64| u * u * u;
                 let (a, b) = (cubed(stream.u01()), cubed(stream.u01()));
                 for v in [-reach, -reach / 3.0, 0.0, reach] {
-                    let (exact, found) = (term(a, b * libm::exp(v)), at(series(a, b).into_iter(), v));
-                    assert!((exact - found).abs() <= bound * a.max(b) + 1e-17, "{a} {b} {v}: {found} instead of {exact}");
+                    let (exact, found) =
+                        (term(a, b * libm::exp(v)), evaluate_series(series(a, b).into_iter(), v));
+                    assert!(
+                        (exact - found).abs() <= bound * a.max(b) + 1e-17,
+                        "{a} {b} {v}: {found} instead of {exact}"
+                    );
                 }
             }
         }
-        let ends = [series(0.0, 0.0), series(0.3, 0.0), series(0.0, 0.3), series(1.0, f64::from_bits(1)), series(f64::from_bits(1), 1.0)];
+        let ends = [
+            series(0.0, 0.0),
+            series(0.3, 0.0),
+            series(0.0, 0.3),
+            series(1.0, f64::from_bits(1)),
+            series(f64::from_bits(1), 1.0),
+        ];
         assert!(ends.as_flattened().iter().all(|c| c.is_finite()), "{ends:?}");
     }
 
@@ -270,18 +323,26 @@ mod tests {
         for swap in [false, true] {
             let pairs = pairs.map(|(s, c)| if swap { (c, s) } else { (s, c) });
             let sums = |weights: [f64; 4]| {
-                let of = |side: fn((f64, f64)) -> f64| pairs.iter().zip(weights).map(|(&pair, w)| w * side(pair)).sum::<f64>();
+                let of = |side: fn((f64, f64)) -> f64| {
+                    pairs.iter().zip(weights).map(|(&pair, w)| w * side(pair)).sum::<f64>()
+                };
                 (of(|p| p.0), of(|p| p.1))
             };
             let (weights, (score, score_cf)) = ([1.0, 1.1, 0.95, 1.0], sums([1.0; 4]));
-            let first = Balance::of(score, score_cf);
+            let first = ScoreBalance::new(score, score_cf);
             let (score, score_cf) = sums(weights);
-            let own = Balance::of(score, score_cf);
-            let total = |f: &dyn Fn(f64, f64) -> f64| pairs.iter().zip(weights).map(|(&(s, c), w)| w * f(s, c)).sum::<f64>();
+            let own = ScoreBalance::new(score, score_cf);
+            let total = |f: &dyn Fn(f64, f64) -> f64| {
+                pairs.iter().zip(weights).map(|(&(s, c), w)| w * f(s, c)).sum::<f64>()
+            };
             let exact = own.divergence(score, score_cf, total(&|s, c| own.term(s, c)));
             let v = first.step(score, score_cf);
-            let expanded = first.divergence(score, score_cf, total(&|s, c| at(first.series(s, c).into_iter(), v)));
-            assert!(v != 0.0 && v.abs() < REACH, "{v}");
+            let expanded = first.divergence(
+                score,
+                score_cf,
+                total(&|s, c| evaluate_series(first.series(s, c).into_iter(), v)),
+            );
+            assert!(v != 0.0 && v.abs() < EXACT_STEP, "{v}");
             assert!((exact - expanded).abs() < 1e-14, "{exact} {expanded}");
         }
     }

@@ -1,19 +1,29 @@
-//! Metrics of the extended counterfactual confusion matrix: which right and which wrong predictions switch. They need a label.
+//! Metrics of the extended counterfactual confusion matrix: which right and which wrong predictions
+//! switch. They need a label.
 //!
-//! Source: The Matrix Reloaded and Towards Counterfactual Group Fairness. The journal words TSNR as the share of true positives that
-//! switch; that is TPSR, and the formula TSN / (TSN + FSN) holds.
+//! Source: The Matrix Reloaded and Towards Counterfactual Group Fairness. The journal words TSNR as
+//! the share of true positives that switch; that is TPSR, and the formula TSN / (TSN + FSN) holds.
 
 use super::counts::Eccm;
-use super::{Family, Impaired, Metric, Rate, Reads, Side, Undefined, Worse};
+use super::{
+    CatalogFamily, DirectionSide, ImpairedGroupRule, Metric, Rate, Reads, Undefined, WorseEnd,
+};
 
-const PAPERS: &str = "The Matrix Reloaded; Towards Counterfactual Group Fairness, extended counterfactual confusion matrix";
+const PAPERS: &str = "The Matrix Reloaded; Towards Counterfactual Group Fairness, extended \
+    counterfactual confusion matrix";
 
-const fn metric(id: &'static str, symbol: &'static str, name: &'static str, ideal: Option<f64>, rate: fn(&Eccm) -> Rate) -> Metric {
+const fn metric(
+    id: &'static str,
+    symbol: &'static str,
+    name: &'static str,
+    ideal: Option<f64>,
+    rate: fn(&Eccm) -> Rate,
+) -> Metric {
     Metric {
         id,
         symbol,
         name,
-        family: Family::Eccm,
+        family: CatalogFamily::Eccm,
         formula: "",
         reading: "",
         range: (0.0, 1.0),
@@ -23,7 +33,7 @@ const fn metric(id: &'static str, symbol: &'static str, name: &'static str, idea
         source: PAPERS,
         needs_label: true,
         reads: Reads::SwitchRate(rate),
-        impaired: Impaired::Unstated,
+        impaired: ImpairedGroupRule::Unstated,
     }
 }
 
@@ -57,28 +67,44 @@ pub const METRICS: &[Metric] = &[
         formula: "TSN / TP",
         reading: "share of true positives that switch",
         undefined_when: "nobody is rightly predicted positive",
-        impaired: Impaired::Switch { worse: Worse::High, if_positive: Side::New, if_negative: Side::New },
+        impaired: ImpairedGroupRule::Switch {
+            worse: WorseEnd::High,
+            if_positive: DirectionSide::New,
+            if_negative: DirectionSide::New,
+        },
         ..metric("tpsr", "TPSR", "true positive switch rate", Some(0.0), tpsr)
     },
     Metric {
         formula: "FSN / FP",
         reading: "share of false positives that switch",
         undefined_when: "nobody is wrongly predicted positive",
-        impaired: Impaired::Switch { worse: Worse::High, if_positive: Side::Original, if_negative: Side::Original },
+        impaired: ImpairedGroupRule::Switch {
+            worse: WorseEnd::High,
+            if_positive: DirectionSide::Original,
+            if_negative: DirectionSide::Original,
+        },
         ..metric("fpsr", "FPSR", "false positive switch rate", Some(0.0), fpsr)
     },
     Metric {
         formula: "TSP / TN",
         reading: "share of true negatives that switch",
         undefined_when: "nobody is rightly predicted negative",
-        impaired: Impaired::Switch { worse: Worse::High, if_positive: Side::New, if_negative: Side::New },
+        impaired: ImpairedGroupRule::Switch {
+            worse: WorseEnd::High,
+            if_positive: DirectionSide::New,
+            if_negative: DirectionSide::New,
+        },
         ..metric("tnsr", "TNSR", "true negative switch rate", Some(0.0), tnsr)
     },
     Metric {
         formula: "FSP / FN",
         reading: "share of false negatives that switch",
         undefined_when: "nobody is wrongly predicted negative",
-        impaired: Impaired::Switch { worse: Worse::High, if_positive: Side::Original, if_negative: Side::Original },
+        impaired: ImpairedGroupRule::Switch {
+            worse: WorseEnd::High,
+            if_positive: DirectionSide::Original,
+            if_negative: DirectionSide::Original,
+        },
         ..metric("fnsr", "FNSR", "false negative switch rate", Some(0.0), fnsr)
     },
 ];
@@ -125,7 +151,14 @@ mod tests {
     #[test]
     fn published() {
         let e = Eccm::labelled([36, 54, 90, 18, 72, 18, 141, 36]);
-        let printed = [("tsnr", 0.61), ("tspr", 0.75), ("tpsr", 0.80), ("fpsr", 0.83), ("tnsr", 0.60), ("fnsr", 0.20)];
+        let printed = [
+            ("tsnr", 0.61),
+            ("tspr", 0.75),
+            ("tpsr", 0.80),
+            ("fpsr", 0.83),
+            ("tnsr", 0.60),
+            ("fnsr", 0.20),
+        ];
         for (id, printed) in printed {
             let metric = METRICS.iter().find(|metric| metric.id == id).unwrap();
             let Reads::SwitchRate(rate) = metric.reads else { unreachable!() };

@@ -1,15 +1,17 @@
 //! Gaps between groups: parity, odds, opportunity, predictive parity.
 //!
-//! A is the reference group or the earlier declared one, B the other, or all others together. Every performance metric has a difference
-//! A - B and a ratio A / B; the parities of the papers stand beside them under their own names. Signs are kept: the absolute value is for
-//! the reader. How the values are made, also over more than two groups at once, stands in [`gaps`](super::gaps) and
+//! A is the reference group or the earlier declared one, B the other, or all others together. Every
+//! performance metric has a difference A - B and a ratio A / B; the parities of the papers stand
+//! beside them under their own names. Signs are kept: the absolute value is for the reader. How the
+//! values are made, also over more than two groups at once, stands in [`gaps`](super::gaps) and
 //! [`worst`](super::worst).
 //!
-//! Choice: a gap whose part is undefined is undefined itself, also equalized odds, where a maximum over missing parts would look fair.
+//! Choice: a gap whose part is undefined is undefined itself, also equalized odds, where a maximum
+//! over missing parts would look fair.
 
 use super::counts::Confusion;
 use super::performance as p;
-use super::{Family, Impaired, Metric, Reads, Value, both};
+use super::{CatalogFamily, ImpairedGroupRule, Metric, MetricValue, Reads, combine};
 
 const DEFINED_HERE: &str = "the same metric of two groups, compared";
 const JOURNAL: &str = "Towards Counterfactual Group Fairness, Table 1";
@@ -18,12 +20,17 @@ const RATIO_SIGN: &str = "A over B: above 1 the value of A is larger";
 const UNDEFINED: &str = "the metric is undefined in one of the groups";
 const RATIO_UNDEFINED: &str = "the metric is undefined in one of the groups, or 0 in B";
 
-const fn pair(id: &'static str, symbol: &'static str, name: &'static str, formula: &'static str) -> Metric {
+const fn pair(
+    id: &'static str,
+    symbol: &'static str,
+    name: &'static str,
+    formula: &'static str,
+) -> Metric {
     Metric {
         id,
         symbol,
         name,
-        family: Family::Group,
+        family: CatalogFamily::Group,
         formula,
         reading: "how much larger the value of A is",
         range: (-1.0, 1.0),
@@ -33,11 +40,16 @@ const fn pair(id: &'static str, symbol: &'static str, name: &'static str, formul
         source: DEFINED_HERE,
         needs_label: true,
         reads: Reads::FavourableRatio,
-        impaired: Impaired::Unstated,
+        impaired: ImpairedGroupRule::Unstated,
     }
 }
 
-const fn ratio(id: &'static str, symbol: &'static str, name: &'static str, formula: &'static str) -> Metric {
+const fn ratio(
+    id: &'static str,
+    symbol: &'static str,
+    name: &'static str,
+    formula: &'static str,
+) -> Metric {
     Metric {
         reading: "how many times as large the value of A is",
         range: (0.0, f64::INFINITY),
@@ -48,7 +60,12 @@ const fn ratio(id: &'static str, symbol: &'static str, name: &'static str, formu
     }
 }
 
-const fn to_total(id: &'static str, symbol: &'static str, name: &'static str, formula: &'static str) -> Metric {
+const fn to_total(
+    id: &'static str,
+    symbol: &'static str,
+    name: &'static str,
+    formula: &'static str,
+) -> Metric {
     Metric {
         reading: "how far the group that is furthest from everybody together is from them",
         range: (0.0, 1.0),
@@ -70,7 +87,12 @@ macro_rules! gap {
         )
     };
     (ratio, $id:literal, $symbol:literal, $name:literal) => {
-        ratio(concat!($id, "_ratio"), concat!($symbol, "_ratio"), concat!("ratio of ", $name), concat!($symbol, "_A / ", $symbol, "_B"))
+        ratio(
+            concat!($id, "_ratio"),
+            concat!($symbol, "_ratio"),
+            concat!("ratio of ", $name),
+            concat!($symbol, "_A / ", $symbol, "_B"),
+        )
     };
     (to_total, $id:literal, $symbol:literal, $name:literal) => {
         to_total(
@@ -82,13 +104,17 @@ macro_rules! gap {
     };
 }
 
-/// The parities, then for each rate and each other value of [`performance`](super::performance) a difference and a ratio, then their distances
-/// to all. A rate says whom its gap impairs and whether it needs the label; another value how far apart two of it may be, and the smallest ratio.
+/// The parities, then for each rate and each other value of [`performance`](super::performance) a
+/// difference and a ratio, then their distances to all. A rate says whom its gap impairs and
+/// whether it needs the label; another value how far apart two of it may be, and the smallest
+/// ratio.
 macro_rules! metrics {
     (
         parities: [$($parity:expr),* $(,)?],
-        rates: [$(($id:literal, $symbol:literal, $name:literal, $rate:expr, $impaired:expr, $label:literal)),* $(,)?],
-        scores: [$(($of:literal, $sign:literal, $called:literal, $score:expr, $most:literal, $least:expr)),* $(,)?] $(,)?
+        rates: [$(($id:literal, $symbol:literal, $name:literal, $rate:expr, $impaired:expr,
+            $label:literal)),* $(,)?],
+        scores: [$(($of:literal, $sign:literal, $called:literal, $score:expr, $most:literal,
+            $least:expr)),* $(,)?] $(,)?
     ) => {
         &[
             $($parity,)*
@@ -99,14 +125,19 @@ macro_rules! metrics {
                     needs_label: $label,
                     ..gap!(difference, $id, $symbol, $name)
                 },
-                Metric { reads: Reads::RateRatio($rate), impaired: $impaired, needs_label: $label, ..gap!(ratio, $id, $symbol, $name) },
+                Metric { reads: Reads::RateRatio($rate), impaired: $impaired, needs_label: $label,
+                    ..gap!(ratio, $id, $symbol, $name) },
             )*
             $(
-                Metric { range: (-$most, $most), reads: Reads::ScoreDifference($score), ..gap!(difference, $of, $sign, $called) },
-                Metric { range: ($least, f64::INFINITY), reads: Reads::ScoreRatio($score), ..gap!(ratio, $of, $sign, $called) },
+                Metric { range: (-$most, $most), reads: Reads::ScoreDifference($score),
+                    ..gap!(difference, $of, $sign, $called) },
+                Metric { range: ($least, f64::INFINITY), reads: Reads::ScoreRatio($score),
+                    ..gap!(ratio, $of, $sign, $called) },
             )*
-            $(Metric { reads: Reads::RateToTotal($rate), needs_label: $label, ..gap!(to_total, $id, $symbol, $name) },)*
-            $(Metric { range: (0.0, $most), reads: Reads::ScoreToTotal($score), ..gap!(to_total, $of, $sign, $called) },)*
+            $(Metric { reads: Reads::RateToTotal($rate), needs_label: $label,
+                ..gap!(to_total, $id, $symbol, $name) },)*
+            $(Metric { range: (0.0, $most), reads: Reads::ScoreToTotal($score),
+                ..gap!(to_total, $of, $sign, $called) },)*
         ]
     };
 }
@@ -118,28 +149,31 @@ pub const METRICS: &[Metric] = metrics! {
         reading: "demographic parity: how much more often people of A are predicted positive",
         source: JOURNAL,
         reads: Reads::RateDifference(p::pprev),
-        impaired: Impaired::LowerRate(p::pprev),
+        impaired: ImpairedGroupRule::LowerRate(p::pprev),
         needs_label: false,
-        ..pair("demp_difference", "DemP_difference", "demographic parity difference", "PPREV_A - PPREV_B")
+        ..pair("demp_difference", "DemP_difference", "demographic parity difference", "PPREV_A - \
+            PPREV_B")
     },
     Metric {
         reading: "demographic parity: how many times as often people of A are predicted positive",
         source: "The Matrix Reloaded, section 3.2.2",
         reads: Reads::RateRatio(p::pprev),
-        impaired: Impaired::LowerRate(p::pprev),
+        impaired: ImpairedGroupRule::LowerRate(p::pprev),
         needs_label: false,
         ..ratio("demp_ratio", "DemP_ratio", "demographic parity ratio", "PPREV_A / PPREV_B")
     },
     Metric {
-        reading: "the four-fifths form of demographic parity: smaller over larger rate of positive predictions",
+        reading: "the four-fifths form of demographic parity: smaller over larger rate of positive \
+                  predictions",
         range: (0.0, 1.0),
         ideal: Some(1.0),
         sign: "without direction: the smaller rate stands above",
         undefined_when: "a group is empty, or nobody is predicted positive in either",
-        source: "Uniform Guidelines on Employee Selection Procedures 1978, 29 CFR 1607.4 D; fairlearn's demographic_parity_ratio",
+        source: "Uniform Guidelines on Employee Selection Procedures 1978, 29 CFR 1607.4 D; \
+                 fairlearn's demographic_parity_ratio",
         needs_label: false,
         reads: Reads::RateMinRatio(p::pprev),
-        impaired: Impaired::LowerRate(p::pprev),
+        impaired: ImpairedGroupRule::LowerRate(p::pprev),
         ..pair(
             "demp_min_ratio",
             "DemP_min_ratio",
@@ -148,39 +182,46 @@ pub const METRICS: &[Metric] = metrics! {
         )
     },
     Metric {
-        reading: "disparate impact: how many times as often people of B get the favourable prediction",
+        reading: "disparate impact: how many times as often people of B get the favourable \
+                  prediction",
         range: (0.0, f64::INFINITY),
         ideal: Some(1.0),
         sign: "B over A: below 1 people of B get the favourable prediction less often",
         undefined_when: "a group is empty, or nobody in A gets the favourable prediction",
         source: "Amazon SageMaker Clarify, post-training bias metrics, DI",
         needs_label: false,
-        impaired: Impaired::LowerRate(p::pprev),
-        ..pair("di", "DI", "disparate impact", "favourable predictions / N of B, over the same of A")
+        impaired: ImpairedGroupRule::LowerRate(p::pprev),
+        ..pair("di", "DI", "disparate impact", "favourable predictions / N of B, over the same of \
+            A")
     },
     Metric {
-        reading: "equal opportunity: how much more often actual positives of A are predicted positive",
+        reading: "equal opportunity: how much more often actual positives of A are predicted \
+                  positive",
         undefined_when: "nobody has the positive label in one of the groups",
         source: JOURNAL,
         reads: Reads::RateDifference(p::tpr),
-        impaired: Impaired::LowerRate(p::tpr),
-        ..pair("eopp_difference", "EOpp_difference", "equal opportunity difference", "TPR_A - TPR_B")
+        impaired: ImpairedGroupRule::LowerRate(p::tpr),
+        ..pair("eopp_difference", "EOpp_difference", "equal opportunity difference", "TPR_A - \
+            TPR_B")
     },
     Metric {
-        reading: "predictive equality: how much more often actual negatives of A are predicted positive",
+        reading: "predictive equality: how much more often actual negatives of A are predicted \
+                  positive",
         undefined_when: "nobody has the negative label in one of the groups",
         source: JOURNAL,
         reads: Reads::RateDifference(p::fpr),
-        impaired: Impaired::LowerRate(p::fpr),
-        ..pair("pred_eq_difference", "PredEq_difference", "predictive equality difference", "FPR_A - FPR_B")
+        impaired: ImpairedGroupRule::LowerRate(p::fpr),
+        ..pair("pred_eq_difference", "PredEq_difference", "predictive equality difference", "FPR_A \
+            - FPR_B")
     },
     Metric {
         reading: "predictive parity: how much more often a positive prediction is right in A",
         undefined_when: "nobody is predicted positive in one of the groups",
         source: JOURNAL,
         reads: Reads::RateDifference(p::ppv),
-        impaired: Impaired::Unstated,
-        ..pair("pred_p_difference", "PredP_difference", "predictive parity difference", "PPV_A - PPV_B")
+        impaired: ImpairedGroupRule::Unstated,
+        ..pair("pred_p_difference", "PredP_difference", "predictive parity difference", "PPV_A - \
+            PPV_B")
     },
     Metric {
         reading: "equalized odds: the larger of the gaps in TPR and FPR",
@@ -189,7 +230,8 @@ pub const METRICS: &[Metric] = metrics! {
         undefined_when: "TPR or FPR is undefined in one of the groups",
         source: JOURNAL,
         reads: Reads::WidestGap([p::tpr, p::fpr]),
-        ..pair("eodds", "EOdds", "equalized odds difference", "max(|TPR_A - TPR_B|, |FPR_A - FPR_B|)")
+        ..pair("eodds", "EOdds", "equalized odds difference", "max(|TPR_A - TPR_B|, |FPR_A - \
+            FPR_B|)")
     },
     Metric {
         reading: "average of the gaps in TPR and FPR; gaps of opposite sign cancel",
@@ -200,17 +242,18 @@ pub const METRICS: &[Metric] = metrics! {
     },
     ],
     rates: [
-        ("prev", "PREV", "prevalence", p::prev, Impaired::Unstated, true),
-        ("pprev", "PPREV", "predicted prevalence", p::pprev, Impaired::LowerRate(p::pprev), false),
-        ("acc", "ACC", "accuracy", p::acc, Impaired::Unstated, true),
-        ("tpr", "TPR", "true positive rate", p::tpr, Impaired::LowerRate(p::tpr), true),
-        ("fnr", "FNR", "false negative rate", p::fnr, Impaired::LowerRate(p::tpr), true),
-        ("tnr", "TNR", "true negative rate", p::tnr, Impaired::LowerRate(p::fpr), true),
-        ("fpr", "FPR", "false positive rate", p::fpr, Impaired::LowerRate(p::fpr), true),
-        ("ppv", "PPV", "precision", p::ppv, Impaired::Unstated, true),
-        ("fdr", "FDR", "false discovery rate", p::fdr, Impaired::Unstated, true),
-        ("npv", "NPV", "negative predictive value", p::npv, Impaired::Unstated, true),
-        ("for", "FOR", "false omission rate", p::fomr, Impaired::Unstated, true),
+        ("prev", "PREV", "prevalence", p::prev, ImpairedGroupRule::Unstated, true),
+        ("pprev", "PPREV", "predicted prevalence", p::pprev, ImpairedGroupRule::LowerRate(p::pprev),
+            false),
+        ("acc", "ACC", "accuracy", p::acc, ImpairedGroupRule::Unstated, true),
+        ("tpr", "TPR", "true positive rate", p::tpr, ImpairedGroupRule::LowerRate(p::tpr), true),
+        ("fnr", "FNR", "false negative rate", p::fnr, ImpairedGroupRule::LowerRate(p::tpr), true),
+        ("tnr", "TNR", "true negative rate", p::tnr, ImpairedGroupRule::LowerRate(p::fpr), true),
+        ("fpr", "FPR", "false positive rate", p::fpr, ImpairedGroupRule::LowerRate(p::fpr), true),
+        ("ppv", "PPV", "precision", p::ppv, ImpairedGroupRule::Unstated, true),
+        ("fdr", "FDR", "false discovery rate", p::fdr, ImpairedGroupRule::Unstated, true),
+        ("npv", "NPV", "negative predictive value", p::npv, ImpairedGroupRule::Unstated, true),
+        ("for", "FOR", "false omission rate", p::fomr, ImpairedGroupRule::Unstated, true),
     ],
     scores: [
         ("bacc", "BACC", "balanced accuracy", p::bacc, 1.0, 0.0),
@@ -220,6 +263,6 @@ pub const METRICS: &[Metric] = metrics! {
 };
 
 /// The mean of TPR and FPR, of which the average odds difference is the gap.
-fn mean_odds(c: &Confusion) -> Value {
-    both(p::tpr(c).value(), p::fpr(c).value(), |tpr, fpr| Ok(f64::midpoint(tpr, fpr)))
+fn mean_odds(c: &Confusion) -> MetricValue {
+    combine(p::tpr(c).value(), p::fpr(c).value(), |tpr, fpr| Ok(f64::midpoint(tpr, fpr)))
 }

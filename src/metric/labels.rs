@@ -1,15 +1,19 @@
-//! Are labels missing by chance? A lender knows repayment of granted loans only: then whatever needs a label tells of some people alone.
+//! Are labels missing by chance? A lender knows repayment of granted loans only: then whatever
+//! needs a label tells of some people alone.
 //!
-//! Two shares of missing labels are compared, of each two groups (people with a group) and of the two decisions (people with a group and
-//! a score), everybody counting once whatever their weight. Labels are *selective* where for any of these pairs Newcombe's 95 % interval of
-//! the difference leaves out 0 and the difference is one point or more, compared in whole numbers: 0.11 - 0.10 is below 0.01 in doubles.
+//! Two shares of missing labels are compared, of each two groups (people with a group) and of the
+//! two decisions (people with a group and a score), everybody counting once whatever their weight.
+//! Labels are *selective* where for any of these pairs Newcombe's 95 % interval of the difference
+//! leaves out 0 and the difference is one point or more, compared in whole numbers: 0.11 - 0.10 is
+//! below 0.01 in doubles.
 
 use super::counts::FactualCounts;
-use super::interval::{newcombe, z_of};
+use super::interval::{newcombe, z_of_level};
 use super::{Rate, Undefined};
 use crate::param::Level;
 
-/// Flag: the value needs labels, and these are missing for some kinds of people more often than for others.
+/// Flag: the value needs labels, and these are missing for some kinds of people more often than for
+/// others.
 pub const SELECTIVE_LABELS: &str = "selective_labels";
 
 /// People without a label among all, by group and by decision.
@@ -23,7 +27,7 @@ pub struct MissingLabels {
 
 impl MissingLabels {
     /// What these counts say.
-    pub fn of(counts: &FactualCounts) -> Self {
+    pub fn from_counts(counts: &FactualCounts) -> Self {
         let mut decisions = [(0, 0); 2];
         for group in &counts.groups {
             let confusion = group.confusion();
@@ -33,7 +37,11 @@ impl MissingLabels {
             }
         }
         MissingLabels {
-            groups: counts.groups.iter().map(|group| share(group.n_missing_label(), group.n())).collect(),
+            groups: counts
+                .groups
+                .iter()
+                .map(|group| share(group.n_missing_label(), group.n()))
+                .collect(),
             decisions: decisions.map(|(missing, n)| share(missing, n)),
         }
     }
@@ -43,11 +51,14 @@ impl MissingLabels {
         self.widest_groups().is_some() || self.decisions_differ()
     }
 
-    /// Of the pairs of groups that differ the one that is furthest apart, the group that lacks more labels first.
+    /// Of the pairs of groups that differ the one that is furthest apart, the group that lacks more
+    /// labels first.
     pub fn widest_groups(&self) -> Option<[usize; 2]> {
         let mut widest = None::<(f64, [usize; 2])>;
         for (a, x) in self.groups.iter().enumerate() {
-            for (b, y) in self.groups.iter().enumerate().skip(a + 1).filter(|(_, y)| differ(*x, **y)) {
+            for (b, y) in
+                self.groups.iter().enumerate().skip(a + 1).filter(|(_, y)| shares_differ(*x, **y))
+            {
                 let (Ok(p), Ok(q)) = (x.value(), y.value()) else { continue };
                 if widest.is_none_or(|(apart, _)| (p - q).abs() > apart) {
                     widest = Some(((p - q).abs(), if p > q { [a, b] } else { [b, a] }));
@@ -59,7 +70,7 @@ impl MissingLabels {
 
     /// Whether the two decisions differ.
     pub fn decisions_differ(&self) -> bool {
-        differ(self.decisions[0], self.decisions[1])
+        shares_differ(self.decisions[0], self.decisions[1])
     }
 }
 
@@ -69,10 +80,11 @@ pub fn share(missing: u64, n: u64) -> Rate {
 }
 
 /// Whether two shares differ by one point or more, and not by chance alone.
-pub fn differ(a: Rate, b: Rate) -> bool {
+pub fn shares_differ(a: Rate, b: Rate) -> bool {
     let cross = |x: Rate, y: Rate| u128::from(x.numerator) * u128::from(y.denominator);
     let apart = cross(a, b).abs_diff(cross(b, a));
     let all = u128::from(a.denominator) * u128::from(b.denominator);
-    let interval = newcombe(a, b, z_of(Level::DEFAULT.get()));
-    apart.saturating_mul(100) >= all && interval.is_some_and(|interval| interval.lo > 0.0 || interval.hi < 0.0)
+    let interval = newcombe(a, b, z_of_level(Level::DEFAULT.get()));
+    apart.saturating_mul(100) >= all
+        && interval.is_some_and(|interval| interval.lo > 0.0 || interval.hi < 0.0)
 }

@@ -1,18 +1,24 @@
-//! Is the classifier fair? The catalog of metrics: id, formula, range, ideal, source; and what a value is.
+//! Is the classifier fair? The catalog of metrics: id, formula, range, ideal, source; and what a
+//! value is.
 //!
-//! Words, with the papers' symbols. *Positive* is class 1. A *direction* A -> B looks at the people of group A and at what the model
-//! would have said, had they belonged to B. A prediction that stays is consistent: CP or CN; one that turns negative is a negative
-//! switch SN, one that turns positive a positive switch SP. With the label in front (true or false, by the factual prediction) these
-//! become the eight cells TCP, FCP, TCN, FCN, TSN, FSN, TSP, FSP of the extended matrix.
+//! Words, with the papers' symbols. *Positive* is class 1. A *direction* A -> B looks at the people
+//! of group A and at what the model would have said, had they belonged to B. A prediction that
+//! stays is consistent: CP or CN; one that turns negative is a negative switch SN, one that turns
+//! positive a positive switch SP. With the label in front (true or false, by the factual
+//! prediction) these become the eight cells TCP, FCP, TCN, FCN, TSN, FSN, TSP, FSP of the extended
+//! matrix.
 //!
-//! [`counts`] and [`patterns`] gather evidence in one mergeable pass, [`strata`] the same by stratum, [`weights`] where people weigh
-//! differently; [`shift`] also needs a second pass for its [`divergence`] and, for its intervals, people one by one ([`redraw`]); [`flips`]
-//! needs people with their features. [`measure`] turns evidence into values with [`interval`]s, and sets the noise of
-//! a [`placebo`] beside them; [`compare`] sets two models side by side; [`classes`] does the like for more than two classes. A value is
-//! never NaN and never a silent zero: it is a number or the reason why there is none.
+//! [`counts`] and [`patterns`] gather evidence in one mergeable pass, [`strata`] the same by
+//! stratum, [`weights`] where people weigh differently; [`shift`] also needs a second pass for its
+//! [`divergence`] and, for its intervals, people one by one ([`redraw`]); [`flips`] needs people
+//! with their features. [`measure`] turns evidence into values with [`interval`]s, and sets the
+//! noise of a [`placebo`] beside them; [`compare`] sets two models side by side; [`classes`] does
+//! the like for more than two classes. A value is never NaN and never a silent zero: it is a number
+//! or the reason why there is none.
 //!
-//! A new metric over existing evidence is one record in its family's list. Not done here: reading files, thresholds, what a
-//! counterfactual is; an engine hands over labels, predictions and scores.
+//! A new metric over existing evidence is one record in its family's list. Not done here: reading
+//! files, thresholds, what a counterfactual is; an engine hands over labels, predictions and
+//! scores.
 
 mod ask;
 pub mod ccm;
@@ -49,8 +55,8 @@ use std::fmt;
 
 use counts::{Confusion, Eccm};
 use patterns::AnySwitch;
-use shift::Shift;
-use strata::Stratum;
+use shift::ScoreShift;
+use strata::FacetStratum;
 
 /// Version of the rule that says who counts in which metric; raised when that rule changes. The
 /// manifest holds it, so that values of two rules are not compared.
@@ -62,7 +68,7 @@ pub const BOUNDARIES: u32 = 2;
 
 /// A family of metrics: what kind of evidence they rest on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Family {
+pub enum CatalogFamily {
     /// Confusion counts of each group.
     Performance,
     /// Differences and ratios between groups.
@@ -79,27 +85,34 @@ pub enum Family {
     Graph,
 }
 
-impl Family {
+impl CatalogFamily {
     /// All families, in order of the documentation.
-    pub const ALL: [Family; 7] =
-        [Family::Performance, Family::Group, Family::Ccm, Family::Eccm, Family::Shift, Family::Clarify, Family::Graph];
+    pub const ALL: [CatalogFamily; 7] = [
+        CatalogFamily::Performance,
+        CatalogFamily::Group,
+        CatalogFamily::Ccm,
+        CatalogFamily::Eccm,
+        CatalogFamily::Shift,
+        CatalogFamily::Clarify,
+        CatalogFamily::Graph,
+    ];
 
     /// The word of job files and tables.
     pub fn as_str(self) -> &'static str {
         match self {
-            Family::Performance => "performance",
-            Family::Group => "group",
-            Family::Ccm => "ccm",
-            Family::Eccm => "eccm",
-            Family::Shift => "shift",
-            Family::Clarify => "clarify",
-            Family::Graph => "graph",
+            CatalogFamily::Performance => "performance",
+            CatalogFamily::Group => "group",
+            CatalogFamily::Ccm => "ccm",
+            CatalogFamily::Eccm => "eccm",
+            CatalogFamily::Shift => "shift",
+            CatalogFamily::Clarify => "clarify",
+            CatalogFamily::Graph => "graph",
         }
     }
 }
 
 /// The metric, or why it has no value.
-pub type Value = Result<f64, Undefined>;
+pub type MetricValue = Result<f64, Undefined>;
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $variant:ident = $code:literal, $meaning:literal;)*) => {
@@ -127,32 +140,44 @@ macro_rules! reasons {
 }
 
 reasons! {
-    EmptyGroup = "empty_group", "Nobody is left to count: no row of the group has what the metric needs.";
+    EmptyGroup = "empty_group", "Nobody is left to count: no row of the group has what the metric \
+        needs.";
     NoLabel = "no_label", "The metric needs a label, and nobody who could count has one.";
-    NoFavourableSide = "no_favourable_side", "The job has no label, and `data.favourable` does not say which prediction people want.";
+    NoFavourableSide = "no_favourable_side", "The job has no label, and `data.favourable` does not \
+        say which prediction people want.";
     NoActualPositive = "no_actual_positive", "Nobody has the positive label.";
     NoActualNegative = "no_actual_negative", "Nobody has the negative label.";
     NoPredictedPositive = "no_predicted_positive", "Nobody is predicted positive.";
     NoPredictedNegative = "no_predicted_negative", "Nobody is predicted negative.";
-    NoCounterfactualPredictedPositive = "no_counterfactual_predicted_positive", "No counterfactual is predicted positive.";
+    NoCounterfactualPredictedPositive = "no_counterfactual_predicted_positive", "No counterfactual \
+        is predicted positive.";
     NoSwitchedPositive = "no_switched_positive", "No prediction turns positive.";
     NoSwitchedNegative = "no_switched_negative", "No prediction turns negative.";
     NoTruePositive = "no_true_positive", "Nobody is rightly predicted positive.";
     NoFalsePositive = "no_false_positive", "Nobody is wrongly predicted positive.";
     NoTrueNegative = "no_true_negative", "Nobody is rightly predicted negative.";
     NoFalseNegative = "no_false_negative", "Nobody is wrongly predicted negative.";
-    DegenerateMarginal = "degenerate_marginal", "A row or column of the two-by-two matrix is empty, so no correlation exists.";
-    ZeroNegativeSwitchRate = "zero_negative_switch_rate", "No prediction turns negative, so nothing can be divided by that rate.";
+    DegenerateMarginal = "degenerate_marginal", "A row or column of the two-by-two matrix is \
+        empty, so no correlation exists.";
+    ZeroNegativeSwitchRate = "zero_negative_switch_rate", "No prediction turns negative, so \
+        nothing can be divided by that rate.";
     ZeroReferenceRate = "zero_reference_rate", "The rate below the ratio is zero.";
-    ZeroDenominator = "zero_denominator", "There is neither a positive label nor a positive prediction.";
-    ZeroScoreSum = "zero_score_sum", "All scores of one side are zero, so they have no distribution over people.";
-    Infinite = "infinite", "Something that happens before has probability zero after, so the divergence is infinite.";
-    AllFalseNegative = "all_false_negative", "Everybody is denied a favourable outcome that they deserve, so there is no benefit to be spread.";
+    ZeroDenominator = "zero_denominator", "There is neither a positive label nor a positive \
+        prediction.";
+    ZeroScoreSum = "zero_score_sum", "All scores of one side are zero, so they have no \
+        distribution over people.";
+    Infinite = "infinite", "Something that happens before has probability zero after, so the \
+        divergence is infinite.";
+    AllFalseNegative = "all_false_negative", "Everybody is denied a favourable outcome that they \
+        deserve, so there is no benefit to be spread.";
     NoDefinedStratum = "no_defined_stratum", "In every stratum all predictions are alike.";
-    StratumIsGroup = "stratum_is_group", "No stratum holds people of both facets: the strata are the groups, or made of them.";
+    StratumIsGroup = "stratum_is_group", "No stratum holds people of both facets: the strata are \
+        the groups, or made of them.";
     ZeroWeight = "zero_weight", "Those whom the value would be divided by weigh nothing together.";
-    NoTrainingRows = "no_training_rows", "The counterfactuals are learnt from rows, and of a group that the value is about there is none.";
-    OperandUndefined = "operand_undefined", "A value that the metric is made of is undefined itself.";
+    NoTrainingRows = "no_training_rows", "The counterfactuals are learnt from rows, and of a group \
+        that the value is about there is none.";
+    OperandUndefined = "operand_undefined", "A value that the metric is made of is undefined \
+        itself.";
 }
 
 impl fmt::Display for Undefined {
@@ -174,12 +199,16 @@ pub struct Rate {
 
 impl Rate {
     /// The share, by one division.
-    pub fn value(self) -> Value {
-        if self.denominator == 0 { Err(self.empty) } else { Ok(self.numerator as f64 / self.denominator as f64) }
+    pub fn value(self) -> MetricValue {
+        if self.denominator == 0 {
+            Err(self.empty)
+        } else {
+            Ok(self.numerator as f64 / self.denominator as f64)
+        }
     }
 
     /// Whether all cases count, or none: cases drawn again would all be alike.
-    pub fn is_at_an_end(self) -> bool {
+    pub fn is_boundary(self) -> bool {
         self.denominator > 0 && (self.numerator == 0 || self.numerator == self.denominator)
     }
 }
@@ -190,7 +219,7 @@ pub enum Reads {
     /// A rate of one group.
     Rate(fn(&Confusion) -> Rate),
     /// Another value of one group.
-    Score(fn(&Confusion) -> Value),
+    Score(fn(&Confusion) -> MetricValue),
     /// The rate of A minus that of B.
     RateDifference(fn(&Confusion) -> Rate),
     /// The rate of A divided by that of B.
@@ -200,24 +229,25 @@ pub enum Reads {
     /// The rate of favourable predictions of B divided by that of A.
     FavourableRatio,
     /// Another value of A minus that of B.
-    ScoreDifference(fn(&Confusion) -> Value),
+    ScoreDifference(fn(&Confusion) -> MetricValue),
     /// Another value of B minus that of A.
-    ScoreRise(fn(&Confusion) -> Value),
+    ScoreRise(fn(&Confusion) -> MetricValue),
     /// Another value of A divided by that of B.
-    ScoreRatio(fn(&Confusion) -> Value),
+    ScoreRatio(fn(&Confusion) -> MetricValue),
     /// The larger of two absolute differences of rates.
     WidestGap([fn(&Confusion) -> Rate; 2]),
     /// The largest distance between the rate of a group and that of all.
     RateToTotal(fn(&Confusion) -> Rate),
     /// The same of another value.
-    ScoreToTotal(fn(&Confusion) -> Value),
+    ScoreToTotal(fn(&Confusion) -> MetricValue),
     /// A value of everybody's benefit.
-    Benefit(fn(&Confusion) -> Value),
+    Benefit(fn(&Confusion) -> MetricValue),
     /// A value of two facets by stratum.
-    Strata(fn(&[Stratum]) -> Value),
+    Strata(fn(&[FacetStratum]) -> MetricValue),
     /// A rate of the same.
-    StrataRate(fn(&[Stratum]) -> Rate),
-    /// Predictions that neighbours would turn favourable minus those that they would turn unfavourable, or the reverse.
+    StrataRate(fn(&[FacetStratum]) -> Rate),
+    /// Predictions that neighbours would turn favourable minus those that they would turn
+    /// unfavourable, or the reverse.
     Flips {
         /// Whether it is the reverse.
         reversed: bool,
@@ -232,18 +262,18 @@ pub enum Reads {
         if_negative: fn(&Eccm) -> Rate,
     },
     /// Another value of one direction.
-    SwitchScore(fn(&Eccm) -> Value),
+    SwitchScore(fn(&Eccm) -> MetricValue),
     /// A rate of people with counterfactuals in several groups.
     AnySwitch(fn(&AnySwitch) -> Rate),
     /// A value of the scores of one direction.
-    Shift(fn(&Shift) -> Value),
+    Shift(fn(&ScoreShift) -> MetricValue),
     /// The graphs of a counterfactual set; `causal` computes it.
     Graphs,
 }
 
 /// Which end of a metric is bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Worse {
+pub enum WorseEnd {
     /// Small values.
     Low,
     /// Large values.
@@ -252,7 +282,7 @@ pub enum Worse {
 
 /// The two groups of a direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum DirectionSide {
     /// The group that people belong to.
     Original,
     /// The group they are moved to.
@@ -270,24 +300,27 @@ pub enum Facet {
 
 /// Which group a value away from the ideal puts at a disadvantage.
 #[derive(Debug, Clone, Copy)]
-pub enum Impaired {
+pub enum ImpairedGroupRule {
     /// The sources do not say.
     Unstated,
-    /// Of a pair the group with the lower rate of favourable predictions, by this rate of *positive* predictions: all people's, or
-    /// those of one label (Clarify's reading of DPPL, RD and SD).
+    /// Of a pair the group with the lower rate of favourable predictions, by this rate of
+    /// *positive* predictions: all people's, or those of one label (Clarify's reading of DPPL, RD
+    /// and SD).
     LowerRate(fn(&Confusion) -> Rate),
-    /// Of a pair this group where the value is above 0, the other where it is below (Clarify's readings).
+    /// Of a pair this group where the value is above 0, the other where it is below (Clarify's
+    /// readings).
     AboveZero(Facet),
-    /// Of a direction (Towards Counterfactual Group Fairness, Table 7). Of the difference between two directions: what the direction
-    /// with the worse value says. The parity column of that table contradicts its own impaired groups for CR, PCR and CMCC; the rule
-    /// is followed instead.
+    /// Of a direction (Towards Counterfactual Group Fairness, Table 7). Of the difference between
+    /// two directions: what the direction with the worse value says. The parity column of that
+    /// table contradicts its own impaired groups for CR, PCR and CMCC; the rule is followed
+    /// instead.
     Switch {
         /// The bad end.
-        worse: Worse,
+        worse: WorseEnd,
         /// Who is impaired where the positive prediction is favourable.
-        if_positive: Side,
+        if_positive: DirectionSide,
         /// Who is impaired where the negative prediction is favourable.
-        if_negative: Side,
+        if_negative: DirectionSide,
     },
 }
 
@@ -301,7 +334,7 @@ pub struct Metric {
     /// Name in words.
     pub name: &'static str,
     /// Its family.
-    pub family: Family,
+    pub family: CatalogFamily,
     /// Formula in plain text.
     pub formula: &'static str,
     /// What it says.
@@ -321,7 +354,7 @@ pub struct Metric {
     /// What it reads.
     pub reads: Reads,
     /// Whom it shows at a disadvantage.
-    pub impaired: Impaired,
+    pub impaired: ImpairedGroupRule,
 }
 
 /// All metrics, family by family.
@@ -341,21 +374,25 @@ pub fn find(id: &str) -> Option<&'static Metric> {
     catalog().find(|metric| metric.id == id)
 }
 
-/// The id closest to a word that is none, for a hint; none where nothing is close. The case of letters does not count.
+/// The id closest to a word that is none, for a hint; none where nothing is close. The case of
+/// letters does not count.
 pub fn nearest(word: &str) -> Option<&'static str> {
     let word = word.to_ascii_lowercase();
-    let (distance, id) = catalog().map(|metric| (strsim::levenshtein(&word, metric.id), metric.id)).min()?;
+    let (distance, id) =
+        catalog().map(|metric| (strsim::levenshtein(&word, metric.id), metric.id)).min()?;
     (distance <= (word.chars().count() / 3).max(1)).then_some(id)
 }
 
-/// The correlation of two yes-no variables: (ad - bc) / sqrt of the product of the four margins, for the matrix a b / c d.
-fn phi([a, b, c, d]: [u64; 4], empty: Undefined) -> Value {
+/// The correlation of two yes-no variables: (ad - bc) / sqrt of the product of the four margins,
+/// for the matrix a b / c d.
+fn phi([a, b, c, d]: [u64; 4], empty: Undefined) -> MetricValue {
     let margins = [a + b, a + c, d + b, d + c];
     if margins.contains(&0) {
         return Err(empty);
     }
-    // The product of the margins overflows 64 bits from about 65,000 rows per margin on. Roots of pairs that are equal in perfect agreement
-    // or in perfect disagreement make these exactly 1 and -1.
+    // The product of the margins overflows 64 bits from about 65,000 rows per margin on. Roots of
+    // pairs that are equal in perfect agreement or in perfect disagreement make these exactly 1 and
+    // -1.
     let root = |x: u64, y: u64| (x as f64 * y as f64).sqrt();
     let determinant = i128::from(a) * i128::from(d) - i128::from(b) * i128::from(c);
     let [w, x, y, z] = margins;
@@ -363,22 +400,25 @@ fn phi([a, b, c, d]: [u64; 4], empty: Undefined) -> Value {
     Ok((determinant as f64 / below).clamp(-1.0, 1.0))
 }
 
-/// `f` of two values, or why there is none: an empty group says more than missing labels, and these more than an undefined operand.
-fn both(a: Value, b: Value, f: impl FnOnce(f64, f64) -> Value) -> Value {
+/// `f` of two values, or why there is none: an empty group says more than missing labels, and these
+/// more than an undefined operand.
+fn combine(a: MetricValue, b: MetricValue, f: impl FnOnce(f64, f64) -> MetricValue) -> MetricValue {
     match (a, b) {
         (Ok(a), Ok(b)) => f(a, b),
-        (Err(Undefined::EmptyGroup), _) | (_, Err(Undefined::EmptyGroup)) => Err(Undefined::EmptyGroup),
+        (Err(Undefined::EmptyGroup), _) | (_, Err(Undefined::EmptyGroup)) => {
+            Err(Undefined::EmptyGroup)
+        }
         (Err(Undefined::NoLabel), _) | (_, Err(Undefined::NoLabel)) => Err(Undefined::NoLabel),
         _ => Err(Undefined::OperandUndefined),
     }
 }
 
 /// a - b.
-fn difference(a: Value, b: Value) -> Value {
-    both(a, b, |a, b| Ok(a - b))
+fn difference(a: MetricValue, b: MetricValue) -> MetricValue {
+    combine(a, b, |a, b| Ok(a - b))
 }
 
 /// a / b.
-fn ratio(a: Value, b: Value) -> Value {
-    both(a, b, |a, b| if b == 0.0 { Err(Undefined::ZeroReferenceRate) } else { Ok(a / b) })
+fn ratio(a: MetricValue, b: MetricValue) -> MetricValue {
+    combine(a, b, |a, b| if b == 0.0 { Err(Undefined::ZeroReferenceRate) } else { Ok(a / b) })
 }

@@ -3,17 +3,25 @@
 //! All are about class 1. Complements are divided from counts, never taken as 1 - x.
 
 use super::counts::Confusion;
-use super::{Family, Impaired, Metric, Rate, Reads, Undefined, Value, both, phi};
+use super::{
+    CatalogFamily, ImpairedGroupRule, Metric, MetricValue, Rate, Reads, Undefined, combine, phi,
+};
 
 const FAWCETT: &str = "Fawcett 2006, An introduction to ROC analysis";
 const EMPTY: &str = "the group is empty";
 
-const fn metric(id: &'static str, symbol: &'static str, name: &'static str, ideal: Option<f64>, reads: Reads) -> Metric {
+const fn metric(
+    id: &'static str,
+    symbol: &'static str,
+    name: &'static str,
+    ideal: Option<f64>,
+    reads: Reads,
+) -> Metric {
     Metric {
         id,
         symbol,
         name,
-        family: Family::Performance,
+        family: CatalogFamily::Performance,
         formula: "",
         reading: "",
         range: (0.0, 1.0),
@@ -23,7 +31,7 @@ const fn metric(id: &'static str, symbol: &'static str, name: &'static str, idea
         source: FAWCETT,
         needs_label: true,
         reads,
-        impaired: Impaired::Unstated,
+        impaired: ImpairedGroupRule::Unstated,
     }
 }
 
@@ -113,7 +121,8 @@ pub const METRICS: &[Metric] = &[
         range: (-1.0, 1.0),
         sign: "above 0: better than chance",
         undefined_when: "one label or one prediction does not occur",
-        source: "Matthews 1975, Comparison of the predicted and observed secondary structure of T4 phage lysozyme",
+        source: "Matthews 1975, Comparison of the predicted and observed secondary structure of T4 \
+                 phage lysozyme",
         ..metric("mcc", "MCC", "Matthews correlation coefficient", Some(1.0), Reads::Score(mcc))
     },
 ];
@@ -123,7 +132,11 @@ pub(super) fn prev(c: &Confusion) -> Rate {
 }
 
 pub(super) fn pprev(c: &Confusion) -> Rate {
-    Rate { numerator: c.predicted_as(true), denominator: c.predicted(), empty: Undefined::EmptyGroup }
+    Rate {
+        numerator: c.predicted_as(true),
+        denominator: c.predicted(),
+        empty: Undefined::EmptyGroup,
+    }
 }
 
 pub(super) fn acc(c: &Confusion) -> Rate {
@@ -162,15 +175,15 @@ pub(super) fn fomr(c: &Confusion) -> Rate {
     c.rate(c.fn_, c.predicted_negative(), Undefined::NoPredictedNegative)
 }
 
-pub(super) fn bacc(c: &Confusion) -> Value {
-    both(tpr(c).value(), tnr(c).value(), |tpr, tnr| Ok(f64::midpoint(tpr, tnr)))
+pub(super) fn bacc(c: &Confusion) -> MetricValue {
+    combine(tpr(c).value(), tnr(c).value(), |tpr, tnr| Ok(f64::midpoint(tpr, tnr)))
 }
 
-pub(super) fn f1(c: &Confusion) -> Value {
+pub(super) fn f1(c: &Confusion) -> MetricValue {
     c.rate(2 * c.tp, 2 * c.tp + c.fp + c.fn_, Undefined::ZeroDenominator).value()
 }
 
-pub(super) fn mcc(c: &Confusion) -> Value {
+pub(super) fn mcc(c: &Confusion) -> MetricValue {
     phi([c.tp, c.fp, c.fn_, c.tn], c.or_empty(Undefined::DegenerateMarginal))
 }
 

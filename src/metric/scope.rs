@@ -1,17 +1,21 @@
-//! Where a value holds: one group, two compared, people of one moved to another, to or from all the rest, or everybody.
+//! Where a value holds: one group, two compared, people of one moved to another, to or from all the
+//! rest, or everybody.
 //!
-//! Groups are numbered in reference order. With more than two groups the people of one group as members of every other ([`Scope::OneToRest`])
-//! and the people of all others as members of one ([`Scope::RestToOne`]) stand beside the directions; with two they would be the directions.
-//! In [`Scope::OneToRest`] and [`Scope::Total`] a person counts once per counterfactual.
+//! Groups are numbered in reference order. With more than two groups the people of one group as
+//! members of every other ([`MetricScope::OneToRest`]) and the people of all others as members of
+//! one ([`MetricScope::RestToOne`]) stand beside the directions; with two they would be the
+//! directions. In [`MetricScope::OneToRest`] and [`MetricScope::Total`] a person counts once per
+//! counterfactual.
 //!
-//! Groups as they are, more than two of them, are also compared with all others together ([`Scope::OneVsRest`]), and the two that are
-//! furthest apart with each other ([`Scope::WorstCase`]).
+//! Groups as they are, more than two of them, are also compared with all others together
+//! ([`MetricScope::OneVsRest`]), and the two that are furthest apart with each other
+//! ([`MetricScope::WorstCase`]).
 
 use serde::{Deserialize, Serialize};
 
 /// Where a value holds; groups by number, reference first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Scope {
+pub enum MetricScope {
     /// One group.
     Group(usize),
     /// All groups, or all directions.
@@ -34,23 +38,24 @@ pub enum Scope {
     WorstCase,
 }
 
-impl Scope {
+impl MetricScope {
     /// The word that tables show.
     pub fn as_str(self) -> &'static str {
         match self {
-            Scope::Group(_) => "group",
-            Scope::Total => "total",
-            Scope::Pair(..) => "pair",
-            Scope::Direction(..) => "direction",
-            Scope::Difference(..) => "difference",
-            Scope::OneToRest(_) => "one_to_rest",
-            Scope::RestToOne(_) => "rest_to_one",
-            Scope::OneVsRest(_) | Scope::RestVsOne(_) => "one_vs_rest",
-            Scope::WorstCase => "worst_case",
+            MetricScope::Group(_) => "group",
+            MetricScope::Total => "total",
+            MetricScope::Pair(..) => "pair",
+            MetricScope::Direction(..) => "direction",
+            MetricScope::Difference(..) => "difference",
+            MetricScope::OneToRest(_) => "one_to_rest",
+            MetricScope::RestToOne(_) => "rest_to_one",
+            MetricScope::OneVsRest(_) | MetricScope::RestVsOne(_) => "one_vs_rest",
+            MetricScope::WorstCase => "worst_case",
         }
     }
 
-    /// Whether a value of counterfactuals in this scope rests on people of a group, as they are or as they are moved there.
+    /// Whether a value of counterfactuals in this scope rests on people of a group, as they are or
+    /// as they are moved there.
     pub fn involves(self, group: usize) -> bool {
         match (self.from_group(), self.to_group()) {
             (Some(from), Some(to)) => group == from || group == to,
@@ -62,30 +67,39 @@ impl Scope {
     /// The first group: the group itself, A, or where people come from; none for all.
     pub fn from_group(self) -> Option<usize> {
         match self {
-            Scope::Total | Scope::RestToOne(_) | Scope::RestVsOne(_) | Scope::WorstCase => None,
-            Scope::Group(from)
-            | Scope::Pair(from, _)
-            | Scope::Direction(from, _)
-            | Scope::Difference(from, _)
-            | Scope::OneToRest(from)
-            | Scope::OneVsRest(from) => Some(from),
+            MetricScope::Total
+            | MetricScope::RestToOne(_)
+            | MetricScope::RestVsOne(_)
+            | MetricScope::WorstCase => None,
+            MetricScope::Group(from)
+            | MetricScope::Pair(from, _)
+            | MetricScope::Direction(from, _)
+            | MetricScope::Difference(from, _)
+            | MetricScope::OneToRest(from)
+            | MetricScope::OneVsRest(from) => Some(from),
         }
     }
 
     /// The second group: B, or where people are moved to; none for all.
     pub fn to_group(self) -> Option<usize> {
         match self {
-            Scope::Total | Scope::Group(_) | Scope::OneToRest(_) | Scope::OneVsRest(_) | Scope::WorstCase => None,
-            Scope::Pair(_, to) | Scope::Direction(_, to) | Scope::Difference(_, to) | Scope::RestToOne(to) | Scope::RestVsOne(to) => {
-                Some(to)
-            }
+            MetricScope::Total
+            | MetricScope::Group(_)
+            | MetricScope::OneToRest(_)
+            | MetricScope::OneVsRest(_)
+            | MetricScope::WorstCase => None,
+            MetricScope::Pair(_, to)
+            | MetricScope::Direction(_, to)
+            | MetricScope::Difference(_, to)
+            | MetricScope::RestToOne(to)
+            | MetricScope::RestVsOne(to) => Some(to),
         }
     }
 }
 
 /// Whose people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Who {
+pub enum GroupSelection {
     /// One group's.
     One(usize),
     /// All others'.
@@ -94,40 +108,41 @@ pub enum Who {
     All,
 }
 
-impl Who {
+impl GroupSelection {
     /// The groups among so many, ascending.
     pub fn groups(self, groups: usize) -> impl Iterator<Item = usize> + Clone {
         (0..groups).filter(move |&group| match self {
-            Who::One(one) => group == one,
-            Who::Rest(one) => group != one,
-            Who::All => true,
+            GroupSelection::One(one) => group == one,
+            GroupSelection::Rest(one) => group != one,
+            GroupSelection::All => true,
         })
     }
 
     /// The group, where it is one.
     pub fn group(self) -> Option<usize> {
         match self {
-            Who::One(group) => Some(group),
-            Who::Rest(_) | Who::All => None,
+            GroupSelection::One(group) => Some(group),
+            GroupSelection::Rest(_) | GroupSelection::All => None,
         }
     }
 }
 
-/// The scopes in which counterfactuals are counted, numbered: evidence by scope stands in lists of this order.
+/// The scopes in which counterfactuals are counted, numbered: evidence by scope stands in lists of
+/// this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Places {
+pub(super) struct ScopeIndex {
     pub(super) groups: usize,
 }
 
-impl Places {
+impl ScopeIndex {
     /// Whether one group against the rest is something else than a direction.
-    pub(super) fn rests(self) -> bool {
+    pub(super) fn has_rest(self) -> bool {
         self.groups > 2
     }
 
     /// How many numbers are used; those of a direction from a group to itself stand empty.
     pub(super) fn len(self) -> usize {
-        self.groups * self.groups + if self.rests() { 2 * self.groups } else { 0 } + 1
+        self.groups * self.groups + if self.has_rest() { 2 * self.groups } else { 0 } + 1
     }
 
     /// The number of a direction.
@@ -146,7 +161,7 @@ impl Places {
     }
 
     /// The numbers of the scopes of several directions.
-    pub(super) fn wider(self) -> std::ops::Range<usize> {
+    pub(super) fn combined(self) -> std::ops::Range<usize> {
         self.groups * self.groups..self.len()
     }
 
@@ -157,58 +172,65 @@ impl Places {
 
     /// Every direction: where people come from and where they are moved to.
     pub(super) fn directions(self) -> impl Iterator<Item = (usize, usize)> {
-        (0..self.groups).flat_map(move |from| (0..self.groups).filter(move |&to| to != from).map(move |to| (from, to)))
+        (0..self.groups).flat_map(move |from| {
+            (0..self.groups).filter(move |&to| to != from).map(move |to| (from, to))
+        })
     }
 
     /// The scopes with their numbers, directions first.
-    pub(super) fn scopes(self) -> impl Iterator<Item = (usize, Scope)> {
-        let rests = if self.rests() { self.groups } else { 0 };
+    pub(super) fn scopes(self) -> impl Iterator<Item = (usize, MetricScope)> {
+        let rests = if self.has_rest() { self.groups } else { 0 };
         self.directions()
-            .map(move |(from, to)| (self.direction(from, to), Scope::Direction(from, to)))
-            .chain((0..rests).map(move |from| (self.one_to_rest(from), Scope::OneToRest(from))))
-            .chain((0..rests).map(move |to| (self.rest_to_one(to), Scope::RestToOne(to))))
-            .chain([(self.total(), Scope::Total)])
+            .map(move |(from, to)| (self.direction(from, to), MetricScope::Direction(from, to)))
+            .chain(
+                (0..rests).map(move |from| (self.one_to_rest(from), MetricScope::OneToRest(from))),
+            )
+            .chain((0..rests).map(move |to| (self.rest_to_one(to), MetricScope::RestToOne(to))))
+            .chain([(self.total(), MetricScope::Total)])
     }
 
-    /// The numbers of the scopes that hold a direction: its own first, then all together, then one and the rest where they are.
-    pub(super) fn holding(self, from: usize, to: usize) -> impl Iterator<Item = usize> + Clone {
-        let all = [self.direction(from, to), self.total(), self.one_to_rest(from), self.rest_to_one(to)];
-        all.into_iter().take(if self.rests() { MOST_PLACES } else { 2 })
+    /// The numbers of the scopes that hold a direction: its own first, then all together, then one
+    /// and the rest where they are.
+    pub(super) fn scopes_of(self, from: usize, to: usize) -> impl Iterator<Item = usize> + Clone {
+        let all =
+            [self.direction(from, to), self.total(), self.one_to_rest(from), self.rest_to_one(to)];
+        all.into_iter().take(if self.has_rest() { MAX_SCOPES_PER_DIRECTION } else { 2 })
     }
 
     /// The directions that a scope holds, by its number.
-    pub(super) fn held(self, place: usize) -> impl Iterator<Item = (usize, usize)> {
-        self.directions().filter(move |&(from, to)| self.holding(from, to).any(|held| held == place))
+    pub(super) fn directions_of(self, place: usize) -> impl Iterator<Item = (usize, usize)> {
+        self.directions()
+            .filter(move |&(from, to)| self.scopes_of(from, to).any(|held| held == place))
     }
 }
 
 /// The most scopes that hold one direction.
-pub(super) const MOST_PLACES: usize = 4;
+pub(super) const MAX_SCOPES_PER_DIRECTION: usize = 4;
 
 #[cfg(test)]
 mod tests {
-    use super::{Places, Who};
+    use super::{GroupSelection, ScopeIndex};
     use std::collections::BTreeSet;
 
     #[test]
     fn one_and_the_rest_are_all() {
-        let of = |who: Who| who.groups(4).collect::<Vec<_>>();
-        assert_eq!([of(Who::One(2)), of(Who::Rest(2)), of(Who::All)], [vec![2], vec![0, 1, 3], vec![0, 1, 2, 3]]);
+        let of = |who: GroupSelection| who.groups(4).collect::<Vec<_>>();
+        assert_eq!(
+            [of(GroupSelection::One(2)), of(GroupSelection::Rest(2)), of(GroupSelection::All)],
+            [vec![2], vec![0, 1, 3], vec![0, 1, 2, 3]]
+        );
     }
 
     #[test]
     fn every_scope_has_a_number_of_its_own() {
         for groups in 0..6 {
-            let places = Places { groups };
+            let places = ScopeIndex { groups };
             let numbers: BTreeSet<usize> = places.scopes().map(|(number, _)| number).collect();
             assert_eq!(numbers.len(), places.scopes().count());
             assert_eq!(numbers.last(), Some(&places.total()));
-            let of = |from, to| places.holding(from, to).collect::<BTreeSet<usize>>();
-            assert!(
-                places
-                    .directions()
-                    .all(|(from, to)| of(from, to).is_subset(&numbers) && of(from, to).len() == 2 + 2 * usize::from(groups > 2))
-            );
+            let of = |from, to| places.scopes_of(from, to).collect::<BTreeSet<usize>>();
+            assert!(places.directions().all(|(from, to)| of(from, to).is_subset(&numbers)
+                && of(from, to).len() == 2 + 2 * usize::from(groups > 2)));
         }
     }
 }

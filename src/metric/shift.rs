@@ -1,23 +1,26 @@
-//! How far scores move between the factual and the counterfactual world: RMSCD, Kullback-Leibler, Jensen-Shannon.
+//! How far scores move between the factual and the counterfactual world: RMSCD, Kullback-Leibler,
+//! Jensen-Shannon.
 //!
-//! Source: Towards Counterfactual Group Fairness, eq. 6 and Tables 2, 12 and 13, for RMSCD and JSCD; MCD, MACD and the histogram
-//! measures are additions. Input: pairs of a factual score s and a counterfactual score c of [0, 1]; a total takes the pairs of all
-//! directions together.
+//! Source: Towards Counterfactual Group Fairness, eq. 6 and Tables 2, 12 and 13, for RMSCD and
+//! JSCD; MCD, MACD and the histogram measures are additions. Input: pairs of a factual score s and
+//! a counterfactual score c of [0, 1]; a total takes the pairs of all directions together.
 //!
-//! Choice: the papers leave binning, base and root of JSCD open. It is the Jensen-Shannon *distance* (square root, natural logarithm)
-//! between the two vectors of scores, each scaled to sum 1, paired by person: the only reading that reproduces the published tables.
-//! It ignores a common factor, and a total is no mean of its directions.
+//! Choice: the papers leave binning, base and root of JSCD open. It is the Jensen-Shannon
+//! *distance* (square root, natural logarithm) between the two vectors of scores, each scaled to
+//! sum 1, paired by person: the only reading that reproduces the published tables. It ignores a
+//! common factor, and a total is no mean of its directions.
 //!
-//! Every term is rounded to a multiple of 2^-52 and added as a whole number, so that any partition of the pairs gives the same bits.
-//! Kullback-Leibler needs one pass: sum p ln(p/q) = (sum s ln(s/c)) / S + ln(C/S), with S and C the sums of s and c. Jensen-Shannon
-//! needs S and C first, hence the second pass of [`divergence`](super::divergence).
+//! Every term is rounded to a multiple of 2^-52 and added as a whole number, so that any partition
+//! of the pairs gives the same bits. Kullback-Leibler needs one pass: sum p ln(p/q) = (sum s
+//! ln(s/c)) / S + ln(C/S), with S and C the sums of s and c. Jensen-Shannon needs S and C first,
+//! hence the second pass of [`divergence`](super::divergence).
 
 use serde::{Deserialize, Serialize};
 
 use super::counts::ECCM_CELLS;
 use super::divergence::DivergenceSums;
-use super::{Family, Impaired, Metric, Reads, Undefined, Value};
-use crate::num::fixed::Fixed;
+use super::{CatalogFamily, ImpairedGroupRule, Metric, MetricValue, Reads, Undefined};
+use crate::num::fixed::FixedSum;
 
 /// Bins of the histograms of scores: edges i/50.
 pub const SCORE_BINS: usize = 50;
@@ -25,19 +28,21 @@ pub const SCORE_BINS: usize = 50;
 /// Bins of the histogram of changes: edges (i - 40)/40.
 pub const CHANGE_BINS: usize = 80;
 
-/// Scores up to 2^-80 add nothing to a divergence: their term rounds to zero units, whatever the other score is.
+/// Scores up to 2^-80 add nothing to a divergence: their term rounds to zero units, whatever the
+/// other score is.
 const NEGLIGIBLE: f64 = 1.0 / (1_u128 << 80) as f64;
 
-/// What is summed over the pairs of one direction in the first pass, each as often as the person weighs; mergeable.
+/// What is summed over the pairs of one direction in the first pass, each as often as the person
+/// weighs; mergeable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShiftSums {
     n: u64,
-    score: Fixed,
-    score_cf: Fixed,
-    absolute: Fixed,
-    squared: [Fixed; ECCM_CELLS],
+    score: FixedSum,
+    score_cf: FixedSum,
+    absolute: FixedSum,
+    squared: [FixedSum; ECCM_CELLS],
     /// Sum of s ln(s/c) where both are above 0.
-    divergence: Fixed,
+    divergence: FixedSum,
     /// Weight of pairs with s > 0 and c = 0.
     infinite: u64,
     /// [`SCORE_BINS`] bins.
@@ -52,11 +57,11 @@ impl Default for ShiftSums {
     fn default() -> Self {
         ShiftSums {
             n: 0,
-            score: Fixed::ZERO,
-            score_cf: Fixed::ZERO,
-            absolute: Fixed::ZERO,
-            squared: [Fixed::ZERO; ECCM_CELLS],
-            divergence: Fixed::ZERO,
+            score: FixedSum::ZERO,
+            score_cf: FixedSum::ZERO,
+            absolute: FixedSum::ZERO,
+            squared: [FixedSum::ZERO; ECCM_CELLS],
+            divergence: FixedSum::ZERO,
             infinite: 0,
             before: vec![0; SCORE_BINS],
             after: vec![0; SCORE_BINS],
@@ -94,7 +99,8 @@ impl ShiftSums {
             mine.merge(theirs);
         }
         let mine = self.before.iter_mut().chain(&mut self.after).chain(&mut self.change);
-        for (mine, theirs) in mine.zip(other.before.iter().chain(&other.after).chain(&other.change)) {
+        for (mine, theirs) in mine.zip(other.before.iter().chain(&other.after).chain(&other.change))
+        {
             *mine += theirs;
         }
     }
@@ -115,7 +121,7 @@ impl ShiftSums {
     }
 
     /// Sums of squared changes by cell, in the order of [`CELLS`](super::counts::CELLS).
-    pub fn squared(&self) -> &[Fixed; ECCM_CELLS] {
+    pub fn squared(&self) -> &[FixedSum; ECCM_CELLS] {
         &self.squared
     }
 
@@ -135,9 +141,10 @@ impl ShiftSums {
     }
 }
 
-/// The scores of one scope as metrics read them, of everybody or of a replicate in which people have weights.
+/// The scores of one scope as metrics read them, of everybody or of a replicate in which people
+/// have weights.
 #[derive(Debug, Clone)]
-pub struct Shift {
+pub struct ScoreShift {
     /// Pairs, counted without weights.
     pub(super) pairs: f64,
     /// What the pairs weigh: their number where nobody has a weight.
@@ -157,20 +164,20 @@ pub struct Shift {
     /// Pairs with s > 0 and c = 0.
     pub(super) infinite: f64,
     /// The Jensen-Shannon divergence in nats, where both sums of scores are above 0.
-    pub(super) jensen_shannon: Value,
+    pub(super) jensen_shannon: MetricValue,
     /// Histogram of s.
     pub(super) before: [f64; SCORE_BINS],
     /// Histogram of c.
     pub(super) after: [f64; SCORE_BINS],
 }
 
-impl Shift {
+impl ScoreShift {
     /// Both passes over one scope.
-    pub(super) fn of(sums: &ShiftSums, second: &DivergenceSums) -> Self {
-        let mut squared = Fixed::ZERO;
+    pub(super) fn from_sums(sums: &ShiftSums, second: &DivergenceSums) -> Self {
+        let mut squared = FixedSum::ZERO;
         sums.squared.iter().for_each(|sum| squared.merge(*sum));
         let (score, score_cf) = sums.scores();
-        let mut shift = Shift {
+        let mut shift = ScoreShift {
             pairs: sums.n as f64,
             n: sums.weight() as f64,
             score,
@@ -194,8 +201,8 @@ impl Shift {
     }
 
     /// The same people with every counterfactual score equal to the factual one.
-    pub(super) fn still(&self) -> Self {
-        Shift {
+    pub(super) fn without_shift(&self) -> Self {
+        ScoreShift {
             score_cf: self.score,
             change: 0.0,
             absolute: 0.0,
@@ -210,7 +217,8 @@ impl Shift {
 }
 
 const SCORE_EDGES: [f64; SCORE_BINS + 1] = edges(0.0, SCORE_BINS as f64);
-const CHANGE_EDGES: [f64; CHANGE_BINS + 1] = edges((CHANGE_BINS / 2) as f64, (CHANGE_BINS / 2) as f64);
+const CHANGE_EDGES: [f64; CHANGE_BINS + 1] =
+    edges((CHANGE_BINS / 2) as f64, (CHANGE_BINS / 2) as f64);
 
 /// (i - first) / unit.
 const fn edges<const N: usize>(first: f64, unit: f64) -> [f64; N] {
@@ -256,18 +264,26 @@ fn last_edge<const N: usize>(guess: usize, value: f64, edges: &[f64; N]) -> usiz
     guess + up - down
 }
 
-/// s ln(s/c), the term of a pair in the Kullback-Leibler divergence; 0 where either score is 0 or the term adds nothing.
+/// s ln(s/c), the term of a pair in the Kullback-Leibler divergence; 0 where either score is 0 or
+/// the term adds nothing.
 pub(super) fn kl_term(score: f64, score_cf: f64) -> f64 {
     if score_cf > 0.0 && score > NEGLIGIBLE { score * log_ratio(score, score_cf) } else { 0.0 }
 }
 
 /// ln(a/b) of positive numbers, also where the quotient overflows.
 fn log_ratio(a: f64, b: f64) -> f64 {
-    // Scores that hardly move are the rule: twice the inverse hyperbolic tangent, whose next term is below 2e-16 of the sum.
+    // Scores that hardly move are the rule: twice the inverse hyperbolic tangent, whose next term
+    // is below 2e-16 of the sum.
     let x = (a - b) / (a + b);
     let sq = x * x;
     if sq < 1.0 / 64.0 {
-        let odd = ((((((sq / 15.0 + 1.0 / 13.0) * sq + 1.0 / 11.0) * sq + 1.0 / 9.0) * sq + 1.0 / 7.0) * sq + 0.2) * sq + 1.0 / 3.0) * sq;
+        let odd = ((((((sq / 15.0 + 1.0 / 13.0) * sq + 1.0 / 11.0) * sq + 1.0 / 9.0) * sq
+            + 1.0 / 7.0)
+            * sq
+            + 0.2)
+            * sq
+            + 1.0 / 3.0)
+            * sq;
         return 2.0 * x * (1.0 + odd);
     }
     let quotient = a / b;
@@ -277,16 +293,23 @@ fn log_ratio(a: f64, b: f64) -> f64 {
 /// The square root of ln 2.
 const JSCD_MAX: f64 = 0.832_554_611_157_697_8;
 
-const TABLES: &str = "Towards Counterfactual Group Fairness, eq. 6 and Table 2";
-const ADDED: &str = "an addition of cfaudit, printed beside JSCD because JSCD ignores a common factor of all scores";
+const JOURNAL_TABLES: &str = "Towards Counterfactual Group Fairness, eq. 6 and Table 2";
+const ADDED: &str = "an addition of cfaudit, printed beside JSCD because JSCD ignores a common \
+    factor of all scores";
 const NO_PAIR: &str = "there is no pair of scores";
 
-const fn metric(id: &'static str, symbol: &'static str, name: &'static str, range: (f64, f64), value: fn(&Shift) -> Value) -> Metric {
+const fn metric(
+    id: &'static str,
+    symbol: &'static str,
+    name: &'static str,
+    range: (f64, f64),
+    value: fn(&ScoreShift) -> MetricValue,
+) -> Metric {
     Metric {
         id,
         symbol,
         name,
-        family: Family::Shift,
+        family: CatalogFamily::Shift,
         formula: "",
         reading: "",
         range,
@@ -296,7 +319,7 @@ const fn metric(id: &'static str, symbol: &'static str, name: &'static str, rang
         source: ADDED,
         needs_label: false,
         reads: Reads::Shift(value),
-        impaired: Impaired::Unstated,
+        impaired: ImpairedGroupRule::Unstated,
     }
 }
 
@@ -305,7 +328,7 @@ pub const METRICS: &[Metric] = &[
     Metric {
         formula: "sqrt(mean (c - s)^2)",
         reading: "how far a score typically moves, large moves weighing more",
-        source: TABLES,
+        source: JOURNAL_TABLES,
         ..metric("rmscd", "RMSCD", "root mean squared counterfactual difference", (0.0, 1.0), rmscd)
     },
     Metric {
@@ -327,25 +350,42 @@ pub const METRICS: &[Metric] = &[
         ..metric("kld", "KLD", "Kullback-Leibler divergence", (0.0, f64::INFINITY), kld)
     },
     Metric {
-        formula: "sqrt(sum p ln(p/m) / 2 + sum q ln(q/m) / 2), m = (p + q) / 2, p = s / sum s, q = c / sum c, over the pairs",
-        reading: "distance of the scores, shared out over people; a common factor of all scores does not show, and a total is no mean of its directions",
+        formula: "sqrt(sum p ln(p/m) / 2 + sum q ln(q/m) / 2), m = (p + q) / 2, p = s / sum s, q = \
+                  c / sum c, over the pairs",
+        reading: "distance of the scores, shared out over people; a common factor of all scores \
+                  does not show, and a total is no mean of its directions",
         undefined_when: "there is no pair, or all scores of one side are 0",
-        source: TABLES,
+        source: JOURNAL_TABLES,
         ..metric("jscd", "JSCD", "Jensen-Shannon counterfactual distance", (0.0, JSCD_MAX), jscd)
     },
     Metric {
-        formula: "sum p log2(p/m) / 2 + sum q log2(q/m) / 2 over the shares p, q of 50 equal bins, m = (p + q) / 2",
-        reading: "divergence of the two histograms of scores, in bits; who moved where does not show",
-        ..metric("jsd_hist", "JSD_hist", "Jensen-Shannon divergence of histograms", (0.0, 1.0), jsd_hist)
+        formula: "sum p log2(p/m) / 2 + sum q log2(q/m) / 2 over the shares p, q of 50 equal bins, \
+                  m = (p + q) / 2",
+        reading: "divergence of the two histograms of scores, in bits; who moved where does not \
+                  show",
+        ..metric(
+            "jsd_hist",
+            "JSD_hist",
+            "Jensen-Shannon divergence of histograms",
+            (0.0, 1.0),
+            jsd_hist,
+        )
     },
     Metric {
         formula: "sum p ln(p/q) over the shares p, q of 50 equal bins",
         reading: "divergence of the two histograms of scores, in nats",
         undefined_when: "there is no pair, or a bin empties",
-        ..metric("kld_hist", "KLD_hist", "Kullback-Leibler divergence of histograms", (0.0, f64::INFINITY), kld_hist)
+        ..metric(
+            "kld_hist",
+            "KLD_hist",
+            "Kullback-Leibler divergence of histograms",
+            (0.0, f64::INFINITY),
+            kld_hist,
+        )
     },
     Metric {
-        formula: "sum p ln(p/q) over the shares p, q of 50 equal bins, each with 1/2 added to its count (with weights: half the mean weight)",
+        formula: "sum p ln(p/q) over the shares p, q of 50 equal bins, each with 1/2 added to its \
+                  count (with weights: half the mean weight)",
         reading: "as kld_hist, but defined also where a bin empties",
         ..metric(
             "kld_hist_smoothed",
@@ -358,7 +398,7 @@ pub const METRICS: &[Metric] = &[
 ];
 
 /// What the pairs weigh, above 0.
-fn weighs(shift: &Shift) -> Value {
+fn total_weight(shift: &ScoreShift) -> MetricValue {
     match shift.n {
         0.0 if shift.pairs == 0.0 => Err(Undefined::EmptyGroup),
         0.0 => Err(Undefined::ZeroWeight),
@@ -366,31 +406,33 @@ fn weighs(shift: &Shift) -> Value {
     }
 }
 
-fn mean(shift: &Shift, sum: f64) -> Value {
-    weighs(shift).map(|n| sum / n)
+fn mean(shift: &ScoreShift, sum: f64) -> MetricValue {
+    total_weight(shift).map(|n| sum / n)
 }
 
-fn rmscd(shift: &Shift) -> Value {
+fn rmscd(shift: &ScoreShift) -> MetricValue {
     mean(shift, shift.squared).map(f64::sqrt)
 }
 
-fn mcd(shift: &Shift) -> Value {
+fn mcd(shift: &ScoreShift) -> MetricValue {
     mean(shift, shift.change)
 }
 
-fn macd(shift: &Shift) -> Value {
+fn macd(shift: &ScoreShift) -> MetricValue {
     mean(shift, shift.absolute)
 }
 
-fn score_sums(shift: &Shift) -> Result<(f64, f64), Undefined> {
-    weighs(shift)?;
+fn score_sums(shift: &ScoreShift) -> Result<(f64, f64), Undefined> {
+    total_weight(shift)?;
     match *shift {
-        Shift { score, score_cf, .. } if score <= 0.0 || score_cf <= 0.0 => Err(Undefined::ZeroScoreSum),
-        Shift { score, score_cf, .. } => Ok((score, score_cf)),
+        ScoreShift { score, score_cf, .. } if score <= 0.0 || score_cf <= 0.0 => {
+            Err(Undefined::ZeroScoreSum)
+        }
+        ScoreShift { score, score_cf, .. } => Ok((score, score_cf)),
     }
 }
 
-fn kld(shift: &Shift) -> Value {
+fn kld(shift: &ScoreShift) -> MetricValue {
     let (score, score_cf) = score_sums(shift)?;
     if shift.infinite > 0.0 {
         return Err(Undefined::Infinite);
@@ -398,31 +440,32 @@ fn kld(shift: &Shift) -> Value {
     Ok((shift.divergence / score + log_ratio(score_cf, score)).max(0.0))
 }
 
-fn jscd(shift: &Shift) -> Value {
+fn jscd(shift: &ScoreShift) -> MetricValue {
     score_sums(shift)?;
     shift.jensen_shannon.map(|divergence| divergence.sqrt().min(JSCD_MAX))
 }
 
-/// The metrics that read the two histograms: resampling roughens these, so that replicates lie above the value.
-pub(super) const OF_HISTOGRAMS: [&str; 3] = ["jsd_hist", "kld_hist", "kld_hist_smoothed"];
+/// The metrics that read the two histograms: resampling roughens these, so that replicates lie
+/// above the value.
+pub(super) const HISTOGRAM_METRICS: [&str; 3] = ["jsd_hist", "kld_hist", "kld_hist_smoothed"];
 
 /// Σ p ln(p/q) over bins with p > 0, in order of the bins.
 fn bin_divergence(bins: impl Iterator<Item = (f64, f64)>) -> f64 {
     bins.filter(|(p, _)| *p > 0.0).map(|(p, q)| p * libm::log(p / q)).sum::<f64>().max(0.0)
 }
 
-fn bins(shift: &Shift) -> Result<impl Iterator<Item = (f64, f64)>, Undefined> {
-    weighs(shift).map(|_| shift.before.into_iter().zip(shift.after))
+fn bins(shift: &ScoreShift) -> Result<impl Iterator<Item = (f64, f64)>, Undefined> {
+    total_weight(shift).map(|_| shift.before.into_iter().zip(shift.after))
 }
 
-fn jsd_hist(shift: &Shift) -> Value {
+fn jsd_hist(shift: &ScoreShift) -> MetricValue {
     let n = shift.n;
     let before = bin_divergence(bins(shift)?.map(|(p, q)| (p / n, f64::midpoint(p, q) / n)));
     let after = bin_divergence(bins(shift)?.map(|(p, q)| (q / n, f64::midpoint(p, q) / n)));
     Ok((f64::midpoint(before, after) / std::f64::consts::LN_2).min(1.0))
 }
 
-fn kld_hist(shift: &Shift) -> Value {
+fn kld_hist(shift: &ScoreShift) -> MetricValue {
     let n = shift.n;
     if bins(shift)?.any(|(before, after)| before > 0.0 && after == 0.0) {
         return Err(Undefined::Infinite);
@@ -430,26 +473,33 @@ fn kld_hist(shift: &Shift) -> Value {
     Ok(bin_divergence(bins(shift)?.map(|(before, after)| (before / n, after / n))))
 }
 
-fn kld_hist_smoothed(shift: &Shift) -> Value {
+fn kld_hist_smoothed(shift: &ScoreShift) -> MetricValue {
     // Half of what one of them weighs on average: another unit of the weights changes nothing.
-    let half = 0.5 * (weighs(shift)? / shift.pairs);
+    let half = 0.5 * (total_weight(shift)? / shift.pairs);
     let n = shift.n + SCORE_BINS as f64 * half;
-    Ok(bin_divergence(bins(shift)?.map(|(before, after)| ((before + half) / n, (after + half) / n))))
+    Ok(bin_divergence(
+        bins(shift)?.map(|(before, after)| ((before + half) / n, (after + half) / n)),
+    ))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CHANGE_BINS, METRICS, SCORE_BINS, Shift, ShiftSums, change_bin, change_edge, log_ratio, score_bin, score_edge};
+    use super::{
+        CHANGE_BINS, METRICS, SCORE_BINS, ScoreShift, ShiftSums, change_bin, change_edge,
+        log_ratio, score_bin, score_edge,
+    };
     use crate::metric::divergence::DivergenceSums;
-    use crate::metric::{Reads, Undefined, Value};
+    use crate::metric::{MetricValue, Reads, Undefined};
 
-    fn values(pairs: &[(f64, f64)]) -> Vec<Value> {
+    fn values(pairs: &[(f64, f64)]) -> Vec<MetricValue> {
         let mut sums = ShiftSums::default();
         pairs.iter().for_each(|&(s, c)| sums.add(0, s, c, 1));
         let mut divergence = DivergenceSums::new(&sums);
         pairs.iter().for_each(|&(s, c)| divergence.add(s, c, 1));
-        let shift = Shift::of(&sums, &divergence);
-        let value = |reads: &Reads| if let Reads::Shift(value) = reads { value(&shift) } else { unreachable!() };
+        let shift = ScoreShift::from_sums(&sums, &divergence);
+        let value = |reads: &Reads| {
+            if let Reads::Shift(value) = reads { value(&shift) } else { unreachable!() }
+        };
         METRICS.iter().map(|metric| value(&metric.reads)).collect()
     }
 
@@ -474,7 +524,8 @@ mod tests {
         // p = (1/4, 3/4), q = (1/2, 1/2), m = (3/8, 5/8).
         let found = values(&[(0.25, 0.5), (0.75, 0.5)]);
         let ln = f64::ln;
-        let js = (0.25 * ln(2.0 / 3.0) + 0.75 * ln(1.2) + 0.5 * ln(4.0 / 3.0) + 0.5 * ln(0.8)) / 2.0;
+        let js =
+            (0.25 * ln(2.0 / 3.0) + 0.75 * ln(1.2) + 0.5 * ln(4.0 / 3.0) + 0.5 * ln(0.8)) / 2.0;
         let expected = [0.25, 0.0, 0.25, 0.25 * ln(0.5) + 0.75 * ln(1.5), js.sqrt(), 1.0];
         for (found, expected) in found.iter().zip(expected) {
             assert!((found.unwrap() - expected).abs() < 1e-15, "{found:?} instead of {expected}");
@@ -492,18 +543,26 @@ mod tests {
         for i in 1..2000 {
             let (a, b) = (f64::from(i) / 2000.0, 0.3);
             let (found, expected) = (log_ratio(a, b), libm::log(a) - libm::log(b));
-            assert!((found - expected).abs() < 1e-15 * expected.abs().max(1.0), "{a}: {found} instead of {expected}");
+            assert!(
+                (found - expected).abs() < 1e-15 * expected.abs().max(1.0),
+                "{a}: {found} instead of {expected}"
+            );
         }
     }
 
     #[test]
     fn odd_scores_stay_finite() {
         let tiny = f64::from_bits(1);
-        for pairs in
-            [&[(1.0, tiny), (0.5, 1.0)][..], &[(tiny, 1.0), (1.0, 1.0)], &[(1.0, tiny)], &[(tiny, tiny)], &[(1e-16, 1.0), (1e-16, 1e-30)]]
-        {
+        for pairs in [
+            &[(1.0, tiny), (0.5, 1.0)][..],
+            &[(tiny, 1.0), (1.0, 1.0)],
+            &[(1.0, tiny)],
+            &[(tiny, tiny)],
+            &[(1e-16, 1.0), (1e-16, 1e-30)],
+        ] {
             for (metric, value) in METRICS.iter().zip(values(pairs)) {
-                let fine = value.map_or(true, |v| v.is_finite() && v >= metric.range.0 && v <= metric.range.1);
+                let fine = value
+                    .map_or(true, |v| v.is_finite() && v >= metric.range.0 && v <= metric.range.1);
                 assert!(fine, "{} of {pairs:?}: {value:?}", metric.id);
             }
         }

@@ -1,4 +1,5 @@
-//! What no single file can show: the catalog is sound, evidence has its properties, impaired groups follow the published table.
+//! What no single file can show: the catalog is sound, evidence has its properties, impaired groups
+//! follow the published table.
 
 mod clarify;
 mod classes;
@@ -10,61 +11,67 @@ mod who_counts;
 
 use std::collections::BTreeSet;
 
-use super::clarify::Favoured;
-use super::counts::{Confusion, Counterfactual, CounterfactualCounts, Eccm, FactualCounts, Person};
+use super::clarify::FavouredFacets;
+use super::counts::{
+    Confusion, CounterfactualCounts, Eccm, FactualCounts, ScoredCounterfactual, ScoredPerson,
+};
 use super::divergence::DivergenceSums;
-use super::flips::{Crowd, FlipTest, Knobs, Looked};
-use super::measure::{Favourable, Measured, SMALL_DENOMINATOR, SMALL_GROUP, Settings, measure_factual};
+use super::flips::{FlipTestPerson, FlipTestSample, FlipTestSettings, PreparedFlipTest};
+use super::measure::{
+    FavourablePrediction, MeasureSettings, MeasuredValue, SMALL_DENOMINATOR, SMALL_GROUP,
+    measure_factual,
+};
 use super::patterns::AnySwitch;
-use super::placebo::{Band, Placebo, Repeat};
-use super::redraw::{Pairs, Redraw, ShiftEvidence};
-use super::scope::Scope;
-use super::shift::{Shift, ShiftSums};
+use super::placebo::{PlaceboBand, PlaceboEvidence, PlaceboRepeat};
+use super::redraw::{ScorePairs, ShiftBootstrap, ShiftEvidence};
+use super::scope::MetricScope;
+use super::shift::{ScoreShift, ShiftSums};
 use super::strata::Strata;
 use super::switches::measure_counterfactual;
-use super::turn::Turn;
-use super::{Family, Impaired, Reads, Undefined, catalog, find, gaps, nearest};
-use crate::num::seed::{Stream, h};
+use super::turn::SwapEffect;
+use super::{CatalogFamily, ImpairedGroupRule, Reads, Undefined, catalog, find, gaps, nearest};
+use crate::num::seed::{RandomStream, h};
 use crate::param::{Count, Level, Seed};
 
-fn settings() -> Settings {
-    Settings {
-        families: Family::ALL.to_vec(),
-        favourable: Favourable::Positive,
-        says_favourable: true,
+fn settings() -> MeasureSettings {
+    MeasureSettings {
+        families: CatalogFamily::ALL.to_vec(),
+        favourable: FavourablePrediction::Positive,
+        favourable_stated: true,
         level: Some(Level::DEFAULT),
         samples: Count::new(2000).unwrap(),
         seed: Seed(42),
         min_group_size: Count::new(30).unwrap(),
         min_denominator: Count::new(10).unwrap(),
-        favoured: Favoured::Groups(vec![0]),
+        favoured: FavouredFacets::Groups(vec![0]),
     }
 }
 
 const STRATA: usize = 4;
 
 /// The stratum of a person of [`people`]; some have none.
-fn stratum(person: &Person) -> Option<u32> {
+fn stratum(person: &ScoredPerson) -> Option<u32> {
     let thousandths = (person.score.unwrap_or(0.0) * 1000.0) as u32;
     (!thousandths.is_multiple_of(7)).then_some(thousandths % STRATA as u32)
 }
 
 #[track_caller]
-fn one<'a>(all: &'a [Measured], id: &str, scope: Scope) -> &'a Measured {
+fn one<'a>(all: &'a [MeasuredValue], id: &str, scope: MetricScope) -> &'a MeasuredValue {
     let mut found = all.iter().filter(|m| m.metric.id == id && m.scope == scope);
     let first = found.next().unwrap_or_else(|| panic!("no `{id}` in {scope:?}"));
     assert!(found.next().is_none(), "`{id}` stands twice in {scope:?}");
     first
 }
 
-type People = Vec<(Person, Vec<Counterfactual>)>;
+type TestPeople = Vec<(ScoredPerson, Vec<ScoredCounterfactual>)>;
 
 /// Random people with labels and scores, some missing; predictions at 0.5.
-fn people(groups: usize, per_target: usize, n: usize) -> People {
-    let mut stream = Stream::new(9, &format!("people/{groups}/{per_target}"));
+fn people(groups: usize, per_target: usize, n: usize) -> TestPeople {
+    let mut stream = RandomStream::new(9, &format!("people/{groups}/{per_target}"));
     let mut scored = move |near: Option<f64>| {
         let (keep, u) = (stream.u01(), stream.u01());
-        let score = (keep < 0.95).then(|| near.map_or(u, |near| (near + 0.4 * (u - 0.5)).clamp(0.0, 1.0)));
+        let score =
+            (keep < 0.95).then(|| near.map_or(u, |near| (near + 0.4 * (u - 0.5)).clamp(0.0, 1.0)));
         (score, stream.u64())
     };
     (0..n)
@@ -76,18 +83,25 @@ fn people(groups: usize, per_target: usize, n: usize) -> People {
             for to in (0..groups).filter(|&to| to != group) {
                 for _ in 0..per_target {
                     let (score_cf, _) = scored(score);
-                    cfs.push(Counterfactual { to, predicted: score_cf.map(|s| s >= 0.5), score: score_cf });
+                    cfs.push(ScoredCounterfactual {
+                        to,
+                        predicted: score_cf.map(|s| s >= 0.5),
+                        score: score_cf,
+                    });
                 }
             }
-            (Person { group, label, predicted: score.map(|s| s >= 0.5), score, weight: 1 }, cfs)
+            (
+                ScoredPerson { group, label, predicted: score.map(|s| s >= 0.5), score, weight: 1 },
+                cfs,
+            )
         })
         .collect()
 }
 
-struct Gathered {
+struct TestEvidence {
     factual: FactualCounts,
     counts: CounterfactualCounts,
-    measured: Vec<Measured>,
+    measured: Vec<MeasuredValue>,
 }
 
 /// The batch of a person, at random: another partition for every number of batches.
@@ -96,39 +110,72 @@ fn part_of(i: usize, parts: usize) -> usize {
 }
 
 /// Gathers people in `parts` batches, merged last first, and measures.
-fn gather(people: &People, groups: usize, has_label: bool, parts: usize, settings: &Settings) -> Gathered {
-    let mut factual = vec![FactualCounts::new(groups).in_strata(Strata::new(STRATA, groups, None)); parts];
+fn gather(
+    people: &TestPeople,
+    groups: usize,
+    has_label: bool,
+    parts: usize,
+    settings: &MeasureSettings,
+) -> TestEvidence {
+    let mut factual =
+        vec![FactualCounts::new(groups).with_strata(Strata::new(STRATA, groups, None)); parts];
     let mut counts = vec![CounterfactualCounts::new(groups); parts];
-    let knobs = Knobs { neighbours: Count::new(5).unwrap(), standard: false, most: Count::new(500).unwrap() };
-    let mut crowds = vec![Crowd::new(2, &knobs, settings.seed); parts];
+    let knobs = FlipTestSettings {
+        neighbours: Count::new(5).unwrap(),
+        standardise: false,
+        max_people: Count::new(500).unwrap(),
+    };
+    let mut crowds = vec![FlipTestSample::new(2, &knobs, settings.seed); parts];
     for (i, (person, cfs)) in people.iter().enumerate() {
-        let person = &Person { label: person.label.filter(|_| has_label), ..*person };
-        factual[part_of(i, parts)].groups[person.group].add(person.label, person.predicted, person.score == Some(0.5));
+        let person = &ScoredPerson { label: person.label.filter(|_| has_label), ..*person };
+        factual[part_of(i, parts)].groups[person.group].add(
+            person.label,
+            person.predicted,
+            person.score == Some(0.5),
+        );
         let part = &mut factual[part_of(i, parts)];
         part.add_stratum(person.group, (i as u64, 1), person.predicted, stratum(person));
         if let Some(predicted) = person.predicted {
-            let looked = Looked { row: i as u64, key: i as u64, group: person.group, predicted, weight: 1 };
+            let looked = FlipTestPerson {
+                row: i as u64,
+                key: i as u64,
+                group: person.group,
+                predicted,
+                weight: 1,
+            };
             crowds[part_of(i, parts)].add(looked, &[(i % 40) as f64, (i / 60) as f64]);
         }
         counts[part_of(i, parts)].add(person, cfs);
     }
     let mut crowd = crowds.pop().unwrap();
     crowds.into_iter().rev().for_each(|part| crowd.merge(part));
-    let test = FlipTest::new(crowd, groups, &settings.favoured.facets(groups), &knobs, None);
-    let mut flips = test.nobody();
-    (0..test.n_pieces()).for_each(|piece| flips.add(&test.piece(piece)));
+    let test =
+        PreparedFlipTest::new(crowd, groups, &settings.favoured.facets(groups), &knobs, None);
+    let mut flips = test.empty();
+    (0..test.n_pieces()).for_each(|piece| flips.add(&test.votes(piece)));
     let mut all = (factual.pop().unwrap(), counts.pop().unwrap());
     factual.iter().rev().for_each(|part| all.0.merge(part));
     counts.iter().rev().for_each(|part| all.1.merge(part));
     let mut measured = measure_factual(&all.0, Some(&flips), settings);
-    measured.extend(measure_counterfactual(&all.1, Some(&second(people, &all.1, parts, settings)), None, settings));
-    Gathered { factual: all.0, counts: all.1, measured }
+    measured.extend(measure_counterfactual(
+        &all.1,
+        Some(&second(people, &all.1, parts, settings)),
+        None,
+        settings,
+    ));
+    TestEvidence { factual: all.0, counts: all.1, measured }
 }
 
-/// The second pass over people in `parts` batches, merged last first, with intervals where settings ask for them.
-fn second(people: &People, counts: &CounterfactualCounts, parts: usize, settings: &Settings) -> ShiftEvidence {
+/// The second pass over people in `parts` batches, merged last first, with intervals where settings
+/// ask for them.
+fn second(
+    people: &TestPeople,
+    counts: &CounterfactualCounts,
+    parts: usize,
+    settings: &MeasureSettings,
+) -> ShiftEvidence {
     let mut passes = vec![counts.second_pass(); parts];
-    let mut pairs = vec![Pairs::new(counts); parts];
+    let mut pairs = vec![ScorePairs::new(counts); parts];
     for (i, (person, cfs)) in people.iter().enumerate() {
         passes[part_of(i + 1, parts)].add(person, cfs);
         pairs[part_of(i, parts)].add(i as u64, person, cfs);
@@ -138,8 +185,12 @@ fn second(people: &People, counts: &CounterfactualCounts, parts: usize, settings
     pairs.into_iter().rev().for_each(|part| all.merge(part));
     assert_eq!(second, all.second_pass(counts));
     let intervals = settings.level.map(|level| {
-        let redraw = Redraw::of_people(&all, &second, settings.samples, settings.seed);
-        redraw.intervals(&(0..redraw.n_tiles()).map(|number| redraw.tile(number)).collect::<Vec<_>>(), counts, level)
+        let redraw = ShiftBootstrap::of_people(&all, &second, settings.samples, settings.seed);
+        redraw.intervals(
+            &(0..redraw.n_tiles()).map(|number| redraw.tile(number)).collect::<Vec<_>>(),
+            counts,
+            level,
+        )
     });
     ShiftEvidence { second, intervals }
 }
@@ -150,28 +201,54 @@ fn the_catalog_is_sound() {
     for metric in catalog() {
         let id = metric.id;
         assert!(ids.insert(id), "{id} stands twice");
-        assert!(id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'), "{id}");
-        for text in [metric.symbol, metric.name, metric.formula, metric.reading, metric.sign, metric.undefined_when, metric.source] {
+        assert!(
+            id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'),
+            "{id}"
+        );
+        for text in [
+            metric.symbol,
+            metric.name,
+            metric.formula,
+            metric.reading,
+            metric.sign,
+            metric.undefined_when,
+            metric.source,
+        ] {
             assert!(!text.is_empty() && !text.ends_with('.'), "{id}: `{text}`");
         }
         let (lo, hi) = metric.range;
         assert!(lo < hi && metric.ideal.is_none_or(|ideal| (lo..=hi).contains(&ideal)), "{id}");
         let fits = match metric.reads {
-            Reads::Rate(_) | Reads::Score(_) => metric.family == Family::Performance,
-            Reads::RateDifference(_) | Reads::ScoreDifference(_) => matches!(metric.family, Family::Group | Family::Clarify),
-            Reads::RateRatio(_) | Reads::RateMinRatio(_) | Reads::FavourableRatio | Reads::ScoreRatio(_) => metric.family == Family::Group,
-            Reads::WidestGap(_) | Reads::RateToTotal(_) | Reads::ScoreToTotal(_) => metric.family == Family::Group,
-            Reads::ScoreRise(_) | Reads::Benefit(_) | Reads::Strata(_) | Reads::StrataRate(_) | Reads::Flips { .. } => {
-                metric.family == Family::Clarify
+            Reads::Rate(_) | Reads::Score(_) => metric.family == CatalogFamily::Performance,
+            Reads::RateDifference(_) | Reads::ScoreDifference(_) => {
+                matches!(metric.family, CatalogFamily::Group | CatalogFamily::Clarify)
             }
-            Reads::SwitchRate(_) | Reads::SwitchByFavour { .. } | Reads::SwitchScore(_) | Reads::AnySwitch(_) => {
-                matches!(metric.family, Family::Ccm | Family::Eccm)
+            Reads::RateRatio(_)
+            | Reads::RateMinRatio(_)
+            | Reads::FavourableRatio
+            | Reads::ScoreRatio(_) => metric.family == CatalogFamily::Group,
+            Reads::WidestGap(_) | Reads::RateToTotal(_) | Reads::ScoreToTotal(_) => {
+                metric.family == CatalogFamily::Group
             }
-            Reads::Shift(_) => metric.family == Family::Shift,
-            Reads::Graphs => metric.family == Family::Graph,
+            Reads::ScoreRise(_)
+            | Reads::Benefit(_)
+            | Reads::Strata(_)
+            | Reads::StrataRate(_)
+            | Reads::Flips { .. } => metric.family == CatalogFamily::Clarify,
+            Reads::SwitchRate(_)
+            | Reads::SwitchByFavour { .. }
+            | Reads::SwitchScore(_)
+            | Reads::AnySwitch(_) => {
+                matches!(metric.family, CatalogFamily::Ccm | CatalogFamily::Eccm)
+            }
+            Reads::Shift(_) => metric.family == CatalogFamily::Shift,
+            Reads::Graphs => metric.family == CatalogFamily::Graph,
         };
         assert!(fits, "{id} reads evidence of another family");
-        assert!(!matches!(metric.impaired, Impaired::Switch { .. }) || metric.ideal.is_some(), "{id}");
+        assert!(
+            !matches!(metric.impaired, ImpairedGroupRule::Switch { .. }) || metric.ideal.is_some(),
+            "{id}"
+        );
     }
     assert_eq!(ids.len(), 14 + (37 + 14) + 15 + 8 + 8 + 16 + 5);
     let symbols: BTreeSet<&str> = catalog().map(|metric| metric.symbol).collect();
@@ -194,46 +271,76 @@ fn ids_are_found_and_misspelt_ones_suggested() {
 #[test]
 fn empty_counts_are_undefined_and_never_nan() {
     let none = Confusion::default();
-    let shift_of_none = Shift::of(&ShiftSums::default(), &DivergenceSums::new(&ShiftSums::default()));
+    let shift_of_none =
+        ScoreShift::from_sums(&ShiftSums::default(), &DivergenceSums::new(&ShiftSums::default()));
     for metric in catalog() {
         let value = match metric.reads {
             Reads::Rate(rate) | Reads::RateToTotal(rate) => rate(&none).value(),
-            Reads::Score(score) | Reads::Benefit(score) | Reads::ScoreToTotal(score) => score(&none),
+            Reads::Score(score) | Reads::Benefit(score) | Reads::ScoreToTotal(score) => {
+                score(&none)
+            }
             Reads::Strata(of) => of(&[]),
             Reads::StrataRate(of) => of(&[]).value(),
-            Reads::SwitchRate(rate) | Reads::SwitchByFavour { if_positive: rate, .. } => rate(&Eccm::default()).value(),
+            Reads::SwitchRate(rate) | Reads::SwitchByFavour { if_positive: rate, .. } => {
+                rate(&Eccm::default()).value()
+            }
             Reads::SwitchScore(score) => score(&Eccm::default()),
             Reads::AnySwitch(rate) => rate(&AnySwitch::default()).value(),
             Reads::Shift(value) => value(&shift_of_none),
             // Neither reads counts.
             Reads::Flips { .. } | Reads::Graphs => continue,
-            _ => gaps::value(metric, Favourable::Positive, &none, &none),
+            _ => gaps::value(metric, FavourablePrediction::Positive, &none, &none),
         };
         assert_eq!(value, Err(Undefined::EmptyGroup), "{}", metric.id);
     }
     for groups in 0..4 {
         let gathered = gather(&Vec::new(), groups, true, 1, &settings());
-        assert!(gathered.measured.iter().all(|m| m.value == Err(Undefined::EmptyGroup) && m.interval.is_none() && m.n_rows == 0));
+        assert!(gathered.measured.iter().all(|m| m.value == Err(Undefined::EmptyGroup)
+            && m.interval.is_none()
+            && m.n_rows == 0));
     }
 }
 
 #[test]
 fn values_lie_in_their_range_and_intervals_hold_them() {
-    for (groups, per_target, has_label) in [(1, 1, true), (2, 1, true), (2, 3, true), (3, 1, false), (4, 2, true)] {
+    for (groups, per_target, has_label) in
+        [(1, 1, true), (2, 1, true), (2, 3, true), (3, 1, false), (4, 2, true)]
+    {
         let people = people(groups, per_target, 700);
         for m in gather(&people, groups, has_label, 1, &settings()).measured {
             let what = format!("{} in {:?} of {groups} groups: {m:?}", m.metric.id, m.scope);
             if let Ok(value) = m.value {
-                let slack = if matches!(m.scope, Scope::Difference(..)) { f64::INFINITY } else { 0.0 };
-                assert!(value >= m.metric.range.0 - slack && value <= m.metric.range.1 + slack, "{what}");
+                let slack = if matches!(m.scope, MetricScope::Difference(..)) {
+                    f64::INFINITY
+                } else {
+                    0.0
+                };
+                assert!(
+                    value >= m.metric.range.0 - slack && value <= m.metric.range.1 + slack,
+                    "{what}"
+                );
             }
             if let Some(interval) = m.interval {
-                assert!(interval.lo < interval.hi && interval.lo <= m.value.unwrap() && m.value.unwrap() <= interval.hi, "{what}");
+                assert!(
+                    interval.lo < interval.hi
+                        && interval.lo <= m.value.unwrap()
+                        && m.value.unwrap() <= interval.hi,
+                    "{what}"
+                );
                 let (least, most) = m.metric.range;
-                let width = if matches!(m.scope, Scope::Difference(..)) { most - least } else { 0.0 };
-                assert!(m.metric.family != Family::Shift || interval.lo >= least - width && interval.hi <= most + width, "{what}");
+                let width =
+                    if matches!(m.scope, MetricScope::Difference(..)) { most - least } else { 0.0 };
+                assert!(
+                    m.metric.family != CatalogFamily::Shift
+                        || interval.lo >= least - width && interval.hi <= most + width,
+                    "{what}"
+                );
             }
-            assert_eq!(m.value == Err(Undefined::NoLabel), m.metric.needs_label && !has_label, "{what}");
+            assert_eq!(
+                m.value == Err(Undefined::NoLabel),
+                m.metric.needs_label && !has_label,
+                "{what}"
+            );
             assert!(!m.ci_method.is_empty());
         }
     }
@@ -243,19 +350,27 @@ fn values_lie_in_their_range_and_intervals_hold_them() {
 fn cells_and_rates_add_up() {
     let gathered = gather(&people(3, 1, 2000), 3, true, 1, &settings());
     let value = |id: &str, scope| one(&gathered.measured, id, scope).value.unwrap();
-    let spreads = gathered.counts.spreads();
-    let scopes = [Scope::Total, Scope::Direction(0, 1), Scope::Direction(2, 0)];
+    let spreads = gathered.counts.cell_profiles();
+    let scopes = [MetricScope::Total, MetricScope::Direction(0, 1), MetricScope::Direction(2, 0)];
     for scope in scopes {
         let eccm = match scope {
-            Scope::Direction(from, to) => spreads.direction(from, to).eccm(),
+            MetricScope::Direction(from, to) => spreads.direction(from, to).eccm(),
             _ => spreads.total().eccm(),
         };
         assert_eq!(eccm.cp() + eccm.cn() + eccm.sp() + eccm.sn(), eccm.n());
         assert_eq!(one(&gathered.measured, "sr", scope).denominator, Some(eccm.n()));
-        for (a, b) in [("cr", "sr"), ("psr", "ncr"), ("nsr", "pcr"), ("pcp", "psdr"), ("tsnr", "fsnr"), ("tspr", "fspr")] {
+        for (a, b) in [
+            ("cr", "sr"),
+            ("psr", "ncr"),
+            ("nsr", "pcr"),
+            ("pcp", "psdr"),
+            ("tsnr", "fsnr"),
+            ("tspr", "fspr"),
+        ] {
             assert!((value(a, scope) + value(b, scope) - 1.0).abs() < 1e-15, "{a}, {b}");
         }
-        // Of people with a label the switch rates are means of those of right and of wrong predictions.
+        // Of people with a label the switch rates are means of those of right and of wrong
+        // predictions.
         let share = |above: u64, stay: u64| above as f64 / (above + stay) as f64;
         let nsr = share(eccm.tsn() + eccm.fsn(), eccm.tcp() + eccm.fcp());
         let psr = share(eccm.tsp() + eccm.fsp(), eccm.tcn() + eccm.fcn());
@@ -265,27 +380,35 @@ fn cells_and_rates_add_up() {
         }
     }
     let directions = (0..3).flat_map(|a| (0..3).filter(move |&b| a != b).map(move |b| (a, b)));
-    assert_eq!(directions.map(|(a, b)| spreads.direction(a, b).eccm().n()).sum::<u64>(), spreads.total().eccm().n());
+    assert_eq!(
+        directions.map(|(a, b)| spreads.direction(a, b).eccm().n()).sum::<u64>(),
+        spreads.total().eccm().n()
+    );
 }
 
 #[test]
 fn swapping_the_groups_mirrors_every_value() {
     let people = people(2, 1, 800);
-    let swapped: People = people
+    let swapped: TestPeople = people
         .iter()
         .map(|(person, cfs)| {
-            let cfs = cfs.iter().map(|cf| Counterfactual { to: 1 - cf.to, ..*cf }).collect();
-            (Person { group: 1 - person.group, ..*person }, cfs)
+            let cfs = cfs.iter().map(|cf| ScoredCounterfactual { to: 1 - cf.to, ..*cf }).collect();
+            (ScoredPerson { group: 1 - person.group, ..*person }, cfs)
         })
         .collect();
-    let elsewhere = Settings { favoured: Favoured::Groups(vec![1]), ..settings() };
-    let (here, there) = (gather(&people, 2, true, 1, &settings()).measured, gather(&swapped, 2, true, 1, &elsewhere).measured);
+    let elsewhere = MeasureSettings { favoured: FavouredFacets::Groups(vec![1]), ..settings() };
+    let (here, there) = (
+        gather(&people, 2, true, 1, &settings()).measured,
+        gather(&swapped, 2, true, 1, &elsewhere).measured,
+    );
     for m in &here {
         let scope = match m.scope {
-            Scope::Group(g) => Scope::Group(1 - g),
-            Scope::Direction(a, b) => Scope::Direction(b, a),
+            MetricScope::Group(g) => MetricScope::Group(1 - g),
+            MetricScope::Direction(a, b) => MetricScope::Direction(b, a),
             // Facets keep their roles, so nothing but their numbers changes.
-            Scope::Pair(a, b) if m.metric.family == Family::Clarify => Scope::Pair(b, a),
+            MetricScope::Pair(a, b) if m.metric.family == CatalogFamily::Clarify => {
+                MetricScope::Pair(b, a)
+            }
             same => same,
         };
         let other = one(&there, m.metric.id, scope);
@@ -294,10 +417,10 @@ fn swapping_the_groups_mirrors_every_value() {
             continue;
         };
         let expected = match (m.scope, m.metric.reads) {
-            (Scope::WorstCase, _) => value,
-            (Scope::Pair(..), _) if m.metric.family == Family::Clarify => value,
-            (Scope::Difference(..), _) => -value,
-            (Scope::Pair(..), _) => Turn::of(m.metric).apply(value).unwrap(),
+            (MetricScope::WorstCase, _) => value,
+            (MetricScope::Pair(..), _) if m.metric.family == CatalogFamily::Clarify => value,
+            (MetricScope::Difference(..), _) => -value,
+            (MetricScope::Pair(..), _) => SwapEffect::of(m.metric).apply(value).unwrap(),
             _ => value,
         };
         assert!(
@@ -314,8 +437,11 @@ fn swapping_the_groups_mirrors_every_value() {
 fn any_partition_gives_the_same_evidence_and_values() {
     for (groups, per_target) in [(2, 1), (3, 2), (6, 1)] {
         let people = people(groups, per_target, 600);
-        let few = Settings { samples: Count::new(50).unwrap(), ..settings() };
-        let written = |found: &Gathered| serde_json::to_string(&found.factual).unwrap() + &serde_json::to_string(&found.counts).unwrap();
+        let few = MeasureSettings { samples: Count::new(50).unwrap(), ..settings() };
+        let written = |found: &TestEvidence| {
+            serde_json::to_string(&found.factual).unwrap()
+                + &serde_json::to_string(&found.counts).unwrap()
+        };
         let whole = gather(&people, groups, true, 1, &few);
         for n in [2, 5, 7, 64] {
             let parts = gather(&people, groups, true, n, &few);
@@ -333,100 +459,141 @@ fn any_partition_gives_the_same_evidence_and_values() {
 fn a_value_does_not_depend_on_what_else_is_asked() {
     let people = people(2, 1, 400);
     let all = gather(&people, 2, true, 1, &settings()).measured;
-    for family in Family::ALL {
-        let alone = gather(&people, 2, true, 1, &Settings { families: vec![family], ..settings() }).measured;
-        assert!(alone.iter().all(|m| m.metric.family == family || (family == Family::Clarify && m.metric.id == "di")));
+    for family in CatalogFamily::ALL {
+        let alone =
+            gather(&people, 2, true, 1, &MeasureSettings { families: vec![family], ..settings() })
+                .measured;
+        assert!(alone.iter().all(|m| m.metric.family == family
+            || (family == CatalogFamily::Clarify && m.metric.id == "di")));
         for m in alone {
             assert_eq!(format!("{m:?}"), format!("{:?}", one(&all, m.metric.id, m.scope)));
         }
     }
-    let plain = gather(&people, 2, true, 1, &Settings { level: None, ..settings() }).measured;
+    let plain =
+        gather(&people, 2, true, 1, &MeasureSettings { level: None, ..settings() }).measured;
     assert!(plain.iter().all(|m| m.interval.is_none() && m.ci_method.starts_with("none")));
 }
 
 #[test]
 fn rates_of_repeated_people_are_bootstrapped() {
     let method = |groups, per_target, scope| {
-        let measured = gather(&people(groups, per_target, 500), groups, true, 1, &settings()).measured;
+        let measured =
+            gather(&people(groups, per_target, 500), groups, true, 1, &settings()).measured;
         one(&measured, "sr", scope).interval.unwrap().method.as_str()
     };
-    assert_eq!(method(2, 1, Scope::Total), "wilson");
-    assert_eq!(method(2, 1, Scope::Difference(0, 1)), "newcombe");
-    assert_eq!(method(3, 1, Scope::Total), "bootstrap");
-    assert_eq!(method(3, 1, Scope::Direction(2, 0)), "wilson");
-    assert_eq!(method(2, 2, Scope::Direction(0, 1)), "bootstrap");
-    assert_eq!(method(2, 2, Scope::Difference(0, 1)), "bootstrap");
-    assert_eq!(method(3, 1, Scope::OneToRest(1)), "bootstrap");
-    assert_eq!(method(3, 1, Scope::RestToOne(1)), "wilson");
+    assert_eq!(method(2, 1, MetricScope::Total), "wilson");
+    assert_eq!(method(2, 1, MetricScope::Difference(0, 1)), "newcombe");
+    assert_eq!(method(3, 1, MetricScope::Total), "bootstrap");
+    assert_eq!(method(3, 1, MetricScope::Direction(2, 0)), "wilson");
+    assert_eq!(method(2, 2, MetricScope::Direction(0, 1)), "bootstrap");
+    assert_eq!(method(2, 2, MetricScope::Difference(0, 1)), "bootstrap");
+    assert_eq!(method(3, 1, MetricScope::OneToRest(1)), "bootstrap");
+    assert_eq!(method(3, 1, MetricScope::RestToOne(1)), "wilson");
     let measured = gather(&people(3, 2, 500), 3, true, 1, &settings()).measured;
-    assert_eq!(one(&measured, "sr_any", Scope::Total).interval.unwrap().method.as_str(), "wilson");
-    assert_eq!(one(&measured, "jscd", Scope::Total).interval.unwrap().method.as_str(), "poisson-bootstrap");
+    assert_eq!(
+        one(&measured, "sr_any", MetricScope::Total).interval.unwrap().method.as_str(),
+        "wilson"
+    );
+    assert_eq!(
+        one(&measured, "jscd", MetricScope::Total).interval.unwrap().method.as_str(),
+        "poisson-bootstrap"
+    );
 }
 
 /// What each scope is made of, with three groups and one counterfactual in each of the others.
 #[test]
 fn the_rest_is_the_other_directions_together() {
     let gathered = gather(&people(3, 1, 1500), 3, true, 1, &settings());
-    let (all, spreads) = (&gathered.measured, gathered.counts.spreads());
+    let (all, spreads) = (&gathered.measured, gathered.counts.cell_profiles());
     let cells = |from, to| spreads.direction(from, to).eccm().0;
     let sum = |x: [u64; 12], y: [u64; 12]| std::array::from_fn::<u64, 12, _>(|i| x[i] + y[i]);
     assert_eq!(spreads.one_to_rest(0).unwrap().eccm().0, sum(cells(0, 1), cells(0, 2)));
     assert_eq!(spreads.rest_to_one(0).unwrap().eccm().0, sum(cells(1, 0), cells(2, 0)));
-    for (scope, places) in [(Scope::OneToRest(1), [(1, 0), (1, 2)]), (Scope::RestToOne(1), [(0, 1), (2, 1)])] {
+    for (scope, places) in [
+        (MetricScope::OneToRest(1), [(1, 0), (1, 2)]),
+        (MetricScope::RestToOne(1), [(0, 1), (2, 1)]),
+    ] {
         let n = |id: &str, scope| one(all, id, scope).denominator.unwrap();
-        assert_eq!(n("sr", scope), places.iter().map(|&(a, b)| n("sr", Scope::Direction(a, b))).sum::<u64>());
+        assert_eq!(
+            n("sr", scope),
+            places.iter().map(|&(a, b)| n("sr", MetricScope::Direction(a, b))).sum::<u64>()
+        );
         // The mean change of the pairs together is that of the directions, weighted by their pairs.
         let (mut change, mut pairs) = (0.0, 0.0);
         for (a, b) in places {
             let shift = gathered.counts.shift(a, b).n() as f64;
-            change += shift * one(all, "mcd", Scope::Direction(a, b)).value.unwrap();
+            change += shift * one(all, "mcd", MetricScope::Direction(a, b)).value.unwrap();
             pairs += shift;
         }
         assert!((one(all, "mcd", scope).value.unwrap() - change / pairs).abs() < 1e-12);
         assert!(one(all, "rmscd", scope).interval.is_some());
     }
     let people_of = |scope| one(all, "sr", scope).n_rows;
-    assert_eq!((0..3).map(|group| people_of(Scope::OneToRest(group))).sum::<u64>(), people_of(Scope::Total));
+    assert_eq!(
+        (0..3).map(|group| people_of(MetricScope::OneToRest(group))).sum::<u64>(),
+        people_of(MetricScope::Total)
+    );
     // Two groups have no rest but the other.
     let two = gather(&people(2, 3, 300), 2, true, 1, &settings()).measured;
-    assert!(two.iter().all(|m| !matches!(m.scope, Scope::OneToRest(_) | Scope::RestToOne(_)) && !m.metric.id.ends_with("_any")));
+    assert!(
+        two.iter()
+            .all(|m| !matches!(m.scope, MetricScope::OneToRest(_) | MetricScope::RestToOne(_))
+                && !m.metric.id.ends_with("_any"))
+    );
 }
 
 #[test]
 fn a_person_switches_once() {
     let mut counts = CounterfactualCounts::new(3);
     let score = |yes| Some(if yes { 0.9 } else { 0.1 });
-    let person = |group, yes| Person { group, label: Some(true), predicted: Some(yes), score: score(yes), weight: 1 };
-    let moved = |to, yes| Counterfactual { to, predicted: Some(yes), score: score(yes) };
+    let person = |group, yes| ScoredPerson {
+        group,
+        label: Some(true),
+        predicted: Some(yes),
+        score: score(yes),
+        weight: 1,
+    };
+    let moved = |to, yes| ScoredCounterfactual { to, predicted: Some(yes), score: score(yes) };
     counts.add(&person(0, true), &[moved(1, false), moved(2, false)]);
     counts.add(&person(0, true), &[moved(1, true), moved(2, false)]);
     counts.add(&person(0, true), &[moved(1, true), moved(2, true)]);
     counts.add(&person(0, false), &[moved(1, false)]);
     counts.add(&person(1, false), &[moved(0, true), moved(2, true)]);
     // Nobody knows how the first of these two would be predicted, nor what became of the second.
-    counts.add(&person(1, false), &[Counterfactual { to: 0, predicted: None, score: None }]);
-    counts.add(&Person { label: None, ..person(2, true) }, &[moved(0, false)]);
+    counts.add(&person(1, false), &[ScoredCounterfactual { to: 0, predicted: None, score: None }]);
+    counts.add(&ScoredPerson { label: None, ..person(2, true) }, &[moved(0, false)]);
     let measured = measure_counterfactual(&counts, None, None, &settings());
     let rate = |id: &str, scope| {
         let m = one(&measured, id, scope);
         (m.numerator.unwrap(), m.denominator.unwrap())
     };
-    assert_eq!(rate("sr_any", Scope::OneToRest(0)), (2, 4));
-    assert_eq!(rate("nsr_any", Scope::OneToRest(0)), (2, 3));
-    assert_eq!(rate("psr_any", Scope::OneToRest(0)), (0, 1));
-    assert_eq!(rate("sr_any", Scope::Total), (4, 6));
-    assert_eq!(rate("psr_any", Scope::Total), (1, 2));
-    assert_eq!(one(&measured, "nsr_any", Scope::OneToRest(1)).value, Err(Undefined::NoPredictedPositive));
-    assert_eq!(rate("sr_any", Scope::OneToRest(2)), (1, 1));
-    assert_eq!(one(&measured, "tpsr", Scope::OneToRest(2)).value, Err(Undefined::NoLabel));
-    assert_eq!(one(&measured, "sr", Scope::Direction(2, 1)).value, Err(Undefined::EmptyGroup));
-    assert_eq!(one(&measured, "tpsr", Scope::Direction(2, 1)).value, Err(Undefined::EmptyGroup));
-    assert_eq!(one(&measured, "sr", Scope::OneToRest(0)).denominator, Some(7));
+    assert_eq!(rate("sr_any", MetricScope::OneToRest(0)), (2, 4));
+    assert_eq!(rate("nsr_any", MetricScope::OneToRest(0)), (2, 3));
+    assert_eq!(rate("psr_any", MetricScope::OneToRest(0)), (0, 1));
+    assert_eq!(rate("sr_any", MetricScope::Total), (4, 6));
+    assert_eq!(rate("psr_any", MetricScope::Total), (1, 2));
+    assert_eq!(
+        one(&measured, "nsr_any", MetricScope::OneToRest(1)).value,
+        Err(Undefined::NoPredictedPositive)
+    );
+    assert_eq!(rate("sr_any", MetricScope::OneToRest(2)), (1, 1));
+    assert_eq!(one(&measured, "tpsr", MetricScope::OneToRest(2)).value, Err(Undefined::NoLabel));
+    assert_eq!(
+        one(&measured, "sr", MetricScope::Direction(2, 1)).value,
+        Err(Undefined::EmptyGroup)
+    );
+    assert_eq!(
+        one(&measured, "tpsr", MetricScope::Direction(2, 1)).value,
+        Err(Undefined::EmptyGroup)
+    );
+    assert_eq!(one(&measured, "sr", MetricScope::OneToRest(0)).denominator, Some(7));
 }
 
-const COUNTERFACTUAL: [Family; 3] = [Family::Ccm, Family::Eccm, Family::Shift];
+const COUNTERFACTUAL: [CatalogFamily; 3] =
+    [CatalogFamily::Ccm, CatalogFamily::Eccm, CatalogFamily::Shift];
 
-/// Where nothing switches every metric has its ideal value, but for those that divide what switches.
+/// Where nothing switches every metric has its ideal value, but for those that divide what
+/// switches.
 #[test]
 fn a_set_without_noise_has_the_band_of_what_stands_still() {
     for groups in [2, 3] {
@@ -434,12 +601,26 @@ fn a_set_without_noise_has_the_band_of_what_stands_still() {
         let gathered = gather(&people, groups, true, 1, &settings());
         let evidence = second(&people, &gathered.counts, 1, &settings());
         let repeats = Count::new(20).unwrap();
-        let measured = measure_counterfactual(&gathered.counts, Some(&evidence), Some(&Placebo::Still(repeats)), &settings());
-        assert_eq!(measured.len(), gathered.measured.iter().filter(|m| COUNTERFACTUAL.contains(&m.metric.family)).count());
+        let measured = measure_counterfactual(
+            &gathered.counts,
+            Some(&evidence),
+            Some(&PlaceboEvidence::Unmoved(repeats)),
+            &settings(),
+        );
+        assert_eq!(
+            measured.len(),
+            gathered.measured.iter().filter(|m| COUNTERFACTUAL.contains(&m.metric.family)).count()
+        );
         for m in &measured {
             let undefined = m.metric.ideal.is_none() || m.metric.id == "p2nr";
             let expected = m.ideal.filter(|_| !undefined).map(|ideal| (ideal, ideal));
-            assert_eq!(m.placebo, Some(Band { ends: expected, repeats: 20 }), "{} in {:?}", m.metric.id, m.scope);
+            assert_eq!(
+                m.placebo,
+                Some(PlaceboBand { ends: expected, repeats: 20 }),
+                "{} in {:?}",
+                m.metric.id,
+                m.scope
+            );
         }
         assert!(gathered.measured.iter().all(|m| m.placebo.is_none()));
     }
@@ -447,19 +628,35 @@ fn a_set_without_noise_has_the_band_of_what_stands_still() {
 
 #[test]
 fn a_fitted_set_has_the_band_of_its_repeats() {
-    let (groups, few) = (3, Settings { samples: Count::new(20).unwrap(), ..settings() });
-    let of: Vec<People> = [500, 501, 502].map(|n| people(groups, 1, n)).to_vec();
-    let gathered: Vec<Gathered> = of.iter().map(|people| gather(people, groups, true, 1, &few)).collect();
-    let seconds: Vec<ShiftEvidence> = of.iter().zip(&gathered).map(|(people, g)| second(people, &g.counts, 1, &few)).collect();
-    let repeats = [1, 2].map(|r| Repeat { counts: gathered[r].counts.clone(), second: Some(seconds[r].second.clone()) });
-    let measured = measure_counterfactual(&gathered[0].counts, Some(&seconds[0]), Some(&Placebo::Repeats(repeats.to_vec())), &few);
+    let (groups, few) = (3, MeasureSettings { samples: Count::new(20).unwrap(), ..settings() });
+    let of: Vec<TestPeople> = [500, 501, 502].map(|n| people(groups, 1, n)).to_vec();
+    let gathered: Vec<TestEvidence> =
+        of.iter().map(|people| gather(people, groups, true, 1, &few)).collect();
+    let seconds: Vec<ShiftEvidence> =
+        of.iter().zip(&gathered).map(|(people, g)| second(people, &g.counts, 1, &few)).collect();
+    let repeats = [1, 2].map(|r| PlaceboRepeat {
+        counts: gathered[r].counts.clone(),
+        second: Some(seconds[r].second.clone()),
+    });
+    let measured = measure_counterfactual(
+        &gathered[0].counts,
+        Some(&seconds[0]),
+        Some(&PlaceboEvidence::Repeats(repeats.to_vec())),
+        &few,
+    );
     for m in &measured {
         let [x, y] = [1, 2].map(|r| one(&gathered[r].measured, m.metric.id, m.scope).value.ok());
         let ends = match (x, y) {
             (Some(x), Some(y)) => Some((x.min(y), x.max(y))),
             (x, y) => x.or(y).map(|value| (value, value)),
         };
-        assert_eq!(m.placebo, Some(Band { ends, repeats: 2 }), "{} in {:?}", m.metric.id, m.scope);
+        assert_eq!(
+            m.placebo,
+            Some(PlaceboBand { ends, repeats: 2 }),
+            "{} in {:?}",
+            m.metric.id,
+            m.scope
+        );
     }
 }
 
@@ -467,13 +664,19 @@ fn a_fitted_set_has_the_band_of_its_repeats() {
 #[test]
 fn copies_do_not_narrow_an_interval() {
     let single = people(2, 1, 500);
-    let copied: People = single.iter().map(|(person, cfs)| (*person, cfs.iter().chain(cfs).chain(cfs).copied().collect())).collect();
-    let ends = |people: &People| {
+    let copied: TestPeople = single
+        .iter()
+        .map(|(person, cfs)| (*person, cfs.iter().chain(cfs).chain(cfs).copied().collect()))
+        .collect();
+    let ends = |people: &TestPeople| {
         let measured = gather(people, 2, true, 1, &settings()).measured;
-        one(&measured, "cmcc", Scope::Direction(0, 1)).interval
+        one(&measured, "cmcc", MetricScope::Direction(0, 1)).interval
     };
     let (single, copied) = (ends(&single).unwrap(), ends(&copied).unwrap());
-    assert!((single.lo - copied.lo).abs() < 1e-12 && (single.hi - copied.hi).abs() < 1e-12, "{single:?}, {copied:?}");
+    assert!(
+        (single.lo - copied.lo).abs() < 1e-12 && (single.hi - copied.hi).abs() < 1e-12,
+        "{single:?}, {copied:?}"
+    );
 }
 
 #[test]
@@ -483,22 +686,36 @@ fn small_groups_and_denominators_are_flagged() {
         (0..n).for_each(|i| factual.groups[group].add(Some(label), Some(i % 2 == 0), false));
     }
     let measured = measure_factual(&factual, None, &settings());
-    assert!(one(&measured, "tpr", Scope::Group(0)).flags.is_empty());
-    assert_eq!(one(&measured, "acc", Scope::Group(1)).flags, [SMALL_GROUP]);
-    assert_eq!(one(&measured, "tpr", Scope::Group(1)).flags, [SMALL_GROUP, SMALL_DENOMINATOR]);
-    assert_eq!(one(&measured, "eopp_difference", Scope::Pair(0, 1)).flags, [SMALL_GROUP, SMALL_DENOMINATOR]);
+    assert!(one(&measured, "tpr", MetricScope::Group(0)).flags.is_empty());
+    assert_eq!(one(&measured, "acc", MetricScope::Group(1)).flags, [SMALL_GROUP]);
+    assert_eq!(
+        one(&measured, "tpr", MetricScope::Group(1)).flags,
+        [SMALL_GROUP, SMALL_DENOMINATOR]
+    );
+    assert_eq!(
+        one(&measured, "eopp_difference", MetricScope::Pair(0, 1)).flags,
+        [SMALL_GROUP, SMALL_DENOMINATOR]
+    );
 }
 
 /// Towards Counterfactual Group Fairness, Table 7: whom a bad value impairs.
 #[test]
 fn impaired_groups_follow_the_published_table() {
-    // Cells TCN, TSP, FSN, FCP, FCN, FSP, TSN, TCP: in the direction 0 -> 1 every switch rate is worse than in 1 -> 0.
+    // Cells TCN, TSP, FSN, FCP, FCN, FSP, TSN, TCP: in the direction 0 -> 1 every switch rate is
+    // worse than in 1 -> 0.
     let directions = [[60, 40, 40, 60, 60, 40, 40, 60], [90, 10, 10, 90, 90, 10, 10, 90]];
     let mut counts = CounterfactualCounts::new(2);
     for (group, cells) in directions.into_iter().enumerate() {
         for (code, n) in cells.into_iter().enumerate() {
-            let person = Person { group, label: Some(code & 4 != 0), predicted: Some(code & 2 != 0), score: None, weight: 1 };
-            let counterfactual = Counterfactual { to: 1 - group, predicted: Some(code & 1 != 0), score: None };
+            let person = ScoredPerson {
+                group,
+                label: Some(code & 4 != 0),
+                predicted: Some(code & 2 != 0),
+                score: None,
+                weight: 1,
+            };
+            let counterfactual =
+                ScoredCounterfactual { to: 1 - group, predicted: Some(code & 1 != 0), score: None };
             (0..n).for_each(|_| counts.add(&person, &[counterfactual]));
         }
     }
@@ -523,81 +740,156 @@ fn impaired_groups_follow_the_published_table() {
         ("tsnr", None, None),
         ("p2nr", None, None),
     ];
-    for (favourable, column) in [(Favourable::Positive, 0), (Favourable::Negative, 1)] {
-        let measured = measure_counterfactual(&counts, None, None, &Settings { favourable, ..settings() });
+    for (favourable, column) in
+        [(FavourablePrediction::Positive, 0), (FavourablePrediction::Negative, 1)]
+    {
+        let measured = measure_counterfactual(
+            &counts,
+            None,
+            None,
+            &MeasureSettings { favourable, ..settings() },
+        );
         for (id, positive, negative) in table {
             let expected = [positive, negative][column];
-            assert_eq!(one(&measured, id, Scope::Direction(0, 1)).impaired, expected, "{id} {favourable:?}");
-            assert_eq!(one(&measured, id, Scope::Direction(1, 0)).impaired, expected.map(|group| 1 - group), "{id} {favourable:?}");
-            assert_eq!(one(&measured, id, Scope::Difference(0, 1)).impaired, expected, "{id} {favourable:?}");
-            assert_eq!(one(&measured, id, Scope::Total).impaired, None);
-            assert_eq!(one(&measured, id, Scope::Difference(0, 1)).ideal, Some(0.0));
+            assert_eq!(
+                one(&measured, id, MetricScope::Direction(0, 1)).impaired,
+                expected,
+                "{id} {favourable:?}"
+            );
+            assert_eq!(
+                one(&measured, id, MetricScope::Direction(1, 0)).impaired,
+                expected.map(|group| 1 - group),
+                "{id} {favourable:?}"
+            );
+            assert_eq!(
+                one(&measured, id, MetricScope::Difference(0, 1)).impaired,
+                expected,
+                "{id} {favourable:?}"
+            );
+            assert_eq!(one(&measured, id, MetricScope::Total).impaired, None);
+            assert_eq!(one(&measured, id, MetricScope::Difference(0, 1)).ideal, Some(0.0));
         }
     }
 }
 
-/// Harm goes by the favourable prediction, in every scope and with the same interval; without a favourable side it has no value.
+/// Harm goes by the favourable prediction, in every scope and with the same interval; without a
+/// favourable side it has no value.
 #[test]
 fn harm_is_a_switch_rate_by_the_favourable_side() {
     let people = people(3, 2, 400);
-    for (favourable, denied, favoured) in [(Favourable::Positive, "psr", "nsr"), (Favourable::Negative, "nsr", "psr")] {
-        let settings = Settings { favourable, families: vec![Family::Ccm], samples: Count::new(50).unwrap(), ..settings() };
+    for (favourable, denied, favoured) in [
+        (FavourablePrediction::Positive, "psr", "nsr"),
+        (FavourablePrediction::Negative, "nsr", "psr"),
+    ] {
+        let settings = MeasureSettings {
+            favourable,
+            families: vec![CatalogFamily::Ccm],
+            samples: Count::new(50).unwrap(),
+            ..settings()
+        };
         let measured = gather(&people, 3, false, 1, &settings).measured;
-        let of = |id: &str| measured.iter().filter(|m| m.metric.id == id).cloned().collect::<Vec<_>>();
+        let of =
+            |id: &str| measured.iter().filter(|m| m.metric.id == id).cloned().collect::<Vec<_>>();
         for (harm, rate) in [("denied_by_group", denied), ("favoured_by_group", favoured)] {
             let (harm, rate) = (of(harm), of(rate));
             assert_eq!(harm.len(), 6 + 3 + 6 + 1);
             for (a, b) in harm.iter().zip(&rate) {
-                let told = |m: &Measured| (m.scope, m.value, m.numerator, m.denominator, m.interval.map(|i| (i.lo, i.hi)));
+                let told = |m: &MeasuredValue| {
+                    (m.scope, m.value, m.numerator, m.denominator, m.interval.map(|i| (i.lo, i.hi)))
+                };
                 assert_eq!(told(a), told(b));
             }
         }
-        let unsaid = gather(&people, 3, false, 1, &Settings { says_favourable: false, ..settings }).measured;
-        for m in unsaid.iter().filter(|m| ["denied_by_group", "favoured_by_group"].contains(&m.metric.id)) {
-            let expected = if matches!(m.scope, Scope::Difference(..)) { Undefined::OperandUndefined } else { Undefined::NoFavourableSide };
+        let unsaid =
+            gather(&people, 3, false, 1, &MeasureSettings { favourable_stated: false, ..settings })
+                .measured;
+        for m in unsaid
+            .iter()
+            .filter(|m| ["denied_by_group", "favoured_by_group"].contains(&m.metric.id))
+        {
+            let expected = if matches!(m.scope, MetricScope::Difference(..)) {
+                Undefined::OperandUndefined
+            } else {
+                Undefined::NoFavourableSide
+            };
             assert_eq!((m.value, m.interval.is_none()), (Err(expected), true));
         }
     }
 }
 
-/// Nobody is named by an interval that holds the ideal, by a handful of switches, or within what noise alone gives.
+/// Nobody is named by an interval that holds the ideal, by a handful of switches, or within what
+/// noise alone gives.
 #[test]
 fn a_group_is_named_only_by_clear_numbers() {
     let counted = |moves: [u64; 2], n: u64| {
         let mut counts = CounterfactualCounts::new(2);
         for (group, moved) in moves.into_iter().enumerate() {
             for i in 0..n {
-                let person = Person { group, label: None, predicted: Some(true), score: None, weight: 1 };
-                counts.add(&person, &[Counterfactual { to: 1 - group, predicted: Some(i >= moved), score: None }]);
+                let person = ScoredPerson {
+                    group,
+                    label: None,
+                    predicted: Some(true),
+                    score: None,
+                    weight: 1,
+                };
+                counts.add(
+                    &person,
+                    &[ScoredCounterfactual {
+                        to: 1 - group,
+                        predicted: Some(i >= moved),
+                        score: None,
+                    }],
+                );
             }
         }
         counts
     };
-    let named = |counts: &CounterfactualCounts, placebo: Option<&Placebo>, settings: &Settings, id: &str| {
+    let named = |counts: &CounterfactualCounts,
+                 placebo: Option<&PlaceboEvidence>,
+                 settings: &MeasureSettings,
+                 id: &str| {
         let measured = measure_counterfactual(counts, None, placebo, settings);
         let of = |scope| one(&measured, id, scope).impaired;
-        (of(Scope::Direction(0, 1)), of(Scope::Direction(1, 0)), of(Scope::Difference(0, 1)))
+        (
+            of(MetricScope::Direction(0, 1)),
+            of(MetricScope::Direction(1, 0)),
+            of(MetricScope::Difference(0, 1)),
+        )
     };
-    let settings = Settings { families: vec![Family::Ccm], ..settings() };
+    let settings = MeasureSettings { families: vec![CatalogFamily::Ccm], ..settings() };
     // 10 of 1,000 people switch, and 9: of the difference of the two nothing can be told.
     let few = counted([10, 9], 1000);
     assert_eq!(named(&few, None, &settings, "nsr"), (Some(1), None, None));
     assert_eq!(named(&few, None, &settings, "pcr"), (Some(1), None, None));
-    assert_eq!(named(&counted([60, 9], 1000), None, &settings, "favoured_by_group"), (Some(1), None, Some(1)));
+    assert_eq!(
+        named(&counted([60, 9], 1000), None, &settings, "favoured_by_group"),
+        (Some(1), None, Some(1))
+    );
     // Noise of as much.
-    let repeat = |moves| Repeat { counts: counted(moves, 1000), second: None };
-    let noise = Placebo::Repeats(vec![repeat([2, 40]), repeat([50, 30])]);
-    assert_eq!(named(&counted([60, 60], 1000), Some(&noise), &settings, "nsr"), (None, Some(0), None));
+    let repeat = |moves| PlaceboRepeat { counts: counted(moves, 1000), second: None };
+    let noise = PlaceboEvidence::Repeats(vec![repeat([2, 40]), repeat([50, 30])]);
+    assert_eq!(
+        named(&counted([60, 60], 1000), Some(&noise), &settings, "nsr"),
+        (None, Some(0), None)
+    );
     // Without an interval nobody knows.
-    assert_eq!(named(&few, None, &Settings { level: None, ..settings.clone() }, "nsr"), (None, None, None));
+    assert_eq!(
+        named(&few, None, &MeasureSettings { level: None, ..settings.clone() }, "nsr"),
+        (None, None, None)
+    );
 
-    // 30 of 100 and 27 of 100 predicted positive; the least of ten groups differs from the most only by chance.
+    // 30 of 100 and 27 of 100 predicted positive; the least of ten groups differs from the most
+    // only by chance.
     let factual = |positive: &[u64], n: u64| {
         let mut factual = FactualCounts::new(positive.len());
         for (group, &positive) in positive.iter().enumerate() {
             (0..n).for_each(|i| factual.groups[group].add(None, Some(i < positive), false));
         }
-        measure_factual(&factual, None, &Settings { families: vec![Family::Group], ..settings.clone() })
+        measure_factual(
+            &factual,
+            None,
+            &MeasureSettings { families: vec![CatalogFamily::Group], ..settings.clone() },
+        )
     };
     let all = ["demp_difference", "demp_ratio", "demp_min_ratio", "di"];
     for (positive, n, pair, worst) in [
@@ -608,7 +900,8 @@ fn a_group_is_named_only_by_clear_numbers() {
     ] {
         let measured = factual(positive, n);
         for id in all {
-            let named = [Scope::Pair(0, 1), Scope::WorstCase].map(|scope| one(&measured, id, scope).impaired);
+            let named = [MetricScope::Pair(0, 1), MetricScope::WorstCase]
+                .map(|scope| one(&measured, id, scope).impaired);
             assert_eq!(named, [pair, worst], "{id} {positive:?}");
         }
     }
@@ -616,23 +909,34 @@ fn a_group_is_named_only_by_clear_numbers() {
 
 #[test]
 fn the_group_with_fewer_favourable_predictions_is_impaired() {
-    // Group 0: 40 of 100 predicted positive, group 1: 20 of 100; the same among positives and among negatives.
+    // Group 0: 40 of 100 predicted positive, group 1: 20 of 100; the same among positives and among
+    // negatives.
     let mut factual = FactualCounts::new(2);
     for (group, per_label) in [(0, 20), (1, 10)] {
         for label in [true, false] {
-            (0..50).for_each(|i| factual.groups[group].add(Some(label), Some(i < per_label), false));
+            (0..50)
+                .for_each(|i| factual.groups[group].add(Some(label), Some(i < per_label), false));
         }
     }
-    let measure = |favourable| measure_factual(&factual, None, &Settings { favourable, ..settings() });
-    let (positive, negative) = (measure(Favourable::Positive), measure(Favourable::Negative));
-    for id in
-        ["demp_difference", "demp_ratio", "demp_min_ratio", "di", "eopp_difference", "pred_eq_difference", "tnr_ratio", "fnr_difference"]
-    {
-        assert_eq!(one(&positive, id, Scope::Pair(0, 1)).impaired, Some(1), "{id}");
-        assert_eq!(one(&negative, id, Scope::Pair(0, 1)).impaired, Some(0), "{id}");
+    let measure =
+        |favourable| measure_factual(&factual, None, &MeasureSettings { favourable, ..settings() });
+    let (positive, negative) =
+        (measure(FavourablePrediction::Positive), measure(FavourablePrediction::Negative));
+    for id in [
+        "demp_difference",
+        "demp_ratio",
+        "demp_min_ratio",
+        "di",
+        "eopp_difference",
+        "pred_eq_difference",
+        "tnr_ratio",
+        "fnr_difference",
+    ] {
+        assert_eq!(one(&positive, id, MetricScope::Pair(0, 1)).impaired, Some(1), "{id}");
+        assert_eq!(one(&negative, id, MetricScope::Pair(0, 1)).impaired, Some(0), "{id}");
     }
-    assert_eq!(one(&positive, "acc_difference", Scope::Pair(0, 1)).impaired, None);
-    assert_eq!(one(&positive, "di", Scope::Pair(0, 1)).value, Ok(0.2 / 0.4));
-    assert_eq!(one(&negative, "di", Scope::Pair(0, 1)).value, Ok(0.8 / 0.6));
-    assert_eq!(one(&negative, "demp_ratio", Scope::Pair(0, 1)).value, Ok(0.4 / 0.2));
+    assert_eq!(one(&positive, "acc_difference", MetricScope::Pair(0, 1)).impaired, None);
+    assert_eq!(one(&positive, "di", MetricScope::Pair(0, 1)).value, Ok(0.2 / 0.4));
+    assert_eq!(one(&negative, "di", MetricScope::Pair(0, 1)).value, Ok(0.8 / 0.6));
+    assert_eq!(one(&negative, "demp_ratio", MetricScope::Pair(0, 1)).value, Ok(0.4 / 0.2));
 }

@@ -4,7 +4,7 @@ use crate::metric::{Metric, Reads};
 
 /// How the value changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum SwapEffect {
     /// A difference changes its sign.
     Negated,
     /// A ratio becomes its reciprocal.
@@ -13,13 +13,15 @@ pub enum Turn {
     Same,
 }
 
-impl Turn {
+impl SwapEffect {
     /// How the value of a metric of the family group changes.
-    pub fn of(metric: &Metric) -> Turn {
+    pub fn of(metric: &Metric) -> SwapEffect {
         match metric.reads {
-            Reads::RateRatio(_) | Reads::ScoreRatio(_) | Reads::FavourableRatio => Turn::Reciprocal,
-            Reads::WidestGap(_) | Reads::RateMinRatio(_) => Turn::Same,
-            _ => Turn::Negated,
+            Reads::RateRatio(_) | Reads::ScoreRatio(_) | Reads::FavourableRatio => {
+                SwapEffect::Reciprocal
+            }
+            Reads::WidestGap(_) | Reads::RateMinRatio(_) => SwapEffect::Same,
+            _ => SwapEffect::Negated,
         }
     }
 
@@ -32,29 +34,35 @@ impl Turn {
     pub fn apply(self, value: f64) -> Option<f64> {
         match self {
             // Not `-value`: that would make a zero negative.
-            Turn::Negated => Some(0.0 - value),
-            Turn::Reciprocal => (value != 0.0).then(|| 1.0 / value),
-            Turn::Same => Some(value),
+            SwapEffect::Negated => Some(0.0 - value),
+            SwapEffect::Reciprocal => (value != 0.0).then(|| 1.0 / value),
+            SwapEffect::Same => Some(value),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Turn;
-    use crate::metric::clarify::Favoured;
+    use super::SwapEffect;
+    use crate::metric::clarify::FavouredFacets;
     use crate::metric::counts::Confusion;
-    use crate::metric::measure::{Favourable, Settings, measure_factual};
-    use crate::metric::scope::Scope;
-    use crate::metric::{Family, catalog, counts::FactualCounts};
+    use crate::metric::measure::{FavourablePrediction, MeasureSettings, measure_factual};
+    use crate::metric::scope::MetricScope;
+    use crate::metric::{CatalogFamily, catalog, counts::FactualCounts};
     use crate::param::{Count, Seed};
 
-    /// The same two groups counted in both orders must agree with [`Turn`] for every metric of the family.
+    /// The same two groups counted in both orders must agree with [`SwapEffect`] for every metric
+    /// of the family.
     #[test]
     fn every_metric_of_two_groups_turns_as_stated() {
         let group = |c: Confusion| {
             let mut counts = FactualCounts::new(1);
-            for (n, label, predicted) in [(c.tp, true, true), (c.fp, false, true), (c.fn_, true, false), (c.tn, false, false)] {
+            for (n, label, predicted) in [
+                (c.tp, true, true),
+                (c.fp, false, true),
+                (c.fn_, true, false),
+                (c.tn, false, false),
+            ] {
                 (0..n).for_each(|_| counts.groups[0].add(Some(label), Some(predicted), false));
             }
             counts.groups[0]
@@ -62,29 +70,30 @@ mod tests {
         let a = group(Confusion::labelled(40, 7, 11, 90));
         let b = group(Confusion::labelled(25, 13, 9, 31));
         let count = |n| Count::new(n).expect("a count");
-        let settings = Settings {
-            families: vec![Family::Group],
-            favourable: Favourable::Positive,
-            says_favourable: true,
+        let settings = MeasureSettings {
+            families: vec![CatalogFamily::Group],
+            favourable: FavourablePrediction::Positive,
+            favourable_stated: true,
             level: None,
             samples: count(10),
             seed: Seed(1),
             min_group_size: count(1),
             min_denominator: count(1),
-            favoured: Favoured::Rest,
+            favoured: FavouredFacets::Rest,
         };
         let measured = |first, second| {
             let mut counts = FactualCounts::new(0);
             counts.groups = vec![first, second];
             let measured = measure_factual(&counts, None, &settings);
-            measured.into_iter().filter(|m| m.scope == Scope::Pair(0, 1)).collect::<Vec<_>>()
+            measured.into_iter().filter(|m| m.scope == MetricScope::Pair(0, 1)).collect::<Vec<_>>()
         };
         let (there, back) = (measured(a, b), measured(b, a));
-        let of_pairs = catalog().filter(|m| m.family == Family::Group && !m.id.ends_with("_to_total"));
+        let of_pairs =
+            catalog().filter(|m| m.family == CatalogFamily::Group && !m.id.ends_with("_to_total"));
         assert_eq!(there.len(), of_pairs.count());
         for (x, y) in there.iter().zip(&back) {
             let (x_value, y_value) = (x.value.expect("defined"), y.value.expect("defined"));
-            let turned = Turn::of(x.metric).apply(x_value).expect("not zero");
+            let turned = SwapEffect::of(x.metric).apply(x_value).expect("not zero");
             assert!((turned - y_value).abs() < 1e-12, "{}: {turned} and {y_value}", x.metric.id);
         }
     }

@@ -1,25 +1,28 @@
 //! The groups that are furthest apart, metric by metric.
 //!
-//! A difference is that of the highest and the lowest value of all groups; a ratio the lowest over the highest; equalized odds the wider
-//! of its two spreads; a distance to all the largest |value of a group - value of all|. With two groups these are the gap of the pair
-//! without its sign.
+//! A difference is that of the highest and the lowest value of all groups; a ratio the lowest over
+//! the highest; equalized odds the wider of its two spreads; a distance to all the largest |value
+//! of a group - value of all|. With two groups these are the gap of the pair without its sign.
 //!
-//! Choice: groups in which the metric is undefined are left out and counted; where fewer than two are left there is no difference, no
-//! ratio and no distance (a single group is no proof of parity). Of several groups with the same value the first holds it; where all have the same none does. Flags are those of the two
-//! groups that hold the value: a small one may hold it by chance. The interval is the percentile bootstrap of all groups, each with its
-//! number of people; the groups that hold the value may be others in every replicate, so its ends lie high where groups are small.
+//! Choice: groups in which the metric is undefined are left out and counted; where fewer than two
+//! are left there is no difference, no ratio and no distance (a single group is no proof of
+//! parity). Of several groups with the same value the first holds it; where all have the same none
+//! does. Flags are those of the two groups that hold the value: a small one may hold it by chance.
+//! The interval is the percentile bootstrap of all groups, each with its number of people; the
+//! groups that hold the value may be others in every replicate, so its ends lie high where groups
+//! are small.
 
-use super::ask::Basis;
-use super::counts::{Cells, Confusion};
-use super::gaps::{favourable_rate, lower};
-use super::measure::{Audit, Favourable, Measured, Subject};
-use super::scope::Scope;
+use super::ask::IntervalBasis;
+use super::counts::{Confusion, ConfusionCells};
+use super::gaps::{favourable_rate, first_is_lower};
+use super::measure::{FactualMeasurement, FactualSubject, FavourablePrediction, MeasuredValue};
+use super::scope::MetricScope;
 use super::weights::by_weight;
-use super::{Impaired, Metric, Rate, Reads, Undefined, Value};
+use super::{ImpairedGroupRule, Metric, MetricValue, Rate, Reads, Undefined};
 
 /// Who holds a value, and how many groups have none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Furthest {
+pub struct FurthestGroups {
     /// The group with the highest value, or the one that is furthest from all.
     pub highest: Option<usize>,
     /// The group with the lowest value; none for a distance to all.
@@ -30,27 +33,30 @@ pub struct Furthest {
 
 /// The values of some groups: the highest and the lowest with their groups.
 #[derive(Debug, Clone, Copy)]
-struct Spread {
+struct GroupSpread {
     highest: (f64, usize),
     lowest: (f64, usize),
 }
 
-impl Spread {
+impl GroupSpread {
     fn gap(&self) -> f64 {
         self.highest.0 - self.lowest.0
     }
 }
 
 /// What the groups give.
-struct Found {
-    value: Value,
-    furthest: Furthest,
+struct WorstValue {
+    value: MetricValue,
+    furthest: FurthestGroups,
 }
 
-impl Found {
-    /// No value, with the reason that these values of groups give: nobody is in any, or nobody in any has a label.
-    fn none(values: &[Value]) -> Self {
-        let all = |reasons: &[Undefined]| values.iter().all(|value| value.is_err_and(|reason| reasons.contains(&reason)));
+impl WorstValue {
+    /// No value, with the reason that these values of groups give: nobody is in any, or nobody in
+    /// any has a label.
+    fn none(values: &[MetricValue]) -> Self {
+        let all = |reasons: &[Undefined]| {
+            values.iter().all(|value| value.is_err_and(|reason| reasons.contains(&reason)))
+        };
         let reason = if all(&[Undefined::EmptyGroup]) {
             Undefined::EmptyGroup
         } else if all(&[Undefined::EmptyGroup, Undefined::NoLabel]) {
@@ -59,16 +65,22 @@ impl Found {
             Undefined::OperandUndefined
         };
         let n_undefined = values.iter().filter(|value| value.is_err()).count() as u64;
-        Found { value: Err(reason), furthest: Furthest { highest: None, lowest: None, n_undefined } }
+        WorstValue {
+            value: Err(reason),
+            furthest: FurthestGroups { highest: None, lowest: None, n_undefined },
+        }
     }
 }
 
 /// The spread of the values of groups that have one; none where fewer than two have one.
-fn spread(values: &[Value]) -> Option<Spread> {
-    let (mut found, mut defined) = (None::<Spread>, 0);
-    for (group, value) in values.iter().enumerate().filter_map(|(group, value)| Some((group, (*value).ok()?))) {
+fn spread(values: &[MetricValue]) -> Option<GroupSpread> {
+    let (mut found, mut defined) = (None::<GroupSpread>, 0);
+    for (group, value) in
+        values.iter().enumerate().filter_map(|(group, value)| Some((group, (*value).ok()?)))
+    {
         defined += 1;
-        let spread = found.get_or_insert(Spread { highest: (value, group), lowest: (value, group) });
+        let spread =
+            found.get_or_insert(GroupSpread { highest: (value, group), lowest: (value, group) });
         if value > spread.highest.0 {
             spread.highest = (value, group);
         }
@@ -80,43 +92,58 @@ fn spread(values: &[Value]) -> Option<Spread> {
 }
 
 /// A value of the spread, with the groups that hold it.
-fn held(groups: &[Confusion], of: impl Fn(&Confusion) -> Value, value: impl Fn(&Spread) -> Value) -> Found {
-    let values: Vec<Value> = groups.iter().map(of).collect();
-    let none = Found::none(&values);
+fn furthest_value(
+    groups: &[Confusion],
+    of: impl Fn(&Confusion) -> MetricValue,
+    value: impl Fn(&GroupSpread) -> MetricValue,
+) -> WorstValue {
+    let values: Vec<MetricValue> = groups.iter().map(of).collect();
+    let none = WorstValue::none(&values);
     let Some(spread) = spread(&values) else { return none };
     let n_undefined = none.furthest.n_undefined;
     let apart = spread.gap() > 0.0;
     let holder = |group: usize| Some(group).filter(|_| apart);
-    let furthest = Furthest { highest: holder(spread.highest.1), lowest: holder(spread.lowest.1), n_undefined };
-    Found { value: value(&spread), furthest }
+    let furthest = FurthestGroups {
+        highest: holder(spread.highest.1),
+        lowest: holder(spread.lowest.1),
+        n_undefined,
+    };
+    WorstValue { value: value(&spread), furthest }
 }
 
-fn difference(spread: &Spread) -> Value {
+fn difference(spread: &GroupSpread) -> MetricValue {
     Ok(spread.gap())
 }
 
-fn ratio(spread: &Spread) -> Value {
-    if spread.highest.0 == 0.0 { Err(Undefined::ZeroReferenceRate) } else { Ok(spread.lowest.0 / spread.highest.0) }
+fn ratio(spread: &GroupSpread) -> MetricValue {
+    if spread.highest.0 == 0.0 {
+        Err(Undefined::ZeroReferenceRate)
+    } else {
+        Ok(spread.lowest.0 / spread.highest.0)
+    }
 }
 
-fn widest(groups: &[Confusion], of: [fn(&Confusion) -> Rate; 2]) -> Found {
+fn widest(groups: &[Confusion], of: [fn(&Confusion) -> Rate; 2]) -> WorstValue {
     // A group that lacks one of the two rates has no part in either.
     let both = |c: &Confusion| of[0](c).value().and(of[1](c).value());
-    let [x, y] = of.map(|rate| held(groups, |c| both(c).and(rate(c).value()), difference));
+    let [x, y] =
+        of.map(|rate| furthest_value(groups, |c| both(c).and(rate(c).value()), difference));
     match (x.value, y.value) {
         (Ok(a), Ok(b)) if b > a => y,
         _ => x,
     }
 }
 
-fn to_total(groups: &[Confusion], of: impl Fn(&Confusion) -> Value) -> Found {
+fn furthest_from_total(groups: &[Confusion], of: impl Fn(&Confusion) -> MetricValue) -> WorstValue {
     let mut all = Confusion::default();
     groups.iter().for_each(|c| all.merge(c));
-    let values: Vec<Value> = groups.iter().map(&of).collect();
-    let none = Found::none(&values);
+    let values: Vec<MetricValue> = groups.iter().map(&of).collect();
+    let none = WorstValue::none(&values);
     let Ok(all) = of(&all) else { return none };
     let (mut found, mut defined) = (None::<(f64, usize)>, 0);
-    for (group, value) in values.iter().enumerate().filter_map(|(group, value)| Some((group, (*value).ok()?))) {
+    for (group, value) in
+        values.iter().enumerate().filter_map(|(group, value)| Some((group, (*value).ok()?)))
+    {
         defined += 1;
         let distance = (value - all).abs();
         if found.is_none_or(|(largest, _)| distance > largest) {
@@ -124,37 +151,54 @@ fn to_total(groups: &[Confusion], of: impl Fn(&Confusion) -> Value) -> Found {
         }
     }
     let Some((distance, group)) = found.filter(|_| defined > 1) else { return none };
-    let furthest = Furthest { highest: Some(group), lowest: None, n_undefined: none.furthest.n_undefined };
-    Found { value: Ok(distance), furthest }
+    let furthest = FurthestGroups {
+        highest: Some(group),
+        lowest: None,
+        n_undefined: none.furthest.n_undefined,
+    };
+    WorstValue { value: Ok(distance), furthest }
 }
 
-fn find(metric: &Metric, favourable: Favourable, groups: &[Confusion]) -> Found {
+fn find(metric: &Metric, favourable: FavourablePrediction, groups: &[Confusion]) -> WorstValue {
     match metric.reads {
-        Reads::RateDifference(rate) => held(groups, |c| rate(c).value(), difference),
-        Reads::ScoreDifference(score) | Reads::ScoreRise(score) => held(groups, score, difference),
-        Reads::RateRatio(rate) | Reads::RateMinRatio(rate) => held(groups, |c| rate(c).value(), ratio),
-        Reads::FavourableRatio => held(groups, |c| favourable_rate(c, favourable).value(), ratio),
-        Reads::ScoreRatio(score) => held(groups, score, ratio),
+        Reads::RateDifference(rate) => furthest_value(groups, |c| rate(c).value(), difference),
+        Reads::ScoreDifference(score) | Reads::ScoreRise(score) => {
+            furthest_value(groups, score, difference)
+        }
+        Reads::RateRatio(rate) | Reads::RateMinRatio(rate) => {
+            furthest_value(groups, |c| rate(c).value(), ratio)
+        }
+        Reads::FavourableRatio => {
+            furthest_value(groups, |c| favourable_rate(c, favourable).value(), ratio)
+        }
+        Reads::ScoreRatio(score) => furthest_value(groups, score, ratio),
         Reads::WidestGap(of) => widest(groups, of),
-        Reads::RateToTotal(rate) => to_total(groups, |c| rate(c).value()),
-        Reads::ScoreToTotal(score) => to_total(groups, score),
+        Reads::RateToTotal(rate) => furthest_from_total(groups, |c| rate(c).value()),
+        Reads::ScoreToTotal(score) => furthest_from_total(groups, score),
         _ => unreachable!("`{}` is no metric of groups", metric.id),
     }
 }
 
 /// The rate behind a metric that is made of one.
-fn rate(metric: &Metric, favourable: Favourable, c: &Confusion) -> Option<Rate> {
+fn rate(metric: &Metric, favourable: FavourablePrediction, c: &Confusion) -> Option<Rate> {
     match metric.reads {
-        Reads::RateDifference(rate) | Reads::RateRatio(rate) | Reads::RateMinRatio(rate) | Reads::RateToTotal(rate) => Some(rate(c)),
+        Reads::RateDifference(rate)
+        | Reads::RateRatio(rate)
+        | Reads::RateMinRatio(rate)
+        | Reads::RateToTotal(rate) => Some(rate(c)),
         Reads::FavourableRatio => Some(favourable_rate(c, favourable)),
         _ => None,
     }
 }
 
-impl Audit<'_> {
+impl FactualMeasurement<'_> {
     /// One metric over all groups.
-    pub(super) fn worst(&self, metric: &'static Metric, groups: &[Subject]) -> Measured {
-        let favourable = self.ask.settings.favourable;
+    pub(super) fn worst(
+        &self,
+        metric: &'static Metric,
+        groups: &[FactualSubject],
+    ) -> MeasuredValue {
+        let favourable = self.context.settings.favourable;
         let people: Vec<Confusion> = groups.iter().map(|subject| subject.people).collect();
         let cells: Vec<Confusion> = groups.iter().map(|subject| *subject.cells()).collect();
         let found = find(metric, favourable, &cells);
@@ -163,33 +207,44 @@ impl Audit<'_> {
             false => found.value,
             true => by_weight(found.value, || find(metric, favourable, &people).value),
         };
-        let (interval, ci_method) = self.ask.interval(value, || {
-            let worlds: Vec<&[Cells]> = groups.iter().map(|subject| subject.drawn.worlds(&self.ask)).collect();
+        let (interval, ci_method) = self.context.interval(value, || {
+            let worlds: Vec<&[ConfusionCells]> =
+                groups.iter().map(|subject| subject.bootstrap.replicates(&self.context)).collect();
             let mut world = cells.clone();
             let replicates = (0..worlds.first().map_or(0, |worlds| worlds.len())).map(|r| {
-                world.iter_mut().zip(&worlds).for_each(|(cells, worlds)| *cells = Confusion::from_cells(worlds[r]));
+                world
+                    .iter_mut()
+                    .zip(&worlds)
+                    .for_each(|(cells, worlds)| *cells = Confusion::from_cells(worlds[r]));
                 find(metric, favourable, &world).value
             });
-            groups.first().map_or(Basis::NotDrawn, |subject| self.ask.percentile(replicates, subject.drawn.method()))
+            groups.first().map_or(IntervalBasis::NotDrawn, |subject| {
+                self.context.percentile(replicates, subject.bootstrap.method())
+            })
         });
-        let furthest =
-            Furthest { n_undefined: found.furthest.n_undefined, ..if value.is_ok() { found.furthest } else { Found::none(&[]).furthest } };
+        let furthest = FurthestGroups {
+            n_undefined: found.furthest.n_undefined,
+            ..if value.is_ok() { found.furthest } else { WorstValue::none(&[]).furthest }
+        };
         let n = |c: &Confusion| c.people(metric.needs_label);
         let holders = || furthest.highest.into_iter().chain(furthest.lowest);
         let least = |n: &dyn Fn(usize) -> Option<u64>| holders().filter_map(n).min();
         let impaired = match (metric.impaired, furthest.highest, furthest.lowest) {
-            (Impaired::LowerRate(rate), Some(high), Some(low)) => {
+            (ImpairedGroupRule::LowerRate(rate), Some(high), Some(low)) => {
                 // Of several groups the furthest is far by chance too: the pair is one of all.
                 let with_value = (groups.len() as u64).saturating_sub(found.furthest.n_undefined);
                 let pairs = with_value * with_value.saturating_sub(1) / 2;
                 let clear = self.differ(rate, &groups[high], &groups[low], pairs);
-                lower(rate(&cells[high]), rate(&cells[low]), favourable).filter(|_| clear).map(|first| if first { high } else { low })
+                first_is_lower(rate(&cells[high]), rate(&cells[low]), favourable)
+                    .filter(|_| clear)
+                    .map(|first| if first { high } else { low })
             }
             _ => None,
         };
-        let smallest = least(&|group| Some(n(&people[group]))).unwrap_or_else(|| people.iter().map(n).min().unwrap_or(0));
-        Measured {
-            scope: Scope::WorstCase,
+        let smallest = least(&|group| Some(n(&people[group])))
+            .unwrap_or_else(|| people.iter().map(n).min().unwrap_or(0));
+        MeasuredValue {
+            scope: MetricScope::WorstCase,
             metric,
             value,
             numerator: None,
@@ -199,7 +254,12 @@ impl Audit<'_> {
             interval,
             ci_method,
             ideal: metric.ideal,
-            flags: self.ask.flags(smallest, least(&|group| rate(metric, favourable, &people[group]).map(|rate| rate.denominator))),
+            flags: self.context.flags(
+                smallest,
+                least(&|group| {
+                    rate(metric, favourable, &people[group]).map(|rate| rate.denominator)
+                }),
+            ),
             impaired,
             switched: None,
             placebo: None,
@@ -210,16 +270,16 @@ impl Audit<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Favourable, Found, Furthest, find};
+    use super::{FavourablePrediction, FurthestGroups, WorstValue, find};
     use crate::metric::counts::Confusion;
     use crate::metric::{Undefined, find as metric};
 
-    fn of(id: &str, groups: &[Confusion]) -> Found {
-        find(metric(id).unwrap(), Favourable::Positive, groups)
+    fn of(id: &str, groups: &[Confusion]) -> WorstValue {
+        find(metric(id).unwrap(), FavourablePrediction::Positive, groups)
     }
 
-    fn held(highest: Option<usize>, lowest: Option<usize>, n_undefined: u64) -> Furthest {
-        Furthest { highest, lowest, n_undefined }
+    fn held(highest: Option<usize>, lowest: Option<usize>, n_undefined: u64) -> FurthestGroups {
+        FurthestGroups { highest, lowest, n_undefined }
     }
 
     #[test]
@@ -227,20 +287,25 @@ mod tests {
         let c = |tp, fp, fn_, tn| Confusion::labelled(tp, fp, fn_, tn);
         // TPR 0.5, 0.75, none, 0.25; FPR 0.5, 0, 1, 0; predicted positive 0.5, 0.375, 1, 0.125.
         let groups = [c(2, 2, 2, 2), c(3, 0, 1, 4), c(0, 4, 0, 0), c(1, 0, 3, 4)];
-        let check = |id: &str, value: f64, furthest: Furthest| {
+        let check = |id: &str, value: f64, furthest: FurthestGroups| {
             let found = of(id, &groups);
-            assert!((found.value.unwrap() - value).abs() < 1e-15 && found.furthest == furthest, "{id}: {:?}", found.furthest);
+            assert!(
+                (found.value.unwrap() - value).abs() < 1e-15 && found.furthest == furthest,
+                "{id}: {:?}",
+                found.furthest
+            );
         };
         check("tpr_difference", 0.5, held(Some(1), Some(3), 1));
         check("tpr_ratio", 1.0 / 3.0, held(Some(1), Some(3), 1));
         check("fpr_ratio", 0.0, held(Some(2), Some(1), 0));
         check("demp_min_ratio", 0.125, held(Some(2), Some(3), 0));
         check("di", 0.125, held(Some(2), Some(3), 0));
-        // Without the third group, which has no TPR, the FPR spreads as far as the TPR: the first of both counts.
+        // Without the third group, which has no TPR, the FPR spreads as far as the TPR: the first
+        // of both counts.
         check("eodds", 0.5, held(Some(1), Some(3), 1));
         // All: TPR 6 of 12.
         check("tpr_to_total", 0.25, held(Some(1), None, 1));
-        let negative = find(metric("di").unwrap(), Favourable::Negative, &groups);
+        let negative = find(metric("di").unwrap(), FavourablePrediction::Negative, &groups);
         assert_eq!((negative.value, negative.furthest), (Ok(0.0), held(Some(3), Some(2), 0)));
     }
 

@@ -1,7 +1,9 @@
-//! Scores from a program: kept in a scratch file in the order in which its rows were sent, and handed out in that order.
+//! Scores from a program: kept in a scratch file in the order in which its rows were sent, and
+//! handed out in that order.
 //!
-//! A program answers at its own pace, and with folds several answer one after the other, while scores are written in the order of the
-//! rows. So each program's scores wait on disk, 8 bytes each, and memory does not grow with the rows.
+//! A program answers at its own pace, and with folds several answer one after the other, while
+//! scores are written in the order of the rows. So each program's scores wait on disk, 8 bytes
+//! each, and memory does not grow with the rows.
 
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -38,7 +40,10 @@ impl ScoreSpool {
     /// # Errors
     /// The disk refuses.
     pub fn push(&mut self, scores: &[f64]) -> Result<()> {
-        scores.iter().try_for_each(|s| self.file.write_all(&s.to_le_bytes())).map_err(|e| Error::io("write", &self.path, &e))
+        scores
+            .iter()
+            .try_for_each(|s| self.file.write_all(&s.to_le_bytes()))
+            .map_err(|e| Error::io("write", &self.path, &e))
     }
 
     /// Turns from taking to giving.
@@ -64,9 +69,9 @@ impl SpooledScores {
     }
 }
 
-/// What is wrong with a score of a program, in words; nothing if it is a probability. Other than in a file of scores, a row without a
-/// score is wrong: the program was asked for it and did not fail.
-pub fn complaint(score: f64) -> Option<String> {
+/// What is wrong with a score of a program, in words; nothing if it is a probability. Other than in
+/// a file of scores, a row without a score is wrong: the program was asked for it and did not fail.
+pub fn score_complaint(score: f64) -> Option<String> {
     if score.is_nan() {
         Some("gave no score (null or NaN) for a row".to_owned())
     } else if (0.0..=1.0).contains(&score) {
@@ -78,7 +83,7 @@ pub fn complaint(score: f64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ScoreSpool, complaint};
+    use super::{ScoreSpool, score_complaint};
 
     #[test]
     fn scores_go_out_as_they_came_in() {
@@ -96,9 +101,9 @@ mod tests {
 
     #[test]
     fn scores_are_probabilities() {
-        assert_eq!([0.0, 0.5, 1.0, -0.0].map(complaint), [None, None, None, None]);
+        assert_eq!([0.0, 0.5, 1.0, -0.0].map(score_complaint), [None, None, None, None]);
         for bad in [f64::NAN, -1e-9, 1.000_001, f64::INFINITY] {
-            assert!(complaint(bad).is_some(), "{bad}");
+            assert!(score_complaint(bad).is_some(), "{bad}");
         }
     }
 }

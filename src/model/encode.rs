@@ -1,25 +1,28 @@
-//! The one encoding of rows for every model trained here: z-scored numbers and indicators of levels.
+//! The one encoding of rows for every model trained here: z-scored numbers and indicators of
+//! levels.
 //!
-//! After section 10 of CF-GU ("Counterfactual Fairness with Graph Uncertainty"): a number becomes (x - mean) / sd with mean and
-//! population standard deviation of the training rows; a column with two levels in training becomes one indicator of the second, one
-//! with K > 2 levels K indicators, none dropped. Levels unseen in training and missing levels have all indicators 0; a missing number
-//! is the training mean plus, where training rows have missing values, a missing-indicator of its own. Columns without variation in
-//! training give no encoded column.
-//! Choice: the order of levels is the declared one, then bytes; so the second level of a sensitive attribute is its second group.
-//! Cost: three passes over the training rows; encoding a row is linear in its features.
+//! After section 10 of CF-GU ("Counterfactual Fairness with Graph Uncertainty"): a number becomes
+//! (x - mean) / sd with mean and population standard deviation of the training rows; a column with
+//! two levels in training becomes one indicator of the second, one with K > 2 levels K indicators,
+//! none dropped. Levels unseen in training and missing levels have all indicators 0; a missing
+//! number is the training mean plus, where training rows have missing values, a missing-indicator
+//! of its own. Columns without variation in training give no encoded column.
+//! Choice: the order of levels is the declared one, then bytes; so the second level of a sensitive
+//! attribute is its second group. Cost: three passes over the training rows; encoding a row is
+//! linear in its features.
 
 use serde::{Deserialize, Serialize};
 
 use crate::data::training::TrainingRows;
-use crate::data::{Column, Feature, Kind, MISSING, Rows};
+use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING};
 use crate::error::Result;
-use crate::num::fixed::Fixed;
+use crate::num::fixed::FixedSum;
 use crate::num::moments::scale_above;
 
 /// How one feature becomes encoded columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum Encoding {
+enum FeatureEncoding {
     /// (x - mean) / sd at `at`; where missing, 0 there and 1 at `missing_at`.
     Number { mean: f64, sd: f64, at: Option<usize>, missing_at: Option<usize> },
     /// 1 at `at[level]`, where there is one.
@@ -31,60 +34,78 @@ enum Encoding {
 /// How rows become vectors of numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Encoder {
+pub struct FeatureEncoder {
     /// Names of the encoded columns: `age`, `age missing`, `sex=Female`.
     pub columns: Vec<String>,
-    features: Vec<Encoding>,
+    features: Vec<FeatureEncoding>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Tally {
+struct FeatureTally {
     largest: f64,
     n: u64,
     n_missing: u64,
     levels: Vec<u64>,
 }
 
-impl Encoder {
-    /// Learns means, deviations and levels from the training rows. `omit` names features that the model must not see.
+impl FeatureEncoder {
+    /// Learns means, deviations and levels from the training rows. `omit` names features that the
+    /// model must not see.
     ///
     /// # Errors
     /// The training rows cannot be read.
-    pub fn fit(features: &[Feature], omit: &[String], rows: &TrainingRows<'_>) -> Result<Encoder> {
+    pub fn fit(
+        features: &[Feature],
+        omit: &[String],
+        rows: &TrainingRows<'_>,
+    ) -> Result<FeatureEncoder> {
         let mut tallies = tallies_of(features);
         rows.fold(
             |group| {
                 let mut part = tallies_of(features);
-                part.iter_mut().enumerate().for_each(|(f, tally)| tally.add(&features[f], &group.rows, f));
+                part.iter_mut()
+                    .enumerate()
+                    .for_each(|(f, tally)| tally.add(&features[f], &group.rows, f));
                 part
             },
             |part| tallies.iter_mut().zip(part).for_each(|(whole, part)| whole.merge(&part)),
         )?;
-        // Sums are taken of x / scale, a power of two above all |x|, so that they are exact to the last bits whatever the unit of x.
+        // Sums are taken of x / scale, a power of two above all |x|, so that they are exact to the
+        // last bits whatever the unit of x.
         let scales: Vec<f64> = tallies.iter().map(|t| scale_above(t.largest)).collect();
         let sum_of = |term: &(dyn Fn(usize, f64) -> f64 + Sync)| -> Result<Vec<f64>> {
-            let mut sums = vec![Fixed::ZERO; features.len()];
+            let mut sums = vec![FixedSum::ZERO; features.len()];
             rows.fold(
                 |group| {
-                    let mut part = vec![Fixed::ZERO; features.len()];
+                    let mut part = vec![FixedSum::ZERO; features.len()];
                     for (f, sum) in part.iter_mut().enumerate() {
-                        numbers(&features[f], &group.rows, f, |x| sum.add(term(f, x)));
+                        visit_numbers(&features[f], &group.rows, f, |x| sum.add(term(f, x)));
                     }
                     part
                 },
                 |part| sums.iter_mut().zip(part).for_each(|(whole, part)| whole.merge(part)),
             )?;
-            Ok(sums.iter().zip(&tallies).map(|(s, t)| if t.n == 0 { 0.0 } else { s.to_f64() / t.n as f64 }).collect())
+            Ok(sums
+                .iter()
+                .zip(&tallies)
+                .map(|(s, t)| if t.n == 0 { 0.0 } else { s.to_f64() / t.n as f64 })
+                .collect())
         };
         let means = sum_of(&|f, x| x / scales[f])?;
         let variances = sum_of(&|f, x| (x / scales[f] - means[f]) * (x / scales[f] - means[f]))?;
-        let mut encoder = Encoder { columns: Vec::new(), features: Vec::with_capacity(features.len()) };
+        let mut encoder =
+            FeatureEncoder { columns: Vec::new(), features: Vec::with_capacity(features.len()) };
         for (f, feature) in features.iter().enumerate() {
             let encoding = if omit.contains(&feature.name) {
-                Encoding::Omitted {}
+                FeatureEncoding::Omitted {}
             } else if is_number(feature) {
                 let has_missing = tallies[f].n_missing > 0 && tallies[f].n > 0;
-                encoder.number(feature, scales[f] * means[f], scales[f] * variances[f].sqrt(), has_missing)
+                encoder.number(
+                    feature,
+                    scales[f] * means[f],
+                    scales[f] * variances[f].sqrt(),
+                    has_missing,
+                )
             } else {
                 encoder.levels(feature, &tallies[f].levels)
             };
@@ -93,7 +114,8 @@ impl Encoder {
         Ok(encoder)
     }
 
-    /// The columns that each feature gets at most where all its levels train, a column of missing numbers not counted.
+    /// The columns that each feature gets at most where all its levels train, a column of missing
+    /// numbers not counted.
     pub fn columns_at_most(features: &[Feature], omit: &[String]) -> Vec<u64> {
         let of = |feature: &Feature| match feature.levels.len() {
             _ if omit.contains(&feature.name) => 0,
@@ -110,13 +132,19 @@ impl Encoder {
         self.columns.len() - 1
     }
 
-    fn number(&mut self, feature: &Feature, mean: f64, sd: f64, has_missing: bool) -> Encoding {
+    fn number(
+        &mut self,
+        feature: &Feature,
+        mean: f64,
+        sd: f64,
+        has_missing: bool,
+    ) -> FeatureEncoding {
         let at = (sd > 0.0).then(|| self.column(feature.name.clone()));
         let missing_at = has_missing.then(|| self.column(format!("{} missing", feature.name)));
-        Encoding::Number { mean, sd, at, missing_at }
+        FeatureEncoding::Number { mean, sd, at, missing_at }
     }
 
-    fn levels(&mut self, feature: &Feature, counts: &[u64]) -> Encoding {
+    fn levels(&mut self, feature: &Feature, counts: &[u64]) -> FeatureEncoding {
         let seen: Vec<usize> = (0..counts.len()).filter(|&level| counts[level] > 0).collect();
         let mut at = vec![None; counts.len()];
         let shown = match seen.len() {
@@ -127,7 +155,7 @@ impl Encoder {
         for &level in shown {
             at[level] = Some(self.column(format!("{}={}", feature.name, feature.levels[level])));
         }
-        Encoding::Levels { at }
+        FeatureEncoding::Levels { at }
     }
 
     /// Number of encoded columns.
@@ -135,20 +163,20 @@ impl Encoder {
         self.columns.len()
     }
 
-    /// The column of a number and how far it moves there when the number moves by 1; none where the model does not see it, or it never
-    /// varied in training.
-    pub fn of_number(&self, feature: usize) -> Option<(usize, f64)> {
+    /// The column of a number and how far it moves there when the number moves by 1; none where the
+    /// model does not see it, or it never varied in training.
+    pub fn number_column(&self, feature: usize) -> Option<(usize, f64)> {
         match self.features.get(feature)? {
-            Encoding::Number { sd, at, .. } => at.map(|at| (at, 1.0 / sd)),
-            Encoding::Levels { .. } | Encoding::Omitted {} => None,
+            FeatureEncoding::Number { sd, at, .. } => at.map(|at| (at, 1.0 / sd)),
+            FeatureEncoding::Levels { .. } | FeatureEncoding::Omitted {} => None,
         }
     }
 
     /// The column that is the indicator of a level; none where the level has no column of its own.
-    pub fn of_level(&self, feature: usize, level: u32) -> Option<usize> {
+    pub fn level_column(&self, feature: usize, level: u32) -> Option<usize> {
         match self.features.get(feature)? {
-            Encoding::Levels { at } => at.get(level as usize).copied().flatten(),
-            Encoding::Number { .. } | Encoding::Omitted {} => None,
+            FeatureEncoding::Levels { at } => at.get(level as usize).copied().flatten(),
+            FeatureEncoding::Number { .. } | FeatureEncoding::Omitted {} => None,
         }
     }
 
@@ -156,20 +184,21 @@ impl Encoder {
     pub fn indicators(&self) -> Vec<bool> {
         let mut indicators = vec![true; self.width()];
         for encoding in &self.features {
-            if let Encoding::Number { at: Some(at), .. } = encoding {
+            if let FeatureEncoding::Number { at: Some(at), .. } = encoding {
                 indicators[*at] = false;
             }
         }
         indicators
     }
 
-    /// Writes the non-zero entries of row `i` as (column, value), columns ascending within a feature, features in order.
-    pub fn encode(&self, rows: &Rows, i: usize, entries: &mut Vec<(usize, f64)>) {
+    /// Writes the non-zero entries of row `i` as (column, value), columns ascending within a
+    /// feature, features in order.
+    pub fn encode(&self, rows: &FeatureRows, i: usize, entries: &mut Vec<(usize, f64)>) {
         entries.clear();
         for (f, encoding) in self.features.iter().enumerate() {
             match encoding {
-                Encoding::Omitted {} => {}
-                Encoding::Number { mean, sd, at, missing_at } => {
+                FeatureEncoding::Omitted {} => {}
+                FeatureEncoding::Number { mean, sd, at, missing_at } => {
                     let x = number_at(rows, f, i);
                     match (at, missing_at) {
                         (_, Some(missing)) if x.is_nan() => entries.push((*missing, 1.0)),
@@ -177,7 +206,7 @@ impl Encoder {
                         _ => {}
                     }
                 }
-                Encoding::Levels { at } => {
+                FeatureEncoding::Levels { at } => {
                     let level = rows.codes(f).get(i).copied().unwrap_or(MISSING);
                     if let Some(Some(at)) = at.get(level as usize) {
                         entries.push((*at, 1.0));
@@ -188,33 +217,41 @@ impl Encoder {
     }
 }
 
-/// Whether the encoding treats the feature as a number: levels with an order count by their position.
+/// Whether the encoding treats the feature as a number: levels with an order count by their
+/// position.
 fn is_number(feature: &Feature) -> bool {
-    matches!(feature.kind, Kind::Continuous { .. } | Kind::OrdinalNumber | Kind::OrdinalLevel)
+    matches!(
+        feature.kind,
+        FeatureKind::Continuous { .. } | FeatureKind::OrdinalNumber | FeatureKind::OrdinalLevel
+    )
 }
 
-/// The number of a feature in a row: itself, or the position of an ordered level; NaN where missing.
-fn number_at(rows: &Rows, feature: usize, i: usize) -> f64 {
+/// The number of a feature in a row: itself, or the position of an ordered level; NaN where
+/// missing.
+fn number_at(rows: &FeatureRows, feature: usize, i: usize) -> f64 {
     match &rows.columns[feature] {
-        Column::Number(values) => values[i],
-        Column::Code(codes) if codes[i] == MISSING => f64::NAN,
-        Column::Code(codes) => f64::from(codes[i]),
+        FeatureColumn::Number(values) => values[i],
+        FeatureColumn::Code(codes) if codes[i] == MISSING => f64::NAN,
+        FeatureColumn::Code(codes) => f64::from(codes[i]),
     }
 }
 
 /// Visits the numbers of a feature that are there.
-fn numbers(feature: &Feature, rows: &Rows, f: usize, mut visit: impl FnMut(f64)) {
+fn visit_numbers(feature: &Feature, rows: &FeatureRows, f: usize, mut visit: impl FnMut(f64)) {
     if is_number(feature) {
         (0..rows.n).map(|i| number_at(rows, f, i)).filter(|x| !x.is_nan()).for_each(&mut visit);
     }
 }
 
-fn tallies_of(features: &[Feature]) -> Vec<Tally> {
-    features.iter().map(|f| Tally { levels: vec![0; f.levels.len()], ..Tally::default() }).collect()
+fn tallies_of(features: &[Feature]) -> Vec<FeatureTally> {
+    features
+        .iter()
+        .map(|f| FeatureTally { levels: vec![0; f.levels.len()], ..FeatureTally::default() })
+        .collect()
 }
 
-impl Tally {
-    fn add(&mut self, feature: &Feature, rows: &Rows, f: usize) {
+impl FeatureTally {
+    fn add(&mut self, feature: &Feature, rows: &FeatureRows, f: usize) {
         if is_number(feature) {
             for i in 0..rows.n {
                 let x = number_at(rows, f, i);
@@ -235,7 +272,7 @@ impl Tally {
         }
     }
 
-    fn merge(&mut self, other: &Tally) {
+    fn merge(&mut self, other: &FeatureTally) {
         self.largest = self.largest.max(other.largest);
         self.n += other.n;
         self.n_missing += other.n_missing;
@@ -245,36 +282,36 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
-    use super::Encoder;
+    use super::FeatureEncoder;
     use crate::data::training::TrainingRows;
-    use crate::data::values::Class;
-    use crate::data::{Column, Feature, Kind, MISSING, Rows};
+    use crate::data::values::ValueClass;
+    use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING};
 
     fn features() -> Vec<Feature> {
-        let feature = |name: &str, kind: Kind, levels: &[&str]| Feature {
+        let feature = |name: &str, kind: FeatureKind, levels: &[&str]| Feature {
             name: name.to_owned(),
             kind,
             levels: levels.iter().map(|&l| l.to_owned()).collect(),
-            class: if levels.is_empty() { Class::Int } else { Class::Text },
+            class: if levels.is_empty() { ValueClass::Int } else { ValueClass::Text },
         };
         vec![
-            feature("sex", Kind::Sensitive, &["Male", "Female"]),
-            feature("age", Kind::Continuous { integer: true }, &[]),
-            feature("job", Kind::Nominal, &["a", "b", "c", "d"]),
-            feature("grade", Kind::OrdinalLevel, &["low", "mid", "high"]),
-            feature("same", Kind::Nominal, &["x"]),
+            feature("sex", FeatureKind::Sensitive, &["Male", "Female"]),
+            feature("age", FeatureKind::Continuous { integer: true }, &[]),
+            feature("job", FeatureKind::Nominal, &["a", "b", "c", "d"]),
+            feature("grade", FeatureKind::OrdinalLevel, &["low", "mid", "high"]),
+            feature("same", FeatureKind::Nominal, &["x"]),
         ]
     }
 
-    fn rows() -> Rows {
-        Rows {
+    fn rows() -> FeatureRows {
+        FeatureRows {
             n: 4,
             columns: vec![
-                Column::Code(vec![0, 1, 1, 0]),
-                Column::Number(vec![10.0, 30.0, f64::NAN, 20.0]),
-                Column::Code(vec![0, 1, 2, 0]),
-                Column::Code(vec![0, 2, 0, 2]),
-                Column::Code(vec![0, 0, 0, 0]),
+                FeatureColumn::Code(vec![0, 1, 1, 0]),
+                FeatureColumn::Number(vec![10.0, 30.0, f64::NAN, 20.0]),
+                FeatureColumn::Code(vec![0, 1, 2, 0]),
+                FeatureColumn::Code(vec![0, 2, 0, 2]),
+                FeatureColumn::Code(vec![0, 0, 0, 0]),
             ],
         }
     }
@@ -282,23 +319,28 @@ mod tests {
     #[test]
     fn columns_follow_the_rules_of_the_encoding() {
         let training = TrainingRows::in_memory(rows(), vec![true, false, true, false]);
-        let encoder = Encoder::fit(&features(), &[], &training).expect("fits");
+        let encoder = FeatureEncoder::fit(&features(), &[], &training).expect("fits");
         // `d` never occurs in training, `same` has one level.
-        assert_eq!(encoder.columns, ["sex=Female", "age", "age missing", "job=a", "job=b", "job=c", "grade"]);
+        assert_eq!(
+            encoder.columns,
+            ["sex=Female", "age", "age missing", "job=a", "job=b", "job=c", "grade"]
+        );
         let mut entries = Vec::new();
         encoder.encode(&rows(), 1, &mut entries);
         // age: mean 20, population sd sqrt(200/3); grade: mean 1, sd 1.
         let age = 10.0 / (200.0_f64 / 3.0).sqrt();
         let near = |got: &[(usize, f64)], want: &[(usize, f64)]| {
             assert_eq!(got.len(), want.len(), "{got:?}");
-            got.iter().zip(want).for_each(|(g, w)| assert!(g.0 == w.0 && (g.1 - w.1).abs() < 1e-12, "{got:?}"));
+            got.iter()
+                .zip(want)
+                .for_each(|(g, w)| assert!(g.0 == w.0 && (g.1 - w.1).abs() < 1e-12, "{got:?}"));
         };
         near(&entries, &[(0, 1.0), (1, age), (4, 1.0), (6, 1.0)]);
         encoder.encode(&rows(), 2, &mut entries);
         near(&entries, &[(0, 1.0), (2, 1.0), (5, 1.0), (6, -1.0)]);
         let mut unseen = rows().take(&[0]);
-        unseen.columns[2] = Column::Code(vec![3]);
-        unseen.columns[0] = Column::Code(vec![MISSING]);
+        unseen.columns[2] = FeatureColumn::Code(vec![3]);
+        unseen.columns[0] = FeatureColumn::Code(vec![MISSING]);
         encoder.encode(&unseen, 0, &mut entries);
         near(&entries, &[(1, -age), (6, -1.0)]);
     }
@@ -306,7 +348,9 @@ mod tests {
     #[test]
     fn omitted_features_leave_no_column() {
         let training = TrainingRows::in_memory(rows(), vec![true, false, true, false]);
-        let encoder = Encoder::fit(&features(), &["sex".to_owned(), "job".to_owned()], &training).expect("fits");
+        let encoder =
+            FeatureEncoder::fit(&features(), &["sex".to_owned(), "job".to_owned()], &training)
+                .expect("fits");
         assert_eq!(encoder.columns, ["age", "age missing", "grade"]);
     }
 }

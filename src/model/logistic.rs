@@ -1,24 +1,27 @@
 //! Logistic regression with an L2 penalty, fitted by Newton steps over streamed rows.
 //!
-//! Minimises sum_i a_i ln(1 + exp(-m_i)) + l2/2 |w|^2 with m_i = +-(b + w.x_i) over the encoded training rows; a_i is the weight of the
-//! row, 1 without weights; the intercept b is free: the objective of scikit-learn's LogisticRegression with C = 1/l2 and sample_weight
-//! a_i on the same matrix. Weights do not enter the encoding. Each step passes once over the rows and sums
-//! loss, gradient and Hessian; the step is halved while the loss rises. Sums run over fixed blocks of 1,024 rows in f64, and over
-//! blocks in fixed point, so the result does not depend on threads or row groups.
+//! Minimises sum_i a_i ln(1 + exp(-m_i)) + l2/2 |w|^2 with m_i = +-(b + w.x_i) over the encoded
+//! training rows; a_i is the weight of the row, 1 without weights; the intercept b is free: the
+//! objective of scikit-learn's LogisticRegression with C = 1/l2 and sample_weight a_i on the same
+//! matrix. Weights do not enter the encoding. Each step passes once over the rows and sums loss,
+//! gradient and Hessian; the step is halved while the loss rises. Sums run over fixed blocks of
+//! 1,024 rows in f64, and over blocks in fixed point, so the result does not depend on threads or
+//! row groups.
 //! Choice: stops when the predicted decrease of the loss is below 1e-14 of it; at most 100 steps.
-//! Cost: a step costs the number of rows times the square of the features of a row; memory is the square of the encoded width per
-//! thread. Expected coefficients in the tests come from scikit-learn.
+//! Cost: a step costs the number of rows times the square of the features of a row; memory is the
+//! square of the encoded width per thread. Expected coefficients in the tests come from
+//! scikit-learn.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::data::training::{TrainingGroup, TrainingRows};
-use crate::data::{Feature, Rows};
+use crate::data::training::{TrainingBatch, TrainingRows};
+use crate::data::{Feature, FeatureRows};
 use crate::error::{Error, Fault, Result};
-use crate::model::encode::Encoder;
-use crate::model::{Scorer, Trained, Trainer};
-use crate::num::fixed::Fixed;
-use crate::num::linalg::Symmetric;
+use crate::model::encode::FeatureEncoder;
+use crate::model::{ModelTrainer, Scorer, TrainedModel};
+use crate::num::fixed::FixedSum;
+use crate::num::linalg::SymmetricMatrix;
 use crate::num::moments::scale_above;
 
 const MAX_STEPS: usize = 100;
@@ -43,7 +46,7 @@ pub struct LogisticTrainer {
 pub struct LogisticModel {
     version: u32,
     /// How rows become vectors.
-    pub encoder: Encoder,
+    pub encoder: FeatureEncoder,
     /// Log odds where all encoded columns are 0.
     pub intercept: f64,
     /// One coefficient per encoded column.
@@ -67,12 +70,14 @@ impl LogisticModel {
     }
 
     fn margin(&self, entries: &[(usize, f64)]) -> f64 {
-        entries.iter().fold(self.intercept, |sum, &(column, value)| sum + self.coefficients[column] * value)
+        entries
+            .iter()
+            .fold(self.intercept, |sum, &(column, value)| sum + self.coefficients[column] * value)
     }
 }
 
 impl Scorer for LogisticModel {
-    fn score(&self, rows: &Rows, scores: &mut Vec<f64>) -> Result<()> {
+    fn score(&self, rows: &FeatureRows, scores: &mut Vec<f64>) -> Result<()> {
         let mut entries = Vec::new();
         for i in 0..rows.n {
             self.encoder.encode(rows, i, &mut entries);
@@ -82,14 +87,17 @@ impl Scorer for LogisticModel {
     }
 }
 
-impl Trained for LogisticModel {
-    fn encoder(&self) -> &Encoder {
+impl TrainedModel for LogisticModel {
+    fn encoder(&self) -> &FeatureEncoder {
         &self.encoder
     }
 
     fn score_encoded(&self, encoded: &[f64]) -> f64 {
-        // In the order of `margin`, so that a row that nothing moved keeps its score to the last bit.
-        sigmoid(self.coefficients.iter().zip(encoded).fold(self.intercept, |sum, (b, x)| sum + b * x))
+        // In the order of `margin`, so that a row that nothing moved keeps its score to the last
+        // bit.
+        sigmoid(
+            self.coefficients.iter().zip(encoded).fold(self.intercept, |sum, (b, x)| sum + b * x),
+        )
     }
 
     fn to_json(&self) -> serde_json::Value {
@@ -108,27 +116,31 @@ pub(super) fn sigmoid(margin: f64) -> f64 {
 }
 
 /// Loss, gradient and Hessian at one point; the intercept is the last column.
-struct Sums {
-    loss: Fixed,
-    gradient: Vec<Fixed>,
-    hessian: Vec<Fixed>,
+struct NewtonSums {
+    loss: FixedSum,
+    gradient: Vec<FixedSum>,
+    hessian: Vec<FixedSum>,
 }
 
-impl Sums {
+impl NewtonSums {
     fn new(n: usize) -> Self {
-        Sums { loss: Fixed::ZERO, gradient: vec![Fixed::ZERO; n], hessian: vec![Fixed::ZERO; n * (n + 1) / 2] }
+        NewtonSums {
+            loss: FixedSum::ZERO,
+            gradient: vec![FixedSum::ZERO; n],
+            hessian: vec![FixedSum::ZERO; n * (n + 1) / 2],
+        }
     }
 
-    fn merge(&mut self, other: &Sums) {
+    fn merge(&mut self, other: &NewtonSums) {
         self.loss.merge(other.loss);
         self.gradient.iter_mut().zip(&other.gradient).for_each(|(a, b)| a.merge(*b));
         self.hessian.iter_mut().zip(&other.hessian).for_each(|(a, b)| a.merge(*b));
     }
 }
 
-impl Trainer for LogisticTrainer {
-    fn fit(&self, rows: &TrainingRows<'_>) -> Result<Box<dyn Trained>> {
-        self.fit_model(rows).map(|model| Box::new(model) as Box<dyn Trained>)
+impl ModelTrainer for LogisticTrainer {
+    fn fit(&self, rows: &TrainingRows<'_>) -> Result<Box<dyn TrainedModel>> {
+        self.fit_model(rows).map(|model| Box::new(model) as Box<dyn TrainedModel>)
     }
 
     /// Half of a square of 16 bytes for each thread.
@@ -138,25 +150,32 @@ impl Trainer for LogisticTrainer {
     }
 
     fn columns(&self) -> Vec<u64> {
-        Encoder::columns_at_most(&self.features, &self.omit)
+        FeatureEncoder::columns_at_most(&self.features, &self.omit)
     }
 }
 
 impl LogisticTrainer {
-    /// Fits the model; [`Trainer::fit`] with the concrete type.
+    /// Fits the model; [`ModelTrainer::fit`] with the concrete type.
     ///
     /// # Errors
-    /// No training rows, one class only, or data that do not determine the coefficients (only with `l2: 0`).
+    /// No training rows, one class only, or data that do not determine the coefficients (only with
+    /// `l2: 0`).
     pub fn fit_model(&self, rows: &TrainingRows<'_>) -> Result<LogisticModel> {
-        let n = rows.both_classes()?;
-        // Weights and penalty are divided by the same power of two: the minimum stays where it is, and sums stay in reach whatever the
-        // unit of the weights.
+        let n = rows.check_both_classes()?;
+        // Weights and penalty are divided by the same power of two: the minimum stays where it is,
+        // and sums stay in reach whatever the unit of the weights.
         let largest = rows.largest_weight()?;
         let scale = if largest == 1.0 { 1.0 } else { scale_above(largest) };
         let l2 = self.l2 / scale;
-        let encoder = Encoder::fit(&self.features, &self.omit, rows)?;
+        let encoder = FeatureEncoder::fit(&self.features, &self.omit, rows)?;
         let width = encoder.width();
-        let mut model = LogisticModel { version: VERSION, encoder, intercept: 0.0, coefficients: vec![0.0; width], steps: 0 };
+        let mut model = LogisticModel {
+            version: VERSION,
+            encoder,
+            intercept: 0.0,
+            coefficients: vec![0.0; width],
+            steps: 0,
+        };
         let mut loss_before = f64::INFINITY;
         let mut step = vec![0.0; width + 1];
         let mut halvings = 0;
@@ -167,25 +186,33 @@ impl LogisticTrainer {
                 // Where all coefficients are 0 everybody costs ln 2.
                 people = sums.loss.to_f64() / std::f64::consts::LN_2;
             }
-            let loss = sums.loss.to_f64() + 0.5 * l2 * model.coefficients.iter().map(|w| w * w).sum::<f64>();
+            let loss = sums.loss.to_f64()
+                + 0.5 * l2 * model.coefficients.iter().map(|w| w * w).sum::<f64>();
             if loss > loss_before * (1.0 + 1e-12) && halvings < 40 {
                 step.iter_mut().for_each(|s| *s *= 0.5);
-                model.advance(&step, -1.0);
+                model.take_step(&step, -1.0);
                 halvings += 1;
                 continue;
             }
             halvings = 0;
             loss_before = loss;
             let mut gradient: Vec<f64> = sums.gradient.iter().map(|g| g.to_f64()).collect();
-            let mut hessian = Symmetric { n: width + 1, lower: sums.hessian.iter().map(|h| h.to_f64()).collect() };
+            let mut hessian = SymmetricMatrix {
+                n: width + 1,
+                lower: sums.hessian.iter().map(|h| h.to_f64()).collect(),
+            };
             for (k, w) in model.coefficients.iter().enumerate() {
                 gradient[k] += l2 * w;
-                hessian.lower[Symmetric::at(k, k)] += l2;
+                hessian.lower[SymmetricMatrix::at(k, k)] += l2;
             }
             step = hessian.solve(&gradient).ok_or_else(|| {
                 Error::from(
-                    Fault::new("undetermined-model", "the training rows do not determine the coefficients: some columns repeat others")
-                        .hint("set `l2` above 0, or name the repeating columns under `omit`"),
+                    Fault::new(
+                        "undetermined-model",
+                        "the training rows do not determine the \
+                         coefficients: some columns repeat others",
+                    )
+                    .hint("set `l2` above 0, or name the repeating columns under `omit`"),
                 )
             })?;
             let decrease: f64 = 0.5 * gradient.iter().zip(&step).map(|(g, s)| g * s).sum::<f64>();
@@ -194,19 +221,25 @@ impl LogisticTrainer {
                 break;
             }
             // The last step is taken too: it squares the error that is left.
-            model.advance(&step, 1.0);
+            model.take_step(&step, 1.0);
             if decrease <= 1e-14 * (people / n as f64 + loss) {
                 return Ok(model);
             }
         }
-        Err(Fault::new("no-convergence", format!("logistic regression did not converge in {MAX_STEPS} steps"))
-            .hint("the classes can be separated exactly, so without a penalty the coefficients grow for ever: set `l2` above 0")
-            .into())
+        Err(Fault::new(
+            "no-convergence",
+            format!("logistic regression did not converge in {MAX_STEPS} steps"),
+        )
+        .hint(
+            "the classes can be separated exactly, so without a penalty the coefficients \
+             grow for ever: set `l2` above 0",
+        )
+        .into())
     }
 
-    fn pass(model: &LogisticModel, rows: &TrainingRows<'_>, scale: f64) -> Result<Sums> {
+    fn pass(model: &LogisticModel, rows: &TrainingRows<'_>, scale: f64) -> Result<NewtonSums> {
         let n = model.coefficients.len() + 1;
-        let mut whole = Sums::new(n);
+        let mut whole = NewtonSums::new(n);
         rows.fold(|group| sum_group(model, group, scale), |part| whole.merge(&part))?;
         Ok(whole)
     }
@@ -214,7 +247,7 @@ impl LogisticTrainer {
 
 impl LogisticModel {
     /// Goes `-sign` times the step.
-    fn advance(&mut self, step: &[f64], sign: f64) {
+    fn take_step(&mut self, step: &[f64], sign: f64) {
         for (w, s) in self.coefficients.iter_mut().zip(step) {
             *w -= sign * s;
         }
@@ -222,9 +255,9 @@ impl LogisticModel {
     }
 }
 
-fn sum_group(model: &LogisticModel, group: &TrainingGroup, scale: f64) -> Sums {
+fn sum_group(model: &LogisticModel, group: &TrainingBatch, scale: f64) -> NewtonSums {
     let n = model.coefficients.len() + 1;
-    let mut sums = Sums::new(n);
+    let mut sums = NewtonSums::new(n);
     let mut gradient = vec![0.0; n];
     let mut hessian = vec![0.0; n * (n + 1) / 2];
     let mut entries = Vec::new();
@@ -245,20 +278,21 @@ fn sum_group(model: &LogisticModel, group: &TrainingGroup, scale: f64) -> Sums {
                 gradient[column] += slope * value;
                 let weighted = weight * value;
                 for &(other, other_value) in &entries[..=k] {
-                    let (row, col) = if column >= other { (column, other) } else { (other, column) };
-                    hessian[Symmetric::at(row, col)] += weighted * other_value;
+                    let (row, col) =
+                        if column >= other { (column, other) } else { (other, column) };
+                    hessian[SymmetricMatrix::at(row, col)] += weighted * other_value;
                 }
             }
         }
         sums.loss.add_wide(loss);
-        drain(&mut gradient, &mut sums.gradient);
-        drain(&mut hessian, &mut sums.hessian);
+        drain_block(&mut gradient, &mut sums.gradient);
+        drain_block(&mut hessian, &mut sums.hessian);
     }
     sums
 }
 
 /// Moves the sums of a block into fixed point and clears them.
-fn drain(block: &mut [f64], whole: &mut [Fixed]) {
+fn drain_block(block: &mut [f64], whole: &mut [FixedSum]) {
     for (part, sum) in block.iter_mut().zip(whole) {
         if *part != 0.0 {
             sum.add_wide(*part);
@@ -271,22 +305,34 @@ fn drain(block: &mut [f64], whole: &mut [Fixed]) {
 mod tests {
     use super::{LogisticModel, LogisticTrainer};
     use crate::data::training::TrainingRows;
-    use crate::data::values::Class;
-    use crate::data::{Column, Feature, Kind, Rows};
-    use crate::model::{Scorer, Trained};
+    use crate::data::values::ValueClass;
+    use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
+    use crate::model::{Scorer, TrainedModel};
 
     fn feature(name: &str) -> Feature {
-        Feature { name: name.to_owned(), kind: Kind::Continuous { integer: false }, levels: Vec::new(), class: Class::Float }
+        Feature {
+            name: name.to_owned(),
+            kind: FeatureKind::Continuous { integer: false },
+            levels: Vec::new(),
+            class: ValueClass::Float,
+        }
     }
 
     /// What nothing moves must not cross a threshold that is its own score.
     #[test]
     fn encoded_rows_score_as_rows_do() {
-        let columns = |k: u32| Column::Number((0..90).map(|i| f64::from((i * k) % 23) / 7.0).collect());
-        let rows = Rows { n: 90, columns: vec![columns(5), columns(11), columns(17)] };
+        let columns = |k: u32| {
+            FeatureColumn::Number((0..90).map(|i| f64::from((i * k) % 23) / 7.0).collect())
+        };
+        let rows = FeatureRows { n: 90, columns: vec![columns(5), columns(11), columns(17)] };
         let labels: Vec<bool> = (0..90).map(|i| (i * 7) % 17 + i % 3 > 9).collect();
-        let trainer = LogisticTrainer { features: ["x", "y", "z"].map(feature).to_vec(), omit: Vec::new(), l2: 0.5 };
-        let model = trainer.fit_model(&TrainingRows::in_memory(rows.clone(), labels)).expect("fits");
+        let trainer = LogisticTrainer {
+            features: ["x", "y", "z"].map(feature).to_vec(),
+            omit: Vec::new(),
+            l2: 0.5,
+        };
+        let model =
+            trainer.fit_model(&TrainingRows::in_memory(rows.clone(), labels)).expect("fits");
         let (mut scores, mut entries) = (Vec::new(), Vec::new());
         model.score(&rows, &mut scores).unwrap();
         for (i, score) in scores.iter().enumerate() {
@@ -301,13 +347,14 @@ mod tests {
     fn a_fit_is_where_the_gradient_is_zero() {
         let x: Vec<f64> = (0..200).map(|i| f64::from(i % 17) - 0.3 * f64::from(i % 5)).collect();
         let labels: Vec<bool> = (0..200).map(|i| (i * 7) % 17 + i % 3 > 9).collect();
-        let rows = Rows { n: 200, columns: vec![Column::Number(x)] };
+        let rows = FeatureRows { n: 200, columns: vec![FeatureColumn::Number(x)] };
         let trainer = LogisticTrainer { features: vec![feature("x")], omit: Vec::new(), l2: 0.5 };
         let training = TrainingRows::in_memory(rows.clone(), labels.clone());
         let model = trainer.fit_model(&training).expect("fits");
         let mut scores = Vec::new();
         model.score(&rows, &mut scores).unwrap();
-        let residual: Vec<f64> = scores.iter().zip(&labels).map(|(s, &y)| s - f64::from(u8::from(y))).collect();
+        let residual: Vec<f64> =
+            scores.iter().zip(&labels).map(|(s, &y)| s - f64::from(u8::from(y))).collect();
         assert!(residual.iter().sum::<f64>().abs() < 1e-9, "the intercept is free");
         let mut entries = Vec::new();
         let slope: f64 = (0..200)
@@ -322,22 +369,31 @@ mod tests {
         assert_eq!(back, model);
     }
 
-    /// The gradient of the weighted loss is zero, and the unit of the weights changes nothing where the penalty has the same.
+    /// The gradient of the weighted loss is zero, and the unit of the weights changes nothing where
+    /// the penalty has the same.
     #[test]
     fn weights_count_people() {
         let x: Vec<f64> = (0..200).map(|i| f64::from(i % 17) - 0.3 * f64::from(i % 5)).collect();
         let labels: Vec<bool> = (0..200).map(|i| (i * 7) % 17 + i % 3 > 9).collect();
         let weights: Vec<f64> = (0..200).map(|i| f64::from(i % 4) * 1.5).collect();
-        let rows = Rows { n: 200, columns: vec![Column::Number(x)] };
+        let rows = FeatureRows { n: 200, columns: vec![FeatureColumn::Number(x)] };
         let fitted = |unit: f64| {
-            let trainer = LogisticTrainer { features: vec![feature("x")], omit: Vec::new(), l2: 0.5 * unit };
+            let trainer =
+                LogisticTrainer { features: vec![feature("x")], omit: Vec::new(), l2: 0.5 * unit };
             let weights = weights.iter().map(|w| w * unit).collect();
-            trainer.fit_model(&TrainingRows::weighted(rows.clone(), labels.clone(), weights)).expect("fits")
+            trainer
+                .fit_model(&TrainingRows::weighted(rows.clone(), labels.clone(), weights))
+                .expect("fits")
         };
         let model = fitted(1.0);
         let mut scores = Vec::new();
         model.score(&rows, &mut scores).unwrap();
-        let residual: Vec<f64> = scores.iter().zip(&labels).zip(&weights).map(|((s, &y), w)| w * (s - f64::from(u8::from(y)))).collect();
+        let residual: Vec<f64> = scores
+            .iter()
+            .zip(&labels)
+            .zip(&weights)
+            .map(|((s, &y), w)| w * (s - f64::from(u8::from(y))))
+            .collect();
         assert!(residual.iter().sum::<f64>().abs() < 1e-9, "the intercept is free");
         let mut entries = Vec::new();
         let mut slope = 0.5 * model.coefficients[0];
@@ -348,21 +404,32 @@ mod tests {
         assert!(slope.abs() < 1e-9, "{slope}");
         for unit in [2.0_f64.powi(-900), 2.0_f64.powi(900)] {
             let other = fitted(unit);
-            assert_eq!((other.intercept, &other.coefficients), (model.intercept, &model.coefficients), "{unit}");
+            assert_eq!(
+                (other.intercept, &other.coefficients),
+                (model.intercept, &model.coefficients),
+                "{unit}"
+            );
         }
         let trainer = LogisticTrainer { features: vec![feature("x")], omit: Vec::new(), l2: 0.5 };
         let nobody = labels.iter().map(|&y| f64::from(u8::from(y))).collect();
-        let one = trainer.fit_model(&TrainingRows::weighted(rows, labels, nobody)).expect_err("nobody is negative");
+        let one = trainer
+            .fit_model(&TrainingRows::weighted(rows, labels, nobody))
+            .expect_err("nobody is negative");
         assert!(one.to_string().contains("same label"), "{one}");
     }
 
     #[test]
     fn faults_of_the_data_are_said() {
-        let rows = Rows { n: 4, columns: vec![Column::Number(vec![1.0, 2.0, 3.0, 4.0])] };
+        let rows =
+            FeatureRows { n: 4, columns: vec![FeatureColumn::Number(vec![1.0, 2.0, 3.0, 4.0])] };
         let trainer = |l2| LogisticTrainer { features: vec![feature("x")], omit: Vec::new(), l2 };
-        let one = trainer(1.0).fit_model(&TrainingRows::in_memory(rows.clone(), vec![true; 4])).expect_err("one class");
+        let one = trainer(1.0)
+            .fit_model(&TrainingRows::in_memory(rows.clone(), vec![true; 4]))
+            .expect_err("one class");
         assert!(one.to_string().contains("same label"), "{one}");
-        let split = trainer(0.0).fit_model(&TrainingRows::in_memory(rows, vec![false, false, true, true])).expect_err("separable");
+        let split = trainer(0.0)
+            .fit_model(&TrainingRows::in_memory(rows, vec![false, false, true, true]))
+            .expect_err("separable");
         assert!(split.to_string().contains("l2"), "{split}");
     }
 }

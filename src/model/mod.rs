@@ -1,9 +1,11 @@
 //! What a scorer is: rows in, one score in [0, 1] per row out; and where scorers come from.
 //!
-//! A [`Trainer`] is fitted on training rows and gives a [`Trained`], a [`Scorer`] that can be written down: two types, so that nobody can
-//! score with an untrained model. Scores made elsewhere have no scorer: `scores_file` joins them to the rows by key, `command` keeps those
-//! of a program in order. What a score means as a decision (threshold and its rule) is [`Decision`], the same for the factual and the
-//! counterfactual row. Strategies and metrics are unknown here.
+//! A [`ModelTrainer`] is fitted on training rows and gives a [`TrainedModel`], a [`Scorer`] that
+//! can be written down: two types, so that nobody can score with an untrained model. Scores made
+//! elsewhere have no scorer: `scores_file` joins them to the rows by key, `command` keeps those of
+//! a program in order. What a score means as a decision (threshold and its rule) is
+//! [`ThresholdComparison`], the same for the factual and the counterfactual row. Strategies and
+//! metrics are unknown here.
 
 pub mod command;
 pub mod encode;
@@ -14,20 +16,21 @@ pub mod scores_file;
 pub mod threshold;
 pub mod trees;
 
-use crate::data::Rows;
+use crate::data::FeatureRows;
 use crate::data::training::TrainingRows;
 use crate::error::Result;
-use crate::model::encode::Encoder;
+use crate::model::encode::FeatureEncoder;
 
 /// A kind of model that can be trained here.
-pub trait Trainer {
+pub trait ModelTrainer {
     /// Fits the model on training rows with labels; passes over them as often as it needs.
     ///
     /// # Errors
     /// The training rows cannot be read, hold one class only, or do not determine the model.
-    fn fit(&self, rows: &TrainingRows<'_>) -> Result<Box<dyn Trained>>;
+    fn fit(&self, rows: &TrainingRows<'_>) -> Result<Box<dyn TrainedModel>>;
 
-    /// Bytes that fitting takes next to the rows in flight: its largest tables, forecast from the levels of all features.
+    /// Bytes that fitting takes next to the rows in flight: its largest tables, forecast from the
+    /// levels of all features.
     fn bytes(&self, n_training: u64, threads: usize) -> u64;
 
     /// The encoded columns that each feature gets at most, in the order of the features.
@@ -40,16 +43,17 @@ pub trait Scorer: Send + Sync {
     ///
     /// # Errors
     /// A model that was made elsewhere fails, or gives no probabilities.
-    fn score(&self, rows: &Rows, scores: &mut Vec<f64>) -> Result<()>;
+    fn score(&self, rows: &FeatureRows, scores: &mut Vec<f64>) -> Result<()>;
 }
 
-/// A model that was trained here: it says how it turns rows into numbers, and can score numbers that no row could have.
-pub trait Trained: Scorer {
+/// A model that was trained here: it says how it turns rows into numbers, and can score numbers
+/// that no row could have.
+pub trait TrainedModel: Scorer {
     /// How the model turns rows into numbers.
-    fn encoder(&self) -> &Encoder;
+    fn encoder(&self) -> &FeatureEncoder;
 
-    /// The score of one encoded row, all its columns in order; indicators may lie between 0 and 1, or beyond
-    /// (section 10 of CF-GU).
+    /// The score of one encoded row, all its columns in order; indicators may lie between 0 and 1,
+    /// or beyond (section 10 of CF-GU).
     fn score_encoded(&self, encoded: &[f64]) -> f64;
 
     /// The model as JSON: the artifact of its stage, read back by the function that its kind names.
@@ -58,35 +62,35 @@ pub trait Trained: Scorer {
 
 /// Turns a score into a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
+pub enum ThresholdComparison {
     /// Positive where score >= threshold.
     AtOrAbove,
     /// Positive where score > threshold.
     Above,
 }
 
-impl Decision {
+impl ThresholdComparison {
     /// The decision, unless score or threshold is missing (NaN).
     pub fn decide(self, score: f64, threshold: f64) -> Option<bool> {
         if score.is_nan() || threshold.is_nan() {
             return None;
         }
         Some(match self {
-            Decision::AtOrAbove => score >= threshold,
-            Decision::Above => score > threshold,
+            ThresholdComparison::AtOrAbove => score >= threshold,
+            ThresholdComparison::Above => score > threshold,
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Decision;
+    use super::ThresholdComparison;
 
     #[test]
     fn a_tie_is_decided_by_the_rule_and_a_missing_score_by_nobody() {
-        assert_eq!(Decision::AtOrAbove.decide(0.5, 0.5), Some(true));
-        assert_eq!(Decision::Above.decide(0.5, 0.5), Some(false));
-        assert_eq!(Decision::AtOrAbove.decide(f64::NAN, 0.5), None);
-        assert_eq!(Decision::AtOrAbove.decide(0.5, f64::NAN), None);
+        assert_eq!(ThresholdComparison::AtOrAbove.decide(0.5, 0.5), Some(true));
+        assert_eq!(ThresholdComparison::Above.decide(0.5, 0.5), Some(false));
+        assert_eq!(ThresholdComparison::AtOrAbove.decide(f64::NAN, 0.5), None);
+        assert_eq!(ThresholdComparison::AtOrAbove.decide(0.5, f64::NAN), None);
     }
 }

@@ -1,9 +1,11 @@
 //! Scores made elsewhere: joined to the rows by key, in the order of the rows.
 //!
-//! The file is read once from front to back while the rows go by. Where it has the order of the rows, the next entry is always the one
-//! that is wanted, and nothing is looked up. Entries that are not wanted yet wait in memory, so a file in the order of the rows needs
-//! memory for one of its row groups, and a file in another order, or one that lacks a row, up to about 50 bytes an entry. Every entry
-//! must belong to a row: a key that stands twice, an unknown row and a wrong own group are faults, never skipped.
+//! The file is read once from front to back while the rows go by. Where it has the order of the
+//! rows, the next entry is always the one that is wanted, and nothing is looked up. Entries that
+//! are not wanted yet wait in memory, so a file in the order of the rows needs memory for one of
+//! its row groups, and a file in another order, or one that lacks a row, up to about 50 bytes an
+//! entry. Every entry must belong to a row: a key that stands twice, an unknown row and a wrong own
+//! group are faults, never skipped.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -17,18 +19,19 @@ pub struct ScoreJoin<'a> {
     file: &'a KeyedScores,
     next_group: usize,
     /// The row group at hand; entries before `next` are handed out.
-    at_hand: Vec<ScoreEntry>,
+    current: Vec<ScoreEntry>,
     next: usize,
     waiting: HashMap<ScoreKey, ScoreEntry>,
 }
 
 /// What a score file holds beside what was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leftover {
-    /// The row is known and was not asked for: it is not audited, not of a declared group, or asked for on behalf of another model.
+pub enum LeftoverScore {
+    /// The row is known and was not asked for: it is not audited, not of a declared group, or asked
+    /// for on behalf of another model.
     NotAsked,
     /// The key was asked for before: it stands twice in the file.
-    Twice,
+    Duplicate,
     /// A row of its own group that was not asked for again.
     OwnGroup,
     /// The row is there and has no such counterfactual.
@@ -38,34 +41,42 @@ pub enum Leftover {
 }
 
 /// What to do about a file that answers another request than the one that this job would make now.
-pub const AFRESH: &str = "where data, features, the set, `run.seed` or the share of `recheck` have changed since the rows to score were \
-                          written, take the file away (or name another one in the job) and run again: the rows to score are then written afresh";
+pub const STALE_SCORES_HINT: &str = "where data, features, the set, `run.seed` or the share of \
+    `recheck` have changed since the rows to score were written, take the file away (or name \
+    another one in the job) and run again: the rows to score are then written afresh";
 
 /// What a key is.
-pub const KEY: &str = "a score is identified by row_id, and that of a counterfactual also by sensitive, to_group and cf_index";
+pub const SCORE_KEY_HINT: &str = "a score is identified by row_id, and that of a counterfactual \
+    also by sensitive, to_group and cf_index";
 
 impl<'a> ScoreJoin<'a> {
     /// Starts at the front of the file.
     pub fn new(file: &'a KeyedScores) -> Self {
-        ScoreJoin { file, next_group: 0, at_hand: Vec::new(), next: 0, waiting: HashMap::new() }
+        ScoreJoin { file, next_group: 0, current: Vec::new(), next: 0, waiting: HashMap::new() }
     }
 
-    /// The score of a key; none where the file does not have it, NaN where it has it without a score. `own` is the row's own group.
+    /// The score of a key; none where the file does not have it, NaN where it has it without a
+    /// score. `own` is the row's own group.
     ///
     /// # Errors
-    /// A damaged file, a key that stands twice, a score outside [0, 1], an own group that is not the row's.
+    /// A damaged file, a key that stands twice, a score outside [0, 1], an own group that is not
+    /// the row's.
     pub fn take(&mut self, key: ScoreKey, own: Option<u16>) -> Result<Option<f64>> {
         let Some(entry) = self.find(key)? else { return Ok(None) };
         if let (Some(stated), Some(own)) = (entry.from_group, own)
             && stated != own
         {
             let name = |group: u16| self.file.group_name(group);
-            let what = format!("the counterfactual names `{}` as the row's own group, which is `{}`", name(stated), name(own));
+            let what = format!(
+                "the counterfactual names `{}` as the row's own group, which is `{}`",
+                name(stated),
+                name(own)
+            );
             return Err(Fault::new("bad-scores", what)
                 .in_file(self.file.path())
-                .at_row(self.file.place(entry.file_row))
+                .at_row(self.file.describe_row(entry.file_row))
                 .in_column("from_group")
-                .hint(format!("the scores were made from other data; {AFRESH}"))
+                .hint(format!("the scores were made from other data; {STALE_SCORES_HINT}"))
                 .into());
         }
         Ok(Some(entry.score))
@@ -73,28 +84,30 @@ impl<'a> ScoreJoin<'a> {
 
     fn find(&mut self, key: ScoreKey) -> Result<Option<ScoreEntry>> {
         loop {
-            if let Some(&entry) = self.at_hand.get(self.next).filter(|entry| entry.key == key) {
+            if let Some(&entry) = self.current.get(self.next).filter(|entry| entry.key == key) {
                 self.next += 1;
                 return match self.waiting.get(&key) {
-                    Some(first) => Err(twice(self.file, first.file_row, entry.file_row).into()),
+                    Some(first) => {
+                        Err(duplicate_fault(self.file, first.file_row, entry.file_row).into())
+                    }
                     None => Ok(Some(entry)),
                 };
             }
             if let Some(entry) = self.waiting.remove(&key) {
                 return Ok(Some(entry));
             }
-            if self.next < self.at_hand.len() {
+            if self.next < self.current.len() {
                 self.set_aside()?;
             } else if self.next_group < self.file.n_groups() {
-                self.read_on()?;
+                self.read_next_group()?;
             } else {
                 return Ok(None);
             }
         }
     }
 
-    fn read_on(&mut self) -> Result<()> {
-        self.at_hand = self.file.read(self.next_group)?;
+    fn read_next_group(&mut self) -> Result<()> {
+        self.current = self.file.read(self.next_group)?;
         self.next = 0;
         self.next_group += 1;
         Ok(())
@@ -102,9 +115,13 @@ impl<'a> ScoreJoin<'a> {
 
     /// Lets the entries at hand wait: they are not in the order of the rows.
     fn set_aside(&mut self) -> Result<()> {
-        for entry in self.at_hand.drain(self.next..) {
+        for entry in self.current.drain(self.next..) {
             match self.waiting.entry(entry.key) {
-                Entry::Occupied(first) => return Err(twice(self.file, first.get().file_row, entry.file_row).into()),
+                Entry::Occupied(first) => {
+                    return Err(
+                        duplicate_fault(self.file, first.get().file_row, entry.file_row).into()
+                    );
+                }
                 Entry::Vacant(place) => {
                     place.insert(entry);
                 }
@@ -120,7 +137,7 @@ impl<'a> ScoreJoin<'a> {
     pub fn read_rest(&mut self) -> Result<usize> {
         self.set_aside()?;
         while self.next_group < self.file.n_groups() {
-            self.read_on()?;
+            self.read_next_group()?;
             self.set_aside()?;
         }
         Ok(self.waiting.len())
@@ -135,38 +152,51 @@ impl<'a> ScoreJoin<'a> {
     ///
     /// # Errors
     /// An entry that stands twice or belongs to no row; of several the first in the file.
-    pub fn finish(self, judge: impl Fn(&ScoreKey) -> Leftover) -> Result<()> {
+    pub fn finish(self, judge: impl Fn(&ScoreKey) -> LeftoverScore) -> Result<()> {
         let mut left: Vec<&ScoreEntry> = self.waiting.values().collect();
         left.sort_by_key(|entry| entry.file_row);
         for entry in left {
             let unknown = |what: &str, hint: String| Fault::new("unknown-key", what).hint(hint);
             let fault = match judge(&entry.key) {
-                Leftover::NotAsked => continue,
-                Leftover::Twice => Fault::new("duplicate-key", "the key of this entry stands twice in the score file").hint(KEY),
-                Leftover::OwnGroup => unknown(
+                LeftoverScore::NotAsked => continue,
+                LeftoverScore::Duplicate => Fault::new(
+                    "duplicate-key",
+                    "the key of this entry stands twice in the score file",
+                )
+                .hint(SCORE_KEY_HINT),
+                LeftoverScore::OwnGroup => unknown(
                     "this entry is of the row's own group, and the row was not to be scored again",
-                    format!("`recheck` draws the rows that are scored again; {AFRESH}, else leave such lines out"),
+                    format!(
+                        "`recheck` draws the rows that are scored again; {STALE_SCORES_HINT}, else \
+                         leave such lines out"
+                    ),
                 ),
-                Leftover::NoCounterfactual => {
-                    unknown("the row is there, but this job has no such counterfactual of it", format!("{KEY}; {AFRESH}"))
-                }
-                Leftover::Unknown => unknown(
+                LeftoverScore::NoCounterfactual => unknown(
+                    "the row is there, but this job has no such counterfactual of it",
+                    format!("{SCORE_KEY_HINT}; {STALE_SCORES_HINT}"),
+                ),
+                LeftoverScore::Unknown => unknown(
                     "no row that this job keeps has this row_id",
                     format!(
-                        "row_id must be what `data.row_id` names (without it: the row number from 0); `cfaudit data` says which step takes \
-                         rows out: leave their scores out too; {AFRESH}"
+                        "row_id must be what `data.row_id` names (without it: the row number from \
+                         0); `cfaudit data` says which step takes rows out: leave their scores out \
+                         too; {STALE_SCORES_HINT}"
                     ),
                 ),
             };
-            return Err(fault.in_file(self.file.path()).at_row(self.file.place(entry.file_row)).in_column("row_id").into());
+            return Err(fault
+                .in_file(self.file.path())
+                .at_row(self.file.describe_row(entry.file_row))
+                .in_column("row_id")
+                .into());
         }
         Ok(())
     }
 }
 
-fn twice(file: &KeyedScores, first: u64, second: u64) -> Fault {
+fn duplicate_fault(file: &KeyedScores, first: u64, second: u64) -> Fault {
     Fault::new("duplicate-key", "the same key stands twice in the score file")
         .in_file(file.path())
-        .at_row(format!("row {first} and again in {}", file.place(second)))
-        .hint(KEY)
+        .at_row(format!("row {first} and again in {}", file.describe_row(second)))
+        .hint(SCORE_KEY_HINT)
 }

@@ -1,13 +1,17 @@
-//! Thresholds that are fitted: the score from which on a model predicts positive, chosen on the rows that it learned from.
+//! Thresholds that are fitted: the score from which on a model predicts positive, chosen on the
+//! rows that it learned from.
 //!
-//! Candidates are the observed scores; class 1 where score >= t. With TPR(t) the share of positive and TNR(t) that of negative rows
-//! that are decided right (both by weight, where rows have one):
-//! - `maximise_recall`: the smallest t with TNR(t) >= `tnr_floor`; none: just above the largest score. The papers give no floor, and
-//!   without one the smallest score always wins (generation.md, section 12.5).
+//! Candidates are the observed scores; class 1 where score >= t. With TPR(t) the share of positive
+//! and TNR(t) that of negative rows that are decided right (both by weight, where rows have one):
+//! - `maximise_recall`: the smallest t with TNR(t) >= `tnr_floor`; none: just above the largest
+//!   score. The papers give no floor, and without one the smallest score always wins
+//!   (generation.md, section 12.5).
 //! - `youden`: the t with the largest TPR(t) + TNR(t) - 1 (Youden 1950).
-//! - `f_beta`: the t with the largest (1 + b^2) TP / ((1 + b^2) TP + b^2 FN + FP) (van Rijsbergen 1979).
+//! - `f_beta`: the t with the largest (1 + b^2) TP / ((1 + b^2) TP + b^2 FN + FP) (van Rijsbergen
+//!   1979).
 //!
-//! Choice: of several best the smallest t, which misses the fewest positive rows. Rows without a score are not counted.
+//! Choice: of several best the smallest t, which misses the fewest positive rows. Rows without a
+//! score are not counted.
 //! Cost: a sort of the training scores, 24 bytes each.
 
 use serde::{Deserialize, Serialize};
@@ -16,7 +20,7 @@ use crate::error::{Fault, Result};
 
 /// What a threshold is to reach.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Objective {
+pub enum ThresholdObjective {
     /// Most positive rows found, while this share of the negative ones is kept out.
     MaximiseRecall {
         /// The share, in [0, 1].
@@ -30,7 +34,7 @@ pub enum Objective {
 
 /// A training row with its score.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Case {
+pub struct ScoredTrainingRow {
     /// Its score, not NaN.
     pub score: f64,
     /// Its label.
@@ -42,7 +46,7 @@ pub struct Case {
 /// A fitted threshold and what it reaches on the rows that it was fitted on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Fitted {
+pub struct FittedThreshold {
     /// Positive where score >= threshold.
     pub threshold: f64,
     /// Training rows with a score.
@@ -57,38 +61,49 @@ pub struct Fitted {
 
 /// Rows by class, by weight.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Both {
+struct ClassWeights {
     positive: u128,
     negative: u128,
 }
 
-impl Objective {
+impl ThresholdObjective {
     /// Fits the threshold; the order of the cases does not matter.
     ///
     /// # Errors
     /// No case, or cases of one class only.
-    pub fn fit(self, mut cases: Vec<Case>) -> Result<Fitted> {
+    pub fn fit(self, mut cases: Vec<ScoredTrainingRow>) -> Result<FittedThreshold> {
         cases.sort_unstable_by(|a, b| a.score.total_cmp(&b.score));
-        let add = |sum: Both, case: &Case| {
+        let add = |sum: ClassWeights, case: &ScoredTrainingRow| {
             let weight = u128::from(case.weight);
-            if case.positive { Both { positive: sum.positive + weight, ..sum } } else { Both { negative: sum.negative + weight, ..sum } }
+            if case.positive {
+                ClassWeights { positive: sum.positive + weight, ..sum }
+            } else {
+                ClassWeights { negative: sum.negative + weight, ..sum }
+            }
         };
-        let all = cases.iter().fold(Both::default(), add);
-        let Some(largest) = cases.last().filter(|_| all.positive > 0 && all.negative > 0).map(|case| case.score) else {
-            let what = "the training rows with a score have one class only, so no threshold can be fitted to them";
-            return Err(Fault::new("one-class", what).hint("give `threshold` a number, or check `data.split` and the label").into());
+        let all = cases.iter().fold(ClassWeights::default(), add);
+        let Some(largest) =
+            cases.last().filter(|_| all.positive > 0 && all.negative > 0).map(|case| case.score)
+        else {
+            let what = "the training rows with a score have one class only, so no threshold can be \
+                        fitted to them";
+            return Err(Fault::new("one-class", what)
+                .hint("give `threshold` a number, or check `data.split` and the label")
+                .into());
         };
-        let mut below = Both::default();
-        let mut best: Option<(f64, Both)> = None;
+        let mut below = ClassWeights::default();
+        let mut best: Option<(f64, ClassWeights)> = None;
         for same in cases.chunk_by(|a, b| a.score == b.score) {
-            if best.is_none_or(|(_, best)| self.prefers(below, best, all)) && self.allows(below, all) {
+            if best.is_none_or(|(_, best)| self.is_better(below, best, all))
+                && self.is_admissible(below, all)
+            {
                 best = Some((same[0].score, below));
             }
             below = same.iter().fold(below, add);
         }
         let (threshold, below) = best.unwrap_or((largest.next_up(), all));
         let share = |part: u128, whole: u128| part as f64 / whole as f64;
-        Ok(Fitted {
+        Ok(FittedThreshold {
             threshold,
             n_rows: cases.len() as u64,
             n_positive: cases.iter().filter(|case| case.positive).count() as u64,
@@ -98,26 +113,31 @@ impl Objective {
     }
 
     /// Whether a threshold with these rows below it may be chosen.
-    fn allows(self, below: Both, all: Both) -> bool {
+    fn is_admissible(self, below: ClassWeights, all: ClassWeights) -> bool {
         match self {
-            Objective::MaximiseRecall { tnr_floor } => below.negative as f64 / all.negative as f64 >= tnr_floor,
-            Objective::Youden | Objective::FBeta(_) => true,
+            ThresholdObjective::MaximiseRecall { tnr_floor } => {
+                below.negative as f64 / all.negative as f64 >= tnr_floor
+            }
+            ThresholdObjective::Youden | ThresholdObjective::FBeta(_) => true,
         }
     }
 
     /// Whether a higher threshold, with these rows below it, is better than the best one so far.
-    fn prefers(self, below: Both, best: Both, all: Both) -> bool {
+    fn is_better(self, below: ClassWeights, best: ClassWeights, all: ClassWeights) -> bool {
         match self {
             // A higher threshold finds fewer.
-            Objective::MaximiseRecall { .. } => false,
+            ThresholdObjective::MaximiseRecall { .. } => false,
             // In whole numbers: the difference of TNR against that of TPR.
-            Objective::Youden => (below.negative - best.negative) * all.positive > (below.positive - best.positive) * all.negative,
-            Objective::FBeta(beta) => f_beta(beta, below, all) > f_beta(beta, best, all),
+            ThresholdObjective::Youden => {
+                (below.negative - best.negative) * all.positive
+                    > (below.positive - best.positive) * all.negative
+            }
+            ThresholdObjective::FBeta(beta) => f_beta(beta, below, all) > f_beta(beta, best, all),
         }
     }
 }
 
-fn f_beta(beta: f64, below: Both, all: Both) -> f64 {
+fn f_beta(beta: f64, below: ClassWeights, all: ClassWeights) -> f64 {
     let found = (all.positive - below.positive) as f64;
     let (missed, wrong) = (below.positive as f64, (all.negative - below.negative) as f64);
     let square = beta * beta;
@@ -128,39 +148,52 @@ fn f_beta(beta: f64, below: Both, all: Both) -> f64 {
 #[cfg(test)]
 mod tests {
 
-    use super::{Case, Fitted, Objective};
+    use super::{FittedThreshold, ScoredTrainingRow, ThresholdObjective};
 
-    fn cases(scores: &[f64], labels: &[u64]) -> Vec<Case> {
-        scores.iter().zip(labels).map(|(&score, &label)| Case { score, positive: label == 1, weight: 1 }).collect()
+    fn cases(scores: &[f64], labels: &[u64]) -> Vec<ScoredTrainingRow> {
+        scores
+            .iter()
+            .zip(labels)
+            .map(|(&score, &label)| ScoredTrainingRow { score, positive: label == 1, weight: 1 })
+            .collect()
     }
 
     const SCORES: [f64; 6] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6];
     const LABELS: [u64; 6] = [0, 1, 0, 0, 1, 1];
 
-    fn fit(objective: Objective) -> Fitted {
+    fn fit(objective: ThresholdObjective) -> FittedThreshold {
         objective.fit(cases(&SCORES, &LABELS)).unwrap()
     }
 
     #[test]
     fn worked_by_hand() {
-        let recall = |tnr_floor| fit(Objective::MaximiseRecall { tnr_floor }).threshold;
+        let recall = |tnr_floor| fit(ThresholdObjective::MaximiseRecall { tnr_floor }).threshold;
         // The example of section 12.5; TNR is 0, 1/3, 1/3, 2/3, 1, 1 from score to score.
-        assert_eq!([0.0, 1.0 / 3.0, 0.5, 2.0 / 3.0, 0.9, 1.0].map(recall), [0.1, 0.2, 0.4, 0.4, 0.5, 0.5]);
-        let half = fit(Objective::MaximiseRecall { tnr_floor: 0.5 });
-        assert_eq!((half.n_rows, half.n_positive, half.tpr, half.tnr), (6, 3, 2.0 / 3.0, 2.0 / 3.0));
+        assert_eq!(
+            [0.0, 1.0 / 3.0, 0.5, 2.0 / 3.0, 0.9, 1.0].map(recall),
+            [0.1, 0.2, 0.4, 0.4, 0.5, 0.5]
+        );
+        let half = fit(ThresholdObjective::MaximiseRecall { tnr_floor: 0.5 });
+        assert_eq!(
+            (half.n_rows, half.n_positive, half.tpr, half.tnr),
+            (6, 3, 2.0 / 3.0, 2.0 / 3.0)
+        );
         // TPR + TNR: 1, 4/3, 1, 4/3, 5/3, 4/3.
-        assert_eq!(fit(Objective::Youden).threshold, 0.5);
-        // F1: 6/9, 6/8, 4/7, 4/6, 4/5, 2/4; F2 weighs what is missed four times: 15/18 at 0.1, 15/17 at 0.2, ...
-        assert_eq!(fit(Objective::FBeta(1.0)).threshold, 0.5);
-        assert_eq!(fit(Objective::FBeta(2.0)).threshold, 0.2);
+        assert_eq!(fit(ThresholdObjective::Youden).threshold, 0.5);
+        // F1: 6/9, 6/8, 4/7, 4/6, 4/5, 2/4; F2 weighs what is missed four times: 15/18 at 0.1,
+        // 15/17 at 0.2, ...
+        assert_eq!(fit(ThresholdObjective::FBeta(1.0)).threshold, 0.5);
+        assert_eq!(fit(ThresholdObjective::FBeta(2.0)).threshold, 0.2);
     }
 
     #[test]
     fn of_equally_good_ones_the_smallest_is_taken() {
         // TPR + TNR is 3/2 at 0.2 and at 0.4.
-        let two = Objective::Youden.fit(cases(&[0.1, 0.2, 0.3, 0.4], &[0, 1, 0, 1])).unwrap();
+        let two =
+            ThresholdObjective::Youden.fit(cases(&[0.1, 0.2, 0.3, 0.4], &[0, 1, 0, 1])).unwrap();
         assert_eq!(two.threshold, 0.2);
-        let shuffled = Objective::Youden.fit(cases(&[0.4, 0.3, 0.2, 0.1], &[1, 0, 1, 0])).unwrap();
+        let shuffled =
+            ThresholdObjective::Youden.fit(cases(&[0.4, 0.3, 0.2, 0.1], &[1, 0, 1, 0])).unwrap();
         assert_eq!(shuffled, two);
     }
 
@@ -170,8 +203,15 @@ mod tests {
         weighted[0].weight = 5;
         let mut repeated = cases(&SCORES, &LABELS);
         repeated.extend([repeated[0]; 4]);
-        for objective in [Objective::MaximiseRecall { tnr_floor: 0.5 }, Objective::Youden, Objective::FBeta(0.5)] {
-            let (a, b) = (objective.fit(weighted.clone()).unwrap(), objective.fit(repeated.clone()).unwrap());
+        for objective in [
+            ThresholdObjective::MaximiseRecall { tnr_floor: 0.5 },
+            ThresholdObjective::Youden,
+            ThresholdObjective::FBeta(0.5),
+        ] {
+            let (a, b) = (
+                objective.fit(weighted.clone()).unwrap(),
+                objective.fit(repeated.clone()).unwrap(),
+            );
             assert_eq!((a.threshold, a.tpr, a.tnr), (b.threshold, b.tpr, b.tnr));
         }
     }
@@ -179,19 +219,30 @@ mod tests {
     #[test]
     fn one_class_has_no_threshold() {
         for labels in [[0; 6], [1; 6]] {
-            let fault = Objective::Youden.fit(cases(&SCORES, &labels)).unwrap_err().to_string();
+            let fault =
+                ThresholdObjective::Youden.fit(cases(&SCORES, &labels)).unwrap_err().to_string();
             assert!(fault.contains("one-class"), "{fault}");
         }
-        assert!(Objective::Youden.fit(Vec::new()).is_err());
+        assert!(ThresholdObjective::Youden.fit(Vec::new()).is_err());
     }
 
     #[test]
     fn the_cases_of_the_specification() {
-        let micro = crate::tests::json(crate::tests::expected("generation/augmentation/micro.json"));
+        let micro =
+            crate::tests::json(crate::tests::expected("generation/augmentation/micro.json"));
         for case in micro["threshold"].as_array().unwrap() {
-            let list = |key: &str| case[key].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect::<Vec<f64>>();
+            let list = |key: &str| {
+                case[key]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|v| v.as_f64().unwrap())
+                    .collect::<Vec<f64>>()
+            };
             let labels: Vec<u64> = list("y").into_iter().map(|y| y as u64).collect();
-            let objective = Objective::MaximiseRecall { tnr_floor: case["tnr_floor"].as_f64().unwrap() };
+            let objective = ThresholdObjective::MaximiseRecall {
+                tnr_floor: case["tnr_floor"].as_f64().unwrap(),
+            };
             let threshold = objective.fit(cases(&list("score"), &labels)).unwrap().threshold;
             match case["expected"].as_f64() {
                 Some(expected) => assert_eq!(threshold, expected),

@@ -1,20 +1,23 @@
 //! Gradient boosting and random forests: what trees answer to a row.
 //!
-//! Trees are grown by LightGBM (`lightgbm`) on the one encoding of rows (`encode`) and kept as its own text. They are walked here and
-//! not by the library: its handle of a model cannot be shared by threads, and its probabilities come from the `exp` of the C library,
-//! which differs in the last bit from machine to machine. Each inner node asks whether an encoded value, in single precision as in
-//! training, is at most its threshold. Boosting sums the leaves in the order of the trees and gives 1 / (1 + exp(-sum)); a forest
-//! gives the mean of the leaves, each the share of positive training rows in it.
-//! Cost: a row costs the depth of each tree. Expected values of the tests come from LightGBM's own predictions.
+//! Trees are grown by LightGBM (`lightgbm`) on the one encoding of rows (`encode`) and kept as its
+//! own text. They are walked here and not by the library: its handle of a model cannot be shared by
+//! threads, and its probabilities come from the `exp` of the C library, which differs in the last
+//! bit from machine to machine. Each inner node asks whether an encoded value, in single precision
+//! as in training, is at most its threshold. Boosting sums the leaves in the order of the trees and
+//! gives 1 / (1 + exp(-sum)); a forest gives the mean of the leaves, each the share of positive
+//! training rows in it.
+//! Cost: a row costs the depth of each tree. Expected values of the tests come from LightGBM's own
+//! predictions.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::data::Rows;
+use crate::data::FeatureRows;
 use crate::error::Result;
-use crate::model::encode::Encoder;
+use crate::model::encode::FeatureEncoder;
 use crate::model::logistic::sigmoid;
-use crate::model::{Scorer, Trained};
+use crate::model::{Scorer, TrainedModel};
 
 /// Version of the artifact.
 const VERSION: u32 = 1;
@@ -22,7 +25,7 @@ const VERSION: u32 = 1;
 /// What the leaves of the trees add up to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ensemble {
+pub enum TreeEnsemble {
     /// Log odds: the sum of the leaves.
     Boosting,
     /// A probability: the mean of the leaves.
@@ -32,10 +35,10 @@ pub enum Ensemble {
 /// The artifact: what is needed to build the model again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Artifact {
+struct TreesArtifact {
     version: u32,
-    ensemble: Ensemble,
-    encoder: Encoder,
+    ensemble: TreeEnsemble,
+    encoder: FeatureEncoder,
     /// The trees as LightGBM writes them; `Column_k` is the k-th encoded column.
     lightgbm: String,
 }
@@ -43,19 +46,19 @@ struct Artifact {
 /// Trained trees.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TreesModel {
-    artifact: Artifact,
-    trees: Vec<Tree>,
+    artifact: TreesArtifact,
+    trees: Vec<DecisionTree>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Tree {
-    nodes: Vec<Node>,
+struct DecisionTree {
+    nodes: Vec<DecisionNode>,
     leaves: Vec<f64>,
 }
 
 /// An inner node. A child below 0 is the leaf `-1 - child`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Node {
+struct DecisionNode {
     threshold: f64,
     column: usize,
     left: i64,
@@ -67,8 +70,12 @@ impl TreesModel {
     ///
     /// # Errors
     /// The text is not what LightGBM writes for such a model; says why.
-    pub fn new(ensemble: Ensemble, encoder: Encoder, lightgbm: String) -> Result<TreesModel, String> {
-        TreesModel::of(Artifact { version: VERSION, ensemble, encoder, lightgbm })
+    pub fn new(
+        ensemble: TreeEnsemble,
+        encoder: FeatureEncoder,
+        lightgbm: String,
+    ) -> Result<TreesModel, String> {
+        TreesModel::from_artifact(TreesArtifact { version: VERSION, ensemble, encoder, lightgbm })
     }
 
     /// Reads the artifact back.
@@ -76,20 +83,23 @@ impl TreesModel {
     /// # Errors
     /// The text is no artifact of this version; says why.
     pub fn from_json(text: &str) -> Result<TreesModel, String> {
-        let artifact: Artifact = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        let artifact: TreesArtifact = serde_json::from_str(text).map_err(|e| e.to_string())?;
         if artifact.version != VERSION {
-            return Err(format!("version {} of the artifact, this program reads {VERSION}", artifact.version));
+            return Err(format!(
+                "version {} of the artifact, this program reads {VERSION}",
+                artifact.version
+            ));
         }
-        TreesModel::of(artifact)
+        TreesModel::from_artifact(artifact)
     }
 
-    fn of(artifact: Artifact) -> Result<TreesModel, String> {
-        let mut trees = parse(&artifact.lightgbm, artifact.encoder.width())?;
+    fn from_artifact(artifact: TreesArtifact) -> Result<TreesModel, String> {
+        let mut trees = parse_trees(&artifact.lightgbm, artifact.encoder.width())?;
         if trees.is_empty() {
             return Err("the text of LightGBM holds no tree".to_owned());
         }
-        // LightGBM cuts what is 0 or 1 just above 0. For a row that is the same as one half; for a counterfactual with a level by
-        // a hundredth it is not.
+        // LightGBM cuts what is 0 or 1 just above 0. For a row that is the same as one half; for a
+        // counterfactual with a level by a hundredth it is not.
         let indicators = artifact.encoder.indicators();
         for node in trees.iter_mut().flat_map(|tree| &mut tree.nodes) {
             if indicators[node.column] && (0.0..1.0).contains(&node.threshold) {
@@ -97,14 +107,16 @@ impl TreesModel {
             }
         }
         // A tree of a forest that could cut none of the columns it drew knows no share of anybody.
-        if artifact.ensemble == Ensemble::Forest && trees.iter().any(|tree| !tree.nodes.is_empty()) {
+        if artifact.ensemble == TreeEnsemble::Forest
+            && trees.iter().any(|tree| !tree.nodes.is_empty())
+        {
             trees.retain(|tree| !tree.nodes.is_empty());
         }
         Ok(TreesModel { artifact, trees })
     }
 
-    /// Number of trees; fewer than were asked for where the columns that a tree drew could not be cut: boosting ends there, a forest does
-    /// without the tree.
+    /// Number of trees; fewer than were asked for where the columns that a tree drew could not be
+    /// cut: boosting ends there, a forest does without the tree.
     pub fn n_trees(&self) -> usize {
         self.trees.len()
     }
@@ -118,34 +130,34 @@ impl TreesModel {
     fn probability(&self, row: impl Fn(usize) -> f32) -> f64 {
         let sum = self.trees.iter().fold(0.0, |sum, tree| sum + tree.leaf(&row));
         match self.artifact.ensemble {
-            Ensemble::Boosting => sigmoid(sum),
+            TreeEnsemble::Boosting => sigmoid(sum),
             // Rounding may leave a share of one a little above it.
-            Ensemble::Forest => (sum / self.trees.len() as f64).clamp(0.0, 1.0),
+            TreeEnsemble::Forest => (sum / self.trees.len() as f64).clamp(0.0, 1.0),
         }
     }
 }
 
 impl Scorer for TreesModel {
-    fn score(&self, rows: &Rows, scores: &mut Vec<f64>) -> Result<()> {
+    fn score(&self, rows: &FeatureRows, scores: &mut Vec<f64>) -> Result<()> {
         let mut entries = Vec::new();
         let mut row = vec![0.0_f32; self.encoder().width()];
         for i in 0..rows.n {
             self.encoder().encode(rows, i, &mut entries);
             row.fill(0.0);
-            entries.iter().for_each(|&(column, value)| row[column] = single(value));
+            entries.iter().for_each(|&(column, value)| row[column] = to_single(value));
             scores.push(self.probability(|column| row[column]));
         }
         Ok(())
     }
 }
 
-impl Trained for TreesModel {
-    fn encoder(&self) -> &Encoder {
+impl TrainedModel for TreesModel {
+    fn encoder(&self) -> &FeatureEncoder {
         &self.artifact.encoder
     }
 
     fn score_encoded(&self, encoded: &[f64]) -> f64 {
-        self.probability(|column| single(encoded[column]))
+        self.probability(|column| to_single(encoded[column]))
     }
 
     fn to_json(&self) -> serde_json::Value {
@@ -154,11 +166,11 @@ impl Trained for TreesModel {
 }
 
 /// The single precision in which trees see encoded values, in training as in scoring.
-pub(super) fn single(value: f64) -> f32 {
+pub(super) fn to_single(value: f64) -> f32 {
     (value as f32).clamp(f32::MIN, f32::MAX)
 }
 
-impl Tree {
+impl DecisionTree {
     fn leaf(&self, row: impl Fn(usize) -> f32) -> f64 {
         let mut at = if self.nodes.is_empty() { -1 } else { 0 };
         while let Ok(k) = usize::try_from(at) {
@@ -169,8 +181,9 @@ impl Tree {
     }
 }
 
-/// The trees of LightGBM's text format, version 4: blocks that begin with `Tree=k`, a `key=value` each line.
-fn parse(text: &str, width: usize) -> Result<Vec<Tree>, String> {
+/// The trees of LightGBM's text format, version 4: blocks that begin with `DecisionTree=k`, a
+/// `key=value` each line.
+fn parse_trees(text: &str, width: usize) -> Result<Vec<DecisionTree>, String> {
     if !text.starts_with("tree\nversion=v4\n") {
         return Err("not LightGBM's text of version v4".to_owned());
     }
@@ -178,70 +191,91 @@ fn parse(text: &str, width: usize) -> Result<Vec<Tree>, String> {
         return Err("LightGBM's text holds no trees".to_owned());
     };
     let blocks = text.get(start..end).unwrap_or_default().split("\nTree=").skip(1).enumerate();
-    blocks.map(|(k, block)| tree(block, width).map_err(|why| format!("tree {k}: {why}"))).collect()
+    blocks
+        .map(|(k, block)| parse_tree(block, width).map_err(|why| format!("tree {k}: {why}")))
+        .collect()
 }
 
-fn tree(block: &str, width: usize) -> Result<Tree, String> {
+fn parse_tree(block: &str, width: usize) -> Result<DecisionTree, String> {
     let leaves: Vec<f64> = numbers(block, "leaf_value")?;
-    let thresholds: Vec<f64> = if leaves.len() > 1 { numbers(block, "threshold")? } else { Vec::new() };
+    let thresholds: Vec<f64> =
+        if leaves.len() > 1 { numbers(block, "threshold")? } else { Vec::new() };
     let n = thresholds.len();
     let mut nodes = Vec::with_capacity(n);
     if n > 0 {
         let columns: Vec<usize> = numbers(block, "split_feature")?;
         let decisions: Vec<u8> = numbers(block, "decision_type")?;
-        let (left, right): (Vec<i64>, Vec<i64>) = (numbers(block, "left_child")?, numbers(block, "right_child")?);
+        let (left, right): (Vec<i64>, Vec<i64>) =
+            (numbers(block, "left_child")?, numbers(block, "right_child")?);
         if [columns.len(), decisions.len(), left.len(), right.len()] != [n; 4] {
             return Err("its lists have different lengths".to_owned());
         }
-        // Bit 0 is a split by category, bits 2 and 3 say how missing values go: the encoding knows neither.
+        // Bit 0 is a split by category, bits 2 and 3 say how missing values go: the encoding knows
+        // neither.
         if decisions.iter().any(|d| d & 0b1101 != 0) {
             return Err("splits by category or by missing values".to_owned());
         }
         if columns.iter().any(|&c| c >= width) {
             return Err(format!("splits on a column that the {width} encoded columns do not have"));
         }
-        nodes.extend((0..n).map(|k| Node { threshold: thresholds[k], column: columns[k], left: left[k], right: right[k] }));
+        nodes.extend((0..n).map(|k| DecisionNode {
+            threshold: thresholds[k],
+            column: columns[k],
+            left: left[k],
+            right: right[k],
+        }));
     }
     // LightGBM numbers a node after its parent, so a walk always ends.
     let sound = |k: usize, child: i64| match usize::try_from(child) {
         Ok(node) => node > k && node < n,
         Err(_) => usize::try_from(-1 - child).is_ok_and(|leaf| leaf < leaves.len()),
     };
-    if leaves.len() != n + 1 || !nodes.iter().enumerate().all(|(k, node)| sound(k, node.left) && sound(k, node.right)) {
+    if leaves.len() != n + 1
+        || !nodes.iter().enumerate().all(|(k, node)| sound(k, node.left) && sound(k, node.right))
+    {
         return Err("its nodes do not make a tree".to_owned());
     }
-    if leaves.iter().chain(&thresholds).any(|x| x.is_nan()) || leaves.iter().any(|x| x.is_infinite()) {
+    if leaves.iter().chain(&thresholds).any(|x| x.is_nan())
+        || leaves.iter().any(|x| x.is_infinite())
+    {
         return Err("a leaf or threshold is no number".to_owned());
     }
-    Ok(Tree { nodes, leaves })
+    Ok(DecisionTree { nodes, leaves })
 }
 
 /// The numbers of a line `key=...`.
 fn numbers<T: std::str::FromStr>(block: &str, key: &str) -> Result<Vec<T>, String> {
     let mut lines = block.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix('='));
     let line = lines.next().ok_or_else(|| format!("lacks `{key}`"))?;
-    line.split_ascii_whitespace().map(|word| word.parse().map_err(|_| format!("`{word}` in `{key}` is no number"))).collect()
+    line.split_ascii_whitespace()
+        .map(|word| word.parse().map_err(|_| format!("`{word}` in `{key}` is no number")))
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{parse, single};
+    use super::{parse_trees, to_single};
 
     const HEAD: &str = "tree\nversion=v4\nnum_class=1\n";
 
     fn tree(left: &str, right: &str) -> String {
         format!(
-            "{HEAD}\nTree=0\nnum_leaves=3\nsplit_feature=1 0\nthreshold=0.5 -1\ndecision_type=2 2\nleft_child={left}\nright_child={right}\n\
+            "{HEAD}\nTree=0\nnum_leaves=3\nsplit_feature=1 0\nthreshold=0.5 -1\ndecision_type=2 2\n\
+             left_child={left}\nright_child={right}\n\
              leaf_value=0.1 0.2 0.3\n\n\nend of trees\n"
         )
     }
 
     #[test]
     fn a_tree_is_walked_to_its_leaf() {
-        let trees = parse(&tree("1 -1", "-2 -3"), 2).unwrap();
+        let trees = parse_trees(&tree("1 -1", "-2 -3"), 2).unwrap();
         let leaf = |row: [f32; 2]| trees[0].leaf(|column| row[column]);
         assert_eq!([leaf([0.0, 0.6]), leaf([-1.0, 0.5]), leaf([-0.9, 0.5])], [0.2, 0.1, 0.3]);
-        let stump = parse(&format!("{HEAD}\nTree=0\nnum_leaves=1\nleaf_value=0.7\n\nend of trees"), 2).unwrap();
+        let stump = parse_trees(
+            &format!("{HEAD}\nTree=0\nnum_leaves=1\nleaf_value=0.7\n\nend of trees"),
+            2,
+        )
+        .unwrap();
         assert_eq!(stump[0].leaf(|_| 0.0), 0.7);
     }
 
@@ -249,14 +283,24 @@ mod tests {
     #[test]
     fn damaged_trees_are_refused() {
         let sound = tree("1 -1", "-2 -3");
-        let refused = |text: &str| parse(text, 2).expect_err("is refused");
-        assert!(refused(&tree("0 -1", "-2 -3")).contains("do not make a tree"), "a node below itself");
+        let refused = |text: &str| parse_trees(text, 2).expect_err("is refused");
+        assert!(
+            refused(&tree("0 -1", "-2 -3")).contains("do not make a tree"),
+            "a node below itself"
+        );
         assert!(refused(&tree("1 -1", "-2 -4")).contains("do not make a tree"), "no such leaf");
         assert!(refused(&tree("2 -1", "-2 -3")).contains("do not make a tree"), "no such node");
         assert!(refused(&tree("1", "-2 -3")).contains("different lengths"));
-        assert!(refused(&sound.replace("split_feature=1 0", "split_feature=2 0")).contains("2 encoded columns"));
-        assert!(refused(&sound.replace("decision_type=2 2", "decision_type=3 2")).contains("category"));
-        assert!(refused(&sound.replace("decision_type=2 2", "decision_type=10 2")).contains("missing"));
+        assert!(
+            refused(&sound.replace("split_feature=1 0", "split_feature=2 0"))
+                .contains("2 encoded columns")
+        );
+        assert!(
+            refused(&sound.replace("decision_type=2 2", "decision_type=3 2")).contains("category")
+        );
+        assert!(
+            refused(&sound.replace("decision_type=2 2", "decision_type=10 2")).contains("missing")
+        );
         assert!(refused(&sound.replace("0.2", "nan")).contains("no number"));
         assert!(refused(&sound.replace("0.2", "x")).contains("`x` in `leaf_value`"));
         assert!(refused(&sound.replace("leaf_value", "leaf")).contains("lacks `leaf_value`"));
@@ -266,6 +310,9 @@ mod tests {
 
     #[test]
     fn values_beyond_single_precision_are_its_ends() {
-        assert_eq!([single(1e300), single(-1e300), single(0.1)], [f32::MAX, f32::MIN, 0.1]);
+        assert_eq!(
+            [to_single(1e300), to_single(-1e300), to_single(0.1)],
+            [f32::MAX, f32::MIN, 0.1]
+        );
     }
 }

@@ -1,13 +1,14 @@
 //! Exact draws from the binomial and the multinomial distribution, equal on every machine.
 //!
-//! Source: Hörmann 1993, "The generation of binomial random variates", algorithm BTRS (transformed rejection with squeeze), for
-//! n * min(p, 1 - p) of at least 10; below that inversion by sequential search. Both are exact samplers: no normal approximation
-//! at any n. Cost: about one logarithm per draw.
+//! Source: Hörmann 1993, "The generation of binomial random variates", algorithm BTRS (transformed
+//! rejection with squeeze), for n * min(p, 1 - p) of at least 10; below that inversion by
+//! sequential search. Both are exact samplers: no normal approximation at any n. Cost: about one
+//! logarithm per draw.
 
-use crate::num::seed::Stream;
+use crate::num::seed::RandomStream;
 
 /// How many of `n` trials succeed, each with probability `p` of [0, 1].
-pub fn binomial(stream: &mut Stream, n: u64, p: f64) -> u64 {
+pub fn binomial(stream: &mut RandomStream, n: u64, p: f64) -> u64 {
     debug_assert!((0.0..=1.0).contains(&p), "{p} is no probability");
     if p > 0.5 {
         return n - binomial(stream, n, 1.0 - p);
@@ -18,9 +19,14 @@ pub fn binomial(stream: &mut Stream, n: u64, p: f64) -> u64 {
     if n as f64 * p < 10.0 { by_inversion(stream, n, p) } else { by_rejection(stream, n, p) }
 }
 
-/// How `n` things fall into cells of the given weights: calls `cell(i, count)` for every cell, in order. All counts are 0 where the
-/// weights sum to 0.
-pub fn multinomial(stream: &mut Stream, n: u64, weights: &[u64], mut cell: impl FnMut(usize, u64)) {
+/// How `n` things fall into cells of the given weights: calls `cell(i, count)` for every cell, in
+/// order. All counts are 0 where the weights sum to 0.
+pub fn multinomial(
+    stream: &mut RandomStream,
+    n: u64,
+    weights: &[u64],
+    mut cell: impl FnMut(usize, u64),
+) {
     let mut weight_left: u64 = weights.iter().sum();
     let mut left = if weight_left == 0 { 0 } else { n };
     for (i, &weight) in weights.iter().enumerate() {
@@ -37,7 +43,7 @@ pub fn multinomial(stream: &mut Stream, n: u64, weights: &[u64], mut cell: impl 
     }
 }
 
-fn by_inversion(stream: &mut Stream, n: u64, p: f64) -> u64 {
+fn by_inversion(stream: &mut RandomStream, n: u64, p: f64) -> u64 {
     let odds = p / (1.0 - p);
     // At least exp(-14), since p <= 1/2 and n p < 10.
     let none = libm::exp(n as f64 * libm::log1p(-p));
@@ -54,7 +60,7 @@ fn by_inversion(stream: &mut Stream, n: u64, p: f64) -> u64 {
     }
 }
 
-fn by_rejection(stream: &mut Stream, n: u64, p: f64) -> u64 {
+fn by_rejection(stream: &mut RandomStream, n: u64, p: f64) -> u64 {
     let size = n as f64;
     let sd = (size * p * (1.0 - p)).sqrt();
     let b = 1.15 + 2.53 * sd;
@@ -89,7 +95,8 @@ fn by_rejection(stream: &mut Stream, n: u64, p: f64) -> u64 {
     }
 }
 
-/// What Stirling's formula for ln k! leaves out: ln k! - [ln(2 pi)/2 + (k + 1/2) ln(k + 1) - (k + 1)].
+/// What Stirling's formula for ln k! leaves out: ln k! - [ln(2 pi)/2 + (k + 1/2) ln(k + 1) - (k +
+/// 1)].
 fn stirling(k: f64) -> f64 {
     const SMALL: [f64; 10] = [
         0.081_061_466_795_327_26,
@@ -114,12 +121,13 @@ fn stirling(k: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::{binomial, multinomial, stirling};
-    use crate::num::seed::Stream;
+    use crate::num::seed::RandomStream;
 
-    /// Chi-squared of drawn counts against the exact probabilities, cells with fewer than 5 expected put together.
+    /// Chi-squared of drawn counts against the exact probabilities, cells with fewer than 5
+    /// expected put together.
     fn check(n: u64, p: f64) {
         let draws = 200_000_u64;
-        let mut stream = Stream::new(5, &format!("binomial {n} {p}"));
+        let mut stream = RandomStream::new(5, &format!("binomial {n} {p}"));
         let mut found = vec![0_u64; n as usize + 1];
         for _ in 0..draws {
             found[binomial(&mut stream, n, p) as usize] += 1;
@@ -138,22 +146,37 @@ mod tests {
             }
             log_choose += libm::log((n - k) as f64 / (k + 1) as f64);
         }
-        assert!((rare_found - rare).abs() <= 5.0 * rare.sqrt() + 1.0, "tails of {n}, {p}: {rare_found} instead of {rare}");
+        assert!(
+            (rare_found - rare).abs() <= 5.0 * rare.sqrt() + 1.0,
+            "tails of {n}, {p}: {rare_found} instead of {rare}"
+        );
         let limit = f64::from(cells) + 5.0 * (2.0 * f64::from(cells)).sqrt();
         assert!(chi < limit, "{n}, {p}: chi-squared {chi} over {limit}");
     }
 
     #[test]
     fn draws_follow_the_exact_distribution() {
-        for (n, p) in [(1, 0.3), (5, 0.5), (7, 0.9), (19, 0.5), (1000, 0.003), (30, 0.4), (100, 0.11), (200, 0.7), (1465, 0.0833)] {
+        for (n, p) in [
+            (1, 0.3),
+            (5, 0.5),
+            (7, 0.9),
+            (19, 0.5),
+            (1000, 0.003),
+            (30, 0.4),
+            (100, 0.11),
+            (200, 0.7),
+            (1465, 0.0833),
+        ] {
             check(n, p);
         }
     }
 
     #[test]
     fn large_draws_have_the_right_mean_and_variance() {
-        for (n, p) in [(10_000_000_u64, 0.25), (10_000_000, 0.000_002), (100_000, 0.999), (1 << 40, 0.5)] {
-            let mut stream = Stream::new(6, "large");
+        for (n, p) in
+            [(10_000_000_u64, 0.25), (10_000_000, 0.000_002), (100_000, 0.999), (1 << 40, 0.5)]
+        {
+            let mut stream = RandomStream::new(6, "large");
             let (draws, mean, var) = (20_000, n as f64 * p, n as f64 * p * (1.0 - p));
             let (mut sum, mut sq) = (0.0, 0.0);
             for _ in 0..draws {
@@ -169,8 +192,15 @@ mod tests {
 
     #[test]
     fn certain_and_empty_draws() {
-        let mut stream = Stream::new(7, "ends");
-        assert_eq!([binomial(&mut stream, 9, 0.0), binomial(&mut stream, 9, 1.0), binomial(&mut stream, 0, 0.5)], [0, 9, 0]);
+        let mut stream = RandomStream::new(7, "ends");
+        assert_eq!(
+            [
+                binomial(&mut stream, 9, 0.0),
+                binomial(&mut stream, 9, 1.0),
+                binomial(&mut stream, 0, 0.5)
+            ],
+            [0, 9, 0]
+        );
         let mut cells = Vec::new();
         multinomial(&mut stream, 50, &[0, 3, 0, 2, 0], |i, n| cells.push((i, n)));
         assert_eq!(cells.iter().map(|c| c.1).sum::<u64>(), 50);
@@ -184,7 +214,9 @@ mod tests {
         for k in 1..40_u32 {
             let k = f64::from(k);
             log_factorial += libm::log(k);
-            let formula = 0.5 * libm::log(2.0 * std::f64::consts::PI) + (k + 0.5) * libm::log(k + 1.0) - (k + 1.0);
+            let formula = 0.5 * libm::log(2.0 * std::f64::consts::PI)
+                + (k + 0.5) * libm::log(k + 1.0)
+                - (k + 1.0);
             assert!((stirling(k) - (log_factorial - formula)).abs() < 1e-11, "{k}");
         }
     }

@@ -1,13 +1,14 @@
-//! Decimal numbers as people write them, kept exactly: `0.07` is 7 hundredths, not the nearest fraction of a power of two.
+//! Decimal numbers as people write them, kept exactly: `0.07` is 7 hundredths, not the nearest
+//! fraction of a power of two.
 //!
-//! `0.07 * 100` in binary floats is a little above 7, so its next whole number is 8. Thresholds that decide about counts are
-//! compared with whole numbers instead.
+//! `0.07 * 100` in binary floats is a little above 7, so its next whole number is 8. Thresholds
+//! that decide about counts are compared with whole numbers instead.
 
 use std::fmt;
 use std::str::FromStr;
 
 /// Most places behind the point; 10^18 fits 64 bits.
-const PLACES: u32 = 18;
+const MAX_PLACES: u32 = 18;
 
 /// A number of at least 0: `digits / 10^places`, without zeros at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,12 +19,13 @@ pub struct Decimal {
 
 /// The text is no decimal number of at least 0, or has too many digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotDecimal;
+pub struct ParseDecimalError;
 
 impl Decimal {
-    /// The decimal that a float was read from: the shortest text that reads back as the same float. `None` for negative and infinite
-    /// numbers, and for those that need more than 18 places or digits.
-    pub fn of(value: f64) -> Option<Decimal> {
+    /// The decimal that a float was read from: the shortest text that reads back as the same float.
+    /// `None` for negative and infinite numbers, and for those that need more than 18 places or
+    /// digits.
+    pub fn from_f64(value: f64) -> Option<Decimal> {
         // Without an exponent, whatever the size.
         format!("{value}").parse().ok()
     }
@@ -53,17 +55,17 @@ impl Decimal {
 }
 
 impl FromStr for Decimal {
-    type Err = NotDecimal;
+    type Err = ParseDecimalError;
 
-    fn from_str(text: &str) -> Result<Self, NotDecimal> {
+    fn from_str(text: &str) -> Result<Self, ParseDecimalError> {
         let (whole, part) = text.split_once('.').unwrap_or((text, ""));
         let part = part.trim_end_matches('0');
         let all_digits = whole.bytes().chain(part.bytes()).all(|b| b.is_ascii_digit());
-        let places = u32::try_from(part.len()).map_err(|_| NotDecimal)?;
-        if whole.is_empty() || !all_digits || places > PLACES {
-            return Err(NotDecimal);
+        let places = u32::try_from(part.len()).map_err(|_| ParseDecimalError)?;
+        if whole.is_empty() || !all_digits || places > MAX_PLACES {
+            return Err(ParseDecimalError);
         }
-        let digits = format!("{whole}{part}").parse().map_err(|_| NotDecimal)?;
+        let digits = format!("{whole}{part}").parse().map_err(|_| ParseDecimalError)?;
         Ok(Decimal { digits, places })
     }
 }
@@ -81,7 +83,7 @@ impl fmt::Display for Decimal {
 
 #[cfg(test)]
 mod tests {
-    use super::{Decimal, NotDecimal};
+    use super::{Decimal, ParseDecimalError};
 
     #[test]
     fn what_is_written_is_kept() {
@@ -89,12 +91,14 @@ mod tests {
             assert_eq!(text.parse::<Decimal>().unwrap().to_string(), text);
         }
         assert_eq!("0.50".parse::<Decimal>(), "0.5".parse());
-        assert_eq!(Decimal::of(0.07), "0.07".parse().ok());
-        for text in ["", ".5", "-1", "1e3", "0.1.2", "0.0000000000000000001", "99999999999999999999"] {
-            assert_eq!(text.parse::<Decimal>(), Err(NotDecimal), "{text}");
+        assert_eq!(Decimal::from_f64(0.07), "0.07".parse().ok());
+        for text in
+            ["", ".5", "-1", "1e3", "0.1.2", "0.0000000000000000001", "99999999999999999999"]
+        {
+            assert_eq!(text.parse::<Decimal>(), Err(ParseDecimalError), "{text}");
         }
-        assert_eq!(Decimal::of(-0.5), None);
-        assert_eq!(Decimal::of(f64::INFINITY), None);
+        assert_eq!(Decimal::from_f64(-0.5), None);
+        assert_eq!(Decimal::from_f64(f64::INFINITY), None);
     }
 
     #[test]

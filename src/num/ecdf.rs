@@ -1,15 +1,20 @@
-//! Empirical distributions: counts of values that can be merged, and from them value to rank and back, with ties and ends defined.
+//! Empirical distributions: counts of values that can be merged, and from them value to rank and
+//! back, with ties and ends defined.
 //!
-//! [`Tally`] counts values while rows stream by. It is exact up to 65,536 distinct values; beyond that, values share a cell with those
-//! whose bits agree in all but the lowest `shift` bits, `shift` being the smallest number that leaves at most 65,536 cells. Both the cells
-//! and `shift` follow from the multiset of values alone, so any partition and any order of merging give the same state. [`Ecdf`] is what is
-//! asked. Of a tally that is not exact it holds 16,384 quantiles at (i + 0.5) / 16,384, linear inside a cell, the first and last of them
-//! the least and the largest value.
+//! [`ValueTally`] counts values while rows stream by. It is exact up to 65,536 distinct values;
+//! beyond that, values share a cell with those whose bits agree in all but the lowest `shift` bits,
+//! `shift` being the smallest number that leaves at most 65,536 cells. Both the cells and `shift`
+//! follow from the multiset of values alone, so any partition and any order of merging give the
+//! same state. [`Ecdf`] is what is asked. Of a tally that is not exact it holds 16,384 quantiles at
+//! (i + 0.5) / 16,384, linear inside a cell, the first and last of them the least and the largest
+//! value.
 //!
-//! Ranks are in rows: weak, the number of values up to x; midrank, half of those below x plus half of those up to x.
-//! Source: weak is the empirical distribution function itself; midrank is the mid-distribution function of Parzen 2004 ("Quantile
-//! probability and statistical data modeling").
-//! Cost: a tally sorts each batch; a question is a binary search, guided by 4,096 equal steps where there are many values.
+//! Ranks are in rows: weak, the number of values up to x; midrank, half of those below x plus half
+//! of those up to x.
+//! Source: weak is the empirical distribution function itself; midrank is the mid-distribution
+//! function of Parzen 2004 ("Quantile probability and statistical data modeling").
+//! Cost: a tally sorts each batch; a question is a binary search, guided by 4,096 equal steps where
+//! there are many values.
 
 use std::cmp::Ordering;
 
@@ -35,44 +40,47 @@ pub enum Cdf {
 
 /// Values that share a cell: the least, the largest, how many.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-struct Cell(f64, f64, u64);
+struct ValueCell(f64, f64, u64);
 
 /// Counts of values, mergeable in any order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Tally {
+pub struct ValueTally {
     shift: u32,
-    cells: Vec<Cell>,
+    cells: Vec<ValueCell>,
 }
 
-/// The number of the cell of a value: its bits as a whole number that grows with it, without the lowest ones.
+/// The number of the cell of a value: its bits as a whole number that grows with it, without the
+/// lowest ones.
 fn cell_of(x: f64, shift: u32) -> u64 {
     let bits = x.to_bits();
     let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
     ordered.checked_shr(shift).unwrap_or(0)
 }
 
-impl Tally {
+impl ValueTally {
     /// The counts of some values, in any order; NaN is left out, -0 counts as 0.
-    pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
-        let mut sorted: Vec<f64> = values.into_iter().filter(|x| !x.is_nan()).map(|x| x + 0.0).collect();
-        if let Some(tally) = Tally::of_whole(&sorted) {
+    pub fn from_values(values: impl IntoIterator<Item = f64>) -> Self {
+        let mut sorted: Vec<f64> =
+            values.into_iter().filter(|x| !x.is_nan()).map(|x| x + 0.0).collect();
+        if let Some(tally) = ValueTally::from_whole_values(&sorted) {
             return tally;
         }
         sorted.sort_unstable_by(f64::total_cmp);
-        let mut tally = Tally::default();
+        let mut tally = ValueTally::default();
         for x in sorted {
-            tally.push(Cell(x, x, 1));
+            tally.push(ValueCell(x, x, 1));
         }
         tally.coarsen(EXACT_VALUES);
         tally
     }
 
     /// The same of whole numbers that lie close together, without sorting; none of others.
-    fn of_whole(values: &[f64]) -> Option<Self> {
+    fn from_whole_values(values: &[f64]) -> Option<Self> {
         let ends = |(least, largest): (f64, f64), &x: &f64| (least.min(x), largest.max(x));
         let (least, largest) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), ends);
-        // Such numbers are told apart by 64-bit floats, and there are no more of them than an exact tally holds.
+        // Such numbers are told apart by 64-bit floats, and there are no more of them than an exact
+        // tally holds.
         if !(least.abs() < 1e15 && largest - least < EXACT_VALUES.min(4 * values.len()) as f64)
             || values.iter().any(|&x| x as i64 as f64 != x)
         {
@@ -80,17 +88,25 @@ impl Tally {
         }
         let mut counts = vec![0_u64; (largest - least) as usize + 1];
         values.iter().for_each(|x| counts[(x - least) as usize] += 1);
-        let cell = |(step, n): (usize, u64)| (n > 0).then_some(Cell(least + step as f64, least + step as f64, n));
-        Some(Tally { shift: 0, cells: counts.into_iter().enumerate().filter_map(cell).collect() })
+        let cell = |(step, n): (usize, u64)| {
+            (n > 0).then_some(ValueCell(least + step as f64, least + step as f64, n))
+        };
+        Some(ValueTally {
+            shift: 0,
+            cells: counts.into_iter().enumerate().filter_map(cell).collect(),
+        })
     }
 
     /// Adds the values of another tally.
-    pub fn merge(&mut self, other: &Tally) {
+    pub fn merge(&mut self, other: &ValueTally) {
         self.merge_within(other, EXACT_VALUES);
     }
 
-    fn merge_within(&mut self, other: &Tally, limit: usize) {
-        let mut merged = Tally { shift: self.shift.max(other.shift), cells: Vec::with_capacity(self.cells.len() + other.cells.len()) };
+    fn merge_within(&mut self, other: &ValueTally, limit: usize) {
+        let mut merged = ValueTally {
+            shift: self.shift.max(other.shift),
+            cells: Vec::with_capacity(self.cells.len() + other.cells.len()),
+        };
         let (mut ours, mut theirs) = (self.cells.iter().peekable(), other.cells.iter().peekable());
         loop {
             let next = match (ours.peek(), theirs.peek()) {
@@ -108,10 +124,10 @@ impl Tally {
     }
 
     /// Appends a cell that does not begin before the last one.
-    fn push(&mut self, cell: Cell) {
+    fn push(&mut self, cell: ValueCell) {
         match self.cells.last_mut() {
             Some(last) if cell_of(last.0, self.shift) == cell_of(cell.0, self.shift) => {
-                *last = Cell(last.0, last.1.max(cell.1), last.2 + cell.2);
+                *last = ValueCell(last.0, last.1.max(cell.1), last.2 + cell.2);
             }
             _ => self.cells.push(cell),
         }
@@ -119,7 +135,8 @@ impl Tally {
 
     fn coarsen(&mut self, limit: usize) {
         while self.cells.len() > limit.max(1) {
-            let coarser = Tally { shift: self.shift + 1, cells: Vec::with_capacity(self.cells.len()) };
+            let coarser =
+                ValueTally { shift: self.shift + 1, cells: Vec::with_capacity(self.cells.len()) };
             let finer = std::mem::replace(self, coarser);
             finer.cells.into_iter().for_each(|cell| self.push(cell));
         }
@@ -140,17 +157,21 @@ impl Tally {
         Some((self.cells.first()?.0, self.cells.last()?.1))
     }
 
-    /// Mean and population standard deviation, both 0 of no values; to the width of a cell where the tally is not exact.
+    /// Mean and population standard deviation, both 0 of no values; to the width of a cell where
+    /// the tally is not exact.
     pub fn moments(&self) -> (f64, f64) {
         let n = self.n();
         let Some((least, largest)) = self.ends().filter(|ends| ends.0 < ends.1) else {
             return (self.ends().map_or(0.0, |ends| ends.0), 0.0);
         };
-        // Sums of values divided by the largest size, so that nothing overflows and no small unit is lost.
+        // Sums of values divided by the largest size, so that nothing overflows and no small unit
+        // is lost.
         let size = least.abs().max(largest.abs());
-        let middle = |cell: &Cell| 0.5 * (cell.0 / size) + 0.5 * (cell.1 / size);
-        let mean = self.cells.iter().map(|cell| middle(cell) * cell.2 as f64).sum::<f64>() / n as f64;
-        let square = |cell: &Cell| (middle(cell) - mean) * (middle(cell) - mean) * cell.2 as f64;
+        let middle = |cell: &ValueCell| 0.5 * (cell.0 / size) + 0.5 * (cell.1 / size);
+        let mean =
+            self.cells.iter().map(|cell| middle(cell) * cell.2 as f64).sum::<f64>() / n as f64;
+        let square =
+            |cell: &ValueCell| (middle(cell) - mean) * (middle(cell) - mean) * cell.2 as f64;
         let variance = self.cells.iter().map(square).sum::<f64>() / n as f64;
         (size * mean, size * variance.sqrt())
     }
@@ -162,8 +183,15 @@ impl Tally {
 
     fn ecdf_of(&self, quantiles: usize) -> Ecdf {
         let n = self.n();
-        let (by_value, by_rank) = (Guide::default(), Guide::default());
-        let mut ecdf = Ecdf { values: Vec::new(), cumulative: Vec::new(), n_rows: n, is_exact: self.is_exact(), by_value, by_rank };
+        let (by_value, by_rank) = (SearchGuide::default(), SearchGuide::default());
+        let mut ecdf = Ecdf {
+            values: Vec::new(),
+            cumulative: Vec::new(),
+            n_rows: n,
+            is_exact: self.is_exact(),
+            by_value,
+            by_rank,
+        };
         if self.is_exact() {
             self.cells.iter().for_each(|cell| ecdf.push(cell.0, cell.2));
             return ecdf.guided();
@@ -179,11 +207,15 @@ impl Tally {
                 below += cell.2;
                 cells.next();
             }
-            if let Some(&&Cell(least, largest, count)) = cells.peek() {
+            if let Some(&&ValueCell(least, largest, count)) = cells.peek() {
                 let value = match i {
                     0 => first,
                     _ if i + 1 == quantiles => last,
-                    _ => between(least, largest, ((rank - below as f64) / count as f64).clamp(0.0, 1.0)),
+                    _ => interpolate(
+                        least,
+                        largest,
+                        ((rank - below as f64) / count as f64).clamp(0.0, 1.0),
+                    ),
                 };
                 ecdf.push(value, 1);
             }
@@ -192,25 +224,31 @@ impl Tally {
     }
 }
 
-/// Where to look in an ascending list of numbers: equal steps from the first to the last, and where each step begins.
+/// Where to look in an ascending list of numbers: equal steps from the first to the last, and where
+/// each step begins.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Guide {
+struct SearchGuide {
     first: f64,
     steps_per_unit: f64,
     starts: Vec<u32>,
 }
 
-impl Guide {
+impl SearchGuide {
     /// The guide of `n` ascending numbers; of no use, and empty, for few.
-    fn of(n: usize, key: impl Fn(usize) -> f64) -> Self {
+    fn new(n: usize, key: impl Fn(usize) -> f64) -> Self {
         let n_steps = (n / 4).min(4096);
         if n_steps < 16 {
-            return Guide::default();
+            return SearchGuide::default();
         }
-        let mut guide = Guide { first: key(0), steps_per_unit: n_steps as f64 / (key(n - 1) - key(0)), starts: Vec::new() };
+        let mut guide = SearchGuide {
+            first: key(0),
+            steps_per_unit: n_steps as f64 / (key(n - 1) - key(0)),
+            starts: Vec::new(),
+        };
         let mut starts = vec![0; n_steps + 1];
         for j in 0..n {
-            starts[guide.step(key(j)).min(n_steps - 1) + 1] = u32::try_from(j + 1).unwrap_or(u32::MAX);
+            starts[guide.step(key(j)).min(n_steps - 1) + 1] =
+                u32::try_from(j + 1).unwrap_or(u32::MAX);
         }
         (1..=n_steps).for_each(|step| starts[step] = starts[step].max(starts[step - 1]));
         guide.starts = starts;
@@ -251,14 +289,14 @@ pub struct Ecdf {
     cumulative: Vec<u64>,
     n_rows: u64,
     is_exact: bool,
-    by_value: Guide,
-    by_rank: Guide,
+    by_value: SearchGuide,
+    by_rank: SearchGuide,
 }
 
 impl Ecdf {
     fn guided(mut self) -> Self {
-        self.by_value = Guide::of(self.values.len(), |j| self.values[j]);
-        self.by_rank = Guide::of(self.cumulative.len(), |j| self.cumulative[j] as f64);
+        self.by_value = SearchGuide::new(self.values.len(), |j| self.values[j]);
+        self.by_rank = SearchGuide::new(self.cumulative.len(), |j| self.cumulative[j] as f64);
         self
     }
 
@@ -313,7 +351,8 @@ impl Ecdf {
         self.cumulative[j]
     }
 
-    /// Position of the first distinct value up to which there are enough values; their number if there never are.
+    /// Position of the first distinct value up to which there are enough values; their number if
+    /// there never are.
     pub fn first_position(&self, enough: impl Fn(u64) -> bool) -> usize {
         self.cumulative.partition_point(|&end| !enough(end))
     }
@@ -332,7 +371,8 @@ impl Ecdf {
         }
     }
 
-    /// The rank of `x`, in values: linear between the known values, that of the nearest end outside. NaN of no values.
+    /// The rank of `x`, in values: linear between the known values, that of the nearest end
+    /// outside. NaN of no values.
     pub fn rank(&self, x: f64, cdf: Cdf) -> f64 {
         let j = self.n_below(x);
         match (j.checked_sub(1), self.values.get(j)) {
@@ -342,26 +382,31 @@ impl Ecdf {
             (Some(_), Some(&at)) if at == x => self.rank_at(j, cdf),
             (Some(before), Some(&after)) => {
                 let (low, high) = (self.rank_at(before, cdf), self.rank_at(j, cdf));
-                low + (high - low) * part(self.values[before], after, x)
+                low + (high - low) * fraction_between(self.values[before], after, x)
             }
         }
     }
 
-    /// The value at a rank, in values: linear between the values of neighbouring ranks, the nearest end outside. NaN of no values.
+    /// The value at a rank, in values: linear between the values of neighbouring ranks, the nearest
+    /// end outside. NaN of no values.
     ///
     /// Weak: value j stands at rank C_j. Midrank: at every rank from C_(j-1) + 0.5 to C_j - 0.5.
     pub fn value(&self, rank: f64, cdf: Cdf) -> f64 {
         let half = if cdf == Cdf::Weak { 0.0 } else { 0.5 };
-        let j = self.by_rank.search(self.cumulative.len(), rank, |j| self.cumulative[j] as f64 - half < rank);
+        let j = self
+            .by_rank
+            .search(self.cumulative.len(), rank, |j| self.cumulative[j] as f64 - half < rank);
         let Some(&value) = self.values.get(j) else {
             return self.values.last().copied().unwrap_or(f64::NAN);
         };
         let end_before = self.up_to(j.checked_sub(1)) as f64;
         let first = if cdf == Cdf::Weak { self.cumulative[j] as f64 } else { end_before + 0.5 };
         match j.checked_sub(1) {
-            Some(before) if rank < first => {
-                between(self.values[before], value, (rank - (end_before - half)) / (first - (end_before - half)))
-            }
+            Some(before) if rank < first => interpolate(
+                self.values[before],
+                value,
+                (rank - (end_before - half)) / (first - (end_before - half)),
+            ),
             _ => value,
         }
     }
@@ -373,22 +418,23 @@ impl Ecdf {
         let position = last as f64 * q.clamp(0.0, 1.0);
         let below = (position as u64).min(last);
         let value = |i: u64| self.values[self.first_position(|end| end > i)];
-        Some(between(value(below), value((below + 1).min(last)), position - below as f64))
+        Some(interpolate(value(below), value((below + 1).min(last)), position - below as f64))
     }
 }
 
 /// Where x lies on the way from a to b, a < b.
-fn part(a: f64, b: f64, x: f64) -> f64 {
+fn fraction_between(a: f64, b: f64, x: f64) -> f64 {
     if (b - a).is_finite() { (x - a) / (b - a) } else { (x / 2.0 - a / 2.0) / (b / 2.0 - a / 2.0) }
 }
 
 /// What lies a share of the way from a to b.
-fn between(a: f64, b: f64, share: f64) -> f64 {
+fn interpolate(a: f64, b: f64, share: f64) -> f64 {
     if (b - a).is_finite() { a + (b - a) * share } else { a * (1.0 - share) + b * share }
 }
 
-/// The largest difference of two distribution functions and the area between them: the distances of Kolmogorov and Smirnov, and of
-/// Wasserstein (order 1, in the unit of the values). None where either has no values.
+/// The largest difference of two distribution functions and the area between them: the distances of
+/// Kolmogorov and Smirnov, and of Wasserstein (order 1, in the unit of the values). None where
+/// either has no values.
 pub fn distances(a: &Ecdf, b: &Ecdf) -> Option<(f64, f64)> {
     if a.values.is_empty() || b.values.is_empty() {
         return None;
@@ -401,10 +447,14 @@ pub fn distances(a: &Ecdf, b: &Ecdf) -> Option<(f64, f64)> {
         };
         i += usize::from(x == Some(&at));
         j += usize::from(y == Some(&at));
-        let share = |of: &Ecdf, position: usize| of.up_to(position.checked_sub(1)) as f64 / of.total() as f64;
+        let share = |of: &Ecdf, position: usize| {
+            of.up_to(position.checked_sub(1)) as f64 / of.total() as f64
+        };
         let gap = (share(a, i) - share(b, j)).abs();
         largest = largest.max(gap);
-        if let Some(next) = [a.values.get(i), b.values.get(j)].into_iter().flatten().copied().reduce(f64::min) {
+        if let Some(next) =
+            [a.values.get(i), b.values.get(j)].into_iter().flatten().copied().reduce(f64::min)
+        {
             area += gap * (next - at);
         }
     }
@@ -412,37 +462,56 @@ pub fn distances(a: &Ecdf, b: &Ecdf) -> Option<(f64, f64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cdf, Ecdf, Tally, cell_of, distances};
-    use crate::num::seed::Stream;
+    use super::{Cdf, Ecdf, ValueTally, cell_of, distances};
+    use crate::num::seed::RandomStream;
     use crate::num::summary::quantile;
 
     fn ecdf(values: &[f64]) -> Ecdf {
-        Tally::of(values.iter().copied()).ecdf()
+        ValueTally::from_values(values.iter().copied()).ecdf()
     }
 
     #[test]
     fn cells_grow_with_the_values() {
-        let ascending = [f64::NEG_INFINITY, -1e300, -2.0, -1.0, -1e-300, 0.0, 1e-300, 1.0, 1.5, 1e300];
+        let ascending =
+            [f64::NEG_INFINITY, -1e300, -2.0, -1.0, -1e-300, 0.0, 1e-300, 1.0, 1.5, 1e300];
         assert!(ascending.map(|x| cell_of(x, 0)).is_sorted());
         assert_eq!(cell_of(3.0, 64), 0);
-        assert_eq!(Tally::of([0.0, -0.0, f64::NAN]), Tally::of([0.0, 0.0]));
+        assert_eq!(
+            ValueTally::from_values([0.0, -0.0, f64::NAN]),
+            ValueTally::from_values([0.0, 0.0])
+        );
     }
 
     /// 1, 2, 2, 5: ranks and values by hand.
     #[test]
     fn ranks_and_values() {
         let four = ecdf(&[2.0, 5.0, 1.0, 2.0]);
-        assert_eq!([0.0, 1.0, 2.0, 3.5, 5.0, 9.0].map(|x| four.rank(x, Cdf::Weak)), [1.0, 1.0, 3.0, 3.5, 4.0, 4.0]);
-        assert_eq!([0.0, 1.0, 1.5, 2.0, 3.5, 5.0, 9.0].map(|x| four.rank(x, Cdf::Midrank)), [0.5, 0.5, 1.25, 2.0, 2.75, 3.5, 3.5]);
-        assert_eq!([0.0, 1.0, 2.0, 3.0, 3.5, 4.0].map(|r| four.value(r, Cdf::Weak)), [1.0, 1.0, 1.5, 2.0, 3.5, 5.0]);
-        assert_eq!([0.0, 0.5, 1.0, 1.5, 2.5, 3.0, 3.5, 4.0].map(|r| four.value(r, Cdf::Midrank)), [1.0, 1.0, 1.5, 2.0, 2.0, 3.5, 5.0, 5.0]);
-        assert_eq!([four.around(2.0), four.around(3.0), four.around(0.0)], [(1, 3), (3, 3), (0, 0)]);
+        assert_eq!(
+            [0.0, 1.0, 2.0, 3.5, 5.0, 9.0].map(|x| four.rank(x, Cdf::Weak)),
+            [1.0, 1.0, 3.0, 3.5, 4.0, 4.0]
+        );
+        assert_eq!(
+            [0.0, 1.0, 1.5, 2.0, 3.5, 5.0, 9.0].map(|x| four.rank(x, Cdf::Midrank)),
+            [0.5, 0.5, 1.25, 2.0, 2.75, 3.5, 3.5]
+        );
+        assert_eq!(
+            [0.0, 1.0, 2.0, 3.0, 3.5, 4.0].map(|r| four.value(r, Cdf::Weak)),
+            [1.0, 1.0, 1.5, 2.0, 3.5, 5.0]
+        );
+        assert_eq!(
+            [0.0, 0.5, 1.0, 1.5, 2.5, 3.0, 3.5, 4.0].map(|r| four.value(r, Cdf::Midrank)),
+            [1.0, 1.0, 1.5, 2.0, 2.0, 3.5, 5.0, 5.0]
+        );
+        assert_eq!(
+            [four.around(2.0), four.around(3.0), four.around(0.0)],
+            [(1, 3), (3, 3), (0, 0)]
+        );
     }
 
     /// Guided and plain searches agree, also where most values crowd into one step.
     #[test]
     fn guides_lead_to_the_same_place() {
-        let mut stream = Stream::new(7, "guide");
+        let mut stream = RandomStream::new(7, "guide");
         let heavy: Vec<f64> = (0..5000).map(|_| libm::exp(6.0 * stream.normal())).collect();
         let whole: Vec<f64> = (0..5000).map(|k| f64::from(k % 700)).collect();
         let wide = (0..500).map(|k| f64::from(k) * 3e305 - 1.7e308).chain([1.7e308]).collect();
@@ -451,7 +520,10 @@ mod tests {
             assert!(!ecdf.by_value.starts.is_empty());
             for &x in values.iter().take(1000) {
                 for near in [x, x.next_up(), x.next_down(), x * 0.99, -x, f64::INFINITY] {
-                    assert_eq!(ecdf.n_below(near), ecdf.values.partition_point(|&value| value < near));
+                    assert_eq!(
+                        ecdf.n_below(near),
+                        ecdf.values.partition_point(|&value| value < near)
+                    );
                 }
             }
             for k in 0..20_100 {
@@ -459,7 +531,8 @@ mod tests {
                 for rank in [rank, rank.next_up(), rank.next_down()] {
                     for half in [0.0, 0.5] {
                         let before = |j: usize| ecdf.cumulative[j] as f64 - half < rank;
-                        let plain = ecdf.cumulative.partition_point(|&end| end as f64 - half < rank);
+                        let plain =
+                            ecdf.cumulative.partition_point(|&end| end as f64 - half < rank);
                         assert_eq!(ecdf.by_rank.search(ecdf.cumulative.len(), rank, before), plain);
                     }
                 }
@@ -481,7 +554,7 @@ mod tests {
         let wide = ecdf(&[-1.7e308, 1.7e308]);
         assert_eq!(wide.rank(0.0, Cdf::Midrank), 1.0);
         assert_eq!(wide.value(1.0, Cdf::Midrank), 0.0);
-        assert_eq!(Tally::of([1e300, -1e300]).moments(), (0.0, 1e300));
+        assert_eq!(ValueTally::from_values([1e300, -1e300]).moments(), (0.0, 1e300));
     }
 
     #[test]
@@ -489,31 +562,35 @@ mod tests {
         let none = ecdf(&[]);
         assert!(none.rank(1.0, Cdf::Weak).is_nan() && none.value(1.0, Cdf::Midrank).is_nan());
         assert_eq!((none.ends(), distances(&none, &ecdf(&[1.0]))), (None, None));
-        assert_eq!(Tally::default().moments(), (0.0, 0.0));
+        assert_eq!(ValueTally::default().moments(), (0.0, 0.0));
     }
 
     /// F(x) of 0, 1 and of 0, 2, 2: 1/2, 1, 1 against 1/3, 1/3, 1.
     #[test]
     fn distances_by_hand() {
         let (ks, w1) = distances(&ecdf(&[0.0, 1.0]), &ecdf(&[0.0, 2.0, 2.0])).unwrap();
-        assert!((ks - 2.0 / 3.0).abs() < 1e-15 && (w1 - (1.0 / 6.0 + 2.0 / 3.0)).abs() < 1e-15, "{ks} {w1}");
+        assert!(
+            (ks - 2.0 / 3.0).abs() < 1e-15 && (w1 - (1.0 / 6.0 + 2.0 / 3.0)).abs() < 1e-15,
+            "{ks} {w1}"
+        );
     }
 
     #[test]
     fn moments_of_few_values() {
-        let (mean, sd) = Tally::of([2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).moments();
+        let (mean, sd) =
+            ValueTally::from_values([2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).moments();
         assert!((mean - 5.0).abs() < 1e-14 && (sd - 2.0).abs() < 1e-14);
-        assert_eq!(Tally::of([0.1, 0.1, 0.1]).moments(), (0.1, 0.0));
+        assert_eq!(ValueTally::from_values([0.1, 0.1, 0.1]).moments(), (0.1, 0.0));
     }
 
     /// Below and beyond the limit, and across it, the state does not know how it came about.
     #[test]
     fn any_partition_gives_the_same_tally() {
-        let mut stream = Stream::new(5, "tally");
+        let mut stream = RandomStream::new(5, "tally");
         let values: Vec<f64> = (0..4000).map(|_| stream.normal() * 100.0).collect();
         let whole = |limit| {
-            let mut tally = Tally::default();
-            tally.merge_within(&Tally::of(values.iter().copied()), limit);
+            let mut tally = ValueTally::default();
+            tally.merge_within(&ValueTally::from_values(values.iter().copied()), limit);
             tally
         };
         for (limit, exact) in [(10_000, true), (500, false), (7, false)] {
@@ -521,10 +598,14 @@ mod tests {
             assert_eq!(expected.is_exact(), exact);
             assert!(expected.cells.len() <= limit && expected.n() == 4000);
             for parts in [2, 13, 1000] {
-                let mut merged = Tally::default();
+                let mut merged = ValueTally::default();
                 for k in (0..parts).rev() {
-                    let mut part = Tally::default();
-                    values.iter().skip(k).step_by(parts).for_each(|&x| part.merge_within(&Tally::of([x]), limit));
+                    let mut part = ValueTally::default();
+                    values
+                        .iter()
+                        .skip(k)
+                        .step_by(parts)
+                        .for_each(|&x| part.merge_within(&ValueTally::from_values([x]), limit));
                     merged.merge_within(&part, limit);
                 }
                 assert_eq!(merged, expected, "{parts} parts, limit {limit}");
@@ -532,20 +613,22 @@ mod tests {
         }
     }
 
-    /// Quantiles of a tally that is not exact are off by less than the width of a cell; the ends are exact.
+    /// Quantiles of a tally that is not exact are off by less than the width of a cell; the ends
+    /// are exact.
     #[test]
     fn quantiles_of_many_values() {
-        let mut stream = Stream::new(6, "quantiles");
+        let mut stream = RandomStream::new(6, "quantiles");
         let values: Vec<f64> = (0..50_000).map(|_| stream.normal()).collect();
         let exact = ecdf(&values);
-        let mut coarse = Tally::default();
-        coarse.merge_within(&Tally::of(values.iter().copied()), 4000);
+        let mut coarse = ValueTally::default();
+        coarse.merge_within(&ValueTally::from_values(values.iter().copied()), 4000);
         let coarse = coarse.ecdf_of(1000);
         assert!(!coarse.is_exact() && (coarse.total(), coarse.n_rows()) == (1000, 50_000));
         assert_eq!(coarse.ends(), exact.ends());
         for i in 1..100 {
             let p = f64::from(i) / 100.0;
-            let (x, y) = (exact.value(p * 50_000.0, Cdf::Midrank), coarse.value(p * 1000.0, Cdf::Midrank));
+            let (x, y) =
+                (exact.value(p * 50_000.0, Cdf::Midrank), coarse.value(p * 1000.0, Cdf::Midrank));
             assert!((x - y).abs() < 0.01, "{p}: {x} {y}");
         }
     }

@@ -1,24 +1,28 @@
 //! Eigenvalues and eigenvectors of a dense symmetric matrix.
 //!
-//! Source: reduction to three diagonals by reflections (Householder 1958), then QL steps with implicit shifts (Bowdler, Martin, Reinsch and
-//! Wilkinson 1968, "The QR and QL algorithms for symmetric matrices"). Input: the lower triangle; output: values, largest first, and
-//! vectors of length 1. The sign of a vector is arbitrary but always the same for the same matrix.
-//! Choice: a value of the second diagonal counts as zero below the rounding of its neighbours; at most 60 steps per value, where two or
-//! three are usual.
-//! Cost: about 9 n^3 operations and 2 n^2 numbers: 600 columns take half a second, 1,500 eight. Expected values in the tests are worked by
-//! hand or follow from the equation A v = lambda v.
+//! Source: reduction to three diagonals by reflections (Householder 1958), then QL steps with
+//! implicit shifts (Bowdler, Martin, Reinsch and Wilkinson 1968, "The QR and QL algorithms for
+//! symmetric matrices"). Input: the lower triangle; output: values, largest first, and vectors of
+//! length 1. The sign of a vector is arbitrary but always the same for the same matrix.
+//! Choice: a value of the second diagonal counts as zero below the rounding of its neighbours; at
+//! most 60 steps per value, where two or three are usual.
+//! Cost: about 9 n^3 operations and 2 n^2 numbers: 600 columns take half a second, 1,500 eight.
+//! Expected values in the tests are worked by hand or follow from the equation A v = lambda v.
 
-use crate::num::linalg::Symmetric;
+use crate::num::linalg::SymmetricMatrix;
 
 const MAX_STEPS: usize = 60;
 
 /// Eigenvalues, largest first, and for each its eigenvector.
-pub fn eigen(matrix: &Symmetric) -> (Vec<f64>, Vec<Vec<f64>>) {
+pub fn eigen(matrix: &SymmetricMatrix) -> (Vec<f64>, Vec<Vec<f64>>) {
     let (mut diagonal, mut second, mut vectors) = tridiagonal(matrix);
     ql(&mut diagonal, &mut second, &mut vectors);
     let mut order: Vec<usize> = (0..matrix.n).collect();
     order.sort_by(|&i, &j| diagonal[j].total_cmp(&diagonal[i]));
-    (order.iter().map(|&i| diagonal[i]).collect(), order.iter().map(|&i| std::mem::take(&mut vectors[i])).collect())
+    (
+        order.iter().map(|&i| diagonal[i]).collect(),
+        order.iter().map(|&i| std::mem::take(&mut vectors[i])).collect(),
+    )
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -30,11 +34,11 @@ fn add(y: &mut [f64], factor: f64, x: &[f64]) {
     y.iter_mut().zip(x).for_each(|(y, x)| *y += factor * x);
 }
 
-/// The diagonal, the one below it (entry i stands between i and i + 1; the last is 0), and the rows of the transposed product of all
-/// reflections.
-fn tridiagonal(matrix: &Symmetric) -> (Vec<f64>, Vec<f64>, Vec<Vec<f64>>) {
+/// The diagonal, the one below it (entry i stands between i and i + 1; the last is 0), and the rows
+/// of the transposed product of all reflections.
+fn tridiagonal(matrix: &SymmetricMatrix) -> (Vec<f64>, Vec<f64>, Vec<Vec<f64>>) {
     let n = matrix.n;
-    let entry = |i: usize, j: usize| matrix.lower[Symmetric::at(i.max(j), i.min(j))];
+    let entry = |i: usize, j: usize| matrix.lower[SymmetricMatrix::at(i.max(j), i.min(j))];
     let mut a: Vec<Vec<f64>> = (0..n).map(|i| (0..n).map(|j| entry(i, j)).collect()).collect();
     let mut second = vec![0.0; n];
     // Each reflection is x - beta v (v . x), v from position k + 1 on.
@@ -56,7 +60,8 @@ fn tridiagonal(matrix: &Symmetric) -> (Vec<f64>, Vec<f64>, Vec<Vec<f64>>) {
         reflections.push((beta, v));
     }
     let diagonal = (0..n).map(|i| a[i][i]).collect();
-    let mut product: Vec<Vec<f64>> = (0..n).map(|i| (0..n).map(|j| f64::from(u8::from(i == j))).collect()).collect();
+    let mut product: Vec<Vec<f64>> =
+        (0..n).map(|i| (0..n).map(|j| f64::from(u8::from(i == j))).collect()).collect();
     for (k, (beta, v)) in reflections.iter().enumerate().rev() {
         let mut sums = vec![0.0; n];
         product[k + 1..].iter().zip(v).for_each(|(row, &x)| add(&mut sums, x, row));
@@ -71,7 +76,9 @@ fn ql(diagonal: &mut [f64], second: &mut [f64], vectors: &mut [Vec<f64>]) {
     let n = diagonal.len();
     for l in 0..n {
         for _ in 0..MAX_STEPS {
-            let negligible = |m: &usize| second[*m].abs() <= f64::EPSILON * (diagonal[*m].abs() + diagonal[*m + 1].abs());
+            let negligible = |m: &usize| {
+                second[*m].abs() <= f64::EPSILON * (diagonal[*m].abs() + diagonal[*m + 1].abs())
+            };
             let m = (l..n - 1).find(negligible).unwrap_or(n - 1);
             if m == l {
                 break;
@@ -114,37 +121,52 @@ fn ql(diagonal: &mut [f64], second: &mut [f64], vectors: &mut [Vec<f64>]) {
 #[cfg(test)]
 mod tests {
     use super::eigen;
-    use crate::num::linalg::Symmetric;
-    use crate::num::seed::Stream;
+    use crate::num::linalg::SymmetricMatrix;
+    use crate::num::seed::RandomStream;
 
     #[test]
     fn eigenvalues_worked_by_hand() {
-        // [[2, 1, 0], [1, 2, 0], [0, 0, 5]]: 5, 3, 1 with (0, 0, 1), (1, 1, 0) / sqrt 2, (1, -1, 0) / sqrt 2.
-        let (values, vectors) = eigen(&Symmetric { n: 3, lower: vec![2.0, 1.0, 2.0, 0.0, 0.0, 5.0] });
+        // [[2, 1, 0], [1, 2, 0], [0, 0, 5]]: 5, 3, 1 with (0, 0, 1), (1, 1, 0) / sqrt 2, (1, -1, 0)
+        // / sqrt 2.
+        let (values, vectors) =
+            eigen(&SymmetricMatrix { n: 3, lower: vec![2.0, 1.0, 2.0, 0.0, 0.0, 5.0] });
         for (found, expected) in values.iter().zip([5.0, 3.0, 1.0]) {
             assert!((found - expected).abs() < 1e-14, "{values:?}");
         }
         assert_eq!(vectors[0].iter().map(|x| x.abs()).collect::<Vec<_>>(), [0.0, 0.0, 1.0]);
-        assert!((vectors[1][0] - vectors[1][1]).abs() < 1e-14 && (vectors[2][0] + vectors[2][1]).abs() < 1e-14);
-        assert_eq!(eigen(&Symmetric { n: 0, lower: vec![] }), (vec![], vec![]));
+        assert!(
+            (vectors[1][0] - vectors[1][1]).abs() < 1e-14
+                && (vectors[2][0] + vectors[2][1]).abs() < 1e-14
+        );
+        assert_eq!(eigen(&SymmetricMatrix { n: 0, lower: vec![] }), (vec![], vec![]));
     }
 
-    /// A v = lambda v, and the vectors are orthogonal and of length 1; also where the matrix has no full rank.
+    /// A v = lambda v, and the vectors are orthogonal and of length 1; also where the matrix has no
+    /// full rank.
     #[test]
     fn eigenvectors_satisfy_their_equation() {
-        let mut stream = Stream::new(9, "eigen");
+        let mut stream = RandomStream::new(9, "eigen");
         for (n, rank) in [(1, 1), (2, 2), (12, 12), (40, 30)] {
-            let factors: Vec<Vec<f64>> = (0..rank).map(|_| (0..n).map(|_| stream.normal()).collect()).collect();
+            let factors: Vec<Vec<f64>> =
+                (0..rank).map(|_| (0..n).map(|_| stream.normal()).collect()).collect();
             let entry = |i: usize, j: usize| factors.iter().map(|f| f[i] * f[j]).sum::<f64>();
-            let lower = (0..n).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| entry(i, j)).collect();
-            let (values, vectors) = eigen(&Symmetric { n, lower });
+            let lower = (0..n)
+                .flat_map(|i| (0..=i).map(move |j| (i, j)))
+                .map(|(i, j)| entry(i, j))
+                .collect();
+            let (values, vectors) = eigen(&SymmetricMatrix { n, lower });
             assert!(values.is_sorted_by(|a, b| a >= b));
             let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
             for k in 0..n {
                 for i in 0..n {
                     let product: f64 = (0..n).map(|j| entry(i, j) * vectors[k][j]).sum();
-                    assert!((product - values[k] * vectors[k][i]).abs() < 1e-11 * values[0], "{n} {k}");
-                    assert!((dot(&vectors[k], &vectors[i]) - f64::from(u8::from(i == k))).abs() < 1e-12);
+                    assert!(
+                        (product - values[k] * vectors[k][i]).abs() < 1e-11 * values[0],
+                        "{n} {k}"
+                    );
+                    assert!(
+                        (dot(&vectors[k], &vectors[i]) - f64::from(u8::from(i == k))).abs() < 1e-12
+                    );
                 }
             }
         }

@@ -1,26 +1,28 @@
-//! Sums of numbers as whole multiples of 2^-52, so that any order and any partition of the terms gives the same bits.
+//! Sums of numbers as whole multiples of 2^-52, so that any order and any partition of the terms
+//! gives the same bits.
 //!
-//! Choice: a term is rounded to the nearest multiple, ties to even, before it is added. Scores in [0.5, 1] lose at most their last
-//! bit; a term below 2^-53 counts as zero. The error of a sum of n terms is at most n * 2^-53.
+//! Choice: a term is rounded to the nearest multiple, ties to even, before it is added. Scores in
+//! [0.5, 1] lose at most their last bit; a term below 2^-53 counts as zero. The error of a sum of n
+//! terms is at most n * 2^-53.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A sum in units of 2^-52. Holds more than 2^63 terms of the largest allowed size.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Fixed(i128);
+pub struct FixedSum(i128);
 
-impl Serialize for Fixed {
+impl Serialize for FixedSum {
     /// Text, because most readers of JSON lose digits beyond 2^53.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }
 }
 
-impl<'de> Deserialize<'de> for Fixed {
+impl<'de> Deserialize<'de> for FixedSum {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        text.parse().map(Fixed).map_err(D::Error::custom)
+        text.parse().map(FixedSum).map_err(D::Error::custom)
     }
 }
 
@@ -28,10 +30,11 @@ impl<'de> Deserialize<'de> for Fixed {
 const UNITS: f64 = (1_u64 << 52) as f64;
 
 /// Sizes below this fit 64 bits.
-const NARROW: f64 = (1_u64 << 63) as f64;
+const NARROW_LIMIT: f64 = (1_u64 << 63) as f64;
 
-/// The nearest whole number, ties to even. The method of the standard library is a call into the C library where the processor is not
-/// known to round by itself, and this is the innermost step of counting.
+/// The nearest whole number, ties to even. The method of the standard library is a call into the C
+/// library where the processor is not known to round by itself, and this is the innermost step of
+/// counting.
 #[inline]
 fn nearest(x: f64) -> f64 {
     // From 2^52 on every number is whole; below, adding 2^52 leaves no room for a fraction.
@@ -43,45 +46,51 @@ fn nearest(x: f64) -> f64 {
     }
 }
 
-impl Fixed {
+impl FixedSum {
     /// The empty sum.
-    pub const ZERO: Fixed = Fixed(0);
+    pub const ZERO: FixedSum = FixedSum(0);
 
-    /// Adds a term; it must be finite and below 2^11 = 2048 in size, so that it fits 64 bits of units.
+    /// Adds a term; it must be finite and below 2^11 = 2048 in size, so that it fits 64 bits of
+    /// units.
     pub fn add(&mut self, term: f64) {
         debug_assert!(term.abs() < 2048.0, "{term} is out of range");
         self.0 += i128::from(nearest(term * UNITS) as i64);
     }
 
-    /// Adds a term as [`Fixed::add`] does, `times` times; up to 2^32 times it is as if it were added anew each time.
+    /// Adds a term as [`FixedSum::add`] does, `times` times; up to 2^32 times it is as if it were
+    /// added anew each time.
     #[inline]
     pub fn add_times(&mut self, term: f64, times: u64) {
-        debug_assert!(term.abs() < 2048.0 && times <= 1 << 32, "{times} times {term} is out of range");
+        debug_assert!(
+            term.abs() < 2048.0 && times <= 1 << 32,
+            "{times} times {term} is out of range"
+        );
         self.0 += i128::from(nearest(term * UNITS) as i64) * i128::from(times);
     }
 
-    /// A finite term of any size, for [`Fixed::add_term`]; one beyond 2^74 counts as 2^74.
+    /// A finite term of any size, for [`FixedSum::add_term`]; one beyond 2^74 counts as 2^74.
     #[inline]
-    pub fn of(term: f64) -> Fixed {
+    pub fn from_f64(term: f64) -> FixedSum {
         let units = nearest(term * UNITS);
         // The wide conversion is a call, and hardly any term needs it.
-        Fixed(if units.abs() < NARROW { i128::from(units as i64) } else { units as i128 })
+        FixedSum(if units.abs() < NARROW_LIMIT { i128::from(units as i64) } else { units as i128 })
     }
 
     /// Adds a term that was rounded already.
     #[inline]
-    pub fn add_term(&mut self, term: Fixed) {
+    pub fn add_term(&mut self, term: FixedSum) {
         self.0 = self.0.saturating_add(term.0);
     }
 
-    /// Adds a finite term of any size; one beyond 2^74 counts as 2^74. Slower than [`Fixed::add`].
+    /// Adds a finite term of any size; one beyond 2^74 counts as 2^74. Slower than
+    /// [`FixedSum::add`].
     #[inline]
     pub fn add_wide(&mut self, term: f64) {
-        self.add_term(Fixed::of(term));
+        self.add_term(FixedSum::from_f64(term));
     }
 
     /// Adds another sum.
-    pub fn merge(&mut self, other: Fixed) {
+    pub fn merge(&mut self, other: FixedSum) {
         self.0 += other.0;
     }
 
@@ -96,21 +105,21 @@ impl Fixed {
     }
 }
 
-impl std::ops::Sub for Fixed {
-    type Output = Fixed;
+impl std::ops::Sub for FixedSum {
+    type Output = FixedSum;
 
-    fn sub(self, other: Fixed) -> Fixed {
-        Fixed(self.0 - other.0)
+    fn sub(self, other: FixedSum) -> FixedSum {
+        FixedSum(self.0 - other.0)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Fixed, UNITS, nearest};
-    use crate::num::seed::Stream;
+    use super::{FixedSum, UNITS, nearest};
+    use crate::num::seed::RandomStream;
 
     fn one(term: f64) -> i128 {
-        let mut sum = Fixed::ZERO;
+        let mut sum = FixedSum::ZERO;
         sum.add(term);
         sum.units()
     }
@@ -118,36 +127,60 @@ mod tests {
     #[test]
     fn terms_round_half_to_even() {
         let unit = 1.0 / UNITS;
-        assert_eq!([one(0.5 * unit), one(1.5 * unit), one(2.5 * unit), one(-0.5 * unit), one(-1.5 * unit)], [0, 2, 2, 0, -2]);
+        assert_eq!(
+            [one(0.5 * unit), one(1.5 * unit), one(2.5 * unit), one(-0.5 * unit), one(-1.5 * unit)],
+            [0, 2, 2, 0, -2]
+        );
         assert_eq!([one(1.0), one(-1.0), one(2047.0)], [1 << 52, -(1 << 52), 2047 << 52]);
     }
 
     #[test]
     fn rounding_is_that_of_the_standard_library() {
-        let mut stream = Stream::new(4, "nearest");
+        let mut stream = RandomStream::new(4, "nearest");
         for _ in 0..10_000 {
-            let x = (stream.u01() - 0.5) * f64::from(1 << (stream.u64() % 31)) * f64::from(1 << (stream.u64() % 31));
+            let x = (stream.u01() - 0.5)
+                * f64::from(1 << (stream.u64() % 31))
+                * f64::from(1 << (stream.u64() % 31));
             assert_eq!(nearest(x), x.round_ties_even(), "{x}");
         }
-        for half in [0.5, 1.5, 2.5, UNITS / 2.0 + 0.5, UNITS / 2.0 + 1.5, UNITS - 0.5, UNITS, UNITS + 1.0, 1e300] {
-            assert_eq!((nearest(half), nearest(-half)), (half.round_ties_even(), (-half).round_ties_even()));
+        for half in [
+            0.5,
+            1.5,
+            2.5,
+            UNITS / 2.0 + 0.5,
+            UNITS / 2.0 + 1.5,
+            UNITS - 0.5,
+            UNITS,
+            UNITS + 1.0,
+            1e300,
+        ] {
+            assert_eq!(
+                (nearest(half), nearest(-half)),
+                (half.round_ties_even(), (-half).round_ties_even())
+            );
         }
     }
 
     #[test]
     fn wide_terms_are_terms() {
-        let mut stream = Stream::new(5, "wide");
+        let mut stream = RandomStream::new(5, "wide");
         for shift in 0..74 {
             let term = (stream.u01() - 0.5) * (1_u128 << shift) as f64;
-            assert_eq!(Fixed::of(term).units(), nearest(term * UNITS) as i128, "{term}");
+            assert_eq!(FixedSum::from_f64(term).units(), nearest(term * UNITS) as i128, "{term}");
         }
-        assert_eq!([Fixed::of(2048.0), Fixed::of(-2048.0)].map(Fixed::units), [1 << 63, -(1 << 63)]);
-        assert_eq!([Fixed::of(1e300), Fixed::of(-1e300)].map(Fixed::units), [i128::MAX, i128::MIN]);
+        assert_eq!(
+            [FixedSum::from_f64(2048.0), FixedSum::from_f64(-2048.0)].map(FixedSum::units),
+            [1 << 63, -(1 << 63)]
+        );
+        assert_eq!(
+            [FixedSum::from_f64(1e300), FixedSum::from_f64(-1e300)].map(FixedSum::units),
+            [i128::MAX, i128::MIN]
+        );
     }
 
     #[test]
     fn times_are_terms() {
-        let (mut once, mut times) = (Fixed::ZERO, Fixed::ZERO);
+        let (mut once, mut times) = (FixedSum::ZERO, FixedSum::ZERO);
         (0..1000).for_each(|_| once.add(-0.1));
         times.add_times(-0.1, 1000);
         assert_eq!(once, times);
@@ -157,14 +190,14 @@ mod tests {
 
     #[test]
     fn any_order_gives_the_same_sum() {
-        let mut stream = Stream::new(2, "order");
+        let mut stream = RandomStream::new(2, "order");
         let terms: Vec<f64> = (0..1000).map(|_| stream.u01() * 3.0 - 1.5).collect();
-        let (mut forward, mut parts) = (Fixed::ZERO, [Fixed::ZERO; 7]);
+        let (mut forward, mut parts) = (FixedSum::ZERO, [FixedSum::ZERO; 7]);
         for (i, &term) in terms.iter().enumerate() {
             forward.add(term);
             parts[i % 7].add(term);
         }
-        let mut merged = Fixed::ZERO;
+        let mut merged = FixedSum::ZERO;
         for part in parts.iter().rev() {
             merged.merge(*part);
         }

@@ -1,26 +1,29 @@
-//! A fast hash for look-up tables with keys of a few whole numbers, and for tables whose order never shows.
+//! A fast hash for look-up tables with keys of a few whole numbers, and for tables whose order
+//! never shows.
 //!
-//! The standard one guards against keys chosen to collide, at several times the cost; here a key is a row's levels, and who chooses these
-//! slows down an audit of his own data.
+//! The standard one guards against keys chosen to collide, at several times the cost; here a key is
+//! a row's levels, and who chooses these slows down an audit of his own data.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map from small keys.
-pub type FastMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<Mixer>>;
+pub type FastMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<FastHasher>>;
 
 /// Multiplies and folds, eight bytes at a time.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Mixer(u64);
+pub struct FastHasher(u64);
 
-impl Mixer {
+impl FastHasher {
     fn mix(&mut self, word: u64) {
-        // The golden ratio and one of the multipliers of splitmix64; both halves of the product count.
-        let product = u128::from(self.0 ^ word ^ 0x9E37_79B9_7F4A_7C15) * u128::from(0xBF58_476D_1CE4_E5B9_u64);
+        // The golden ratio and one of the multipliers of splitmix64; both halves of the product
+        // count.
+        let product = u128::from(self.0 ^ word ^ 0x9E37_79B9_7F4A_7C15)
+            * u128::from(0xBF58_476D_1CE4_E5B9_u64);
         self.0 = (product as u64) ^ ((product >> 64) as u64);
     }
 }
 
-impl Hasher for Mixer {
+impl Hasher for FastHasher {
     fn write(&mut self, bytes: &[u8]) {
         let mut words = bytes.chunks_exact(8);
         for word in &mut words {
@@ -64,13 +67,15 @@ mod tests {
     use std::collections::BTreeSet;
     use std::hash::{BuildHasher, BuildHasherDefault};
 
-    use super::Mixer;
+    use super::FastHasher;
 
-    /// Keys that differ in one small number spread over the lowest and the highest bits, which tables use.
+    /// Keys that differ in one small number spread over the lowest and the highest bits, which
+    /// tables use.
     #[test]
     fn small_keys_spread() {
-        let hash = |key: &[u32]| BuildHasherDefault::<Mixer>::default().hash_one(key);
-        let keys: Vec<[u32; 3]> = (0..40_u32.pow(3)).map(|k| [k % 40, k / 40 % 40, k / 1600]).collect();
+        let hash = |key: &[u32]| BuildHasherDefault::<FastHasher>::default().hash_one(key);
+        let keys: Vec<[u32; 3]> =
+            (0..40_u32.pow(3)).map(|k| [k % 40, k / 40 % 40, k / 1600]).collect();
         let hashes: BTreeSet<u64> = keys.iter().map(|key| hash(key)).collect();
         assert_eq!(hashes.len(), keys.len());
         for shift in [0, 57] {

@@ -1,28 +1,31 @@
-//! Cholesky factorisation and solution of small dense symmetric systems. Eigenvectors stand in [`crate::num::eigen`].
+//! Cholesky factorisation and solution of small dense symmetric systems. Eigenvectors stand in
+//! [`crate::num::eigen`].
 
-/// A symmetric matrix of size `n`, its lower triangle by rows: entry (i, j) with j <= i stands at `i * (i + 1) / 2 + j`.
+/// A symmetric matrix of size `n`, its lower triangle by rows: entry (i, j) with j <= i stands at
+/// `i * (i + 1) / 2 + j`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Symmetric {
+pub struct SymmetricMatrix {
     /// Number of rows.
     pub n: usize,
     /// The lower triangle by rows, `n * (n + 1) / 2` numbers.
     pub lower: Vec<f64>,
 }
 
-impl Symmetric {
+impl SymmetricMatrix {
     /// Position of entry (i, j), j <= i.
     pub fn at(i: usize, j: usize) -> usize {
         i * (i + 1) / 2 + j
     }
 
-    /// Solves `A x = b` for a positive definite A by Cholesky, or `None` where A is not: a pivot is not above `1e-13` times the
-    /// largest diagonal entry.
+    /// Solves `A x = b` for a positive definite A by Cholesky, or `None` where A is not: a pivot is
+    /// not above `1e-13` times the largest diagonal entry.
     pub fn solve(&self, b: &[f64]) -> Option<Vec<f64>> {
         self.cholesky(1e-13).map(|factor| factor.solve(b))
     }
 
-    /// The factor L of A = L L', or `None` where a pivot is not above `tolerance` times the largest diagonal entry.
-    pub fn cholesky(&self, tolerance: f64) -> Option<Factor> {
+    /// The factor L of A = L L', or `None` where a pivot is not above `tolerance` times the largest
+    /// diagonal entry.
+    pub fn cholesky(&self, tolerance: f64) -> Option<CholeskyFactor> {
         let n = self.n;
         let largest = (0..n).map(|i| self.lower[Self::at(i, i)]).fold(0.0, f64::max);
         let mut l = self.lower.clone();
@@ -40,19 +43,19 @@ impl Symmetric {
                 };
             }
         }
-        Some(Factor(Symmetric { n, lower: l }))
+        Some(CholeskyFactor(SymmetricMatrix { n, lower: l }))
     }
 }
 
 /// A Cholesky factor, kept to solve several systems with one matrix.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Factor(Symmetric);
+pub struct CholeskyFactor(SymmetricMatrix);
 
-impl Factor {
+impl CholeskyFactor {
     /// Solves `A x = b`.
     pub fn solve(&self, b: &[f64]) -> Vec<f64> {
-        let Symmetric { n, lower: l } = &self.0;
-        let at = Symmetric::at;
+        let SymmetricMatrix { n, lower: l } = &self.0;
+        let at = SymmetricMatrix::at;
         let mut x = b.to_vec();
         for i in 0..*n {
             let dot: f64 = (0..i).map(|k| l[at(i, k)] * x[k]).sum();
@@ -68,12 +71,12 @@ impl Factor {
 
 #[cfg(test)]
 mod tests {
-    use super::Symmetric;
+    use super::SymmetricMatrix;
 
     #[test]
     fn solves_a_system_worked_by_hand() {
         // [[4, 2, 0], [2, 5, 3], [0, 3, 6]] x = [8, 21, 24] has x = [1, 2, 3].
-        let a = Symmetric { n: 3, lower: vec![4.0, 2.0, 5.0, 0.0, 3.0, 6.0] };
+        let a = SymmetricMatrix { n: 3, lower: vec![4.0, 2.0, 5.0, 0.0, 3.0, 6.0] };
         let x = a.solve(&[8.0, 21.0, 24.0]).expect("positive definite");
         for (got, want) in x.iter().zip([1.0, 2.0, 3.0]) {
             assert!((got - want).abs() < 1e-12, "{x:?}");
@@ -82,7 +85,7 @@ mod tests {
 
     #[test]
     fn refuses_a_singular_matrix() {
-        let a = Symmetric { n: 2, lower: vec![1.0, 1.0, 1.0] };
+        let a = SymmetricMatrix { n: 2, lower: vec![1.0, 1.0, 1.0] };
         assert_eq!(a.solve(&[1.0, 1.0]), None);
     }
 }

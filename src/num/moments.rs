@@ -1,20 +1,23 @@
 //! Mean and standard deviation, the same for any order of the values and in any unit of theirs.
 
-use crate::num::fixed::Fixed;
+use crate::num::fixed::FixedSum;
 
-/// A power of two above `x`; 1 for 0. The largest finite numbers have none: their scale is the largest power there is.
+/// A power of two above `x`; 1 for 0. The largest finite numbers have none: their scale is the
+/// largest power there is.
 pub fn scale_above(x: f64) -> f64 {
     if x == 0.0 { 1.0 } else { libm::exp2(libm::floor(libm::log2(x)).clamp(-1022.0, 1022.0) + 1.0) }
 }
 
-/// The mean and the population standard deviation (divisor n) of the values that are numbers. None where there are none.
+/// The mean and the population standard deviation (divisor n) of the values that are numbers. None
+/// where there are none.
 ///
-/// Sums are taken of x / scale, a power of two above all |x|, so that they are exact to the last bits whatever the unit of x; squares of
-/// the distances from the mean have a scale of their own, so that values far from zero and close together, such as times, keep theirs.
+/// Sums are taken of x / scale, a power of two above all |x|, so that they are exact to the last
+/// bits whatever the unit of x; squares of the distances from the mean have a scale of their own,
+/// so that values far from zero and close together, such as times, keep theirs.
 pub fn mean_and_sd(values: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
     let values = values.filter(|x| !x.is_nan());
     let scale = scale_above(values.clone().fold(0.0, |largest: f64, x| largest.max(x.abs())));
-    let mut sum = Fixed::ZERO;
+    let mut sum = FixedSum::ZERO;
     let mut n = 0_u64;
     for x in values.clone() {
         sum.add(x / scale);
@@ -26,7 +29,7 @@ pub fn mean_and_sd(values: impl Iterator<Item = f64> + Clone) -> Option<(f64, f6
     let mean = sum.to_f64() / n as f64;
     let off = values.map(|x| x / scale - mean);
     let near = scale_above(off.clone().fold(0.0, |largest: f64, x| largest.max(x.abs())));
-    let (mut rest, mut squares) = (Fixed::ZERO, Fixed::ZERO);
+    let (mut rest, mut squares) = (FixedSum::ZERO, FixedSum::ZERO);
     for x in off {
         rest.add(x / near);
         squares.add(x / near * (x / near));

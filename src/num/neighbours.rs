@@ -1,18 +1,23 @@
-//! The nearest points by Euclidean distance, exact, ties broken by number: a k-d tree over distinct points.
+//! The nearest points by Euclidean distance, exact, ties broken by number: a k-d tree over distinct
+//! points.
 //!
-//! Source: Friedman, Bentley and Finkel 1977, "An algorithm for finding best matches in logarithmic expected time": boxes are halved at the
-//! median of their widest side, down to leaves of a few points.
+//! Source: Friedman, Bentley and Finkel 1977, "An algorithm for finding best matches in logarithmic
+//! expected time": boxes are halved at the median of their widest side, down to leaves of a few
+//! points.
 //!
-//! Of two points at the same distance the one with the lower number is nearer. Distances are compared as sums of squares, added in the
-//! order of the coordinates. A box is left out only where its own distance, computed the same way, is larger, or as large while it
-//! holds no lower number: every step of that sum is monotone in floating point, so no rounding ever hides a nearer point, and the result
-//! does not depend on how the tree was built.
+//! Of two points at the same distance the one with the lower number is nearer. Distances are
+//! compared as sums of squares, added in the order of the coordinates. A box is left out only where
+//! its own distance, computed the same way, is larger, or as large while it holds no lower number:
+//! every step of that sum is monotone in floating point, so no rounding ever hides a nearer point,
+//! and the result does not depend on how the tree was built.
 //!
-//! Choice: points with equal coordinates share one place, which keeps the k lowest numbers: further ones are never among the k nearest.
-//! Where a method asks for it, squared distances are compared in whole units ([`Tree::in_units`]); rounding is monotone too.
+//! Choice: points with equal coordinates share one place, which keeps the k lowest numbers: further
+//! ones are never among the k nearest. Where a method asks for it, squared distances are compared
+//! in whole units ([`NeighbourTree::in_units`]); rounding is monotone too.
 //!
-//! Cost: n log n to build; a search visits a few leaves where coordinates are few, and all of them where they are many (from about 20 on)
-//! and fill their space evenly. Memory: 8 bytes a coordinate and about 40 a distinct point.
+//! Cost: n log n to build; a search visits a few leaves where coordinates are few, and all of them
+//! where they are many (from about 20 on) and fill their space evenly. Memory: 8 bytes a coordinate
+//! and about 40 a distinct point.
 
 use std::cmp::Ordering;
 
@@ -21,27 +26,31 @@ const LEAF: usize = 8;
 
 /// Points by their coordinates, row by row, `width` numbers each. All are finite.
 #[derive(Debug, Clone, Copy)]
-pub struct Points<'a> {
+pub struct PointMatrix<'a> {
     /// The coordinates.
     pub coordinates: &'a [f64],
     /// How many a point has.
     pub width: usize,
 }
 
-impl<'a> Points<'a> {
+impl<'a> PointMatrix<'a> {
     /// The coordinates of a point.
     pub fn at(self, number: u32) -> &'a [f64] {
         &self.coordinates[number as usize * self.width..][..self.width]
     }
 
-    /// The numbers sorted by their coordinates, then by themselves, and where each run of equal coordinates ends.
+    /// The numbers sorted by their coordinates, then by themselves, and where each run of equal
+    /// coordinates ends.
     pub fn runs(self, mut numbers: Vec<u32>) -> (Vec<u32>, Vec<usize>) {
         let order = |x: u32, y: u32| {
-            let differ = self.at(x).iter().zip(self.at(y)).map(|(x, y)| x.total_cmp(y)).find(|o| o.is_ne());
+            let differ =
+                self.at(x).iter().zip(self.at(y)).map(|(x, y)| x.total_cmp(y)).find(|o| o.is_ne());
             differ.unwrap_or(Ordering::Equal)
         };
         numbers.sort_unstable_by(|&x, &y| order(x, y).then(x.cmp(&y)));
-        let ends = (1..=numbers.len()).filter(|&i| i == numbers.len() || order(numbers[i - 1], numbers[i]).is_ne()).collect();
+        let ends = (1..=numbers.len())
+            .filter(|&i| i == numbers.len() || order(numbers[i - 1], numbers[i]).is_ne())
+            .collect();
         (numbers, ends)
     }
 }
@@ -53,16 +62,16 @@ fn distance(x: &[f64], y: &[f64]) -> f64 {
 
 /// The nearest points found so far.
 #[derive(Debug, Clone)]
-pub struct Nearest {
-    most: usize,
+pub struct NearestPoints {
+    capacity: usize,
     /// Ascending by squared distance, then by number.
     found: Vec<(f64, u32)>,
 }
 
-impl Nearest {
+impl NearestPoints {
     /// None yet of so many.
     pub fn new(most: usize) -> Self {
-        Nearest { most, found: Vec::with_capacity(most + 1) }
+        NearestPoints { capacity: most, found: Vec::with_capacity(most + 1) }
     }
 
     /// Forgets what was found.
@@ -75,24 +84,28 @@ impl Nearest {
         self.found.iter().map(|(_, number)| *number)
     }
 
-    /// Whether a point at this distance, or a box of points whose lowest number is this, may still be among them.
+    /// Whether a point at this distance, or a box of points whose lowest number is this, may still
+    /// be among them.
     fn wants(&self, distance: f64, number: u32) -> bool {
         match self.found.last() {
-            Some(&(worst, last)) if self.found.len() == self.most => distance < worst || (distance == worst && number < last),
-            _ => self.most > 0,
+            Some(&(worst, last)) if self.found.len() == self.capacity => {
+                distance < worst || (distance == worst && number < last)
+            }
+            _ => self.capacity > 0,
         }
     }
 
     fn add(&mut self, distance: f64, number: u32) {
-        let place = self.found.partition_point(|&(d, n)| d < distance || (d == distance && n < number));
+        let place =
+            self.found.partition_point(|&(d, n)| d < distance || (d == distance && n < number));
         self.found.insert(place, (distance, number));
-        self.found.truncate(self.most);
+        self.found.truncate(self.capacity);
     }
 }
 
 /// A tree over some points.
 #[derive(Debug, Clone)]
-pub struct Tree {
+pub struct NeighbourTree {
     width: usize,
     /// Units in a squared distance of 1, where these are compared as whole numbers.
     per_one: Option<f64>,
@@ -101,13 +114,13 @@ pub struct Tree {
     /// For each of them where its numbers begin; one more for the end.
     begins: Vec<usize>,
     numbers: Vec<u32>,
-    nodes: Vec<Node>,
+    nodes: Vec<NeighbourNode>,
     /// The boxes of the nodes: their lower ends, then their upper ends.
     boxes: Vec<f64>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Node {
+struct NeighbourNode {
     /// The lowest number below.
     lowest: u32,
     /// Of an inner node the second child; the first comes right behind it. 0 for a leaf.
@@ -117,14 +130,14 @@ struct Node {
     to: usize,
 }
 
-impl Tree {
-    /// The tree of the points with these numbers, for searches of at most `most` points.
-    pub fn new(points: Points<'_>, numbers: Vec<u32>, most: usize) -> Self {
+impl NeighbourTree {
+    /// The tree of the points with these numbers, for searches of at most `capacity` points.
+    pub fn new(points: PointMatrix<'_>, numbers: Vec<u32>, most: usize) -> Self {
         let (numbers, ends) = points.runs(numbers);
         let begin = |i: usize| if i == 0 { 0 } else { ends[i - 1] };
         let mut runs: Vec<usize> = (0..ends.len()).collect();
         let first = |run: usize| points.at(numbers[begin(run)]);
-        let mut tree = Tree {
+        let mut tree = NeighbourTree {
             width: points.width,
             per_one: None,
             places: Vec::new(),
@@ -145,28 +158,41 @@ impl Tree {
         tree
     }
 
-    /// Compares squared distances rounded to whole numbers of these units, of which a distance of 1 has `per_one`: noise of floating point
-    /// then decides on no tie.
+    /// Compares squared distances rounded to whole numbers of these units, of which a distance of 1
+    /// has `per_one`: noise of floating point then decides on no tie.
     #[must_use]
     pub fn in_units(self, per_one: f64) -> Self {
-        Tree { per_one: Some(per_one), ..self }
+        NeighbourTree { per_one: Some(per_one), ..self }
     }
 
     fn rounded(&self, squared: f64) -> f64 {
         self.per_one.map_or(squared, |per_one| (squared * per_one).round())
     }
 
-    /// Builds the node of some runs, the first of which comes to the place `from`, and those below it.
-    fn build<'p>(&mut self, runs: &mut [usize], from: usize, first: &impl Fn(usize) -> &'p [f64], lowest: &impl Fn(usize) -> u32) {
+    /// Builds the node of some runs, the first of which comes to the place `from`, and those below
+    /// it.
+    fn build<'p>(
+        &mut self,
+        runs: &mut [usize],
+        from: usize,
+        first: &impl Fn(usize) -> &'p [f64],
+        lowest: &impl Fn(usize) -> u32,
+    ) {
         let node = self.nodes.len();
-        let (mut low, mut high) = (vec![f64::INFINITY; self.width], vec![f64::NEG_INFINITY; self.width]);
+        let (mut low, mut high) =
+            (vec![f64::INFINITY; self.width], vec![f64::NEG_INFINITY; self.width]);
         for &run in runs.iter() {
             for ((low, high), &x) in low.iter_mut().zip(&mut high).zip(first(run)) {
                 (*low, *high) = (low.min(x), high.max(x));
             }
         }
         let lowest_of_all = runs.iter().map(|&run| lowest(run)).min().unwrap_or(u32::MAX);
-        self.nodes.push(Node { lowest: lowest_of_all, second: 0, from, to: from + runs.len() });
+        self.nodes.push(NeighbourNode {
+            lowest: lowest_of_all,
+            second: 0,
+            from,
+            to: from + runs.len(),
+        });
         self.boxes.extend(low.iter().chain(&high));
         if runs.len() <= LEAF {
             return;
@@ -175,7 +201,9 @@ impl Tree {
         // Distinct points differ somewhere, so some side is wider than 0.
         let axis = (0..self.width).max_by(|x, y| side(x).total_cmp(&side(y))).unwrap_or(0);
         let half = runs.len() / 2;
-        runs.select_nth_unstable_by(half, |&x, &y| first(x)[axis].total_cmp(&first(y)[axis]).then(x.cmp(&y)));
+        runs.select_nth_unstable_by(half, |&x, &y| {
+            first(x)[axis].total_cmp(&first(y)[axis]).then(x.cmp(&y))
+        });
         let (below, above) = runs.split_at_mut(half);
         self.build(below, from, first, lowest);
         self.nodes[node].second = self.nodes.len();
@@ -183,7 +211,7 @@ impl Tree {
     }
 
     /// Adds the points of this tree to the nearest found so far.
-    pub fn search(&self, query: &[f64], nearest: &mut Nearest) {
+    pub fn search(&self, query: &[f64], nearest: &mut NearestPoints) {
         if !self.nodes.is_empty() {
             self.visit(0, self.bound(0, query), query, nearest);
         }
@@ -191,7 +219,8 @@ impl Tree {
 
     /// The squared distance to a box, not above that to any point in it.
     fn bound(&self, node: usize, query: &[f64]) -> f64 {
-        let (low, high) = self.boxes[node * 2 * self.width..][..2 * self.width].split_at(self.width);
+        let (low, high) =
+            self.boxes[node * 2 * self.width..][..2 * self.width].split_at(self.width);
         let gap = |((x, low), high): ((&f64, &f64), &f64)| {
             let gap = if x < low {
                 low - x
@@ -205,20 +234,22 @@ impl Tree {
         self.rounded(query.iter().zip(low).zip(high).map(gap).sum())
     }
 
-    fn visit(&self, node: usize, bound: f64, query: &[f64], nearest: &mut Nearest) {
-        let Node { lowest, second, from, to } = self.nodes[node];
+    fn visit(&self, node: usize, bound: f64, query: &[f64], nearest: &mut NearestPoints) {
+        let NeighbourNode { lowest, second, from, to } = self.nodes[node];
         if !nearest.wants(bound, lowest) {
             return;
         }
         if second > 0 {
-            let (one, other) = ((node + 1, self.bound(node + 1, query)), (second, self.bound(second, query)));
+            let (one, other) =
+                ((node + 1, self.bound(node + 1, query)), (second, self.bound(second, query)));
             let (near, far) = if other.1 < one.1 { (other, one) } else { (one, other) };
             self.visit(near.0, near.1, query, nearest);
             self.visit(far.0, far.1, query, nearest);
             return;
         }
         for place in from..to {
-            let distance = self.rounded(distance(query, &self.places[place * self.width..][..self.width]));
+            let distance =
+                self.rounded(distance(query, &self.places[place * self.width..][..self.width]));
             for &number in &self.numbers[self.begins[place]..self.begins[place + 1]] {
                 if !nearest.wants(distance, number) {
                     break;
@@ -231,37 +262,56 @@ impl Tree {
 
 #[cfg(test)]
 mod tests {
-    use super::{Nearest, Points, Tree, distance};
-    use crate::num::seed::Stream;
+    use super::{NearestPoints, NeighbourTree, PointMatrix, distance};
+    use crate::num::seed::RandomStream;
 
-    fn all(points: Points<'_>, numbers: &[u32], query: &[f64], most: usize) -> Vec<u32> {
-        let mut sorted: Vec<(f64, u32)> = numbers.iter().map(|&n| (distance(query, points.at(n)), n)).collect();
+    fn all(points: PointMatrix<'_>, numbers: &[u32], query: &[f64], most: usize) -> Vec<u32> {
+        let mut sorted: Vec<(f64, u32)> =
+            numbers.iter().map(|&n| (distance(query, points.at(n)), n)).collect();
         sorted.sort_by(|x, y| x.0.total_cmp(&y.0).then(x.1.cmp(&y.1)));
         sorted.into_iter().take(most).map(|(_, n)| n).collect()
     }
 
-    /// Against every distance, on spaces with many equal points and distances, and on such without any; split over two trees.
+    /// Against every distance, on spaces with many equal points and distances, and on such without
+    /// any; split over two trees.
     #[test]
     fn a_tree_finds_what_looking_at_all_finds() {
-        let mut stream = Stream::new(8, "neighbours");
-        for (width, grid, n) in [(1, 4.0, 300), (2, 5.0, 400), (3, 3.0, 500), (6, 2.0, 600), (3, 0.0, 700), (12, 0.0, 200), (0, 0.0, 40)] {
+        let mut stream = RandomStream::new(8, "neighbours");
+        for (width, grid, n) in [
+            (1, 4.0, 300),
+            (2, 5.0, 400),
+            (3, 3.0, 500),
+            (6, 2.0, 600),
+            (3, 0.0, 700),
+            (12, 0.0, 200),
+            (0, 0.0, 40),
+        ] {
             let coordinates: Vec<f64> = (0..n * width)
                 .map(|_| {
                     let x = stream.u01();
                     if grid > 0.0 { (x * grid).floor() } else { x }
                 })
                 .collect();
-            let points = Points { coordinates: &coordinates, width };
+            let points = PointMatrix { coordinates: &coordinates, width };
             let (even, odd): (Vec<u32>, Vec<u32>) = (0..n as u32).partition(|i| i % 3 == 0);
             for most in [1, 5, 50] {
-                let trees = [Tree::new(points, even.clone(), most), Tree::new(points, odd.clone(), most)];
-                let mut nearest = Nearest::new(most);
+                let trees = [
+                    NeighbourTree::new(points, even.clone(), most),
+                    NeighbourTree::new(points, odd.clone(), most),
+                ];
+                let mut nearest = NearestPoints::new(most);
                 for query in (0..n as u32).step_by(7) {
                     let query = points.at(query);
-                    for (numbers, trees) in [(&even, &trees[..1]), (&(0..n as u32).collect(), &trees[..])] {
+                    for (numbers, trees) in
+                        [(&even, &trees[..1]), (&(0..n as u32).collect(), &trees[..])]
+                    {
                         nearest.clear();
                         trees.iter().for_each(|tree| tree.search(query, &mut nearest));
-                        assert_eq!(nearest.numbers().collect::<Vec<_>>(), all(points, numbers, query, most), "{width} {grid} {most}");
+                        assert_eq!(
+                            nearest.numbers().collect::<Vec<_>>(),
+                            all(points, numbers, query, most),
+                            "{width} {grid} {most}"
+                        );
                     }
                 }
             }
@@ -271,11 +321,11 @@ mod tests {
     #[test]
     fn huge_numbers_and_empty_trees_are_no_trouble() {
         let coordinates = [1e200, -1e200, 3e200, 0.0, -0.0, 5.0];
-        let points = Points { coordinates: &coordinates, width: 1 };
-        let mut nearest = Nearest::new(4);
-        Tree::new(points, Vec::new(), 4).search(&[0.0], &mut nearest);
+        let points = PointMatrix { coordinates: &coordinates, width: 1 };
+        let mut nearest = NearestPoints::new(4);
+        NeighbourTree::new(points, Vec::new(), 4).search(&[0.0], &mut nearest);
         assert_eq!(nearest.numbers().count(), 0);
-        Tree::new(points, vec![0, 1, 2, 3, 4, 5], 4).search(&[0.0], &mut nearest);
+        NeighbourTree::new(points, vec![0, 1, 2, 3, 4, 5], 4).search(&[0.0], &mut nearest);
         // Beyond 1e154 every square is infinite: such points are equally far.
         assert_eq!(nearest.numbers().collect::<Vec<_>>(), [3, 4, 5, 0]);
     }
@@ -283,13 +333,13 @@ mod tests {
     #[test]
     fn in_units_what_noise_tells_apart_is_equally_far() {
         let coordinates = [1.0 + 1e-13, 1.0, 1.1, -1.0, 0.0];
-        let points = Points { coordinates: &coordinates, width: 1 };
-        let found = |tree: Tree| {
-            let mut nearest = Nearest::new(3);
+        let points = PointMatrix { coordinates: &coordinates, width: 1 };
+        let found = |tree: NeighbourTree| {
+            let mut nearest = NearestPoints::new(3);
             tree.search(&[0.0], &mut nearest);
             nearest.numbers().collect::<Vec<_>>()
         };
-        let tree = Tree::new(points, vec![0, 1, 2, 3], 3);
+        let tree = NeighbourTree::new(points, vec![0, 1, 2, 3], 3);
         assert_eq!(found(tree.clone()), [1, 3, 0]);
         assert_eq!(found(tree.in_units(1e9)), [0, 1, 3]);
     }
@@ -297,7 +347,8 @@ mod tests {
     #[test]
     fn runs_are_equal_points() {
         let coordinates = [2.0, 1.0, 2.0, 1.0, 3.0];
-        let (numbers, ends) = Points { coordinates: &coordinates, width: 1 }.runs(vec![0, 1, 2, 3, 4]);
+        let (numbers, ends) =
+            PointMatrix { coordinates: &coordinates, width: 1 }.runs(vec![0, 1, 2, 3, 4]);
         assert_eq!((numbers, ends), (vec![1, 3, 0, 2, 4], vec![2, 4, 5]));
     }
 }

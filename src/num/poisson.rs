@@ -1,25 +1,30 @@
-//! Poisson(1) weights by row and replicate, read off hashes: a bootstrap whose rows may come in any order and any partition.
+//! Poisson(1) weights by row and replicate, read off hashes: a bootstrap whose rows may come in any
+//! order and any partition.
 //!
-//! Source: Chamandy, Muralidharan, Najmi and Naidu 2012, "Estimating uncertainty for massive data streams": instead of drawing n of n
-//! rows, every row weighs an independent Poisson(1) in every replicate. A weight depends on seed, name, row and replicate alone.
+//! Source: Chamandy, Muralidharan, Najmi and Naidu 2012, "Estimating uncertainty for massive data
+//! streams": instead of drawing n of n rows, every row weighs an independent Poisson(1) in every
+//! replicate. A weight depends on seed, name, row and replicate alone.
 //!
-//! Choice: a weight is read off 16 bits, four of one hash, so its distribution is one of multiples of 2^-16: mean exactly 1, variance
-//! 1.00009, no weight above [`MOST`], and 2.6e-5 of the probability elsewhere than in the Poisson distribution. Cost: about 1.5 ns.
+//! Choice: a weight is read off 16 bits, four of one hash, so its distribution is one of multiples
+//! of 2^-16: mean exactly 1, variance 1.00009, no weight above [`MAX_WEIGHT`], and 2.6e-5 of the
+//! probability elsewhere than in the Poisson distribution. Cost: about 1.5 ns.
 
-use crate::num::seed::{named, sm};
+use crate::num::seed::{named_seed, sm};
 
 /// The largest weight.
-pub const MOST: u32 = 8;
+pub const MAX_WEIGHT: u32 = 8;
 
-/// Of 2^16 draws how many are 0, 1, ..., 8: the Poisson probabilities rounded so that the mean is exactly 1.
-const OF_65536: [u16; MOST as usize + 1] = [24_109, 24_110, 12_055, 4018, 1004, 201, 33, 5, 1];
+/// Of 2^16 draws how many are 0, 1, ..., 8: the Poisson probabilities rounded so that the mean is
+/// exactly 1.
+const FREQUENCIES: [u16; MAX_WEIGHT as usize + 1] =
+    [24_109, 24_110, 12_055, 4018, 1004, 201, 33, 5, 1];
 
 /// The smallest draw of each weight from 1 on.
-const FROM: [u16; MOST as usize] = {
-    let mut from = [0; MOST as usize];
+const THRESHOLDS: [u16; MAX_WEIGHT as usize] = {
+    let mut from = [0; MAX_WEIGHT as usize];
     let (mut k, mut sum) = (0, 0);
     while k < from.len() {
-        sum += OF_65536[k];
+        sum += FREQUENCIES[k];
         from[k] = sum;
         k += 1;
     }
@@ -31,31 +36,36 @@ pub const LANES: usize = 64;
 
 /// Weights of one name under one seed.
 #[derive(Debug, Clone, Copy)]
-pub struct Poisson(u64);
+pub struct PoissonWeights(u64);
 
-impl Poisson {
+impl PoissonWeights {
     /// Weights of other names or seeds are independent of these for all practical purposes.
     pub fn new(seed: u64, name: &str) -> Self {
-        Poisson(sm(named(seed, name)))
+        PoissonWeights(sm(named_seed(seed, name)))
     }
 
-    /// The weights of a row in the replicates `first`, `first + 1`, ...; `first` is a multiple of 4.
+    /// The weights of a row in the replicates `first`, `first + 1`, ...; `first` is a multiple
+    /// of 4.
     ///
-    /// Loops of known length over arrays, here and where the weights are used: the compiler makes vectors of them, also in builds that
-    /// check every step of an iterator.
+    /// Loops of known length over arrays, here and where the weights are used: the compiler makes
+    /// vectors of them, also in builds that check every step of an iterator.
     pub fn fill(self, row: u64, first: usize, weights: &mut [[f64; LANES]]) {
         self.lanes(row, first, weights, f64::from);
     }
 
-    /// The same as whole numbers of 0 to [`MOST`].
+    /// The same as whole numbers of 0 to [`MAX_WEIGHT`].
     pub fn counts(self, row: u64, first: usize, counts: &mut [[u8; LANES]]) {
         self.lanes(row, first, counts, |count| count as u8);
     }
 
     #[inline]
     fn lanes<T>(self, row: u64, first: usize, weights: &mut [[T; LANES]], of: impl Fn(u16) -> T) {
-        debug_assert!(first.is_multiple_of(4), "a hash holds four replicates, {first} stands inside one");
-        // Both steps of `h(named(seed, name), row, hash)` that do not change with the replicate.
+        debug_assert!(
+            first.is_multiple_of(4),
+            "a hash holds four replicates, {first} stands inside one"
+        );
+        // Both steps of `h(named_seed(seed, name), row, hash)` that do not change with the
+        // replicate.
         let row = sm(self.0 ^ row);
         let mut hash = first as u64 / 4;
         for weights in weights {
@@ -73,8 +83,8 @@ impl Poisson {
             let mut i = 0;
             while i < LANES {
                 let (mut found, mut k) = (0_u16, 0);
-                while k < FROM.len() {
-                    found = found.wrapping_add((draws[i] >= FROM[k]) as u16);
+                while k < THRESHOLDS.len() {
+                    found = found.wrapping_add((draws[i] >= THRESHOLDS[k]) as u16);
                     k += 1;
                 }
                 weights[i] = of(found);
@@ -87,44 +97,53 @@ impl Poisson {
     pub fn weight(self, row: u64, replicate: usize) -> f64 {
         let hash = sm(sm(self.0 ^ row) ^ (replicate / 4) as u64);
         let draw = (hash >> (16 * (replicate % 4))) as u16;
-        FROM.iter().filter(|&&from| draw >= from).count() as f64
+        THRESHOLDS.iter().filter(|&&from| draw >= from).count() as f64
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{FROM, LANES, OF_65536, Poisson};
-    use crate::num::seed::{h, named};
+    use super::{FREQUENCIES, LANES, PoissonWeights, THRESHOLDS};
+    use crate::num::seed::{h, named_seed};
 
     #[test]
     fn the_distribution_is_the_stated_one() {
-        let of = |f: &dyn Fn(f64) -> f64| OF_65536.iter().enumerate().map(|(k, &n)| f(k as f64) * f64::from(n)).sum::<f64>() / 65536.0;
+        let of = |f: &dyn Fn(f64) -> f64| {
+            FREQUENCIES.iter().enumerate().map(|(k, &n)| f(k as f64) * f64::from(n)).sum::<f64>()
+                / 65536.0
+        };
         assert_eq!((of(&|_| 1.0), of(&|k| k)), (1.0, 1.0));
         let variance = of(&|k| (k - 1.0) * (k - 1.0));
         assert!((variance - 1.000_09).abs() < 5e-6, "{variance}");
         let (mut share, mut elsewhere, mut rest) = (libm::exp(-1.0), 0.0, 1.0);
-        for (k, &n) in OF_65536.iter().enumerate() {
+        for (k, &n) in FREQUENCIES.iter().enumerate() {
             elsewhere += (share - f64::from(n) / 65536.0).abs() / 2.0;
             rest -= share;
             share /= k as f64 + 1.0;
         }
         assert!(elsewhere + rest / 2.0 < 2.6e-5, "{elsewhere}");
-        assert_eq!(FROM[..2], [24_109, 48_219]);
+        assert_eq!(THRESHOLDS[..2], [24_109, 48_219]);
     }
 
     #[test]
     fn a_weight_depends_on_row_and_replicate_alone() {
-        let poisson = Poisson::new(7, "people");
+        let poisson = PoissonWeights::new(7, "people");
         let (mut all, mut part) = ([[0.0; LANES]; 3], [[0.0; LANES]; 1]);
         poisson.fill(99, 0, &mut all);
         poisson.fill(99, 52, &mut part);
         let all = all.as_flattened();
         assert_eq!(all[52..52 + LANES], part[0]);
         assert!((0..all.len()).all(|r| poisson.weight(99, r) == all[r]));
-        assert_eq!((h(named(7, "people"), 99, 5) >> 32) as u16 >= FROM[0], all[22] >= 1.0);
+        assert_eq!(
+            (h(named_seed(7, "people"), 99, 5) >> 32) as u16 >= THRESHOLDS[0],
+            all[22] >= 1.0
+        );
         let mut counts = [[0; LANES]; 3];
         poisson.counts(99, 0, &mut counts);
-        assert_eq!(counts.as_flattened().iter().map(|&count| f64::from(count)).collect::<Vec<_>>(), all);
+        assert_eq!(
+            counts.as_flattened().iter().map(|&count| f64::from(count)).collect::<Vec<_>>(),
+            all
+        );
         let mut other = [[0.0; LANES]; 3];
         poisson.fill(98, 0, &mut other);
         assert_ne!(all, other.as_flattened());
@@ -132,7 +151,7 @@ mod tests {
 
     #[test]
     fn weights_have_mean_1_variance_1_and_do_not_go_together() {
-        let poisson = Poisson::new(3, "moments");
+        let poisson = PoissonWeights::new(3, "moments");
         let rows = 2000_u64;
         let mut weights = [[0.0; LANES]];
         let (mut sum, mut sq, mut next, mut before) = (0.0, 0.0, 0.0, 0.0);

@@ -1,7 +1,9 @@
-//! Named random streams and per-row hashes: the same seed and name give the same numbers on any machine and any number of threads.
+//! Named random streams and per-row hashes: the same seed and name give the same numbers on any
+//! machine and any number of threads.
 //!
-//! Hashes follow splitmix64's finaliser: `h(seed, i, j) = sm(sm(sm(seed) ^ i) ^ j)`, all arithmetic modulo 2^64. Streams are
-//! xoshiro256++ (Blackman and Vigna 2021), whose state comes from splitmix64 started at `sm(sm(seed) ^ xxh3_64(name))`.
+//! Hashes follow splitmix64's finaliser: `h(seed, i, j) = sm(sm(sm(seed) ^ i) ^ j)`, all arithmetic
+//! modulo 2^64. Streams are xoshiro256++ (Blackman and Vigna 2021), whose state comes from
+//! splitmix64 started at `sm(sm(seed) ^ xxh3_64(name))`.
 
 use crate::num::summary::normal_quantile;
 
@@ -26,20 +28,22 @@ pub fn u01(hash: u64) -> f64 {
     (hash >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }
 
-/// The seed of everything that is drawn under this name: where its stream starts, or the first argument of [`h`].
-pub fn named(seed: u64, name: &str) -> u64 {
+/// The seed of everything that is drawn under this name: where its stream starts, or the first
+/// argument of [`h`].
+pub fn named_seed(seed: u64, name: &str) -> u64 {
     sm(sm(seed) ^ xxhash_rust::xxh3::xxh3_64(name.as_bytes()))
 }
 
 /// A source of random numbers with a name.
 #[derive(Debug, Clone)]
-pub struct Stream([u64; 4]);
+pub struct RandomStream([u64; 4]);
 
-impl Stream {
-    /// The stream of this name under this seed. Streams of different names are independent for all practical purposes.
+impl RandomStream {
+    /// The stream of this name under this seed. Streams of different names are independent for all
+    /// practical purposes.
     pub fn new(seed: u64, name: &str) -> Self {
-        let start = named(seed, name);
-        Stream([0, 1, 2, 3].map(|k| sm(start.wrapping_add(GOLDEN.wrapping_mul(k)))))
+        let start = named_seed(seed, name);
+        RandomStream([0, 1, 2, 3].map(|k| sm(start.wrapping_add(GOLDEN.wrapping_mul(k)))))
     }
 
     /// 64 random bits.
@@ -71,7 +75,7 @@ impl Stream {
 
 #[cfg(test)]
 mod tests {
-    use super::{Stream, h, sm, u01};
+    use super::{RandomStream, h, sm, u01};
 
     #[test]
     fn check_values() {
@@ -84,7 +88,8 @@ mod tests {
     fn hashes_agree_with_the_reference() {
         let file = crate::tests::expected("generation/augmentation/hash.json");
         let expected = crate::tests::json(&file);
-        let hex = |value: &serde_json::Value| u64::from_str_radix(value.as_str().unwrap(), 16).unwrap();
+        let hex =
+            |value: &serde_json::Value| u64::from_str_radix(value.as_str().unwrap(), 16).unwrap();
         for (x, z) in expected["splitmix64"].as_object().unwrap() {
             assert_eq!(sm(x.parse().unwrap()), hex(z));
         }
@@ -99,7 +104,7 @@ mod tests {
     #[test]
     fn streams_repeat_and_differ() {
         let draw = |seed, name: &str| {
-            let mut stream = Stream::new(seed, name);
+            let mut stream = RandomStream::new(seed, name);
             [stream.u64(), stream.u64(), stream.u64()]
         };
         assert_eq!(draw(7, "bootstrap"), draw(7, "bootstrap"));
@@ -109,7 +114,7 @@ mod tests {
 
     #[test]
     fn normal_draws_have_mean_0_and_variance_1() {
-        let mut stream = Stream::new(3, "normal");
+        let mut stream = RandomStream::new(3, "normal");
         let (n, mut sum, mut sq) = (200_000, 0.0, 0.0);
         for _ in 0..n {
             let x = stream.normal();

@@ -1,7 +1,8 @@
-//! Quantiles: of a sample by linear interpolation, and of the normal distribution; mean, variance and interval of a weighted sample.
+//! Quantiles: of a sample by linear interpolation, and of the normal distribution; mean, variance
+//! and interval of a weighted sample.
 
-/// The quantile `q` of [0, 1] of an ascending sample of `m` numbers: linear interpolation at position (m - 1) q. None where the
-/// sample is empty.
+/// The quantile `q` of [0, 1] of an ascending sample of `m` numbers: linear interpolation at
+/// position (m - 1) q. None where the sample is empty.
 pub fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
     let last = ascending.len().checked_sub(1)?;
     let position = last as f64 * q.clamp(0.0, 1.0);
@@ -12,7 +13,7 @@ pub fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
 
 /// One value of a weighted sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Weighed {
+pub struct WeightedValue {
     /// The value.
     pub value: f64,
     /// How many members of the sample have it, at least 1.
@@ -23,17 +24,18 @@ pub struct Weighed {
 
 /// Where a sample lies and how far it spreads.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Spread {
+pub struct SampleSpread {
     /// Mean.
     pub mean: f64,
     /// Variance, and the quantiles (1 - level) / 2 and (1 + level) / 2; `None` for a sample of one.
-    pub around: Option<Around>,
+    pub spread: Option<SpreadEstimate>,
 }
 
 /// Variance and interval of a sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Around {
-    /// Variance without bias: divisor M - 1 for equal weights, W - sum of w^2 / W in general (W the sum of weights).
+pub struct SpreadEstimate {
+    /// Variance without bias: divisor M - 1 for equal weights, W - sum of w^2 / W in general (W the
+    /// sum of weights).
     pub variance: f64,
     /// Lower end.
     pub lo: f64,
@@ -41,13 +43,16 @@ pub struct Around {
     pub hi: f64,
 }
 
-impl Spread {
-    /// Mean, variance and the interval that holds the middle `level` of the sample; `None` where it is empty. Sums run in the order given.
+impl SampleSpread {
+    /// Mean, variance and the interval that holds the middle `level` of the sample; `None` where it
+    /// is empty. Sums run in the order given.
     ///
-    /// Quantiles are the weighted form of linear interpolation between order statistics (Akinshin 2023, "Weighted quantile estimators",
-    /// type 7): for equal weights position (M - 1) q.
-    pub fn of(sample: &[Weighed], level: f64) -> Option<Spread> {
-        let sum = |term: &dyn Fn(&Weighed) -> f64| sample.iter().map(|x| x.copies as f64 * term(x)).sum::<f64>();
+    /// Quantiles are the weighted form of linear interpolation between order statistics (Akinshin
+    /// 2023, "Weighted quantile estimators", type 7): for equal weights position (M - 1) q.
+    pub fn new(sample: &[WeightedValue], level: f64) -> Option<SampleSpread> {
+        let sum = |term: &dyn Fn(&WeightedValue) -> f64| {
+            sample.iter().map(|x| x.copies as f64 * term(x)).sum::<f64>()
+        };
         let weight = sum(&|x| x.weight);
         if weight.is_nan() || weight <= 0.0 {
             return None;
@@ -55,9 +60,10 @@ impl Spread {
         let mean = sum(&|x| x.weight * x.value) / weight;
         let squares = sum(&|x| x.weight * x.weight);
         if sample.iter().map(|x| x.copies).sum::<u64>() < 2 {
-            return Some(Spread { mean, around: None });
+            return Some(SampleSpread { mean, spread: None });
         }
-        let variance = sum(&|x| x.weight * (x.value - mean) * (x.value - mean)) / (weight - squares / weight);
+        let variance =
+            sum(&|x| x.weight * (x.value - mean) * (x.value - mean)) / (weight - squares / weight);
         let mut ascending = sample.to_vec();
         ascending.sort_by(|a, b| a.value.total_cmp(&b.value));
         // A sample of that many equal weights would be as precise.
@@ -74,11 +80,19 @@ impl Spread {
             // A mean of these values, which rounding must not carry past them.
             sum.clamp(ascending[0].value, ascending[ascending.len() - 1].value)
         };
-        Some(Spread { mean, around: Some(Around { variance, lo: quantile((1.0 - level) / 2.0), hi: quantile((1.0 + level) / 2.0) }) })
+        Some(SampleSpread {
+            mean,
+            spread: Some(SpreadEstimate {
+                variance,
+                lo: quantile((1.0 - level) / 2.0),
+                hi: quantile((1.0 + level) / 2.0),
+            }),
+        })
     }
 }
 
-/// The value that a standard normal variable stays below with probability `p`; infinite at 0 and 1, NaN outside.
+/// The value that a standard normal variable stays below with probability `p`; infinite at 0 and 1,
+/// NaN outside.
 ///
 /// Source: Wichura 1988, algorithm AS 241, PPND16; relative error about 1e-16.
 pub fn normal_quantile(p: f64) -> f64 {
@@ -163,29 +177,48 @@ fn horner(coefficients: &[f64; 8], x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Spread, Weighed, normal_quantile, quantile};
+    use super::{SampleSpread, WeightedValue, normal_quantile, quantile};
 
     #[test]
     fn spreads() {
-        let plain = |values: &[f64]| values.iter().map(|&value| Weighed { value, copies: 1, weight: 1.0 }).collect::<Vec<_>>();
-        assert_eq!(Spread::of(&[], 0.95), None);
-        assert_eq!(Spread::of(&plain(&[3.0]), 0.95), Some(Spread { mean: 3.0, around: None }));
-        let spread = Spread::of(&plain(&[8.0, 0.0, 2.0, 4.0, 1.0]), 0.95).unwrap();
-        let around = spread.around.unwrap();
+        let plain = |values: &[f64]| {
+            values
+                .iter()
+                .map(|&value| WeightedValue { value, copies: 1, weight: 1.0 })
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(SampleSpread::new(&[], 0.95), None);
+        assert_eq!(
+            SampleSpread::new(&plain(&[3.0]), 0.95),
+            Some(SampleSpread { mean: 3.0, spread: None })
+        );
+        let spread = SampleSpread::new(&plain(&[8.0, 0.0, 2.0, 4.0, 1.0]), 0.95).unwrap();
+        let around = spread.spread.unwrap();
         let sorted = [0.0, 1.0, 2.0, 4.0, 8.0];
         assert_eq!((spread.mean, around.variance), (3.0, 10.0));
         assert!((around.lo - quantile(&sorted, 0.025).unwrap()).abs() < 1e-12);
         assert!((around.hi - quantile(&sorted, 0.975).unwrap()).abs() < 1e-12);
         // Copies are members like any other, and only the ratio of weights counts.
-        let copies = [Weighed { value: 1.0, copies: 3, weight: 0.1 }, Weighed { value: 5.0, copies: 1, weight: 0.1 }];
-        let (a, b) = (Spread::of(&copies, 0.5).unwrap(), Spread::of(&plain(&[1.0, 1.0, 1.0, 5.0]), 0.5).unwrap());
-        let (x, y) = (a.around.unwrap(), b.around.unwrap());
+        let copies = [
+            WeightedValue { value: 1.0, copies: 3, weight: 0.1 },
+            WeightedValue { value: 5.0, copies: 1, weight: 0.1 },
+        ];
+        let (a, b) = (
+            SampleSpread::new(&copies, 0.5).unwrap(),
+            SampleSpread::new(&plain(&[1.0, 1.0, 1.0, 5.0]), 0.5).unwrap(),
+        );
+        let (x, y) = (a.spread.unwrap(), b.spread.unwrap());
         let gaps = [a.mean - b.mean, x.variance - y.variance, x.lo - y.lo, x.hi - y.hi];
         assert!(gaps.iter().all(|gap| gap.abs() < 1e-12), "{a:?} {b:?}");
-        // A member of weight 2 and two of weight 1: mean (2 * 0 + 4 + 8) / 4, variance (18 + 1 + 25) / (4 - 6 / 4).
-        let uneven = [(0.0, 2.0), (4.0, 1.0), (8.0, 1.0)].map(|(value, weight)| Weighed { value, copies: 1, weight });
-        let spread = Spread::of(&uneven, 0.9).unwrap();
-        assert_eq!((spread.mean, spread.around.unwrap().variance), (3.0, 44.0 / 2.5));
+        // A member of weight 2 and two of weight 1: mean (2 * 0 + 4 + 8) / 4, variance (18 +
+        // 1 + 25) / (4 - 6 / 4).
+        let uneven = [(0.0, 2.0), (4.0, 1.0), (8.0, 1.0)].map(|(value, weight)| WeightedValue {
+            value,
+            copies: 1,
+            weight,
+        });
+        let spread = SampleSpread::new(&uneven, 0.9).unwrap();
+        assert_eq!((spread.mean, spread.spread.unwrap().variance), (3.0, 44.0 / 2.5));
     }
 
     #[test]
@@ -197,7 +230,8 @@ mod tests {
         assert_eq!(quantile(&[0.0, 1.0, 2.0, 4.0, 8.0], 0.975), Some(7.6));
     }
 
-    /// Expected values: the series of the normal distribution in decimals of 80 digits, inverted by Newton steps.
+    /// Expected values: the series of the normal distribution in decimals of 80 digits, inverted by
+    /// Newton steps.
     #[test]
     fn normal_quantiles() {
         for (p, z) in [
@@ -216,7 +250,10 @@ mod tests {
             assert!((found - z).abs() <= 1e-15 * z.abs(), "{p}: {found} instead of {z}");
         }
         assert_eq!(normal_quantile(0.5), 0.0);
-        assert_eq!((normal_quantile(0.0), normal_quantile(1.0)), (f64::NEG_INFINITY, f64::INFINITY));
+        assert_eq!(
+            (normal_quantile(0.0), normal_quantile(1.0)),
+            (f64::NEG_INFINITY, f64::INFINITY)
+        );
         assert!(normal_quantile(-0.1).is_nan() && normal_quantile(f64::NAN).is_nan());
     }
 }

@@ -1,19 +1,25 @@
-//! The cheapest way to carry goods from sources to targets, exactly: the transportation problem by the network simplex.
+//! The cheapest way to carry goods from sources to targets, exactly: the transportation problem by
+//! the network simplex.
 //!
-//! Source: Dantzig 1951 for the simplex on a spanning tree; Cunningham 1976, "A network simplex method", for strongly feasible trees;
-//! Grigoriadis 1986 for the block search of the entering arc. Input: costs of one unit from every source to every target, supplies
-//! and demands as positive whole numbers with equal sums. Output: flows x >= 0 with row sums = supplies and column sums = demands that
-//! minimise the sum of cost * x, and prices p that prove it: p_target - p_source <= cost for every pair, with equality where x > 0.
+//! Source: Dantzig 1951 for the simplex on a spanning tree; Cunningham 1976, "A network simplex
+//! method", for strongly feasible trees; Grigoriadis 1986 for the block search of the entering arc.
+//! Input: costs of one unit from every source to every target, supplies and demands as positive
+//! whole numbers with equal sums. Output: flows x >= 0 with row sums = supplies and column sums =
+//! demands that minimise the sum of cost * x, and prices p that prove it: p_target - p_source <=
+//! cost for every pair, with equality where x > 0.
 //!
-//! All arithmetic is in whole numbers. Costs are rounded to multiples of 2^-k, with the largest k for which no reduced cost can
-//! leave 64 bits: |reduced cost| <= (min(sources, targets) + 1) * largest cost, because a path of the tree alternates between the
-//! sides. At 4,000 points a side and costs up to 200 that is 2^-42. So optimal means optimal, no tolerance decides, and the result is
-//! the same on every machine.
+//! All arithmetic is in whole numbers. Costs are rounded to multiples of 2^-k, with the largest k
+//! for which no reduced cost can leave 64 bits: |reduced cost| <= (min(sources, targets) + 1) *
+//! largest cost, because a path of the tree alternates between the sides. At 4,000 points a side
+//! and costs up to 200 that is 2^-42. So optimal means optimal, no tolerance decides, and the
+//! result is the same on every machine.
 //!
-//! Degenerate pivots do not cycle, because every tree is strongly feasible: an arc without flow leads towards the root.
-//! Choice: the first tree comes from the cheapest open target of each source in turn; the root is the target that stays open last.
-//! Choice: the entering arc is the most negative one of a block of about the square root of all pairs, in row order, and the next
-//! search starts where the last one ended. Equal optima are told apart by this order alone: whoever needs a unique one perturbs the
+//! Degenerate pivots do not cycle, because every tree is strongly feasible: an arc without flow
+//! leads towards the root.
+//! Choice: the first tree comes from the cheapest open target of each source in turn; the root is
+//! the target that stays open last. Choice: the entering arc is the most negative one of a block of
+//! about the square root of all pairs, in row order, and the next search starts where the last one
+//! ended. Equal optima are told apart by this order alone: whoever needs a unique one perturbs the
 //! costs.
 //!
 //! Memory: 8 bytes per pair. Time grows about as n^2.5 for n points a side. No recursion.
@@ -25,7 +31,7 @@ const NONE: u32 = u32::MAX;
 
 /// Why a problem cannot be solved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unsolvable {
+pub enum TransportError {
     /// No sources or no targets.
     Empty,
     /// A supply or demand is zero.
@@ -38,42 +44,50 @@ pub enum Unsolvable {
     TooLarge,
 }
 
-impl fmt::Display for Unsolvable {
+impl fmt::Display for TransportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Unsolvable::Empty => "one side has no points",
-            Unsolvable::ZeroWeight => "a point has no weight",
-            Unsolvable::Unbalanced => "the weights of both sides do not agree",
-            Unsolvable::BadCost => "a distance is not a finite number",
-            Unsolvable::TooLarge => "there are too many points for the memory",
+            TransportError::Empty => "one side has no points",
+            TransportError::ZeroWeight => "a point has no weight",
+            TransportError::Unbalanced => "the weights of both sides do not agree",
+            TransportError::BadCost => "a distance is not a finite number",
+            TransportError::TooLarge => "there are too many points for the memory",
         })
     }
 }
 
-impl std::error::Error for Unsolvable {}
+impl std::error::Error for TransportError {}
 
 /// The cost of every pair, as a whole number of units; a unit is a power of two.
 #[derive(Debug, Clone)]
-pub struct Costs {
+pub struct CostMatrix {
     n_sources: usize,
     n_targets: usize,
     units: Vec<i64>,
 }
 
-impl Costs {
+impl CostMatrix {
     /// The costs that `fill` writes for a source into a row of zeros, one per target.
     ///
     /// # Errors
     /// No pairs, more than fit into memory, or a cost that is negative or not finite.
-    pub fn of(n_sources: usize, n_targets: usize, mut fill: impl FnMut(usize, &mut [f64])) -> Result<Costs, Unsolvable> {
+    pub fn new(
+        n_sources: usize,
+        n_targets: usize,
+        mut fill: impl FnMut(usize, &mut [f64]),
+    ) -> Result<CostMatrix, TransportError> {
         if n_sources == 0 || n_targets == 0 {
-            return Err(Unsolvable::Empty);
+            return Err(TransportError::Empty);
         }
         let n_nodes = n_sources.checked_add(n_targets).and_then(|n| u32::try_from(n).ok());
-        let n_pairs = n_sources.checked_mul(n_targets).filter(|_| n_nodes.is_some_and(|n| n < NONE)).ok_or(Unsolvable::TooLarge)?;
+        let n_pairs = n_sources
+            .checked_mul(n_targets)
+            .filter(|_| n_nodes.is_some_and(|n| n < NONE))
+            .ok_or(TransportError::TooLarge)?;
         let mut units: Vec<i64> = Vec::new();
-        units.try_reserve_exact(n_pairs).map_err(|_| Unsolvable::TooLarge)?;
-        // The largest cost decides the unit, so the matrix first holds the bits of the costs: asking twice would cost more.
+        units.try_reserve_exact(n_pairs).map_err(|_| TransportError::TooLarge)?;
+        // The largest cost decides the unit, so the matrix first holds the bits of the costs:
+        // asking twice would cost more.
         let mut row = vec![0.0; n_targets];
         let mut largest = 0.0_f64;
         for source in 0..n_sources {
@@ -81,7 +95,7 @@ impl Costs {
             fill(source, &mut row);
             for &cost in &row {
                 if !(0.0..f64::INFINITY).contains(&cost) {
-                    return Err(Unsolvable::BadCost);
+                    return Err(TransportError::BadCost);
                 }
                 largest = largest.max(cost);
                 units.push(cost.to_bits().cast_signed());
@@ -91,7 +105,7 @@ impl Costs {
         for unit in &mut units {
             *unit = (f64::from_bits(unit.cast_unsigned()) * per_unit).round_ties_even() as i64;
         }
-        Ok(Costs { n_sources, n_targets, units })
+        Ok(CostMatrix { n_sources, n_targets, units })
     }
 
     /// The costs of a source, in units, one per target.
@@ -100,7 +114,8 @@ impl Costs {
     }
 }
 
-/// The largest power of two that keeps (shorter side + 1) * largest cost below 2^62; at most 2^1000, which no cost needs.
+/// The largest power of two that keeps (shorter side + 1) * largest cost below 2^62; at most
+/// 2^1000, which no cost needs.
 fn units_in_one(largest: f64, shorter_side: usize) -> f64 {
     let room = (1_u64 << 61) as f64 / (shorter_side as f64 + 2.0);
     let exponent = libm::floor(libm::log2(room) - libm::log2(largest.max(f64::MIN_POSITIVE)));
@@ -109,7 +124,7 @@ fn units_in_one(largest: f64, shorter_side: usize) -> f64 {
 
 /// What is carried from one source to one target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Flow {
+pub struct TransportFlow {
     /// Position of the source.
     pub source: u32,
     /// Position of the target.
@@ -120,9 +135,9 @@ pub struct Flow {
 
 /// An optimal plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct TransportPlan {
     /// All flows above 0, ascending by source, then target; fewer than sources plus targets.
-    pub flows: Vec<Flow>,
+    pub flows: Vec<TransportFlow>,
     /// The proof: a price per source and then per target, in units of cost.
     pub prices: Vec<i64>,
 }
@@ -131,16 +146,25 @@ pub struct Plan {
 ///
 /// # Errors
 /// Weights that do not fit the costs, are zero, or sum to different totals or beyond 64 bits.
-pub fn solve(costs: &Costs, supply: &[u64], demand: &[u64]) -> Result<Plan, Unsolvable> {
-    let total = |weights: &[u64]| weights.iter().try_fold(0_u64, |sum, &w| sum.checked_add(w)).ok_or(Unsolvable::TooLarge);
+pub fn solve(
+    costs: &CostMatrix,
+    supply: &[u64],
+    demand: &[u64],
+) -> Result<TransportPlan, TransportError> {
+    let total = |weights: &[u64]| {
+        weights.iter().try_fold(0_u64, |sum, &w| sum.checked_add(w)).ok_or(TransportError::TooLarge)
+    };
     if supply.iter().chain(demand).any(|&w| w == 0) {
-        return Err(Unsolvable::ZeroWeight);
+        return Err(TransportError::ZeroWeight);
     }
-    if supply.len() != costs.n_sources || demand.len() != costs.n_targets || total(supply)? != total(demand)? {
-        return Err(Unsolvable::Unbalanced);
+    if supply.len() != costs.n_sources
+        || demand.len() != costs.n_targets
+        || total(supply)? != total(demand)?
+    {
+        return Err(TransportError::Unbalanced);
     }
-    let mut tree = Tree::first(costs, supply, demand);
-    let mut search = Search { block: block_of(costs.units.len()), source: 0, target: 0 };
+    let mut tree = SpanningTree::initial(costs, supply, demand);
+    let mut search = ArcSearch { block: block_of(costs.units.len()), source: 0, target: 0 };
     while let Some(arc) = search.entering(costs, &tree.prices) {
         tree.pivot(arc);
     }
@@ -153,7 +177,7 @@ fn block_of(n_pairs: usize) -> usize {
 
 /// A pair that is not in the tree and whose reduced cost is below 0.
 #[derive(Debug, Clone, Copy)]
-struct Entering {
+struct EnteringArc {
     source: usize,
     target: usize,
     reduced: i64,
@@ -161,27 +185,29 @@ struct Entering {
 
 /// Where the search for entering arcs stands.
 #[derive(Debug)]
-struct Search {
+struct ArcSearch {
     block: usize,
     source: usize,
     target: usize,
 }
 
-impl Search {
+impl ArcSearch {
     /// The most negative pair of the first block that has one, going once round.
-    fn entering(&mut self, costs: &Costs, prices: &[i64]) -> Option<Entering> {
+    fn entering(&mut self, costs: &CostMatrix, prices: &[i64]) -> Option<EnteringArc> {
         let (of_source, of_target) = prices.split_at(costs.n_sources);
-        let mut best = Entering { source: 0, target: 0, reduced: 0 };
+        let mut best = EnteringArc { source: 0, target: 0, reduced: 0 };
         let (mut left, mut in_block) = (costs.units.len(), self.block);
         while left > 0 {
             let end = costs.n_targets.min(self.target + in_block.min(left));
             let row = &costs.row(self.source)[self.target..end];
             let price = of_source[self.source];
-            for ((at, &cost), &target_price) in (self.target..).zip(row).zip(&of_target[self.target..end]) {
+            for ((at, &cost), &target_price) in
+                (self.target..).zip(row).zip(&of_target[self.target..end])
+            {
                 // Prices may drift together past 64 bits; their differences cannot.
                 let reduced = cost.wrapping_sub(target_price).wrapping_add(price);
                 if reduced < best.reduced {
-                    best = Entering { source: self.source, target: at, reduced };
+                    best = EnteringArc { source: self.source, target: at, reduced };
                 }
             }
             left -= row.len();
@@ -204,7 +230,7 @@ impl Search {
 
 /// A node of the tree: sources first, then targets.
 #[derive(Debug, Clone, Copy)]
-struct Node {
+struct SpanningNode {
     parent: u32,
     first_child: u32,
     next: u32,
@@ -215,22 +241,35 @@ struct Node {
     flow: u64,
 }
 
-/// A strongly feasible spanning tree with its flows and prices. Every arc leads from its source to its target.
+/// A strongly feasible spanning tree with its flows and prices. Every arc leads from its source to
+/// its target.
 #[derive(Debug)]
-struct Tree {
+struct SpanningTree {
     n_sources: usize,
     root: usize,
-    nodes: Vec<Node>,
+    nodes: Vec<SpanningNode>,
     prices: Vec<i64>,
 }
 
-impl Tree {
-    /// Each source in turn sends what it can to its cheapest open target; whichever of the two is used up closes and hangs below the
-    /// other.
-    fn first(costs: &Costs, supply: &[u64], demand: &[u64]) -> Tree {
+impl SpanningTree {
+    /// Each source in turn sends what it can to its cheapest open target; whichever of the two is
+    /// used up closes and hangs below the other.
+    fn initial(costs: &CostMatrix, supply: &[u64], demand: &[u64]) -> SpanningTree {
         let n = supply.len();
-        let empty = Node { parent: NONE, first_child: NONE, next: NONE, previous: NONE, size: 1, flow: 0 };
-        let mut tree = Tree { n_sources: n, root: n, nodes: vec![empty; n + demand.len()], prices: vec![0; n + demand.len()] };
+        let empty = SpanningNode {
+            parent: NONE,
+            first_child: NONE,
+            next: NONE,
+            previous: NONE,
+            size: 1,
+            flow: 0,
+        };
+        let mut tree = SpanningTree {
+            n_sources: n,
+            root: n,
+            nodes: vec![empty; n + demand.len()],
+            prices: vec![0; n + demand.len()],
+        };
         let (mut supply, mut demand) = (supply.to_vec(), demand.to_vec());
         let mut open_sources: Vec<usize> = (0..n).collect();
         let mut open_targets: Vec<usize> = (0..demand.len()).collect();
@@ -242,20 +281,23 @@ impl Tree {
                 let is_last_source = still_open.is_empty() && k + 1 == open_sources.len();
                 loop {
                     let row = costs.row(source);
-                    let cheapest = (0..open_targets.len()).min_by_key(|&at| (row[open_targets[at]], open_targets[at]));
-                    let at = cheapest.expect("the last target closes no earlier than the last source");
+                    let cheapest = (0..open_targets.len())
+                        .min_by_key(|&at| (row[open_targets[at]], open_targets[at]));
+                    let at =
+                        cheapest.expect("the last target closes no earlier than the last source");
                     let target = open_targets[at];
                     let flow = supply[source].min(demand[target]);
                     supply[source] -= flow;
                     demand[target] -= flow;
-                    // Where both are used up the target closes, and the source later without flow: such an arc leads to the root.
+                    // Where both are used up the target closes, and the source later without flow:
+                    // such an arc leads to the root.
                     if open_targets.len() == 1 || demand[target] > 0 {
-                        tree.hang(source, n + target, flow);
+                        tree.attach(source, n + target, flow);
                         closed.push(source);
                         break;
                     }
                     open_targets.swap_remove(at);
-                    tree.hang(n + target, source, flow);
+                    tree.attach(n + target, source, flow);
                     closed.push(n + target);
                     if !is_last_source {
                         still_open.push(source);
@@ -280,7 +322,7 @@ impl Tree {
         tree
     }
 
-    fn hang(&mut self, node: usize, parent: usize, flow: u64) {
+    fn attach(&mut self, node: usize, parent: usize, flow: u64) {
         let sibling = std::mem::replace(&mut self.nodes[parent].first_child, node as u32);
         if sibling != NONE {
             self.nodes[sibling as usize].previous = node as u32;
@@ -289,8 +331,8 @@ impl Tree {
         (own.parent, own.next, own.previous, own.flow) = (parent as u32, sibling, NONE, flow);
     }
 
-    fn cut(&mut self, node: usize) {
-        let Node { parent, next, previous, .. } = self.nodes[node];
+    fn detach(&mut self, node: usize) {
+        let SpanningNode { parent, next, previous, .. } = self.nodes[node];
         match previous {
             NONE => self.nodes[parent as usize].first_child = next,
             _ => self.nodes[previous as usize].next = next,
@@ -312,17 +354,22 @@ impl Tree {
     /// The lowest node above both.
     fn join(&self, mut a: usize, mut b: usize) -> usize {
         while a != b {
-            if self.nodes[a].size < self.nodes[b].size { a = self.parent(a) } else { b = self.parent(b) }
+            if self.nodes[a].size < self.nodes[b].size {
+                a = self.parent(a)
+            } else {
+                b = self.parent(b)
+            }
         }
         a
     }
 
     /// Takes an arc into the tree and the one that blocks the flow out of it.
-    fn pivot(&mut self, entering: Entering) {
+    fn pivot(&mut self, entering: EnteringArc) {
         let (source, target) = (entering.source, self.n_sources + entering.target);
         let join = self.join(source, target);
-        // Flow goes round: join, down to the source, over the new arc, up from the target to the join. Of the arcs that block it the
-        // last one on this way leaves, which keeps the tree strongly feasible.
+        // Flow goes round: join, down to the source, over the new arc, up from the target to the
+        // join. Of the arcs that block it the last one on this way leaves, which keeps the tree
+        // strongly feasible.
         let (mut amount, mut leaving, mut source_moves) = (u64::MAX, source, true);
         let mut node = source;
         while node != join {
@@ -344,7 +391,8 @@ impl Tree {
         }
         let (top, below) = if source_moves { (source, target) } else { (target, source) };
         self.move_subtree(leaving, top, below, amount, join);
-        // Both ends of the new arc must agree: the source may rise by the reduced cost, or the target fall.
+        // Both ends of the new arc must agree: the source may rise by the reduced cost, or the
+        // target fall.
         let by = if source_moves { entering.reduced.wrapping_neg() } else { entering.reduced };
         if 2 * (self.nodes[top].size as usize) <= self.nodes.len() {
             self.reprice(top, None, by);
@@ -366,7 +414,8 @@ impl Tree {
         }
     }
 
-    /// Cuts the subtree of `leaving`, turns it so that `top` is its highest node, and hangs it below `below`.
+    /// Cuts the subtree of `leaving`, turns it so that `top` is its highest node, and hangs it
+    /// below `below`.
     fn move_subtree(&mut self, leaving: usize, top: usize, below: usize, flow: u64, join: usize) {
         let moved = self.nodes[leaving].size;
         let mut node = self.parent(leaving);
@@ -381,9 +430,9 @@ impl Tree {
         }
         let (mut node, mut parent, mut flow, mut size_below) = (top, below, flow, 0);
         loop {
-            let Node { parent: next, flow: next_flow, size, .. } = self.nodes[node];
-            self.cut(node);
-            self.hang(node, parent, flow);
+            let SpanningNode { parent: next, flow: next_flow, size, .. } = self.nodes[node];
+            self.detach(node);
+            self.attach(node, parent, flow);
             self.nodes[node].size = moved - size_below;
             if node == leaving {
                 break;
@@ -414,19 +463,24 @@ impl Tree {
         }
     }
 
-    fn plan(mut self) -> Plan {
+    fn plan(mut self) -> TransportPlan {
         let at_root = self.prices[self.root];
         self.prices.iter_mut().for_each(|p| *p = p.wrapping_sub(at_root));
         let n = self.n_sources;
-        let mut flows: Vec<Flow> = (0..self.nodes.len())
+        let mut flows: Vec<TransportFlow> = (0..self.nodes.len())
             .filter(|&node| node != self.root && self.nodes[node].flow > 0)
             .map(|node| {
-                let (source, target) = if node < n { (node, self.parent(node)) } else { (self.parent(node), node) };
-                Flow { source: source as u32, target: (target - n) as u32, amount: self.nodes[node].flow }
+                let (source, target) =
+                    if node < n { (node, self.parent(node)) } else { (self.parent(node), node) };
+                TransportFlow {
+                    source: source as u32,
+                    target: (target - n) as u32,
+                    amount: self.nodes[node].flow,
+                }
             })
             .collect();
         flows.sort_unstable();
-        Plan { flows, prices: self.prices }
+        TransportPlan { flows, prices: self.prices }
     }
 }
 

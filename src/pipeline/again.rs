@@ -1,122 +1,176 @@
-//! Judges a finished folder again, and compares two: the verbs `gate`, `diff` and `export`. Reads folders alone, never data, models or caches.
+//! Judges a finished folder again, and compares two: the verbs `gate`, `diff` and `export`. Reads
+//! folders alone, never data, models or caches.
 //!
-//! `gate` puts its verdicts into the folder, as if the run had been given the baseline: tables, summary, page and manifest. Where nothing
-//! changes nothing is written, so a folder that may not be written can be judged again as it was.
+//! `gate` puts its verdicts into the folder, as if the run had been given the baseline: tables,
+//! summary, page and manifest. Where nothing changes nothing is written, so a folder that may not
+//! be written can be judged again as it was.
 
 use std::path::Path;
 
-use crate::diff::{self, Comparison};
+use crate::diff::{self, DiffResult};
 use crate::error::{Error, Result};
-use crate::exec::cancel::Cancel;
+use crate::exec::cancel::CancelFlag;
 use crate::exec::event::Event;
 use crate::exec::files;
 use crate::exec::folder::{EXTRAS, OutputFolder};
 use crate::exec::hash::sha256;
-use crate::gate::Question;
-use crate::gate::recourse::RecourseQuestion;
+use crate::gate::GateQuestion;
+use crate::gate::recourse::RecourseGateQuestion;
 use crate::pipeline::stages::twice::unsteady_of;
 use crate::pipeline::{comparing, folder, measuring};
-use crate::report::compared::Diff;
+use crate::report::compared::FolderDiff;
 use crate::report::export;
 use crate::spec::check;
 use crate::spec::check::CheckedJob;
-use crate::spec::{Export, Job, OnInconclusive};
-use crate::table::folder::{self as opened, MANIFEST, below};
+use crate::spec::{ExportFormat, Job, OnInconclusive};
+use crate::table::folder::{self as opened, MANIFEST, path_below};
 use crate::table::io::{read_frame, write_frame};
-use crate::table::manifest::{Manifest, Summary};
-use crate::table::{CHANGES, Frame, GATES, GROUPS, METRICS};
+use crate::table::manifest::{Manifest, RunSummary};
+use crate::table::{CHANGES, GATES, GROUPS, METRICS, TableFrame};
 
 /// A folder judged again.
 #[derive(Debug, Clone)]
-pub struct Rejudged {
+pub struct RejudgedFolder {
     /// Its summary, with `out`.
-    pub summary: Summary,
+    pub summary: RunSummary,
     /// One event per gate; of a run that waits for scores one that says so.
     pub events: Vec<Event>,
     /// Whether the folder was changed.
     pub written: bool,
 }
 
-/// Judges the gates of a finished folder, against a baseline where one is named; else against the one that the folder was compared with
-/// before. With `force` also changes of values that mean something else are judged.
+/// Judges the gates of a finished folder, against a baseline where one is named; else against the
+/// one that the folder was compared with before. With `force` also changes of values that mean
+/// something else are judged.
 ///
 /// # Errors
 /// A folder cannot be read, is damaged or holds no numbers, or the new verdicts cannot be written.
-pub fn judge(folder: &Path, baseline: Option<&Path>, force: bool, cancel: &Cancel) -> Result<Rejudged> {
+pub fn judge(
+    folder: &Path,
+    baseline: Option<&Path>,
+    force: bool,
+    cancel: &CancelFlag,
+) -> Result<RejudgedFolder> {
     if !opened::manifest(folder)?.0.awaited.is_empty() {
-        return waiting(folder, &comparing::verified(folder)?.0);
+        return rejudge_waiting(folder, &comparing::verified(folder)?.0);
     }
-    let (mut manifest, new) = comparing::finished(folder)?;
+    let (mut manifest, new) = comparing::finished_side(folder)?;
     if let Some(baseline) = baseline.filter(|baseline| is_same(baseline, folder)) {
-        let cause = "it is the folder that is to be judged, which would differ from itself in nothing";
+        let cause =
+            "it is the folder that is to be judged, which would differ from itself in nothing";
         let hint = "name the folder of an earlier run, or leave `--baseline` out";
         return Err(Error::operator("take as baseline", baseline, cause, hint));
     }
     let comparison = match (baseline, &manifest.baseline) {
-        (Some(baseline), _) => Some(diff::compare(&comparing::finished(baseline)?.1, &new, force)?),
-        (None, Some(compared)) => Some(Comparison { compared: compared.clone(), changes: read_frame(&folder.join("tables"), &CHANGES)? }),
+        (Some(baseline), _) => {
+            Some(diff::compare(&comparing::finished_side(baseline)?.1, &new, force)?)
+        }
+        (None, Some(compared)) => Some(DiffResult {
+            compared: compared.clone(),
+            changes: read_frame(&folder.join("tables"), &CHANGES)?,
+        }),
         (None, None) => None,
     };
     let checked = check::read(&folder.join("job.resolved.yaml"), &[], &measuring::catalog())?;
     let old_gates = read_frame(&folder.join("tables"), &GATES)?;
-    let questions = with_lines(measuring::questions(&checked), &old_gates);
-    let recourse = measuring::recourse_of(&checked, recourse_with_lines(measuring::recourse_questions(&checked), &old_gates), folder)?;
+    let questions = with_job_lines(measuring::questions(&checked), &old_gates);
+    let recourse = measuring::recourse_of(
+        &checked,
+        recourse_with_job_lines(measuring::recourse_questions(&checked), &old_gates),
+        folder,
+    )?;
     let unsteady = unsteady_of(&manifest);
     let groups = read_frame(&folder.join("tables"), &GROUPS)?;
-    let (gates, outcome) = measuring::verdicts(&checked, questions, (&new.metrics, &groups), comparison.as_ref(), recourse, &unsteady);
+    let (gates, outcome) = measuring::verdicts(
+        &checked,
+        questions,
+        (&new.metrics, &groups),
+        comparison.as_ref(),
+        recourse,
+        &unsteady,
+    );
     let old_summary = folder::read_summary(folder)?;
-    let mut summary =
-        Summary { verdict: outcome.verdict, exit: outcome.exit, gates: outcome.tally, worst: outcome.worst, ..old_summary.clone() };
+    let mut summary = RunSummary {
+        verdict: outcome.verdict,
+        exit: outcome.exit,
+        gates: outcome.tally,
+        worst: outcome.worst,
+        ..old_summary.clone()
+    };
     let compared = comparison.as_ref().map(|c| c.compared.clone());
     let same_changes = match &comparison {
-        Some(comparison) => read_frame(&folder.join("tables"), &CHANGES)?.rows == comparison.changes.rows,
+        Some(comparison) => {
+            read_frame(&folder.join("tables"), &CHANGES)?.rows == comparison.changes.rows
+        }
         None => true,
     };
-    let written = summary != old_summary || gates.rows != old_gates.rows || manifest.baseline != compared || !same_changes;
+    let written = summary != old_summary
+        || gates.rows != old_gates.rows
+        || manifest.baseline != compared
+        || !same_changes;
     if written {
         manifest.baseline = compared;
         let claimed = OutputFolder::claim(folder, &manifest.job, false)?;
-        still(folder, &new.fingerprint)?;
+        check_unchanged(folder, &new.fingerprint)?;
         let scratch = claimed.scratch()?;
         let changes = comparison.as_ref().map(|c| &c.changes);
-        renew(folder, scratch.path(), &mut manifest, &checked.job, (&summary, &gates, changes))?;
+        write_rejudged(
+            folder,
+            scratch.path(),
+            &mut manifest,
+            &checked.job,
+            (&summary, &gates, changes),
+        )?;
         claimed.publish(scratch.path(), &extras(folder)?, cancel)?;
     } else {
-        OutputFolder::tidy(folder, &manifest.job);
-        still(folder, &new.fingerprint)?;
+        OutputFolder::clear_leftovers(folder, &manifest.job);
+        check_unchanged(folder, &new.fingerprint)?;
     }
     summary.out = Some(folder.to_string_lossy().into_owned());
-    Ok(Rejudged { summary, events: folder::gate_events(folder)?, written })
+    Ok(RejudgedFolder { summary, events: folder::gate_events(folder)?, written })
 }
 
 /// A folder whose run waits for scores: there is nothing to judge yet, and its summary says so.
-fn waiting(folder: &Path, manifest: &Manifest) -> Result<Rejudged> {
+fn rejudge_waiting(folder: &Path, manifest: &Manifest) -> Result<RejudgedFolder> {
     let files: Vec<&str> = manifest.awaited.iter().map(|awaited| awaited.path.as_str()).collect();
-    let text = format!("no gate is judged: the run waits for scores, {}; run its job again once they are there", files.join(", "));
-    let told = Event::Problem { code: "waiting".to_owned(), path: folder.to_string_lossy().into_owned(), line: None, text };
-    let summary = Summary { out: Some(folder.to_string_lossy().into_owned()), ..folder::read_summary(folder)? };
-    Ok(Rejudged { summary, events: vec![told], written: false })
+    let text = format!(
+        "no gate is judged: the run waits for scores, {}; run its job again once they are there",
+        files.join(", ")
+    );
+    let told = Event::Problem {
+        code: "waiting".to_owned(),
+        path: folder.to_string_lossy().into_owned(),
+        line: None,
+        text,
+    };
+    let summary = RunSummary {
+        out: Some(folder.to_string_lossy().into_owned()),
+        ..folder::read_summary(folder)?
+    };
+    Ok(RejudgedFolder { summary, events: vec![told], written: false })
 }
 
 /// Renders the page of a finished folder again; the manifest gets its new hash.
 ///
 /// # Errors
-/// The folder is none of cfaudit's, its tables are of another version, another process writes it, or it cannot be written.
-pub fn render(folder: &Path, title: Option<&str>, cancel: &Cancel) -> Result<()> {
+/// The folder is none of cfaudit's, its tables are of another version, another process writes it,
+/// or it cannot be written.
+pub fn render(folder: &Path, title: Option<&str>, cancel: &CancelFlag) -> Result<()> {
     let (mut manifest, bytes) = comparing::verified(folder)?;
     let claimed = OutputFolder::claim(folder, &manifest.job, false)?;
-    still(folder, &sha256(&bytes))?;
+    check_unchanged(folder, &sha256(&bytes))?;
     if let Some(title) = title {
         title.clone_into(&mut manifest.words.title);
     }
     let scratch = claimed.scratch()?;
     link_all(folder, scratch.path(), &manifest, |name| name == "report.html")?;
-    folder::seal(scratch.path(), &mut manifest, title)?;
+    folder::write_page_and_manifest(scratch.path(), &mut manifest, title)?;
     claimed.publish(scratch.path(), &extras(folder)?, cancel).map(|_| ())
 }
 
-/// Fails where another process has written the folder since the SHA-256 of its manifest was `fingerprint`.
-fn still(folder: &Path, fingerprint: &str) -> Result<()> {
+/// Fails where another process has written the folder since the SHA-256 of its manifest was
+/// `fingerprint`.
+fn check_unchanged(folder: &Path, fingerprint: &str) -> Result<()> {
     if files::read(&folder.join(MANIFEST)).is_ok_and(|bytes| sha256(&bytes) == fingerprint) {
         return Ok(());
     }
@@ -130,32 +184,39 @@ fn is_same(a: &Path, b: &Path) -> bool {
 }
 
 /// A resolved job does not tell the lines of the job file; the folder's own table does.
-fn line_of(gates: &Frame, name: &str) -> u64 {
-    let line = gates.records().find(|row| row.text("gate") == name).and_then(|row| row.int("job_line"));
+fn job_file_line(gates: &TableFrame, name: &str) -> u64 {
+    let line =
+        gates.records().find(|row| row.text("gate") == name).and_then(|row| row.int("job_line"));
     line.and_then(|line| u64::try_from(line).ok()).unwrap_or(0)
 }
 
-fn with_lines(mut questions: Vec<Question>, gates: &Frame) -> Vec<Question> {
-    questions.iter_mut().for_each(|question| question.line = line_of(gates, &question.name));
+fn with_job_lines(mut questions: Vec<GateQuestion>, gates: &TableFrame) -> Vec<GateQuestion> {
+    questions.iter_mut().for_each(|question| question.line = job_file_line(gates, &question.name));
     questions
 }
 
-fn recourse_with_lines(mut questions: Vec<RecourseQuestion>, gates: &Frame) -> Vec<RecourseQuestion> {
-    questions.iter_mut().for_each(|question| question.line = line_of(gates, &question.name));
+fn recourse_with_job_lines(
+    mut questions: Vec<RecourseGateQuestion>,
+    gates: &TableFrame,
+) -> Vec<RecourseGateQuestion> {
+    questions.iter_mut().for_each(|question| question.line = job_file_line(gates, &question.name));
     questions
 }
 
 /// Makes the folder with its new verdicts in `scratch`.
-fn renew(
+fn write_rejudged(
     folder: &Path,
     scratch: &Path,
     manifest: &mut Manifest,
     job: &Job,
-    (summary, gates, changes): (&Summary, &Frame, Option<&Frame>),
+    (summary, gates, changes): (&RunSummary, &TableFrame, Option<&TableFrame>),
 ) -> Result<()> {
     let renewed = ["tables/gates.parquet", "tables/changes.parquet", "summary.json", "report.html"];
     // Graphs are exported too, and no verdict changes them.
-    let is_renewed = |name: &str| renewed.contains(&name) || job.exports.iter().any(|form| name == format!("exports/{}", file_of(*form)));
+    let is_renewed = |name: &str| {
+        renewed.contains(&name)
+            || job.exports.iter().any(|form| name == format!("exports/{}", export_file(*form)))
+    };
     link_all(folder, scratch, manifest, is_renewed)?;
     let tables = scratch.join("tables");
     files::make_folder(&tables)?;
@@ -163,17 +224,22 @@ fn renew(
     changes.map(|changes| write_frame(&tables, changes)).transpose()?;
     files::write_json(&scratch.join("summary.json"), summary)?;
     write_exports(scratch, job, manifest)?;
-    folder::seal(scratch, manifest, None)
+    folder::write_page_and_manifest(scratch, manifest, None)
 }
 
-/// Gives the files that the manifest lists a second name in `scratch`, without those that are renewed. They get a new manifest, so each
-/// must be what the old one lists.
-fn link_all(folder: &Path, scratch: &Path, manifest: &Manifest, is_renewed: impl Fn(&str) -> bool) -> Result<()> {
+/// Gives the files that the manifest lists a second name in `scratch`, without those that are
+/// renewed. They get a new manifest, so each must be what the old one lists.
+fn link_all(
+    folder: &Path,
+    scratch: &Path,
+    manifest: &Manifest,
+    is_renewed: impl Fn(&str) -> bool,
+) -> Result<()> {
     for (name, sha256) in manifest.files.iter().filter(|(name, _)| !is_renewed(name)) {
-        let (from, to) = (below(folder, name)?, below(scratch, name)?);
+        let (from, to) = (path_below(folder, name)?, path_below(scratch, name)?);
         // Rows may have been deleted.
         if from.exists() {
-            opened::sound(&from, sha256)?;
+            opened::check_hash(&from, sha256)?;
             files::make_folder(to.parent().unwrap_or(scratch))?;
             files::link(&from, &to)?;
         }
@@ -196,73 +262,86 @@ fn extras(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
 ///
 /// # Errors
 /// The folder cannot be read, is damaged or holds no numbers.
-pub fn export(folder: &Path, form: Export) -> Result<String> {
-    let (manifest, side) = comparing::finished(folder)?;
+pub fn export(folder: &Path, form: ExportFormat) -> Result<String> {
+    let (manifest, side) = comparing::finished_side(folder)?;
     let on_inconclusive = side.values.get(&vec!["on_inconclusive".to_owned()]);
-    exported(folder, form, &manifest, on_inconclusive.is_none_or(|word| word == "fail"))
+    export_text(folder, form, &manifest, on_inconclusive.is_none_or(|word| word == "fail"))
 }
 
 /// A folder whose manifest may not be written yet in the form of another tool.
 ///
 /// # Errors
 /// A table cannot be read.
-pub fn exported(folder: &Path, form: Export, manifest: &Manifest, inconclusive_fails: bool) -> Result<String> {
+pub fn export_text(
+    folder: &Path,
+    form: ExportFormat,
+    manifest: &Manifest,
+    inconclusive_fails: bool,
+) -> Result<String> {
     let tables = folder.join("tables");
     let (metrics, gates) = (read_frame(&tables, &METRICS)?, read_frame(&tables, &GATES)?);
     let summary = &folder::read_summary(folder)?;
-    let audit = export::Audit { manifest, summary, metrics: &metrics, gates: &gates, inconclusive_fails };
+    let audit = export::ExportedAudit {
+        manifest,
+        summary,
+        metrics: &metrics,
+        gates: &gates,
+        inconclusive_fails,
+    };
     Ok(match form {
-        Export::Junit => export::junit(&audit),
-        Export::Prometheus => export::prometheus(&audit),
-        Export::Csv => export::csv(&audit),
-        Export::Mlflow => export::mlflow(&audit),
+        ExportFormat::Junit => export::junit(&audit),
+        ExportFormat::Prometheus => export::prometheus(&audit),
+        ExportFormat::Csv => export::csv(&audit),
+        ExportFormat::Mlflow => export::mlflow(&audit),
     })
 }
 
 /// The name of a form's file in `exports/`.
-fn file_of(form: Export) -> &'static str {
+fn export_file(form: ExportFormat) -> &'static str {
     match form {
-        Export::Junit => "junit.xml",
-        Export::Prometheus => "cfaudit.prom",
-        Export::Csv => "metrics.csv",
-        Export::Mlflow => "mlflow.json",
+        ExportFormat::Junit => "junit.xml",
+        ExportFormat::Prometheus => "cfaudit.prom",
+        ExportFormat::Csv => "metrics.csv",
+        ExportFormat::Mlflow => "mlflow.json",
     }
 }
 
-/// Writes the forms that a job asks for into `exports/` of a folder whose tables and summary are there.
+/// Writes the forms that a job asks for into `exports/` of a folder whose tables and summary are
+/// there.
 ///
 /// # Errors
 /// A table cannot be read, or the disk refuses.
 pub fn write_exports(folder: &Path, job: &Job, manifest: &Manifest) -> Result<()> {
     for form in &job.exports {
         files::make_folder(&folder.join("exports"))?;
-        let text = exported(folder, *form, manifest, job.on_inconclusive == OnInconclusive::Fail)?;
-        files::write(&folder.join("exports").join(file_of(*form)), &text)?;
+        let text =
+            export_text(folder, *form, manifest, job.on_inconclusive == OnInconclusive::Fail)?;
+        files::write(&folder.join("exports").join(export_file(*form)), &text)?;
     }
     Ok(())
 }
 
 /// Two folders compared.
 #[derive(Debug, Clone)]
-pub struct Compared {
+pub struct ComparedFolders {
     /// The old folder as the user named it, and its manifest.
     pub old: (String, Manifest),
     /// The new one.
     pub new: (String, Manifest),
     /// What has changed.
-    pub comparison: Comparison,
+    pub comparison: DiffResult,
     /// The gates of the job that was asked about; empty where none was.
-    pub gates: Frame,
+    pub gates: TableFrame,
     /// The exit status that they ask for.
     pub exit: u8,
     /// The tables `gates` of both folders.
-    pub judged: [Frame; 2],
+    pub judged: [TableFrame; 2],
 }
 
-impl Compared {
+impl ComparedFolders {
     /// As pages and texts are made of it.
-    pub fn as_diff(&self) -> Diff<'_> {
-        Diff {
+    pub fn as_diff(&self) -> FolderDiff<'_> {
+        FolderDiff {
             old: (&self.old.0, &self.old.1),
             new: (&self.new.0, &self.new.1),
             compared: &self.comparison.compared,
@@ -278,7 +357,8 @@ impl Compared {
             || !self.as_diff().other_tables().is_empty()
             || self.comparison.changes.records().any(|row| {
                 !["compared", "refitted"].contains(&row.text("status"))
-                    || row.real("old_value").map(f64::to_bits) != row.real("new_value").map(f64::to_bits)
+                    || row.real("old_value").map(f64::to_bits)
+                        != row.real("new_value").map(f64::to_bits)
             })
     }
 
@@ -293,25 +373,47 @@ impl Compared {
     }
 }
 
-/// Compares two finished folders; with a job, judges its gates by the new one, and those against a baseline by the change from the old one.
+/// Compares two finished folders; with a job, judges its gates by the new one, and those against a
+/// baseline by the change from the old one.
 ///
 /// # Errors
 /// A folder cannot be read, is damaged or holds no numbers.
-pub fn compare(old: &Path, new: &Path, job: Option<&CheckedJob>, force: bool) -> Result<Compared> {
-    let (old_manifest, old_side) = comparing::finished(old)?;
-    let (new_manifest, new_side) = comparing::finished(new)?;
+pub fn compare(
+    old: &Path,
+    new: &Path,
+    job: Option<&CheckedJob>,
+    force: bool,
+) -> Result<ComparedFolders> {
+    let (old_manifest, old_side) = comparing::finished_side(old)?;
+    let (new_manifest, new_side) = comparing::finished_side(new)?;
     let comparison = diff::compare(&old_side, &new_side, force)?;
-    let (mut gates, mut exit) = (Frame::new(&GATES), 0);
+    let (mut gates, mut exit) = (TableFrame::new(&GATES), 0);
     if let Some(checked) = job {
-        let [metrics, groups] = [&METRICS, &GROUPS].map(|table| read_frame(&new.join("tables"), table));
+        let [metrics, groups] =
+            [&METRICS, &GROUPS].map(|table| read_frame(&new.join("tables"), table));
         let (metrics, groups) = (metrics?, groups?);
-        let recourse = measuring::recourse_of(checked, measuring::recourse_questions(checked), new)?;
+        let recourse =
+            measuring::recourse_of(checked, measuring::recourse_questions(checked), new)?;
         let (questions, unsteady) = (measuring::questions(checked), unsteady_of(&new_manifest));
-        let (table, outcome) = measuring::verdicts(checked, questions, (&metrics, &groups), Some(&comparison), recourse, &unsteady);
+        let (table, outcome) = measuring::verdicts(
+            checked,
+            questions,
+            (&metrics, &groups),
+            Some(&comparison),
+            recourse,
+            &unsteady,
+        );
         (gates, exit) = (table, outcome.exit);
     }
     let named = |folder: &Path| folder.to_string_lossy().into_owned();
     let verdicts_of = |folder: &Path| read_frame(&folder.join("tables"), &GATES);
     let judged = [verdicts_of(old)?, verdicts_of(new)?];
-    Ok(Compared { old: (named(old), old_manifest), new: (named(new), new_manifest), comparison, gates, exit, judged })
+    Ok(ComparedFolders {
+        old: (named(old), old_manifest),
+        new: (named(new), new_manifest),
+        comparison,
+        gates,
+        exit,
+        judged,
+    })
 }

@@ -1,7 +1,9 @@
-//! The tables of an experiment: what every arm was trained on, what it measures, and how far it is from the base.
+//! The tables of an experiment: what every arm was trained on, what it measures, and how far it is
+//! from the base.
 //!
-//! Counts of the folds are added up before anything is computed; what single folds give is said as mean and deviation beside it. Arms are
-//! compared on the same people with the same draws, as models are in `metrics.compare`.
+//! Counts of the folds are added up before anything is computed; what single folds give is said as
+//! mean and deviation beside it. Arms are compared on the same people with the same draws, as
+//! models are in `metrics.compare`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,20 +17,23 @@ use crate::exec::files;
 use crate::metric::compare::{compare_counterfactual, compare_factual};
 use crate::metric::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::labels::MissingLabels;
-use crate::metric::measure::{Measured, Settings, measure_factual};
+use crate::metric::measure::{MeasureSettings, MeasuredValue, measure_factual};
 use crate::metric::redraw::ShiftEvidence;
-use crate::metric::scope::Who;
+use crate::metric::scope::GroupSelection;
 use crate::metric::switches::measure_counterfactual;
 use crate::pipeline::augmenting::AddedRows;
-use crate::pipeline::measuring::{Part, Scribe, Tables, settings};
-use crate::pipeline::worlds::Ground;
+use crate::pipeline::measuring::{CountedAudit, ResultTables, RowBuilder, settings};
+use crate::pipeline::worlds::RowContext;
 use crate::spec::check::CheckedJob;
 use crate::table::io::{read_frame, write_frame};
-use crate::table::{ARM_FOLDS, ARMS, COMPARISONS, COUNTS, Cell, Frame, METRICS, SCORE_SHIFT, THRESHOLDS, TableDef};
+use crate::table::{
+    ARM_FOLDS, ARMS, COMPARISONS, COUNTS, METRICS, SCORE_SHIFT, THRESHOLDS, TableCell, TableDef,
+    TableFrame,
+};
 
 /// What the stage of an arm counted in one attribute: of everybody, and fold by fold.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct RowsEvidence {
+pub struct ArmFactualEvidence {
     /// Over all folds.
     pub whole: FactualCounts,
     /// One per fold.
@@ -37,7 +42,7 @@ pub struct RowsEvidence {
 
 /// The same of counterfactuals.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct WorldEvidence {
+pub struct ArmShiftEvidence {
     /// Over all folds.
     pub whole: CounterfactualCounts,
     /// One per fold.
@@ -47,12 +52,12 @@ pub struct WorldEvidence {
 }
 
 /// File of the evidence on rows in the attribute at a position.
-pub fn rows_file(attribute: usize) -> String {
+pub fn factual_file(attribute: usize) -> String {
     format!("rows-{attribute}.json")
 }
 
 /// File of the evidence on counterfactuals in the attribute at a position.
-pub fn world_file(attribute: usize) -> String {
+pub fn counterfactual_file(attribute: usize) -> String {
     format!("world-{attribute}.json")
 }
 
@@ -67,7 +72,7 @@ pub struct ArmFolder<'a> {
 
 /// What an experiment is about.
 #[derive(Debug, Clone, Copy)]
-pub struct About<'a> {
+pub struct ExperimentContext<'a> {
     /// The model.
     pub model: &'a str,
     /// The counterfactual set.
@@ -76,7 +81,7 @@ pub struct About<'a> {
     pub changed: &'a [usize],
     /// For each of them the groups of which nothing could be learnt, in reference-first order.
     pub untaught: &'a [Vec<usize>],
-    /// As [`Part::by_label`].
+    /// As [`CountedAudit::by_label`].
     pub by_label: bool,
 }
 
@@ -84,37 +89,71 @@ pub struct About<'a> {
 ///
 /// # Errors
 /// Evidence that cannot be read, a disk that refuses, or the run is to stop.
-pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>, about: About<'_>, arms: &[ArmFolder<'_>]) -> Result<()> {
+pub fn measure(
+    ctx: &StageContext<'_>,
+    checked: &CheckedJob,
+    ground: RowContext<'_>,
+    about: ExperimentContext<'_>,
+    arms: &[ArmFolder<'_>],
+) -> Result<()> {
     let layout = ground.rows.layout();
-    let (mut tables, mut comparisons, mut spreads) = (Tables::new(), Frame::new(&COMPARISONS), Frame::new(&ARM_FOLDS));
+    let (mut tables, mut comparisons, mut spreads) =
+        (ResultTables::new(), TableFrame::new(&COMPARISONS), TableFrame::new(&ARM_FOLDS));
     for attribute in 0..layout.attributes.len() {
         let settings = settings(checked, &layout.attributes[attribute]);
         let mut base: Option<(&str, FactualCounts)> = None;
         let mut selective = Vec::new();
         for arm in arms {
             ctx.check()?;
-            let part = about.part(arm.arm, None, attribute);
-            let RowsEvidence { whole, folds } = read(&arm.folder.join(rows_file(attribute)), arm.arm)?;
-            selective.push(MissingLabels::of(&whole).are_selective());
+            let part = about.counted_audit(arm.arm, None, attribute);
+            let ArmFactualEvidence { whole, folds } =
+                read(&arm.folder.join(factual_file(attribute)), arm.arm)?;
+            selective.push(MissingLabels::from_counts(&whole).are_selective());
             let is_selective = selective.last() == Some(&true);
-            let scribe = Scribe { part: &part, layout, settings: settings.clone(), slice: "", class: "", selective: is_selective };
+            let scribe = RowBuilder {
+                audit: &part,
+                layout,
+                settings: settings.clone(),
+                slice: "",
+                class: "",
+                selective: is_selective,
+            };
             let measured = ground.workers.within(|| measure_factual(&whole, None, &settings));
-            tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric(m)));
+            tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric_row(m)));
             scribe.factual_counts(&whole, &mut tables);
             // Nobody of a fold may have a group.
-            let folds = folds.iter().filter(|counts| counts.confusion(Who::All).predicted() > 0);
-            spread(&mut spreads, &scribe, folds.map(|counts| measure_factual(counts, None, &plain(&settings))).collect());
+            let folds =
+                folds.iter().filter(|counts| counts.confusion(GroupSelection::All).predicted() > 0);
+            push_fold_spread(
+                &mut spreads,
+                &scribe,
+                folds
+                    .map(|counts| measure_factual(counts, None, &without_intervals(&settings)))
+                    .collect(),
+            );
             match &base {
                 None => base = Some((arm.arm, whole)),
                 Some((name, base)) => {
-                    let compared = ground.workers.within(|| compare_factual(&whole, base, &settings));
-                    let scribe = Scribe { selective: is_selective || selective[0], ..scribe };
-                    comparisons.rows.extend(compared.iter().map(|compared| scribe.compared((name, about.model), compared)));
+                    let compared =
+                        ground.workers.within(|| compare_factual(&whole, base, &settings));
+                    let scribe = RowBuilder { selective: is_selective || selective[0], ..scribe };
+                    comparisons.rows.extend(
+                        compared
+                            .iter()
+                            .map(|compared| scribe.comparison_row((name, about.model), compared)),
+                    );
                 }
             }
         }
         if about.changed.contains(&attribute) {
-            measure_world(ctx, ground, about, (arms, &selective), (attribute, &settings), (&mut tables, &mut comparisons, &mut spreads))?;
+            measure_counterfactuals(
+                ctx,
+                ground,
+                about,
+                (arms, &selective),
+                (attribute, &settings),
+                (&mut tables, &mut comparisons, &mut spreads),
+            )?;
         }
     }
     for frame in [&tables.metrics, &tables.counts, &tables.shift, &comparisons, &spreads] {
@@ -123,53 +162,70 @@ pub fn measure(ctx: &StageContext<'_>, checked: &CheckedJob, ground: Ground<'_>,
     Ok(())
 }
 
-fn measure_world(
+fn measure_counterfactuals(
     ctx: &StageContext<'_>,
-    ground: Ground<'_>,
-    about: About<'_>,
+    ground: RowContext<'_>,
+    about: ExperimentContext<'_>,
     (arms, selective): (&[ArmFolder<'_>], &[bool]),
-    (attribute, settings): (usize, &Settings),
-    (tables, comparisons, spreads): (&mut Tables, &mut Frame, &mut Frame),
+    (attribute, settings): (usize, &MeasureSettings),
+    (tables, comparisons, spreads): (&mut ResultTables, &mut TableFrame, &mut TableFrame),
 ) -> Result<()> {
     let layout = ground.rows.layout();
     let mut base: Option<(&str, CounterfactualCounts)> = None;
     for (arm, &is_selective) in arms.iter().zip(selective) {
         ctx.check()?;
-        let part = about.part(arm.arm, Some(about.set), attribute);
-        let scribe = Scribe { part: &part, layout, settings: settings.clone(), slice: "", class: "", selective: is_selective };
-        let WorldEvidence { whole, folds, shift } = read(&arm.folder.join(world_file(attribute)), arm.arm)?;
-        let measured = ground.workers.within(|| measure_counterfactual(&whole, shift.as_ref(), None, settings));
-        tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric(m)));
-        scribe.world_counts(&whole, tables);
-        let folds = folds.iter().map(|counts| measure_counterfactual(counts, None, None, &plain(settings)));
-        spread(spreads, &scribe, folds.collect());
+        let part = about.counted_audit(arm.arm, Some(about.set), attribute);
+        let scribe = RowBuilder {
+            audit: &part,
+            layout,
+            settings: settings.clone(),
+            slice: "",
+            class: "",
+            selective: is_selective,
+        };
+        let ArmShiftEvidence { whole, folds, shift } =
+            read(&arm.folder.join(counterfactual_file(attribute)), arm.arm)?;
+        let measured = ground
+            .workers
+            .within(|| measure_counterfactual(&whole, shift.as_ref(), None, settings));
+        tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric_row(m)));
+        scribe.counterfactual_counts(&whole, tables);
+        let folds = folds
+            .iter()
+            .map(|counts| measure_counterfactual(counts, None, None, &without_intervals(settings)));
+        push_fold_spread(spreads, &scribe, folds.collect());
         match &base {
             None => base = Some((arm.arm, whole)),
             Some((name, base)) => {
-                let compared = ground.workers.within(|| compare_counterfactual(&whole, base, settings));
-                let scribe = Scribe { selective: is_selective || selective[0], ..scribe };
-                comparisons.rows.extend(compared.iter().map(|compared| scribe.compared((name, about.model), compared)));
+                let compared =
+                    ground.workers.within(|| compare_counterfactual(&whole, base, settings));
+                let scribe = RowBuilder { selective: is_selective || selective[0], ..scribe };
+                comparisons.rows.extend(
+                    compared
+                        .iter()
+                        .map(|compared| scribe.comparison_row((name, about.model), compared)),
+                );
             }
         }
     }
     Ok(())
 }
 
-impl About<'_> {
-    fn part(&self, arm: &str, set: Option<&str>, attribute: usize) -> Part {
-        Part {
+impl ExperimentContext<'_> {
+    fn counted_audit(&self, arm: &str, set: Option<&str>, attribute: usize) -> CountedAudit {
+        CountedAudit {
             arm: arm.to_owned(),
             model: self.model.to_owned(),
             set: set.map(str::to_owned),
             attribute,
             stage: String::new(),
-            second: None,
+            second_pass: None,
             placebo: None,
-            repeated: None,
+            placebo_stage: None,
             slices: None,
             flips: None,
-            branch: None,
-            made: None,
+            graph_scores: None,
+            generate: None,
             by_label: set.is_some() && self.by_label,
             untaught: match set.and(self.changed.iter().position(|&changed| changed == attribute)) {
                 Some(at) => self.untaught.get(at).cloned().unwrap_or_default(),
@@ -180,22 +236,26 @@ impl About<'_> {
 }
 
 /// Without intervals.
-fn plain(settings: &Settings) -> Settings {
-    Settings { level: None, ..settings.clone() }
+fn without_intervals(settings: &MeasureSettings) -> MeasureSettings {
+    MeasureSettings { level: None, ..settings.clone() }
 }
 
 /// Mean, deviation and ends of the values of folds.
-fn spread(frame: &mut Frame, scribe: &Scribe<'_>, folds: Vec<Vec<Measured>>) {
+fn push_fold_spread(
+    frame: &mut TableFrame,
+    scribe: &RowBuilder<'_>,
+    folds: Vec<Vec<MeasuredValue>>,
+) {
     let n_folds = folds.len();
     if n_folds < 2 {
         return;
     }
     let key_columns = ARM_FOLDS.columns.iter().take(ARM_FOLDS.n_key);
     let places: Vec<usize> = key_columns.filter_map(|column| METRICS.column(column.name)).collect();
-    let mut values: BTreeMap<Vec<String>, (Vec<Cell>, Vec<f64>)> = BTreeMap::new();
+    let mut values: BTreeMap<Vec<String>, (Vec<TableCell>, Vec<f64>)> = BTreeMap::new();
     for measured in folds.iter().flatten() {
-        let cells = scribe.metric(measured);
-        let key: Vec<Cell> = places.iter().map(|&place| cells[place].clone()).collect();
+        let cells = scribe.metric_row(measured);
+        let key: Vec<TableCell> = places.iter().map(|&place| cells[place].clone()).collect();
         let text = key.iter().map(|cell| format!("{cell:?}")).collect();
         values
             .entry(text)
@@ -224,8 +284,12 @@ fn spread(frame: &mut Frame, scribe: &Scribe<'_>, folds: Vec<Vec<Measured>>) {
 ///
 /// # Errors
 /// The disk refuses.
-pub fn write_added(out: &Path, about: About<'_>, added: &[(&str, usize, AddedRows)]) -> Result<()> {
-    let mut frame = Frame::new(&ARMS);
+pub fn write_added(
+    out: &Path,
+    about: ExperimentContext<'_>,
+    added: &[(&str, usize, AddedRows)],
+) -> Result<()> {
+    let mut frame = TableFrame::new(&ARMS);
     for (arm, fold, rows) in added {
         frame.push(vec![
             (*arm).into(),
@@ -247,10 +311,12 @@ pub fn write_added(out: &Path, about: About<'_>, added: &[(&str, usize, AddedRow
 ///
 /// # Errors
 /// A table cannot be read or written.
-pub fn gather(out: &Path, plain: &Path, experiments: &[&Path]) -> Result<()> {
+pub fn gather_tables(out: &Path, plain: &Path, experiments: &[&Path]) -> Result<()> {
     let beside: [&TableDef; 2] = [&ARMS, &ARM_FOLDS];
-    for table in [&METRICS, &COUNTS, &SCORE_SHIFT, &COMPARISONS, &THRESHOLDS].into_iter().chain(beside) {
-        let mut frame = Frame::new(table);
+    for table in
+        [&METRICS, &COUNTS, &SCORE_SHIFT, &COMPARISONS, &THRESHOLDS].into_iter().chain(beside)
+    {
+        let mut frame = TableFrame::new(table);
         let of_plain = (!beside.iter().any(|own| own.name == table.name)).then_some(plain);
         for folder in of_plain.into_iter().chain(experiments.iter().copied()) {
             frame.rows.extend(read_frame(folder, table)?.rows);

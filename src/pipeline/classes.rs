@@ -1,22 +1,24 @@
-//! The stage `count` and the second pass of `measure` where the label has several classes: a file of scores per class, the highest decides.
+//! The stage `count` and the second pass of `measure` where the label has several classes: a file
+//! of scores per class, the highest decides.
 //!
-//! As [`counting`](super::counting): evidence is integers and fixed-point sums, one mergeable value per row group. Scores of a class stand
-//! in a folder of their own, each joined to the rows by itself, so that a file of scores is read once per class.
+//! As [`counting`](super::counting): evidence is integers and fixed-point sums, one mergeable value
+//! per row group. Scores of a class stand in a folder of their own, each joined to the rows by
+//! itself, so that a file of scores is read once per class.
 
 use std::path::{Path, PathBuf};
 
 use crate::data::aligned::{CounterfactualReader, ScoreReader};
 use crate::data::rows::PreparedBatch;
-use crate::data::split::Roles;
+use crate::data::split::RowRoles;
 use crate::data::{Layout, MISSING_CLASS, MISSING_GROUP};
 use crate::error::{Error, Result};
 use crate::metric::classes::counts::{ClassCounterfactual, ClassPerson};
-use crate::metric::classes::{FactualClasses, SwitchClasses, likeliest};
-use crate::metric::counts::{Counterfactual, Person};
-use crate::metric::scope::Who;
+use crate::metric::classes::{FactualClassCounts, SwitchClassCounts, most_likely_class};
+use crate::metric::counts::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::scope::GroupSelection;
 use crate::param::Seed;
-use crate::pipeline::counting::{check_weight, nobody_counts, ranks, units};
-use crate::pipeline::worlds::Ground;
+use crate::pipeline::counting::{check_weight, no_rows_counted, ranks, weight_units};
+use crate::pipeline::worlds::RowContext;
 
 /// The folder, in that of a stage, with the scores of one class.
 pub fn folder_of(stage: &Path, class: usize) -> PathBuf {
@@ -33,10 +35,13 @@ impl ClassScores {
     /// # Errors
     /// A file is damaged.
     pub fn open(stage: &Path, classes: usize) -> Result<Self> {
-        (0..classes).map(|class| ScoreReader::open(&folder_of(stage, class))).collect::<Result<_>>().map(ClassScores)
+        (0..classes)
+            .map(|class| ScoreReader::open(&folder_of(stage, class)))
+            .collect::<Result<_>>()
+            .map(ClassScores)
     }
 
-    fn read(&self, group: usize) -> Result<ScoresOfGroup> {
+    fn read(&self, group: usize) -> Result<ClassScoreGroup> {
         let n_classes = self.0.len();
         let mut scores = Vec::new();
         for (class, reader) in self.0.iter().enumerate() {
@@ -46,27 +51,27 @@ impl ClassScores {
                 scores[i * n_classes + class] = (!score.is_nan()).then_some(score);
             }
         }
-        Ok(ScoresOfGroup { n_classes, scores })
+        Ok(ClassScoreGroup { n_classes, scores })
     }
 }
 
 /// The scores of a row group, row by row or counterfactual by counterfactual.
-struct ScoresOfGroup {
+struct ClassScoreGroup {
     n_classes: usize,
     scores: Vec<Option<f64>>,
 }
 
-impl ScoresOfGroup {
+impl ClassScoreGroup {
     /// The predicted class and the scores of all; neither where the score of a class is missing.
     fn at(&self, i: usize) -> (Option<usize>, &[Option<f64>]) {
         let scores = &self.scores[i * self.n_classes..(i + 1) * self.n_classes];
-        likeliest(scores).map_or((None, &[]), |class| (Some(class), scores))
+        most_likely_class(scores).map_or((None, &[]), |class| (Some(class), scores))
     }
 }
 
 /// What a pass over scored counterfactuals reads.
 #[derive(Debug, Clone, Copy)]
-pub struct ScoredClasses<'a> {
+pub struct ClassCountInputs<'a> {
     /// Position of the attribute.
     pub attribute: usize,
     /// The counterfactuals.
@@ -85,20 +90,26 @@ fn n_classes(layout: &Layout) -> usize {
 ///
 /// # Errors
 /// Weights outgrow their sums; a file cannot be read; the run is to stop; nobody counts.
-pub fn count_rows(ground: Ground<'_>, scores: &ClassScores, attribute: usize, seed: Seed) -> Result<FactualClasses> {
+pub fn count_rows(
+    ground: RowContext<'_>,
+    scores: &ClassScores,
+    attribute: usize,
+    seed: Seed,
+) -> Result<FactualClassCounts> {
     let layout = ground.rows.layout();
     let ranks = ranks(&layout.attributes[attribute]);
     layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, layout.n_rows))?;
     let empty = || {
-        let none = FactualClasses::new(n_classes(layout), ranks.len());
-        if layout.weight.is_some() { none.weighed(seed) } else { none }
+        let none = FactualClassCounts::new(n_classes(layout), ranks.len());
+        if layout.weight.is_some() { none.with_weights(seed) } else { none }
     };
     let mut whole = empty();
     ground.workers.map(
         ground.rows.n_groups(),
         |g| {
             (ground.watch.check)()?;
-            let (batch, roles, scores) = (ground.rows.read_keys(g)?, ground.roles.read(g)?, scores.read(g)?);
+            let (batch, roles, scores) =
+                (ground.rows.read_keys(g)?, ground.roles.read(g)?, scores.read(g)?);
             let mut part = empty();
             for (i, person) in people(layout, &batch, &roles, &scores, attribute, &ranks) {
                 part.add(batch.row_key[i], &person);
@@ -112,8 +123,17 @@ pub fn count_rows(ground: Ground<'_>, scores: &ClassScores, attribute: usize, se
         },
     )?;
     // Whom one class leaves out, all leave out.
-    if let Some(one) = whole.one_vs_all().first().filter(|one| one.confusion(Who::All).predicted() == 0) {
-        return Err(nobody_counts(one, ground.roles.n_audited(), &layout.attributes[attribute].name).into());
+    if let Some(one) = whole
+        .one_vs_rest()
+        .first()
+        .filter(|one| one.confusion(GroupSelection::All).predicted() == 0)
+    {
+        return Err(no_rows_counted(
+            one,
+            ground.roles.n_audited(),
+            &layout.attributes[attribute].name,
+        )
+        .into());
     }
     Ok(whole)
 }
@@ -122,21 +142,26 @@ pub fn count_rows(ground: Ground<'_>, scores: &ClassScores, attribute: usize, se
 fn people<'a>(
     layout: &'a Layout,
     batch: &'a PreparedBatch,
-    roles: &'a Roles,
-    scores: &'a ScoresOfGroup,
+    roles: &'a RowRoles,
+    scores: &'a ClassScoreGroup,
     attribute: usize,
     ranks: &'a [usize],
 ) -> impl Iterator<Item = (usize, ClassPerson<'a>)> {
     let groups = batch.groups[attribute].iter().enumerate();
-    let audited = groups.filter(|(i, group)| **group != MISSING_GROUP && roles.audited(*i).is_some());
+    let audited =
+        groups.filter(|(i, group)| **group != MISSING_GROUP && roles.audited(*i).is_some());
     audited.map(move |(i, &group)| {
         let (predicted, scores) = scores.at(i);
         let person = ClassPerson {
             group: ranks[usize::from(group)],
-            label: batch.class.get(i).filter(|&&class| class != MISSING_CLASS).map(|&class| usize::from(class)),
+            label: batch
+                .class
+                .get(i)
+                .filter(|&&class| class != MISSING_CLASS)
+                .map(|&class| usize::from(class)),
             predicted,
             scores,
-            weight: units(layout, batch, i),
+            weight: weight_units(layout, batch, i),
         };
         (i, person)
     })
@@ -146,21 +171,27 @@ fn people<'a>(
 ///
 /// # Errors
 /// A file cannot be read, weights that outgrow their sums, or the run is to stop.
-pub fn count_counterfactuals(ground: Ground<'_>, scored: ScoredClasses<'_>, seed: Seed) -> Result<SwitchClasses> {
+pub fn count_counterfactuals(
+    ground: RowContext<'_>,
+    scored: ClassCountInputs<'_>,
+    seed: Seed,
+) -> Result<SwitchClassCounts> {
     let layout = ground.rows.layout();
     let n_groups = layout.attributes[scored.attribute].groups.len();
-    layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, scored.counterfactuals.n_rows().max(layout.n_rows)))?;
+    layout.weight.as_ref().map_or(Ok(()), |weight| {
+        check_weight(weight, scored.counterfactuals.n_rows().max(layout.n_rows))
+    })?;
     let empty = || {
-        let none = SwitchClasses::new(n_classes(layout), n_groups);
-        if layout.weight.is_some() { none.weighed(seed) } else { none }
+        let none = SwitchClassCounts::new(n_classes(layout), n_groups);
+        if layout.weight.is_some() { none.with_weights(seed) } else { none }
     };
-    pass_classes(ground, scored, empty, SwitchClasses::add, |counts, part| counts.merge(&part))
+    pass_classes(ground, scored, empty, SwitchClassCounts::add, |counts, part| counts.merge(&part))
 }
 
 /// A pass over the people of one model, set and attribute with their counterfactuals.
 fn pass_classes<T: Send>(
-    ground: Ground<'_>,
-    scored: ScoredClasses<'_>,
+    ground: RowContext<'_>,
+    scored: ClassCountInputs<'_>,
     empty: impl Fn() -> T + Sync,
     add: impl Fn(&mut T, u64, &ClassPerson<'_>, &[ClassCounterfactual<'_>]) + Sync,
     merge: impl Fn(&mut T, T),
@@ -172,14 +203,19 @@ fn pass_classes<T: Send>(
         empty,
         |sum, g| {
             (ground.watch.check)()?;
-            let (batch, roles, keys) = (ground.rows.read_keys(g)?, ground.roles.read(g)?, scored.counterfactuals.keys(g)?);
+            let (batch, roles, keys) =
+                (ground.rows.read_keys(g)?, ground.roles.read(g)?, scored.counterfactuals.keys(g)?);
             let (scores, scores_cf) = (scored.scores.read(g)?, scored.scores_cf.read(g)?);
             let (mut cfs, mut next) = (Vec::new(), 0);
             for (i, person) in people(layout, &batch, &roles, &scores, scored.attribute, &ranks) {
                 cfs.clear();
                 while keys.parent.get(next).is_some_and(|&parent| parent as usize == i) {
                     let (predicted, scores) = scores_cf.at(next);
-                    cfs.push(ClassCounterfactual { to: ranks[usize::from(keys.to_group[next])], predicted, scores });
+                    cfs.push(ClassCounterfactual {
+                        to: ranks[usize::from(keys.to_group[next])],
+                        predicted,
+                        scores,
+                    });
                     next += 1;
                 }
                 add(sum, batch.row_key[i], &person, &cfs);
@@ -191,21 +227,23 @@ fn pass_classes<T: Send>(
     )
 }
 
-/// The same with one class against all others: what it is to have two classes. The arguments are those of
-/// [`pass`](super::counting::pass), with the class.
+/// The same with one class against all others: what it is to have two classes. The arguments are
+/// those of [`pass_one_vs_rest`](super::counting::pass), with the class.
 ///
 /// # Errors
 /// As there.
-pub(super) fn pass<T: Send>(
-    ground: Ground<'_>,
-    (scored, class): (ScoredClasses<'_>, usize),
+pub(super) fn pass_one_vs_rest<T: Send>(
+    ground: RowContext<'_>,
+    (scored, class): (ClassCountInputs<'_>, usize),
     empty: impl Fn() -> T + Sync,
-    add: impl Fn(&mut T, u64, &Person, &[Counterfactual]) + Sync,
+    add: impl Fn(&mut T, u64, &ScoredPerson, &[ScoredCounterfactual]) + Sync,
     merge: impl Fn(&mut T, T),
 ) -> Result<T> {
-    let add_one = |part: &mut T, key: u64, person: &ClassPerson<'_>, cfs: &[ClassCounterfactual<'_>]| {
-        let cfs: Vec<Counterfactual> = cfs.iter().map(|cf| cf.one_vs_all(class)).collect();
-        add(part, key, &person.one_vs_all(class), &cfs);
-    };
+    let add_one =
+        |part: &mut T, key: u64, person: &ClassPerson<'_>, cfs: &[ClassCounterfactual<'_>]| {
+            let cfs: Vec<ScoredCounterfactual> =
+                cfs.iter().map(|cf| cf.one_vs_rest(class)).collect();
+            add(part, key, &person.one_vs_rest(class), &cfs);
+        };
     pass_classes(ground, scored, empty, add_one, merge)
 }

@@ -1,27 +1,29 @@
-//! The stage `gate/baseline`, and the verbs `gate` and `diff`: reads output folders into what [`diff`] compares.
+//! The stage `gate/baseline`, and the verbs `gate` and `diff`: reads output folders into what
+//! [`diff`] compares.
 //!
-//! A folder from another machine is enough: `manifest.json`, `job.resolved.yaml` and `tables/`; `rows/outcomes.parquet` where it is kept.
-//! What is read must be what the manifest lists: a table that is gone would read as an empty one, and no change would be found.
+//! A folder from another machine is enough: `manifest.json`, `job.resolved.yaml` and `tables/`;
+//! `rows/outcomes.parquet` where it is kept. What is read must be what the manifest lists: a table
+//! that is gone would read as an empty one, and no change would be found.
 
 use std::path::Path;
 
-use crate::diff::definitions::{Rules, Values};
-use crate::diff::{self, Comparison, FittedOn, Side};
+use crate::diff::definitions::{CountingRules, JobValues};
+use crate::diff::{self, ComparedRun, DiffResult, FittedOn};
 use crate::error::{Error, Result};
 use crate::exec::StageContext;
 use crate::exec::files;
 use crate::exec::hash::sha256;
-use crate::gate::Baseline;
+use crate::gate::GateBaseline;
 use crate::param::{Count, Level, Seed};
 use crate::pipeline::folder;
-use crate::pipeline::inputs::{DATA, Input};
+use crate::pipeline::inputs::{DATA, JobInputs};
 use crate::pipeline::refits;
-use crate::pipeline::worlds::Ground;
+use crate::pipeline::worlds::RowContext;
 use crate::spec::check::{CheckedJob, to_yaml};
 use crate::spec::{IntervalMethod, flat};
 use crate::table::folder::{self as opened, SUMMARY, damaged};
 use crate::table::io::{read_frame, write_frame};
-use crate::table::manifest::{Compared, InputFile, Manifest};
+use crate::table::manifest::{InputFile, Manifest, RunComparison};
 use crate::table::{CHANGES, GROUPS, METRICS};
 
 /// What the stage writes beside its table.
@@ -46,12 +48,12 @@ pub fn verified(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
 /// The folder is none of cfaudit's, or holds no numbers.
 pub fn fingerprint(folder: &Path) -> Result<String> {
     let (manifest, bytes) = opened::manifest(folder)?;
-    measured(folder, &manifest)?;
+    check_measured(folder, &manifest)?;
     Ok(sha256(&bytes))
 }
 
 /// Refuses a folder whose run waits for scores.
-fn measured(folder: &Path, manifest: &Manifest) -> Result<()> {
+fn check_measured(folder: &Path, manifest: &Manifest) -> Result<()> {
     if manifest.awaited.is_empty() {
         return Ok(());
     }
@@ -66,10 +68,11 @@ fn measured(folder: &Path, manifest: &Manifest) -> Result<()> {
 /// A finished run as one side of a comparison.
 ///
 /// # Errors
-/// The folder is none of cfaudit's, is damaged, was written by another version, or holds no numbers because the run waits for scores.
-pub fn finished(folder: &Path) -> Result<(Manifest, Side)> {
+/// The folder is none of cfaudit's, is damaged, was written by another version, or holds no numbers
+/// because the run waits for scores.
+pub fn finished_side(folder: &Path) -> Result<(Manifest, ComparedRun)> {
     let (manifest, bytes) = verified(folder)?;
-    measured(folder, &manifest)?;
+    check_measured(folder, &manifest)?;
     let job = folder.join("job.resolved.yaml");
     let values = flat::values(&files::read_text(&job)?).map_err(|cause| damaged(&job, cause))?;
     let outcomes = folder.join(OUTCOMES_FILE);
@@ -78,21 +81,28 @@ pub fn finished(folder: &Path) -> Result<(Manifest, Side)> {
         groups.sort_by_key(|group| group != reference);
         groups
     };
-    let side = Side {
+    let side = ComparedRun {
         job: manifest.job.clone(),
         run: manifest.run.clone(),
         version: manifest.words.version.clone(),
         fingerprint: sha256(&bytes),
         rows: manifest.rows.audited,
-        groups: manifest.attributes.iter().map(|a| (a.name.clone(), reference_first(&a.groups, &a.reference))).collect(),
+        groups: manifest
+            .attributes
+            .iter()
+            .map(|a| (a.name.clone(), reference_first(&a.groups, &a.reference)))
+            .collect(),
         row_id: manifest.row_id.clone(),
         source: source(&values, &manifest.inputs, manifest.stand_in.as_deref()),
         values,
         weighted: manifest.weight.is_some(),
         has_label: manifest.label.is_some(),
         favourable_is_positive: manifest.favourable_is_positive().unwrap_or(true),
-        says_favourable: manifest.favourable_is_positive().is_some(),
-        rules: Rules { policies: manifest.policies, lacks_labels: lacks_labels(&folder.join("tables"))? },
+        favourable_stated: manifest.favourable_is_positive().is_some(),
+        rules: CountingRules {
+            policies: manifest.policies,
+            lacks_labels: lacks_labels(&folder.join("tables"))?,
+        },
         fitted_on: refits::of_manifest(&manifest),
         level: manifest.level.and_then(Level::new),
         samples: Count::new(manifest.bootstrap_samples).unwrap_or(Count::ONE),
@@ -105,41 +115,54 @@ pub fn finished(folder: &Path) -> Result<(Manifest, Side)> {
 
 /// Whether people without a label are among those audited, by the table `groups` in a folder.
 fn lacks_labels(tables: &Path) -> Result<bool> {
-    Ok(read_frame(tables, &GROUPS)?.records().any(|row| row.int("n_missing_label").is_some_and(|n| n > 0)))
+    Ok(read_frame(tables, &GROUPS)?
+        .records()
+        .any(|row| row.int("n_missing_label").is_some_and(|n| n > 0)))
 }
 
 /// What the rows were read from: files by their bytes, generated rows by their recipe.
-fn source(values: &Values, inputs: &[InputFile], stand_in: Option<&str>) -> String {
-    let mut parts: Vec<String> = inputs.iter().filter(|input| input.what == DATA).map(|input| input.sha256.clone()).collect();
+fn source(values: &JobValues, inputs: &[InputFile], stand_in: Option<&str>) -> String {
+    let mut parts: Vec<String> = inputs
+        .iter()
+        .filter(|input| input.what == DATA)
+        .map(|input| input.sha256.clone())
+        .collect();
     if parts.is_empty() {
-        let rows = values.iter().filter(|(path, _)| path.starts_with(&["data".to_owned(), "rows".to_owned()]));
+        let rows = values
+            .iter()
+            .filter(|(path, _)| path.starts_with(&["data".to_owned(), "rows".to_owned()]));
         parts.extend(rows.map(|(path, value)| format!("{}={value}", path.join("."))));
         parts.extend(stand_in.map(|set| format!("stand-in {set}")));
-        parts.extend(values.get(&vec!["run".to_owned(), "seed".to_owned()]).map(|seed| format!("seed {seed}")));
+        parts.extend(
+            values
+                .get(&vec!["run".to_owned(), "seed".to_owned()])
+                .map(|seed| format!("seed {seed}")),
+        );
     }
     parts.join("\n")
 }
 
-/// The run that is going on as one side of a comparison, but for what its sets were fitted on: its tables are in `metrics`, that of groups
-/// in `groups_in`, its outcomes, where kept, in `outcomes`.
+/// The run that is going on as one side of a comparison, but for what its sets were fitted on: its
+/// tables are in `metrics`, that of groups in `groups_in`, its outcomes, where kept, in `outcomes`.
 ///
 /// # Errors
 /// The table of metrics cannot be read.
-pub fn running(
+pub fn running_side(
     checked: &CheckedJob,
-    input: &Input,
-    ground: Ground<'_>,
+    input: &JobInputs,
+    ground: RowContext<'_>,
     run: &str,
     [metrics, groups_in]: [&Path; 2],
     outcomes: Option<&Path>,
-) -> Result<Side> {
+) -> Result<ComparedRun> {
     let (job, layout) = (&checked.job, ground.rows.layout());
-    let values = flat::values(&to_yaml(job)).map_err(|cause| damaged(Path::new("job.resolved.yaml"), cause))?;
+    let values = flat::values(&to_yaml(job))
+        .map_err(|cause| damaged(Path::new("job.resolved.yaml"), cause))?;
     let groups = layout.attributes.iter().map(|a| {
         let order = a.reference_first().into_iter().map(|g| a.groups[g].clone());
         (a.name.clone(), order.collect())
     });
-    Ok(Side {
+    Ok(ComparedRun {
         job: job.name.to_string(),
         run: run.to_owned(),
         version: job.about.as_ref().and_then(|about| about.version.clone()),
@@ -152,14 +175,20 @@ pub fn running(
         weighted: layout.weight.is_some(),
         has_label: job.data.label.column().is_some(),
         favourable_is_positive: job.data.favours_positive(),
-        says_favourable: job.data.favourable_side().is_some(),
-        rules: Rules { policies: folder::policies(), lacks_labels: lacks_labels(groups_in)? },
+        favourable_stated: job.data.favourable_side().is_some(),
+        rules: CountingRules {
+            policies: folder::policies(),
+            lacks_labels: lacks_labels(groups_in)?,
+        },
         fitted_on: FittedOn::new(),
-        level: (job.metrics.interval.method == IntervalMethod::Auto).then_some(job.metrics.interval.level),
+        level: (job.metrics.interval.method == IntervalMethod::Auto)
+            .then_some(job.metrics.interval.level),
         samples: job.metrics.bootstrap.samples,
         seed: job.run.seed,
         metrics: read_frame(metrics, &METRICS)?,
-        outcomes: outcomes.map(|folder| folder.join("outcomes.parquet")).filter(|file| file.is_file()),
+        outcomes: outcomes
+            .map(|folder| folder.join("outcomes.parquet"))
+            .filter(|file| file.is_file()),
     })
 }
 
@@ -167,10 +196,16 @@ pub fn running(
 ///
 /// # Errors
 /// The baseline cannot be read, or the disk refuses.
-pub fn compare(ctx: &StageContext<'_>, ground: Ground<'_>, baseline: &Path, new: &Side) -> Result<()> {
+pub fn compare(
+    ctx: &StageContext<'_>,
+    ground: RowContext<'_>,
+    baseline: &Path,
+    new: &ComparedRun,
+) -> Result<()> {
     ctx.check()?;
-    let old = finished(baseline)?.1;
-    let Comparison { compared, changes } = ground.workers.within(|| diff::compare(&old, new, false))?;
+    let old = finished_side(baseline)?.1;
+    let DiffResult { compared, changes } =
+        ground.workers.within(|| diff::compare(&old, new, false))?;
     write_frame(ctx.out(), &changes)?;
     files::write_json(&ctx.out().join(COMPARED), &compared)
 }
@@ -179,14 +214,14 @@ pub fn compare(ctx: &StageContext<'_>, ground: Ground<'_>, baseline: &Path, new:
 ///
 /// # Errors
 /// A file cannot be read.
-pub fn read_comparison(stage: &Path) -> Result<Comparison> {
-    let compared: Compared = files::read_json(&stage.join(COMPARED), "gate/baseline")?;
-    Ok(Comparison { compared, changes: read_frame(stage, &CHANGES)? })
+pub fn read_comparison(stage: &Path) -> Result<DiffResult> {
+    let compared: RunComparison = files::read_json(&stage.join(COMPARED), "gate/baseline")?;
+    Ok(DiffResult { compared, changes: read_frame(stage, &CHANGES)? })
 }
 
 /// A comparison as gates ask it.
-pub fn as_baseline(comparison: &Comparison) -> Baseline<'_> {
+pub fn as_baseline(comparison: &DiffResult) -> GateBaseline<'_> {
     let broken = comparison.compared.differs.iter().filter(|change| !change.breaks.is_empty());
     let differs: Vec<&str> = broken.map(|change| change.path.as_str()).collect();
-    Baseline { changes: &comparison.changes, differs: differs.join(", ") }
+    GateBaseline { changes: &comparison.changes, differing_definitions: differs.join(", ") }
 }

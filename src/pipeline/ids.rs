@@ -1,26 +1,31 @@
-//! The ids of stages: every stage of the plain audit is named here, and whoever needs it asks for its name here.
+//! The ids of stages: every stage of the plain audit is named here, and whoever needs it asks for
+//! its name here.
 //!
-//! An id is parts with slashes between. Names of models, sets and experiments hold none (but the one of `SET/SCENARIO`); names of
-//! attributes may, and stand last as one [`part`].
+//! An id is parts with slashes between. Names of models, sets and experiments hold none (but the
+//! one of `SET/SCENARIO`); names of attributes may, and stand last as one [`id_part`].
 
 use std::borrow::Cow;
 
-use crate::pipeline::plan::{Plan, World};
-use crate::spec::Model;
+use crate::pipeline::plan::{AppliedSet, StagePlan};
+use crate::spec::ModelBlock;
 
 /// A name as one part of an id: a slash in it divides nothing.
-pub(super) fn part(name: &str) -> Cow<'_, str> {
-    if name.contains(['/', '%']) { name.replace('%', "%25").replace('/', "%2f").into() } else { name.into() }
+pub(super) fn id_part(name: &str) -> Cow<'_, str> {
+    if name.contains(['/', '%']) {
+        name.replace('%', "%25").replace('/', "%2f").into()
+    } else {
+        name.into()
+    }
 }
 
-impl Plan<'_> {
+impl StagePlan<'_> {
     /// The stage that trains a model.
     pub(super) fn train_id(model: &str) -> String {
         format!("train/{model}")
     }
 
     /// The stage that fits the threshold of a model, if it is fitted.
-    pub(super) fn threshold_id(name: &str, model: &Model) -> Option<String> {
+    pub(super) fn threshold_id(name: &str, model: &ModelBlock) -> Option<String> {
         model.threshold.is_fitted().then(|| format!("threshold/{name}"))
     }
 
@@ -31,31 +36,31 @@ impl Plan<'_> {
 
     /// The stage that counts what a model says of the groups of an attribute.
     pub(super) fn count_id(model: &str, attribute: &str) -> String {
-        format!("count/{model}/{}", part(attribute))
+        format!("count/{model}/{}", id_part(attribute))
     }
 
     /// The stage that runs the flip test.
     pub(super) fn flips_id(model: &str, attribute: &str) -> String {
-        format!("flips/{model}/{}", part(attribute))
+        format!("flips/{model}/{}", id_part(attribute))
     }
 
     /// The stage that counts the rows of a model in slices.
     pub(super) fn slices_id(model: &str, attribute: &str) -> String {
-        format!("slice/{model}/{}", part(attribute))
+        format!("slice/{model}/{}", id_part(attribute))
     }
 
     /// The stage of a block of recourse.
     pub(super) fn recourse_id(attribute: &str) -> String {
-        format!("recourse/{}", part(attribute))
+        format!("recourse/{}", id_part(attribute))
     }
 }
 
-impl<'a> World<'a> {
+impl<'a> AppliedSet<'a> {
     /// The stage of a kind that makes or judges the counterfactuals.
     pub(super) fn id(&self, kind: &str) -> String {
         match self.experiment {
-            None => format!("{kind}/{}/{}", self.set, part(self.attribute)),
-            Some(experiment) => format!("augment/{experiment}/{kind}/{}", part(self.attribute)),
+            None => format!("{kind}/{}/{}", self.set, id_part(self.attribute)),
+            Some(experiment) => format!("augment/{experiment}/{kind}/{}", id_part(self.attribute)),
         }
     }
 
@@ -65,28 +70,29 @@ impl<'a> World<'a> {
     }
 
     /// The stage that says which rows are reference and which get counterfactuals.
-    pub(super) fn split(&self) -> String {
-        self.experiment.map_or_else(|| "split".to_owned(), |experiment| format!("augment/{experiment}/split"))
+    pub(super) fn split_id(&self) -> String {
+        self.experiment
+            .map_or_else(|| "split".to_owned(), |experiment| format!("augment/{experiment}/split"))
     }
 
     /// The stage that scores its counterfactuals.
     pub(super) fn score_id(&self, model: &str) -> String {
-        self.of_model("score", model)
+        self.model_stage_id("score", model)
     }
 
     /// The stage that counts what a model says of its counterfactuals.
     pub(super) fn count_id(&self, model: &str) -> String {
-        self.of_model("count", model)
+        self.model_stage_id("count", model)
     }
 
     /// The stage that counts its counterfactuals in slices.
     pub(super) fn slices_id(&self, model: &str) -> String {
-        self.of_model("slice", model)
+        self.model_stage_id("slice", model)
     }
 
     /// The stage of the second pass over the scores of a model.
-    pub(super) fn second(&self, model: &str) -> String {
-        self.of_model("measure", model)
+    pub(super) fn second_pass_id(&self, model: &str) -> String {
+        self.model_stage_id("measure", model)
     }
 
     /// The set and the scenario that the name of a graph-uncertain set is made of.
@@ -99,7 +105,7 @@ impl<'a> World<'a> {
         format!("discover/{}", self.scenario().0)
     }
 
-    fn of_model(&self, kind: &str, model: &str) -> String {
-        format!("{kind}/{model}/{}/{}", self.set, part(self.attribute))
+    fn model_stage_id(&self, kind: &str, model: &str) -> String {
+        format!("{kind}/{model}/{}/{}", self.set, id_part(self.attribute))
     }
 }

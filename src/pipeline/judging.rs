@@ -1,133 +1,168 @@
-//! The stage `measure/SET/ATTRIBUTE`: how good the counterfactuals of a set are, as tables of their own.
+//! The stage `measure/SET/ATTRIBUTE`: how good the counterfactuals of a set are, as tables of their
+//! own.
 //!
-//! Quality needs no model, so it is measured once per set and attribute. With folds the yardstick is the references of all folds together,
-//! in which every row counts as often as it was reference.
+//! Quality needs no model, so it is measured once per set and attribute. With folds the yardstick
+//! is the references of all folds together, in which every row counts as often as it was reference.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::counterfactual::conditional::Condition;
-use crate::counterfactual::learnt::Learnt;
-use crate::counterfactual::quality::shapes::Bar;
-use crate::counterfactual::quality::sums::Sums;
-use crate::counterfactual::quality::{Quality, VariableQuality, Yardstick};
-use crate::counterfactual::transport::carry::Tally;
-use crate::counterfactual::variable::Variable;
-use crate::counterfactual::{Counters, Generated, Samples};
-use crate::data::aligned::{CounterfactualKeys, CounterfactualReader, Judged};
+use crate::counterfactual::conditional::Conditioning;
+use crate::counterfactual::learnt::FittedStrategy;
+use crate::counterfactual::quality::shapes::ShapeBar;
+use crate::counterfactual::quality::sums::QualitySums;
+use crate::counterfactual::quality::{CounterfactualQuality, QualityReference, VariableQuality};
+use crate::counterfactual::transport::carry::TransportTally;
+use crate::counterfactual::variable::StrategyVariable;
+use crate::counterfactual::{ChangeCounters, GeneratedBatch, SampleBatch};
+use crate::data::aligned::{CounterfactualKeys, CounterfactualReader, CounterfactualVerdicts};
 use crate::data::{Attribute, MISSING_GROUP};
 use crate::error::{Error, Result};
-use crate::metric::cf_quality::{NO_FILTER, NO_NUMBER, NOTHING};
-use crate::pipeline::basis::{Basis, Classes};
-use crate::pipeline::examples::{Asked, Examples};
-use crate::pipeline::worlds::Ground;
+use crate::metric::cf_quality::{NO_FILTER, NOT_NUMERIC, NOTHING_TO_AVERAGE};
+use crate::pipeline::basis::{LearningReference, RowClasses};
+use crate::pipeline::examples::{ExamplePairs, ExampleSettings};
+use crate::pipeline::worlds::RowContext;
 use crate::table::io::write_frame;
-use crate::table::{CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, Cell, Frame};
+use crate::table::{CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, TableCell, TableFrame};
 
 /// What became of the samples of a transport, by own and target group.
-pub type Tallies = Vec<(usize, usize, Tally)>;
+pub type TransportTallies = Vec<(usize, usize, TransportTally)>;
 
 /// What quality is measured of.
-pub struct Judging<'a> {
+pub struct QualityInputs<'a> {
     /// The rows.
-    pub ground: Ground<'a>,
+    pub context: RowContext<'a>,
     /// What the strategy learnt from.
-    pub basis: &'a Basis<'a>,
+    pub reference: &'a LearningReference<'a>,
     /// What the classes of the rows are.
-    pub classes: &'a Classes,
+    pub classes: &'a RowClasses,
     /// What was learnt, for each fold.
-    pub learnt: &'a [Learnt],
+    pub learnt: &'a [FittedStrategy],
     /// The counterfactuals.
     pub counterfactuals: &'a CounterfactualReader,
     /// Of a transport, what became of the samples.
-    pub tallies: Option<&'a Tallies>,
+    pub tallies: Option<&'a TransportTallies>,
     /// Name of the set.
     pub set: &'a str,
     /// Position of the attribute.
     pub position: usize,
     /// Pairs of rows that the report is to show.
-    pub examples: Asked,
+    pub examples: ExampleSettings,
 }
 
 /// The quality of each ordered pair of groups.
-type Pairs = BTreeMap<(usize, usize), Quality>;
+type QualityByPair = BTreeMap<(usize, usize), CounterfactualQuality>;
 
-impl Judging<'_> {
+impl QualityInputs<'_> {
     /// Writes the tables of quality.
     ///
     /// # Errors
     /// A file cannot be read, the disk refuses, or the run is to stop.
     pub fn write(&self, out: &Path) -> Result<()> {
-        let layout = self.ground.rows.layout();
+        let layout = self.context.rows.layout();
         let attribute = &layout.attributes[self.position];
         let Some(first) = self.learnt.first() else { return Ok(()) };
         let mut counts = first.counts().clone();
         self.learnt[1..].iter().for_each(|learnt| counts.merge(learnt.counts().clone()));
-        let yardstick = Yardstick::new(first.variables().to_vec(), &counts, attribute.groups.len(), first.condition());
+        let yardstick = QualityReference::new(
+            first.variables().to_vec(),
+            &counts,
+            attribute.groups.len(),
+            first.condition(),
+        );
         let (sums, without_class, examples) = self.sums(&yardstick, attribute)?;
         let (pairs, total) = yardstick.quality(&sums);
 
         let exact = self.learnt.iter().all(|learnt| learnt.counts().is_exact());
         write_frame(out, &self.quality(attribute, (&pairs, &total), exact, &without_class))?;
         write_frame(out, &self.features(attribute, &pairs))?;
-        let detailed = farthest(&pairs);
-        write_frame(out, &self.shapes(attribute, first.variables(), &yardstick.shapes(&sums, &detailed)))?;
-        let mut pairs_of_rows = Frame::new(&CF_EXAMPLES);
+        let detailed = detailed_pairs(&pairs);
+        write_frame(
+            out,
+            &self.distributions(attribute, first.variables(), &yardstick.shapes(&sums, &detailed)),
+        )?;
+        let mut pairs_of_rows = TableFrame::new(&CF_EXAMPLES);
         for cells in examples.cells(&attribute.groups, &detailed) {
-            pairs_of_rows.push([vec![self.set.into(), attribute.name.as_str().into()], cells].concat());
+            pairs_of_rows
+                .push([vec![self.set.into(), attribute.name.as_str().into()], cells].concat());
         }
         write_frame(out, &pairs_of_rows)
     }
 
-    fn key(&self, attribute: &Attribute, from: &str, to: &str) -> Vec<Cell> {
-        [self.set, &attribute.name, from, to].map(Cell::from).into()
+    fn key(&self, attribute: &Attribute, from: &str, to: &str) -> Vec<TableCell> {
+        [self.set, &attribute.name, from, to].map(TableCell::from).into()
     }
 
     fn quality(
         &self,
         attribute: &Attribute,
-        (pairs, total): (&Pairs, &Quality),
+        (pairs, total): (&QualityByPair, &CounterfactualQuality),
         exact: bool,
         without_class: &BTreeMap<usize, u64>,
-    ) -> Frame {
-        let mut quality = Frame::new(&CF_QUALITY);
-        let total_tally = self.tallies.map(|tallies| tallies.iter().fold(Tally::default(), |sum, (.., tally)| together(&sum, tally)));
+    ) -> TableFrame {
+        let mut quality = TableFrame::new(&CF_QUALITY);
+        let total_tally = self.tallies.map(|tallies| {
+            tallies
+                .iter()
+                .fold(TransportTally::default(), |sum, (.., tally)| merge_tallies(&sum, tally))
+        });
         let of_pair = |from: usize, to: usize| {
-            let mine = |tallies: &Tallies| tallies.iter().find(|(a, b, _)| (*a, *b) == (from, to)).map(|(.., tally)| *tally);
+            let mine = |tallies: &TransportTallies| {
+                tallies.iter().find(|(a, b, _)| (*a, *b) == (from, to)).map(|(.., tally)| *tally)
+            };
             self.tallies.map(|tallies| mine(tallies).unwrap_or_default())
         };
-        let all_without: u64 = without_class.values().sum::<u64>() * (attribute.groups.len() as u64).saturating_sub(1);
+        let all_without: u64 =
+            without_class.values().sum::<u64>() * (attribute.groups.len() as u64).saturating_sub(1);
         // Real rows are those of one target group, so all pairs together have none.
-        for (name, value) in values(total, total_tally.as_ref(), exact, all_without).into_iter().filter(|v| !v.0.starts_with(REAL)) {
+        for (name, value) in values(total, total_tally.as_ref(), exact, all_without)
+            .into_iter()
+            .filter(|v| !v.0.starts_with(REAL))
+        {
             quality.push([self.key(attribute, "", ""), measured(name, value)].concat());
         }
         for (&(from, to), of) in pairs {
             let without = without_class.get(&from).copied().unwrap_or(0);
             for (name, value) in values(of, of_pair(from, to).as_ref(), exact, without) {
-                quality.push([self.key(attribute, &attribute.groups[from], &attribute.groups[to]), measured(name, value)].concat());
+                quality.push(
+                    [
+                        self.key(attribute, &attribute.groups[from], &attribute.groups[to]),
+                        measured(name, value),
+                    ]
+                    .concat(),
+                );
             }
         }
         quality
     }
 
-    fn features(&self, attribute: &Attribute, pairs: &Pairs) -> Frame {
-        let mut features = Frame::new(&CF_FEATURES);
+    fn features(&self, attribute: &Attribute, pairs: &QualityByPair) -> TableFrame {
+        let mut features = TableFrame::new(&CF_FEATURES);
         for (&(from, to), of) in pairs {
             for variable in &of.variables {
                 for (name, value) in values_of_variable(variable) {
                     let key = self.key(attribute, &attribute.groups[from], &attribute.groups[to]);
-                    features.push([key, vec![variable.name.as_str().into()], measured(name, value)].concat());
+                    features.push(
+                        [key, vec![variable.name.as_str().into()], measured(name, value)].concat(),
+                    );
                 }
             }
         }
         features
     }
 
-    fn shapes(&self, attribute: &Attribute, variables: &[Variable], of_pairs: &BTreeMap<(usize, usize), Vec<Vec<Bar>>>) -> Frame {
-        let mut shapes = Frame::new(&CF_DISTRIBUTIONS);
+    fn distributions(
+        &self,
+        attribute: &Attribute,
+        variables: &[StrategyVariable],
+        of_pairs: &BTreeMap<(usize, usize), Vec<Vec<ShapeBar>>>,
+    ) -> TableFrame {
+        let mut shapes = TableFrame::new(&CF_DISTRIBUTIONS);
         for (&(from, to), bars_of) in of_pairs {
             for (variable, bars) in variables.iter().zip(bars_of) {
-                let all = bars.iter().fold((0, 0), |sum, bar| (sum.0 + bar.original, sum.1 + bar.counterfactual));
+                let all = bars
+                    .iter()
+                    .fold((0, 0), |sum, bar| (sum.0 + bar.original, sum.1 + bar.counterfactual));
                 let share = |n: u64, all: u64| (all > 0).then(|| n as f64 / all as f64);
                 for (number, bar) in (0_i64..).zip(bars) {
                     let level = bar.level.map_or("", |level| self.level(variable, level));
@@ -136,9 +171,20 @@ impl Judging<'_> {
                         ("counterfactual", bar.counterfactual, share(bar.counterfactual, all.1)),
                         ("target", bar.target, bar.target_share),
                     ] {
-                        let mut row = self.key(attribute, &attribute.groups[from], &attribute.groups[to]);
-                        row.extend([variable.name.as_str().into(), side.into(), Cell::Int(number), level.into()]);
-                        row.extend([bar.edges.map(|e| e.0).into(), bar.edges.map(|e| e.1).into(), n.into(), share.into()]);
+                        let mut row =
+                            self.key(attribute, &attribute.groups[from], &attribute.groups[to]);
+                        row.extend([
+                            variable.name.as_str().into(),
+                            side.into(),
+                            TableCell::Int(number),
+                            level.into(),
+                        ]);
+                        row.extend([
+                            bar.edges.map(|e| e.0).into(),
+                            bar.edges.map(|e| e.1).into(),
+                            n.into(),
+                            share.into(),
+                        ]);
                         shapes.push(row);
                     }
                 }
@@ -147,54 +193,83 @@ impl Judging<'_> {
         shapes
     }
 
-    /// What a level of a variable is called: a level of its column, or the column of a one-hot group.
-    fn level(&self, variable: &Variable, level: usize) -> &str {
-        let features = &self.ground.rows.layout().features;
+    /// What a level of a variable is called: a level of its column, or the column of a one-hot
+    /// group.
+    fn level(&self, variable: &StrategyVariable, level: usize) -> &str {
+        let features = &self.context.rows.layout().features;
         match variable.columns[..] {
             [column] => features[column].levels.get(level).map_or("", String::as_str),
             _ => variable.columns.get(level).map_or("", |&column| features[column].name.as_str()),
         }
     }
 
-    /// The sums of all counterfactuals, by group the audited rows that have none because their class is missing, and example pairs.
-    fn sums(&self, yardstick: &Yardstick, attribute: &Attribute) -> Result<(Sums, BTreeMap<usize, u64>, Examples)> {
-        let ground = self.ground;
-        let mut sums = Sums::default();
-        let none = || Examples::new(self.examples, self.set, &attribute.name, self.position);
+    /// The sums of all counterfactuals, by group the audited rows that have none because their
+    /// class is missing, and example pairs.
+    fn sums(
+        &self,
+        yardstick: &QualityReference,
+        attribute: &Attribute,
+    ) -> Result<(QualitySums, BTreeMap<usize, u64>, ExamplePairs)> {
+        let ground = self.context;
+        let mut sums = QualitySums::default();
+        let none = || ExamplePairs::new(self.examples, self.set, &attribute.name, self.position);
         let mut examples = none();
         let mut without_class: BTreeMap<usize, u64> = BTreeMap::new();
-        let needs_class = self.learnt.iter().any(|learnt| learnt.condition() == Condition::Class);
+        let needs_class =
+            self.learnt.iter().any(|learnt| learnt.condition() == Conditioning::Class);
         let look = |g: usize| {
             (ground.watch.check)()?;
             let batch = ground.rows.read(g)?;
-            let classes = self.classes.of(g, &batch)?;
+            let classes = self.classes.of_group(g, &batch)?;
             let (keys, judged, rows) = self.counterfactuals.judged(g, ground.rows.layout())?;
-            let samples = Samples { keys: &batch.row_key, rows: &batch.rows, groups: &batch.groups[self.position], classes: &classes };
+            let samples = SampleBatch {
+                keys: &batch.row_key,
+                rows: &batch.rows,
+                groups: &batch.groups[self.position],
+                classes: &classes,
+            };
             let roles = ground.roles.read(g)?;
-            let lacks = |&i: &usize| needs_class && classes[i].is_none() && roles.audited(i).is_some();
-            let without: Vec<u16> = (0..batch.row.len()).filter(lacks).map(|i| samples.groups[i]).filter(|&g| g != MISSING_GROUP).collect();
-            let mut part = Sums::default();
+            let lacks =
+                |&i: &usize| needs_class && classes[i].is_none() && roles.audited(i).is_some();
+            let without: Vec<u16> = (0..batch.row.len())
+                .filter(lacks)
+                .map(|i| samples.groups[i])
+                .filter(|&g| g != MISSING_GROUP)
+                .collect();
+            let mut part = QualitySums::default();
             for to in 0..attribute.groups.len() {
-                part.merge(&yardstick.sums(&samples, &generated(&keys, &judged, &rows, to), to));
+                part.merge(&yardstick.counterfactual_sums(
+                    &samples,
+                    &generated(&keys, &judged, &rows, to),
+                    to,
+                ));
             }
-            let pairs_of_rows = none().of(ground.rows.layout(), &batch, &keys, &judged, &rows);
+            let pairs_of_rows =
+                none().of_group(ground.rows.layout(), &batch, &keys, &judged, &rows);
             (ground.watch.progress)(batch.row.len() as u64);
             Ok::<_, Error>((part, without, pairs_of_rows))
         };
         ground.workers.map(ground.rows.n_groups(), look, |_, (part, without, pairs_of_rows)| {
             sums.merge(&part);
             examples.merge(pairs_of_rows);
-            without.into_iter().for_each(|group| *without_class.entry(usize::from(group)).or_default() += 1);
+            without
+                .into_iter()
+                .for_each(|group| *without_class.entry(usize::from(group)).or_default() += 1);
             Ok::<_, Error>(())
         })?;
         for (fold, learnt) in self.learnt.iter().enumerate() {
             if let Some(filter) = learnt.filter() {
-                let reference = self.basis.rows(fold, self.classes, None);
+                let reference = self.reference.rows(fold, self.classes, None);
                 reference.fold(
                     |group| {
                         let groups = &group.groups[self.position];
-                        let samples = Samples { keys: &group.keys, rows: &group.rows, groups, classes: &group.classes };
-                        yardstick.real(filter, &samples)
+                        let samples = SampleBatch {
+                            keys: &group.keys,
+                            rows: &group.rows,
+                            groups,
+                            classes: &group.classes,
+                        };
+                        yardstick.reference_sums(filter, &samples)
                     },
                     |part| sums.merge(&part),
                 )?;
@@ -207,22 +282,31 @@ impl Judging<'_> {
 /// The directions of a set that are told bar by bar and row by row.
 const DETAILED_AT_MOST: usize = 30;
 
-/// The directions that are told in detail: those in which a moved variable is left farthest from the target group, of equals the first.
-/// Bars of every direction between many groups would outweigh all other results.
-fn farthest(pairs: &Pairs) -> BTreeSet<(usize, usize)> {
-    let far = |of: &Quality| {
-        let moved = of.variables.iter().filter(|v| v.share_changed.is_some_and(|share| share > 0.0));
+/// The directions that are told in detail: those in which a moved variable is left farthest from
+/// the target group, of equals the first. Bars of every direction between many groups would
+/// outweigh all other results.
+fn detailed_pairs(pairs: &QualityByPair) -> BTreeSet<(usize, usize)> {
+    let far = |of: &CounterfactualQuality| {
+        let moved =
+            of.variables.iter().filter(|v| v.share_changed.is_some_and(|share| share > 0.0));
         moved.filter_map(|v| v.dist_after).fold(-1.0, f64::max)
     };
-    let mut rated: Vec<(f64, (usize, usize))> = pairs.iter().map(|(&pair, of)| (far(of), pair)).collect();
+    let mut rated: Vec<(f64, (usize, usize))> =
+        pairs.iter().map(|(&pair, of)| (far(of), pair)).collect();
     rated.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     rated.into_iter().take(DETAILED_AT_MOST).map(|(_, pair)| pair).collect()
 }
 
 /// The counterfactuals in one group, as they were generated.
-fn generated(keys: &CounterfactualKeys, judged: &Judged, rows: &crate::data::Rows, to: usize) -> Generated {
-    let chosen: Vec<usize> = (0..keys.parent.len()).filter(|&k| usize::from(keys.to_group[k]) == to).collect();
-    let counter = |k: usize| Counters {
+fn generated(
+    keys: &CounterfactualKeys,
+    judged: &CounterfactualVerdicts,
+    rows: &crate::data::FeatureRows,
+    to: usize,
+) -> GeneratedBatch {
+    let chosen: Vec<usize> =
+        (0..keys.parent.len()).filter(|&k| usize::from(keys.to_group[k]) == to).collect();
+    let counter = |k: usize| ChangeCounters {
         n_changed: judged.counters[0][k],
         n_impossible: judged.counters[1][k],
         n_clamped: judged.counters[2][k],
@@ -230,19 +314,19 @@ fn generated(keys: &CounterfactualKeys, judged: &Judged, rows: &crate::data::Row
         n_kept: judged.counters[4][k],
     };
     let plausibility = |&k: &usize| Some(judged.plausibility[k]).filter(|p| !p.is_nan());
-    Generated {
+    GeneratedBatch {
         parent: chosen.iter().map(|&k| keys.parent[k] as usize).collect(),
         cf_index: chosen.iter().map(|&k| keys.cf_index[k]).collect(),
         rows: rows.take(&chosen),
         counters: chosen.iter().map(|&k| counter(k)).collect(),
         plausibility: Some(chosen.iter().map(plausibility).collect()),
         valid: chosen.iter().map(|&k| judged.valid[k]).collect(),
-        account: crate::counterfactual::Account::default(),
+        tally: crate::counterfactual::GenerationTally::default(),
     }
 }
 
-fn together(a: &Tally, b: &Tally) -> Tally {
-    Tally {
+fn merge_tallies(a: &TransportTally, b: &TransportTally) -> TransportTally {
+    TransportTally {
         n: a.n + b.n,
         n_approximate: a.n_approximate + b.n_approximate,
         n_without_target: a.n_without_target + b.n_without_target,
@@ -251,11 +335,11 @@ fn together(a: &Tally, b: &Tally) -> Tally {
 }
 
 /// The tallies of several folds as one list.
-pub fn merged(of_folds: impl Iterator<Item = Tallies>) -> Tallies {
-    let mut all: BTreeMap<(usize, usize), Tally> = BTreeMap::new();
+pub fn merge_folds(of_folds: impl Iterator<Item = TransportTallies>) -> TransportTallies {
+    let mut all: BTreeMap<(usize, usize), TransportTally> = BTreeMap::new();
     for (from, to, tally) in of_folds.flatten() {
         let sum = all.entry((from, to)).or_default();
-        *sum = together(sum, &tally);
+        *sum = merge_tallies(sum, &tally);
     }
     all.into_iter().map(|((from, to), tally)| (from, to, tally)).collect()
 }
@@ -263,16 +347,22 @@ pub fn merged(of_folds: impl Iterator<Item = Tallies>) -> Tallies {
 /// How the metrics of real rows begin.
 const REAL: &str = "plausibility_real";
 
-type Named = (&'static str, Result<f64, &'static str>);
+type NamedMeasure = (&'static str, Result<f64, &'static str>);
 
-fn measured(name: &str, value: Result<f64, &'static str>) -> Vec<Cell> {
+fn measured(name: &str, value: Result<f64, &'static str>) -> Vec<TableCell> {
     vec![name.into(), value.ok().into(), value.err().unwrap_or("").into()]
 }
 
-fn values(of: &Quality, tally: Option<&Tally>, exact: bool, without_class: u64) -> Vec<Named> {
+fn values(
+    of: &CounterfactualQuality,
+    tally: Option<&TransportTally>,
+    exact: bool,
+    without_class: u64,
+) -> Vec<NamedMeasure> {
     let count = |n: u64| Ok(n as f64);
-    let mean = |value: Option<f64>| value.ok_or(NOTHING);
-    let filter = |of: Option<[f64; 3]>, at: usize| of.map(|quantiles| quantiles[at]).ok_or(NO_FILTER);
+    let mean = |value: Option<f64>| value.ok_or(NOTHING_TO_AVERAGE);
+    let filter =
+        |of: Option<[f64; 3]>, at: usize| of.map(|quantiles| quantiles[at]).ok_or(NO_FILTER);
     let mut values = vec![
         ("n_cf", count(of.n_cf)),
         ("n_pairs", count(of.n_pairs)),
@@ -299,16 +389,28 @@ fn values(of: &Quality, tally: Option<&Tally>, exact: bool, without_class: u64) 
     if let Some(tally) = tally {
         values.extend([
             ("n_without_target", count(tally.n_without_target)),
-            ("approximate_share", if tally.n > 0 { Ok(tally.n_approximate as f64 / tally.n as f64) } else { Err(NOTHING) }),
-            ("transport_cost", if tally.n > 0 { Ok(tally.cost / tally.n as f64) } else { Err(NOTHING) }),
+            (
+                "approximate_share",
+                if tally.n > 0 {
+                    Ok(tally.n_approximate as f64 / tally.n as f64)
+                } else {
+                    Err(NOTHING_TO_AVERAGE)
+                },
+            ),
+            (
+                "transport_cost",
+                if tally.n > 0 { Ok(tally.cost / tally.n as f64) } else { Err(NOTHING_TO_AVERAGE) },
+            ),
         ]);
     }
     values
 }
 
-fn values_of_variable(of: &VariableQuality) -> Vec<Named> {
-    let mean = |value: Option<f64>| value.ok_or(NOTHING);
-    let number = |value: Option<f64>, is: bool| value.ok_or(if is { NOTHING } else { NO_NUMBER });
+fn values_of_variable(of: &VariableQuality) -> Vec<NamedMeasure> {
+    let mean = |value: Option<f64>| value.ok_or(NOTHING_TO_AVERAGE);
+    let number = |value: Option<f64>, is: bool| {
+        value.ok_or(if is { NOTHING_TO_AVERAGE } else { NOT_NUMERIC })
+    };
     vec![
         ("n_values", Ok(of.n as f64)),
         ("n_compared", Ok(of.n_compared as f64)),
@@ -325,20 +427,56 @@ fn values_of_variable(of: &VariableQuality) -> Vec<Named> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Quality, Tally, VariableQuality, values, values_of_variable};
-    use crate::metric::cf_quality::{MEASURES, NO_NUMBER, NOTHING, Of};
+    use super::{
+        CounterfactualQuality, TransportTally, VariableQuality, values, values_of_variable,
+    };
+    use crate::metric::cf_quality::{MEASURES, NOT_NUMERIC, NOTHING_TO_AVERAGE, QualityScope};
 
     #[test]
     fn what_is_written_can_be_explained_and_the_other_way_round() {
-        let listed = |of: &dyn Fn(Of) -> bool| MEASURES.iter().filter(|m| of(m.of)).map(|m| m.id).collect::<Vec<_>>();
-        let of_pairs = values(&Quality::default(), Some(&Tally::default()), true, 0);
-        assert_eq!(of_pairs.iter().map(|v| v.0).collect::<Vec<_>>(), listed(&|of| of != Of::Feature));
-        assert_eq!(values(&Quality::default(), None, true, 0).iter().map(|v| v.0).collect::<Vec<_>>(), listed(&|of| of == Of::Pair));
-        let why = |varies| values_of_variable(&VariableQuality { is_number: true, varies, ..VariableQuality::default() });
-        assert!(why(true)[2..].iter().all(|(_, value)| *value == Err(NOTHING)));
-        let reasons: Vec<&str> = why(false).into_iter().filter_map(|(_, value)| value.err()).collect();
-        assert_eq!(reasons, [NOTHING, NOTHING, NO_NUMBER, NOTHING, NOTHING, NO_NUMBER, NO_NUMBER, NOTHING]);
+        let listed = |of: &dyn Fn(QualityScope) -> bool| {
+            MEASURES.iter().filter(|m| of(m.scope)).map(|m| m.id).collect::<Vec<_>>()
+        };
+        let of_pairs =
+            values(&CounterfactualQuality::default(), Some(&TransportTally::default()), true, 0);
+        assert_eq!(
+            of_pairs.iter().map(|v| v.0).collect::<Vec<_>>(),
+            listed(&|of| of != QualityScope::Feature)
+        );
+        assert_eq!(
+            values(&CounterfactualQuality::default(), None, true, 0)
+                .iter()
+                .map(|v| v.0)
+                .collect::<Vec<_>>(),
+            listed(&|of| of == QualityScope::Pair)
+        );
+        let why = |varies| {
+            values_of_variable(&VariableQuality {
+                is_number: true,
+                varies,
+                ..VariableQuality::default()
+            })
+        };
+        assert!(why(true)[2..].iter().all(|(_, value)| *value == Err(NOTHING_TO_AVERAGE)));
+        let reasons: Vec<&str> =
+            why(false).into_iter().filter_map(|(_, value)| value.err()).collect();
+        assert_eq!(
+            reasons,
+            [
+                NOTHING_TO_AVERAGE,
+                NOTHING_TO_AVERAGE,
+                NOT_NUMERIC,
+                NOTHING_TO_AVERAGE,
+                NOTHING_TO_AVERAGE,
+                NOT_NUMERIC,
+                NOT_NUMERIC,
+                NOTHING_TO_AVERAGE
+            ]
+        );
         let of_features = values_of_variable(&VariableQuality::default());
-        assert_eq!(of_features.iter().map(|v| v.0).collect::<Vec<_>>(), listed(&|of| of == Of::Feature));
+        assert_eq!(
+            of_features.iter().map(|v| v.0).collect::<Vec<_>>(),
+            listed(&|of| of == QualityScope::Feature)
+        );
     }
 }

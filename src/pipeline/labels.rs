@@ -1,4 +1,5 @@
-//! Selective labels in words: for whom labels are missing more often than for others, before a run and after it.
+//! Selective labels in words: for whom labels are missing more often than for others, before a run
+//! and after it.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +9,18 @@ use crate::data::rows::RowsReader;
 use crate::data::split::RolesReader;
 use crate::data::{Attribute, Layout, MISSING_GROUP};
 use crate::error::{Error, Result};
-use crate::exec::cancel::Cancel;
+use crate::exec::cancel::CancelFlag;
 use crate::metric::Rate;
-use crate::metric::counts::{FactualCounts, GroupCounts};
+use crate::metric::counts::{FactualCounts, GroupFactualCounts};
 use crate::metric::labels::{MissingLabels, share};
-use crate::model::Decision;
+use crate::model::ThresholdComparison;
 use crate::param::Seed;
 use crate::pipeline::blind::GroupShares;
-use crate::pipeline::counting::{Blocks, Cut, RowCounting, Threshold};
-use crate::pipeline::plan::Plan;
+use crate::pipeline::counting::{BlockSettings, DecisionRule, RowCounting, RowThreshold};
+use crate::pipeline::plan::StagePlan;
 use crate::spec;
-use crate::spec::Model;
-use crate::spec::threshold::{Threshold as JobThreshold, ThresholdOf};
+use crate::spec::ModelBlock;
+use crate::spec::threshold::{ThresholdBlock as JobThreshold, ThresholdOf};
 
 /// Code of issues, and what carries it in tables.
 pub const SELECTIVE_LABELS: &str = "selective-labels";
@@ -40,20 +41,31 @@ impl SelectiveAttribute {
     /// All of them in one sentence.
     pub fn text(&self) -> String {
         format!(
-            "labels are missing for some people more often than for others: {}; what needs a label (performance, label-based gaps, the \
-             extended matrix) tells of the others alone, and gates on it are inconclusive",
+            "labels are missing for some people more often than for others: {}; what needs a label \
+             (performance, label-based gaps, the extended matrix) tells of the others alone, and \
+             gates on it are inconclusive",
             self.shares.join("; ")
         )
     }
 }
 
-/// Adds what the counts of an attribute under a model say; `sides` are the words for the two decisions, predicted negative first.
-pub fn tell(all: &mut SelectiveLabels, attribute: &Attribute, found: &MissingLabels, sides: &[String; 2]) {
+/// Adds what the counts of an attribute under a model say; `sides` are the words for the two
+/// decisions, predicted negative first.
+pub fn add_missing_labels(
+    all: &mut SelectiveLabels,
+    attribute: &Attribute,
+    found: &MissingLabels,
+    sides: &[String; 2],
+) {
     let name = |rank: usize| &attribute.groups[attribute.reference_first()[rank]];
     let mut shares = Vec::new();
     if let Some([more, fewer]) = found.widest_groups() {
         let [p, q] = [more, fewer].map(|rank| percent(found.groups[rank]));
-        shares.push(format!("{p} of the people of `{}` and {q} of those of `{}` have no label", name(more), name(fewer)));
+        shares.push(format!(
+            "{p} of the people of `{}` and {q} of those of `{}` have no label",
+            name(more),
+            name(fewer)
+        ));
     }
     if found.decisions_differ() {
         let [p, q] = found.decisions.map(percent);
@@ -68,9 +80,10 @@ pub fn tell(all: &mut SelectiveLabels, attribute: &Attribute, found: &MissingLab
     of.shares.extend(shares);
 }
 
-/// The same of every decision of a model: of several classes the two sides together, and where these say nothing the classes that do.
-/// `classes` names each and says whether it is on the positive side.
-pub fn tell_of_all(
+/// The same of every decision of a model: of several classes the two sides together, and where
+/// these say nothing the classes that do. `classes` names each and says whether it is on the
+/// positive side.
+pub fn add_all_decisions(
     all: &mut SelectiveLabels,
     attribute: &Attribute,
     found: &[MissingLabels],
@@ -78,7 +91,7 @@ pub fn tell_of_all(
     classes: Option<&[(&str, bool)]>,
 ) {
     let Some(classes) = classes else {
-        return found.iter().for_each(|found| tell(all, attribute, found, sides));
+        return found.iter().for_each(|found| add_missing_labels(all, attribute, found, sides));
     };
     let Some(first) = found.first() else { return };
     let mut decisions = [share(0, 0); 2];
@@ -88,12 +101,14 @@ pub fn tell_of_all(
         side.denominator += found.decisions[1].denominator;
     }
     let whole = MissingLabels { groups: first.groups.clone(), decisions };
-    tell(all, attribute, &whole, sides);
+    add_missing_labels(all, attribute, &whole, sides);
     if !whole.are_selective() {
         for ((class, _), found) in classes.iter().zip(found) {
-            let words =
-                [format!("the people with another decision of `{model}` than `{class}`"), format!("those with the decision `{class}`")];
-            tell(all, attribute, found, &words);
+            let words = [
+                format!("the people with another decision of `{model}` than `{class}`"),
+                format!("those with the decision `{class}`"),
+            ];
+            add_missing_labels(all, attribute, found, &words);
         }
     }
 }
@@ -112,16 +127,21 @@ pub(super) struct UnlabelledPeople {
 /// Code of an issue about [`UnlabelledPeople`].
 pub(super) const UNLABELLED_PEOPLE: &str = "unlabelled-people";
 
-/// The sets that leave out people without a label; `missing` gives for an attribute how many people with a group lack one.
-pub(super) fn left_out(job: &spec::Job, missing: impl Fn(&str) -> u64) -> Vec<UnlabelledPeople> {
+/// The sets that leave out people without a label; `missing` gives for an attribute how many people
+/// with a group lack one.
+pub(super) fn sets_without_labels(
+    job: &spec::Job,
+    missing: impl Fn(&str) -> u64,
+) -> Vec<UnlabelledPeople> {
     let mut found = Vec::new();
     for (name, set) in job.counterfactuals.iter().filter(|(_, set)| set.conditions_on_label()) {
         let changed = job.data.sensitive.keys().filter(|attribute| set.changes(attribute));
         let n = changed.map(|attribute| missing(attribute.as_str())).max().unwrap_or(0);
         let people = if n == 1 { "person without one has" } else { "people without one have" };
         let text = format!(
-            "set `{name}` conditions on the label: {n} {people} no counterfactual in it, and no gate that asks about them passes; write \
-             `condition_on: {{prediction: MODEL}}` or `condition_on: none`"
+            "set `{name}` conditions on the label: {n} {people} no counterfactual in it, and no \
+             gate that asks about them passes; write `condition_on: {{prediction: MODEL}}` or \
+             `condition_on: none`"
         );
         found.extend((n > 0).then(|| UnlabelledPeople { set: name.to_string(), n, text }));
     }
@@ -137,21 +157,26 @@ pub fn sides(model: &str, favours_positive: bool) -> [String; 2] {
     [side(!favours_positive), side(favours_positive)]
 }
 
-/// How a model decides by a score that stands in the rows: the rule, and the carried column of the score; none where the score is made
-/// elsewhere or the threshold is fitted.
-fn cut_of_rows(model: &Model, at: &impl Fn(&str) -> Option<usize>) -> Option<(Cut, usize)> {
+/// How a model decides by a score that stands in the rows: the rule, and the carried column of the
+/// score; none where the score is made elsewhere or the threshold is fitted.
+fn rule_of_rows(
+    model: &ModelBlock,
+    at: &impl Fn(&str) -> Option<usize>,
+) -> Option<(DecisionRule, usize)> {
     let factual = &model.scores.as_ref()?.factual;
     let score = factual.column.as_ref().filter(|_| factual.parquet.is_none())?;
     let threshold = match &model.threshold {
-        JobThreshold::Fixed(share) => Threshold::Fixed(share.get()),
-        JobThreshold::Of(ThresholdOf::Column(column)) => Threshold::Carried(at(column.as_str())?),
+        JobThreshold::Fixed(share) => RowThreshold::Fixed(share.get()),
+        JobThreshold::Of(ThresholdOf::Column(column)) => {
+            RowThreshold::Carried(at(column.as_str())?)
+        }
         JobThreshold::Of(_) => return None,
     };
     let decision = match model.threshold_rule {
-        spec::ThresholdRule::Ge => Decision::AtOrAbove,
-        spec::ThresholdRule::Gt => Decision::Above,
+        spec::ThresholdRule::Ge => ThresholdComparison::AtOrAbove,
+        spec::ThresholdRule::Gt => ThresholdComparison::Above,
     };
-    Some((Cut { decision, threshold }, at(score.as_str())?))
+    Some((DecisionRule { decision, threshold }, at(score.as_str())?))
 }
 
 /// A share in per cent with one decimal.
@@ -167,21 +192,30 @@ pub(super) type CountedRows = Vec<(String, Vec<FactualCounts>)>;
 ///
 /// # Errors
 /// The rows cannot be read, or the work is to stop.
-pub(super) fn count(plan: &Plan<'_>, rows: &RowsReader, roles: &RolesReader, cancel: &Cancel) -> Result<CountedRows> {
+pub(super) fn count(
+    plan: &StagePlan<'_>,
+    rows: &RowsReader,
+    roles: &RolesReader,
+    cancel: &CancelFlag,
+) -> Result<CountedRows> {
     let layout = rows.layout();
     if layout.label.is_none() {
         return Ok(Vec::new());
     }
     let at = |column: &str| layout.carried.iter().position(|carried| carried == column);
     let models = plan.job.models.iter();
-    let mut models: Vec<(String, (Cut, usize))> =
-        models.filter_map(|(name, model)| Some((name.to_string(), cut_of_rows(model, &at)?))).collect();
+    let mut models: Vec<(String, (DecisionRule, usize))> = models
+        .filter_map(|(name, model)| Some((name.to_string(), rule_of_rows(model, &at)?)))
+        .collect();
     if models.is_empty() {
         // No score column: nobody is decided about, and groups are counted all the same.
-        let cut = Cut { decision: Decision::AtOrAbove, threshold: Threshold::Fixed(0.0) };
+        let cut = DecisionRule {
+            decision: ThresholdComparison::AtOrAbove,
+            threshold: RowThreshold::Fixed(0.0),
+        };
         models.push((String::new(), (cut, usize::MAX)));
     }
-    let blocks = Blocks { seed: Seed::default(), paired: false };
+    let blocks = BlockSettings { seed: Seed::default(), paired: false };
     let mut all = CountedRows::new();
     for (model, (cut, score)) in &models {
         let mut by_attribute = Vec::new();
@@ -196,7 +230,8 @@ pub(super) fn count(plan: &Plan<'_>, rows: &RowsReader, roles: &RolesReader, can
                     let mut part = counting.empty();
                     for (i, &group) in batch.groups[position].iter().enumerate() {
                         if let Some(fold) = roles.audited(i).filter(|_| group != MISSING_GROUP) {
-                            let score = batch.carried.get(*score).map_or(f64::NAN, |scores| scores[i]);
+                            let score =
+                                batch.carried.get(*score).map_or(f64::NAN, |scores| scores[i]);
                             counting.add(&mut part, (&batch, i), fold, score, group);
                         }
                     }
@@ -215,12 +250,16 @@ pub(super) fn count(plan: &Plan<'_>, rows: &RowsReader, roles: &RolesReader, can
 }
 
 /// What the counted rows say: of groups, and of the decisions of models.
-pub(super) fn look(counted: &CountedRows, layout: &Layout, favours_positive: bool) -> SelectiveLabels {
+pub(super) fn selective_labels(
+    counted: &CountedRows,
+    layout: &Layout,
+    favours_positive: bool,
+) -> SelectiveLabels {
     let mut all = SelectiveLabels::new();
     for (model, counts) in counted {
         let sides = sides(model, favours_positive);
         for (attribute, counts) in layout.attributes.iter().zip(counts) {
-            tell(&mut all, attribute, &MissingLabels::of(counts), &sides);
+            add_missing_labels(&mut all, attribute, &MissingLabels::from_counts(counts), &sides);
         }
     }
     all
@@ -239,7 +278,8 @@ pub(super) fn favourable_shares(
         return (Vec::new(), "labels");
     };
     let decided = counted.iter().find(|(name, _)| name == model);
-    let is_selective = |counts: &[FactualCounts]| MissingLabels::of(&counts[at]).are_selective();
+    let is_selective =
+        |counts: &[FactualCounts]| MissingLabels::from_counts(&counts[at]).are_selective();
     let counts = match decided.or(counted.first()) {
         Some((_, counts)) => &counts[at],
         None => return (Vec::new(), "labels"),
@@ -247,7 +287,7 @@ pub(super) fn favourable_shares(
     if decided.is_none() && counted.iter().any(|(_, counts)| is_selective(counts)) {
         return (Vec::new(), "labels");
     }
-    let share = |group: &GroupCounts| {
+    let share = |group: &GroupFactualCounts| {
         let (positive, all) = match decided {
             Some(_) => {
                 let people = group.confusion();
@@ -255,17 +295,19 @@ pub(super) fn favourable_shares(
             }
             None => (group.n_positive(), group.n() - group.n_missing_label()),
         };
-        (all > 0).then(|| (if favours_positive { positive } else { all - positive }) as f64 / all as f64)
+        (all > 0)
+            .then(|| (if favours_positive { positive } else { all - positive }) as f64 / all as f64)
     };
     let of = &layout.attributes[at];
     let groups = of.reference_first().into_iter().zip(&counts.groups);
-    let shares = groups.filter_map(|(group, counts)| Some((of.groups[group].clone(), share(counts)?)));
+    let shares =
+        groups.filter_map(|(group, counts)| Some((of.groups[group].clone(), share(counts)?)));
     (shares.collect(), if decided.is_some() { "decisions" } else { "labels" })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{SelectiveLabels, sides, tell_of_all};
+    use super::{SelectiveLabels, add_all_decisions, sides};
     use crate::data::Attribute;
     use crate::metric::labels::{MissingLabels, share};
 
@@ -283,20 +325,35 @@ mod tests {
             decisions: [share(sum.0 - missing, sum.1 - n), share(missing, n)],
         };
         let mut all = SelectiveLabels::new();
-        tell_of_all(&mut all, &attribute, &of.map(against_others), ("m", &sides("m", true)), Some(classes));
+        add_all_decisions(
+            &mut all,
+            &attribute,
+            &of.map(against_others),
+            ("m", &sides("m", true)),
+            Some(classes),
+        );
         all.get("sex").map_or_else(String::new, |of| of.text())
     }
 
-    /// The favourable class stands last, so the first class is another side's: its share is not printed as that of the favourable decision.
+    /// The favourable class stands last, so the first class is another side's: its share is not
+    /// printed as that of the favourable decision.
     #[test]
     fn of_several_classes_the_sides_are_told_together() {
         let classes = [("high", false), ("mid", false), ("low", true)];
         let text = told(&classes, [(500, 1000), (300, 1000), (0, 1000)]);
         let unfavourable = "40.0 % of the people with an unfavourable decision of `m`";
-        assert!(text.contains(unfavourable) && text.contains("0.0 % of the people with a favourable decision of `m`"), "{text}");
+        assert!(
+            text.contains(unfavourable)
+                && text.contains("0.0 % of the people with a favourable decision of `m`"),
+            "{text}"
+        );
         // Where the two sides are alike the classes that differ say why values carry the flag.
         let text = told(&classes, [(600, 1000), (200, 1000), (400, 1000)]);
-        assert!(text.contains("60.0 % of those with the decision `high`") && !text.contains("favourable"), "{text}");
+        assert!(
+            text.contains("60.0 % of those with the decision `high`")
+                && !text.contains("favourable"),
+            "{text}"
+        );
         assert_eq!(told(&classes, [(400, 1000); 3]), "");
     }
 }

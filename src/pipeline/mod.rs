@@ -25,8 +25,9 @@
 //!
 //! A run that waits for scores has other stages after `generate`: see [`waiting`].
 //!
-//! [`plan`] lists the stages of a job, [`stages`] builds each of them; what makes one stale is listed where it is built, as names and
-//! values, so that a rerun can say its reason. Nothing here computes a number: formulas live in the engines.
+//! [`plan`] lists the stages of a job, [`stages`] builds each of them; what makes one stale is
+//! listed where it is built, as names and values, so that a rerun can say its reason. Nothing here
+//! computes a number: formulas live in the engines.
 
 mod advice;
 pub mod again;
@@ -76,30 +77,33 @@ use std::path::{Path, PathBuf};
 
 use crate::data::derive::Derivation;
 use crate::error::{Error, Exit, Result};
-use crate::exec::cancel::Cancel;
+use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{Event, Observer};
-use crate::exec::folder::{OutputFolder, Published, Scratch};
-use crate::exec::store::Store;
-use crate::exec::{Options, StageRecord};
+use crate::exec::folder::{OutputFolder, PublishOutcome, ScratchFolder};
+use crate::exec::store::ResultStore;
+use crate::exec::{ExecSettings, StageRecord};
 use crate::param::ColumnName;
-use crate::pipeline::inputs::{Absent, Awaited};
-use crate::pipeline::plan::Plan;
+use crate::pipeline::inputs::{AbsentDataSet, AwaitedFile};
+use crate::pipeline::plan::StagePlan;
 use crate::spec::check::CheckedJob;
 use crate::spec::{self, Job};
-use crate::table::manifest::Summary;
-use crate::table::ordered::Workers;
+use crate::table::manifest::RunSummary;
+use crate::table::ordered::WorkerPool;
 
 /// All kinds of stages, in order; engines that come later keep their place in it.
-pub const KINDS: &[&str] =
-    &["prepare", "split", "discover", "train", "fit", "generate", "score", "count", "measure", "augment", "recourse", "gate", "report"];
+pub const KINDS: &[&str] = &[
+    "prepare", "split", "discover", "train", "fit", "generate", "score", "count", "measure",
+    "augment", "recourse", "gate", "report",
+];
 
-/// The fingerprint of the program ([`crate::exec::program`]): results of another one are never read, so nobody has to remember to raise
-/// a version. It stands in the keys of stages and in `run.json`, and in no other file of an output folder.
+/// The fingerprint of the program ([`crate::exec::program`]): results of another one are never
+/// read, so nobody has to remember to raise a version. It stands in the keys of stages and in
+/// `run.json`, and in no other file of an output folder.
 pub const CODE: &str = env!("CFAUDIT_PROGRAM");
 
 /// How a job is run; nothing here changes a number.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct RunSettings {
     /// The job file as the user named it.
     pub job_file: String,
     /// The output folder; none: `outputs/<name of the job>`.
@@ -110,7 +114,8 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// Number of threads.
     pub threads: usize,
-    /// Memory to stay within, in bytes; none: rows in flight are not cut down, and training may take half of what there is.
+    /// Memory to stay within, in bytes; none: rows in flight are not cut down, and training may
+    /// take half of what there is.
     pub memory: Option<u64>,
     /// Rows of a row group, a multiple of [`crate::table::io::BLOCK_ROWS`].
     pub batch_rows: Option<usize>,
@@ -128,19 +133,19 @@ pub struct Settings {
 
 /// What a run did.
 #[derive(Debug, Clone)]
-pub struct Finished {
+pub struct FinishedRun {
     /// The summary, with `out`.
-    pub summary: Summary,
+    pub summary: RunSummary,
     /// What publishing did; none where the run stopped before the report.
-    pub published: Option<Published>,
+    pub published: Option<PublishOutcome>,
     /// The stages.
     pub stages: Vec<StageRecord>,
     /// The files of scores that were not there; nothing was measured where there is one.
-    pub awaited: Vec<Awaited>,
+    pub awaited: Vec<AwaitedFile>,
 }
 
 /// What varies between runs and lands in the output folder all the same.
-pub trait Record {
+pub trait RunRecord {
     /// Names job and run for the log lines from here on.
     fn identify(&self, job: &str, run: &str);
 
@@ -151,59 +156,85 @@ pub trait Record {
 /// Runs a job from its checked form to the published folder.
 ///
 /// # Errors
-/// Everything that can be wrong with data, scores, disks; the output folder is then as it was before.
-pub fn run(checked: &CheckedJob, settings: &Settings, observer: &dyn Observer, record: &dyn Record, cancel: &Cancel) -> Result<Finished> {
-    run_stages(checked, settings, observer, record, cancel).map_err(|error| with_place(error, checked))
+/// Everything that can be wrong with data, scores, disks; the output folder is then as it was
+/// before.
+pub fn run(
+    checked: &CheckedJob,
+    settings: &RunSettings,
+    observer: &dyn Observer,
+    record: &dyn RunRecord,
+    cancel: &CancelFlag,
+) -> Result<FinishedRun> {
+    run_stages(checked, settings, observer, record, cancel)
+        .map_err(|error| with_place(error, checked))
 }
 
 fn run_stages(
     checked: &CheckedJob,
-    settings: &Settings,
+    settings: &RunSettings,
     observer: &dyn Observer,
-    record: &dyn Record,
-    cancel: &Cancel,
-) -> Result<Finished> {
+    record: &dyn RunRecord,
+    cancel: &CancelFlag,
+) -> Result<FinishedRun> {
     let job = &checked.job;
-    let out = settings.out.clone().unwrap_or_else(|| usual_folder(job));
+    let out = settings.out.clone().unwrap_or_else(|| default_folder(job));
     let claimed = OutputFolder::claim(&out, job.name.as_str(), settings.replace)?;
     // On the disk of the results there is room for them.
     let scratch = settings.cache.is_none().then(|| claimed.scratch()).transpose()?;
     let (store, workers) = (open_store(job, settings, scratch.as_ref())?, open_workers(settings)?);
-    let input = inputs::locate(checked, settings, Absent::Get, cancel)?;
+    let input = inputs::locate(checked, settings, AbsentDataSet::Download, cancel)?;
     let run_id = folder::run_id(checked, &input);
     record.identify(job.name.as_str(), &run_id);
-    let plan = Plan::new(checked, settings, &input, &workers, &run_id, &store.entries())?;
-    plan.check_room(None)?;
+    let plan = StagePlan::new(checked, settings, &input, &workers, &run_id, &store.view())?;
+    plan.check_sum_memory(None)?;
     let stages = plan.stages();
-    observer.on(&Event::RunStart { job: job.name.to_string(), run: run_id.clone(), total: stages.len() as u64 });
+    observer.on(&Event::RunStart {
+        job: job.name.to_string(),
+        run: run_id.clone(),
+        total: stages.len() as u64,
+    });
     if let Some(set) = &input.stand_in {
         observer.on(&Event::Problem {
             code: "stand-in".to_owned(),
             path: set.clone(),
             line: None,
             text: format!(
-                "stand-in data: `{set}` is not to be had, its generated stand-in takes its place; no number is about real people"
+                "stand-in data: `{set}` is not to be had, its generated stand-in takes its place; \
+                 no number is about real people"
             ),
         });
     }
-    input.remarks().iter().for_each(|event| observer.on(event));
+    input.file_events().iter().for_each(|event| observer.on(event));
     for (model, file) in &input.unwatched {
-        let hint = format!("list it under `{}`", spec::check::path(&["models", model, "command", "watch"]));
+        let hint = format!(
+            "list it under `{}`",
+            spec::check::path(&["models", model, "command", "watch"])
+        );
         observer.on(&Event::Problem {
             code: "unwatched".to_owned(),
             path: file.clone(),
             line: None,
-            text: format!("the command of model `{model}` names `{file}`, and a change of that file will not run it again: {hint}"),
+            text: format!(
+                "the command of model `{model}` names `{file}`, and a change of that \
+                 file will not run it again: {hint}"
+            ),
         });
     }
-    let options = Options { force: plan.force(), ..plan.options() };
+    let options = ExecSettings { force: plan.force(), ..plan.exec_settings() };
     let stages = crate::exec::run(&stages, &store, &options, observer, cancel)?;
     let Some(last) = stages.last().filter(|s| s.kind == "report") else {
-        let summary = folder::unfinished(job, &run_id, &input);
-        return Ok(Finished { summary, published: None, stages, awaited: input.awaited.clone() });
+        let summary = folder::unfinished_summary(job, &run_id, &input);
+        return Ok(FinishedRun {
+            summary,
+            published: None,
+            stages,
+            awaited: input.awaited.clone(),
+        });
     };
     let mut summary = folder::read_summary(&last.folder)?;
-    for event in folder::warning_events(&last.folder)?.iter().chain(&folder::gate_events(&last.folder)?) {
+    for event in
+        folder::warning_events(&last.folder)?.iter().chain(&folder::gate_events(&last.folder)?)
+    {
         observer.on(event);
     }
     let extras = folder::extras(&stages, settings, record);
@@ -213,16 +244,16 @@ fn run_stages(
         summary.exit = Exit::Done.code();
     }
     summary.out = Some(out.to_string_lossy().into_owned());
-    Ok(Finished { summary, published: Some(published), stages, awaited: input.awaited.clone() })
+    Ok(FinishedRun { summary, published: Some(published), stages, awaited: input.awaited.clone() })
 }
 
 /// A fault of the data with the line of the job that asks for the column or file it is about.
 fn with_place(error: Error, checked: &CheckedJob) -> Error {
     let Error::Data(fault) = &error else { return error };
     let path = match (fault.code, &fault.column) {
-        ("hidden-column", Some(column)) => deriving(&checked.job, column),
+        ("hidden-column", Some(column)) => derivation_path(&checked.job, column),
         ("missing-scores", _) => Some("models".to_owned()),
-        (_, Some(column)) => asking_for(&checked.job, column),
+        (_, Some(column)) => column_path(&checked.job, column),
         ("no-rows", None) => Some("data.keep".to_owned()),
         ("no-audit-rows" | "too-many-folds" | "one-class", None) => Some("data.split".to_owned()),
         (_, None) => Some("data.rows".to_owned()),
@@ -231,13 +262,13 @@ fn with_place(error: Error, checked: &CheckedJob) -> Error {
 }
 
 /// The path of a derived column.
-fn deriving(job: &Job, column: &str) -> Option<String> {
+fn derivation_path(job: &Job, column: &str) -> Option<String> {
     let declared = job.data.derive.keys().any(|name| name.as_str() == column);
     Some(spec::check::path(&["data", if declared { "derive" } else { "sensitive" }, column]))
 }
 
 /// The path of the first part of the job that names a column of the rows.
-fn asking_for(job: &Job, column: &str) -> Option<String> {
+fn column_path(job: &Job, column: &str) -> Option<String> {
     let data = &job.data;
     let is = |name: &ColumnName| name.as_str() == column;
     let path = |keys: &[&str]| Some(spec::check::path(keys));
@@ -250,11 +281,17 @@ fn asking_for(job: &Job, column: &str) -> Option<String> {
     if data.weight.as_ref().is_some_and(is) {
         return path(&["data", "weight"]);
     }
-    if let Some((name, _)) = data.sensitive.iter().find(|(name, s)| is(data.column_of(name)) || s.from.as_ref().is_some_and(is)) {
+    if let Some((name, _)) = data
+        .sensitive
+        .iter()
+        .find(|(name, s)| is(data.column_of(name)) || s.from.as_ref().is_some_and(is))
+    {
         return path(&["data", "sensitive", name.as_str()]);
     }
     let made_of = |d: &Derivation| d.from.iter().chain(d.cross.iter().flatten()).any(is);
-    if let Some((name, _)) = data.derive.iter().find(|(name, derivation)| is(name) || made_of(derivation)) {
+    if let Some((name, _)) =
+        data.derive.iter().find(|(name, derivation)| is(name) || made_of(derivation))
+    {
         return path(&["data", "derive", name.as_str()]);
     }
     let features = &data.features;
@@ -289,20 +326,30 @@ fn asking_for(job: &Job, column: &str) -> Option<String> {
 }
 
 /// The output folder of a job that is given no other.
-pub fn usual_folder(job: &Job) -> PathBuf {
+pub fn default_folder(job: &Job) -> PathBuf {
     Path::new("outputs").join(job.name.as_str())
 }
 
 /// The cache, or with `--cache off` a store in a folder that goes when the run ends.
-fn open_store(job: &Job, settings: &Settings, scratch: Option<&Scratch>) -> Result<Store> {
-    let root = settings.cache.as_deref().or(scratch.map(Scratch::path));
-    let store = Store::open(root.unwrap_or(Path::new("outputs/.cache")))?;
-    if job.models.values().filter_map(|model| model.command.as_ref()).any(|command| !command.pass_env.is_empty()) {
+fn open_store(
+    job: &Job,
+    settings: &RunSettings,
+    scratch: Option<&ScratchFolder>,
+) -> Result<ResultStore> {
+    let root = settings.cache.as_deref().or(scratch.map(ScratchFolder::path));
+    let store = ResultStore::open(root.unwrap_or(Path::new("outputs/.cache")))?;
+    if job
+        .models
+        .values()
+        .filter_map(|model| model.command.as_ref())
+        .any(|command| !command.pass_env.is_empty())
+    {
         store.make_secret()?;
     }
     Ok(store)
 }
 
-fn open_workers(settings: &Settings) -> Result<Workers> {
-    Workers::new(settings.threads).map_err(|cause| Error::operator("start", "threads", cause, "ask for fewer with --threads"))
+fn open_workers(settings: &RunSettings) -> Result<WorkerPool> {
+    WorkerPool::new(settings.threads)
+        .map_err(|cause| Error::operator("start", "threads", cause, "ask for fewer with --threads"))
 }

@@ -7,27 +7,27 @@ use crate::data::prepare::PrepareParams;
 use crate::data::rows::RowsReader;
 use crate::data::split::RolesReader;
 use crate::error::{Error, Result};
-use crate::exec::store::Entries;
-use crate::exec::{Options, Stage, StageContext, State};
+use crate::exec::store::StoreView;
+use crate::exec::{ExecSettings, PlannedStage, ResultState, StageContext};
 use crate::param::{ColumnName, Name};
-use crate::pipeline::inputs::Input;
+use crate::pipeline::inputs::JobInputs;
 use crate::pipeline::requests::{self, AnswerMemory};
 use crate::pipeline::stages::rows::{ROLES, prepare_params};
-use crate::pipeline::worlds::Ground;
-use crate::pipeline::{CODE, KINDS, Settings, comparing};
+use crate::pipeline::worlds::RowContext;
+use crate::pipeline::{CODE, KINDS, RunSettings, comparing};
 use crate::spec::check::CheckedJob;
-use crate::spec::{CounterfactualSet, Job, Model};
+use crate::spec::{CounterfactualSet, Job, ModelBlock};
 use crate::table::io::{BATCH_ROWS, BLOCK_ROWS};
-use crate::table::ordered::{Watch, Workers};
+use crate::table::ordered::{StageWatch, WorkerPool};
 use serde::Serialize;
 
 /// Everything the stages of one job share.
-pub(super) struct Plan<'a> {
+pub(super) struct StagePlan<'a> {
     pub(super) checked: &'a CheckedJob,
     pub(super) job: &'a Job,
-    pub(super) settings: &'a Settings,
-    pub(super) input: &'a Input,
-    pub(super) workers: &'a Workers,
+    pub(super) settings: &'a RunSettings,
+    pub(super) input: &'a JobInputs,
+    pub(super) workers: &'a WorkerPool,
     pub(super) run_id: &'a str,
     pub(super) batch_rows: usize,
     /// SHA-256 of the manifest of the baseline, where one is named.
@@ -42,67 +42,85 @@ pub(super) struct Plan<'a> {
 
 /// One counterfactual set applied to one attribute.
 #[derive(Debug, Clone)]
-pub(super) struct World<'a> {
+pub(super) struct AppliedSet<'a> {
     pub(super) set: &'a str,
     pub(super) block: &'a CounterfactualSet,
     pub(super) attribute: &'a str,
     pub(super) position: usize,
-    /// The experiment whose folds decide which rows are reference and which get counterfactuals; none: the split of the job.
+    /// The experiment whose folds decide which rows are reference and which get counterfactuals;
+    /// none: the split of the job.
     pub(super) experiment: Option<&'a str>,
 }
 
 /// Hands work the eyes of its stage: whether it is to stop, and how far it is.
-pub(super) fn watched<T>(ctx: &StageContext<'_>, work: impl FnOnce(Watch<'_>) -> T) -> T {
-    work(Watch { check: &|| ctx.check(), progress: &|rows| ctx.progress(rows) })
+pub(super) fn with_watch<T>(ctx: &StageContext<'_>, work: impl FnOnce(StageWatch<'_>) -> T) -> T {
+    work(StageWatch { check: &|| ctx.check(), progress: &|rows| ctx.progress(rows) })
 }
 
 /// The canonical text of a part of the job, for fingerprints.
-pub(super) fn text(part: &impl Serialize) -> String {
+pub(super) fn canonical_text(part: &impl Serialize) -> String {
     serde_json::to_string(part).unwrap_or_default()
 }
 
 /// Inputs that two parts of a stage name both, once.
-pub(super) fn unique(mut inputs: Vec<(String, String)>) -> Vec<(String, String)> {
+pub(super) fn unique_inputs(mut inputs: Vec<(String, String)>) -> Vec<(String, String)> {
     let mut seen = BTreeSet::new();
     inputs.retain(|(name, _)| seen.insert(name.clone()));
     inputs
 }
 
-impl<'a> Plan<'a> {
+impl<'a> StagePlan<'a> {
     pub(super) fn new(
         checked: &'a CheckedJob,
-        settings: &'a Settings,
-        input: &'a Input,
-        workers: &'a Workers,
+        settings: &'a RunSettings,
+        input: &'a JobInputs,
+        workers: &'a WorkerPool,
         run_id: &'a str,
-        entries: &Entries,
+        entries: &StoreView,
     ) -> Result<Self> {
         let job = &checked.job;
         let batch_rows = settings.batch_rows.unwrap_or_else(|| default_batch_rows(job, settings));
         let baseline = settings.baseline.as_deref().map(comparing::fingerprint).transpose()?;
-        let (memory, secret) = (AnswerMemory::of(job, settings), entries.secret()?);
+        let (memory, secret) = (AnswerMemory::load(job, settings), entries.secret()?);
         let features = true;
-        let mut plan = Plan { checked, job, settings, input, workers, run_id, batch_rows, baseline, features, memory, secret };
+        let mut plan = StagePlan {
+            checked,
+            job,
+            settings,
+            input,
+            workers,
+            run_id,
+            batch_rows,
+            baseline,
+            features,
+            memory,
+            secret,
+        };
         plan.features = reads_features(job) || plan.has_features(entries)?;
         Ok(plan)
     }
 
-    /// Whether rows and counterfactuals with their features are in the cache. The verb `data` has left them there: a run goes on from them
-    /// rather than write the rows again without. No result depends on which of the two is read.
-    fn has_features(&self, entries: &Entries) -> Result<bool> {
-        let planned = crate::exec::plan(&self.measuring_stages(), entries, &Options { until: Some("generate"), ..self.options() })?;
-        Ok(planned.iter().all(|stage| matches!(stage.state, State::Cached { .. })))
+    /// Whether rows and counterfactuals with their features are in the cache. The verb `data` has
+    /// left them there: a run goes on from them rather than write the rows again without. No result
+    /// depends on which of the two is read.
+    fn has_features(&self, entries: &StoreView) -> Result<bool> {
+        let planned = crate::exec::plan(
+            &self.measuring_stages(),
+            entries,
+            &ExecSettings { until: Some("generate"), ..self.exec_settings() },
+        )?;
+        Ok(planned.iter().all(|stage| matches!(stage.state, ResultState::Cached { .. })))
     }
 
-    pub(super) fn options(&self) -> Options<'a> {
-        Options {
+    pub(super) fn exec_settings(&self) -> ExecSettings<'a> {
+        ExecSettings {
             job: self.job.name.as_str(),
             kinds: KINDS,
             until: self.settings.until.as_deref(),
             force: None,
             published: Some("report"),
-            beside: Some("augment"),
-            at_once: arms_at_once(self.job, self.settings, self.batch_rows),
+            parallel_kind: Some("augment"),
+            max_parallel: parallel_arms(self.job, self.settings, self.batch_rows),
         }
     }
 
@@ -118,7 +136,7 @@ impl<'a> Plan<'a> {
         needs: Vec<String>,
         inputs: Vec<(String, String)>,
         run: impl Fn(&StageContext<'_>) -> Result<()> + Sync + 'a,
-    ) -> Stage<'a> {
+    ) -> PlannedStage<'a> {
         let input = self.input;
         let run = move |ctx: &StageContext<'_>| {
             let done = run(ctx);
@@ -128,7 +146,7 @@ impl<'a> Plan<'a> {
             }
             done
         };
-        Stage { id, kind, code: CODE.to_owned(), needs, inputs, run: Box::new(run) }
+        PlannedStage { id, kind, code: CODE.to_owned(), needs, inputs, run: Box::new(run) }
     }
 
     /// The seed as an input of a stage that uses chance.
@@ -136,48 +154,73 @@ impl<'a> Plan<'a> {
         ("run.seed".to_owned(), self.job.run.seed.0.to_string())
     }
 
-    pub(super) fn worlds(&self) -> Vec<World<'a>> {
-        let of_key = |(name, key): &'a (String, Name)| self.job.counterfactuals.get(key).map(|block| self.worlds_of(name, block, None));
+    pub(super) fn applied_sets(&self) -> Vec<AppliedSet<'a>> {
+        let of_key = |(name, key): &'a (String, Name)| {
+            self.job.counterfactuals.get(key).map(|block| self.apply_set(name, block, None))
+        };
         self.checked.set_names.iter().filter_map(of_key).flatten().collect()
     }
 
     /// A set on every attribute that it changes.
-    pub(super) fn worlds_of(&self, set: &'a str, block: &'a CounterfactualSet, experiment: Option<&'a str>) -> Vec<World<'a>> {
+    pub(super) fn apply_set(
+        &self,
+        set: &'a str,
+        block: &'a CounterfactualSet,
+        experiment: Option<&'a str>,
+    ) -> Vec<AppliedSet<'a>> {
         let attributes = self.job.data.sensitive.keys().enumerate();
         let changed = attributes.filter(|(_, attribute)| block.changes(attribute));
-        let world =
-            |(position, attribute): (usize, &'a ColumnName)| World { set, block, attribute: attribute.as_str(), position, experiment };
+        let world = |(position, attribute): (usize, &'a ColumnName)| AppliedSet {
+            set,
+            block,
+            attribute: attribute.as_str(),
+            position,
+            experiment,
+        };
         changed.map(world).collect()
     }
 
-    /// Whether a model can score counterfactuals at all: trained ones can, scores made elsewhere where their file is named.
-    pub(super) fn scores_worlds(model: &Model) -> bool {
+    /// Whether a model can score counterfactuals at all: trained ones can, scores made elsewhere
+    /// where their file is named.
+    pub(super) fn scores_counterfactuals(model: &ModelBlock) -> bool {
         model.scores.as_ref().is_none_or(|scores| scores.counterfactual.is_some())
     }
 
-    pub(super) fn is_written_back(&self, world: &World<'_>) -> bool {
+    pub(super) fn is_written_back(&self, world: &AppliedSet<'_>) -> bool {
         ColumnName::new(world.attribute).is_some_and(|name| self.job.data.is_written_back(&name))
     }
 
     pub(super) fn n_folds(&self) -> usize {
-        self.job.data.split.as_ref().and_then(|s| s.folds).map_or(1, |folds| usize::try_from(folds.get()).unwrap_or(usize::MAX))
+        self.job
+            .data
+            .split
+            .as_ref()
+            .and_then(|s| s.folds)
+            .map_or(1, |folds| usize::try_from(folds.get()).unwrap_or(usize::MAX))
     }
 
     /// The stages of this call, in order.
-    pub(super) fn stages(&'a self) -> Vec<Stage<'a>> {
+    pub(super) fn stages(&'a self) -> Vec<PlannedStage<'a>> {
         if self.input.awaited.is_empty() { self.measuring_stages() } else { self.waiting_stages() }
     }
 
-    /// The stage or kind that is to run again. What a run has only once its scores are there is no mistake in one that waits.
+    /// The stage or kind that is to run again. What a run has only once its scores are there is no
+    /// mistake in one that waits.
     pub(super) fn force(&self) -> Option<&'a str> {
         let force = self.settings.force.as_deref()?;
-        let is = |stage: &Stage<'_>| stage.id == force || stage.kind == force;
-        let later = !self.input.awaited.is_empty() && self.measuring_stages().iter().any(is) && !self.stages().iter().any(is);
+        let is = |stage: &PlannedStage<'_>| stage.id == force || stage.kind == force;
+        let later = !self.input.awaited.is_empty()
+            && self.measuring_stages().iter().any(is)
+            && !self.stages().iter().any(is);
         (!later).then_some(force)
     }
 
     /// The stage that trains a model, if one does.
-    pub(super) fn train_stage_of(&'a self, name: &'a str, model: &'a Model) -> Option<Stage<'a>> {
+    pub(super) fn train_stage_of(
+        &'a self,
+        name: &'a str,
+        model: &'a ModelBlock,
+    ) -> Option<PlannedStage<'a>> {
         if model.is_trained_here() {
             return Some(self.train_stage(name, model));
         }
@@ -186,7 +229,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The stages of a job whose scores are all there.
-    fn measuring_stages(&'a self) -> Vec<Stage<'a>> {
+    fn measuring_stages(&'a self) -> Vec<PlannedStage<'a>> {
         let mut stages = Vec::new();
         stages.extend(self.source_stage());
         stages.extend(self.reference_stage());
@@ -196,11 +239,12 @@ impl<'a> Plan<'a> {
         for (name, model) in &self.job.models {
             stages.extend(self.train_stage_of(name.as_str(), model));
         }
-        let worlds = self.worlds();
+        let worlds = self.applied_sets();
         stages.extend(self.discover_stages(&worlds));
         // Predictions that a set conditions on come before it.
-        let predicting = self.predicting();
-        let (first, later): (Vec<_>, Vec<_>) = self.job.models.iter().partition(|(name, _)| predicting.contains(name.as_str()));
+        let predicting = self.conditioning_models();
+        let (first, later): (Vec<_>, Vec<_>) =
+            self.job.models.iter().partition(|(name, _)| predicting.contains(name.as_str()));
         for (name, model) in first {
             stages.extend(self.threshold_stage(name.as_str(), model));
             stages.push(self.score_stage(name.as_str(), model, None));
@@ -215,11 +259,11 @@ impl<'a> Plan<'a> {
             stages.push(self.score_stage(name.as_str(), model, None));
         }
         for (name, model) in &self.job.models {
-            for world in worlds.iter().filter(|_| Self::scores_worlds(model)) {
+            for world in worlds.iter().filter(|_| Self::scores_counterfactuals(model)) {
                 stages.push(self.score_stage(name.as_str(), model, Some(world)));
             }
         }
-        stages.extend(self.twice_stages());
+        stages.extend(self.recheck_stages());
         for (name, model) in &self.job.models {
             let name = name.as_str();
             for (position, attribute) in self.job.data.sensitive.keys().enumerate() {
@@ -227,21 +271,29 @@ impl<'a> Plan<'a> {
                 stages.extend(self.flips_stage(name, model, attribute.as_str(), position));
                 stages.extend(self.slice_stage(name, model, attribute.as_str(), position));
             }
-            for world in worlds.iter().filter(|_| Self::scores_worlds(model)) {
-                stages.push(self.count_world_stage(name, model, world));
-                stages.extend(self.slice_world_stage(name, model, world));
+            for world in worlds.iter().filter(|_| Self::scores_counterfactuals(model)) {
+                stages.push(self.count_set_stage(name, model, world));
+                stages.extend(self.slice_set_stage(name, model, world));
             }
         }
-        for (name, model) in self.job.models.iter().filter(|(_, m)| self.wants_shift() && Self::scores_worlds(m)) {
+        for (name, model) in self
+            .job
+            .models
+            .iter()
+            .filter(|(_, m)| self.wants_shift() && Self::scores_counterfactuals(m))
+        {
             let plain = worlds.iter().filter(|world| world.graphs().is_none());
-            stages.extend(plain.map(|world| self.second_stage(name.as_str(), model, world)));
+            stages.extend(plain.map(|world| self.second_pass_stage(name.as_str(), model, world)));
         }
         stages.extend(worlds.iter().filter_map(|world| self.placebo_stage(world)));
         let outcomes = self.outcomes_stage(&worlds);
         let keeps_outcomes = outcomes.is_some();
         stages.extend(outcomes);
-        let quality: Vec<Stage<'a>> =
-            worlds.iter().filter(|_| self.wants_quality()).filter_map(|world| self.quality_stage(world)).collect();
+        let quality: Vec<PlannedStage<'a>> = worlds
+            .iter()
+            .filter(|_| self.wants_quality())
+            .filter_map(|world| self.quality_stage(world))
+            .collect();
         let ids = quality.iter().map(|stage| stage.id.clone()).collect();
         stages.extend(quality);
         stages.push(self.measure_stage(ids));
@@ -254,36 +306,45 @@ impl<'a> Plan<'a> {
     }
 
     /// Opens what nearly every stage after the split reads, and hands it to `work`.
-    pub(super) fn on_ground<T>(&self, ctx: &StageContext<'_>, passes: u64, work: impl FnOnce(Ground<'_>) -> Result<T>) -> Result<T> {
-        self.on_roles(ctx, &ctx.need("split").join(ROLES), passes, work)
+    pub(super) fn with_context<T>(
+        &self,
+        ctx: &StageContext<'_>,
+        passes: u64,
+        work: impl FnOnce(RowContext<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.with_roles(ctx, &ctx.need("split").join(ROLES), passes, work)
     }
 
     /// The same with other roles.
-    pub(super) fn on_roles<T>(
+    pub(super) fn with_roles<T>(
         &self,
         ctx: &StageContext<'_>,
         roles: &Path,
         passes: u64,
-        work: impl FnOnce(Ground<'_>) -> Result<T>,
+        work: impl FnOnce(RowContext<'_>) -> Result<T>,
     ) -> Result<T> {
         let rows = RowsReader::open(ctx.need("prepare"))?;
         let roles = RolesReader::open(roles)?;
         ctx.set_total(passes * rows.layout().n_rows);
-        watched(ctx, |watch| work(Ground { rows: &rows, roles: &roles, workers: self.workers, watch }))
+        with_watch(ctx, |watch| {
+            work(RowContext { rows: &rows, roles: &roles, workers: self.workers, watch })
+        })
     }
 
-    pub(super) fn ground() -> Vec<String> {
+    pub(super) fn context_needs() -> Vec<String> {
         vec!["prepare".to_owned(), "split".to_owned()]
     }
 }
 
-/// Whether anybody reads features: a strategy that moves them, a model that is trained here, a command, a platform that scores the rows
-/// (they are part of its request), an attribute whose groups are written back to columns, or the flip test.
+/// Whether anybody reads features: a strategy that moves them, a model that is trained here, a
+/// command, a platform that scores the rows (they are part of its request), an attribute whose
+/// groups are written back to columns, or the flip test.
 pub(super) fn reads_features(job: &Job) -> bool {
-    let models = job.models.values().any(|m| m.is_trained_here() || m.onnx.is_some() || m.command.is_some());
+    let models =
+        job.models.values().any(|m| m.is_trained_here() || m.onnx.is_some() || m.command.is_some());
     let written_back = job.data.sensitive.keys().any(|name| job.data.is_written_back(name));
     models
-        || requests::asks(job) != (false, false)
+        || requests::awaits_files(job) != (false, false)
         || written_back
         || !job.recourse.is_empty()
         || job.has_fitted_sets()
@@ -291,35 +352,45 @@ pub(super) fn reads_features(job: &Job) -> bool {
         || job.flip_test().is_some()
 }
 
-/// Row groups are cut smaller where a row has many counterfactuals, and where `--memory` asks for less.
-fn default_batch_rows(job: &Job, settings: &Settings) -> usize {
+/// Row groups are cut smaller where a row has many counterfactuals, and where `--memory` asks for
+/// less.
+fn default_batch_rows(job: &Job, settings: &RunSettings) -> usize {
     let mut rows = BATCH_ROWS / counterfactuals_of_a_row(job);
-    if let Some(budget) = budget(settings) {
+    if let Some(budget) = row_budget(settings) {
         rows = rows.min(budget / (bytes_of_a_row(job) * (settings.threads + 1)));
     }
     (rows / BLOCK_ROWS).max(1) * BLOCK_ROWS
 }
 
-/// How many stages of experiments run side by side: as many as there are threads, with `--memory` as many as it holds row groups for.
-fn arms_at_once(job: &Job, settings: &Settings, batch_rows: usize) -> usize {
+/// How many stages of experiments run side by side: as many as there are threads, with `--memory`
+/// as many as it holds row groups for.
+fn parallel_arms(job: &Job, settings: &RunSettings, batch_rows: usize) -> usize {
     let threads = settings.threads.max(1);
-    let room = |budget: usize| budget / (bytes_of_a_row(job) * (settings.threads + 1) * batch_rows).max(1);
-    budget(settings).map_or(threads, |budget| room(budget).clamp(1, threads))
+    let room =
+        |budget: usize| budget / (bytes_of_a_row(job) * (settings.threads + 1) * batch_rows).max(1);
+    row_budget(settings).map_or(threads, |budget| room(budget).clamp(1, threads))
 }
 
 fn counterfactuals_of_a_row(job: &Job) -> usize {
     let groups = job.data.sensitive.values().map(|s| s.groups.len()).max().unwrap_or(2);
-    let several = job.counterfactuals.values().filter_map(|set| Some(set.knobs()?.most())).max().unwrap_or(1);
+    let several = job
+        .counterfactuals
+        .values()
+        .filter_map(|set| Some(set.knobs()?.max_counterfactuals()))
+        .max()
+        .unwrap_or(1);
     groups.saturating_sub(1).max(1) * several
 }
 
 /// Rows in flight are held about four times: read, decoded, worked on, encoded.
 fn bytes_of_a_row(job: &Job) -> usize {
-    let columns = 8 + job.data.listed().count() + job.data.sensitive.len();
+    let columns = 8 + job.data.listed_features().count() + job.data.sensitive.len();
     columns * 8 * 4 * counterfactuals_of_a_row(job)
 }
 
 /// What rows may take; a fifth of the memory is left for the rest.
-fn budget(settings: &Settings) -> Option<usize> {
-    settings.memory.map(|memory| usize::try_from(memory / 5 * 4).unwrap_or(usize::MAX).saturating_sub(48 << 20))
+fn row_budget(settings: &RunSettings) -> Option<usize> {
+    settings.memory.map(|memory| {
+        usize::try_from(memory / 5 * 4).unwrap_or(usize::MAX).saturating_sub(48 << 20)
+    })
 }

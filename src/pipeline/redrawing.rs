@@ -1,20 +1,23 @@
 //! The stage `measure/MODEL/SET/ATTRIBUTE`: what score metrics need beyond the counts.
 //!
-//! The Jensen-Shannon distance needs the sums of all scores first, hence a second pass over the scores; intervals need people one by one,
-//! or blocks of them where there are many. A stage of its own, because it is the dearest part of measuring and depends on little.
+//! The Jensen-Shannon distance needs the sums of all scores first, hence a second pass over the
+//! scores; intervals need people one by one, or blocks of them where there are many. A stage of its
+//! own, because it is the dearest part of measuring and depends on little.
 
 use crate::error::{Error, Result};
-use crate::metric::counts::{Counterfactual, CounterfactualCounts, Person};
+use crate::metric::counts::{CounterfactualCounts, ScoredCounterfactual, ScoredPerson};
 use crate::metric::divergence::ShiftPass;
-use crate::metric::redraw::{Blocks, PEOPLE_AT_MOST, Pairs, Redraw, ShiftEvidence, ShiftIntervals};
+use crate::metric::redraw::{
+    MAX_SINGLE_PEOPLE, ScorePairs, ShiftBlocks, ShiftBootstrap, ShiftEvidence, ShiftIntervals,
+};
 use crate::param::{Count, Level, Seed};
-use crate::pipeline::classes::{self, ScoredClasses};
-use crate::pipeline::counting::{self, Scored};
-use crate::pipeline::worlds::Ground;
+use crate::pipeline::classes::{self, ClassCountInputs};
+use crate::pipeline::counting::{self, CountInputs};
+use crate::pipeline::worlds::RowContext;
 
 /// The intervals that are wanted.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted {
+pub struct IntervalSettings {
     /// Their level.
     pub level: Level,
     /// Replicates of people.
@@ -25,40 +28,46 @@ pub struct Wanted {
 
 /// What a second pass gathers of people.
 #[derive(Debug)]
-pub(super) enum Gathering {
+pub(super) enum ShiftAccumulator {
     /// The sums alone: no intervals are wanted.
     Sums(ShiftPass),
     /// Everybody, for replicates of people.
-    People(Pairs, Wanted),
+    People(ScorePairs, IntervalSettings),
     /// Blocks, where people are many.
-    Blocks(Blocks, Wanted),
+    Blocks(ShiftBlocks, IntervalSettings),
 }
 
-impl Gathering {
+impl ShiftAccumulator {
     /// Nobody yet. `counts` is the first pass over the same people.
-    pub(super) fn new(counts: &CounterfactualCounts, wanted: Option<Wanted>) -> Self {
+    pub(super) fn new(counts: &CounterfactualCounts, wanted: Option<IntervalSettings>) -> Self {
         match wanted {
-            None => Gathering::Sums(counts.second_pass()),
-            Some(wanted) if counts.spreads().total().people() <= PEOPLE_AT_MOST => Gathering::People(Pairs::new(counts), wanted),
-            Some(wanted) => Gathering::Blocks(Blocks::new(counts, wanted.seed), wanted),
+            None => ShiftAccumulator::Sums(counts.second_pass()),
+            Some(wanted) if counts.cell_profiles().total().people() <= MAX_SINGLE_PEOPLE => {
+                ShiftAccumulator::People(ScorePairs::new(counts), wanted)
+            }
+            Some(wanted) => ShiftAccumulator::Blocks(ShiftBlocks::new(counts, wanted.seed), wanted),
         }
     }
 
     /// Takes a person.
-    pub(super) fn add(&mut self, key: u64, person: &Person, cfs: &[Counterfactual]) {
+    pub(super) fn add(&mut self, key: u64, person: &ScoredPerson, cfs: &[ScoredCounterfactual]) {
         match self {
-            Gathering::Sums(sums) => sums.add(person, cfs),
-            Gathering::People(pairs, _) => pairs.add(key, person, cfs),
-            Gathering::Blocks(blocks, _) => blocks.add(key, person, cfs),
+            ShiftAccumulator::Sums(sums) => sums.add(person, cfs),
+            ShiftAccumulator::People(pairs, _) => pairs.add(key, person, cfs),
+            ShiftAccumulator::Blocks(blocks, _) => blocks.add(key, person, cfs),
         }
     }
 
     /// Takes what was gathered of other people by the same rule.
     pub(super) fn merge(&mut self, other: Self) {
         match (self, other) {
-            (Gathering::Sums(sums), Gathering::Sums(more)) => sums.merge(&more),
-            (Gathering::People(pairs, _), Gathering::People(more, _)) => pairs.merge(more),
-            (Gathering::Blocks(blocks, _), Gathering::Blocks(more, _)) => blocks.merge(more),
+            (ShiftAccumulator::Sums(sums), ShiftAccumulator::Sums(more)) => sums.merge(&more),
+            (ShiftAccumulator::People(pairs, _), ShiftAccumulator::People(more, _)) => {
+                pairs.merge(more)
+            }
+            (ShiftAccumulator::Blocks(blocks, _), ShiftAccumulator::Blocks(more, _)) => {
+                blocks.merge(more)
+            }
             _ => unreachable!("one first pass gives one rule"),
         }
     }
@@ -67,17 +76,31 @@ impl Gathering {
     ///
     /// # Errors
     /// The run is to stop.
-    pub(super) fn finish(self, ground: Ground<'_>, counts: &CounterfactualCounts) -> Result<ShiftEvidence> {
+    pub(super) fn finish(
+        self,
+        ground: RowContext<'_>,
+        counts: &CounterfactualCounts,
+    ) -> Result<ShiftEvidence> {
         match self {
-            Gathering::Sums(second) => Ok(ShiftEvidence { second, intervals: None }),
-            Gathering::People(pairs, wanted) => {
+            ShiftAccumulator::Sums(second) => Ok(ShiftEvidence { second, intervals: None }),
+            ShiftAccumulator::People(pairs, wanted) => {
                 let second = pairs.second_pass(counts);
-                let intervals = draw(ground, &Redraw::of_people(&pairs, &second, wanted.samples, wanted.seed), counts, wanted.level)?;
+                let intervals = draw(
+                    ground,
+                    &ShiftBootstrap::of_people(&pairs, &second, wanted.samples, wanted.seed),
+                    counts,
+                    wanted.level,
+                )?;
                 Ok(ShiftEvidence { second, intervals: Some(intervals) })
             }
-            Gathering::Blocks(blocks, wanted) => {
+            ShiftAccumulator::Blocks(blocks, wanted) => {
                 let second = blocks.second_pass(counts);
-                let intervals = draw(ground, &Redraw::of_blocks(&blocks, &second, wanted.seed), counts, wanted.level)?;
+                let intervals = draw(
+                    ground,
+                    &ShiftBootstrap::of_blocks(&blocks, &second, wanted.seed),
+                    counts,
+                    wanted.level,
+                )?;
                 Ok(ShiftEvidence { second, intervals: Some(intervals) })
             }
         }
@@ -86,37 +109,56 @@ impl Gathering {
 
 /// Whose scores are passed over.
 #[derive(Debug, Clone, Copy)]
-pub enum Of<'a> {
+pub enum ShiftSource<'a> {
     /// Those of the positive side of a label of two.
-    Positive(Scored<'a>),
+    Positive(CountInputs<'a>),
     /// Those of one of several classes.
-    Class(ScoredClasses<'a>, usize),
+    Class(ClassCountInputs<'a>, usize),
 }
 
-impl Of<'_> {
+impl ShiftSource<'_> {
     fn pass<T: Send>(
         self,
-        ground: Ground<'_>,
+        ground: RowContext<'_>,
         empty: impl Fn() -> T + Sync,
-        add: impl Fn(&mut T, u64, &Person, &[Counterfactual]) + Sync,
+        add: impl Fn(&mut T, u64, &ScoredPerson, &[ScoredCounterfactual]) + Sync,
         merge: impl Fn(&mut T, T),
     ) -> Result<T> {
         match self {
-            Of::Positive(scored) => counting::pass(ground, scored, empty, add, merge),
-            Of::Class(scored, class) => classes::pass(ground, (scored, class), empty, add, merge),
+            ShiftSource::Positive(scored) => counting::pass(ground, scored, empty, add, merge),
+            ShiftSource::Class(scored, class) => {
+                classes::pass_one_vs_rest(ground, (scored, class), empty, add, merge)
+            }
         }
     }
 }
 
-/// The second pass over one model, set and attribute, with intervals where they are wanted. `counts` is the first pass.
+/// The second pass over one model, set and attribute, with intervals where they are wanted.
+/// `counts` is the first pass.
 ///
 /// # Errors
 /// A file cannot be read, or the run is to stop.
-pub fn second_pass(ground: Ground<'_>, of: Of<'_>, counts: &CounterfactualCounts, wanted: Option<Wanted>) -> Result<ShiftEvidence> {
-    of.pass(ground, || Gathering::new(counts, wanted), Gathering::add, Gathering::merge)?.finish(ground, counts)
+pub fn second_pass(
+    ground: RowContext<'_>,
+    of: ShiftSource<'_>,
+    counts: &CounterfactualCounts,
+    wanted: Option<IntervalSettings>,
+) -> Result<ShiftEvidence> {
+    of.pass(
+        ground,
+        || ShiftAccumulator::new(counts, wanted),
+        ShiftAccumulator::add,
+        ShiftAccumulator::merge,
+    )?
+    .finish(ground, counts)
 }
 
-fn draw(ground: Ground<'_>, redraw: &Redraw<'_>, counts: &CounterfactualCounts, level: Level) -> Result<ShiftIntervals> {
+fn draw(
+    ground: RowContext<'_>,
+    redraw: &ShiftBootstrap<'_>,
+    counts: &CounterfactualCounts,
+    level: Level,
+) -> Result<ShiftIntervals> {
     let mut tiles = Vec::with_capacity(redraw.n_tiles());
     ground.workers.map(
         redraw.n_tiles(),

@@ -1,67 +1,69 @@
 //! The stage `placebo/SET/ATTRIBUTE`: what a set gives where group names mean nothing.
 //!
-//! A repeat permutes the names of the groups among the rows of a label, of training rows and audited rows apart, by the stream
-//! `placebo/r`; learns, generates, and measures with the same models. The permutation follows from the keys of the rows, not from their
-//! order. What the rows say of the attribute stays as it is, because its names were shuffled, not its values: only what the strategy
-//! moves differs between a row and its counterfactual, and it moves by sampling noise alone.
+//! A repeat permutes the names of the groups among the rows of a label, of training rows and
+//! audited rows apart, by the stream `placebo/r`; learns, generates, and measures with the same
+//! models. The permutation follows from the keys of the rows, not from their order. What the rows
+//! say of the attribute stays as it is, because its names were shuffled, not its values: only what
+//! the strategy moves differs between a row and its counterfactual, and it moves by sampling noise
+//! alone.
 //! Memory: 24 bytes per row, and 14 per counterfactual.
 
 use std::path::Path;
 
-use crate::counterfactual::knobs::Knobs;
-use crate::counterfactual::learnt::learn;
-use crate::counterfactual::variable::Extras;
+use crate::counterfactual::knobs::StrategyBlock;
+use crate::counterfactual::learnt::fit_strategy;
+use crate::counterfactual::variable::VariableOptions;
 use crate::counterfactual::write_back::WriteBack;
-use crate::counterfactual::{Generated, Generator, Samples};
+use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch};
 use crate::data::aligned::{CounterfactualKeys, ScoreReader};
-use crate::data::reference::ReferenceGroup;
+use crate::data::reference::ReferenceBatch;
 use crate::data::rows::PreparedBatch;
-use crate::data::split::Roles;
-use crate::data::{Column, MISSING_GROUP, Rows};
+use crate::data::split::RowRoles;
+use crate::data::{FeatureColumn, FeatureRows, MISSING_GROUP};
 use crate::error::{Error, Result};
 use crate::exec::files;
 use crate::metric::counts::CounterfactualCounts;
 use crate::metric::divergence::ShiftPass;
-use crate::metric::placebo::Repeat;
+use crate::metric::placebo::PlaceboRepeat;
 use crate::model::Scorer;
-use crate::num::seed::{Stream, h};
+use crate::num::seed::{RandomStream, h};
 use crate::param::{Count, Seed};
-use crate::pipeline::basis::{Basis, Classes};
-use crate::pipeline::counting::{Cut, ScoredGroup, add_person, no_counts};
-use crate::pipeline::stages::worlds::Drafting;
-use crate::pipeline::worlds::{self, Ground, groups_of_fold, in_order, write_back};
+use crate::pipeline::basis::{LearningReference, RowClasses};
+use crate::pipeline::counting::{DecisionRule, ScoredGroup, add_person, empty_counts};
+use crate::pipeline::stages::worlds::GeneratorInputs;
+use crate::pipeline::worlds::{self, RowContext, groups_of_fold, in_file_order, write_back};
 
 /// The groups of all rows, by row group.
-pub type Groups = Vec<Vec<u16>>;
+pub type RowGroupLabels = Vec<Vec<u16>>;
 
 /// A model that is asked in every repeat.
-pub struct Asked {
+pub struct PlaceboModel {
     /// Its name.
     pub name: String,
     /// One scorer per fold.
     pub scorers: Vec<Box<dyn Scorer>>,
     /// How scores become decisions.
-    pub cut: Cut,
+    pub rule: DecisionRule,
     /// Its scores of the rows.
     pub scores: ScoreReader,
 }
 
 /// What a placebo repeats.
-pub struct Placebo<'a> {
+pub struct PlaceboInputs<'a> {
     /// The rows.
-    pub ground: Ground<'a>,
+    pub context: RowContext<'a>,
     /// What the strategy learns from.
-    pub basis: &'a Basis<'a>,
+    pub reference: &'a LearningReference<'a>,
     /// What the classes of the rows are.
-    pub classes: &'a Classes,
+    pub classes: &'a RowClasses,
     /// The strategy.
-    pub knobs: Knobs<'a>,
+    pub knobs: StrategyBlock<'a>,
     /// What the features do not say.
-    pub extras: Extras,
+    pub extras: VariableOptions,
     /// Position of the attribute.
     pub position: usize,
     /// The models.
-    pub models: Vec<Asked>,
+    pub models: Vec<PlaceboModel>,
     /// Seed of the job.
     pub seed: Seed,
     /// How often.
@@ -71,12 +73,12 @@ pub struct Placebo<'a> {
 }
 
 /// File of the evidence about a model.
-pub fn evidence(model: &str) -> String {
+pub fn evidence_file(model: &str) -> String {
     format!("placebo-{model}.json")
 }
 
 /// A row with a declared group.
-struct Entry {
+struct PermutedRow {
     /// Rows of one stratum swap groups: training or audited, and the label.
     stratum: (bool, Option<bool>),
     key: u64,
@@ -85,32 +87,41 @@ struct Entry {
 }
 
 /// The rows of a reference or of the samples whose groups are permuted.
-struct Names {
-    entries: Vec<Entry>,
+struct GroupPermutation {
+    entries: Vec<PermutedRow>,
     /// Number of rows of each row group.
     sizes: Vec<usize>,
 }
 
-impl Names {
+impl GroupPermutation {
     fn read(
-        ground: Ground<'_>,
+        ground: RowContext<'_>,
         n_groups: usize,
         position: usize,
-        batch: impl Fn(usize) -> Result<(PreparedBatch, Option<Roles>)> + Sync,
+        batch: impl Fn(usize) -> Result<(PreparedBatch, Option<RowRoles>)> + Sync,
     ) -> Result<Self> {
-        let mut names = Names { entries: Vec::new(), sizes: Vec::new() };
+        let mut names = GroupPermutation { entries: Vec::new(), sizes: Vec::new() };
         let look = |g: usize| {
             (ground.watch.check)()?;
             let (batch, roles) = batch(g)?;
             let entry = |i: usize| {
                 let audited = roles.as_ref().is_none_or(|roles| roles.audited(i).is_some());
                 let label = batch.label.get(i).copied().flatten();
-                let at = (u32::try_from(g).unwrap_or(u32::MAX), u32::try_from(i).unwrap_or(u32::MAX));
+                let at =
+                    (u32::try_from(g).unwrap_or(u32::MAX), u32::try_from(i).unwrap_or(u32::MAX));
                 let takes_part = audited || roles.as_ref().is_some_and(|roles| roles.trains(i, 0));
                 let group = batch.groups[position][i];
-                (takes_part && group != MISSING_GROUP).then_some(Entry { stratum: (audited, label), key: batch.row_key[i], at, group })
+                (takes_part && group != MISSING_GROUP).then_some(PermutedRow {
+                    stratum: (audited, label),
+                    key: batch.row_key[i],
+                    at,
+                    group,
+                })
             };
-            Ok::<_, Error>(((0..batch.row.len()).filter_map(entry).collect::<Vec<_>>(), batch.row.len()))
+            Ok::<_, Error>((
+                (0..batch.row.len()).filter_map(entry).collect::<Vec<_>>(),
+                batch.row.len(),
+            ))
         };
         ground.workers.map(n_groups, look, |_, (entries, size)| {
             names.entries.extend(entries);
@@ -122,13 +133,14 @@ impl Names {
     }
 
     /// The groups with names permuted.
-    fn permuted(&self, seed: u64) -> Groups {
+    fn permuted(&self, seed: u64) -> RowGroupLabels {
         let mut order: Vec<usize> = (0..self.entries.len()).collect();
         order.sort_unstable_by_key(|&k| {
             let entry = &self.entries[k];
             (entry.stratum, h(seed, entry.key, 0), entry.key)
         });
-        let mut groups: Groups = self.sizes.iter().map(|&n| vec![MISSING_GROUP; n]).collect();
+        let mut groups: RowGroupLabels =
+            self.sizes.iter().map(|&n| vec![MISSING_GROUP; n]).collect();
         for (entry, &giver) in self.entries.iter().zip(&order) {
             groups[entry.at.0 as usize][entry.at.1 as usize] = self.entries[giver].group;
         }
@@ -137,50 +149,65 @@ impl Names {
 }
 
 /// The valid counterfactuals of one row group, with their scores by each model.
-struct Scored {
+struct PlaceboScores {
     keys: CounterfactualKeys,
     scores: Vec<Vec<f64>>,
 }
 
-impl Placebo<'_> {
+impl PlaceboInputs<'_> {
     /// Writes the evidence of all repeats, one file per model.
     ///
     /// # Errors
-    /// The rows cannot be read, a repeat has nothing to learn from, the disk refuses, or the run is to stop.
+    /// The rows cannot be read, a repeat has nothing to learn from, the disk refuses, or the run is
+    /// to stop.
     pub fn write(&self, out: &Path) -> Result<()> {
-        let ground = self.ground;
+        let ground = self.context;
         let own = |g: usize| Ok((ground.rows.read_keys(g)?, Some(ground.roles.read(g)?)));
-        let samples = Names::read(ground, ground.rows.n_groups(), self.position, own)?;
-        let reference = if self.basis.is_of_the_rows() {
+        let samples = GroupPermutation::read(ground, ground.rows.n_groups(), self.position, own)?;
+        let reference = if self.reference.is_own_rows() {
             None
         } else {
-            Some(Names::read(ground, self.basis.n_groups(), self.position, |g| self.basis.read(g))?)
+            Some(GroupPermutation::read(ground, self.reference.n_groups(), self.position, |g| {
+                self.reference.read(g)
+            })?)
         };
-        let mut repeats: Vec<Vec<Repeat>> = self.models.iter().map(|_| Vec::new()).collect();
+        let mut repeats: Vec<Vec<PlaceboRepeat>> = self.models.iter().map(|_| Vec::new()).collect();
         for r in 0..self.repeats.get() {
-            let seed = Stream::new(self.seed.0, &format!("placebo/{r}")).u64();
+            let seed = RandomStream::new(self.seed.0, &format!("placebo/{r}")).u64();
             let groups = samples.permuted(seed);
             let of_reference = reference.as_ref().map(|names| names.permuted(seed));
             let one = self.repeat(&groups, of_reference.as_ref().unwrap_or(&groups))?;
             repeats.iter_mut().zip(one).for_each(|(all, one)| all.push(one));
         }
         for (model, repeats) in self.models.iter().zip(&repeats) {
-            files::write_json(&out.join(evidence(&model.name)), repeats)?;
+            files::write_json(&out.join(evidence_file(&model.name)), repeats)?;
         }
         Ok(())
     }
 
-    fn repeat(&self, groups: &Groups, of_reference: &Groups) -> Result<Vec<Repeat>> {
-        let layout = self.ground.rows.layout();
-        let edit = |g: usize, chosen: &[usize], made: &mut ReferenceGroup| {
+    fn repeat(
+        &self,
+        groups: &RowGroupLabels,
+        of_reference: &RowGroupLabels,
+    ) -> Result<Vec<PlaceboRepeat>> {
+        let layout = self.context.rows.layout();
+        let edit = |g: usize, chosen: &[usize], made: &mut ReferenceBatch| {
             made.groups[self.position] = chosen.iter().map(|&i| of_reference[g][i]).collect();
         };
-        let learnt = (0..self.basis.n_folds())
-            .map(|fold| learn(self.knobs, layout, &self.extras, &self.basis.rows(fold, self.classes, Some(&edit)), self.position))
+        let learnt = (0..self.reference.n_folds())
+            .map(|fold| {
+                fit_strategy(
+                    self.knobs,
+                    layout,
+                    &self.extras,
+                    &self.reference.rows(fold, self.classes, Some(&edit)),
+                    self.position,
+                )
+            })
             .collect::<Result<Vec<_>>>()?;
-        let drafting = Drafting {
-            ground: self.ground,
-            basis: self.basis,
+        let drafting = GeneratorInputs {
+            context: self.context,
+            reference: self.reference,
             classes: self.classes,
             position: self.position,
             seed: self.seed,
@@ -188,30 +215,48 @@ impl Placebo<'_> {
             groups: Some(groups),
         };
         let generators = drafting.generators(self.knobs, learnt)?.generators;
-        let again = [WriteBack::of_derived(layout)];
+        let again = [WriteBack::derived_only(layout)];
         let mut made = Vec::new();
         let work = |g: usize| {
-            (self.ground.watch.check)()?;
-            self.scored(g, &groups[g], &generators, &again)
+            (self.context.watch.check)()?;
+            self.score_group(g, &groups[g], &generators, &again)
         };
-        self.ground.workers.map(self.ground.rows.n_groups(), work, |_, scored| {
+        self.context.workers.map(self.context.rows.n_groups(), work, |_, scored| {
             made.push(scored);
             Ok::<_, Error>(())
         })?;
-        self.models.iter().enumerate().map(|(k, model)| self.count(k, model, groups, &made)).collect()
+        self.models
+            .iter()
+            .enumerate()
+            .map(|(k, model)| self.count(k, model, groups, &made))
+            .collect()
     }
 
-    fn scored(&self, g: usize, groups: &[u16], generators: &[Box<dyn Generator>], again: &[WriteBack]) -> Result<Scored> {
-        let attribute = &self.ground.rows.layout().attributes[self.position];
-        let (batch, roles) = (self.ground.rows.read(g)?, self.ground.roles.read(g)?);
-        let classes = self.classes.of(g, &batch)?;
-        let mut parts: Vec<(usize, Generated)> = Vec::new();
+    fn score_group(
+        &self,
+        g: usize,
+        groups: &[u16],
+        generators: &[Box<dyn Generator>],
+        again: &[WriteBack],
+    ) -> Result<PlaceboScores> {
+        let attribute = &self.context.rows.layout().attributes[self.position];
+        let (batch, roles) = (self.context.rows.read(g)?, self.context.roles.read(g)?);
+        let classes = self.classes.of_group(g, &batch)?;
+        let mut parts: Vec<(usize, GeneratedBatch)> = Vec::new();
         for (fold, generator) in generators.iter().enumerate() {
             let of_fold = groups_of_fold(groups, &roles, generators.len(), fold);
-            let samples = Samples { keys: &batch.row_key, rows: &batch.rows, groups: &of_fold, classes: &classes };
-            parts.extend((0..attribute.groups.len()).map(|to| (to, generator.generate(&samples, attribute, to))));
+            let samples = SampleBatch {
+                keys: &batch.row_key,
+                rows: &batch.rows,
+                groups: &of_fold,
+                classes: &classes,
+            };
+            parts.extend(
+                (0..attribute.groups.len())
+                    .map(|to| (to, generator.generate(&samples, attribute, to))),
+            );
         }
-        let (keys, judged, rows) = in_order(batch.rows.n, &parts, true);
+        let (keys, judged, rows) = in_file_order(batch.rows.n, &parts, true);
         let valid: Vec<usize> = (0..keys.parent.len()).filter(|&k| judged.valid[k]).collect();
         let keys = CounterfactualKeys {
             parent: valid.iter().map(|&k| keys.parent[k]).collect(),
@@ -222,70 +267,101 @@ impl Placebo<'_> {
         keep_attribute(&mut rows, attribute.feature, &batch.rows, &keys);
         write_back(again, &roles, &batch, self.position, &keys, &mut rows);
         let fold = |k: usize| roles.audited(keys.parent[k] as usize);
-        let scores = self.models.iter().map(|model| worlds::score_by_fold(&model.scorers, &rows, fold)).collect::<Result<_>>()?;
-        Ok(Scored { keys, scores })
+        let scores = self
+            .models
+            .iter()
+            .map(|model| worlds::score_by_fold(&model.scorers, &rows, fold))
+            .collect::<Result<_>>()?;
+        Ok(PlaceboScores { keys, scores })
     }
 
     /// The evidence about a model: one pass, and a second one where score metrics are asked for.
-    fn count(&self, k: usize, model: &Asked, groups: &Groups, made: &[Scored]) -> Result<Repeat> {
-        let layout = self.ground.rows.layout();
+    fn count(
+        &self,
+        k: usize,
+        model: &PlaceboModel,
+        groups: &RowGroupLabels,
+        made: &[PlaceboScores],
+    ) -> Result<PlaceboRepeat> {
+        let layout = self.context.rows.layout();
         let n_groups = layout.attributes[self.position].groups.len();
         let read = |g: usize| {
-            (self.ground.watch.check)()?;
+            (self.context.watch.check)()?;
             Ok::<_, Error>(ScoredGroup {
-                batch: self.ground.rows.read_keys(g)?,
-                roles: self.ground.roles.read(g)?,
+                batch: self.context.rows.read_keys(g)?,
+                roles: self.context.roles.read(g)?,
                 keys: made[g].keys.clone(),
                 scores: model.scores.read(g)?,
                 scores_cf: made[g].scores[k].clone(),
             })
         };
         let attribute = &layout.attributes[self.position];
-        let empty = || no_counts(layout, n_groups, self.seed);
+        let empty = || empty_counts(layout, n_groups, self.seed);
         let first = |part: &mut CounterfactualCounts, g: usize| {
             let rows = read(g)?;
-            rows.people(layout, attribute, &groups[g], &model.cut, |i, person, cfs| add_person(part, rows.batch.row_key[i], person, cfs));
+            rows.people(layout, attribute, &groups[g], &model.rule, |i, person, cfs| {
+                add_person(part, rows.batch.row_key[i], person, cfs)
+            });
             Ok::<_, Error>(())
         };
-        let n_row_groups = self.ground.rows.n_groups();
-        let counts = self.ground.workers.fold(n_row_groups, empty, first, |counts, part| counts.merge(&part))?;
+        let n_row_groups = self.context.rows.n_groups();
+        let counts = self
+            .context
+            .workers
+            .fold(n_row_groups, empty, first, |counts, part| counts.merge(&part))?;
         if !self.wants_shift {
-            return Ok(Repeat { counts, second: None });
+            return Ok(PlaceboRepeat { counts, second: None });
         }
         let start = counts.second_pass();
         let again = |part: &mut ShiftPass, g: usize| {
-            read(g)?.people(layout, attribute, &groups[g], &model.cut, |_, person, cfs| part.add(person, cfs));
+            read(g)?.people(layout, attribute, &groups[g], &model.rule, |_, person, cfs| {
+                part.add(person, cfs)
+            });
             Ok::<_, Error>(())
         };
-        let second = self.ground.workers.fold(n_row_groups, || start.clone(), again, |second, part| second.merge(&part))?;
-        Ok(Repeat { counts, second: Some(second) })
+        let second = self.context.workers.fold(
+            n_row_groups,
+            || start.clone(),
+            again,
+            |second, part| second.merge(&part),
+        )?;
+        Ok(PlaceboRepeat { counts, second: Some(second) })
     }
 }
 
 /// Gives the column of the attribute back what the rows say.
-fn keep_attribute(rows: &mut Rows, feature: usize, originals: &Rows, keys: &CounterfactualKeys) {
-    if let (Some(column @ Column::Code(_)), Some(Column::Code(codes))) = (rows.columns.get_mut(feature), originals.columns.get(feature)) {
-        *column = Column::Code(keys.parent.iter().map(|&parent| codes[parent as usize]).collect());
+fn keep_attribute(
+    rows: &mut FeatureRows,
+    feature: usize,
+    originals: &FeatureRows,
+    keys: &CounterfactualKeys,
+) {
+    if let (Some(column @ FeatureColumn::Code(_)), Some(FeatureColumn::Code(codes))) =
+        (rows.columns.get_mut(feature), originals.columns.get(feature))
+    {
+        *column =
+            FeatureColumn::Code(keys.parent.iter().map(|&parent| codes[parent as usize]).collect());
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, Names};
+    use super::{GroupPermutation, PermutedRow};
     use crate::data::MISSING_GROUP;
     use std::collections::BTreeMap;
 
     /// 200 rows in two row groups; every seventh has no group, labels and parts alternate.
-    fn names(order: &[u32]) -> Names {
-        let entry = |(at, &key): (usize, &u32)| Entry {
+    fn names(order: &[u32]) -> GroupPermutation {
+        let entry = |(at, &key): (usize, &u32)| PermutedRow {
             stratum: (key.is_multiple_of(2), Some(key.is_multiple_of(3))),
             key: u64::from(key),
             at: (u32::from(at >= 100), u32::try_from(at % 100).unwrap()),
             group: (key % 5 / 2) as u16,
         };
-        let mut entries: Vec<Entry> = order.iter().enumerate().filter(|(_, key)| **key % 7 > 0).map(entry).collect();
+        let mut entries: Vec<PermutedRow> =
+            order.iter().enumerate().filter(|(_, key)| **key % 7 > 0).map(entry).collect();
         entries.sort_unstable_by_key(|entry| (entry.stratum, entry.key));
-        Names { entries, sizes: vec![100, 100] }
+        GroupPermutation { entries, sizes: vec![100, 100] }
     }
 
     #[test]

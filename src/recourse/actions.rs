@@ -1,12 +1,16 @@
-//! What there is to judge: the subgroups of a pair of groups, the valid actions of each, and the distinct sets of changes behind them.
+//! What there is to judge: the subgroups of a pair of groups, the valid actions of each, and the
+//! distinct sets of changes behind them.
 //!
-//! An action is valid for a subgroup if it is frequent among the unaffected with exactly the columns of the subgroup, changes something,
-//! and each change may be made ([`MayChange`](crate::recourse::steps::MayChange)); an action that names every column and changes all of
-//! them is none. That is what all published code does; [`Match::SubFeatures`] is the sentence of the paper. A subgroup walks down the tree
-//! of candidates along its own columns, so that only valid actions are ever met.
+//! An action is valid for a subgroup if it is frequent among the unaffected with exactly the
+//! columns of the subgroup, changes something, and each change may be made
+//! ([`MayChange`](crate::recourse::steps::MayChange)); an action that names every column and
+//! changes all of them is none. That is what all published code does; [`ActionMatch::SubFeatures`]
+//! is the sentence of the paper. A subgroup walks down the tree of candidates along its own
+//! columns, so that only valid actions are ever met.
 //!
-//! Choice: "subgroups" in the paper's tables are those with at least one valid action, "affected individuals" of its appendix D are the
-//! rows with label 0; here both numbers of subgroups are kept, and affected is who has the unfavourable decision.
+//! Choice: "subgroups" in the paper's tables are those with at least one valid action, "affected
+//! individuals" of its appendix D are the rows with label 0; here both numbers of subgroups are
+//! kept, and affected is who has the unfavourable decision.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -15,35 +19,35 @@ use rayon::prelude::*;
 
 use crate::error::Result;
 use crate::num::hash::FastMap;
-use crate::recourse::candidates::{Candidates, candidates};
-use crate::recourse::groups::{Pair, Population};
-use crate::recourse::itemsets::{Items, Rows, Sets, subgroups, too_many};
-use crate::recourse::steps::Steps;
-use crate::recourse::{Audited, Match, Search};
+use crate::recourse::candidates::{CandidateTree, candidates};
+use crate::recourse::groups::{GroupPair, PairPopulation};
+use crate::recourse::itemsets::{ItemIndex, ItemRows, ItemSets, subgroups, too_many};
+use crate::recourse::steps::FeatureChanges;
+use crate::recourse::{ActionMatch, AuditedRows, SearchSettings};
 
 /// Subgroups whose actions are sought at a time.
 const BLOCK: usize = 4096;
 
 /// The cost of a change that may not be made.
-const NEVER: i64 = -1;
+const NOT_ALLOWED: i64 = -1;
 
 /// Everything that is known before the model is asked.
 #[derive(Debug)]
-pub struct Plan<'a> {
-    pub(super) audited: &'a Audited,
-    pub(super) items: Items<'a>,
-    pub(super) population: Population,
+pub struct RecoursePlan<'a> {
+    pub(super) audited: &'a AuditedRows,
+    pub(super) items: ItemIndex<'a>,
+    pub(super) population: PairPopulation,
     /// Least number of affected people of each group in a subgroup.
-    pub least: [u32; 2],
+    pub min_affected: [u32; 2],
     /// Least number of unaffected people who have the levels of an action.
-    pub least_unaffected: u32,
+    pub min_unaffected: u32,
     /// The subgroups by number of items, then by the bytes of their texts.
-    pub(super) sets: Sets,
-    pub(super) rows: Rows,
+    pub(super) subgroups: ItemSets,
+    pub(super) item_rows: ItemRows,
     /// Texts of the items that occur.
     texts: Vec<String>,
     /// Behind the last action of each subgroup.
-    ends: Vec<usize>,
+    action_ends: Vec<usize>,
     pub(super) costs: Vec<i64>,
     /// The set of changes of each action.
     pub(super) change_of: Vec<u32>,
@@ -53,68 +57,96 @@ pub struct Plan<'a> {
 
 /// A column and the level that it gets or has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Item<'a> {
+pub struct ColumnLevel<'a> {
     /// The column.
     pub feature: &'a str,
     /// The level.
     pub level: &'a str,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> RecoursePlan<'a> {
     /// Searches subgroups and actions.
     ///
     /// # Errors
     /// A group has nobody to help; there is more than the search allows; a cost does not fit.
-    pub fn new(audited: &'a Audited, pair: &Pair, search: &Search) -> Result<Plan<'a>> {
-        let population = Population::new(audited, pair)?;
-        let items = Items::new(audited);
-        let least = population.n.map(|n| search.subgroups.of(u64::from(n)) as u32);
-        let least_unaffected = search.actions.of(population.unaffected.len() as u64) as u32;
-        let (found, rows) = subgroups(&items, &population, least, search.longest, search.at_most)?;
-        let (tree, targets) = candidates(&items, &population, &found, least_unaffected, search.at_most)?;
+    pub fn new(
+        audited: &'a AuditedRows,
+        pair: &GroupPair,
+        search: &SearchSettings,
+    ) -> Result<RecoursePlan<'a>> {
+        let population = PairPopulation::new(audited, pair)?;
+        let items = ItemIndex::new(audited);
+        let least = population.n.map(|n| search.subgroups.min_count(u64::from(n)) as u32);
+        let least_unaffected = search.actions.min_count(population.unaffected.len() as u64) as u32;
+        let (found, rows) =
+            subgroups(&items, &population, least, search.max_items, search.max_results)?;
+        let (tree, targets) =
+            candidates(&items, &population, &found, least_unaffected, search.max_results)?;
 
         let mut texts = vec![String::new(); items.len()];
-        let sources: Vec<u32> = (0..items.len() as u32).filter(|&item| rows.of(item).is_some()).collect();
+        let sources: Vec<u32> =
+            (0..items.len() as u32).filter(|&item| rows.rows_with(item).is_some()).collect();
         for &item in sources.iter().chain(&targets) {
             texts[item as usize] = items.text(item);
         }
         let sets = sorted(&found, &texts);
         drop(found);
-        let table = Table::new(&items, &sources, &targets)?;
-        let walk = Walk { items: &items, tree: &tree, table: &table, texts: &texts, matching: search.matching };
-        let actions = Actions::new(&walk, &sets, search.at_most)?;
-        let Actions { ends, costs, change_of, changes } = actions;
-        Ok(Plan { audited, population, least, least_unaffected, rows, ends, costs, change_of, changes, sets, texts, items })
+        let table = CostTable::new(&items, &sources, &targets)?;
+        let walk = ActionSearch {
+            items: &items,
+            tree: &tree,
+            table: &table,
+            texts: &texts,
+            matching: search.matching,
+        };
+        let actions = SubgroupActions::new(&walk, &sets, search.max_results)?;
+        let SubgroupActions { action_ends: ends, costs, change_of, changes } = actions;
+        Ok(RecoursePlan {
+            audited,
+            population,
+            min_affected: least,
+            min_unaffected: least_unaffected,
+            item_rows: rows,
+            action_ends: ends,
+            costs,
+            change_of,
+            changes,
+            subgroups: sets,
+            texts,
+            items,
+        })
     }
 
     /// The two groups.
-    pub fn population(&self) -> &Population {
+    pub fn population(&self) -> &PairPopulation {
         &self.population
     }
 
     /// Number of subgroups, those without actions included.
     pub fn n_subgroups(&self) -> usize {
-        self.sets.len()
+        self.subgroups.len()
     }
 
     /// Affected people of each group in a subgroup.
     pub fn n(&self, subgroup: usize) -> [u32; 2] {
-        self.sets.n[subgroup]
+        self.subgroups.n[subgroup]
     }
 
     /// The items of a subgroup, columns by the bytes of their names.
-    pub fn subgroup(&self, subgroup: usize) -> impl Iterator<Item = Item<'_>> {
-        self.sets.of(subgroup).iter().map(|&item| self.item(item))
+    pub fn subgroup(&self, subgroup: usize) -> impl Iterator<Item = ColumnLevel<'_>> {
+        self.subgroups.items_of(subgroup).iter().map(|&item| self.item(item))
     }
 
     /// `f = v, f = v`.
     pub fn text(&self, subgroup: usize) -> String {
-        self.joined(self.sets.of(subgroup))
+        self.joined(self.subgroups.items_of(subgroup))
     }
 
-    /// The valid actions of a subgroup, by cost, then by the text of all their levels; positions in the list of all actions.
+    /// The valid actions of a subgroup, by cost, then by the text of all their levels; positions in
+    /// the list of all actions.
     pub fn actions(&self, subgroup: usize) -> Range<usize> {
-        subgroup.checked_sub(1).map_or(0, |before| self.ends[before])..self.ends[subgroup]
+        subgroup.checked_sub(1).map_or(0, |before| self.action_ends[before])
+            ..self.action_ends[subgroup]
     }
 
     /// Number of actions of all subgroups.
@@ -128,7 +160,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The changes of an action: columns with their new levels.
-    pub fn changes(&self, action: usize) -> impl Iterator<Item = Item<'_>> {
+    pub fn changes(&self, action: usize) -> impl Iterator<Item = ColumnLevel<'_>> {
         self.changes[self.change_of[action] as usize].iter().map(|&item| self.item(item))
     }
 
@@ -142,9 +174,13 @@ impl<'a> Plan<'a> {
         let changes = &self.changes[self.change_of[action] as usize];
         let new = |&item: &u32| {
             let own = self.items.feature(item);
-            changes.iter().copied().find(|&change| self.items.feature(change) == own).unwrap_or(item)
+            changes
+                .iter()
+                .copied()
+                .find(|&change| self.items.feature(change) == own)
+                .unwrap_or(item)
         };
-        self.joined(&self.sets.of(subgroup).iter().map(new).collect::<Vec<_>>())
+        self.joined(&self.subgroups.items_of(subgroup).iter().map(new).collect::<Vec<_>>())
     }
 
     /// Number of distinct sets of changes.
@@ -152,9 +188,12 @@ impl<'a> Plan<'a> {
         self.changes.len()
     }
 
-    fn item(&self, item: u32) -> Item<'_> {
+    fn item(&self, item: u32) -> ColumnLevel<'_> {
         let feature = self.items.features[self.items.feature(item) as usize];
-        Item { feature: &feature.name, level: &feature.levels[self.items.level(item) as usize] }
+        ColumnLevel {
+            feature: &feature.name,
+            level: &feature.levels[self.items.level(item) as usize],
+        }
     }
 
     fn joined(&self, items: &[u32]) -> String {
@@ -166,8 +205,14 @@ impl<'a> Plan<'a> {
 fn by_text(a: &[u32], b: &[u32], texts: &[String]) -> Ordering {
     let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let bytes = |set: &[u32]| -> Vec<u8> {
-        let pieces = set.iter().enumerate().skip(same).map(|(i, &item)| (i > 0, texts[item as usize].as_bytes()));
-        pieces.flat_map(|(more, text)| [if more { b", ".as_slice() } else { b"" }, text].concat()).collect()
+        let pieces = set
+            .iter()
+            .enumerate()
+            .skip(same)
+            .map(|(i, &item)| (i > 0, texts[item as usize].as_bytes()));
+        pieces
+            .flat_map(|(more, text)| [if more { b", ".as_slice() } else { b"" }, text].concat())
+            .collect()
     };
     // The first item that differs decides, unless its text is the beginning of the other's.
     if let (Some(&x), Some(&y)) = (a.get(same), b.get(same)) {
@@ -180,29 +225,29 @@ fn by_text(a: &[u32], b: &[u32], texts: &[String]) -> Ordering {
 }
 
 /// Subgroups by number of items, then by text.
-fn sorted(found: &Sets, texts: &[String]) -> Sets {
+fn sorted(found: &ItemSets, texts: &[String]) -> ItemSets {
     let mut order: Vec<usize> = (0..found.len()).collect();
     order.par_sort_by(|&a, &b| {
-        let (a, b) = (found.of(a), found.of(b));
+        let (a, b) = (found.items_of(a), found.items_of(b));
         a.len().cmp(&b.len()).then_with(|| by_text(a, b, texts))
     });
-    let mut sets = Sets::default();
-    order.into_iter().for_each(|set| sets.push(found.of(set), found.n[set]));
+    let mut sets = ItemSets::default();
+    order.into_iter().for_each(|set| sets.push(found.items_of(set), found.n[set]));
     sets
 }
 
 /// Costs of the changes from frequent items of the affected to frequent items of the unaffected.
-struct Table {
+struct CostTable {
     /// Position of an item among those of its column, as old and as new level.
     slots: Vec<[u32; 2]>,
     /// New levels of each column.
     widths: Vec<usize>,
-    /// For each column the costs, by old and new level; [`NEVER`] where not allowed.
+    /// For each column the costs, by old and new level; [`NOT_ALLOWED`] where not allowed.
     costs: Vec<Vec<i64>>,
 }
 
-impl Table {
-    fn new(items: &Items<'_>, sources: &[u32], targets: &[u32]) -> Result<Table> {
+impl CostTable {
+    fn new(items: &ItemIndex<'_>, sources: &[u32], targets: &[u32]) -> Result<CostTable> {
         let mut slots = vec![[0; 2]; items.len()];
         let mut lists = vec![[const { Vec::new() }; 2]; items.features.len()];
         for (side, list) in [sources, targets].into_iter().enumerate() {
@@ -213,99 +258,118 @@ impl Table {
             }
         }
         let costs = items.features.iter().zip(&lists).map(|(feature, [old, new])| {
-            let steps = Steps::new(feature);
+            let steps = FeatureChanges::new(feature);
             let pairs = old.iter().flat_map(|&u| new.iter().map(move |&v| (u, v)));
-            pairs.map(|(u, v)| Ok(steps.cost(items.level(u), items.level(v))?.unwrap_or(NEVER))).collect::<Result<Vec<i64>>>()
+            pairs
+                .map(|(u, v)| {
+                    Ok(steps.cost(items.level(u), items.level(v))?.unwrap_or(NOT_ALLOWED))
+                })
+                .collect::<Result<Vec<i64>>>()
         });
         let costs = costs.collect::<Result<_>>()?;
-        Ok(Table { slots, widths: lists.iter().map(|[_, new]| new.len()).collect(), costs })
+        Ok(CostTable { slots, widths: lists.iter().map(|[_, new]| new.len()).collect(), costs })
     }
 
     fn cost(&self, feature: u32, from: u32, to: u32) -> i64 {
-        let (old, new) = (self.slots[from as usize][0] as usize, self.slots[to as usize][1] as usize);
+        let (old, new) =
+            (self.slots[from as usize][0] as usize, self.slots[to as usize][1] as usize);
         self.costs[feature as usize][old * self.widths[feature as usize] + new]
     }
 }
 
 /// What the search for the actions of a subgroup knows.
-struct Walk<'a> {
-    items: &'a Items<'a>,
-    tree: &'a Candidates,
-    table: &'a Table,
+struct ActionSearch<'a> {
+    items: &'a ItemIndex<'a>,
+    tree: &'a CandidateTree,
+    table: &'a CostTable,
     texts: &'a [String],
-    matching: Match,
+    matching: ActionMatch,
 }
 
 /// An action while it is sought.
 #[derive(Default)]
-struct Found {
+struct FoundAction {
     cost: i64,
     changes: Vec<u32>,
     /// All its levels.
-    then: Vec<u32>,
+    levels: Vec<u32>,
 }
 
-impl Walk<'_> {
+impl ActionSearch<'_> {
     /// The valid actions of a subgroup in their order.
-    fn actions(&self, subgroup: &[u32]) -> Vec<Found> {
+    fn actions(&self, subgroup: &[u32]) -> Vec<FoundAction> {
         let mut found = Vec::new();
-        self.down(subgroup, 0, Candidates::ROOT, &mut Found::default(), &mut found);
-        found.sort_by(|a, b| a.cost.cmp(&b.cost).then_with(|| by_text(&a.then, &b.then, self.texts)));
+        self.descend(subgroup, 0, CandidateTree::ROOT, &mut FoundAction::default(), &mut found);
+        found.sort_by(|a, b| {
+            a.cost.cmp(&b.cost).then_with(|| by_text(&a.levels, &b.levels, self.texts))
+        });
         found
     }
 
-    fn down(&self, subgroup: &[u32], depth: usize, node: u32, now: &mut Found, found: &mut Vec<Found>) {
+    fn descend(
+        &self,
+        subgroup: &[u32],
+        depth: usize,
+        node: u32,
+        now: &mut FoundAction,
+        found: &mut Vec<FoundAction>,
+    ) {
         let Some(&old) = subgroup.get(depth) else {
             let all_of_all = now.changes.len() == self.items.features.len();
             if !now.changes.is_empty() && !all_of_all {
-                found.push(Found { cost: now.cost, changes: now.changes.clone(), then: now.then.clone() });
+                found.push(FoundAction {
+                    cost: now.cost,
+                    changes: now.changes.clone(),
+                    levels: now.levels.clone(),
+                });
             }
             return;
         };
         let feature = self.items.feature(old);
-        if self.matching == Match::SubFeatures {
-            self.down(subgroup, depth + 1, node, now, found);
+        if self.matching == ActionMatch::SubFeatures {
+            self.descend(subgroup, depth + 1, node, now, found);
         }
-        for below in self.tree.with(node, self.items.of(feature)) {
+        for below in self.tree.with(node, self.items.items_of_feature(feature)) {
             let new = self.tree.item(below);
             let stays = new == old;
             let cost = if stays { 0 } else { self.table.cost(feature, old, new) };
-            if cost == NEVER || stays && self.matching == Match::SubFeatures {
+            if cost == NOT_ALLOWED || stays && self.matching == ActionMatch::SubFeatures {
                 continue;
             }
-            now.then.push(new);
+            now.levels.push(new);
             if !stays {
                 now.changes.push(new);
             }
             now.cost += cost;
-            self.down(subgroup, depth + 1, below, now, found);
+            self.descend(subgroup, depth + 1, below, now, found);
             now.cost -= cost;
             if !stays {
                 now.changes.pop();
             }
-            now.then.pop();
+            now.levels.pop();
         }
     }
 }
 
 /// The actions of all subgroups.
 #[derive(Default)]
-struct Actions {
-    ends: Vec<usize>,
+struct SubgroupActions {
+    action_ends: Vec<usize>,
     costs: Vec<i64>,
     change_of: Vec<u32>,
     changes: Vec<Box<[u32]>>,
 }
 
-impl Actions {
-    fn new(walk: &Walk<'_>, sets: &Sets, at_most: usize) -> Result<Actions> {
-        let mut all = Actions::default();
+impl SubgroupActions {
+    fn new(walk: &ActionSearch<'_>, sets: &ItemSets, at_most: usize) -> Result<SubgroupActions> {
+        let mut all = SubgroupActions::default();
         let mut known: FastMap<Box<[u32]>, u32> = FastMap::default();
         for block in (0..sets.len()).step_by(BLOCK) {
             let subgroups = block..sets.len().min(block + BLOCK);
-            let found: Vec<Vec<Found>> = subgroups.into_par_iter().map(|set| walk.actions(sets.of(set))).collect();
+            let found: Vec<Vec<FoundAction>> =
+                subgroups.into_par_iter().map(|set| walk.actions(sets.items_of(set))).collect();
             for actions in found {
-                for Found { cost, changes, .. } in actions {
+                for FoundAction { cost, changes, .. } in actions {
                     let change = match known.get(changes.as_slice()) {
                         Some(&change) => change,
                         None => {
@@ -317,7 +381,7 @@ impl Actions {
                     all.costs.push(cost);
                     all.change_of.push(change);
                 }
-                all.ends.push(all.costs.len());
+                all.action_ends.push(all.costs.len());
             }
             if all.costs.len() > at_most {
                 return Err(too_many("actions", at_most));

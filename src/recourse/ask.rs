@@ -1,36 +1,46 @@
-//! Asks the model about changed rows: each row once per set of changes that some subgroup of it needs.
+//! Asks the model about changed rows: each row once per set of changes that some subgroup of it
+//! needs.
 //!
-//! Thousands of pairs of subgroup and action share few sets of changes (on Adult 104,232 pairs have 1,327), and whether a change helps
-//! depends on the row and the changes only. So 48 million pairs of row and action come down to 2.5 million questions, and to a million
-//! where equal changed rows are asked about once ([`Distinct`]): worth its while for trees and models elsewhere, not for linear ones.
+//! Thousands of pairs of subgroup and action share few sets of changes (on Adult 104,232 pairs have
+//! 1,327), and whether a change helps depends on the row and the changes only. So 48 million pairs
+//! of row and action come down to 2.5 million questions, and to a million where equal changed rows
+//! are asked about once ([`DistinctRows`]): worth its while for trees and models elsewhere, not for
+//! linear ones.
 
 use rayon::prelude::*;
 
 use crate::error::Result;
 use crate::num::hash::FastMap;
 use crate::num::seed::{h, sm};
-use crate::recourse::actions::Plan;
-use crate::recourse::{Feature, bits};
+use crate::recourse::actions::RecoursePlan;
+use crate::recourse::{RecourseFeature, bits};
 
 /// Rows of one question to a model.
 const BATCH: usize = 65_536;
 
 /// One column that gets another level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
+pub struct LevelChange {
     /// Position in [`Audited::features`](crate::recourse::Audited::features).
     pub feature: usize,
-    /// The new level. A model that reads numbers gets [`Behind::targets`](crate::recourse::Behind::targets) of it.
+    /// The new level. A model that reads numbers gets
+    /// [`Behind::targets`](crate::recourse::Behind::targets) of it.
     pub level: u32,
 }
 
 /// A model with its threshold.
-pub trait Decide: Sync {
-    /// Appends, for each of these audited rows, whether its decision is favourable once the changes are made.
+pub trait DecisionModel: Sync {
+    /// Appends, for each of these audited rows, whether its decision is favourable once the changes
+    /// are made.
     ///
     /// # Errors
     /// The rows cannot be scored, or the run is to stop.
-    fn decide(&self, rows: &[u32], changes: &[Change], favourable: &mut Vec<bool>) -> Result<()>;
+    fn decide(
+        &self,
+        rows: &[u32],
+        changes: &[LevelChange],
+        favourable: &mut Vec<bool>,
+    ) -> Result<()>;
 }
 
 /// Sets of affected rows, one per set of changes.
@@ -41,13 +51,13 @@ pub struct RowSets {
 }
 
 impl RowSets {
-    fn none(plan: &Plan<'_>) -> RowSets {
+    fn empty(plan: &RecoursePlan<'_>) -> RowSets {
         let words = plan.population.words();
         RowSets { words, bits: vec![0; words * plan.n_changes()] }
     }
 
     /// The rows of a set of changes.
-    pub(super) fn of(&self, change: usize) -> &[u64] {
+    pub(super) fn rows_of(&self, change: usize) -> &[u64] {
         &self.bits[change * self.words..(change + 1) * self.words]
     }
 
@@ -62,23 +72,26 @@ impl RowSets {
     }
 }
 
-impl Plan<'_> {
+impl RecoursePlan<'_> {
     /// The changes of a set of changes.
-    pub fn change_set(&self, change: usize) -> Vec<Change> {
-        let change_of =
-            |&item: &u32| Change { feature: self.items.given[self.items.feature(item) as usize], level: self.items.level(item) };
+    pub fn change_set(&self, change: usize) -> Vec<LevelChange> {
+        let change_of = |&item: &u32| LevelChange {
+            feature: self.items.original_positions[self.items.feature(item) as usize],
+            level: self.items.level(item),
+        };
         self.changes[change].iter().map(change_of).collect()
     }
 
-    /// The affected rows for which each set of changes has to be tried: those of all subgroups that have an action with it.
+    /// The affected rows for which each set of changes has to be tried: those of all subgroups that
+    /// have an action with it.
     pub fn needed(&self) -> RowSets {
-        let mut needed = RowSets::none(self);
+        let mut needed = RowSets::empty(self);
         let words = needed.words;
         let mut own = Vec::new();
         for subgroup in 0..self.n_subgroups() {
             let actions = self.actions(subgroup);
             if !actions.is_empty() {
-                self.rows.of_all(self.sets.of(subgroup), &mut own);
+                self.item_rows.rows_with_all(self.subgroups.items_of(subgroup), &mut own);
                 for &change in &self.change_of[actions] {
                     let start = change as usize * words;
                     bits::or(&mut needed.bits[start..start + words], &own);
@@ -90,14 +103,14 @@ impl Plan<'_> {
 
     /// The audited rows for which a set of changes has to be tried.
     pub fn rows_needed(&self, needed: &RowSets, change: usize) -> Vec<u32> {
-        bits::ones(needed.of(change)).filter_map(|bit| self.population.affected[bit]).collect()
+        bits::ones(needed.rows_of(change)).filter_map(|bit| self.population.affected[bit]).collect()
     }
 
     /// Asks about every needed pair of row and set of changes.
     ///
     /// # Errors
     /// What the model says.
-    pub fn ask(&self, needed: &RowSets, model: &impl Decide) -> Result<RowSets> {
+    pub fn query_model(&self, needed: &RowSets, model: &impl DecisionModel) -> Result<RowSets> {
         let answers = |change: usize| -> Result<Vec<u64>> {
             let mut favourable = Vec::new();
             let rows = self.rows_needed(needed, change);
@@ -107,33 +120,35 @@ impl Plan<'_> {
             }
             debug_assert_eq!(favourable.len(), rows.len(), "one answer per row");
             let mut helped = vec![0; needed.words];
-            for (bit, helps) in bits::ones(needed.of(change)).zip(favourable) {
+            for (bit, helps) in bits::ones(needed.rows_of(change)).zip(favourable) {
                 if helps {
                     bits::set(&mut helped, bit);
                 }
             }
             Ok(helped)
         };
-        let answers: Vec<Vec<u64>> = (0..self.n_changes()).into_par_iter().map(answers).collect::<Result<_>>()?;
+        let answers: Vec<Vec<u64>> =
+            (0..self.n_changes()).into_par_iter().map(answers).collect::<Result<_>>()?;
         Ok(RowSets { words: needed.words, bits: answers.concat() })
     }
 }
 
 /// The changed rows that differ in something that the model reads, each with one way to make it.
 #[derive(Debug)]
-pub struct Distinct {
+pub struct DistinctRows {
     /// Audited row and set of changes; by set of changes, then by row as they were first needed.
     pub rows: Vec<(u32, u32)>,
-    /// Which of `rows` each needed pair is, in order of sets of changes.
+    /// Which of `item_rows` each needed pair is, in order of sets of changes.
     of_pair: Vec<u32>,
 }
 
-impl Distinct {
+impl DistinctRows {
     /// Finds the distinct changed rows among the needed ones.
-    pub fn new(plan: &Plan<'_>, needed: &RowSets) -> Distinct {
-        let known = Known::new(plan);
+    pub fn new(plan: &RecoursePlan<'_>, needed: &RowSets) -> DistinctRows {
+        let known = EncodedRows::new(plan);
         let mut made: FastMap<u64, u32> = FastMap::default();
-        let mut distinct = Distinct { rows: Vec::new(), of_pair: Vec::with_capacity(needed.len()) };
+        let mut distinct =
+            DistinctRows { rows: Vec::new(), of_pair: Vec::with_capacity(needed.len()) };
         for change in 0..plan.n_changes() as u32 {
             for row in plan.rows_needed(needed, change as usize) {
                 let mut key = known.hash(row, change);
@@ -145,7 +160,9 @@ impl Distinct {
                             made.insert(key, id);
                             break id;
                         }
-                        Some(&id) if known.same(distinct.rows[id as usize], (row, change)) => break id,
+                        Some(&id) if known.same(distinct.rows[id as usize], (row, change)) => {
+                            break id;
+                        }
                         // Another row with the same hash: look in the next place.
                         Some(_) => key = sm(key),
                     }
@@ -156,13 +173,19 @@ impl Distinct {
         distinct
     }
 
-    /// The decisions about the distinct rows, one each in their order, as answers to all needed pairs.
-    pub fn answers(&self, plan: &Plan<'_>, needed: &RowSets, favourable: &[bool]) -> RowSets {
-        let mut helped = RowSets::none(plan);
+    /// The decisions about the distinct rows, one each in their order, as answers to all needed
+    /// pairs.
+    pub fn answers(
+        &self,
+        plan: &RecoursePlan<'_>,
+        needed: &RowSets,
+        favourable: &[bool],
+    ) -> RowSets {
+        let mut helped = RowSets::empty(plan);
         let mut pairs = self.of_pair.iter();
         for change in 0..plan.n_changes() {
             let own = &mut helped.bits[change * needed.words..(change + 1) * needed.words];
-            for (bit, &id) in bits::ones(needed.of(change)).zip(&mut pairs) {
+            for (bit, &id) in bits::ones(needed.rows_of(change)).zip(&mut pairs) {
                 if favourable[id as usize] {
                     bits::set(own, bit);
                 }
@@ -175,7 +198,12 @@ impl Distinct {
     ///
     /// # Errors
     /// What the model says.
-    pub fn ask(&self, plan: &Plan<'_>, needed: &RowSets, model: &impl Decide) -> Result<RowSets> {
+    pub fn query_model(
+        &self,
+        plan: &RecoursePlan<'_>,
+        needed: &RowSets,
+        model: &impl DecisionModel,
+    ) -> Result<RowSets> {
         let of_change: Vec<&[(u32, u32)]> = self.rows.chunk_by(|a, b| a.1 == b.1).collect();
         let decide = |rows: &&[(u32, u32)]| -> Result<Vec<bool>> {
             let changes = plan.change_set(rows[0].1 as usize);
@@ -191,25 +219,26 @@ impl Distinct {
     }
 }
 
-/// What the model reads of every row and what it would read of changed ones, as numbers that are equal where the values are.
-struct Known {
+/// What the model reads of every row and what it would read of changed ones, as numbers that are
+/// equal where the values are.
+struct EncodedRows {
     width: usize,
     /// Row by row: one number per column, then that of everything else.
     values: Vec<u32>,
     /// What each of these adds to the hash of its row.
     marks: Vec<u64>,
     hashes: Vec<u64>,
-    /// For each set of changes the new value of each column, or [`STAYS`].
+    /// For each set of changes the new value of each column, or [`UNCHANGED`].
     new: Vec<u32>,
     /// For each set of changes its columns, and what their new values add to a hash together.
     changes: Vec<(Vec<usize>, u64)>,
 }
 
 /// A column that does not change; values are numbered from 0 and never get so far.
-const STAYS: u32 = u32::MAX;
+const UNCHANGED: u32 = u32::MAX;
 
-impl Known {
-    fn new(plan: &Plan<'_>) -> Self {
+impl EncodedRows {
+    fn new(plan: &RecoursePlan<'_>) -> Self {
         let n = plan.audited.favourable.len();
         let width = plan.items.features.len() + 1;
         let mut values = vec![0; n * width];
@@ -219,10 +248,18 @@ impl Known {
             own.iter().enumerate().for_each(|(row, &value)| values[row * width + f] = value);
             targets.push(target);
         }
-        plan.audited.others.iter().enumerate().for_each(|(row, &other)| values[row * width + width - 1] = other);
-        let marks: Vec<u64> = values.iter().enumerate().map(|(i, &value)| mark(i % width, value)).collect();
-        let hashes = marks.chunks(width).map(|marks| marks.iter().fold(0, |hash, mark| hash ^ mark)).collect();
-        let mut new = vec![STAYS; plan.n_changes() * width];
+        plan.audited
+            .others
+            .iter()
+            .enumerate()
+            .for_each(|(row, &other)| values[row * width + width - 1] = other);
+        let marks: Vec<u64> =
+            values.iter().enumerate().map(|(i, &value)| mark(i % width, value)).collect();
+        let hashes = marks
+            .chunks(width)
+            .map(|marks| marks.iter().fold(0, |hash, mark| hash ^ mark))
+            .collect();
+        let mut new = vec![UNCHANGED; plan.n_changes() * width];
         let mut changes = Vec::new();
         for (items, new) in plan.changes.iter().zip(new.chunks_mut(width)) {
             let (mut columns, mut come) = (Vec::new(), 0);
@@ -234,14 +271,17 @@ impl Known {
             }
             changes.push((columns, come));
         }
-        Known { width, values, marks, hashes, new, changes }
+        EncodedRows { width, values, marks, hashes, new, changes }
     }
 
-    /// A hash of the changed row, from that of the row: the marks of old values go, those of new ones come.
+    /// A hash of the changed row, from that of the row: the marks of old values go, those of new
+    /// ones come.
     fn hash(&self, row: u32, change: u32) -> u64 {
         let (columns, come) = &self.changes[change as usize];
         let start = row as usize * self.width;
-        columns.iter().fold(self.hashes[row as usize] ^ come, |hash, f| hash ^ self.marks[start + f])
+        columns
+            .iter()
+            .fold(self.hashes[row as usize] ^ come, |hash, f| hash ^ self.marks[start + f])
     }
 
     /// Whether two changed rows agree in everything.
@@ -249,7 +289,7 @@ impl Known {
         let own = |(row, change): (u32, u32)| {
             let old = &self.values[row as usize * self.width..][..self.width];
             let new = &self.new[change as usize * self.width..][..self.width];
-            old.iter().zip(new).map(|(&old, &new)| if new == STAYS { old } else { new })
+            old.iter().zip(new).map(|(&old, &new)| if new == UNCHANGED { old } else { new })
         };
         own(a).eq(own(b))
     }
@@ -260,9 +300,10 @@ fn mark(feature: usize, value: u32) -> u64 {
     h(0, feature as u64, u64::from(value))
 }
 
-/// Numbers for the values of a column that the model reads, and for the targets of its levels where these are not the levels themselves.
-fn numbered(feature: &Feature) -> (Vec<u32>, Option<Vec<u32>>) {
-    let Some(behind) = &feature.behind else { return (feature.codes.clone(), None) };
+/// Numbers for the values of a column that the model reads, and for the targets of its levels where
+/// these are not the levels themselves.
+fn numbered(feature: &RecourseFeature) -> (Vec<u32>, Option<Vec<u32>>) {
+    let Some(behind) = &feature.model_numbers else { return (feature.codes.clone(), None) };
     let mut known: FastMap<u64, u32> = FastMap::default();
     let mut number = |x: f64| {
         let next = known.len() as u32;

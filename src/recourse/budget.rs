@@ -1,14 +1,16 @@
-//! Budgets that fit the data: percentiles of what it costs until half of a group of a subgroup is helped.
+//! Budgets that fit the data: percentiles of what it costs until half of a group of a subgroup is
+//! helped.
 //!
-//! Choice: each subgroup gives one cost per group, as in the authors' code; the paper's sentence may be read as one per subgroup.
-//! The percentile `q` of `m` sorted costs stands at position `(m - 1) q`, between neighbours in proportion, rounded to units of cost (ties
-//! to even). The published tables print rounded budgets and use these.
+//! Choice: each subgroup gives one cost per group, as in the authors' code; the paper's sentence
+//! may be read as one per subgroup. The percentile `q` of `m` sorted costs stands at position
+//! `(m - 1) q`, between neighbours in proportion, rounded to units of cost (ties to even). The
+//! published tables print rounded budgets and use these.
 
 use crate::num::decimal::Decimal;
-use crate::recourse::Share;
-use crate::recourse::actions::Plan;
-use crate::recourse::definition::{View, cost_of};
-use crate::recourse::effect::Effects;
+use crate::recourse::DecimalShare;
+use crate::recourse::actions::RecoursePlan;
+use crate::recourse::definition::{RecourseView, cost_of};
+use crate::recourse::effect::ActionEffects;
 use crate::recourse::exact::half_even;
 
 /// A percentile from 0 to 100, with at most 15 places behind the point.
@@ -19,16 +21,22 @@ impl Percentile {
     /// The percentile, if it is one.
     pub fn new(percent: Decimal) -> Option<Percentile> {
         let (digits, unit) = percent.fraction();
-        (unit <= 10_u64.pow(15) && digits <= unit.saturating_mul(100)).then_some(Percentile(percent))
+        (unit <= 10_u64.pow(15) && digits <= unit.saturating_mul(100))
+            .then_some(Percentile(percent))
     }
 }
 
-/// The distinct budgets at these percentiles, ascending, in units of 1e-9; none where half of no group can be helped. `half` is the
-/// share that has to be helped, in the paper one half.
-pub fn budgets(plan: &Plan<'_>, effects: &Effects, percentiles: &[Percentile], half: Share) -> Vec<i64> {
+/// The distinct budgets at these percentiles, ascending, in units of 1e-9; none where half of no
+/// group can be helped. `half` is the share that has to be helped, in the paper one half.
+pub fn budgets(
+    plan: &RecoursePlan<'_>,
+    effects: &ActionEffects,
+    percentiles: &[Percentile],
+    half: DecimalShare,
+) -> Vec<i64> {
     let costs_of = |subgroup| {
-        let effect = effects.of(plan, subgroup);
-        [0, 1].map(|g| cost_of(&effect, View::Micro, half, g))
+        let effect = effects.of_subgroup(plan, subgroup);
+        [0, 1].map(|g| cost_of(&effect, RecourseView::Micro, half, g))
     };
     let mut costs: Vec<i64> = (0..plan.n_subgroups()).flat_map(costs_of).flatten().collect();
     costs.sort_unstable();
@@ -61,7 +69,11 @@ mod tests {
     #[test]
     fn percentiles_end_at_a_hundred() {
         let percentile = |text: &str| Percentile::new(text.parse().unwrap());
-        assert!(percentile("100").is_some() && percentile("100.1").is_none() && percentile("1.0000000000000001").is_none());
+        assert!(
+            percentile("100").is_some()
+                && percentile("100.1").is_none()
+                && percentile("1.0000000000000001").is_none()
+        );
     }
 
     #[test]
@@ -69,7 +81,14 @@ mod tests {
         assert_eq!(at(&[], "30"), None);
         assert_eq!(at(&[7], "30"), Some(7));
         assert_eq!(at(&[0, 10, 20, 30], "30"), Some(9));
-        assert_eq!([at(&[0, 1], "50"), at(&[1, 2], "50"), at(&[2, 3], "50")], [Some(0), Some(2), Some(2)], "ties go to even");
-        assert_eq!([at(&[3, 8], "0"), at(&[3, 8], "100"), at(&[3, 8], "12.5")], [Some(3), Some(8), Some(4)]);
+        assert_eq!(
+            [at(&[0, 1], "50"), at(&[1, 2], "50"), at(&[2, 3], "50")],
+            [Some(0), Some(2), Some(2)],
+            "ties go to even"
+        );
+        assert_eq!(
+            [at(&[3, 8], "0"), at(&[3, 8], "100"), at(&[3, 8], "12.5")],
+            [Some(3), Some(8), Some(4)]
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Frequent sets of items among the unaffected: what actions may lead to.
 //!
-//! Searched as subgroups are, but only in combinations of columns that some subgroup has, and kept as a tree, so that a subgroup can walk
-//! down along its own columns.
+//! Searched as subgroups are, but only in combinations of columns that some subgroup has, and kept
+//! as a tree, so that a subgroup can walk down along its own columns.
 
 use std::ops::Range;
 
@@ -10,27 +10,28 @@ use rayon::prelude::*;
 use crate::error::Result;
 use crate::num::hash::FastMap;
 use crate::recourse::bits;
-use crate::recourse::groups::Population;
-use crate::recourse::itemsets::{Class, Items, Rows, Sets, too_many};
+use crate::recourse::groups::PairPopulation;
+use crate::recourse::itemsets::{ItemIndex, ItemRows, ItemSets, PrefixClass, too_many};
 
-/// Combinations of columns, as a tree: a path of ascending columns leads to a node if some subgroup has at least these columns.
+/// Combinations of columns, as a tree: a path of ascending columns leads to a node if some subgroup
+/// has at least these columns.
 #[derive(Debug, Default)]
-struct Columns(FastMap<(u32, u32), u32>);
+struct ColumnTree(FastMap<(u32, u32), u32>);
 
-impl Columns {
+impl ColumnTree {
     const ROOT: u32 = 0;
 
     /// Subsets of a subgroup are subgroups, so every prefix is there too.
-    fn of(sets: &Sets, items: &Items<'_>) -> Columns {
+    fn from_sets(sets: &ItemSets, items: &ItemIndex<'_>) -> ColumnTree {
         let mut tree = FastMap::default();
         for set in 0..sets.len() {
-            let mut node = Columns::ROOT;
-            for &item in sets.of(set) {
+            let mut node = ColumnTree::ROOT;
+            for &item in sets.items_of(set) {
                 let next = tree.len() as u32 + 1;
                 node = *tree.entry((node, items.feature(item))).or_insert(next);
             }
         }
-        Columns(tree)
+        ColumnTree(tree)
     }
 
     fn below(&self, node: u32, feature: u32) -> Option<u32> {
@@ -40,25 +41,25 @@ impl Columns {
 
 /// Nodes that stand together.
 #[derive(Debug, Clone, Copy, Default)]
-struct Span {
+struct ChildRange {
     start: u32,
     end: u32,
 }
 
 /// Candidates for actions, as a tree of items in ascending order; node 0 is the empty set.
 #[derive(Debug, Default)]
-pub(super) struct Candidates {
+pub(super) struct CandidateTree {
     /// Items of the nodes; those below one node stand together, ascending.
     items: Vec<u32>,
-    below: Vec<Span>,
+    children: Vec<ChildRange>,
 }
 
-impl Candidates {
+impl CandidateTree {
     pub(super) const ROOT: u32 = 0;
 
     /// The nodes that extend a candidate by an item of a column.
     pub(super) fn with(&self, node: u32, feature: Range<u32>) -> Range<u32> {
-        let below = self.below[node as usize];
+        let below = self.children[node as usize];
         let items = &self.items[below.start as usize..below.end as usize];
         let at = |item: u32| below.start + items.partition_point(|&other| other < item) as u32;
         at(feature.start)..at(feature.end)
@@ -71,19 +72,27 @@ impl Candidates {
 }
 
 /// What a search for candidates knows.
-struct Search<'a> {
-    items: &'a Items<'a>,
-    columns: &'a Columns,
+struct CandidateSearch<'a> {
+    items: &'a ItemIndex<'a>,
+    columns: &'a ColumnTree,
     words: usize,
-    least: u32,
-    at_most: usize,
+    min_count: u32,
+    max_results: usize,
 }
 
-impl Search<'_> {
-    /// Fills in what is below a node, whose item is number `i` of its class; `None` if there is too much.
-    fn extend(&self, tree: &mut Candidates, node: u32, class: &Class, i: usize, at: u32) -> Option<()> {
+impl CandidateSearch<'_> {
+    /// Fills in what is below a node, whose item is number `i` of its class; `None` if there is too
+    /// much.
+    fn extend(
+        &self,
+        tree: &mut CandidateTree,
+        node: u32,
+        class: &PrefixClass,
+        i: usize,
+        at: u32,
+    ) -> Option<()> {
         let own = &class.bits[i * self.words..(i + 1) * self.words];
-        let mut inner = Class::default();
+        let mut inner = PrefixClass::default();
         let mut combinations = Vec::new();
         for (j, &item) in class.items.iter().enumerate().skip(i + 1) {
             let feature = self.items.feature(item);
@@ -92,7 +101,7 @@ impl Search<'_> {
             }
             let Some(below) = self.columns.below(at, feature) else { continue };
             let other = &class.bits[j * self.words..(j + 1) * self.words];
-            if bits::count_both(own, other) >= self.least {
+            if bits::count_both(own, other) >= self.min_count {
                 inner.items.push(item);
                 inner.bits.extend(own.iter().zip(other).map(|(a, b)| a & b));
                 combinations.push(below);
@@ -100,9 +109,9 @@ impl Search<'_> {
         }
         let start = tree.items.len() as u32;
         tree.items.extend_from_slice(&inner.items);
-        tree.below.resize(tree.items.len(), Span::default());
-        tree.below[node as usize] = Span { start, end: tree.items.len() as u32 };
-        if tree.items.len() > self.at_most {
+        tree.children.resize(tree.items.len(), ChildRange::default());
+        tree.children[node as usize] = ChildRange { start, end: tree.items.len() as u32 };
+        if tree.items.len() > self.max_results {
             return None;
         }
         for (k, &below) in combinations.iter().enumerate() {
@@ -112,42 +121,61 @@ impl Search<'_> {
     }
 }
 
-/// The candidates, in combinations of columns that the subgroups have, and the items that they are made of.
+/// The candidates, in combinations of columns that the subgroups have, and the items that they are
+/// made of.
 ///
 /// # Errors
-/// There are more than `at_most`.
+/// There are more than `max_results`.
 pub(super) fn candidates(
-    items: &Items<'_>,
-    population: &Population,
-    sets: &Sets,
+    items: &ItemIndex<'_>,
+    population: &PairPopulation,
+    sets: &ItemSets,
     least: u32,
     at_most: usize,
-) -> Result<(Candidates, Vec<u32>)> {
+) -> Result<(CandidateTree, Vec<u32>)> {
     let unaffected: Vec<Option<u32>> = population.unaffected.iter().map(|&row| Some(row)).collect();
-    let rows = Rows::new(items, &unaffected, usize::MAX, [least, 0]);
-    let columns = Columns::of(sets, items);
-    let frequent: Vec<u32> =
-        rows.frequent().into_iter().filter(|&item| columns.below(Columns::ROOT, items.feature(item)).is_some()).collect();
-    let all = Class::of(&rows, &frequent);
-    let search = Search { items, columns: &columns, words: rows.words, least, at_most };
+    let rows = ItemRows::new(items, &unaffected, usize::MAX, [least, 0]);
+    let columns = ColumnTree::from_sets(sets, items);
+    let frequent: Vec<u32> = rows
+        .frequent()
+        .into_iter()
+        .filter(|&item| columns.below(ColumnTree::ROOT, items.feature(item)).is_some())
+        .collect();
+    let all = PrefixClass::from_items(&rows, &frequent);
+    let search = CandidateSearch {
+        items,
+        columns: &columns,
+        words: rows.words,
+        min_count: least,
+        max_results: at_most,
+    };
     let branch = |i: usize| {
-        let at = columns.below(Columns::ROOT, items.feature(frequent[i]))?;
-        let mut tree = Candidates { items: vec![frequent[i]], below: vec![Span::default()] };
+        let at = columns.below(ColumnTree::ROOT, items.feature(frequent[i]))?;
+        let mut tree =
+            CandidateTree { items: vec![frequent[i]], children: vec![ChildRange::default()] };
         search.extend(&mut tree, 0, &all, i, at).map(|()| tree)
     };
-    let branches: Option<Vec<Candidates>> = (0..frequent.len()).into_par_iter().map(branch).collect();
+    let branches: Option<Vec<CandidateTree>> =
+        (0..frequent.len()).into_par_iter().map(branch).collect();
     let branches = branches.ok_or_else(|| too_many("candidates for actions", at_most))?;
-    // The root and its items first, then what is below each: node 0 of a branch is an item of the root.
+    // The root and its items first, then what is below each: node 0 of a branch is an item of the
+    // root.
     let top = frequent.len() as u32;
-    let mut tree = Candidates { items: vec![u32::MAX], below: vec![Span { start: 1, end: top + 1 }] };
+    let mut tree = CandidateTree {
+        items: vec![u32::MAX],
+        children: vec![ChildRange { start: 1, end: top + 1 }],
+    };
     tree.items.extend_from_slice(&frequent);
-    tree.below.resize(tree.items.len(), Span::default());
+    tree.children.resize(tree.items.len(), ChildRange::default());
     for (i, branch) in branches.iter().enumerate() {
         // Node k > 0 of the branch becomes node k + shift.
         let shift = tree.items.len() as u32 - 1;
-        let mut moved = branch.below.iter().map(|span| Span { start: span.start + shift, end: span.end + shift });
-        tree.below[i + 1] = moved.next().unwrap_or_default();
-        tree.below.extend(moved);
+        let mut moved = branch
+            .children
+            .iter()
+            .map(|span| ChildRange { start: span.start + shift, end: span.end + shift });
+        tree.children[i + 1] = moved.next().unwrap_or_default();
+        tree.children.extend(moved);
         tree.items.extend_from_slice(&branch.items[1..]);
         if tree.items.len() > at_most {
             return Err(too_many("candidates for actions", at_most));

@@ -1,91 +1,110 @@
-//! How often chance alone gives a score as large as that of a subgroup, and which scores are left when thousands are looked at at once.
+//! How often chance alone gives a score as large as that of a subgroup, and which scores are left
+//! when thousands are looked at at once.
 //!
-//! Not in the paper, whose listings rank scores of groups of two people and of two thousand alike. The question asked: given the people of
-//! a subgroup, has the group that each belongs to anything to do with which actions help them? If not, any deal of these people to
-//! two groups of the same sizes was as likely as the real one. The p-value is the share of deals whose score is at least the real one, the
-//! real one counted among them: `(1 + larger) / (1 + deals)`. Source: Fisher's permutation test; Phipson and Smyth 2010 on the 1.
+//! Not in the paper, whose listings rank scores of groups of two people and of two thousand alike.
+//! The question asked: given the people of a subgroup, has the group that each belongs to anything
+//! to do with which actions help them? If not, any deal of these people to two groups of the same
+//! sizes was as likely as the real one. The p-value is the share of deals whose score is at least
+//! the real one, the real one counted among them: `(1 + larger) / (1 + deals)`. Source: Fisher's
+//! permutation test; Phipson and Smyth 2010 on the 1.
 //!
-//! Choice: a question is dealt no further once enough deals had a score of at least the real one, where `p = enough / deals` (Besag and
-//! Clifford 1991, "Sequential Monte Carlo p-values"): most subgroups are far from unusual, and few deals show that. Infinite scores are
-//! equal. The smallest p-value is `1 / (1 + deals)`: with thousands of subgroups a single one can only be found if there are enough deals.
+//! Choice: a question is dealt no further once enough deals had a score of at least the real one,
+//! where `p = stop_after / deals` (Besag and Clifford 1991, "Sequential Monte Carlo p-values"):
+//! most subgroups are far from unusual, and few deals show that. Infinite scores are equal. The
+//! smallest p-value is `1 / (1 + deals)`: with thousands of subgroups a single one can only be
+//! found if there are enough deals.
 //!
-//! False discoveries over all subgroups of one definition: the adjusted values of Benjamini and Hochberg 1995. Their bound is proven for
-//! independent and for positively dependent p-values (Benjamini and Yekutieli 2001). Subgroups that share people mostly are of the second
-//! kind; that all of them are is an assumption.
+//! False discoveries over all subgroups of one definition: the adjusted values of Benjamini and
+//! Hochberg 1995. Their bound is proven for independent and for positively dependent p-values
+//! (Benjamini and Yekutieli 2001). Subgroups that share people mostly are of the second kind; that
+//! all of them are is an assumption.
 //!
-//! People whom the same actions help are exchangeable, so a deal draws from a few kinds of people. One stream of random numbers per
-//! subgroup, named by its text: a subgroup has the same p-value whatever else is looked at.
+//! People whom the same actions help are exchangeable, so a deal draws from a few kinds of people.
+//! One stream of random numbers per subgroup, named by its text: a subgroup has the same p-value
+//! whatever else is looked at.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
 use crate::num::hash::FastMap;
-use crate::num::seed::Stream;
-use crate::recourse::actions::Plan;
+use crate::num::seed::RandomStream;
+use crate::recourse::actions::RecoursePlan;
 use crate::recourse::ask::RowSets;
 use crate::recourse::bits;
-use crate::recourse::definition::{Exact, Question};
-use crate::recourse::effect::{Effect, Effects, Reach};
+use crate::recourse::definition::{ExactScore, RecourseCriterion};
+use crate::recourse::effect::{ActionEffects, CostReach, SubgroupEffects};
 
 /// How many deals are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deals {
+pub struct PermutationLimits {
     /// At most so many per subgroup.
-    pub most: u32,
+    pub max_permutations: u32,
     /// No more once so many had a score of at least the real one.
-    pub enough: u32,
+    pub stop_after: u32,
 }
 
-impl Default for Deals {
+impl Default for PermutationLimits {
     fn default() -> Self {
-        Deals { most: 999, enough: 20 }
+        PermutationLimits { max_permutations: 999, stop_after: 20 }
     }
 }
 
-/// The p-values of the subgroups of a range that have actions, in their order: one per question. A caller that shows progress, or may be
-/// interrupted, goes from range to range; the values are the same.
+/// The p-values of the subgroups of a range that have actions, in their order: one per question. A
+/// caller that shows progress, or may be interrupted, goes from range to range; the values are the
+/// same.
 pub fn p_values(
-    plan: &Plan<'_>,
-    effects: &Effects,
+    plan: &RecoursePlan<'_>,
+    effects: &ActionEffects,
     helped: &RowSets,
-    questions: &[Question],
-    deals: Deals,
+    questions: &[RecourseCriterion],
+    deals: PermutationLimits,
     seed: u64,
     subgroups: Range<usize>,
 ) -> Vec<Vec<f64>> {
-    let scored: Vec<usize> = subgroups.filter(|&subgroup| !plan.actions(subgroup).is_empty()).collect();
+    let scored: Vec<usize> =
+        subgroups.filter(|&subgroup| !plan.actions(subgroup).is_empty()).collect();
     let of_subgroup = |&subgroup: &usize| {
-        let effect = effects.of(plan, subgroup);
-        let mut kinds = Kinds::new(plan, &effect, helped, subgroup);
+        let effect = effects.of_subgroup(plan, subgroup);
+        let mut kinds = PermutationTest::new(plan, &effect, helped, subgroup);
         let [a, b] = &plan.population.names;
-        let mut stream = Stream::new(seed, &format!("recourse/{a}/{b}/{}", plan.text(subgroup)));
+        let mut stream =
+            RandomStream::new(seed, &format!("recourse/{a}/{b}/{}", plan.text(subgroup)));
         kinds.p_values(&effect, questions, deals, &mut stream)
     };
     scored.par_iter().map(of_subgroup).collect()
 }
 
 /// The kinds of people in a subgroup: those whom the same actions help.
-struct Kinds {
+struct PermutationTest {
     /// The kind of each person, shuffled by every deal; at first in ascending order.
     people: Vec<u32>,
     /// For each action the kinds that it helps.
     helped: Vec<Vec<u32>>,
     /// The reach at which each kind is first helped; the number of reaches where never.
-    first: Vec<usize>,
+    first_reach: Vec<usize>,
     /// The reach of each action.
     reach_of: Vec<usize>,
 }
 
-impl Kinds {
-    fn new(plan: &Plan<'_>, effect: &Effect<'_>, helped: &RowSets, subgroup: usize) -> Kinds {
+impl PermutationTest {
+    fn new(
+        plan: &RecoursePlan<'_>,
+        effect: &SubgroupEffects<'_>,
+        helped: &RowSets,
+        subgroup: usize,
+    ) -> PermutationTest {
         let mut own = Vec::new();
-        plan.rows.of_all(plan.sets.of(subgroup), &mut own);
+        plan.item_rows.rows_with_all(plan.subgroups.items_of(subgroup), &mut own);
         let rows: Vec<usize> = bits::ones(&own).collect();
         let actions = plan.actions(subgroup);
-        let sets: Vec<&[u64]> = plan.change_of[actions.clone()].iter().map(|&change| helped.of(change as usize)).collect();
+        let sets: Vec<&[u64]> = plan.change_of[actions.clone()]
+            .iter()
+            .map(|&change| helped.rows_of(change as usize))
+            .collect();
 
-        // One bit per action and person; the order of these lists is the order of kinds, so that it does not hang on that of rows.
+        // One bit per action and person; the order of these lists is the order of kinds, so that it
+        // does not hang on that of rows.
         let width = sets.len().div_ceil(64);
         let mut signatures = vec![0_u64; rows.len() * width];
         for (a, set) in sets.iter().enumerate() {
@@ -100,44 +119,66 @@ impl Kinds {
         let mut kinds: Vec<(&[u64], u32)> = counts.into_iter().collect();
         kinds.sort_unstable();
 
-        let people = kinds.iter().zip(0..).flat_map(|((_, n), kind)| std::iter::repeat_n(kind, *n as usize)).collect();
+        let people = kinds
+            .iter()
+            .zip(0..)
+            .flat_map(|((_, n), kind)| std::iter::repeat_n(kind, *n as usize))
+            .collect();
         let helps = |a: usize, kind: usize| kinds[kind].0[a / 64] >> (a % 64) & 1 == 1;
-        let helped = (0..sets.len()).map(|a| (0..kinds.len()).filter(|&kind| helps(a, kind)).map(|kind| kind as u32).collect()).collect();
-        let reach_of: Vec<usize> = actions.map(|action| effect.reaches.partition_point(|reach| reach.cost < plan.cost(action))).collect();
-        let first = |kind| (0..sets.len()).find(|&a| helps(a, kind)).map_or(effect.reaches.len(), |a| reach_of[a]);
+        let helped = (0..sets.len())
+            .map(|a| {
+                (0..kinds.len()).filter(|&kind| helps(a, kind)).map(|kind| kind as u32).collect()
+            })
+            .collect();
+        let reach_of: Vec<usize> = actions
+            .map(|action| effect.reaches.partition_point(|reach| reach.cost < plan.cost(action)))
+            .collect();
+        let first = |kind| {
+            (0..sets.len()).find(|&a| helps(a, kind)).map_or(effect.reaches.len(), |a| reach_of[a])
+        };
         let first = (0..kinds.len()).map(first).collect();
-        Kinds { people, helped, first, reach_of }
+        PermutationTest { people, helped, first_reach: first, reach_of }
     }
 
-    fn p_values(&mut self, effect: &Effect<'_>, questions: &[Question], deals: Deals, stream: &mut Stream) -> Vec<f64> {
-        let real: Vec<Exact> = questions.iter().map(|question| question.answer(effect).score).collect();
+    fn p_values(
+        &mut self,
+        effect: &SubgroupEffects<'_>,
+        questions: &[RecourseCriterion],
+        deals: PermutationLimits,
+        stream: &mut RandomStream,
+    ) -> Vec<f64> {
+        let real: Vec<ExactScore> =
+            questions.iter().map(|question| question.score(effect).score).collect();
         // Any deal is as far from fair as a fair subgroup.
-        let mut p: Vec<Option<f64>> = real.iter().map(|score| score.is_zero().then_some(1.0)).collect();
+        let mut p: Vec<Option<f64>> =
+            real.iter().map(|score| score.is_zero().then_some(1.0)).collect();
         let mut larger = vec![0; questions.len()];
         let smaller = usize::from(effect.n[1] < effect.n[0]);
-        let mut dealt = Dealt::new(effect, self.first.len());
-        for deal in 1..=deals.most {
+        let mut dealt = PermutedEffects::new(effect, self.first_reach.len());
+        for deal in 1..=deals.max_permutations {
             if p.iter().all(Option::is_some) {
                 break;
             }
             self.shuffle(effect.n[smaller] as usize, stream);
-            self.deal(effect, smaller, &mut dealt);
-            let effect = Effect { n: effect.n, helped: &dealt.helped, reaches: &dealt.reaches };
+            self.permute_effects(effect, smaller, &mut dealt);
+            let effect =
+                SubgroupEffects { n: effect.n, helped: &dealt.helped, reaches: &dealt.reaches };
             for (q, question) in questions.iter().enumerate() {
-                if p[q].is_none() && question.answer(&effect).score >= real[q] {
+                if p[q].is_none() && question.score(&effect).score >= real[q] {
                     larger[q] += 1;
-                    if larger[q] == deals.enough {
-                        p[q] = Some(f64::from(deals.enough) / f64::from(deal));
+                    if larger[q] == deals.stop_after {
+                        p[q] = Some(f64::from(deals.stop_after) / f64::from(deal));
                     }
                 }
             }
         }
-        let of_all = |larger: u32| f64::from(larger + 1) / (f64::from(deals.most) + 1.0);
+        let of_all =
+            |larger: u32| f64::from(larger + 1) / (f64::from(deals.max_permutations) + 1.0);
         p.into_iter().zip(larger).map(|(p, larger)| p.unwrap_or_else(|| of_all(larger))).collect()
     }
 
     /// Draws the first `n` people at random (Fisher and Yates).
-    fn shuffle(&mut self, n: usize, stream: &mut Stream) {
+    fn shuffle(&mut self, n: usize, stream: &mut RandomStream) {
         for i in 0..n {
             let left = (self.people.len() - i) as u128;
             let j = i + ((u128::from(stream.u64()) * left) >> 64) as usize;
@@ -146,14 +187,23 @@ impl Kinds {
     }
 
     /// The effects if the people in front were the smaller group.
-    fn deal(&self, effect: &Effect<'_>, smaller: usize, dealt: &mut Dealt) {
+    fn permute_effects(
+        &self,
+        effect: &SubgroupEffects<'_>,
+        smaller: usize,
+        dealt: &mut PermutedEffects,
+    ) {
         dealt.kinds.fill(0);
-        self.people[..effect.n[smaller] as usize].iter().for_each(|&kind| dealt.kinds[kind as usize] += 1);
+        self.people[..effect.n[smaller] as usize]
+            .iter()
+            .for_each(|&kind| dealt.kinds[kind as usize] += 1);
         let other = 1 - smaller;
         dealt.reached.fill(0);
-        self.first.iter().zip(&dealt.kinds).for_each(|(&first, n)| dealt.reached[first] += n);
+        self.first_reach.iter().zip(&dealt.kinds).for_each(|(&first, n)| dealt.reached[first] += n);
         let mut union = 0;
-        for ((reach, real), reached) in dealt.reaches.iter_mut().zip(effect.reaches).zip(&dealt.reached) {
+        for ((reach, real), reached) in
+            dealt.reaches.iter_mut().zip(effect.reaches).zip(&dealt.reached)
+        {
             union += reached;
             reach.union[smaller] = union;
             reach.union[other] = real.union[0] + real.union[1] - union;
@@ -175,24 +225,29 @@ impl Kinds {
 }
 
 /// The effects of a deal.
-struct Dealt {
+struct PermutedEffects {
     /// People of each kind in the smaller group.
     kinds: Vec<u32>,
     /// People of the smaller group who are first helped at each reach, and never.
     reached: Vec<u32>,
     helped: Vec<[u32; 2]>,
-    reaches: Vec<Reach>,
+    reaches: Vec<CostReach>,
 }
 
-impl Dealt {
-    fn new(effect: &Effect<'_>, kinds: usize) -> Dealt {
+impl PermutedEffects {
+    fn new(effect: &SubgroupEffects<'_>, kinds: usize) -> PermutedEffects {
         let reached = vec![0; effect.reaches.len() + 1];
-        Dealt { kinds: vec![0; kinds], reached, helped: effect.helped.to_vec(), reaches: effect.reaches.to_vec() }
+        PermutedEffects {
+            kinds: vec![0; kinds],
+            reached,
+            helped: effect.helped.to_vec(),
+            reaches: effect.reaches.to_vec(),
+        }
     }
 }
 
-/// For each p-value the smallest share of false discoveries at which it is still one, if all that are at most as large are: Benjamini
-/// and Hochberg's adjusted values.
+/// For each p-value the smallest share of false discoveries at which it is still one, if all that
+/// are at most as large are: Benjamini and Hochberg's adjusted values.
 pub fn false_discoveries(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[b].total_cmp(&p[a]));
@@ -207,10 +262,10 @@ pub fn false_discoveries(p: &[f64]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Deals, Kinds, false_discoveries};
-    use crate::num::seed::Stream;
-    use crate::recourse::definition::{Definition, Question, View};
-    use crate::recourse::effect::{Effect, Reach};
+    use super::{PermutationLimits, PermutationTest, false_discoveries};
+    use crate::num::seed::RandomStream;
+    use crate::recourse::definition::{RecourseCriterion, RecourseDefinition, RecourseView};
+    use crate::recourse::effect::{CostReach, SubgroupEffects};
 
     #[test]
     fn adjusted_values_are_those_of_benjamini_and_hochberg() {
@@ -220,17 +275,27 @@ mod tests {
         assert!(false_discoveries(&[]).is_empty());
     }
 
-    /// One action that helps 5 of 6 people against 1 of 7. With k of the first group, deals are at least as far apart where
-    /// `|k / 6 - (6 - k) / 7| >= 29 / 42`, so k = 0, 5 or 6: C(7,6) + C(6,5) C(7,1) + 1 = 50 of C(13,6) = 1716 deals.
+    /// One action that helps 5 of 6 people against 1 of 7. With k of the first group, deals are at
+    /// least as far apart where `|k / 6 - (6 - k) / 7| >= 29 / 42`, so k = 0, 5 or 6: C(7,6) +
+    /// C(6,5) C(7,1) + 1 = 50 of C(13,6) = 1716 deals.
     #[test]
     fn p_values_approach_the_exact_test() {
-        let reaches = [Reach { cost: 1, best: [5, 1], union: [5, 1] }];
-        let effect = Effect { n: [6, 7], helped: &[[5, 1]], reaches: &reaches };
-        let mut kinds = Kinds { people: [vec![0; 7], vec![1; 6]].concat(), helped: vec![vec![1]], first: vec![1, 0], reach_of: vec![0] };
-        let question = Question::new(Definition::EqualEffectiveness, View::Micro).unwrap();
-        let fair = Question::new(Definition::ConditionalMean, View::Micro).unwrap();
-        let deals = Deals { most: 99_999, enough: u32::MAX };
-        let p = kinds.p_values(&effect, &[question, fair], deals, &mut Stream::new(1, "test"));
+        let reaches = [CostReach { cost: 1, best: [5, 1], union: [5, 1] }];
+        let effect = SubgroupEffects { n: [6, 7], helped: &[[5, 1]], reaches: &reaches };
+        let mut kinds = PermutationTest {
+            people: [vec![0; 7], vec![1; 6]].concat(),
+            helped: vec![vec![1]],
+            first_reach: vec![1, 0],
+            reach_of: vec![0],
+        };
+        let question =
+            RecourseCriterion::new(RecourseDefinition::EqualEffectiveness, RecourseView::Micro)
+                .unwrap();
+        let fair = RecourseCriterion::new(RecourseDefinition::ConditionalMean, RecourseView::Micro)
+            .unwrap();
+        let deals = PermutationLimits { max_permutations: 99_999, stop_after: u32::MAX };
+        let p =
+            kinds.p_values(&effect, &[question, fair], deals, &mut RandomStream::new(1, "test"));
         let exact = 50.0 / 1716.0;
         assert!((p[0] - exact).abs() < 0.002, "{} and {exact}", p[0]);
         assert_eq!(p[1], 1.0, "nothing is more common than a fair score");

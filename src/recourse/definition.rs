@@ -1,6 +1,8 @@
-//! The definitions of fairness of recourse: what each says about a group in a subgroup, and how far two groups are apart.
+//! The definitions of fairness of recourse: what each says about a group in a subgroup, and how far
+//! two groups are apart.
 //!
-//! Source: the paper's definitions of section 3. With `ecd` macro or micro, `ecd^-1(phi)` the smallest cost with `ecd >= phi`:
+//! Source: the paper's definitions of section 3. With `ecd` macro or micro, `ecd^-1(phi)` the
+//! smallest cost with `ecd >= phi`:
 //!
 //! | definition | view | value of a group | worse is |
 //! | --- | --- | --- | --- |
@@ -12,66 +14,67 @@
 //! | equal-conditional-mean-recourse | micro | mean cost of the cheapest action that helps, over the people whom some action helps | higher |
 //! | mean-recourse, c | micro | the same over all people; who has no recourse counts with c | higher |
 //!
-//! The score is the absolute difference. Infinity against infinity is 0: both groups lack recourse alike. Infinity against a number is
-//! infinity. (AIF360 subtracts the two infinities; its NaN then stands first in its ranking.)
+//! The score is the absolute difference. Infinity against infinity is 0: both groups lack recourse
+//! alike. Infinity against a number is infinity. (AIF360 subtracts the two infinities; its NaN then
+//! stands first in its ranking.)
 //!
-//! Choice: the trade-off takes the maximum over costs, as the paper defines it; published figures compare position by position in lists
-//! that each group sorts its own way, and come out too large.
+//! Choice: the trade-off takes the maximum over costs, as the paper defines it; published figures
+//! compare position by position in lists that each group sorts its own way, and come out too large.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::recourse::Share;
-use crate::recourse::effect::{Effect, Reach};
-use crate::recourse::exact::{Ratio, decimal_text};
+use crate::recourse::DecimalShare;
+use crate::recourse::effect::{CostReach, SubgroupEffects};
+use crate::recourse::exact::{ExactRatio, decimal_text};
 use crate::recourse::groups::{OTHER, REFERENCE};
 use crate::recourse::steps::COST_UNIT;
 
 /// Who acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum View {
+pub enum RecourseView {
     /// One action for all people of a subgroup.
     Macro,
     /// Each person the action that helps.
     Micro,
 }
 
-impl AsRef<str> for View {
+impl AsRef<str> for RecourseView {
     fn as_ref(&self) -> &str {
         self.id()
     }
 }
 
-impl View {
+impl RecourseView {
     /// Its name in tables.
     pub fn id(self) -> &'static str {
         match self {
-            View::Macro => "macro",
-            View::Micro => "micro",
+            RecourseView::Macro => "macro",
+            RecourseView::Micro => "micro",
         }
     }
 
     /// People of each group that are reached at a cost.
-    fn reached(self, reach: &Reach) -> [u32; 2] {
+    fn reached(self, reach: &CostReach) -> [u32; 2] {
         match self {
-            View::Macro => reach.best,
-            View::Micro => reach.union,
+            RecourseView::Macro => reach.best,
+            RecourseView::Micro => reach.union,
         }
     }
 }
 
 /// What it means that two groups have the same chance of recourse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Definition {
+pub enum RecourseDefinition {
     /// The same share of each group is helped, at whatever cost.
     EqualEffectiveness,
     /// Each group has the same number of actions that help this share of it.
-    EqualChoice(Share),
+    EqualChoice(DecimalShare),
     /// The same share of each group is helped at this cost, in units of 1e-9.
     WithinBudget(i64),
     /// This share of each group is helped at the same cost.
-    EqualCost(Share),
+    EqualCost(DecimalShare),
     /// The same share of each group is helped at every cost.
     FairTradeOff,
     /// Those who can be helped at all pay the same on average.
@@ -80,200 +83,236 @@ pub enum Definition {
     Mean(i64),
 }
 
-impl Definition {
+impl RecourseDefinition {
     /// Its name in jobs and tables.
     pub fn id(self) -> &'static str {
         match self {
-            Definition::EqualEffectiveness => "equal-effectiveness",
-            Definition::EqualChoice(_) => "equal-choice",
-            Definition::WithinBudget(_) => "equal-effectiveness-within-budget",
-            Definition::EqualCost(_) => "equal-cost-of-effectiveness",
-            Definition::FairTradeOff => "fair-trade-off",
-            Definition::ConditionalMean => "equal-conditional-mean-recourse",
-            Definition::Mean(_) => "mean-recourse",
+            RecourseDefinition::EqualEffectiveness => "equal-effectiveness",
+            RecourseDefinition::EqualChoice(_) => "equal-choice",
+            RecourseDefinition::WithinBudget(_) => "equal-effectiveness-within-budget",
+            RecourseDefinition::EqualCost(_) => "equal-cost-of-effectiveness",
+            RecourseDefinition::FairTradeOff => "fair-trade-off",
+            RecourseDefinition::ConditionalMean => "equal-conditional-mean-recourse",
+            RecourseDefinition::Mean(_) => "mean-recourse",
         }
     }
 
     /// Its name in the texts of the paper.
     pub fn title(self) -> &'static str {
         match self {
-            Definition::EqualEffectiveness => "Equal Effectiveness",
-            Definition::EqualChoice(_) => "Equal Choice for Recourse",
-            Definition::WithinBudget(_) => "Equal Effectiveness within Budget",
-            Definition::EqualCost(_) => "Equal Cost of Effectiveness",
-            Definition::FairTradeOff => "Fair Effectiveness-Cost Trade-Off",
-            Definition::ConditionalMean => "Equal Conditional Mean Recourse",
-            Definition::Mean(_) => "Equal Mean Recourse",
+            RecourseDefinition::EqualEffectiveness => "Equal Effectiveness",
+            RecourseDefinition::EqualChoice(_) => "Equal Choice for Recourse",
+            RecourseDefinition::WithinBudget(_) => "Equal Effectiveness within Budget",
+            RecourseDefinition::EqualCost(_) => "Equal Cost of Effectiveness",
+            RecourseDefinition::FairTradeOff => "Fair Effectiveness-Cost Trade-Off",
+            RecourseDefinition::ConditionalMean => "Equal Conditional Mean Recourse",
+            RecourseDefinition::Mean(_) => "Equal Mean Recourse",
         }
     }
 
     /// The parameter as text: a share, or a cost; empty without one.
     pub fn parameter(self) -> String {
         match self {
-            Definition::EqualChoice(phi) | Definition::EqualCost(phi) => phi.get().to_string(),
-            Definition::WithinBudget(cost) | Definition::Mean(cost) => decimal_text(u128::from(cost.unsigned_abs()), 9),
+            RecourseDefinition::EqualChoice(phi) | RecourseDefinition::EqualCost(phi) => {
+                phi.get().to_string()
+            }
+            RecourseDefinition::WithinBudget(cost) | RecourseDefinition::Mean(cost) => {
+                decimal_text(u128::from(cost.unsigned_abs()), 9)
+            }
             _ => String::new(),
         }
     }
 
-    /// The views that it is defined for. AIF360 computes the conditional mean in the macro view too, on a list in no order.
-    pub fn views(self) -> &'static [View] {
+    /// The views that it is defined for. AIF360 computes the conditional mean in the macro view
+    /// too, on a list in no order.
+    pub fn views(self) -> &'static [RecourseView] {
         match self {
-            Definition::EqualChoice(_) => &[View::Macro],
-            Definition::ConditionalMean | Definition::Mean(_) => &[View::Micro],
-            _ => &[View::Macro, View::Micro],
+            RecourseDefinition::EqualChoice(_) => &[RecourseView::Macro],
+            RecourseDefinition::ConditionalMean | RecourseDefinition::Mean(_) => {
+                &[RecourseView::Micro]
+            }
+            _ => &[RecourseView::Macro, RecourseView::Micro],
         }
     }
 
     /// Whether a group is worse off where its value is higher: where values are costs.
     pub fn is_cost(self) -> bool {
-        matches!(self, Definition::EqualCost(_) | Definition::ConditionalMean | Definition::Mean(_))
+        matches!(
+            self,
+            RecourseDefinition::EqualCost(_)
+                | RecourseDefinition::ConditionalMean
+                | RecourseDefinition::Mean(_)
+        )
     }
 }
 
 /// A definition in a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Question {
+pub struct RecourseCriterion {
     /// The definition.
-    pub definition: Definition,
+    pub definition: RecourseDefinition,
     /// The view.
-    pub view: View,
+    pub view: RecourseView,
 }
 
-impl Question {
+impl RecourseCriterion {
     /// The question, if the definition has this view.
-    pub fn new(definition: Definition, view: View) -> Option<Question> {
-        definition.views().contains(&view).then_some(Question { definition, view })
+    pub fn new(definition: RecourseDefinition, view: RecourseView) -> Option<RecourseCriterion> {
+        definition.views().contains(&view).then_some(RecourseCriterion { definition, view })
     }
 }
 
 /// A score or a value, exactly. Nothing is larger than infinity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Exact {
+pub enum ExactScore {
     /// A number of at least 0.
-    Finite(Ratio),
+    Finite(ExactRatio),
     /// No recourse, or against one who has none.
     Infinite,
 }
 
-impl Exact {
+impl ExactScore {
     /// As a float; infinity is infinity.
     pub fn get(self) -> f64 {
         match self {
-            Exact::Finite(ratio) => ratio.get(),
-            Exact::Infinite => f64::INFINITY,
+            ExactScore::Finite(ratio) => ratio.get(),
+            ExactScore::Infinite => f64::INFINITY,
         }
     }
 
     /// Whether it is 0.
     pub fn is_zero(self) -> bool {
-        matches!(self, Exact::Finite(ratio) if ratio.is_zero())
+        matches!(self, ExactScore::Finite(ratio) if ratio.is_zero())
     }
 }
 
 /// The answer for one subgroup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer {
+pub struct SubgroupScore {
     /// The value of each group.
-    pub values: [Exact; 2],
+    pub values: [ExactScore; 2],
     /// How far they are apart.
-    pub score: Exact,
+    pub score: ExactScore,
     /// The group that is worse off; `None` where the score is 0.
-    pub against: Option<usize>,
-    /// Trade-off only: the cost where the two are furthest apart, the smallest if several, in units of 1e-9; `None` where they never are.
+    pub worse_group: Option<usize>,
+    /// Trade-off only: the cost where the two are furthest apart, the smallest if several, in units
+    /// of 1e-9; `None` where they never are.
     pub cost: Option<i64>,
 }
 
 /// A value before it is a number: whole numbers in some unit.
 #[derive(Debug, Clone, Copy)]
-enum Value {
+enum UnroundedValue {
     Parts { num: u128, den: u128 },
     Infinite,
 }
 
-impl Question {
+impl RecourseCriterion {
     /// The answer for a subgroup with at least one action.
-    pub fn answer(self, effect: &Effect<'_>) -> Answer {
-        if self.definition == Definition::FairTradeOff {
+    pub fn score(self, effect: &SubgroupEffects<'_>) -> SubgroupScore {
+        if self.definition == RecourseDefinition::FairTradeOff {
             return trade_off(self.view, effect);
         }
         let values = [OTHER, REFERENCE].map(|g| self.value(effect, g));
         let unit = if self.definition.is_cost() { u128::from(COST_UNIT) } else { 1 };
-        answer(values, unit, self.definition.is_cost())
+        score_of_values(values, unit, self.definition.is_cost())
     }
 
-    fn value(self, effect: &Effect<'_>, g: usize) -> Value {
+    fn value(self, effect: &SubgroupEffects<'_>, g: usize) -> UnroundedValue {
         let n = effect.n[g];
-        let share = |k: u32| Value::Parts { num: u128::from(k), den: u128::from(n) };
-        let reached = |reach: &Reach| self.view.reached(reach)[g];
+        let share = |k: u32| UnroundedValue::Parts { num: u128::from(k), den: u128::from(n) };
+        let reached = |reach: &CostReach| self.view.reached(reach)[g];
         match self.definition {
-            Definition::EqualEffectiveness => share(effect.reaches.last().map_or(0, reached)),
-            Definition::EqualChoice(phi) => {
-                let reaches = |k: &&[u32; 2]| phi.get().reached_by(u64::from(k[g]), u64::from(n));
-                Value::Parts { num: effect.helped.iter().filter(reaches).count() as u128, den: 1 }
+            RecourseDefinition::EqualEffectiveness => {
+                share(effect.reaches.last().map_or(0, reached))
             }
-            Definition::WithinBudget(budget) => {
+            RecourseDefinition::EqualChoice(phi) => {
+                let reaches = |k: &&[u32; 2]| phi.get().reached_by(u64::from(k[g]), u64::from(n));
+                UnroundedValue::Parts {
+                    num: effect.helped.iter().filter(reaches).count() as u128,
+                    den: 1,
+                }
+            }
+            RecourseDefinition::WithinBudget(budget) => {
                 let within = effect.reaches.partition_point(|reach| reach.cost <= budget);
                 share(effect.reaches[..within].last().map_or(0, reached))
             }
-            Definition::EqualCost(phi) => match cost_of(effect, self.view, phi, g) {
-                Some(cost) => Value::Parts { num: u128::from(cost.unsigned_abs()), den: 1 },
-                None => Value::Infinite,
+            RecourseDefinition::EqualCost(phi) => match cost_of(effect, self.view, phi, g) {
+                Some(cost) => {
+                    UnroundedValue::Parts { num: u128::from(cost.unsigned_abs()), den: 1 }
+                }
+                None => UnroundedValue::Infinite,
             },
             // At every cost some new people are helped for the first time.
-            Definition::ConditionalMean | Definition::Mean(_) => {
+            RecourseDefinition::ConditionalMean | RecourseDefinition::Mean(_) => {
                 let mut num = 0;
                 let mut before = 0;
                 for reach in effect.reaches {
-                    num += u128::from(reach.cost.unsigned_abs()) * u128::from(reach.union[g] - before);
+                    num +=
+                        u128::from(reach.cost.unsigned_abs()) * u128::from(reach.union[g] - before);
                     before = reach.union[g];
                 }
                 match self.definition {
-                    Definition::Mean(no_way) => {
+                    RecourseDefinition::Mean(no_way) => {
                         let lost = u128::from(no_way.unsigned_abs()) * u128::from(n - before);
-                        Value::Parts { num: num + lost, den: u128::from(n) }
+                        UnroundedValue::Parts { num: num + lost, den: u128::from(n) }
                     }
-                    _ if before == 0 => Value::Infinite,
-                    _ => Value::Parts { num, den: u128::from(before) },
+                    _ if before == 0 => UnroundedValue::Infinite,
+                    _ => UnroundedValue::Parts { num, den: u128::from(before) },
                 }
             }
             // Has an answer of its own, because its two values belong together.
-            Definition::FairTradeOff => Value::Infinite,
+            RecourseDefinition::FairTradeOff => UnroundedValue::Infinite,
         }
     }
 }
 
-/// The smallest cost at which this share of a group is helped, in units of 1e-9; `None` where no cost is enough. The paper's `ecd^-1`.
-pub fn cost_of(effect: &Effect<'_>, view: View, phi: Share, g: usize) -> Option<i64> {
-    let enough = |reach: &&Reach| phi.get().reached_by(u64::from(view.reached(reach)[g]), u64::from(effect.n[g]));
+/// The smallest cost at which this share of a group is helped, in units of 1e-9; `None` where no
+/// cost is enough. The paper's `ecd^-1`.
+pub fn cost_of(
+    effect: &SubgroupEffects<'_>,
+    view: RecourseView,
+    phi: DecimalShare,
+    g: usize,
+) -> Option<i64> {
+    let enough = |reach: &&CostReach| {
+        phi.get().reached_by(u64::from(view.reached(reach)[g]), u64::from(effect.n[g]))
+    };
     effect.reaches.iter().find(enough).map(|reach| reach.cost)
 }
 
 /// Compares two values in units of `1 / unit`.
-fn answer(values: [Value; 2], unit: u128, higher_is_worse: bool) -> Answer {
+fn score_of_values(
+    values: [UnroundedValue; 2],
+    unit: u128,
+    higher_is_worse: bool,
+) -> SubgroupScore {
     let exact = |value| match value {
-        Value::Parts { num, den } => Exact::Finite(Ratio::new(num, den * unit)),
-        Value::Infinite => Exact::Infinite,
+        UnroundedValue::Parts { num, den } => ExactScore::Finite(ExactRatio::new(num, den * unit)),
+        UnroundedValue::Infinite => ExactScore::Infinite,
     };
     // Costs fit 63 bits and counts 32, so both products fit.
     let (score, higher) = match values {
-        [Value::Infinite, Value::Infinite] => (Exact::Finite(Ratio::new(0, 1)), None),
-        [Value::Infinite, _] => (Exact::Infinite, Some(0)),
-        [_, Value::Infinite] => (Exact::Infinite, Some(1)),
-        [Value::Parts { num: a, den: m }, Value::Parts { num: b, den: n }] => {
+        [UnroundedValue::Infinite, UnroundedValue::Infinite] => {
+            (ExactScore::Finite(ExactRatio::new(0, 1)), None)
+        }
+        [UnroundedValue::Infinite, _] => (ExactScore::Infinite, Some(0)),
+        [_, UnroundedValue::Infinite] => (ExactScore::Infinite, Some(1)),
+        [UnroundedValue::Parts { num: a, den: m }, UnroundedValue::Parts { num: b, den: n }] => {
             let (a, b) = (a * n, b * m);
             let higher = if a == b { None } else { Some(usize::from(a < b)) };
-            (Exact::Finite(Ratio::new(a.abs_diff(b), m * n * unit)), higher)
+            (ExactScore::Finite(ExactRatio::new(a.abs_diff(b), m * n * unit)), higher)
         }
     };
     let against = higher.map(|higher| if higher_is_worse { higher } else { 1 - higher });
-    Answer { values: values.map(exact), score, against, cost: None }
+    SubgroupScore { values: values.map(exact), score, worse_group: against, cost: None }
 }
 
-/// The largest distance of the two distributions, the two-sample statistic of Kolmogorov and Smirnov.
-fn trade_off(view: View, effect: &Effect<'_>) -> Answer {
+/// The largest distance of the two distributions, the two-sample statistic of Kolmogorov and
+/// Smirnov.
+fn trade_off(view: RecourseView, effect: &SubgroupEffects<'_>) -> SubgroupScore {
     let n = effect.n.map(u64::from);
-    let apart = |reach: &Reach| {
+    let apart = |reach: &CostReach| {
         let k = view.reached(reach).map(u64::from);
         (k[0] * n[1]).abs_diff(k[1] * n[0])
     };
@@ -286,12 +325,14 @@ fn trade_off(view: View, effect: &Effect<'_>) -> Answer {
         }
     }
     let k = widest.0.map_or([0; 2], |reach| view.reached(reach));
-    let values = [0, 1].map(|g| Value::Parts { num: u128::from(k[g]), den: u128::from(effect.n[g]) });
-    Answer { cost: widest.0.map(|reach| reach.cost), ..answer(values, 1, false) }
+    let values = [0, 1]
+        .map(|g| UnroundedValue::Parts { num: u128::from(k[g]), den: u128::from(effect.n[g]) });
+    SubgroupScore { cost: widest.0.map(|reach| reach.cost), ..score_of_values(values, 1, false) }
 }
 
-/// The distance from which the test of Kolmogorov and Smirnov calls two groups different at a level: `sqrt(-ln(alpha / 2) (n0 + n1) /
-/// (2 n0 n1))`. One test per subgroup, without correction for their number.
+/// The distance from which the test of Kolmogorov and Smirnov calls two groups different at a
+/// level: `sqrt(-ln(alpha / 2) (n0 + n1) / (2 n0 n1))`. One test per subgroup, without correction
+/// for their number.
 pub fn trade_off_bound(n: [u32; 2], alpha: f64) -> f64 {
     let [a, b] = n.map(f64::from);
     (-libm::log(alpha / 2.0) * (a + b) / (2.0 * a * b)).sqrt()

@@ -1,15 +1,17 @@
 //! How many people each action helps, and effectiveness by cost.
 //!
-//! Source: the paper's effectiveness-cost distributions. With `V(c)` the actions of a subgroup that cost at most `c`:
-//! macro `ecd(c, g) = max over a in V(c) of k(p,a,g) / n(p,g)`, micro `ecd(c, g) = |union over a in V(c) of the people it helps| / n(p,g)`.
-//! Both are 0 below the smallest cost and rise only at distinct costs, where all actions of one cost enter together.
+//! Source: the paper's effectiveness-cost distributions. With `V(c)` the actions of a subgroup that
+//! cost at most `c`:
+//! macro `ecd(c, g) = max over a in V(c) of k(p,a,g) / n(p,g)`, micro
+//! `ecd(c, g) = |union over a in V(c) of the people it helps| / n(p,g)`. Both are 0 below the
+//! smallest cost and rise only at distinct costs, where all actions of one cost enter together.
 //!
-//! Where a model is additive over the columns, an action moves all scores of a subgroup alike, the sets of people helped are nested, and
-//! macro equals micro.
+//! Where a model is additive over the columns, an action moves all scores of a subgroup alike, the
+//! sets of people helped are nested, and macro equals micro.
 
 use rayon::prelude::*;
 
-use crate::recourse::actions::Plan;
+use crate::recourse::actions::RecoursePlan;
 use crate::recourse::ask::RowSets;
 use crate::recourse::bits;
 
@@ -18,7 +20,7 @@ const BLOCK: usize = 64;
 
 /// What can be reached at a cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reach {
+pub struct CostReach {
     /// The cost, in units of 1e-9.
     pub cost: i64,
     /// Most people of each group that one action of at most this cost helps: macro times `n`.
@@ -29,33 +31,33 @@ pub struct Reach {
 
 /// The effects of all actions.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Effects {
+pub struct ActionEffects {
     /// For each action the people of each group that it helps, the paper's `k`.
     pub helped: Vec<[u32; 2]>,
     /// Behind the last reach of each subgroup.
     ends: Vec<usize>,
-    reaches: Vec<Reach>,
+    reaches: Vec<CostReach>,
 }
 
 /// The effects within one subgroup.
 #[derive(Debug, Clone, Copy)]
-pub struct Effect<'a> {
+pub struct SubgroupEffects<'a> {
     /// Affected people of each group.
     pub n: [u32; 2],
     /// People of each group that each action helps.
     pub helped: &'a [[u32; 2]],
     /// Effectiveness at each distinct cost, ascending; empty without actions.
-    pub reaches: &'a [Reach],
+    pub reaches: &'a [CostReach],
 }
 
-impl Effects {
+impl ActionEffects {
     /// Counts. `helped` holds, for each set of changes, the rows that it helps.
-    pub fn new(plan: &Plan<'_>, helped: &RowSets) -> Effects {
+    pub fn new(plan: &RecoursePlan<'_>, helped: &RowSets) -> ActionEffects {
         let blocks = plan.n_subgroups().div_ceil(BLOCK);
-        let counted: Vec<Effects> = (0..blocks)
+        let counted: Vec<ActionEffects> = (0..blocks)
             .into_par_iter()
             .map(|block| {
-                let mut effects = Effects::default();
+                let mut effects = ActionEffects::default();
                 let (mut own, mut union) = (Vec::new(), Vec::new());
                 for subgroup in block * BLOCK..plan.n_subgroups().min((block + 1) * BLOCK) {
                     effects.count(plan, helped, subgroup, &mut own, &mut union);
@@ -63,7 +65,7 @@ impl Effects {
                 effects
             })
             .collect();
-        let mut effects = Effects::default();
+        let mut effects = ActionEffects::default();
         for block in counted {
             let before = effects.reaches.len();
             effects.helped.extend(block.helped);
@@ -74,32 +76,55 @@ impl Effects {
     }
 
     /// Adds one subgroup; the two lists are room to work in.
-    fn count(&mut self, plan: &Plan<'_>, helped: &RowSets, subgroup: usize, own: &mut Vec<u64>, union: &mut Vec<u64>) {
+    fn count(
+        &mut self,
+        plan: &RecoursePlan<'_>,
+        helped: &RowSets,
+        subgroup: usize,
+        own: &mut Vec<u64>,
+        union: &mut Vec<u64>,
+    ) {
         let actions = plan.actions(subgroup);
         if !actions.is_empty() {
             let border = plan.population.border;
-            plan.rows.of_all(plan.sets.of(subgroup), own);
+            plan.item_rows.rows_with_all(plan.subgroups.items_of(subgroup), own);
             union.clear();
             union.resize(own.len(), 0);
             let mut best = [0; 2];
-            for same_cost in actions.collect::<Vec<_>>().chunk_by(|&a, &b| plan.cost(a) == plan.cost(b)) {
+            for same_cost in
+                actions.collect::<Vec<_>>().chunk_by(|&a, &b| plan.cost(a) == plan.cost(b))
+            {
                 for &action in same_cost {
-                    let helped = helped.of(plan.change_of[action] as usize);
-                    let k = [bits::count_both(&own[..border], &helped[..border]), bits::count_both(&own[border..], &helped[border..])];
+                    let helped = helped.rows_of(plan.change_of[action] as usize);
+                    let k = [
+                        bits::count_both(&own[..border], &helped[..border]),
+                        bits::count_both(&own[border..], &helped[border..]),
+                    ];
                     self.helped.push(k);
                     best = [best[0].max(k[0]), best[1].max(k[1])];
                     bits::or(union, helped);
                 }
-                let union = [bits::count_both(&own[..border], &union[..border]), bits::count_both(&own[border..], &union[border..])];
-                self.reaches.push(Reach { cost: plan.cost(same_cost[0]), best, union });
+                let union = [
+                    bits::count_both(&own[..border], &union[..border]),
+                    bits::count_both(&own[border..], &union[border..]),
+                ];
+                self.reaches.push(CostReach { cost: plan.cost(same_cost[0]), best, union });
             }
         }
         self.ends.push(self.reaches.len());
     }
 
     /// The effects within a subgroup.
-    pub fn of<'a>(&'a self, plan: &Plan<'_>, subgroup: usize) -> Effect<'a> {
+    pub fn of_subgroup<'a>(
+        &'a self,
+        plan: &RecoursePlan<'_>,
+        subgroup: usize,
+    ) -> SubgroupEffects<'a> {
         let start = subgroup.checked_sub(1).map_or(0, |before| self.ends[before]);
-        Effect { n: plan.n(subgroup), helped: &self.helped[plan.actions(subgroup)], reaches: &self.reaches[start..self.ends[subgroup]] }
+        SubgroupEffects {
+            n: plan.n(subgroup),
+            helped: &self.helped[plan.actions(subgroup)],
+            reaches: &self.reaches[start..self.ends[subgroup]],
+        }
     }
 }

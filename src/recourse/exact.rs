@@ -1,18 +1,19 @@
-//! Fractions of whole numbers that are compared and rounded exactly, so that equal scores are equal on every machine.
+//! Fractions of whole numbers that are compared and rounded exactly, so that equal scores are equal
+//! on every machine.
 
 use std::cmp::Ordering;
 
 /// A number of at least 0 as a fraction; the lower number is not 0.
 #[derive(Debug, Clone, Copy)]
-pub struct Ratio {
+pub struct ExactRatio {
     num: u128,
     den: u128,
 }
 
-impl Ratio {
+impl ExactRatio {
     /// `num / den`; a lower number of 0 counts as 1.
-    pub fn new(num: u128, den: u128) -> Ratio {
-        Ratio { num, den: den.max(1) }
+    pub fn new(num: u128, den: u128) -> ExactRatio {
+        ExactRatio { num, den: den.max(1) }
     }
 
     /// The same number over another lower number, which is a multiple of its own.
@@ -41,34 +42,38 @@ impl Ratio {
     }
 }
 
-impl PartialEq for Ratio {
-    fn eq(&self, other: &Ratio) -> bool {
+impl PartialEq for ExactRatio {
+    fn eq(&self, other: &ExactRatio) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Ratio {}
+impl Eq for ExactRatio {}
 
-impl PartialOrd for Ratio {
-    fn partial_cmp(&self, other: &Ratio) -> Option<Ordering> {
+impl PartialOrd for ExactRatio {
+    fn partial_cmp(&self, other: &ExactRatio) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Ratio {
-    /// Cross-multiplies where that fits 128 bits, else compares whole parts and goes on with the inverted rests, as Euclid does.
-    fn cmp(&self, other: &Ratio) -> Ordering {
+impl Ord for ExactRatio {
+    /// Cross-multiplies where that fits 128 bits, else compares whole parts and goes on with the
+    /// inverted rests, as Euclid does.
+    fn cmp(&self, other: &ExactRatio) -> Ordering {
         if self.den == other.den {
             return self.num.cmp(&other.num);
         }
-        if let (Some(a), Some(b)) = (self.num.checked_mul(other.den), other.num.checked_mul(self.den)) {
+        if let (Some(a), Some(b)) =
+            (self.num.checked_mul(other.den), other.num.checked_mul(self.den))
+        {
             return a.cmp(&b);
         }
         let (a, b) = (self.num / self.den, other.num / other.den);
         let (a_rest, b_rest) = (self.num % self.den, other.num % other.den);
         a.cmp(&b).then_with(|| match (a_rest, b_rest) {
             (0, _) | (_, 0) => a_rest.cmp(&b_rest),
-            _ => Ratio { num: other.den, den: b_rest }.cmp(&Ratio { num: self.den, den: a_rest }),
+            _ => ExactRatio { num: other.den, den: b_rest }
+                .cmp(&ExactRatio { num: self.den, den: a_rest }),
         })
     }
 }
@@ -97,29 +102,38 @@ pub(super) fn decimal_text(units: u128, places: u32) -> String {
 mod tests {
     use std::cmp::Ordering;
 
-    use super::{Ratio, decimal_text, half_even};
+    use super::{ExactRatio, decimal_text, half_even};
 
     #[test]
     fn fractions_compare_exactly_at_any_size() {
-        assert_eq!(Ratio::new(1, 3), Ratio::new(2, 6));
-        assert!(Ratio::new(1, 3) > Ratio::new(333_333_333, 1_000_000_000));
+        assert_eq!(ExactRatio::new(1, 3), ExactRatio::new(2, 6));
+        assert!(ExactRatio::new(1, 3) > ExactRatio::new(333_333_333, 1_000_000_000));
         // As floats these are the same number; their products do not fit 128 bits.
         let big = 1_u128 << 126;
-        let (a, b) = (Ratio::new(big, big - 1), Ratio::new(big - 1, big - 2));
+        let (a, b) = (ExactRatio::new(big, big - 1), ExactRatio::new(big - 1, big - 2));
         assert_eq!(a.get(), b.get());
-        assert_eq!((a.cmp(&b), b.cmp(&a), a == Ratio::new(big, big - 1)), (Ordering::Less, Ordering::Greater, true));
-        assert!(Ratio::new(0, big) < Ratio::new(1, big));
+        assert_eq!(
+            (a.cmp(&b), b.cmp(&a), a == ExactRatio::new(big, big - 1)),
+            (Ordering::Less, Ordering::Greater, true)
+        );
+        assert!(ExactRatio::new(0, big) < ExactRatio::new(1, big));
     }
 
     #[test]
     fn ties_round_to_even() {
-        assert_eq!([half_even(1, 2), half_even(3, 2), half_even(5, 2), half_even(7, 3)], [0, 2, 2, 2]);
-        assert_eq!(Ratio::new(1, 6).rounded(1000), 167);
-        assert_eq!(Ratio::new(1_u128 << 127, (1_u128 << 127) - 3).rounded(1000), 1000);
+        assert_eq!(
+            [half_even(1, 2), half_even(3, 2), half_even(5, 2), half_even(7, 3)],
+            [0, 2, 2, 2]
+        );
+        assert_eq!(ExactRatio::new(1, 6).rounded(1000), 167);
+        assert_eq!(ExactRatio::new(1_u128 << 127, (1_u128 << 127) - 3).rounded(1000), 1000);
     }
 
     #[test]
     fn texts_have_no_zeros_at_the_end() {
-        assert_eq!([decimal_text(400, 2), decimal_text(170, 3), decimal_text(5, 2)], ["4", "0.17", "0.05"]);
+        assert_eq!(
+            [decimal_text(400, 2), decimal_text(170, 3), decimal_text(5, 2)],
+            ["4", "0.17", "0.05"]
+        );
     }
 }

@@ -1,13 +1,14 @@
 //! Two groups at a time: which pairs are compared, and the affected and unaffected rows of a pair.
 //!
-//! More than two declared groups make one comparison per pair, each with a search of its own. AIF360 intersects the itemsets of all
-//! groups at once and takes the largest minus the smallest value; it then refuses the Kolmogorov-Smirnov definition.
+//! More than two declared groups make one comparison per pair, each with a search of its own.
+//! AIF360 intersects the itemsets of all groups at once and takes the largest minus the smallest
+//! value; it then refuses the Kolmogorov-Smirnov definition.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Fault, Result};
-use crate::recourse::Audited;
+use crate::recourse::AuditedRows;
 
 /// Position of the group that is compared with the reference: group 0 of all tables.
 pub const OTHER: usize = 0;
@@ -17,7 +18,7 @@ pub const REFERENCE: usize = 1;
 
 /// A pair of groups; each may be several declared groups taken together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pair {
+pub struct GroupPair {
     /// What the two are called.
     pub names: [String; 2],
     /// The declared groups that each is made of.
@@ -27,7 +28,7 @@ pub struct Pair {
 /// What the groups are compared with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Against {
+pub enum ComparisonBase {
     /// Every other group with the reference.
     #[default]
     Reference,
@@ -36,23 +37,29 @@ pub enum Against {
 }
 
 /// The pairs to compare, in declared order; with two groups one pair, whatever is asked for.
-pub fn pairs(names: &[String], reference: u16, against: Against) -> Vec<Pair> {
+pub fn pairs(names: &[String], reference: u16, against: ComparisonBase) -> Vec<GroupPair> {
     let all = || (0..).zip(names);
-    let with = |other: u16, name: &str, reference: Vec<u16>, called: &str| Pair {
+    let with = |other: u16, name: &str, reference: Vec<u16>, called: &str| GroupPair {
         names: [name.to_owned(), called.to_owned()],
         members: [vec![other], reference],
     };
-    if against == Against::Reference || names.len() <= 2 {
-        let Some((_, called)) = all().find(|(group, _)| *group == reference) else { return Vec::new() };
-        return all().filter(|(group, _)| *group != reference).map(|(group, name)| with(group, name, vec![reference], called)).collect();
+    if against == ComparisonBase::Reference || names.len() <= 2 {
+        let Some((_, called)) = all().find(|(group, _)| *group == reference) else {
+            return Vec::new();
+        };
+        return all()
+            .filter(|(group, _)| *group != reference)
+            .map(|(group, name)| with(group, name, vec![reference], called))
+            .collect();
     }
     let rest = |group: u16| all().map(|(other, _)| other).filter(|other| *other != group).collect();
     all().map(|(group, name)| with(group, name, rest(group), &format!("not {name}"))).collect()
 }
 
-/// The rows that a comparison looks at. Bit `i` of a set of affected rows is `affected[i]`; those of group 1 start at a new word.
+/// The rows that a comparison looks at. Bit `i` of a set of affected rows is `affected[i]`; those
+/// of group 1 start at a new word.
 #[derive(Debug, Clone)]
-pub struct Population {
+pub struct PairPopulation {
     /// What the two groups are called.
     pub names: [String; 2],
     /// Affected people of each group, the paper's N of D_g.
@@ -65,25 +72,33 @@ pub struct Population {
     pub(super) unaffected: Vec<u32>,
 }
 
-impl Population {
+impl PairPopulation {
     /// Sorts the rows out.
     ///
     /// # Errors
     /// A group has no affected row.
-    pub fn new(audited: &Audited, pair: &Pair) -> Result<Population> {
+    pub fn new(audited: &AuditedRows, pair: &GroupPair) -> Result<PairPopulation> {
         let of_group = |g: usize| -> Vec<Option<u32>> {
             let rows = audited.groups.iter().zip(&audited.favourable).zip(0_u32..);
-            rows.filter(|((group, favourable), _)| !**favourable && group.is_some_and(|group| pair.members[g].contains(&group)))
-                .map(|(_, row)| Some(row))
-                .collect()
+            rows.filter(|((group, favourable), _)| {
+                !**favourable && group.is_some_and(|group| pair.members[g].contains(&group))
+            })
+            .map(|(_, row)| Some(row))
+            .collect()
         };
         let (mut affected, reference) = (of_group(OTHER), of_group(REFERENCE));
         let n = [affected.len() as u32, reference.len() as u32];
         for (n, name) in n.iter().zip(&pair.names) {
             if *n == 0 {
-                let what = format!("nobody of the group `{name}` has the unfavourable decision, so there is nothing to get out of");
+                let what = format!(
+                    "nobody of the group `{name}` has the unfavourable decision, so there is \
+                     nothing to get out of"
+                );
                 return Err(Fault::new("no-affected-rows", what)
-                    .hint("compare another pair of groups, or look whether the threshold of the model is right")
+                    .hint(
+                        "compare another pair of groups, or look whether the threshold of the \
+                         model is right",
+                    )
                     .into());
             }
         }
@@ -91,8 +106,11 @@ impl Population {
         affected.resize(border * 64, None);
         affected.extend(reference);
         let rows = audited.groups.iter().zip(&audited.favourable).zip(0_u32..);
-        let unaffected = rows.filter(|((group, favourable), _)| **favourable && group.is_some()).map(|(_, row)| row).collect();
-        Ok(Population { names: pair.names.clone(), n, affected, border, unaffected })
+        let unaffected = rows
+            .filter(|((group, favourable), _)| **favourable && group.is_some())
+            .map(|(_, row)| row)
+            .collect();
+        Ok(PairPopulation { names: pair.names.clone(), n, affected, border, unaffected })
     }
 
     /// Words of a set of affected rows.
@@ -108,8 +126,8 @@ impl Population {
 
 #[cfg(test)]
 mod tests {
-    use super::{Against, Population, pairs};
-    use crate::recourse::Audited;
+    use super::{ComparisonBase, PairPopulation, pairs};
+    use crate::recourse::AuditedRows;
 
     fn names() -> Vec<String> {
         ["a", "b", "c"].map(str::to_owned).to_vec()
@@ -117,28 +135,37 @@ mod tests {
 
     #[test]
     fn pairs_take_the_reference_or_the_rest() {
-        let made = pairs(&names(), 1, Against::Reference);
+        let made = pairs(&names(), 1, ComparisonBase::Reference);
         assert_eq!(made.iter().map(|p| p.names.join(" ")).collect::<Vec<_>>(), ["a b", "c b"]);
-        let made = pairs(&names(), 1, Against::Rest);
-        assert_eq!(made.iter().map(|p| p.names.join(" ")).collect::<Vec<_>>(), ["a not a", "b not b", "c not c"]);
+        let made = pairs(&names(), 1, ComparisonBase::Rest);
+        assert_eq!(
+            made.iter().map(|p| p.names.join(" ")).collect::<Vec<_>>(),
+            ["a not a", "b not b", "c not c"]
+        );
         assert_eq!(made[1].members, [vec![1], vec![0, 2]]);
-        assert_eq!(pairs(&names()[..2], 0, Against::Rest), pairs(&names()[..2], 0, Against::Reference));
+        assert_eq!(
+            pairs(&names()[..2], 0, ComparisonBase::Rest),
+            pairs(&names()[..2], 0, ComparisonBase::Reference)
+        );
     }
 
     #[test]
     fn rows_are_sorted_out_by_decision_and_group() {
-        let audited = Audited {
+        let audited = AuditedRows {
             features: Vec::new(),
             groups: vec![Some(0), Some(1), None, Some(2), Some(1), Some(0)],
             favourable: vec![false, false, false, true, true, false],
             others: vec![0; 6],
         };
-        let pair = &pairs(&names(), 1, Against::Reference)[0];
-        let rows = Population::new(&audited, pair).unwrap();
+        let pair = &pairs(&names(), 1, ComparisonBase::Reference)[0];
+        let rows = PairPopulation::new(&audited, pair).unwrap();
         assert_eq!((rows.n, rows.border, rows.words()), ([2, 1], 1, 2));
-        assert_eq!((rows.affected[1], rows.affected[2], rows.affected[64]), (Some(5), None, Some(1)));
+        assert_eq!(
+            (rows.affected[1], rows.affected[2], rows.affected[64]),
+            (Some(5), None, Some(1))
+        );
         assert_eq!(rows.unaffected, [3, 4], "of any declared group");
-        let nobody = &pairs(&names(), 1, Against::Reference)[1];
-        assert!(Population::new(&audited, nobody).unwrap_err().to_string().contains("`c`"));
+        let nobody = &pairs(&names(), 1, ComparisonBase::Reference)[1];
+        assert!(PairPopulation::new(&audited, nobody).unwrap_err().to_string().contains("`c`"));
     }
 }

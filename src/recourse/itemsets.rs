@@ -1,11 +1,13 @@
 //! Items and the frequent sets of them among the affected: the subgroups.
 //!
-//! Depth-first over columns in order of their names, on one bit set of rows per item (Zaki's Eclat): the sets that extend a prefix are
-//! made from the pairs of those that extended it by one item, so that hardly any set is looked at that is not frequent. A subgroup must
-//! be frequent in each group: that yields the intersection of two searches, which the paper names, in one.
+//! Depth-first over columns in order of their names, on one bit set of rows per item (Zaki's
+//! Eclat): the sets that extend a prefix are made from the pairs of those that extended it by one
+//! item, so that hardly any set is looked at that is not frequent. A subgroup must be frequent in
+//! each group: that yields the intersection of two searches, which the paper names, in one.
 //!
-//! Choice: minima are whole numbers, the share multiplied as a decimal. The library behind the published results compares single
-//! items by `count / n >= s` and longer ones by the next whole number of a product of floats.
+//! Choice: minima are whole numbers, the share multiplied as a decimal. The library behind the
+//! published results compares single items by `count / n >= s` and longer ones by the next whole
+//! number of a product of floats.
 
 use std::ops::Range;
 
@@ -13,34 +15,36 @@ use rayon::prelude::*;
 
 use crate::error::{Fault, Result};
 use crate::recourse::bits;
-use crate::recourse::groups::Population;
-use crate::recourse::{Audited, Feature};
+use crate::recourse::groups::PairPopulation;
+use crate::recourse::{AuditedRows, RecourseFeature};
 
 /// Items are numbered over all levels of all columns, columns by the bytes of their names.
 #[derive(Debug)]
-pub(super) struct Items<'a> {
+pub(super) struct ItemIndex<'a> {
     /// The columns in this order.
-    pub(super) features: Vec<&'a Feature>,
-    /// Where each stands in [`Audited::features`].
-    pub(super) given: Vec<usize>,
+    pub(super) features: Vec<&'a RecourseFeature>,
+    /// Where each stands in [`AuditedRows::features`].
+    pub(super) original_positions: Vec<usize>,
     /// Position of a column in the order of names.
     of_item: Vec<u32>,
     /// The first item of each column, and the number of items behind the last.
     first: Vec<u32>,
 }
 
-impl<'a> Items<'a> {
-    pub(super) fn new(audited: &'a Audited) -> Self {
+impl<'a> ItemIndex<'a> {
+    pub(super) fn new(audited: &'a AuditedRows) -> Self {
         let mut given: Vec<usize> = (0..audited.features.len()).collect();
-        given.sort_by(|&a, &b| audited.features[a].name.as_bytes().cmp(audited.features[b].name.as_bytes()));
-        let features: Vec<&Feature> = given.iter().map(|&f| &audited.features[f]).collect();
+        given.sort_by(|&a, &b| {
+            audited.features[a].name.as_bytes().cmp(audited.features[b].name.as_bytes())
+        });
+        let features: Vec<&RecourseFeature> = given.iter().map(|&f| &audited.features[f]).collect();
         let mut first = vec![0];
         let mut of_item = Vec::new();
         for (f, feature) in (0..).zip(&features) {
             of_item.resize(of_item.len() + feature.levels.len(), f);
             first.push(of_item.len() as u32);
         }
-        Items { features, given, of_item, first }
+        ItemIndex { features, original_positions: given, of_item, first }
     }
 
     /// How many there are.
@@ -59,12 +63,12 @@ impl<'a> Items<'a> {
     }
 
     /// The items of a column.
-    pub(super) fn of(&self, feature: u32) -> Range<u32> {
+    pub(super) fn items_of_feature(&self, feature: u32) -> Range<u32> {
         self.first[feature as usize]..self.first[feature as usize + 1]
     }
 
     /// The item that a row has of a column.
-    pub(super) fn at(&self, feature: u32, row: u32) -> u32 {
+    pub(super) fn item_of_row(&self, feature: u32, row: u32) -> u32 {
         self.first[feature as usize] + self.features[feature as usize].codes[row as usize]
     }
 
@@ -77,23 +81,29 @@ impl<'a> Items<'a> {
 
 /// The rows of each item that is frequent by itself.
 #[derive(Debug)]
-pub(super) struct Rows {
+pub(super) struct ItemRows {
     pub(super) words: usize,
     /// Where the bits of an item start; `None` of a rare one.
     starts: Vec<Option<usize>>,
     bits: Vec<u64>,
 }
 
-impl Rows {
-    /// The bit sets over these rows (a gap has no bit) of the items whose counts before and from bit `border` reach the minima.
-    pub(super) fn new(items: &Items<'_>, rows: &[Option<u32>], border: usize, least: [u32; 2]) -> Rows {
+impl ItemRows {
+    /// The bit sets over these rows (a gap has no bit) of the items whose counts before and from
+    /// bit `border` reach the minima.
+    pub(super) fn new(
+        items: &ItemIndex<'_>,
+        rows: &[Option<u32>],
+        border: usize,
+        least: [u32; 2],
+    ) -> ItemRows {
         let n_features = items.features.len() as u32;
         let mut counts = vec![[0_u32; 2]; items.len()];
         let each = |visit: &mut dyn FnMut(u32, usize)| {
             for f in 0..n_features {
                 for (i, row) in rows.iter().enumerate() {
                     if let Some(row) = *row {
-                        visit(items.at(f, row), i);
+                        visit(items.item_of_row(f, row), i);
                     }
                 }
             }
@@ -116,19 +126,19 @@ impl Rows {
                 bits::set(&mut all[start..start + words], i);
             }
         });
-        Rows { words, starts, bits: all }
+        ItemRows { words, starts, bits: all }
     }
 
     /// The rows with an item; `None` if it is rare.
-    pub(super) fn of(&self, item: u32) -> Option<&[u64]> {
+    pub(super) fn rows_with(&self, item: u32) -> Option<&[u64]> {
         self.starts[item as usize].map(|start| &self.bits[start..start + self.words])
     }
 
     /// The rows with all of these items, none of which is rare.
-    pub(super) fn of_all(&self, set: &[u32], into: &mut Vec<u64>) {
+    pub(super) fn rows_with_all(&self, set: &[u32], into: &mut Vec<u64>) {
         into.clear();
         into.resize(self.words, u64::MAX);
-        for rows in set.iter().filter_map(|&item| self.of(item)) {
+        for rows in set.iter().filter_map(|&item| self.rows_with(item)) {
             bits::and(into, rows);
         }
     }
@@ -141,34 +151,35 @@ impl Rows {
 
 /// Items that extend a prefix, with the rows that have both.
 #[derive(Default)]
-pub(super) struct Class {
+pub(super) struct PrefixClass {
     pub(super) items: Vec<u32>,
     pub(super) bits: Vec<u64>,
 }
 
-impl Class {
+impl PrefixClass {
     /// These items, none of which is rare, as extensions of the empty set.
-    pub(super) fn of(rows: &Rows, items: &[u32]) -> Class {
-        let bits = items.iter().filter_map(|&item| rows.of(item)).flatten().copied().collect();
-        Class { items: items.to_vec(), bits }
+    pub(super) fn from_items(rows: &ItemRows, items: &[u32]) -> PrefixClass {
+        let bits =
+            items.iter().filter_map(|&item| rows.rows_with(item)).flatten().copied().collect();
+        PrefixClass { items: items.to_vec(), bits }
     }
 }
 
 /// Sets of items, one after the other.
 #[derive(Debug, Default)]
-pub(super) struct Sets {
+pub(super) struct ItemSets {
     pub(super) items: Vec<u32>,
     pub(super) ends: Vec<usize>,
     /// How many rows of each group have the items.
     pub(super) n: Vec<[u32; 2]>,
 }
 
-impl Sets {
+impl ItemSets {
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    pub(super) fn of(&self, set: usize) -> &[u32] {
+    pub(super) fn items_of(&self, set: usize) -> &[u32] {
         let start = set.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.items[start..self.ends[set]]
     }
@@ -188,27 +199,35 @@ pub(super) fn too_many(what: &str, at_most: usize) -> crate::error::Error {
 }
 
 /// What a search for subgroups knows.
-struct Subgroups<'a> {
-    items: &'a Items<'a>,
-    rows: &'a Rows,
+struct SubgroupSearch<'a> {
+    items: &'a ItemIndex<'a>,
+    rows: &'a ItemRows,
     border: usize,
-    least: [u32; 2],
-    longest: usize,
-    at_most: usize,
+    min_counts: [u32; 2],
+    max_items: usize,
+    max_results: usize,
 }
 
-impl Subgroups<'_> {
-    /// Adds all frequent extensions of a prefix by items of a class from position `i` on; `None` if there are too many.
-    fn extend(&self, prefix: &mut Vec<u32>, class: &Class, i: usize, n: [u32; 2], found: &mut Sets) -> Option<()> {
+impl SubgroupSearch<'_> {
+    /// Adds all frequent extensions of a prefix by items of a class from position `i` on; `None` if
+    /// there are too many.
+    fn extend(
+        &self,
+        prefix: &mut Vec<u32>,
+        class: &PrefixClass,
+        i: usize,
+        n: [u32; 2],
+        found: &mut ItemSets,
+    ) -> Option<()> {
         let words = self.rows.words;
         prefix.push(class.items[i]);
         found.push(prefix, n);
-        if found.len() > self.at_most {
+        if found.len() > self.max_results {
             return None;
         }
-        if prefix.len() < self.longest {
+        if prefix.len() < self.max_items {
             let own = &class.bits[i * words..(i + 1) * words];
-            let mut inner = Class::default();
+            let mut inner = PrefixClass::default();
             let mut counts = Vec::new();
             for (j, &item) in class.items.iter().enumerate().skip(i + 1) {
                 if self.items.feature(item) == self.items.feature(class.items[i]) {
@@ -216,11 +235,11 @@ impl Subgroups<'_> {
                 }
                 let other = &class.bits[j * words..(j + 1) * words];
                 let n0 = bits::count_both(&own[..self.border], &other[..self.border]);
-                if n0 < self.least[0] {
+                if n0 < self.min_counts[0] {
                     continue;
                 }
                 let n1 = bits::count_both(&own[self.border..], &other[self.border..]);
-                if n1 >= self.least[1] {
+                if n1 >= self.min_counts[1] {
                     inner.items.push(item);
                     inner.bits.extend(own.iter().zip(other).map(|(a, b)| a & b));
                     counts.push([n0, n1]);
@@ -238,30 +257,37 @@ impl Subgroups<'_> {
 /// The subgroups of a population, in depth-first order, and the affected rows of their items.
 ///
 /// # Errors
-/// There are more than `at_most`.
+/// There are more than `max_results`.
 pub(super) fn subgroups(
-    items: &Items<'_>,
-    population: &Population,
+    items: &ItemIndex<'_>,
+    population: &PairPopulation,
     least: [u32; 2],
     longest: Option<usize>,
     at_most: usize,
-) -> Result<(Sets, Rows)> {
-    let rows = Rows::new(items, &population.affected, population.border * 64, least);
+) -> Result<(ItemSets, ItemRows)> {
+    let rows = ItemRows::new(items, &population.affected, population.border * 64, least);
     let frequent = rows.frequent();
-    let all = Class::of(&rows, &frequent);
+    let all = PrefixClass::from_items(&rows, &frequent);
     let longest = longest.unwrap_or(usize::MAX).max(1);
-    let search = Subgroups { items, rows: &rows, border: population.border, least, longest, at_most };
+    let search = SubgroupSearch {
+        items,
+        rows: &rows,
+        border: population.border,
+        min_counts: least,
+        max_items: longest,
+        max_results: at_most,
+    };
     let branch = |i: usize| {
-        let own = rows.of(frequent[i]).unwrap_or_default();
+        let own = rows.rows_with(frequent[i]).unwrap_or_default();
         let n = [bits::count(&own[..population.border]), bits::count(&own[population.border..])];
-        let mut found = Sets::default();
+        let mut found = ItemSets::default();
         search.extend(&mut Vec::new(), &all, i, n, &mut found).map(|()| found)
     };
-    let branches: Option<Vec<Sets>> = (0..frequent.len()).into_par_iter().map(branch).collect();
+    let branches: Option<Vec<ItemSets>> = (0..frequent.len()).into_par_iter().map(branch).collect();
     let branches = branches.ok_or_else(|| too_many("subgroups", at_most))?;
-    let mut found = Sets::default();
+    let mut found = ItemSets::default();
     for branch in branches {
-        (0..branch.len()).for_each(|set| found.push(branch.of(set), branch.n[set]));
+        (0..branch.len()).for_each(|set| found.push(branch.items_of(set), branch.n[set]));
         if found.len() > at_most {
             return Err(too_many("subgroups", at_most));
         }

@@ -1,7 +1,8 @@
-//! The block `recourse` as a job writes it: which model, which subgroups, what people may change, at what cost, fair by what definition.
+//! The block `recourse` as a job writes it: which model, which subgroups, what people may change,
+//! at what cost, fair by what definition.
 //!
-//! `may_change` has no default: what is advice that one may give is the job's to say. The doc comments here are the descriptions in
-//! the schema of jobs.
+//! `may_change` has no default: what is advice that one may give is the job's to say. The doc
+//! comments here are the descriptions in the schema of jobs.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,72 +12,81 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::data::derive::{Bin, Derivation, Recipe};
+use crate::data::derive::{Derivation, DerivationRecipe, DerivedBin};
 use crate::num::decimal::Decimal;
 use crate::param::{ColumnName, Count, Finite, Fraction, Level, Name, Word};
 use crate::recourse::budget::Percentile;
-use crate::recourse::definition::{Definition, View};
-use crate::recourse::groups::Against;
+use crate::recourse::definition::{RecourseDefinition, RecourseView};
+use crate::recourse::groups::ComparisonBase;
 use crate::recourse::rank::RankBy;
 use crate::recourse::steps::{self, COST_UNIT};
-use crate::recourse::{Match, Search, Share};
+use crate::recourse::{ActionMatch, DecimalShare, SearchSettings};
 
-/// The highest cost of people without recourse and the highest budget: well inside of 63 bits of 1e-9.
-pub const MOST_COST: f64 = 1e9;
+/// The highest cost of people without recourse and the highest budget: well inside of 63 bits of
+/// 1e-9.
+pub const MAX_COST: f64 = 1e9;
 
-/// Fairness of recourse for subgroups: is it harder for one group than for another to get out of the unfavourable decision?
+/// Fairness of recourse for subgroups: is it harder for one group than for another to get out of
+/// the unfavourable decision?
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Recourse {
+pub struct RecourseBlock {
     /// The model whose decisions people want to change.
     pub model: Name,
     /// Which subgroups are looked at.
-    pub subgroups: Subgroups,
+    pub subgroups: SubgroupSettings,
     /// Which actions are looked at.
-    pub actions: Actions,
-    /// What people may change, by column: `any`, `up`, `down` or `never`, or a map such as `{up: {steps: 2}}` and
-    /// `{any: {not_to: [Without-pay]}}`. A column that is not named may not change.
-    pub may_change: IndexMap<ColumnName, MayChange>,
+    pub actions: ActionSettings,
+    /// What people may change, by column: `any`, `up`, `down` or `never`, or a map such as
+    /// `{up: {steps: 2}}` and `{any: {not_to: [Without-pay]}}`. A column that is not named may not
+    /// change.
+    pub may_change: IndexMap<ColumnName, ColumnChangeRule>,
     /// What changes cost.
     #[serde(default)]
     pub cost: CostRules,
-    /// When recourse is fair. Left out: all definitions but `mean-recourse`, with phi 0.3 and 0.7 and budgets at the percentiles 30, 60, 90.
+    /// When recourse is fair. Left out: all definitions but `mean-recourse`, with phi 0.3 and 0.7
+    /// and budgets at the percentiles 30, 60, 90.
     #[serde(default)]
-    pub definitions: Definitions,
-    /// One action for all people of a subgroup (`macro`), or each person the action that helps (`micro`). A view is used where a definition
-    /// has it.
+    pub definitions: DefinitionSettings,
+    /// One action for all people of a subgroup (`macro`), or each person the action that helps
+    /// (`micro`). A view is used where a definition has it.
     #[serde(default = "both_views")]
-    pub views: Vec<View>,
+    pub views: Vec<RecourseView>,
     /// What of the ranked subgroups is shown.
     #[serde(default)]
-    pub keep: Keep,
-    /// Which columns an action names: exactly those of its subgroup (`same-features`, what published numbers rest on), or some of them, all
-    /// changed (`sub-features`).
+    pub keep: ShownSubgroups,
+    /// Which columns an action names: exactly those of its subgroup (`same-features`, what
+    /// published numbers rest on), or some of them, all changed (`sub-features`).
     #[serde(default, rename = "match")]
-    pub matching: Match,
-    /// What other groups are compared with: `reference`, or `rest`, all other groups together. With two groups both are the same.
+    pub matching: ActionMatch,
+    /// What other groups are compared with: `reference`, or `rest`, all other groups together. With
+    /// two groups both are the same.
     #[serde(default)]
-    pub against: Against,
-    /// The cost that counts for people without recourse, 0 to 1e9. Only with the definition `mean-recourse`, which needs it.
+    pub against: ComparisonBase,
+    /// The cost that counts for people without recourse, 0 to 1e9. Only with the definition
+    /// `mean-recourse`, which needs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_way_costs: Option<Finite>,
-    /// What the fair trade-off is ranked by: the largest `distance`, or `scaled`, times the root of n0 n1 / (n0 + n1), which prefers large
-    /// subgroups.
+    /// What the fair trade-off is ranked by: the largest `distance`, or `scaled`, times the root of
+    /// n0 n1 / (n0 + n1), which prefers large subgroups.
     #[serde(default)]
     pub rank_by: RankBy,
-    /// Level of the test of the fair trade-off, one test per subgroup without correction, between 0 and 1.
+    /// Level of the test of the fair trade-off, one test per subgroup without correction, between 0
+    /// and 1.
     #[serde(default = "alpha")]
     pub alpha: Fraction,
-    /// Deals the people of a subgroup to the two groups at random, to tell how often chance alone gives such a score. Left out: it is not told.
+    /// Deals the people of a subgroup to the two groups at random, to tell how often chance alone
+    /// gives such a score. Left out: it is not told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub chance: Option<Chance>,
-    /// Most subgroups, candidates for actions, and actions of all subgroups; more ends the run with a hint, so that memory stays bounded.
+    pub chance: Option<PermutationSettings>,
+    /// Most subgroups, candidates for actions, and actions of all subgroups; more ends the run with
+    /// a hint, so that memory stays bounded.
     #[serde(default = "five_millions")]
     pub at_most: Count,
 }
 
-fn both_views() -> Vec<View> {
-    vec![View::Macro, View::Micro]
+fn both_views() -> Vec<RecourseView> {
+    vec![RecourseView::Macro, RecourseView::Micro]
 }
 
 fn alpha() -> Fraction {
@@ -90,8 +100,9 @@ fn five_millions() -> Count {
 /// Which subgroups are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Subgroups {
-    /// Share of the affected people of each of the two groups that a subgroup has at least, above 0.
+pub struct SubgroupSettings {
+    /// Share of the affected people of each of the two groups that a subgroup has at least,
+    /// above 0.
     pub support: Fraction,
     /// Most traits of a subgroup. Left out: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,36 +112,37 @@ pub struct Subgroups {
 /// Which actions are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Actions {
-    /// Share of the people with the favourable decision that have the levels of an action at least, above 0.
+pub struct ActionSettings {
+    /// Share of the people with the favourable decision that have the levels of an action at least,
+    /// above 0.
     pub support: Fraction,
 }
 
 /// How a column may change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum MayChange {
+pub enum ColumnChangeRule {
     /// Not at all.
-    Never(NoKnobs),
+    Never(NoSettings),
     /// Freely.
-    Any(Targets),
+    Any(ChangeTargets),
     /// To no lower position of the declared order, or number.
-    Up(Climb),
+    Up(ChangeLimits),
     /// To no higher position of the declared order, or number.
-    Down(Climb),
+    Down(ChangeLimits),
 }
 
 /// There is nothing to say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
-pub struct NoKnobs {}
+pub struct NoSettings {}
 
 /// Where a change may lead.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
-pub struct Targets {
+pub struct ChangeTargets {
     /// Levels that are no targets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_to: Vec<Word>,
@@ -140,8 +152,9 @@ pub struct Targets {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
-pub struct Climb {
-    /// At most so many positions away; of numbers without bins at most so much. Left out: any number.
+pub struct ChangeLimits {
+    /// At most so many positions away; of numbers without bins at most so much. Left out: any
+    /// number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<Finite>,
     /// Levels that are no targets.
@@ -149,33 +162,37 @@ pub struct Climb {
     pub not_to: Vec<Word>,
 }
 
-impl MayChange {
+impl ColumnChangeRule {
     /// The levels that are no targets.
     pub fn not_to(&self) -> &[Word] {
         match self {
-            MayChange::Never(_) => &[],
-            MayChange::Any(targets) => &targets.not_to,
-            MayChange::Up(climb) | MayChange::Down(climb) => &climb.not_to,
+            ColumnChangeRule::Never(_) => &[],
+            ColumnChangeRule::Any(targets) => &targets.not_to,
+            ColumnChangeRule::Up(climb) | ColumnChangeRule::Down(climb) => &climb.not_to,
         }
     }
 
     /// In which direction, and how far.
-    pub fn direction(&self) -> (steps::Direction, Option<f64>) {
+    pub fn direction(&self) -> (steps::ChangeDirection, Option<f64>) {
         match self {
-            MayChange::Never(_) => (steps::Direction::Never, None),
-            MayChange::Any(_) => (steps::Direction::Any, None),
-            MayChange::Up(climb) => (steps::Direction::Up, climb.steps.map(Finite::get)),
-            MayChange::Down(climb) => (steps::Direction::Down, climb.steps.map(Finite::get)),
+            ColumnChangeRule::Never(_) => (steps::ChangeDirection::Never, None),
+            ColumnChangeRule::Any(_) => (steps::ChangeDirection::Any, None),
+            ColumnChangeRule::Up(climb) => {
+                (steps::ChangeDirection::Up, climb.steps.map(Finite::get))
+            }
+            ColumnChangeRule::Down(climb) => {
+                (steps::ChangeDirection::Down, climb.steps.map(Finite::get))
+            }
         }
     }
 
     /// The rule in words, for people.
     pub fn in_words(&self) -> String {
         let (what, steps) = match self {
-            MayChange::Never(_) => ("never", None),
-            MayChange::Any(_) => ("freely", None),
-            MayChange::Up(climb) => ("upwards", climb.steps),
-            MayChange::Down(climb) => ("downwards", climb.steps),
+            ColumnChangeRule::Never(_) => ("never", None),
+            ColumnChangeRule::Any(_) => ("freely", None),
+            ColumnChangeRule::Up(climb) => ("upwards", climb.steps),
+            ColumnChangeRule::Down(climb) => ("downwards", climb.steps),
         };
         let mut words = what.to_owned();
         if let Some(steps) = steps {
@@ -213,7 +230,12 @@ fn one() -> Finite {
 
 impl Default for CostRules {
     fn default() -> Self {
-        CostRules { continuous: NumberCost::default(), nominal: one(), weights: IndexMap::new(), columns: IndexMap::new() }
+        CostRules {
+            continuous: NumberCost::default(),
+            nominal: one(),
+            weights: IndexMap::new(),
+            columns: IndexMap::new(),
+        }
     }
 }
 
@@ -245,47 +267,51 @@ pub enum ColumnCost {
 /// When recourse is fair; each definition that is named is judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Definitions {
+pub struct DefinitionSettings {
     /// The same share of both groups can be helped, at whatever cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub equal_effectiveness: Option<NoKnobs>,
+    pub equal_effectiveness: Option<NoSettings>,
     /// Both groups have equally many actions that help a share phi of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub equal_choice: Option<Phis>,
+    pub equal_choice: Option<EffectShares>,
     /// The same share of both groups can be helped within a budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub equal_effectiveness_within_budget: Option<Budgets>,
+    pub equal_effectiveness_within_budget: Option<BudgetSettings>,
     /// A share phi of both groups can be helped at the same cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub equal_cost_of_effectiveness: Option<Phis>,
+    pub equal_cost_of_effectiveness: Option<EffectShares>,
     /// The same share of both groups can be helped at every cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fair_trade_off: Option<NoKnobs>,
+    pub fair_trade_off: Option<NoSettings>,
     /// Those who can be helped pay the same on average.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub equal_conditional_mean_recourse: Option<NoKnobs>,
+    pub equal_conditional_mean_recourse: Option<NoSettings>,
     /// All pay the same on average, where people without recourse count with `no_way_costs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mean_recourse: Option<NoKnobs>,
+    pub mean_recourse: Option<NoSettings>,
 }
 
-impl Default for Definitions {
+impl Default for DefinitionSettings {
     fn default() -> Self {
-        let phis = || Phis { phi: [0.3, 0.7].into_iter().filter_map(Fraction::new).collect() };
+        let phis =
+            || EffectShares { phi: [0.3, 0.7].into_iter().filter_map(Fraction::new).collect() };
         let percentiles = [30.0, 60.0, 90.0].into_iter().filter_map(Finite::new).collect();
-        Definitions {
-            equal_effectiveness: Some(NoKnobs {}),
+        DefinitionSettings {
+            equal_effectiveness: Some(NoSettings {}),
             equal_choice: Some(phis()),
-            equal_effectiveness_within_budget: Some(Budgets { budgets: Vec::new(), budget_percentiles: percentiles }),
+            equal_effectiveness_within_budget: Some(BudgetSettings {
+                budgets: Vec::new(),
+                budget_percentiles: percentiles,
+            }),
             equal_cost_of_effectiveness: Some(phis()),
-            fair_trade_off: Some(NoKnobs {}),
-            equal_conditional_mean_recourse: Some(NoKnobs {}),
+            fair_trade_off: Some(NoSettings {}),
+            equal_conditional_mean_recourse: Some(NoSettings {}),
             mean_recourse: None,
         }
     }
 }
 
-impl Definitions {
+impl DefinitionSettings {
     /// Whether any is named.
     pub fn any(&self) -> bool {
         self.equal_effectiveness.is_some()
@@ -301,15 +327,16 @@ impl Definitions {
 /// Shares of a group that an action or a budget has to help.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Phis {
+pub struct EffectShares {
     /// The shares, each above 0.
     pub phi: Vec<Fraction>,
 }
 
-/// Budgets: as numbers, or by percentiles of what it costs until half of a group of a subgroup is helped; at least one of either.
+/// Budgets: as numbers, or by percentiles of what it costs until half of a group of a subgroup is
+/// helped; at least one of either.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Budgets {
+pub struct BudgetSettings {
     /// Budgets, 0 to 1e9.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub budgets: Vec<Finite>,
@@ -323,25 +350,25 @@ pub struct Budgets {
 #[serde(rename_all = "kebab-case")]
 pub enum OneDefinition {
     /// The same share of both groups can be helped, at whatever cost.
-    EqualEffectiveness(NoKnobs),
+    EqualEffectiveness(NoSettings),
     /// Both groups have equally many actions that help a share phi of them.
-    EqualChoice(OnePhi),
+    EqualChoice(OneEffectShare),
     /// The same share of both groups can be helped within a budget.
     EqualEffectivenessWithinBudget(OneBudget),
     /// A share phi of both groups can be helped at the same cost.
-    EqualCostOfEffectiveness(OnePhi),
+    EqualCostOfEffectiveness(OneEffectShare),
     /// The same share of both groups can be helped at every cost.
-    FairTradeOff(NoKnobs),
+    FairTradeOff(NoSettings),
     /// Those who can be helped pay the same on average.
-    EqualConditionalMeanRecourse(NoKnobs),
+    EqualConditionalMeanRecourse(NoSettings),
     /// All pay the same on average, where people without recourse count with `no_way_costs`.
-    MeanRecourse(NoKnobs),
+    MeanRecourse(NoSettings),
 }
 
 /// One share of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct OnePhi {
+pub struct OneEffectShare {
     /// The share, one of those of the block `recourse`.
     pub phi: Fraction,
 }
@@ -357,29 +384,30 @@ pub struct OneBudget {
 /// What of the ranked subgroups is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Keep {
+pub struct ShownSubgroups {
     /// Subgroups shown per definition and view, at most 100; all are in the tables.
     #[serde(default = "twenty")]
     pub per_definition: Count,
-    /// `merge`: of two subgroups of which one contains the other and that have the same ways out, the one with the larger score is shown.
+    /// `merge`: of two subgroups of which one contains the other and that have the same ways out,
+    /// the one with the larger score is shown.
     #[serde(default)]
-    pub overlapping: Overlapping,
+    pub overlapping: OverlapRule,
 }
 
 fn twenty() -> Count {
     Count::new(20).expect("20 is a count")
 }
 
-impl Default for Keep {
+impl Default for ShownSubgroups {
     fn default() -> Self {
-        Keep { per_definition: twenty(), overlapping: Overlapping::default() }
+        ShownSubgroups { per_definition: twenty(), overlapping: OverlapRule::default() }
     }
 }
 
 /// What becomes of subgroups that say the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Overlapping {
+pub enum OverlapRule {
     /// One of them is shown.
     #[default]
     Merge,
@@ -390,7 +418,7 @@ pub enum Overlapping {
 /// How often people are dealt to the two groups at random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Chance {
+pub struct PermutationSettings {
     /// Deals per subgroup, at most 1,000,000: the smallest p-value is 1 over one more.
     #[serde(default = "deals")]
     pub deals: Count,
@@ -404,68 +432,90 @@ fn deals() -> Count {
 }
 
 /// A share of the job as the engine takes it; `None` for 0, and for more than 18 places.
-pub fn share(share: Fraction) -> Option<Share> {
-    Decimal::of(share.get()).and_then(Share::new)
+pub fn share(share: Fraction) -> Option<DecimalShare> {
+    Decimal::from_f64(share.get()).and_then(DecimalShare::new)
 }
 
 /// A percentile of the job as the engine takes it; `None` outside of 0 to 100.
 pub fn percentile(q: Finite) -> Option<Percentile> {
-    Decimal::of(q.get()).and_then(Percentile::new)
+    Decimal::from_f64(q.get()).and_then(Percentile::new)
 }
 
-/// A cost of the job in units of 1e-9; `None` outside of 0 to [`MOST_COST`].
+/// A cost of the job in units of 1e-9; `None` outside of 0 to [`MAX_COST`].
 pub fn cost(cost: Finite) -> Option<i64> {
     let units = (cost.get() * COST_UNIT as f64).round_ties_even();
-    (0.0..=MOST_COST).contains(&cost.get()).then_some(units as i64)
+    (0.0..=MAX_COST).contains(&cost.get()).then_some(units as i64)
 }
 
 impl OneDefinition {
-    /// The definition as the engine takes it; `None` where its parameter is out of range, or `no_way_costs` lacks.
-    pub fn definition(self, no_way_costs: Option<Finite>) -> Option<Definition> {
+    /// The definition as the engine takes it; `None` where its parameter is out of range, or
+    /// `no_way_costs` lacks.
+    pub fn definition(self, no_way_costs: Option<Finite>) -> Option<RecourseDefinition> {
         Some(match self {
-            OneDefinition::EqualEffectiveness(_) => Definition::EqualEffectiveness,
-            OneDefinition::EqualChoice(OnePhi { phi }) => Definition::EqualChoice(share(phi)?),
-            OneDefinition::EqualEffectivenessWithinBudget(OneBudget { budget }) => Definition::WithinBudget(cost(budget)?),
-            OneDefinition::EqualCostOfEffectiveness(OnePhi { phi }) => Definition::EqualCost(share(phi)?),
-            OneDefinition::FairTradeOff(_) => Definition::FairTradeOff,
-            OneDefinition::EqualConditionalMeanRecourse(_) => Definition::ConditionalMean,
-            OneDefinition::MeanRecourse(_) => Definition::Mean(cost(no_way_costs?)?),
+            OneDefinition::EqualEffectiveness(_) => RecourseDefinition::EqualEffectiveness,
+            OneDefinition::EqualChoice(OneEffectShare { phi }) => {
+                RecourseDefinition::EqualChoice(share(phi)?)
+            }
+            OneDefinition::EqualEffectivenessWithinBudget(OneBudget { budget }) => {
+                RecourseDefinition::WithinBudget(cost(budget)?)
+            }
+            OneDefinition::EqualCostOfEffectiveness(OneEffectShare { phi }) => {
+                RecourseDefinition::EqualCost(share(phi)?)
+            }
+            OneDefinition::FairTradeOff(_) => RecourseDefinition::FairTradeOff,
+            OneDefinition::EqualConditionalMeanRecourse(_) => RecourseDefinition::ConditionalMean,
+            OneDefinition::MeanRecourse(_) => RecourseDefinition::Mean(cost(no_way_costs?)?),
         })
     }
 }
 
-impl Recourse {
+impl RecourseBlock {
     /// How subgroups and actions are searched for; `None` where a support is out of range.
-    pub fn search(&self) -> Option<Search> {
-        Some(Search {
-            longest: self.subgroups.longest.map(|n| usize::try_from(n.get()).unwrap_or(usize::MAX)),
+    pub fn search(&self) -> Option<SearchSettings> {
+        Some(SearchSettings {
+            max_items: self
+                .subgroups
+                .longest
+                .map(|n| usize::try_from(n.get()).unwrap_or(usize::MAX)),
             matching: self.matching,
-            at_most: usize::try_from(self.at_most.get()).unwrap_or(usize::MAX),
-            ..Search::new(share(self.subgroups.support)?, share(self.actions.support)?)
+            max_results: usize::try_from(self.at_most.get()).unwrap_or(usize::MAX),
+            ..SearchSettings::new(share(self.subgroups.support)?, share(self.actions.support)?)
         })
     }
 
-    /// The definitions in the order of the tables; those within budgets follow from `budgets`, which are asked for the percentiles.
-    pub fn definitions(&self, budgets: impl FnOnce(&[Percentile]) -> Vec<i64>) -> Vec<Definition> {
+    /// The definitions in the order of the tables; those within budgets follow from `budgets`,
+    /// which are asked for the percentiles.
+    pub fn definitions(
+        &self,
+        budgets: impl FnOnce(&[Percentile]) -> Vec<i64>,
+    ) -> Vec<RecourseDefinition> {
         let of = &self.definitions;
-        let shares = |phis: &Option<Phis>| -> Vec<Share> { phis.iter().flat_map(|p| &p.phi).filter_map(|&phi| share(phi)).collect() };
+        let shares = |phis: &Option<EffectShares>| -> Vec<DecimalShare> {
+            phis.iter().flat_map(|p| &p.phi).filter_map(|&phi| share(phi)).collect()
+        };
         let mut all = Vec::new();
-        all.extend(of.equal_effectiveness.map(|_| Definition::EqualEffectiveness));
-        all.extend(shares(&of.equal_choice).into_iter().map(Definition::EqualChoice));
+        all.extend(of.equal_effectiveness.map(|_| RecourseDefinition::EqualEffectiveness));
+        all.extend(shares(&of.equal_choice).into_iter().map(RecourseDefinition::EqualChoice));
         if let Some(within) = &of.equal_effectiveness_within_budget {
-            let percentiles: Vec<Percentile> = within.budget_percentiles.iter().filter_map(|&q| percentile(q)).collect();
-            let mut costs: Vec<i64> = within.budgets.iter().filter_map(|&budget| cost(budget)).collect();
+            let percentiles: Vec<Percentile> =
+                within.budget_percentiles.iter().filter_map(|&q| percentile(q)).collect();
+            let mut costs: Vec<i64> =
+                within.budgets.iter().filter_map(|&budget| cost(budget)).collect();
             if !percentiles.is_empty() {
                 costs.extend(budgets(&percentiles));
             }
             costs.sort_unstable();
             costs.dedup();
-            all.extend(costs.into_iter().map(Definition::WithinBudget));
+            all.extend(costs.into_iter().map(RecourseDefinition::WithinBudget));
         }
-        all.extend(shares(&of.equal_cost_of_effectiveness).into_iter().map(Definition::EqualCost));
-        all.extend(of.fair_trade_off.map(|_| Definition::FairTradeOff));
-        all.extend(of.equal_conditional_mean_recourse.map(|_| Definition::ConditionalMean));
-        all.extend(of.mean_recourse.and(self.no_way_costs).and_then(cost).map(Definition::Mean));
+        all.extend(
+            shares(&of.equal_cost_of_effectiveness).into_iter().map(RecourseDefinition::EqualCost),
+        );
+        all.extend(of.fair_trade_off.map(|_| RecourseDefinition::FairTradeOff));
+        all.extend(of.equal_conditional_mean_recourse.map(|_| RecourseDefinition::ConditionalMean));
+        all.extend(
+            of.mean_recourse.and(self.no_way_costs).and_then(cost).map(RecourseDefinition::Mean),
+        );
         all
     }
 
@@ -475,10 +525,11 @@ impl Recourse {
     }
 }
 
-/// Bins of a column of numbers, in which recourse speaks of it: edges, ascending, or `{levels: {NAME: [LO, HI]}}`. They are `(lo, hi]`, the
-/// lowest holds its left edge too. Models go on to read the number.
+/// Bins of a column of numbers, in which recourse speaks of it: edges, ascending, or
+/// `{levels: {NAME: [LO, HI]}}`. They are `(lo, hi]`, the lowest holds its left edge too. Models go
+/// on to read the number.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Bins {
+pub enum RecourseBins {
     /// Edges, ascending: `[17, 26, 34]` gives `[17, 26]` and `(26, 34]`.
     Edges(Vec<Finite>),
     /// Bins with names of their own, in their order.
@@ -489,62 +540,74 @@ pub enum Bins {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NamedBins {
-    /// Names with the two edges of each: `{PartTime: [0, 25], FullTime: [25, 60]}`, each `(lo, hi]`, the lowest with its left edge.
+    /// Names with the two edges of each: `{PartTime: [0, 25], FullTime: [25, 60]}`, each
+    /// `(lo, hi]`, the lowest with its left edge.
     levels: IndexMap<Word, [Finite; 2]>,
 }
 
-impl Bins {
+impl RecourseBins {
     /// The same as a derived column is written.
     pub fn derivation(&self) -> Derivation {
         match self {
-            Bins::Edges(edges) => Derivation { bins: Some(edges.clone()), ..Derivation::default() },
-            Bins::Levels(levels) => Derivation { levels: Some(levels.clone()), ..Derivation::default() },
+            RecourseBins::Edges(edges) => {
+                Derivation { bins: Some(edges.clone()), ..Derivation::default() }
+            }
+            RecourseBins::Levels(levels) => {
+                Derivation { levels: Some(levels.clone()), ..Derivation::default() }
+            }
         }
     }
 
     /// The bins of a column in declared order, edges ascending.
-    pub fn of(&self, column: &ColumnName) -> Vec<Bin> {
+    pub fn of(&self, column: &ColumnName) -> Vec<DerivedBin> {
         let derivation = Derivation { from: Some(column.clone()), ..self.derivation() };
-        match derivation.recipe(|column| crate::data::derive::Part { column: column.clone(), groups: None }) {
-            Some(Recipe::Bins { bins, .. }) => bins,
+        match derivation.recipe(|column| crate::data::derive::CrossPart {
+            column: column.clone(),
+            groups: None,
+        }) {
+            Some(DerivationRecipe::Bins { bins, .. }) => bins,
             _ => Vec::new(),
         }
     }
 }
 
-impl Serialize for Bins {
+impl Serialize for RecourseBins {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Bins::Edges(edges) => edges.serialize(serializer),
-            Bins::Levels(levels) => NamedBins { levels: levels.clone() }.serialize(serializer),
+            RecourseBins::Edges(edges) => edges.serialize(serializer),
+            RecourseBins::Levels(levels) => {
+                NamedBins { levels: levels.clone() }.serialize(serializer)
+            }
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Bins {
+impl<'de> Deserialize<'de> for RecourseBins {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Form;
-        impl<'de> Visitor<'de> for Form {
-            type Value = Bins;
+        struct RecourseBinsForm;
+        impl<'de> Visitor<'de> for RecourseBinsForm {
+            type Value = RecourseBins;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list of edges, or `{levels: {NAME: [LO, HI]}}`")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Bins, A::Error> {
-                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq)).map(Bins::Edges)
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<RecourseBins, A::Error> {
+                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq))
+                    .map(RecourseBins::Edges)
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Bins, A::Error> {
-                let NamedBins { levels } = Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))?;
-                Ok(Bins::Levels(levels))
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RecourseBins, A::Error> {
+                let NamedBins { levels } =
+                    Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                Ok(RecourseBins::Levels(levels))
             }
         }
-        deserializer.deserialize_any(Form)
+        deserializer.deserialize_any(RecourseBinsForm)
     }
 }
 
-impl JsonSchema for Bins {
+impl JsonSchema for RecourseBins {
     fn schema_name() -> Cow<'static, str> {
         "Bins".into()
     }
@@ -558,14 +621,20 @@ impl JsonSchema for Bins {
 
 #[cfg(test)]
 mod tests {
-    use super::{Bins, Definitions, MayChange, Recourse, cost, percentile, share};
+    use super::{
+        ColumnChangeRule, DefinitionSettings, RecourseBins, RecourseBlock, cost, percentile, share,
+    };
     use crate::param::{ColumnName, Finite, Fraction};
 
     #[test]
     fn what_is_left_out_is_what_the_paper_does() {
-        let job = r"{model: m, subgroups: {support: 0.01}, actions: {support: 0.01}, may_change: {}}";
-        let recourse: Recourse = serde_yaml::from_str(job).unwrap();
-        assert_eq!((recourse.definitions.clone(), recourse.views.len(), recourse.alpha.get()), (Definitions::default(), 2, 0.05));
+        let job =
+            r"{model: m, subgroups: {support: 0.01}, actions: {support: 0.01}, may_change: {}}";
+        let recourse: RecourseBlock = serde_yaml::from_str(job).unwrap();
+        assert_eq!(
+            (recourse.definitions.clone(), recourse.views.len(), recourse.alpha.get()),
+            (DefinitionSettings::default(), 2, 0.05)
+        );
         let mut asked = 0;
         let ids: Vec<String> = recourse
             .definitions(|percentiles| {
@@ -576,8 +645,9 @@ mod tests {
             .map(|d| format!("{} {}", d.id(), d.parameter()).trim_end().to_owned())
             .collect();
         assert_eq!(asked, 3);
-        let expected = "equal-effectiveness, equal-choice 0.3, equal-choice 0.7, equal-effectiveness-within-budget 1.5, \
-                        equal-effectiveness-within-budget 4, equal-cost-of-effectiveness 0.3, equal-cost-of-effectiveness 0.7, \
+        let expected = "equal-effectiveness, equal-choice 0.3, equal-choice 0.7, \
+                        equal-effectiveness-within-budget 1.5, equal-effectiveness-within-budget \
+                        4, equal-cost-of-effectiveness 0.3, equal-cost-of-effectiveness 0.7, \
                         fair-trade-off, equal-conditional-mean-recourse";
         assert_eq!(ids.join(", "), expected);
     }
@@ -588,15 +658,22 @@ mod tests {
         assert!(share(fraction(0.0)).is_none() && share(fraction(1.0)).is_some());
         assert_eq!(share(fraction(0.07)).unwrap().get().to_string(), "0.07");
         let finite = |x| Finite::new(x).unwrap();
-        assert!(percentile(finite(-1.0)).is_none() && percentile(finite(100.5)).is_none() && percentile(finite(12.5)).is_some());
-        assert_eq!((cost(finite(2.5)), cost(finite(-0.1)), cost(finite(2e9))), (Some(2_500_000_000), None, None));
+        assert!(
+            percentile(finite(-1.0)).is_none()
+                && percentile(finite(100.5)).is_none()
+                && percentile(finite(12.5)).is_some()
+        );
+        assert_eq!(
+            (cost(finite(2.5)), cost(finite(-0.1)), cost(finite(2e9))),
+            (Some(2_500_000_000), None, None)
+        );
     }
 
     #[test]
     fn bins_are_named_as_everywhere() {
         let column = ColumnName::new("age").unwrap();
         let names = |text: &str| -> Vec<String> {
-            let bins: Bins = serde_yaml::from_str(text).unwrap();
+            let bins: RecourseBins = serde_yaml::from_str(text).unwrap();
             bins.of(&column).into_iter().map(|bin| bin.name).collect()
         };
         assert_eq!(names("[17, 26, 34]"), ["[17, 26]", "(26, 34]"]);
@@ -605,7 +682,7 @@ mod tests {
 
     #[test]
     fn rules_are_told_in_words() {
-        let words = |text: &str| serde_yaml::from_str::<MayChange>(text).unwrap().in_words();
+        let words = |text: &str| serde_yaml::from_str::<ColumnChangeRule>(text).unwrap().in_words();
         assert_eq!(words("{up: {steps: 2}}"), "upwards, by at most 2");
         assert_eq!(words("{any: {not_to: [Unknown, none]}}"), "freely, not to Unknown, none");
         assert_eq!(words("{never: {}}"), "never");

@@ -1,8 +1,8 @@
-//! Inside one subgroup of people with the same traits: is it harder for one group than for another to get out of the unfavourable
-//! decision?
+//! Inside one subgroup of people with the same traits: is it harder for one group than for another
+//! to get out of the unfavourable decision?
 //!
-//! Source: "Fairness Aware Counterfactuals for Subgroups" (FACTS). Where its text, its authors' code and AIF360's port of it differ, the
-//! choice stands where it is made. The chain, a file each:
+//! Source: "Fairness Aware Counterfactuals for Subgroups" (FACTS). Where its text, its authors'
+//! code and AIF360's port of it differ, the choice stands where it is made. The chain, a file each:
 //!
 //! | file | from | to |
 //! | --- | --- | --- |
@@ -21,14 +21,16 @@
 //! | `overlap` | ranks | which of two subgroups that say the same is shown |
 //! | `sentence`, `overview` | all of it | the text of a subgroup; the tables over all definitions |
 //!
-//! Words: an *item* is a column with a level, a *subgroup* `p` a set of items, `G(p, g)` the affected people of group `g` in it and
-//! `n(p, g)` their number. An *action* `a` names levels for columns of `p`; those that differ are its *changes*. `k(p, a, g)` people
-//! of `G(p, g)` get the favourable decision once the changes are made; *effectiveness* is `k / n`, kept as the pair.
-//! *Macro*: one action for all people of the subgroup. *Micro*: each person takes the action that helps.
+//! Words: an *item* is a column with a level, a *subgroup* `p` a set of items, `G(p, g)` the
+//! affected people of group `g` in it and `n(p, g)` their number. An *action* `a` names levels for
+//! columns of `p`; those that differ are its *changes*. `k(p, a, g)` people of `G(p, g)` get the
+//! favourable decision once the changes are made; *effectiveness* is `k / n`, kept as the pair.
+//! *Macro*: one action for all people of the subgroup. *Micro*: each person takes the action that
+//! helps.
 //!
-//! Labels are never used, the sensitive attribute is in no subgroup and no action. Everything that decides is a whole number: the same
-//! bytes for any order of rows, columns and threads. Work is spread over the thread pool of the caller. What is not done here:
-//! reading rows, models, files.
+//! Labels are never used, the sensitive attribute is in no subgroup and no action. Everything that
+//! decides is a whole number: the same bytes for any order of rows, columns and threads. Work is
+//! spread over the thread pool of the caller. What is not done here: reading rows, models, files.
 
 pub mod actions;
 pub mod ask;
@@ -56,11 +58,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::num::decimal::Decimal;
-use crate::recourse::steps::{Cost, MayChange};
+use crate::recourse::steps::{AllowedChanges, ChangeCost};
 
 /// What the levels of a column are.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Scale {
+pub enum LevelScale {
     /// Words without order.
     Nominal,
     /// Words in the order of their positions: ordinal columns, and bins.
@@ -71,7 +73,7 @@ pub enum Scale {
 
 /// What a model reads where the audit speaks of bins.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Behind {
+pub struct ModelNumbers {
     /// The number of each audited row; NaN is missing.
     pub numbers: Vec<f64>,
     /// The number that a row gets when it is moved to each level; NaN where no row has the level.
@@ -80,46 +82,49 @@ pub struct Behind {
 
 /// A column as the audit speaks of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Feature {
+pub struct RecourseFeature {
     /// Its name.
     pub name: String,
     /// The texts of its levels.
     pub levels: Vec<String>,
     /// What the levels are.
-    pub scale: Scale,
-    /// The level that stands for a missing value: it may stand in a subgroup, and is never a target.
+    pub scale: LevelScale,
+    /// The level that stands for a missing value: it may stand in a subgroup, and is never a
+    /// target.
     pub missing: Option<u32>,
     /// The level of each audited row.
     pub codes: Vec<u32>,
     /// The numbers that the model reads; `None` where it reads the level.
-    pub behind: Option<Behind>,
+    pub model_numbers: Option<ModelNumbers>,
     /// Which changes are allowed.
-    pub may_change: MayChange,
+    pub may_change: AllowedChanges,
     /// What a change costs.
-    pub cost: Cost,
+    pub cost: ChangeCost,
 }
 
 /// The rows under audit.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Audited {
-    /// The columns that may stand in subgroups: neither the sensitive attribute nor anything made from it. Any order.
-    pub features: Vec<Feature>,
+pub struct AuditedRows {
+    /// The columns that may stand in subgroups: neither the sensitive attribute nor anything made
+    /// from it. Any order.
+    pub features: Vec<RecourseFeature>,
     /// The group of each row; `None` where it is missing or not declared.
     pub groups: Vec<Option<u16>>,
     /// Whether each row has the favourable decision.
     pub favourable: Vec<bool>,
-    /// Rows with the same number agree in everything that the model reads besides `features`, such as sensitive columns.
+    /// Rows with the same number agree in everything that the model reads besides `features`, such
+    /// as sensitive columns.
     pub others: Vec<u32>,
 }
 
 /// A share above 0, up to 1, as it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Share(Decimal);
+pub struct DecimalShare(Decimal);
 
-impl Share {
+impl DecimalShare {
     /// The share, if it lies in (0, 1].
-    pub fn new(share: Decimal) -> Option<Share> {
-        (share.ceil_of(1) == 1).then_some(Share(share))
+    pub fn new(share: Decimal) -> Option<DecimalShare> {
+        (share.ceil_of(1) == 1).then_some(DecimalShare(share))
     }
 
     /// The number.
@@ -127,8 +132,9 @@ impl Share {
         self.0
     }
 
-    /// The least number of `n` that is at least this share of them, and at least 1. The paper's s * N.
-    pub(crate) fn of(self, n: u64) -> u64 {
+    /// The least number of `n` that is at least this share of them, and at least 1. The paper's s *
+    /// N.
+    pub(crate) fn min_count(self, n: u64) -> u64 {
         // A share of at most 1 is at most n.
         u64::try_from(self.0.ceil_of(n)).unwrap_or(n).max(1)
     }
@@ -137,8 +143,9 @@ impl Share {
 /// Which columns an action may name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Match {
-    /// Exactly the columns of the subgroup, some of them perhaps with the level they have. What all published numbers rest on.
+pub enum ActionMatch {
+    /// Exactly the columns of the subgroup, some of them perhaps with the level they have. What all
+    /// published numbers rest on.
     #[default]
     SameFeatures,
     /// Some columns of the subgroup, all of them changed: the literal sentence of the paper.
@@ -147,22 +154,29 @@ pub enum Match {
 
 /// How subgroups and actions are searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Search {
+pub struct SearchSettings {
     /// Share of the affected people of each group that a subgroup has at least.
-    pub subgroups: Share,
+    pub subgroups: DecimalShare,
     /// Share of the unaffected that have the levels of an action at least.
-    pub actions: Share,
+    pub actions: DecimalShare,
     /// Most items of a subgroup.
-    pub longest: Option<usize>,
+    pub max_items: Option<usize>,
     /// Which columns an action may name.
-    pub matching: Match,
-    /// Most subgroups, candidates for actions, and actions of all subgroups; more is an error, so that memory stays bounded.
-    pub at_most: usize,
+    pub matching: ActionMatch,
+    /// Most subgroups, candidates for actions, and actions of all subgroups; more is an error, so
+    /// that memory stays bounded.
+    pub max_results: usize,
 }
 
-impl Search {
+impl SearchSettings {
     /// A search without limit of length, with the usual limit of results.
-    pub fn new(subgroups: Share, actions: Share) -> Search {
-        Search { subgroups, actions, longest: None, matching: Match::SameFeatures, at_most: 5_000_000 }
+    pub fn new(subgroups: DecimalShare, actions: DecimalShare) -> SearchSettings {
+        SearchSettings {
+            subgroups,
+            actions,
+            max_items: None,
+            matching: ActionMatch::SameFeatures,
+            max_results: 5_000_000,
+        }
     }
 }

@@ -1,18 +1,20 @@
 //! Which of two subgroups that say the same thing is shown.
 //!
-//! Not in the paper, used in every published listing. A subgroup `p` is contained in `q` if the items of `q` are a proper subset of its own
-//! and none of its actions changes a column that only `p` has: then whatever one can do for `p` one can do for `q`. Of such a pair the
-//! one with the larger score stays, at a tie the shorter.
+//! Not in the paper, used in every published listing. A subgroup `p` is contained in `q` if the
+//! items of `q` are a proper subset of its own and none of its actions changes a column that only
+//! `p` has: then whatever one can do for `p` one can do for `q`. Of such a pair the one with the
+//! larger score stays, at a tie the shorter.
 //!
-//! Choice: the ranked list is walked from the top until as many as wanted are shown, and each subgroup is compared with those shown
-//! before it. The published code cuts the list first and drops afterwards, so that fewer remain, and its flags are not transitive.
+//! Choice: the ranked list is walked from the top until as many as wanted are shown, and each
+//! subgroup is compared with those shown before it. The published code cuts the list first and
+//! drops afterwards, so that fewer remain, and its flags are not transitive.
 
-use crate::recourse::actions::Plan;
-use crate::recourse::rank::Judged;
+use crate::recourse::actions::RecoursePlan;
+use crate::recourse::rank::DefinitionRanking;
 
 /// A subgroup of the ranked list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct ListedSubgroup {
     /// The subgroup.
     pub subgroup: u32,
     /// The subgroup shown instead; `None` where it is shown itself.
@@ -20,17 +22,26 @@ pub struct Place {
 }
 
 /// Walks the ranked list until `keep` subgroups are shown.
-pub fn merged(plan: &Plan<'_>, judged: &Judged, keep: usize) -> Vec<Place> {
+pub fn merge_overlapping(
+    plan: &RecoursePlan<'_>,
+    judged: &DefinitionRanking,
+    keep: usize,
+) -> Vec<ListedSubgroup> {
     let mut places = Vec::new();
-    let mut shown: Vec<Seen<'_>> = Vec::new();
+    let mut shown: Vec<SubgroupContent<'_>> = Vec::new();
     for verdict in judged.ranked() {
         if shown.len() == keep {
             break;
         }
-        let seen = Seen::new(plan, verdict.subgroup);
-        // Those shown have no smaller score, and at a tie are not longer: subgroups are numbered by length.
-        let twin = shown.iter().find(|other| seen.is_contained_in(other) || other.is_contained_in(&seen));
-        places.push(Place { subgroup: verdict.subgroup, merged_into: twin.map(|twin| twin.subgroup) });
+        let seen = SubgroupContent::new(plan, verdict.subgroup);
+        // Those shown have no smaller score, and at a tie are not longer: subgroups are numbered by
+        // length.
+        let twin =
+            shown.iter().find(|other| seen.is_contained_in(other) || other.is_contained_in(&seen));
+        places.push(ListedSubgroup {
+            subgroup: verdict.subgroup,
+            merged_into: twin.map(|twin| twin.subgroup),
+        });
         if twin.is_none() {
             shown.push(seen);
         }
@@ -39,27 +50,40 @@ pub fn merged(plan: &Plan<'_>, judged: &Judged, keep: usize) -> Vec<Place> {
 }
 
 /// What containment looks at.
-struct Seen<'a> {
+struct SubgroupContent<'a> {
     subgroup: u32,
     items: &'a [u32],
     /// The columns that its actions change, ascending.
     changed: Vec<u32>,
-    plan: &'a Plan<'a>,
+    plan: &'a RecoursePlan<'a>,
 }
 
-impl<'a> Seen<'a> {
-    fn new(plan: &'a Plan<'_>, subgroup: u32) -> Self {
-        let changes = plan.change_of[plan.actions(subgroup as usize)].iter().flat_map(|&change| &plan.changes[change as usize]);
+impl<'a> SubgroupContent<'a> {
+    fn new(plan: &'a RecoursePlan<'_>, subgroup: u32) -> Self {
+        let changes = plan.change_of[plan.actions(subgroup as usize)]
+            .iter()
+            .flat_map(|&change| &plan.changes[change as usize]);
         let mut changed: Vec<u32> = changes.map(|&item| plan.items.feature(item)).collect();
         changed.sort_unstable();
         changed.dedup();
-        Seen { subgroup, items: plan.sets.of(subgroup as usize), changed, plan }
+        SubgroupContent {
+            subgroup,
+            items: plan.subgroups.items_of(subgroup as usize),
+            changed,
+            plan,
+        }
     }
 
-    fn is_contained_in(&self, other: &Seen<'_>) -> bool {
+    fn is_contained_in(&self, other: &SubgroupContent<'_>) -> bool {
         let has = |item: &u32| other.items.binary_search(item).is_ok();
-        let contained = self.items.len() > other.items.len() && other.items.iter().all(|item| self.items.binary_search(item).is_ok());
+        let contained = self.items.len() > other.items.len()
+            && other.items.iter().all(|item| self.items.binary_search(item).is_ok());
         let only_here = |item: &&u32| !has(item);
-        contained && !self.items.iter().filter(only_here).any(|&item| self.changed.binary_search(&self.plan.items.feature(item)).is_ok())
+        contained
+            && !self
+                .items
+                .iter()
+                .filter(only_here)
+                .any(|&item| self.changed.binary_search(&self.plan.items.feature(item)).is_ok())
     }
 }

@@ -1,16 +1,18 @@
-//! Tables over all definitions: how many subgroups each calls unfair and against whom, and how far two definitions agree.
+//! Tables over all definitions: how many subgroups each calls unfair and against whom, and how far
+//! two definitions agree.
 //!
-//! Source: appendix D of the paper, its ranking analysis and its aggregated rankings. Choice: the top of a ranking is a tenth of the
-//! *unfair* subgroups, as in the authors' code, and ties at its end are decided by subgroup. The paper's result can be arbitrary there: in
-//! its table 10, row 1, all 262 counted subgroups come out of 1,673 equals.
+//! Source: appendix D of the paper, its ranking analysis and its aggregated rankings. Choice: the
+//! top of a ranking is a tenth of the *unfair* subgroups, as in the authors' code, and ties at its
+//! end are decided by subgroup. The paper's result can be arbitrary there: in its table 10, row 1,
+//! all 262 counted subgroups come out of 1,673 equals.
 
-use crate::recourse::definition::{Definition, View};
-use crate::recourse::exact::Ratio;
-use crate::recourse::rank::Judged;
+use crate::recourse::definition::{RecourseDefinition, RecourseView};
+use crate::recourse::exact::ExactRatio;
+use crate::recourse::rank::DefinitionRanking;
 
 /// One row of the ranking analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Analysis {
+pub struct RankingAnalysis {
     /// Subgroups with rank 1.
     pub rank_1: u32,
     /// Subgroups with a rank.
@@ -28,17 +30,23 @@ pub struct Analysis {
 }
 
 /// The ranking analysis of one definition.
-pub fn analysis(judged: &Judged) -> Analysis {
+pub fn analysis(judged: &DefinitionRanking) -> RankingAnalysis {
     let ranks: Vec<Option<u32>> = judged.ranked().map(|verdict| verdict.rank).collect();
     let top = ranks.len() / 10;
     let against = |n: usize| {
         let mut counts = [0; 2];
-        judged.ranked().take(n).filter_map(|verdict| verdict.against).for_each(|g| counts[usize::from(g)] += 1);
+        judged
+            .ranked()
+            .take(n)
+            .filter_map(|verdict| verdict.worse_group)
+            .for_each(|g| counts[usize::from(g)] += 1);
         counts
     };
     let last = top.checked_sub(1).map(|last| ranks[last]);
-    let of_tier = |ranks: &[Option<u32>]| last.map_or(0, |rank| ranks.iter().filter(|other| **other == rank).count() as u32);
-    Analysis {
+    let of_tier = |ranks: &[Option<u32>]| {
+        last.map_or(0, |rank| ranks.iter().filter(|other| **other == rank).count() as u32)
+    };
+    RankingAnalysis {
         rank_1: ranks.iter().filter(|rank| **rank == Some(1)).count() as u32,
         unfair: ranks.len() as u32,
         top: top as u32,
@@ -49,29 +57,33 @@ pub fn analysis(judged: &Judged) -> Analysis {
     }
 }
 
-/// How unfair the definition `other` finds the subgroups that `judged` finds most unfair: the mean rank that `other` gives to those of
-/// rank 1, over its largest rank plus 1, which stands for no rank. In (0, 1], small where they agree; `None` where no subgroup has rank 1.
-pub fn agreement(judged: &Judged, other: &Judged) -> Option<Ratio> {
+/// How unfair the definition `other` finds the subgroups that `judged` finds most unfair: the mean
+/// rank that `other` gives to those of rank 1, over its largest rank plus 1, which stands for no
+/// rank. In (0, 1], small where they agree; `None` where no subgroup has rank 1.
+pub fn agreement(judged: &DefinitionRanking, other: &DefinitionRanking) -> Option<ExactRatio> {
     let none = u128::from(other.last_rank()) + 1;
     let mut sum = 0;
     let mut n = 0;
     for verdict in judged.ranked().take_while(|verdict| verdict.rank == Some(1)) {
-        sum += other.of(verdict.subgroup).and_then(|verdict| verdict.rank).map_or(none, u128::from);
+        sum += other
+            .verdict_on(verdict.subgroup)
+            .and_then(|verdict| verdict.rank)
+            .map_or(none, u128::from);
         n += 1;
     }
-    (n > 0).then(|| Ratio::new(sum, n * none))
+    (n > 0).then(|| ExactRatio::new(sum, n * none))
 }
 
 /// Where a definition stands in the tables of the paper; `None` where these leave it out.
-pub fn column(judged: &Judged) -> Option<usize> {
-    match (judged.question.definition, judged.question.view) {
-        (Definition::EqualCost(_), View::Macro) => Some(0),
-        (Definition::EqualChoice(_), _) => Some(1),
-        (Definition::EqualEffectiveness, View::Micro) => Some(2),
-        (Definition::WithinBudget(_), View::Micro) => Some(3),
-        (Definition::EqualCost(_), View::Micro) => Some(4),
-        (Definition::ConditionalMean | Definition::Mean(_), _) => Some(5),
-        (Definition::FairTradeOff, View::Micro) => Some(6),
+pub fn column(judged: &DefinitionRanking) -> Option<usize> {
+    match (judged.criterion.definition, judged.criterion.view) {
+        (RecourseDefinition::EqualCost(_), RecourseView::Macro) => Some(0),
+        (RecourseDefinition::EqualChoice(_), _) => Some(1),
+        (RecourseDefinition::EqualEffectiveness, RecourseView::Micro) => Some(2),
+        (RecourseDefinition::WithinBudget(_), RecourseView::Micro) => Some(3),
+        (RecourseDefinition::EqualCost(_), RecourseView::Micro) => Some(4),
+        (RecourseDefinition::ConditionalMean | RecourseDefinition::Mean(_), _) => Some(5),
+        (RecourseDefinition::FairTradeOff, RecourseView::Micro) => Some(6),
         _ => None,
     }
 }

@@ -1,8 +1,9 @@
 //! Ranks of subgroups under one definition.
 //!
-//! Dense and descending: all subgroups with the largest score have rank 1, the next distinct score rank 2. A score of 0 is fair and has no
-//! rank; a subgroup without actions is not judged. Scores are compared as fractions; as floats, equal scores differ by noise (410
-//! unfair subgroups of COMPAS under the conditional mean, 433 and 430 in two runs of the published code).
+//! Dense and descending: all subgroups with the largest score have rank 1, the next distinct score
+//! rank 2. A score of 0 is fair and has no rank; a subgroup without actions is not judged. Scores
+//! are compared as fractions; as floats, equal scores differ by noise (410 unfair subgroups of
+//! COMPAS under the conditional mean, 433 and 430 in two runs of the published code).
 
 use std::cmp::Reverse;
 
@@ -10,10 +11,12 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::recourse::actions::Plan;
-use crate::recourse::definition::{Answer, Definition, Exact, Question};
-use crate::recourse::effect::Effects;
-use crate::recourse::exact::Ratio;
+use crate::recourse::actions::RecoursePlan;
+use crate::recourse::definition::{
+    ExactScore, RecourseCriterion, RecourseDefinition, SubgroupScore,
+};
+use crate::recourse::effect::ActionEffects;
+use crate::recourse::exact::ExactRatio;
 
 /// What the trade-off is ranked by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -28,7 +31,7 @@ pub enum RankBy {
 
 /// The verdict on one subgroup.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Verdict {
+pub struct SubgroupVerdict {
     /// The subgroup.
     pub subgroup: u32,
     /// From 1; `None` where fair.
@@ -38,63 +41,74 @@ pub struct Verdict {
     /// The difference of the two.
     pub score: f64,
     /// The group that is worse off: 0 or 1; `None` where fair.
-    pub against: Option<u8>,
-    /// Trade-off only: the cost where the two are furthest apart, in units of 1e-9; `None` where they never are.
+    pub worse_group: Option<u8>,
+    /// Trade-off only: the cost where the two are furthest apart, in units of 1e-9; `None` where
+    /// they never are.
     pub cost: Option<i64>,
 }
 
 /// All subgroups with actions under one definition.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judged {
+pub struct DefinitionRanking {
     /// The definition and the view.
-    pub question: Question,
+    pub criterion: RecourseCriterion,
     /// By subgroup.
-    pub verdicts: Vec<Verdict>,
+    pub verdicts: Vec<SubgroupVerdict>,
     /// Positions of the unfair ones in `verdicts`, by rank, then by subgroup.
     pub order: Vec<u32>,
 }
 
-impl Judged {
+impl DefinitionRanking {
     /// Judges and ranks all subgroups that have actions.
-    pub fn new(plan: &Plan<'_>, effects: &Effects, question: Question, rank_by: RankBy) -> Judged {
-        let scored: Vec<u32> = (0..plan.n_subgroups() as u32).filter(|&s| !plan.actions(s as usize).is_empty()).collect();
-        let answers: Vec<(Answer, Exact)> = scored
+    pub fn new(
+        plan: &RecoursePlan<'_>,
+        effects: &ActionEffects,
+        question: RecourseCriterion,
+        rank_by: RankBy,
+    ) -> DefinitionRanking {
+        let scored: Vec<u32> = (0..plan.n_subgroups() as u32)
+            .filter(|&s| !plan.actions(s as usize).is_empty())
+            .collect();
+        let answers: Vec<(SubgroupScore, ExactScore)> = scored
             .par_iter()
             .map(|&subgroup| {
-                let effect = effects.of(plan, subgroup as usize);
-                let answer = question.answer(&effect);
-                (answer, key(question, answer.score, effect.n, rank_by))
+                let effect = effects.of_subgroup(plan, subgroup as usize);
+                let answer = question.score(&effect);
+                (answer, ranking_key(question, answer.score, effect.n, rank_by))
             })
             .collect();
-        let mut order: Vec<u32> = (0..scored.len() as u32).filter(|&i| !answers[i as usize].1.is_zero()).collect();
+        let mut order: Vec<u32> =
+            (0..scored.len() as u32).filter(|&i| !answers[i as usize].1.is_zero()).collect();
         order.par_sort_by_key(|&i| (Reverse(answers[i as usize].1), i));
-        let mut verdicts: Vec<Verdict> = scored
+        let mut verdicts: Vec<SubgroupVerdict> = scored
             .iter()
             .zip(&answers)
-            .map(|(&subgroup, (answer, _))| Verdict {
+            .map(|(&subgroup, (answer, _))| SubgroupVerdict {
                 subgroup,
                 rank: None,
-                values: answer.values.map(Exact::get),
+                values: answer.values.map(ExactScore::get),
                 score: answer.score.get(),
-                against: answer.against.map(|g| g as u8),
+                worse_group: answer.worse_group.map(|g| g as u8),
                 cost: answer.cost,
             })
             .collect();
-        for (tier, rank) in order.chunk_by(|&a, &b| answers[a as usize].1 == answers[b as usize].1).zip(1..) {
+        for (tier, rank) in
+            order.chunk_by(|&a, &b| answers[a as usize].1 == answers[b as usize].1).zip(1..)
+        {
             tier.iter().for_each(|&i| verdicts[i as usize].rank = Some(rank));
         }
-        Judged { question, verdicts, order }
+        DefinitionRanking { criterion: question, verdicts, order }
     }
 
     /// The unfair subgroups by rank, then by subgroup.
-    pub fn ranked(&self) -> impl ExactSizeIterator<Item = &Verdict> {
+    pub fn ranked(&self) -> impl ExactSizeIterator<Item = &SubgroupVerdict> {
         self.order.iter().map(|&i| &self.verdicts[i as usize])
     }
 
-    /// How many subgroups are unfair, with a score of at least so much and so many affected people in the smaller of the two groups: what
-    /// a gate counts.
-    pub fn unfair(&self, plan: &Plan<'_>, score_at_least: f64, smallest: u32) -> usize {
-        let counts = |verdict: &&Verdict| {
+    /// How many subgroups are unfair, with a score of at least so much and so many affected people
+    /// in the smaller of the two groups: what a gate counts.
+    pub fn unfair(&self, plan: &RecoursePlan<'_>, score_at_least: f64, smallest: u32) -> usize {
+        let counts = |verdict: &&SubgroupVerdict| {
             let [a, b] = plan.n(verdict.subgroup as usize);
             verdict.score >= score_at_least && a.min(b) >= smallest
         };
@@ -102,8 +116,11 @@ impl Judged {
     }
 
     /// The verdict on a subgroup; `None` if it has no actions.
-    pub fn of(&self, subgroup: u32) -> Option<&Verdict> {
-        self.verdicts.binary_search_by_key(&subgroup, |verdict| verdict.subgroup).ok().map(|i| &self.verdicts[i])
+    pub fn verdict_on(&self, subgroup: u32) -> Option<&SubgroupVerdict> {
+        self.verdicts
+            .binary_search_by_key(&subgroup, |verdict| verdict.subgroup)
+            .ok()
+            .map(|i| &self.verdicts[i])
     }
 
     /// The largest rank; 0 where all are fair.
@@ -112,14 +129,20 @@ impl Judged {
     }
 }
 
-/// What is ranked by: the score, or for the scaled trade-off its square `d^2 / (n0 n1 (n0 + n1))` with `d = |k0 n1 - k1 n0|`.
-fn key(question: Question, score: Exact, n: [u32; 2], rank_by: RankBy) -> Exact {
+/// What is ranked by: the score, or for the scaled trade-off its square `d^2 / (n0 n1 (n0 + n1))`
+/// with `d = |k0 n1 - k1 n0|`.
+fn ranking_key(
+    question: RecourseCriterion,
+    score: ExactScore,
+    n: [u32; 2],
+    rank_by: RankBy,
+) -> ExactScore {
     match (question.definition, rank_by, score) {
-        (Definition::FairTradeOff, RankBy::Scaled, Exact::Finite(ratio)) => {
+        (RecourseDefinition::FairTradeOff, RankBy::Scaled, ExactScore::Finite(ratio)) => {
             let n = n.map(u128::from);
             // The score stands over n0 n1, and d is below 2^64.
             let (d, product) = ratio.over(n[0] * n[1]);
-            Exact::Finite(Ratio::new(d * d, product * (n[0] + n[1])))
+            ExactScore::Finite(ExactRatio::new(d * d, product * (n[0] + n[1])))
         }
         (_, _, score) => score,
     }

@@ -1,17 +1,19 @@
-//! Section "Against the last version": what has changed from an earlier run, clear changes first, and what in the job differs.
+//! Section "Against the last version": what has changed from an earlier run, clear changes first,
+//! and what in the job differs.
 //!
-//! Also what `cfaudit diff` prints: its page is this section for two folders, its text the same rows.
+//! Also what `cfaudit diff` prints: its page is this section for two folders, its text the same
+//! rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::report::chart;
 use crate::report::models::{clearness, place};
-use crate::report::number::{self, Kind};
-use crate::report::page::{Block, Cell, Row, Section, Table};
-use crate::report::terms::{self, Glossary};
-use crate::report::words::Words;
-use crate::table::manifest::{Compared, JobChange};
-use crate::table::{Frame, REFITTED, Record};
+use crate::report::number::{self, NumberFormat};
+use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
+use crate::report::terms::{self, PageGlossary};
+use crate::report::words::RichText;
+use crate::table::manifest::{JobChange, RunComparison};
+use crate::table::{REFITTED, TableFrame, TableRecord};
 
 /// The metrics that are drawn for each direction.
 const DRAWN: [&str; 3] = ["nsr", "psr", "sr"];
@@ -23,67 +25,85 @@ const DRAWN_AT_MOST: usize = 60;
 const JOB_AT_MOST: usize = 60;
 
 /// The section.
-pub(super) fn section(compared: &Compared, changes: &Frame, rows_shown: usize, glossary: &mut Glossary<'_>) -> Section {
-    let mut blocks = vec![Block::Facts(facts(compared))];
+pub(super) fn section(
+    compared: &RunComparison,
+    changes: &TableFrame,
+    rows_shown: usize,
+    glossary: &mut PageGlossary<'_>,
+) -> PageSection {
+    let mut blocks = vec![PageBlock::Facts(facts(compared))];
     blocks.extend(job(compared));
     let rows = ordered(changes);
-    blocks.push(Block::Text(sentence(&rows).into()));
+    blocks.push(PageBlock::Text(sentence(&rows).into()));
     blocks.extend(table(&rows, rows_shown, glossary));
-    blocks.extend(refitted_in_words(&rows).map(|words| Block::Note(format!("Not judged: {words}.").into())));
+    blocks.extend(
+        refitted_in_words(&rows)
+            .map(|words| PageBlock::Note(format!("Not judged: {words}.").into())),
+    );
     blocks.extend(drawn(changes, glossary));
     blocks.extend(left_out(&rows));
     blocks.extend(methods(&rows));
-    Section { id: "against", title: "Against the last version", blocks }
+    PageSection { id: "against", title: "Against the last version", blocks }
 }
 
-/// Changes as they are shown: clear ones first, of these the clearest; what could not be compared last.
-pub(super) fn ordered(changes: &Frame) -> Vec<Record<'_>> {
-    let mut rows: Vec<Record<'_>> = changes.records().collect();
-    let rank = |row: &Record<'_>| if row.text("status") == "compared" { clearness(row) } else { -2.0 };
+/// Changes as they are shown: clear ones first, of these the clearest; what could not be compared
+/// last.
+pub(super) fn ordered(changes: &TableFrame) -> Vec<TableRecord<'_>> {
+    let mut rows: Vec<TableRecord<'_>> = changes.records().collect();
+    let rank = |row: &TableRecord<'_>| {
+        if row.text("status") == "compared" { clearness(row) } else { -2.0 }
+    };
     // The sort is stable, so what is equally clear keeps the order of the table.
     rows.sort_by(|x, y| rank(y).total_cmp(&rank(x)));
     rows
 }
 
 /// Whether a change is clear.
-pub(super) fn is_clear(row: &Record<'_>) -> bool {
+pub(super) fn is_clear(row: &TableRecord<'_>) -> bool {
     row.int("clear") == Some(1)
 }
 
 /// Whether it could be told if a change is clear.
-pub(super) fn is_judged(row: &Record<'_>) -> bool {
+pub(super) fn is_judged(row: &TableRecord<'_>) -> bool {
     row.text("status") == "compared" && row.is_some("difference")
 }
 
 /// How many changes are clear, in one sentence.
-pub(super) fn sentence(rows: &[Record<'_>]) -> String {
+pub(super) fn sentence(rows: &[TableRecord<'_>]) -> String {
     let any = |status: &str| rows.iter().any(|row| row.text("status") == status);
     if !any("compared") && any("refitted") {
-        return "No change is judged: no set is known to be fitted on the same rows in both runs.".to_owned();
+        return "No change is judged: no set is known to be fitted on the same rows in both runs."
+            .to_owned();
     }
     if !any("compared") && any("not_comparable") {
         return "No value means the same in both runs.".to_owned();
     }
     if !any("compared") {
-        return "The two runs have no value in common: they measure other models, sets, attributes, groups or metrics.".to_owned();
+        return "The two runs have no value in common: they measure other models, sets, attributes, \
+                groups or metrics.".to_owned();
     }
     let all = rows.iter().filter(|row| is_judged(row)).count();
     let clear = rows.iter().filter(|row| is_clear(row)).count();
     let level = rows.iter().find_map(|row| row.real("level"));
     let level = level.map_or_else(String::new, |level| format!(" at {}", number::level(level)));
     format!(
-        "{clear} of {all} changes are clear: 0 is not in their interval{level}. Of many changes some are clear by chance; a gate \
-         `against: baseline` with `family_error: holm` minds that. Intervals are about people: both models are taken as they are, and one that is \
+        "{clear} of {all} changes are clear: 0 is not in their interval{level}. Of many changes \
+         some are clear by chance; a gate `against: baseline` with `family_error: holm` minds \
+         that. Intervals are about people: both models are taken as they are, and one that is \
          trained again with another seed may differ clearly too."
     )
 }
 
-fn facts(compared: &Compared) -> Vec<(Words, Words)> {
-    let mut old = Words::new().text("job ").name(&compared.job).text(", run ").code(&compared.run);
+fn facts(compared: &RunComparison) -> Vec<(RichText, RichText)> {
+    let mut old =
+        RichText::new().text("job ").name(&compared.job).text(", run ").code(&compared.run);
     if let Some(version) = &compared.version {
         old = old.text(", version ").quote(version);
     }
-    old = old.text(format!(", {} people", number::count(i64::try_from(compared.rows).unwrap_or(i64::MAX))));
+    old = old.text(format!(
+        ", {} people",
+        number::count(i64::try_from(compared.rows).unwrap_or(i64::MAX))
+    ));
     vec![
         ("Last version".into(), old),
         ("Comparable".into(), comparable(compared).into()),
@@ -92,19 +112,25 @@ fn facts(compared: &Compared) -> Vec<(Words, Words)> {
 }
 
 /// Whether equal names mean equal things, in words.
-pub(super) fn comparable(compared: &Compared) -> &'static str {
+pub(super) fn comparable(compared: &RunComparison) -> &'static str {
     match (compared.comparable, compared.forced) {
-        (true, _) => "yes: groups, label, strategies, thresholds and settings of metrics are defined alike",
-        (false, false) => "in part: a definition differs, and only values that mean the same are compared",
+        (true, _) => {
+            "yes: groups, label, strategies, thresholds and settings of metrics are defined alike"
+        }
+        (false, false) => {
+            "in part: a definition differs, and only values that mean the same are compared"
+        }
         (false, true) => "no: a definition differs, and values are compared all the same, as asked",
     }
 }
 
-fn job(compared: &Compared) -> Option<Block> {
-    let value = |value: &Option<String>| value.as_ref().map_or_else(|| Words::from("\u{2013}"), |v| Words::new().quote(v));
-    let row = |change: &JobChange| Row {
+fn job(compared: &RunComparison) -> Option<PageBlock> {
+    let value = |value: &Option<String>| {
+        value.as_ref().map_or_else(|| RichText::from("\u{2013}"), |v| RichText::new().quote(v))
+    };
+    let row = |change: &JobChange| ReportRow {
         id: String::new(),
-        head: Words::new().code(&change.path),
+        head: RichText::new().code(&change.path),
         cells: vec![
             value(&change.old).into(),
             value(&change.new).into(),
@@ -114,37 +140,57 @@ fn job(compared: &Compared) -> Option<Block> {
     let all = compared.differs.len();
     let shown = all.min(JOB_AT_MOST);
     let caption = match all {
-        _ if shown < all => format!("What in the job differs: {shown} of {all} values, definitions first; all are in manifest.json"),
+        _ if shown < all => format!(
+            "What in the job differs: {shown} of {all} values, definitions first; all are in \
+             manifest.json"
+        ),
         _ => "What in the job differs, definitions first".to_owned(),
     };
-    let head = ["Value of the job", "Last version", "This version", "Values that mean something else now"].map(Words::from).to_vec();
+    let head =
+        ["Value of the job", "Last version", "This version", "Values that mean something else now"]
+            .map(RichText::from)
+            .to_vec();
     Some(match all {
-        0 => Block::Text("In the job nothing differs.".into()),
-        _ => {
-            Block::Table(Table { caption: caption.into(), head, rows: compared.differs.iter().take(shown).map(row).collect(), prose: true })
-        }
+        0 => PageBlock::Text("In the job nothing differs.".into()),
+        _ => PageBlock::Table(PageTable {
+            caption: caption.into(),
+            head,
+            rows: compared.differs.iter().take(shown).map(row).collect(),
+            prose: true,
+        }),
     })
 }
 
 /// Every direction with its old and new rates side by side.
-fn drawn(changes: &Frame, glossary: &mut Glossary<'_>) -> Vec<Block> {
-    let mut panels: BTreeMap<[&str; 3], Vec<Record<'_>>> = BTreeMap::new();
-    for row in changes.records().filter(|row| row.text("scope") == "direction" && row.is_some("difference")) {
-        if DRAWN.contains(&row.text("metric")) && row.text("slice").is_empty() && row.text("arm").is_empty() {
-            panels.entry(["counterfactual", "sensitive", "model"].map(|column| row.text(column))).or_default().push(row);
+fn drawn(changes: &TableFrame, glossary: &mut PageGlossary<'_>) -> Vec<PageBlock> {
+    let mut panels: BTreeMap<[&str; 3], Vec<TableRecord<'_>>> = BTreeMap::new();
+    for row in changes
+        .records()
+        .filter(|row| row.text("scope") == "direction" && row.is_some("difference"))
+    {
+        if DRAWN.contains(&row.text("metric"))
+            && row.text("slice").is_empty()
+            && row.text("arm").is_empty()
+        {
+            panels
+                .entry(["counterfactual", "sensitive", "model"].map(|column| row.text(column)))
+                .or_default()
+                .push(row);
         }
     }
     let (mut blocks, mut left) = (Vec::new(), DRAWN_AT_MOST);
     for rows in panels.values_mut() {
         rows.sort_by(|x, y| clearness(y).total_cmp(&clearness(x)));
     }
-    let name =
-        |words: Words, [set, attribute, model]: [&str; 3]| words.name(attribute).text(": set ").name(set).text(", model ").name(model);
-    let (same, differing): (Vec<_>, Vec<_>) =
-        panels.into_iter().partition(|(_, rows)| rows.iter().all(|row| row.real("difference") == Some(0.0)));
-    let mut differing: Vec<([&str; 3], Vec<Record<'_>>)> = differing;
+    let name = |words: RichText, [set, attribute, model]: [&str; 3]| {
+        words.name(attribute).text(": set ").name(set).text(", model ").name(model)
+    };
+    let (same, differing): (Vec<_>, Vec<_>) = panels
+        .into_iter()
+        .partition(|(_, rows)| rows.iter().all(|row| row.real("difference") == Some(0.0)));
+    let mut differing: Vec<([&str; 3], Vec<TableRecord<'_>>)> = differing;
     // The clearest change first; the sort is stable, so what is equally clear stays in order.
-    let clearest = |rows: &[Record<'_>]| rows.first().map_or(-1.0, clearness);
+    let clearest = |rows: &[TableRecord<'_>]| rows.first().map_or(-1.0, clearness);
     differing.sort_by(|x, y| clearest(&y.1).total_cmp(&clearest(&x.1)));
     for (of, mut rows) in differing {
         rows.truncate(left);
@@ -152,64 +198,89 @@ fn drawn(changes: &Frame, glossary: &mut Glossary<'_>) -> Vec<Block> {
         if rows.is_empty() {
             break;
         }
-        let most = rows.iter().flat_map(|row| [row.real("old_value"), row.real("new_value")]).flatten().fold(0.0, f64::max);
+        let most = rows
+            .iter()
+            .flat_map(|row| [row.real("old_value"), row.real("new_value")])
+            .flatten()
+            .fold(0.0, f64::max);
         let end = chart::round_up(most);
-        let caption =
-            name(Words::new(), of).text(format!("; ring: last version, dot: this version, axis from 0 to {} %", chart::tick(end * 100.0)));
-        let head = ["Direction", "Rate", "Drawn", "Last version", "This version", "Change"].map(Words::from).to_vec();
+        let caption = name(RichText::new(), of).text(format!(
+            "; ring: last version, dot: this version, axis from 0 to {} %",
+            chart::tick(end * 100.0)
+        ));
+        let head = ["Direction", "Rate", "Drawn", "Last version", "This version", "Change"]
+            .map(RichText::from)
+            .to_vec();
         let rows = rows.iter().map(|row| {
             let drawing = match (row.real("old_value"), row.real("new_value")) {
                 (Some(old), Some(new)) => chart::dumbbell(old, new, end),
                 _ => String::new(),
             };
-            let mut cells = vec![glossary.title(row.text("metric")).into(), Words::new().drawing(drawing).into()];
+            let mut cells = vec![
+                glossary.title(row.text("metric")).into(),
+                RichText::new().drawing(drawing).into(),
+            ];
             cells.extend(values(row));
-            Row { id: String::new(), head: place(row), cells }
+            ReportRow { id: String::new(), head: place(row), cells }
         });
-        blocks.push(Block::Table(Table { caption, head, rows: rows.collect(), prose: false }));
+        blocks.push(PageBlock::Table(PageTable {
+            caption,
+            head,
+            rows: rows.collect(),
+            prose: false,
+        }));
     }
     if !same.is_empty() {
         let shown = same.iter().take(DRAWN_AT_MOST);
-        let mut words = Words::from("No rate differs in any direction of ");
+        let mut words = RichText::from("No rate differs in any direction of ");
         for (i, (of, _)) in shown.enumerate() {
             words = name(words.text(if i > 0 { "; of " } else { "" }), *of);
         }
         let more = same.len().saturating_sub(DRAWN_AT_MOST);
-        blocks.push(Block::Note(words.text(if more > 0 { format!("; and of {more} more.") } else { ".".to_owned() })));
+        blocks.push(PageBlock::Note(words.text(if more > 0 {
+            format!("; and of {more} more.")
+        } else {
+            ".".to_owned()
+        })));
     }
     blocks
 }
 
 /// Old value, new value and change.
-fn values(row: &Record<'_>) -> Vec<Cell> {
+fn values(row: &TableRecord<'_>) -> Vec<PageCell> {
     let kind = terms::kind(row.text("metric"), row.text("scope"));
     let side = |which: &str| {
-        let main = row.real(&format!("{which}_value")).map_or_else(|| "undefined".to_owned(), |value| kind.value(value));
-        let counts = row.int(&format!("{which}_numerator")).zip(row.int(&format!("{which}_denominator")));
-        let small = counts.map(|(part, whole)| Words::from(format!("{} of {}", number::count(part), number::count(whole))));
-        Cell { main: main.into(), small: small.into_iter().collect(), ..Cell::default() }
+        let main = row
+            .real(&format!("{which}_value"))
+            .map_or_else(|| "undefined".to_owned(), |value| kind.value(value));
+        let counts =
+            row.int(&format!("{which}_numerator")).zip(row.int(&format!("{which}_denominator")));
+        let small = counts.map(|(part, whole)| {
+            RichText::from(format!("{} of {}", number::count(part), number::count(whole)))
+        });
+        PageCell { main: main.into(), small: small.into_iter().collect(), ..PageCell::default() }
     };
     vec![side("old"), side("new"), change(row)]
 }
 
-fn change(row: &Record<'_>) -> Cell {
+fn change(row: &TableRecord<'_>) -> PageCell {
     let kind = apart(row);
     let Some(value) = row.real("difference") else { return "undefined".into() };
-    let mut small: Vec<Words> = match (row.real("lo"), row.real("hi")) {
+    let mut small: Vec<RichText> = match (row.real("lo"), row.real("hi")) {
         (Some(lo), Some(hi)) => vec![kind.interval(value, lo, hi).into()],
         _ => Vec::new(),
     };
     small.push(reading(row).into());
-    Cell { main: kind.value(value).into(), small, ..Cell::default() }
+    PageCell { main: kind.value(value).into(), small, ..PageCell::default() }
 }
 
 /// How the change of a metric is printed: shares and gaps of shares in points.
-pub(super) fn apart(row: &Record<'_>) -> Kind {
+pub(super) fn apart(row: &TableRecord<'_>) -> NumberFormat {
     terms::kind(row.text("metric"), row.text("scope")).of_change()
 }
 
 /// `worse, clear`.
-pub(super) fn reading(row: &Record<'_>) -> String {
+pub(super) fn reading(row: &TableRecord<'_>) -> String {
     let paired = if row.int("paired") == Some(1) { "paired" } else { "unpaired" };
     match (row.text("reading"), row.is_some("lo")) {
         _ if !row.is_some("difference") => "undefined".to_owned(),
@@ -221,14 +292,21 @@ pub(super) fn reading(row: &Record<'_>) -> String {
     }
 }
 
-fn table(rows: &[Record<'_>], rows_shown: usize, glossary: &mut Glossary<'_>) -> Option<Block> {
-    let clear: Vec<&Record<'_>> = rows.iter().filter(|row| is_clear(row)).collect();
+fn table(
+    rows: &[TableRecord<'_>],
+    rows_shown: usize,
+    glossary: &mut PageGlossary<'_>,
+) -> Option<PageBlock> {
+    let clear: Vec<&TableRecord<'_>> = rows.iter().filter(|row| is_clear(row)).collect();
     let shown = clear.len().min(rows_shown);
     let caption = match clear.len() {
-        all if shown < all => format!("The clearest {shown} of {all} clear changes; all are in the table `changes`"),
+        all if shown < all => {
+            format!("The clearest {shown} of {all} clear changes; all are in the table `changes`")
+        }
         _ => "All clear changes, the clearest first".to_owned(),
     };
-    let head = ["Metric", "Where", "Last version", "This version", "Change"].map(Words::from).to_vec();
+    let head =
+        ["Metric", "Where", "Last version", "This version", "Change"].map(RichText::from).to_vec();
     let rows = clear.iter().take(shown).map(|row| {
         let mut place = place(row);
         for (word, column) in [("", "sensitive"), ("set ", "counterfactual"), ("model ", "model")] {
@@ -236,26 +314,31 @@ fn table(rows: &[Record<'_>], rows_shown: usize, glossary: &mut Glossary<'_>) ->
                 place = place.text(format!(", {word}")).name(row.text(column));
             }
         }
-        let mut cells = vec![Cell::from(place)];
+        let mut cells = vec![PageCell::from(place)];
         cells.extend(values(row));
-        Row { id: String::new(), head: glossary.title(row.text("metric")), cells }
+        ReportRow { id: String::new(), head: glossary.title(row.text("metric")), cells }
     });
-    let rows: Vec<Row> = rows.collect();
-    (shown > 0).then(|| Block::Table(Table { caption: caption.into(), head, rows, prose: false }))
+    let rows: Vec<ReportRow> = rows.collect();
+    (shown > 0)
+        .then(|| PageBlock::Table(PageTable { caption: caption.into(), head, rows, prose: false }))
 }
 
 /// What was not compared, in one sentence.
-fn left_out(rows: &[Record<'_>]) -> Option<Block> {
+fn left_out(rows: &[TableRecord<'_>]) -> Option<PageBlock> {
     let words = left_out_in_words(rows);
-    (!words.is_empty()).then(|| Block::Note(format!("Not compared: {words}.").into()))
+    (!words.is_empty()).then(|| PageBlock::Note(format!("Not compared: {words}.").into()))
 }
 
-/// How many changes are not judged because their set was fitted again, of which sets, and what helps; none where no set was.
-pub(super) fn refitted_in_words(rows: &[Record<'_>]) -> Option<String> {
+/// How many changes are not judged because their set was fitted again, of which sets, and what
+/// helps; none where no set was.
+pub(super) fn refitted_in_words(rows: &[TableRecord<'_>]) -> Option<String> {
     let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.text("status") == "refitted") {
         let words = row.text("ci_method");
-        by_reason.entry(words.strip_prefix(REFITTED).unwrap_or(words)).or_default().push(row.text("counterfactual"));
+        by_reason
+            .entry(words.strip_prefix(REFITTED).unwrap_or(words))
+            .or_default()
+            .push(row.text("counterfactual"));
     }
     let words = by_reason.into_iter().map(|(reason, sets)| {
         let n = sets.len();
@@ -268,32 +351,52 @@ pub(super) fn refitted_in_words(rows: &[Record<'_>]) -> Option<String> {
 }
 
 /// How the intervals of changes are made.
-fn methods(rows: &[Record<'_>]) -> Option<Block> {
-    let n = |methods: &[&str]| rows.iter().filter(|row| methods.contains(&row.text("interval"))).count();
+fn methods(rows: &[TableRecord<'_>]) -> Option<PageBlock> {
+    let n = |methods: &[&str]| {
+        rows.iter().filter(|row| methods.contains(&row.text("interval"))).count()
+    };
     let parts = [
-        (n(&["block-bootstrap"]), "from the same people in both runs, drawn together (paired bootstrap of blocks of people)"),
-        (n(&["poisson-bootstrap"]), "of score metrics from the same people in both runs, drawn together (paired bootstrap of people)"),
+        (
+            n(&["block-bootstrap"]),
+            "from the same people in both runs, drawn together (paired bootstrap of blocks of \
+             people)",
+        ),
+        (
+            n(&["poisson-bootstrap"]),
+            "of score metrics from the same people in both runs, drawn together (paired bootstrap \
+             of people)",
+        ),
         (n(&["identical"]), "exactly no change, because no outcome of anybody behind them differs"),
         (n(&["newcombe"]), "by Newcombe's method from two shares of independent people"),
         (
             n(&["mover"]),
-            "from the intervals of both values as if their people were independent (MOVER), which is too wide where they are the same",
+            "from the intervals of both values as if their people were independent (MOVER), which \
+             is too wide where they are the same",
         ),
     ];
-    let parts: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    (!parts.is_empty()).then(|| Block::Note(format!("Intervals of changes: {}.", parts.join("; ")).into()))
+    let parts: Vec<String> =
+        parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    (!parts.is_empty())
+        .then(|| PageBlock::Note(format!("Intervals of changes: {}.", parts.join("; ")).into()))
 }
 
 /// How many values were not compared, and why; empty where all were.
-pub(super) fn left_out_in_words(rows: &[Record<'_>]) -> String {
+pub(super) fn left_out_in_words(rows: &[TableRecord<'_>]) -> String {
     let n = |status: &str| rows.iter().filter(|row| row.text("status") == status).count();
-    let undefined = rows.iter().filter(|row| row.text("status") == "compared" && !row.is_some("difference")).count();
+    let undefined = rows
+        .iter()
+        .filter(|row| row.text("status") == "compared" && !row.is_some("difference"))
+        .count();
     let parts = [
         (n("not_comparable"), "mean something else now"),
         (n("only_old"), "stand in the last version only"),
         (n("only_new"), "stand in this version only"),
         (undefined, "are undefined in one of the two"),
     ];
-    let parts: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} values {what}")).collect();
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{n} values {what}"))
+        .collect();
     parts.join("; ")
 }

@@ -1,47 +1,53 @@
-//! What `cfaudit diff` says of two folders: a page, text for a terminal, Markdown for a pull request.
+//! What `cfaudit diff` says of two folders: a page, text for a terminal, Markdown for a pull
+//! request.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::report::against::{
-    self, apart, comparable, is_clear, is_judged, left_out_in_words, ordered, reading, refitted_in_words, sentence,
+    self, apart, comparable, is_clear, is_judged, left_out_in_words, ordered, reading,
+    refitted_in_words, sentence,
 };
 use crate::report::export::{deciding, gate_sentence};
 use crate::report::models::place;
-use crate::report::page::{Block, Page, Row, Section, Table};
-use crate::report::terms::{self, Glossary};
-use crate::report::words::{Words, visible};
+use crate::report::page::{PageBlock, PageSection, PageTable, ReportPage, ReportRow};
+use crate::report::terms::{self, PageGlossary};
+use crate::report::words::{RichText, visible};
 use crate::report::{GlossaryEntry, number};
-use crate::table::manifest::{Compared, Manifest};
-use crate::table::{CHANGES, Frame, GATES, Record};
+use crate::table::manifest::{Manifest, RunComparison};
+use crate::table::{CHANGES, GATES, TableFrame, TableRecord};
 
 /// Changes on a page.
 const ROWS_SHOWN: usize = 100;
 
 /// Two folders compared: what the forms below are made of.
 #[derive(Debug, Clone, Copy)]
-pub struct Diff<'a> {
+pub struct FolderDiff<'a> {
     /// The old folder as the user named it, and its manifest.
     pub old: (&'a str, &'a Manifest),
     /// The new one.
     pub new: (&'a str, &'a Manifest),
     /// How they were compared.
-    pub compared: &'a Compared,
+    pub compared: &'a RunComparison,
     /// The table `changes`.
-    pub changes: &'a Frame,
+    pub changes: &'a TableFrame,
     /// The table `gates` of a job that was asked about them; empty where none was.
-    pub gates: &'a Frame,
+    pub gates: &'a TableFrame,
     /// The tables `gates` of both folders: how each run was judged by its own gates.
-    pub judged: [&'a Frame; 2],
+    pub judged: [&'a TableFrame; 2],
 }
 
-impl Diff<'_> {
+impl FolderDiff<'_> {
     /// The page.
     pub fn html(&self, glossary: &dyn Fn(&str) -> Option<GlossaryEntry>) -> String {
-        let mut glossary = Glossary::new(glossary);
+        let mut glossary = PageGlossary::new(glossary);
         let against = against::section(self.compared, self.changes, ROWS_SHOWN, &mut glossary);
-        let metrics = Section { id: "metrics", title: "Metrics on this page", blocks: vec![Block::Glossary(glossary.shown)] };
+        let metrics = PageSection {
+            id: "metrics",
+            title: "Metrics on this page",
+            blocks: vec![PageBlock::Glossary(glossary.shown)],
+        };
         let manifest = self.new.1;
-        let page = Page {
+        let page = ReportPage {
             title: format!("{} against its last version", manifest.job),
             job: manifest.job.clone(),
             run: manifest.run.clone(),
@@ -50,17 +56,26 @@ impl Diff<'_> {
             has_rows: false,
             thrifty: false,
             too_large: false,
-            sections: [Some(against), self.gates(), Some(metrics), Some(self.folders())].into_iter().flatten().collect(),
+            sections: [Some(against), self.gates(), Some(metrics), Some(self.folders())]
+                .into_iter()
+                .flatten()
+                .collect(),
         };
         page.html()
     }
 
-    /// The tables that are not the same in both folders, but those of verdicts and of changes, which depend on what was compared before.
+    /// The tables that are not the same in both folders, but those of verdicts and of changes,
+    /// which depend on what was compared before.
     pub fn other_tables(&self) -> Vec<&str> {
         let files = [&self.old.1.files, &self.new.1.files];
         let names: BTreeSet<&String> = files.iter().flat_map(|files| files.keys()).collect();
-        let table = |name: &&'_ String| name.starts_with("tables/") && files[0].get(*name) != files[1].get(*name);
-        let differing = names.into_iter().filter(table).filter_map(|name| name.strip_prefix("tables/")?.strip_suffix(".parquet"));
+        let table = |name: &&'_ String| {
+            name.starts_with("tables/") && files[0].get(*name) != files[1].get(*name)
+        };
+        let differing = names
+            .into_iter()
+            .filter(table)
+            .filter_map(|name| name.strip_prefix("tables/")?.strip_suffix(".parquet"));
         differing.filter(|name| ![GATES.name, CHANGES.name].contains(name)).collect()
     }
 
@@ -68,41 +83,57 @@ impl Diff<'_> {
         self.new.1.stand_in.as_deref().or(self.old.1.stand_in.as_deref())
     }
 
-    fn gates(&self) -> Option<Section> {
-        let row = |[gate, before, after]: [String; 3]| Row {
+    fn gates(&self) -> Option<PageSection> {
+        let row = |[gate, before, after]: [String; 3]| ReportRow {
             id: String::new(),
-            head: Words::new().name(&gate),
+            head: RichText::new().name(&gate),
             cells: vec![before.into(), after.into()],
         };
-        let rows: Vec<Row> = self.before_and_after().into_iter().map(row).collect();
-        let head = ["Gate", "Before", "After"].map(Words::from).to_vec();
+        let rows: Vec<ReportRow> = self.before_and_after().into_iter().map(row).collect();
+        let head = ["Gate", "Before", "After"].map(RichText::from).to_vec();
         let caption = "Gates before and after, each as its own run was judged".into();
-        let table = Table { caption, head, rows, prose: true };
-        (!table.rows.is_empty()).then(|| Section { id: "gates", title: "Gates before and after", blocks: vec![Block::Table(table)] })
+        let table = PageTable { caption, head, rows, prose: true };
+        (!table.rows.is_empty()).then(|| PageSection {
+            id: "gates",
+            title: "Gates before and after",
+            blocks: vec![PageBlock::Table(table)],
+        })
     }
 
-    fn folders(&self) -> Section {
-        let row = |(path, manifest): (&str, &Manifest)| Row {
+    fn folders(&self) -> PageSection {
+        let row = |(path, manifest): (&str, &Manifest)| ReportRow {
             id: String::new(),
-            head: Words::new().quote(path),
+            head: RichText::new().quote(path),
             cells: vec![
-                Words::new().name(&manifest.job).into(),
-                Words::new().code(&manifest.run).into(),
+                RichText::new().name(&manifest.job).into(),
+                RichText::new().code(&manifest.run).into(),
                 manifest.program.as_str().into(),
                 number::count(i64::try_from(manifest.rows.audited).unwrap_or(i64::MAX)).into(),
-                Words::new().code(&manifest.job_hash).into(),
+                RichText::new().code(&manifest.job_hash).into(),
             ],
         };
-        let head = ["Folder", "Job", "Run", "Program", "People", "SHA-256 of the resolved job"].map(Words::from).to_vec();
-        let table =
-            Table { caption: "The two runs, the old one first".into(), head, rows: vec![row(self.old), row(self.new)], prose: true };
-        Section { id: "folders", title: "Where it comes from", blocks: vec![Block::Table(table)] }
+        let head = ["Folder", "Job", "Run", "Program", "People", "SHA-256 of the resolved job"]
+            .map(RichText::from)
+            .to_vec();
+        let table = PageTable {
+            caption: "The two runs, the old one first".into(),
+            head,
+            rows: vec![row(self.old), row(self.new)],
+            prose: true,
+        };
+        PageSection {
+            id: "folders",
+            title: "Where it comes from",
+            blocks: vec![PageBlock::Table(table)],
+        }
     }
 
     /// The changes to print: all, or the clear ones.
-    fn rows(&self, all: bool) -> Vec<Record<'_>> {
+    fn rows(&self, all: bool) -> Vec<TableRecord<'_>> {
         let mut rows = ordered(self.changes);
-        rows.retain(|row| is_clear(row) || all && ["compared", "refitted"].contains(&row.text("status")));
+        rows.retain(|row| {
+            is_clear(row) || all && ["compared", "refitted"].contains(&row.text("status"))
+        });
         rows
     }
 
@@ -111,8 +142,17 @@ impl Diff<'_> {
         let mut text: String = self.head().iter().map(|line| on_one_line(line) + "\n").collect();
         for change in &self.compared.differs {
             let value = |value: &Option<String>| value.as_deref().unwrap_or("(nothing)").to_owned();
-            let breaks = if change.breaks.is_empty() { String::new() } else { format!("; another meaning: {}", change.breaks) };
-            let line = format!("  {}: {} -> {}{breaks}", change.path, value(&change.old), value(&change.new));
+            let breaks = if change.breaks.is_empty() {
+                String::new()
+            } else {
+                format!("; another meaning: {}", change.breaks)
+            };
+            let line = format!(
+                "  {}: {} -> {}{breaks}",
+                change.path,
+                value(&change.old),
+                value(&change.new)
+            );
             text.push_str(&(on_one_line(&line) + "\n"));
         }
         text.push_str(&format!("\n{}\n", self.sentence()));
@@ -139,9 +179,12 @@ impl Diff<'_> {
 
     /// Markdown; with `all` also the changes that are not clear.
     pub fn markdown(&self, all: bool) -> String {
-        let mut text: String = self.head().iter().map(|line| format!("- {}\n", escaped(line))).collect();
+        let mut text: String =
+            self.head().iter().map(|line| format!("- {}\n", escaped(line))).collect();
         if !self.compared.differs.is_empty() {
-            text.push_str("\n| Value of the job | Old | New | Another meaning |\n| --- | --- | --- | --- |\n");
+            text.push_str(
+                "\n| Value of the job | Old | New | Another meaning |\n| --- | --- | --- | --- |\n",
+            );
         }
         for change in &self.compared.differs {
             let value = |value: &Option<String>| value.as_deref().map_or_else(String::new, escaped);
@@ -156,7 +199,11 @@ impl Diff<'_> {
         text.push_str(&format!("\n{}\n", escaped(&self.sentence())));
         let rows = self.rows(all);
         if !rows.is_empty() {
-            text.push_str(&format!("\n| {} |\n|{}\n", HEAD.join(" | "), " --- |".repeat(HEAD.len())));
+            text.push_str(&format!(
+                "\n| {} |\n|{}\n",
+                HEAD.join(" | "),
+                " --- |".repeat(HEAD.len())
+            ));
         }
         for row in &rows {
             text.push_str(&format!("| {} |\n", line(row).map(|cell| escaped(&cell)).join(" | ")));
@@ -181,8 +228,15 @@ impl Diff<'_> {
     /// Who is compared, and how.
     fn head(&self) -> Vec<String> {
         let side = |word: &str, (path, manifest): (&str, &Manifest)| {
-            let version = manifest.words.version.as_ref().map_or_else(String::new, |v| format!(", version {v}"));
-            format!("{word}: {path} (job {}, run {}{version}, {} people)", manifest.job, manifest.run, manifest.rows.audited)
+            let version = manifest
+                .words
+                .version
+                .as_ref()
+                .map_or_else(String::new, |v| format!(", version {v}"));
+            format!(
+                "{word}: {path} (job {}, run {}{version}, {} people)",
+                manifest.job, manifest.run, manifest.rows.audited
+            )
         };
         let mut head = vec![
             side("old", self.old),
@@ -190,14 +244,19 @@ impl Diff<'_> {
             format!("comparable: {}{}", comparable(self.compared), self.forces()),
             format!("same people: {}", self.compared.pairing),
         ];
-        head.extend(self.stand_in().map(|set| format!("stand-in data for {set}: no number is about real people")));
+        head.extend(
+            self.stand_in()
+                .map(|set| format!("stand-in data for {set}: no number is about real people")),
+        );
         head.push(match self.compared.differs.len() {
             0 => "in the job nothing differs".to_owned(),
             1 => "in the job one value differs".to_owned(),
             n => format!("in the job {n} values differ"),
         });
         let tables = self.other_tables();
-        head.extend((!tables.is_empty()).then(|| format!("tables that differ: {}", tables.join(", "))));
+        head.extend(
+            (!tables.is_empty()).then(|| format!("tables that differ: {}", tables.join(", "))),
+        );
         head
     }
 
@@ -235,7 +294,9 @@ impl Diff<'_> {
         let mut gates: BTreeMap<&str, [String; 2]> = BTreeMap::new();
         for (at, table) in self.judged.into_iter().enumerate() {
             for row in deciding(table) {
-                let told = gates.entry(row.text("gate")).or_insert_with(|| ["no such gate", "no such gate"].map(str::to_owned));
+                let told = gates
+                    .entry(row.text("gate"))
+                    .or_insert_with(|| ["no such gate", "no such gate"].map(str::to_owned));
                 told[at] = format!("{}: {}", row.text("verdict"), gate_sentence(&row));
             }
         }
@@ -243,41 +304,61 @@ impl Diff<'_> {
     }
 
     fn verdicts(&self) -> Vec<String> {
-        let line = |gate: Record<'_>| format!("gate {}: {} ({})", gate.text("gate"), gate.text("verdict"), gate.text("reason"));
+        let line = |gate: TableRecord<'_>| {
+            format!(
+                "gate {}: {} ({})",
+                gate.text("gate"),
+                gate.text("verdict"),
+                gate.text("reason")
+            )
+        };
         deciding(self.gates).map(line).collect()
     }
 
     /// Changes as the JSON form lists them: every row of the table, clear changes first.
-    pub fn ordered(&self) -> Vec<Record<'_>> {
+    pub fn ordered(&self) -> Vec<TableRecord<'_>> {
         ordered(self.changes)
     }
 }
 
-const HEAD: [&str; 9] = ["metric", "model", "set", "attribute", "where", "old", "new", "change", "reading"];
+const HEAD: [&str; 9] =
+    ["metric", "model", "set", "attribute", "where", "old", "new", "change", "reading"];
 
 /// Narrow blanks are for pages.
 fn plain(text: &str) -> String {
     text.replace('\u{202f}', " ")
 }
 
-fn line(row: &Record<'_>) -> [String; 9] {
+fn line(row: &TableRecord<'_>) -> [String; 9] {
     let metric = row.text("metric");
     let (kind, apart) = (terms::kind(metric, row.text("scope")), apart(row));
     let side = |which: &str| {
-        let value = row.real(&format!("{which}_value")).map_or_else(|| "undefined".to_owned(), |value| plain(&kind.value(value)));
+        let value = row
+            .real(&format!("{which}_value"))
+            .map_or_else(|| "undefined".to_owned(), |value| plain(&kind.value(value)));
         match row.int(&format!("{which}_numerator")).zip(row.int(&format!("{which}_denominator"))) {
             Some((part, whole)) => format!("{value} ({part} of {whole})"),
             None => value,
         }
     };
     let change = match (row.real("difference"), row.real("lo"), row.real("hi")) {
-        (Some(value), Some(lo), Some(hi)) => format!("{} ({})", plain(&apart.value(value)), plain(&apart.interval(value, lo, hi))),
+        (Some(value), Some(lo), Some(hi)) => {
+            format!("{} ({})", plain(&apart.value(value)), plain(&apart.interval(value, lo, hi)))
+        }
         (Some(value), ..) => plain(&apart.value(value)),
         (None, ..) => format!("undefined: {}", row.text("undefined")),
     };
     let name = |column: &str| row.text(column).to_owned();
-    let slice = if row.text("slice").is_empty() { String::new() } else { format!(", {}", row.text("slice")) };
-    let class = if row.text("class").is_empty() { String::new() } else { format!(", class {}", row.text("class")) };
+    let slice = if row.text("slice").is_empty() {
+        String::new()
+    } else {
+        format!(", {}", row.text("slice"))
+    };
+    let class = if row.text("class").is_empty() {
+        String::new()
+    } else {
+        format!(", class {}", row.text("class"))
+    };
     [
         metric.to_owned(),
         name("model"),
@@ -296,7 +377,10 @@ fn aligned(lines: &[[String; 9]]) -> String {
     let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
     let mut text = String::new();
     for line in lines {
-        let cells = line.iter().zip(&widths).fold(String::new(), |row, (cell, width)| format!("{row}  {cell:<width$}"));
+        let cells = line
+            .iter()
+            .zip(&widths)
+            .fold(String::new(), |row, (cell, width)| format!("{row}  {cell:<width$}"));
         text.push_str(cells.trim_end());
         text.push('\n');
     }
@@ -309,7 +393,9 @@ fn escaped(text: &str) -> String {
     for c in text.chars() {
         match c {
             '\n' | '\r' => escaped.push(' '),
-            '|' | '*' | '_' | '<' | '>' | '[' | ']' | '`' | '\\' | '#' | '~' => escaped.extend(['\\', c]),
+            '|' | '*' | '_' | '<' | '>' | '[' | ']' | '`' | '\\' | '#' | '~' => {
+                escaped.extend(['\\', c])
+            }
             _ => escaped.push(c),
         }
     }
@@ -318,5 +404,9 @@ fn escaped(text: &str) -> String {
 
 /// Words of data on one line of a terminal, with nothing in them that it would obey.
 pub fn on_one_line(text: &str) -> String {
-    visible(text).chars().map(|c| if c == '\n' { '\u{240a}' } else { c }).collect::<String>().replace('\t', "\u{2409}")
+    visible(text)
+        .chars()
+        .map(|c| if c == '\n' { '\u{240a}' } else { c })
+        .collect::<String>()
+        .replace('\t', "\u{2409}")
 }

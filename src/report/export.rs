@@ -1,4 +1,5 @@
-//! An output folder in the forms of other tools: JUnit, a Prometheus text file, CSV, metrics for MLflow. No form carries a time.
+//! An output folder in the forms of other tools: JUnit, a Prometheus text file, CSV, metrics for
+//! MLflow. No form carries a time.
 //!
 //! | Form | What it holds | Read by |
 //! | --- | --- | --- |
@@ -10,30 +11,40 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::table::manifest::{Manifest, Summary};
+use crate::table::manifest::{Manifest, RunSummary};
 use crate::table::recourse::UNFAIR_SUBGROUPS;
-use crate::table::{Cell, Frame, Record};
+use crate::table::{TableCell, TableFrame, TableRecord};
 
 /// What is exported.
 #[derive(Debug, Clone, Copy)]
-pub struct Audit<'a> {
+pub struct ExportedAudit<'a> {
     /// `manifest.json`.
     pub manifest: &'a Manifest,
     /// `summary.json`.
-    pub summary: &'a Summary,
+    pub summary: &'a RunSummary,
     /// The table `metrics`.
-    pub metrics: &'a Frame,
+    pub metrics: &'a TableFrame,
     /// The table `gates`.
-    pub gates: &'a Frame,
+    pub gates: &'a TableFrame,
     /// Whether an inconclusive gate of level `fail` ends a run with status 1.
     pub inconclusive_fails: bool,
 }
 
 /// Columns that tell values apart, in the order of the table.
-const KEY: [&str; 9] = ["arm", "model", "counterfactual", "sensitive", "scope", "from_group", "to_group", "slice", "class"];
+const KEY: [&str; 9] = [
+    "arm",
+    "model",
+    "counterfactual",
+    "sensitive",
+    "scope",
+    "from_group",
+    "to_group",
+    "slice",
+    "class",
+];
 
 /// The rows of the table `gates` that decide: one for each gate.
-pub fn deciding(gates: &Frame) -> impl Iterator<Item = Record<'_>> {
+pub fn deciding(gates: &TableFrame) -> impl Iterator<Item = TableRecord<'_>> {
     gates.records().filter(|gate| gate.int("decides") == Some(1))
 }
 
@@ -55,16 +66,20 @@ fn xml(text: &str) -> String {
 }
 
 /// What a row of the table `gates` says, in one line.
-pub fn gate_sentence(row: &Record<'_>) -> String {
+pub fn gate_sentence(row: &TableRecord<'_>) -> String {
     let decimals = if row.text("metric") == UNFAIR_SUBGROUPS { 0 } else { 4 };
-    let number = |name: &str| row.real(name).map_or_else(|| "undefined".to_owned(), |v| format!("{v:.decimals$}"));
+    let number = |name: &str| {
+        row.real(name).map_or_else(|| "undefined".to_owned(), |v| format!("{v:.decimals$}"))
+    };
     let between = match (row.text("from_group"), row.text("to_group")) {
         ("", "") if row.text("scope") == "worst_case" => " of the groups furthest apart".to_owned(),
         ("", "") => String::new(),
         (from, "") if row.text("scope") == "one_vs_rest" => format!(" {from} against all others"),
         ("", to) => format!(" all others against {to}"),
         (from, "") => format!(" of {from}"),
-        (from, to) if row.text("scope") == "difference" => format!(" {from} to {to} minus {to} to {from}"),
+        (from, to) if row.text("scope") == "difference" => {
+            format!(" {from} to {to} minus {to} to {from}")
+        }
         (from, to) if row.text("scope") == "pair" => format!(" {from} against {to}"),
         (from, to) => format!(" {from} to {to}"),
     };
@@ -74,7 +89,8 @@ pub fn gate_sentence(row: &Record<'_>) -> String {
     };
     let interval = match (row.real("lo"), row.real("hi")) {
         (Some(lo), Some(hi)) => {
-            let across = if row.text("rule").ends_with("worlds") { "graphs and refits " } else { "" };
+            let across =
+                if row.text("rule").ends_with("worlds") { "graphs and refits " } else { "" };
             format!(" ({across}{lo:.4} to {hi:.4})")
         }
         _ => String::new(),
@@ -98,7 +114,7 @@ pub fn gate_sentence(row: &Record<'_>) -> String {
 }
 
 /// JUnit XML, a test case per gate.
-pub fn junit(audit: &Audit<'_>) -> String {
+pub fn junit(audit: &ExportedAudit<'_>) -> String {
     let mut cases = String::new();
     let (mut failures, mut skipped, mut tests) = (0, 0, 0);
     for gate in deciding(audit.gates) {
@@ -115,17 +131,25 @@ pub fn junit(audit: &Audit<'_>) -> String {
                 failures += 1;
                 format!("<failure type=\"{}\" message=\"{what}\"/>", xml(verdict))
             }
-            verdict => format!("<system-out>{}, which only warns: {what}</system-out>", xml(verdict)),
+            verdict => {
+                format!("<system-out>{}, which only warns: {what}</system-out>", xml(verdict))
+            }
         };
         let (job, name) = (xml(&audit.manifest.job), xml(gate.text("gate")));
-        let _ = writeln!(cases, "    <testcase classname=\"cfaudit.{job}\" name=\"{name}\">{body}</testcase>");
+        let _ = writeln!(
+            cases,
+            "    <testcase classname=\"cfaudit.{job}\" name=\"{name}\">{body}</testcase>"
+        );
     }
     let job = xml(&audit.manifest.job);
-    let counts = format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\"");
+    let counts =
+        format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\"");
     let run = xml(&audit.manifest.run);
     format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n  <testsuite name=\"cfaudit.{job}\" {counts}>\n    <properties>\
-         <property name=\"run\" value=\"{run}\"/></properties>\n{cases}  </testsuite>\n</testsuites>\n"
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+         <testsuites {counts}>\n  <testsuite name=\"cfaudit.{job}\" {counts}>\n    \
+         <properties><property name=\"run\" value=\"{run}\"/></properties>\n{cases}  </testsuite>\n\
+         </testsuites>\n"
     )
 }
 
@@ -135,7 +159,7 @@ fn label(text: &str) -> String {
 }
 
 /// The Prometheus text format, version 0.0.4.
-pub fn prometheus(audit: &Audit<'_>) -> String {
+pub fn prometheus(audit: &ExportedAudit<'_>) -> String {
     let mut text = String::new();
     let job = label(&audit.manifest.job);
     // The scraper has a label `job` of its own.
@@ -150,38 +174,68 @@ pub fn prometheus(audit: &Audit<'_>) -> String {
             let _ = writeln!(text, "{name}{{{audited}{comma}{labels}}} {value}");
         }
     };
-    let labels = |row: &Record<'_>| {
+    let labels = |row: &TableRecord<'_>| {
         let key = KEY.iter().chain(&["metric"]).filter(|column| !row.text(column).is_empty());
-        key.map(|column| format!("{column}=\"{}\"", label(row.text(column)))).collect::<Vec<_>>().join(",")
+        key.map(|column| format!("{column}=\"{}\"", label(row.text(column))))
+            .collect::<Vec<_>>()
+            .join(",")
     };
     for (name, column, help) in [
         ("cfaudit_metric", "value", "Value of a metric."),
         ("cfaudit_metric_lo", "lo", "Lower end of the interval of a metric."),
         ("cfaudit_metric_hi", "hi", "Upper end of the interval of a metric."),
     ] {
-        family(name, help, audit.metrics.records().filter_map(|row| Some((labels(&row), row.real(column)?))).collect());
+        family(
+            name,
+            help,
+            audit
+                .metrics
+                .records()
+                .filter_map(|row| Some((labels(&row), row.real(column)?)))
+                .collect(),
+        );
     }
     let verdicts = ["pass", "inconclusive", "fail", "skipped"];
     let gates = deciding(audit.gates).flat_map(|gate| {
         let of = |verdict: &str| {
-            let labels = format!("gate=\"{}\",level=\"{}\",verdict=\"{verdict}\"", label(gate.text("gate")), gate.text("level"));
+            let labels = format!(
+                "gate=\"{}\",level=\"{}\",verdict=\"{verdict}\"",
+                label(gate.text("gate")),
+                gate.text("level")
+            );
             (labels, f64::from(u8::from(gate.text("verdict") == verdict)))
         };
         verdicts.map(of)
     });
     family("cfaudit_gate", "1 for the verdict of a gate, 0 for the others.", gates.collect());
-    family("cfaudit_exit_status", "Exit status that the gates ask for.", vec![(String::new(), f64::from(audit.summary.exit))]);
-    family("cfaudit_people", "People audited.", vec![(String::new(), audit.manifest.rows.audited as f64)]);
+    family(
+        "cfaudit_exit_status",
+        "Exit status that the gates ask for.",
+        vec![(String::new(), f64::from(audit.summary.exit))],
+    );
+    family(
+        "cfaudit_people",
+        "People audited.",
+        vec![(String::new(), audit.manifest.rows.audited as f64)],
+    );
     let stand_in = f64::from(u8::from(audit.manifest.stand_in.is_some()));
-    family("cfaudit_stand_in_data", "1 where generated rows took the place of a public data set.", vec![(String::new(), stand_in)]);
+    family(
+        "cfaudit_stand_in_data",
+        "1 where generated rows took the place of a public data set.",
+        vec![(String::new(), stand_in)],
+    );
     text
 }
 
 /// The table `metrics` as CSV (RFC 4180, lines end with LF).
-pub fn csv(audit: &Audit<'_>) -> String {
+pub fn csv(audit: &ExportedAudit<'_>) -> String {
     let field = |text: &str| {
         // Names of groups come from data: one that begins like a formula must not become one.
-        let text = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { &format!("'{text}") } else { text };
+        let text = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+            &format!("'{text}")
+        } else {
+            text
+        };
         let quoted = text.contains([',', '"', '\n', '\r']);
         if quoted { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
     };
@@ -189,12 +243,12 @@ pub fn csv(audit: &Audit<'_>) -> String {
     let mut text = columns.iter().map(|column| column.name).collect::<Vec<_>>().join(",") + "\n";
     for row in audit.metrics.records() {
         let cells = columns.iter().map(|column| match row.cell(column.name) {
-            Cell::Null => String::new(),
-            Cell::Text(text) => field(text),
-            Cell::Int(n) => n.to_string(),
-            Cell::Real(x) => x.to_string(),
-            Cell::Wide(n) => n.to_string(),
-            Cell::Key(n) => n.to_string(),
+            TableCell::Null => String::new(),
+            TableCell::Text(text) => field(text),
+            TableCell::Int(n) => n.to_string(),
+            TableCell::Real(x) => x.to_string(),
+            TableCell::Wide(n) => n.to_string(),
+            TableCell::Key(n) => n.to_string(),
         });
         text.push_str(&cells.collect::<Vec<_>>().join(","));
         text.push('\n');
@@ -202,29 +256,47 @@ pub fn csv(audit: &Audit<'_>) -> String {
     text
 }
 
-/// The longest name of a metric without the number that tells it from others; MLflow allows 250 letters.
+/// The longest name of a metric without the number that tells it from others; MLflow allows 250
+/// letters.
 const NAME_AT_MOST: usize = 235;
 
 /// Every defined value by a name of letters, digits and `_-. /`, which is all that MLflow allows.
-pub fn mlflow(audit: &Audit<'_>) -> String {
+pub fn mlflow(audit: &ExportedAudit<'_>) -> String {
     let allowed = |text: &str| -> String {
         // A part of dots alone would lead out of the name, which is a path to MLflow.
         let dots = text.chars().all(|c| c == '.');
-        text.chars().map(|c| if c.is_ascii_alphanumeric() || "_- ".contains(c) || c == '.' && !dots { c } else { '_' }).collect()
+        text.chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() || "_- ".contains(c) || c == '.' && !dots {
+                    c
+                } else {
+                    '_'
+                }
+            })
+            .collect()
     };
     let mut values: BTreeMap<String, f64> = BTreeMap::new();
     for row in audit.metrics.records() {
         let Some(value) = row.real("value") else { continue };
         let mut parts: Vec<String> =
-            ["arm", "model", "counterfactual", "sensitive", "slice", "class"].iter().map(|column| allowed(row.text(column))).collect();
+            ["arm", "model", "counterfactual", "sensitive", "slice", "class"]
+                .iter()
+                .map(|column| allowed(row.text(column)))
+                .collect();
         let groups = [row.text("from_group"), row.text("to_group")].map(allowed);
         parts.push(match row.text("scope") {
             "total" => "total".to_owned(),
-            scope => [scope, &groups[0], &groups[1]].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(" "),
+            scope => [scope, &groups[0], &groups[1]]
+                .iter()
+                .filter(|part| !part.is_empty())
+                .copied()
+                .collect::<Vec<_>>()
+                .join(" "),
         });
         parts.push(row.text("metric").to_owned());
         parts.retain(|part| !part.is_empty());
-        // Names that differ in letters which MLflow does not allow, or beyond its length, get a number.
+        // Names that differ in letters which MLflow does not allow, or beyond its length, get a
+        // number.
         let mut name = parts.join("/");
         if name.len() > NAME_AT_MOST {
             let end = format!("/{}", row.text("metric"));
@@ -232,7 +304,10 @@ pub fn mlflow(audit: &Audit<'_>) -> String {
             name = name.trim_end_matches('/').to_owned() + &end;
         }
         let free = (2..).map(|n| format!("{name}.{n}"));
-        let name = std::iter::once(name.clone()).chain(free).find(|name| !values.contains_key(name)).unwrap_or(name);
+        let name = std::iter::once(name.clone())
+            .chain(free)
+            .find(|name| !values.contains_key(name))
+            .unwrap_or(name);
         values.insert(name, value);
     }
     serde_json::to_string_pretty(&values).unwrap_or_default() + "\n"
@@ -240,18 +315,21 @@ pub fn mlflow(audit: &Audit<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Audit, csv, junit, mlflow, prometheus};
-    use crate::table::manifest::{Manifest, Summary};
-    use crate::table::{Cell, Frame, GATES, METRICS, TableDef};
+    use super::{ExportedAudit, csv, junit, mlflow, prometheus};
+    use crate::table::manifest::{Manifest, RunSummary};
+    use crate::table::{GATES, METRICS, TableCell, TableDef, TableFrame};
 
-    fn frame(def: &'static TableDef, rows: &[&[(&str, Cell)]]) -> Frame {
-        let mut frame = Frame::new(def);
+    fn frame(def: &'static TableDef, rows: &[&[(&str, TableCell)]]) -> TableFrame {
+        let mut frame = TableFrame::new(def);
         for row in rows {
-            let cell = |column: &crate::table::ColumnDef| match row.iter().find(|(name, _)| *name == column.name) {
+            let cell = |column: &crate::table::ColumnDef| match row
+                .iter()
+                .find(|(name, _)| *name == column.name)
+            {
                 Some((_, cell)) => cell.clone(),
-                None if column.nullable => Cell::Null,
-                None if column.kind == crate::table::ColumnType::Int => Cell::Int(0),
-                None if column.kind == crate::table::ColumnType::Real => Cell::Real(0.1),
+                None if column.nullable => TableCell::Null,
+                None if column.kind == crate::table::ColumnType::Int => TableCell::Int(0),
+                None if column.kind == crate::table::ColumnType::Real => TableCell::Real(0.1),
                 None => "".into(),
             };
             frame.push(def.columns.iter().map(cell).collect());
@@ -259,30 +337,35 @@ mod tests {
         frame
     }
 
-    /// Two values whose groups differ in one letter that few formats allow, and gates of every kind.
-    fn check(see: impl Fn(&Audit<'_>)) {
+    /// Two values whose groups differ in one letter that few formats allow, and gates of every
+    /// kind.
+    fn check(see: impl Fn(&ExportedAudit<'_>)) {
         let value = |to: &'static str| {
             [
-                ("model", Cell::from("m\"x")),
+                ("model", TableCell::from("m\"x")),
                 ("counterfactual", "flip".into()),
                 ("sensitive", "sex".into()),
                 ("scope", "direction".into()),
                 ("from_group", "a,b".into()),
                 ("to_group", to.into()),
                 ("metric", "nsr".into()),
-                ("value", Cell::Real(0.25)),
+                ("value", TableCell::Real(0.25)),
             ]
         };
         let metrics = frame(
             &METRICS,
-            &[&value("c<d"), &value("c>d"), &[("metric", "psr".into()), ("scope", "total".into()), ("undefined", "x".into())]],
+            &[
+                &value("c<d"),
+                &value("c>d"),
+                &[("metric", "psr".into()), ("scope", "total".into()), ("undefined", "x".into())],
+            ],
         );
         let gate = |name: &'static str, verdict: &'static str, level: &'static str| {
             [
-                ("gate", Cell::from(name)),
+                ("gate", TableCell::from(name)),
                 ("verdict", verdict.into()),
                 ("level", level.into()),
-                ("decides", Cell::Int(1)),
+                ("decides", TableCell::Int(1)),
                 ("reason", "a < b & c".into()),
             ]
         };
@@ -297,20 +380,33 @@ mod tests {
                 &[("gate", "b".into()), ("verdict", "fail".into())],
             ],
         );
-        let manifest = Manifest { job: "j".to_owned(), run: "0a1b2c".to_owned(), ..Manifest::default() };
-        let summary = Summary { exit: 1, ..Summary::default() };
-        see(&Audit { manifest: &manifest, summary: &summary, metrics: &metrics, gates: &gates, inconclusive_fails: true });
+        let manifest =
+            Manifest { job: "j".to_owned(), run: "0a1b2c".to_owned(), ..Manifest::default() };
+        let summary = RunSummary { exit: 1, ..RunSummary::default() };
+        see(&ExportedAudit {
+            manifest: &manifest,
+            summary: &summary,
+            metrics: &metrics,
+            gates: &gates,
+            inconclusive_fails: true,
+        });
     }
 
     #[test]
     fn a_test_case_per_gate() {
         check(|audit| {
             let text = junit(audit);
-            assert!(text.contains("<testsuites tests=\"5\" failures=\"2\" errors=\"0\" skipped=\"1\">"), "{text}");
+            assert!(
+                text.contains("<testsuites tests=\"5\" failures=\"2\" errors=\"0\" skipped=\"1\">"),
+                "{text}"
+            );
             assert!(text.contains("<failure type=\"inconclusive\" message=\""), "{text}");
             assert!(text.contains("a &lt; b &amp; c") && !text.contains("a < b"), "{text}");
-            let lenient = junit(&Audit { inconclusive_fails: false, ..*audit });
-            assert!(lenient.contains("failures=\"1\"") && !lenient.contains("type=\"inconclusive\""), "{lenient}");
+            let lenient = junit(&ExportedAudit { inconclusive_fails: false, ..*audit });
+            assert!(
+                lenient.contains("failures=\"1\"") && !lenient.contains("type=\"inconclusive\""),
+                "{lenient}"
+            );
         });
     }
 
@@ -318,20 +414,25 @@ mod tests {
     #[test]
     fn a_count_is_told_as_a_count() {
         let said = |metric: &str| {
-            let row = [("metric", Cell::from(metric)), ("model", "m".into()), ("value", Cell::Real(585.0)), ("limit", Cell::Real(0.0))];
+            let row = [
+                ("metric", TableCell::from(metric)),
+                ("model", "m".into()),
+                ("value", TableCell::Real(585.0)),
+                ("limit", TableCell::Real(0.0)),
+            ];
             super::gate_sentence(&frame(&GATES, &[&row]).records().next().unwrap())
         };
         assert_eq!(said("unfair_subgroups"), "unfair_subgroups of m is 585, limit 0; ");
         assert_eq!(said("nsr"), "nsr of m is 585.0000, limit 0.0000; ");
         let rate = [
-            ("metric", Cell::from("denied_by_group")),
+            ("metric", TableCell::from("denied_by_group")),
             ("model", "m".into()),
             ("from_group", "f".into()),
             ("to_group", "g".into()),
-            ("value", Cell::Real(0.25)),
-            ("limit", Cell::Real(0.02)),
-            ("numerator", Cell::Int(5)),
-            ("denominator", Cell::Int(20)),
+            ("value", TableCell::Real(0.25)),
+            ("limit", TableCell::Real(0.02)),
+            ("numerator", TableCell::Int(5)),
+            ("denominator", TableCell::Int(20)),
         ];
         let told = super::gate_sentence(&frame(&GATES, &[&rate]).records().next().unwrap());
         assert_eq!(told, "denied_by_group f to g of m is 0.2500, 5 of 20, limit 0.0200; ");
@@ -344,16 +445,27 @@ mod tests {
             let line = r#"cfaudit_metric{audit="j",model="m\"x",counterfactual="flip",sensitive="sex",scope="direction",from_group="a,b",to_group="c<d",metric="nsr"} 0.25"#;
             assert!(text.lines().any(|l| l == line), "{text}");
             assert!(!text.contains("psr") && !text.contains("cfaudit_metric_lo"), "{text}");
-            assert!(text.contains("cfaudit_gate{audit=\"j\",gate=\"b\",level=\"fail\",verdict=\"fail\"} 1\n"), "{text}");
+            assert!(
+                text.contains(
+                    "cfaudit_gate{audit=\"j\",gate=\"b\",level=\"fail\",verdict=\"fail\"} 1\n"
+                ),
+                "{text}"
+            );
             assert_eq!(text.matches("# TYPE cfaudit_gate gauge").count(), 1);
 
             let table = csv(audit);
             assert_eq!(table.lines().count(), 4);
-            assert!(table.contains(",flip,sex,direction,\"a,b\",c<d,") && table.contains("\"m\"\"x\""), "{table}");
+            assert!(
+                table.contains(",flip,sex,direction,\"a,b\",c<d,") && table.contains("\"m\"\"x\""),
+                "{table}"
+            );
 
             let values: serde_json::Value = serde_json::from_str(&mlflow(audit)).unwrap();
             let names: Vec<&String> = values.as_object().unwrap().keys().collect();
-            assert_eq!(names, ["m_x/flip/sex/direction a_b c_d/nsr", "m_x/flip/sex/direction a_b c_d/nsr.2"]);
+            assert_eq!(
+                names,
+                ["m_x/flip/sex/direction a_b c_d/nsr", "m_x/flip/sex/direction a_b c_d/nsr.2"]
+            );
         });
     }
 
@@ -363,28 +475,43 @@ mod tests {
         let long = "x".repeat(300);
         let value = |from: &str, to: &str| {
             vec![
-                ("model", Cell::from("m")),
+                ("model", TableCell::from("m")),
                 ("scope", "pair".into()),
                 ("from_group", from.into()),
                 ("to_group", to.into()),
                 ("slice", "..".into()),
                 ("metric", "di".into()),
-                ("value", Cell::Real(-0.5)),
+                ("value", TableCell::Real(-0.5)),
             ]
         };
         let rows = [value(&long, "a"), value(&long, "b"), value("=1+1", "-x"), value("@a", "30+")];
         let metrics = frame(&METRICS, &rows.each_ref().map(Vec::as_slice));
-        let (manifest, summary) = (Manifest::default(), Summary::default());
-        let gates = Frame::new(&GATES);
-        let audit = Audit { manifest: &manifest, summary: &summary, metrics: &metrics, gates: &gates, inconclusive_fails: true };
+        let (manifest, summary) = (Manifest::default(), RunSummary::default());
+        let gates = TableFrame::new(&GATES);
+        let audit = ExportedAudit {
+            manifest: &manifest,
+            summary: &summary,
+            metrics: &metrics,
+            gates: &gates,
+            inconclusive_fails: true,
+        };
         let values: serde_json::Value = serde_json::from_str(&mlflow(&audit)).unwrap();
         let names: Vec<&String> = values.as_object().unwrap().keys().collect();
         assert!(
-            names.len() == 4 && names.iter().all(|name| name.len() <= 250 && name.ends_with("/di") || name.ends_with("/di.2")),
+            names.len() == 4
+                && names
+                    .iter()
+                    .all(|name| name.len() <= 250 && name.ends_with("/di")
+                        || name.ends_with("/di.2")),
             "{names:?}"
         );
         assert!(names.iter().all(|name| name.starts_with("m/__/pair ")), "{names:?}");
         let table = csv(&audit);
-        assert!(table.contains(",'=1+1,'-x,..,") && table.contains(",'@a,30+,..,") && table.contains(",-0.5,"), "{table}");
+        assert!(
+            table.contains(",'=1+1,'-x,..,")
+                && table.contains(",'@a,30+,..,")
+                && table.contains(",-0.5,"),
+            "{table}"
+        );
     }
 }

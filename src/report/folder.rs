@@ -1,4 +1,5 @@
-//! Reads an output folder into what the sections ask for: values and counts by key, and the panels worst first.
+//! Reads an output folder into what the sections ask for: values and counts by key, and the panels
+//! worst first.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,18 +7,19 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::exec::files;
-use crate::report::classes::Classes;
-use crate::report::graphs::Evidence;
+use crate::report::classes::ClassResults;
+use crate::report::graphs::GraphEvidence;
 use crate::report::number;
-use crate::report::quality::Quality;
+use crate::report::quality::QualityTables;
 use crate::report::recourse;
-use crate::report::words::Words;
+use crate::report::words::RichText;
 use crate::table::folder as opened;
 use crate::table::io::read_frame;
 use crate::table::manifest::{Manifest, WrittenValue};
 use crate::table::{
-    ARM_FOLDS, ARMS, CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, CHANGES, COMPARISONS, COUNTS, EDGES, FILTERS, Frame, GATES,
-    GRAPHS, GROUPS, ISSUES, METRICS, NODES, Record, SCORE_SHIFT, THRESHOLDS, TRANSITIONS,
+    ARM_FOLDS, ARMS, CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, CHANGES, COMPARISONS,
+    COUNTS, EDGES, FILTERS, GATES, GRAPHS, GROUPS, ISSUES, METRICS, NODES, SCORE_SHIFT, THRESHOLDS,
+    TRANSITIONS, TableFrame, TableRecord,
 };
 
 /// Up to this many groups the page shows every ordered pair; beyond, the worst.
@@ -31,14 +33,15 @@ const PANELS_AT_MOST: usize = 32;
 
 /// What a value belongs to: model, set, attribute, scope and groups.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
+pub(super) struct ResultKey {
     /// The model.
     pub(super) model: String,
     /// The counterfactual set; empty where none is involved.
     pub(super) set: String,
     /// The sensitive attribute.
     pub(super) attribute: String,
-    /// group, total, pair, one_vs_rest, worst_case, direction, difference, one_to_rest or rest_to_one.
+    /// group, total, pair, one_vs_rest, worst_case, direction, difference, one_to_rest or
+    /// rest_to_one.
     pub(super) scope: String,
     /// First or factual group.
     pub(super) from: String,
@@ -48,7 +51,7 @@ pub(super) struct Key {
 
 /// One value of `metrics`.
 #[derive(Debug, Clone)]
-pub(super) struct Measure {
+pub(super) struct ReportedValue {
     /// The family.
     pub(super) family: String,
     /// The value; none where undefined.
@@ -72,14 +75,15 @@ pub(super) struct Measure {
     /// What noise alone gives; none where no placebo was asked for or its repeats give no value.
     pub(super) placebo: Option<(f64, f64)>,
     /// What causal graphs say of it; none where there are none.
-    pub(super) across: Option<AcrossGraphs>,
+    pub(super) across: Option<GraphSpread>,
     /// Repeats of the placebo; none where no placebo was asked for.
     pub(super) repeats: Option<i64>,
     /// Whether the tables flag it as resting on few cases.
     pub(super) small: bool,
     /// The group at a disadvantage.
     pub(super) impaired: String,
-    /// Of the groups that are furthest apart the highest, or the one furthest from all; empty elsewhere.
+    /// Of the groups that are furthest apart the highest, or the one furthest from all; empty
+    /// elsewhere.
     pub(super) highest: String,
     /// Of the groups that are furthest apart the lowest; empty elsewhere.
     pub(super) lowest: String,
@@ -89,12 +93,13 @@ pub(super) struct Measure {
 
 /// A value over causal graphs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct AcrossGraphs {
+pub(super) struct GraphSpread {
     /// Percentiles; none of a single graph.
     pub(super) ends: Option<(f64, f64)>,
     /// Level of the percentiles.
     pub(super) level: Option<f64>,
-    /// Those of other graphs, coefficients apart; none as `ends`, or in part of the graphs undefined.
+    /// Those of other graphs, coefficients apart; none as `ends`, or in part of the graphs
+    /// undefined.
     pub(super) between: Option<(f64, f64)>,
     /// Those of refits of the coefficients, graphs apart.
     pub(super) within: Option<(f64, f64)>,
@@ -110,44 +115,45 @@ pub(super) struct AcrossGraphs {
 
 /// Cases, and what they weigh: their number where the job has no weights.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Tally {
+pub(super) struct WeightedCount {
     /// The number.
     pub(super) n: i64,
     /// The weight.
     pub(super) weight: f64,
 }
 
-impl Tally {
+impl WeightedCount {
     /// Cases that count once each.
-    pub(super) fn of(n: i64) -> Self {
-        Tally { n, weight: n as f64 }
+    pub(super) fn from_count(n: i64) -> Self {
+        WeightedCount { n, weight: n as f64 }
     }
 
-    pub(super) fn read(record: &Record<'_>) -> Self {
+    pub(super) fn read(record: &TableRecord<'_>) -> Self {
         let n = record.int("n").unwrap_or(0).max(0);
-        Tally { n, weight: record.real("weight").unwrap_or(n as f64).max(0.0) }
+        WeightedCount { n, weight: record.real("weight").unwrap_or(n as f64).max(0.0) }
     }
 
     /// These and others.
     #[must_use]
-    pub(super) fn plus(self, other: Tally) -> Self {
-        Tally { n: self.n.saturating_add(other.n), weight: self.weight + other.weight }
+    pub(super) fn plus(self, other: WeightedCount) -> Self {
+        WeightedCount { n: self.n.saturating_add(other.n), weight: self.weight + other.weight }
     }
 
     /// The share of a whole that these weigh; none where the whole weighs nothing.
-    pub(super) fn part_of(self, whole: Tally) -> Option<f64> {
+    pub(super) fn part_of(self, whole: WeightedCount) -> Option<f64> {
         (whole.weight > 0.0).then(|| self.weight / whole.weight)
     }
 }
 
-/// Counterfactuals by label (0: none, 1: negative, 2: positive), factual and counterfactual prediction.
+/// Counterfactuals by label (0: none, 1: negative, 2: positive), factual and counterfactual
+/// prediction.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Cells(pub(super) [[[Tally; 2]; 2]; 3]);
+pub(super) struct EccmTallies(pub(super) [[[WeightedCount; 2]; 2]; 3]);
 
-impl Cells {
+impl EccmTallies {
     /// Over all labels.
-    pub(super) fn all(&self) -> [[Tally; 2]; 2] {
-        let mut sum = [[Tally::default(); 2]; 2];
+    pub(super) fn all(&self) -> [[WeightedCount; 2]; 2] {
+        let mut sum = [[WeightedCount::default(); 2]; 2];
         for label in &self.0 {
             for (f, row) in label.iter().enumerate() {
                 for (c, tally) in row.iter().enumerate() {
@@ -165,22 +171,22 @@ impl Cells {
 }
 
 /// One bin of a histogram: edges and what lies in it.
-pub(super) type Bin = (f64, f64, Tally);
+pub(super) type HistogramBin = (f64, f64, WeightedCount);
 
 /// The three histograms of one direction.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Histograms {
+pub(super) struct ScoreHistograms {
     /// Factual scores.
-    pub(super) original: Vec<Bin>,
+    pub(super) original: Vec<HistogramBin>,
     /// Counterfactual scores.
-    pub(super) counterfactual: Vec<Bin>,
+    pub(super) counterfactual: Vec<HistogramBin>,
     /// Counterfactual minus factual.
-    pub(super) change: Vec<Bin>,
+    pub(super) change: Vec<HistogramBin>,
 }
 
 /// A direction and its place in its panel, worst first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Direction {
+pub(super) struct PanelDirection {
     /// The factual group.
     pub(super) from: String,
     /// The counterfactual group.
@@ -189,7 +195,7 @@ pub(super) struct Direction {
 
 /// All that the page shows of one attribute, set and model.
 #[derive(Debug, Clone)]
-pub(super) struct Panel {
+pub(super) struct AuditPanel {
     /// Number on the page, for anchors.
     pub(super) id: usize,
     /// The attribute.
@@ -205,15 +211,16 @@ pub(super) struct Panel {
     /// Its groups: the reference first, then as declared.
     pub(super) groups: Vec<String>,
     /// All directions by switch rate, worst first.
-    pub(super) directions: Vec<Direction>,
+    pub(super) directions: Vec<PanelDirection>,
     /// How many of them are drawn; 0 where the page has no room for this panel.
     pub(super) drawn: usize,
     /// Whether nothing switches in any direction.
     pub(super) still: bool,
 }
 
-impl Panel {
-    /// Where its direction number `d` stands: the anchor of the value `metric` of that direction, or of the panel.
+impl AuditPanel {
+    /// Where its direction number `d` stands: the anchor of the value `metric` of that direction,
+    /// or of the panel.
     pub(super) fn anchor(&self, d: usize, metric: &str) -> String {
         match self.drawn {
             // The page has no room for the panel.
@@ -223,24 +230,34 @@ impl Panel {
         }
     }
 
-    /// What was written in a direction, such as `race = Black, sex = Female`; of several values of a column the three most frequent, with
-    /// their numbers. None where the attribute is a column as it stands.
-    pub(super) fn written_in(&self, from: &str, to: &str) -> Option<Words> {
-        let mine: Vec<&WrittenValue> = self.written.iter().filter(|w| w.from_group == from && w.to_group == to).collect();
+    /// What was written in a direction, such as `race = Black, sex = Female`; of several values of
+    /// a column the three most frequent, with their numbers. None where the attribute is a column
+    /// as it stands.
+    pub(super) fn written_in(&self, from: &str, to: &str) -> Option<RichText> {
+        let mine: Vec<&WrittenValue> =
+            self.written.iter().filter(|w| w.from_group == from && w.to_group == to).collect();
         let mut columns: Vec<&str> = mine.iter().map(|w| w.column.as_str()).collect();
         columns.dedup();
-        let mut words = Words::new();
+        let mut words = RichText::new();
         for (i, column) in columns.iter().enumerate() {
-            let mut values: Vec<&WrittenValue> = mine.iter().filter(|w| w.column == *column).copied().collect();
+            let mut values: Vec<&WrittenValue> =
+                mine.iter().filter(|w| w.column == *column).copied().collect();
             values.sort_by_key(|w| std::cmp::Reverse(w.n));
             words = words.text(if i > 0 { ", " } else { "" }).code(*column).text(" = ");
             for (k, value) in values.iter().take(3).enumerate() {
                 words = words.text(if k > 0 { " or " } else { "" }).name(&value.value);
                 if values.len() > 1 {
-                    words = words.text(format!(" ({})", number::count(i64::try_from(value.n).unwrap_or(i64::MAX))));
+                    words = words.text(format!(
+                        " ({})",
+                        number::count(i64::try_from(value.n).unwrap_or(i64::MAX))
+                    ));
                 }
             }
-            words = if values.len() > 3 { words.text(format!(" or {} more", values.len() - 3)) } else { words };
+            words = if values.len() > 3 {
+                words.text(format!(" or {} more", values.len() - 3))
+            } else {
+                words
+            };
         }
         (!columns.is_empty()).then_some(words)
     }
@@ -251,8 +268,8 @@ impl Panel {
         mine().any(|value| mine().filter(|other| other.column == value.column).count() > 1)
     }
 
-    fn key(&self, scope: &str, from: &str, to: &str) -> Key {
-        Key {
+    fn key(&self, scope: &str, from: &str, to: &str) -> ResultKey {
+        ResultKey {
             model: self.model.clone(),
             set: self.set.clone(),
             attribute: self.attribute.clone(),
@@ -263,118 +280,119 @@ impl Panel {
     }
 
     /// The key of one of its directions.
-    pub(super) fn direction(&self, direction: &Direction) -> Key {
+    pub(super) fn direction(&self, direction: &PanelDirection) -> ResultKey {
         self.key("direction", &direction.from, &direction.to)
     }
 
     /// The key over all its directions.
-    pub(super) fn total(&self) -> Key {
+    pub(super) fn total(&self) -> ResultKey {
         self.key("total", "", "")
     }
 
     /// The key of a group's people as members of all other groups.
-    pub(super) fn one_to_rest(&self, group: &str) -> Key {
+    pub(super) fn one_to_rest(&self, group: &str) -> ResultKey {
         self.key("one_to_rest", group, "")
     }
 
     /// The key of the people of all other groups as members of one.
-    pub(super) fn rest_to_one(&self, group: &str) -> Key {
+    pub(super) fn rest_to_one(&self, group: &str) -> ResultKey {
         self.key("rest_to_one", "", group)
     }
 
     /// The key of the difference of the directions between two groups.
-    pub(super) fn difference(&self, from: &str, to: &str) -> Key {
+    pub(super) fn difference(&self, from: &str, to: &str) -> ResultKey {
         self.key("difference", from, to)
     }
 }
 
-/// How often the room for directions, drawings and examples was halved to keep the page small; nothing else depends on it.
+/// How often the room for directions, drawings and examples was halved to keep the page small;
+/// nothing else depends on it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Thrift(pub(super) u32);
+pub(super) struct PageHalvings(pub(super) u32);
 
-impl Thrift {
+impl PageHalvings {
     /// What is left of a number of things.
-    pub(super) fn less(self, n: usize) -> usize {
+    pub(super) fn halved(self, n: usize) -> usize {
         n >> self.0
     }
 }
 
 /// An output folder in memory.
-pub(super) struct Audit {
+pub(super) struct AuditFolder {
     /// `manifest.json`.
     pub(super) manifest: Manifest,
     /// `job.resolved.yaml`; empty where the folder has none.
     pub(super) job: String,
     /// Values by key and metric.
-    pub(super) measures: BTreeMap<Key, BTreeMap<String, Measure>>,
+    pub(super) measures: BTreeMap<ResultKey, BTreeMap<String, ReportedValue>>,
     /// The same of each slice.
-    pub(super) slices: BTreeMap<String, BTreeMap<Key, BTreeMap<String, Measure>>>,
+    pub(super) slices: BTreeMap<String, BTreeMap<ResultKey, BTreeMap<String, ReportedValue>>>,
     /// What the label of several classes adds.
-    pub(super) classes: Classes,
-    cells: BTreeMap<Key, Cells>,
-    histograms: BTreeMap<Key, Histograms>,
+    pub(super) classes: ClassResults,
+    cells: BTreeMap<ResultKey, EccmTallies>,
+    histograms: BTreeMap<ResultKey, ScoreHistograms>,
     /// Quality of the counterfactuals.
-    pub(super) quality: Quality,
+    pub(super) quality: QualityTables,
     /// Causal graphs.
-    pub(super) graphs: Evidence,
+    pub(super) graphs: GraphEvidence,
     /// Recourse.
-    pub(super) recourse: recourse::Tables,
+    pub(super) recourse: recourse::RecourseTables,
     /// How much less than usual the page shows.
-    pub(super) thrift: Thrift,
+    pub(super) halvings: PageHalvings,
     /// `groups`.
-    pub(super) groups: Frame,
+    pub(super) groups: TableFrame,
     /// `comparisons`.
-    pub(super) comparisons: Frame,
+    pub(super) comparisons: TableFrame,
     /// `thresholds`.
-    pub(super) thresholds: Frame,
+    pub(super) thresholds: TableFrame,
     /// Numbers of the arms of experiments, by experiment and arm.
     pub(super) arms: BTreeMap<String, ArmNumbers>,
     /// `arms`.
-    pub(super) added: Frame,
+    pub(super) added: TableFrame,
     /// `arm_folds`.
-    pub(super) spreads: Frame,
+    pub(super) spreads: TableFrame,
     /// `changes`.
-    pub(super) changes: Frame,
+    pub(super) changes: TableFrame,
     /// `gates`.
-    pub(super) gates: Frame,
+    pub(super) gates: TableFrame,
     /// `filters`.
-    pub(super) filters: Frame,
+    pub(super) filters: TableFrame,
     /// `issues`.
-    pub(super) issues: Frame,
+    pub(super) issues: TableFrame,
 }
 
 /// The numbers of one arm of an experiment.
 #[derive(Default)]
 pub(super) struct ArmNumbers {
     /// Values by key and metric.
-    pub(super) measures: BTreeMap<Key, BTreeMap<String, Measure>>,
+    pub(super) measures: BTreeMap<ResultKey, BTreeMap<String, ReportedValue>>,
     /// Counts of counterfactuals.
-    pub(super) cells: BTreeMap<Key, Cells>,
+    pub(super) cells: BTreeMap<ResultKey, EccmTallies>,
 }
 
 impl ArmNumbers {
     /// A value.
-    pub(super) fn measure(&self, key: &Key, metric: &str) -> Option<&Measure> {
+    pub(super) fn measure(&self, key: &ResultKey, metric: &str) -> Option<&ReportedValue> {
         self.measures.get(key)?.get(metric)
     }
 }
 
 /// Place of a panel on the page: position and name of attribute, set and model.
-type Place<'a> = (usize, &'a str, usize, &'a str, usize, &'a str);
+type PanelOrder<'a> = (usize, &'a str, usize, &'a str, usize, &'a str);
 
 /// The plain audit over all rows; slices have pages of their own.
-pub(super) fn plain(record: &Record<'_>) -> bool {
-    of_arm(record, "")
+pub(super) fn is_plain_audit(record: &TableRecord<'_>) -> bool {
+    is_of_arm(record, "")
 }
 
 /// All rows of an arm, or of the plain audit; slices have pages of their own.
-fn of_arm(record: &Record<'_>, arm: &str) -> bool {
+fn is_of_arm(record: &TableRecord<'_>, arm: &str) -> bool {
     record.text("arm") == arm && record.text("slice").is_empty()
 }
 
 /// What a record belongs to.
-pub(super) fn key(record: &Record<'_>) -> Key {
-    Key {
+pub(super) fn key(record: &TableRecord<'_>) -> ResultKey {
+    ResultKey {
         model: record.text("model").to_owned(),
         set: record.text("counterfactual").to_owned(),
         attribute: record.text("sensitive").to_owned(),
@@ -391,11 +409,12 @@ fn read_text(path: &Path) -> Result<String> {
     })
 }
 
-impl Audit {
+impl AuditFolder {
     /// Reads the folder.
     ///
     /// # Errors
-    /// `manifest.json` or `job.resolved.yaml` is absent or cannot be read, or a table is damaged or of another version.
+    /// `manifest.json` or `job.resolved.yaml` is absent or cannot be read, or a table is damaged or
+    /// of another version.
     pub(super) fn read(folder: &Path) -> Result<Self> {
         let manifest = opened::manifest(folder)?.0;
         let job = read_text(&folder.join("job.resolved.yaml"))?;
@@ -403,20 +422,27 @@ impl Audit {
         let frame = |def| {
             let mut frame = read_frame(&tables, def)?;
             frame.sort();
-            Ok::<Frame, Error>(frame)
+            Ok::<TableFrame, Error>(frame)
         };
         // The large ones go into maps, which sort them.
         let large = |def| read_frame(&tables, def);
         let (metrics, counts, shift) = (large(&METRICS)?, large(&COUNTS)?, large(&SCORE_SHIFT)?);
         let names = manifest.label.as_ref().map_or_else(Vec::new, |label| label.classes.clone());
-        let classes = Classes::of(names, &metrics, &counts, &large(&TRANSITIONS)?);
-        let arms = manifest.experiments.iter().flat_map(|of| of.arms.iter().map(move |arm| format!("{}/{}", of.name, arm.name)));
-        let whole = |arm: &str| measures(metrics.records().filter(|row| of_arm(row, arm) && row.text("class").is_empty()));
+        let classes = ClassResults::of(names, &metrics, &counts, &large(&TRANSITIONS)?);
+        let arms = manifest
+            .experiments
+            .iter()
+            .flat_map(|of| of.arms.iter().map(move |arm| format!("{}/{}", of.name, arm.name)));
+        let whole = |arm: &str| {
+            measures(
+                metrics.records().filter(|row| is_of_arm(row, arm) && row.text("class").is_empty()),
+            )
+        };
         let of_arm = |arm: String| {
             let numbers = ArmNumbers { measures: whole(&arm), cells: cells(&counts, &arm) };
             (arm, numbers)
         };
-        Ok(Audit {
+        Ok(AuditFolder {
             measures: whole(""),
             slices: slices(&metrics),
             // Classes may be called 0 and 1 as well.
@@ -426,11 +452,17 @@ impl Audit {
             added: frame(&ARMS)?,
             spreads: frame(&ARM_FOLDS)?,
             histograms: histograms(&shift),
-            thrift: Thrift::default(),
-            recourse: recourse::Tables::read(&tables)?,
-            quality: Quality::of(&frame(&CF_QUALITY)?, &frame(&CF_FEATURES)?, &frame(&CF_DISTRIBUTIONS)?, &frame(&CF_EXAMPLES)?),
-            graphs: Evidence::of(&frame(&EDGES)?, &frame(&NODES)?, &frame(&GRAPHS)?)
-                .numbered(&manifest.counterfactuals.iter().map(|set| set.name.as_str()).collect::<Vec<_>>()),
+            halvings: PageHalvings::default(),
+            recourse: recourse::RecourseTables::read(&tables)?,
+            quality: QualityTables::of(
+                &frame(&CF_QUALITY)?,
+                &frame(&CF_FEATURES)?,
+                &frame(&CF_DISTRIBUTIONS)?,
+                &frame(&CF_EXAMPLES)?,
+            ),
+            graphs: GraphEvidence::of(&frame(&EDGES)?, &frame(&NODES)?, &frame(&GRAPHS)?).numbered(
+                &manifest.counterfactuals.iter().map(|set| set.name.as_str()).collect::<Vec<_>>(),
+            ),
             groups: frame(&GROUPS)?,
             changes: frame(&CHANGES)?,
             gates: frame(&GATES)?,
@@ -446,7 +478,11 @@ impl Audit {
     /// The title of the page: as the job words it, or the job's name.
     pub(super) fn title(&self) -> String {
         let title = self.manifest.words.title.trim();
-        if title.is_empty() { format!("Counterfactual fairness audit: {}", self.manifest.job) } else { title.to_owned() }
+        if title.is_empty() {
+            format!("Counterfactual fairness audit: {}", self.manifest.job)
+        } else {
+            title.to_owned()
+        }
     }
 
     /// Rows of a long table that the page shows.
@@ -455,26 +491,30 @@ impl Audit {
     }
 
     /// A value.
-    pub(super) fn measure(&self, key: &Key, metric: &str) -> Option<&Measure> {
+    pub(super) fn measure(&self, key: &ResultKey, metric: &str) -> Option<&ReportedValue> {
         self.measures.get(key)?.get(metric)
     }
 
     /// All values.
-    pub(super) fn all_measures(&self) -> impl Iterator<Item = &Measure> {
-        self.measures.values().chain(self.classes.measures().map(|(.., metrics)| metrics)).flat_map(|metrics| metrics.values())
+    pub(super) fn all_measures(&self) -> impl Iterator<Item = &ReportedValue> {
+        self.measures
+            .values()
+            .chain(self.classes.measures().map(|(.., metrics)| metrics))
+            .flat_map(|metrics| metrics.values())
     }
 
     /// The counts of a direction or total; none where the folder has none.
-    pub(super) fn cells(&self, key: &Key) -> Option<&Cells> {
+    pub(super) fn cells(&self, key: &ResultKey) -> Option<&EccmTallies> {
         self.cells.get(key)
     }
 
     /// The histograms of a direction.
-    pub(super) fn histograms(&self, key: &Key) -> Option<&Histograms> {
+    pub(super) fn histograms(&self, key: &ResultKey) -> Option<&ScoreHistograms> {
         self.histograms.get(key)
     }
 
-    /// Groups of an attribute: the reference first, then as declared, then those that only the tables know.
+    /// Groups of an attribute: the reference first, then as declared, then those that only the
+    /// tables know.
     pub(super) fn groups_of(&self, attribute: &str) -> Vec<String> {
         let mut groups = Vec::new();
         if let Some(words) = self.manifest.attributes.iter().find(|a| a.name == attribute) {
@@ -484,24 +524,32 @@ impl Audit {
         let known: BTreeSet<&str> = groups.iter().map(String::as_str).collect();
         let mut others = BTreeSet::new();
         for key in self.measures.keys().filter(|k| k.attribute == attribute) {
-            others.extend([&key.from, &key.to].into_iter().filter(|g| !g.is_empty() && !known.contains(g.as_str())));
+            others.extend(
+                [&key.from, &key.to]
+                    .into_iter()
+                    .filter(|g| !g.is_empty() && !known.contains(g.as_str())),
+            );
         }
         let others: Vec<String> = others.into_iter().cloned().collect();
         groups.extend(others);
         groups
     }
 
-    /// Position of an attribute, set or model in the manifest; names that it does not know come last.
+    /// Position of an attribute, set or model in the manifest; names that it does not know come
+    /// last.
     pub(super) fn position(names: impl Iterator<Item = impl AsRef<str>>, name: &str) -> usize {
         names.into_iter().position(|n| n.as_ref() == name).unwrap_or(usize::MAX)
     }
 
-    /// The panels in the order of attributes, sets and models, each with its directions worst first.
-    pub(super) fn panels(&self) -> Vec<Panel> {
-        let mut found: BTreeMap<Place<'_>, Vec<Direction>> = BTreeMap::new();
+    /// The panels in the order of attributes, sets and models, each with its directions worst
+    /// first.
+    pub(super) fn panels(&self) -> Vec<AuditPanel> {
+        let mut found: BTreeMap<PanelOrder<'_>, Vec<PanelDirection>> = BTreeMap::new();
         let m = &self.manifest;
         let directions = self.measures.keys().filter(|k| k.scope == "direction");
-        for key in directions.chain(self.cells.keys().filter(|k| k.scope == "direction" && !self.measures.contains_key(*k))) {
+        for key in directions.chain(
+            self.cells.keys().filter(|k| k.scope == "direction" && !self.measures.contains_key(*k)),
+        ) {
             let place = (
                 Self::position(m.attributes.iter().map(|a| &a.name), &key.attribute),
                 key.attribute.as_str(),
@@ -510,16 +558,24 @@ impl Audit {
                 Self::position(m.models.iter().map(|x| &x.name), &key.model),
                 key.model.as_str(),
             );
-            found.entry(place).or_default().push(Direction { from: key.from.clone(), to: key.to.clone() });
+            found
+                .entry(place)
+                .or_default()
+                .push(PanelDirection { from: key.from.clone(), to: key.to.clone() });
         }
-        let mut panels: Vec<Panel> = found
+        let mut panels: Vec<AuditPanel> = found
             .into_iter()
             .enumerate()
-            .map(|(id, ((_, attribute, _, set, _, model), directions))| Panel {
+            .map(|(id, ((_, attribute, _, set, _, model), directions))| AuditPanel {
                 id,
                 attribute: attribute.to_owned(),
                 set: set.to_owned(),
-                strategy: m.counterfactuals.iter().find(|c| c.name == set).map(|c| c.strategy.clone()).unwrap_or_default(),
+                strategy: m
+                    .counterfactuals
+                    .iter()
+                    .find(|c| c.name == set)
+                    .map(|c| c.strategy.clone())
+                    .unwrap_or_default(),
                 written: m
                     .counterfactuals
                     .iter()
@@ -537,11 +593,11 @@ impl Audit {
         for panel in &mut panels {
             self.worst_first(panel);
         }
-        self.give_room(&mut panels);
+        self.limit_panels(&mut panels);
         panels
     }
 
-    fn switch_rate(&self, panel: &Panel, direction: &Direction) -> f64 {
+    fn switch_rate(&self, panel: &AuditPanel, direction: &PanelDirection) -> f64 {
         let key = panel.direction(direction);
         let measured = self.measure(&key, "sr").and_then(|m| m.value);
         let counted = || {
@@ -551,21 +607,27 @@ impl Audit {
         measured.or_else(counted).unwrap_or(-1.0)
     }
 
-    fn worst_first(&self, panel: &mut Panel) {
-        let place: BTreeMap<&str, usize> = panel.groups.iter().enumerate().map(|(i, g)| (g.as_str(), i)).collect();
+    fn worst_first(&self, panel: &mut AuditPanel) {
+        let place: BTreeMap<&str, usize> =
+            panel.groups.iter().enumerate().map(|(i, g)| (g.as_str(), i)).collect();
         let at = |group: &str| place.get(group).copied().unwrap_or(usize::MAX);
-        let mut rated: Vec<(f64, usize, usize, Direction)> =
-            panel.directions.iter().map(|d| (self.switch_rate(panel, d), at(&d.from), at(&d.to), d.clone())).collect();
+        let mut rated: Vec<(f64, usize, usize, PanelDirection)> = panel
+            .directions
+            .iter()
+            .map(|d| (self.switch_rate(panel, d), at(&d.from), at(&d.to), d.clone()))
+            .collect();
         rated.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
         panel.directions = rated.into_iter().map(|(_, _, _, d)| d).collect();
     }
 
-    fn give_room(&self, panels: &mut [Panel]) {
-        let mut worst: Vec<(f64, usize)> =
-            panels.iter().map(|p| (p.directions.first().map_or(-1.0, |d| self.switch_rate(p, d)), p.id)).collect();
+    fn limit_panels(&self, panels: &mut [AuditPanel]) {
+        let mut worst: Vec<(f64, usize)> = panels
+            .iter()
+            .map(|p| (p.directions.first().map_or(-1.0, |d| self.switch_rate(p, d)), p.id))
+            .collect();
         worst.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        worst.truncate(self.thrift.less(PANELS_AT_MOST));
-        let each = (self.thrift.less(DIRECTIONS_AT_MOST) / worst.len().max(1)).max(2);
+        worst.truncate(self.halvings.halved(PANELS_AT_MOST));
+        let each = (self.halvings.halved(DIRECTIONS_AT_MOST) / worst.len().max(1)).max(2);
         for (rate, id) in worst {
             let panel = &mut panels[id];
             // Where nothing switches, one matrix says what all would.
@@ -580,24 +642,30 @@ impl Audit {
     }
 }
 
-fn slices(frame: &Frame) -> BTreeMap<String, BTreeMap<Key, BTreeMap<String, Measure>>> {
-    let mut rows: BTreeMap<String, Vec<Record<'_>>> = BTreeMap::new();
-    for row in frame.records().filter(|row| row.text("arm").is_empty() && !row.text("slice").is_empty()) {
+fn slices(
+    frame: &TableFrame,
+) -> BTreeMap<String, BTreeMap<ResultKey, BTreeMap<String, ReportedValue>>> {
+    let mut rows: BTreeMap<String, Vec<TableRecord<'_>>> = BTreeMap::new();
+    for row in
+        frame.records().filter(|row| row.text("arm").is_empty() && !row.text("slice").is_empty())
+    {
         rows.entry(row.text("slice").to_owned()).or_default().push(row);
     }
     rows.into_iter().map(|(slice, rows)| (slice, measures(rows.into_iter()))).collect()
 }
 
-fn measures<'a>(rows: impl Iterator<Item = Record<'a>>) -> BTreeMap<Key, BTreeMap<String, Measure>> {
-    let mut measures: BTreeMap<Key, BTreeMap<String, Measure>> = BTreeMap::new();
+fn measures<'a>(
+    rows: impl Iterator<Item = TableRecord<'a>>,
+) -> BTreeMap<ResultKey, BTreeMap<String, ReportedValue>> {
+    let mut measures: BTreeMap<ResultKey, BTreeMap<String, ReportedValue>> = BTreeMap::new();
     for row in rows {
         measures.entry(key(&row)).or_default().insert(row.text("metric").to_owned(), measure(&row));
     }
     measures
 }
 
-pub(super) fn measure(row: &Record<'_>) -> Measure {
-    Measure {
+pub(super) fn measure(row: &TableRecord<'_>) -> ReportedValue {
+    ReportedValue {
         family: row.text("family").to_owned(),
         value: row.real("value").filter(|v| v.is_finite()),
         undefined: row.text("undefined").to_owned(),
@@ -608,7 +676,7 @@ pub(super) fn measure(row: &Record<'_>) -> Measure {
         level: row.real("level"),
         method: row.text("interval").to_owned(),
         placebo: row.real("placebo_lo").zip(row.real("placebo_hi")),
-        across: row.int("n_worlds").map(|_| AcrossGraphs {
+        across: row.int("n_worlds").map(|_| GraphSpread {
             ends: row.real("world_lo").zip(row.real("world_hi")),
             level: row.real("world_level"),
             between: row.real("between_lo").zip(row.real("between_hi")),
@@ -628,26 +696,30 @@ pub(super) fn measure(row: &Record<'_>) -> Measure {
     }
 }
 
-fn cells(frame: &Frame, arm: &str) -> BTreeMap<Key, Cells> {
-    let mut cells: BTreeMap<Key, Cells> = BTreeMap::new();
+fn cells(frame: &TableFrame, arm: &str) -> BTreeMap<ResultKey, EccmTallies> {
+    let mut cells: BTreeMap<ResultKey, EccmTallies> = BTreeMap::new();
     let side = |text: &str| match text {
         "0" => Some(0),
         "1" => Some(1),
         _ => None,
     };
-    for row in frame.records().filter(|row| of_arm(row, arm)).filter(|r| !r.text("counterfactual").is_empty()) {
+    for row in frame
+        .records()
+        .filter(|row| is_of_arm(row, arm))
+        .filter(|r| !r.text("counterfactual").is_empty())
+    {
         let label = side(row.text("label")).map_or(0, |l: usize| l + 1);
         if let (Some(f), Some(c)) = (side(row.text("predicted")), side(row.text("predicted_cf"))) {
             let cell = &mut cells.entry(key(&row)).or_default().0[label][f][c];
-            *cell = cell.plus(Tally::read(&row));
+            *cell = cell.plus(WeightedCount::read(&row));
         }
     }
     cells
 }
 
-fn histograms(frame: &Frame) -> BTreeMap<Key, Histograms> {
-    let mut all: BTreeMap<Key, Histograms> = BTreeMap::new();
-    for row in frame.records().filter(plain).filter(|row| row.text("class").is_empty()) {
+fn histograms(frame: &TableFrame) -> BTreeMap<ResultKey, ScoreHistograms> {
+    let mut all: BTreeMap<ResultKey, ScoreHistograms> = BTreeMap::new();
+    for row in frame.records().filter(is_plain_audit).filter(|row| row.text("class").is_empty()) {
         let histograms = all.entry(key(&row)).or_default();
         let side = match row.text("side") {
             "original" => &mut histograms.original,
@@ -656,11 +728,13 @@ fn histograms(frame: &Frame) -> BTreeMap<Key, Histograms> {
             _ => continue,
         };
         if let (Some(lo), Some(hi)) = (row.real("bin_lo"), row.real("bin_hi")) {
-            side.push((lo, hi, Tally::read(&row)));
+            side.push((lo, hi, WeightedCount::read(&row)));
         }
     }
     for histograms in all.values_mut() {
-        for side in [&mut histograms.original, &mut histograms.counterfactual, &mut histograms.change] {
+        for side in
+            [&mut histograms.original, &mut histograms.counterfactual, &mut histograms.change]
+        {
             side.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal));
         }
     }

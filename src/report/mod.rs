@@ -1,17 +1,23 @@
-//! Builds the page that a risk officer reads, from an output folder alone; needs no data, model or job.
+//! Builds the page that a risk officer reads, from an output folder alone; needs no data, model or
+//! job.
 //!
-//! The question: what did the audit find, how sure is it, and how can it be checked? The order of the sections is the order of
-//! use: verdict, findings, against the last version, who switches, scores, how sure the causal graphs are, how plausible the other worlds
-//! are, groups, slices, models, augmentation, recourse, what was left out, method, provenance. A section that has nothing to
-//! show is absent, and the headings are numbered by what is there; "what was left out" is never absent. A run that waits for scores has
-//! measured nothing: its page says what is awaited.
+//! The question: what did the audit find, how sure is it, and how can it be checked? The order of
+//! the sections is the order of use: verdict, findings, against the last version, who switches,
+//! scores, how sure the causal graphs are, how plausible the other worlds are, groups, slices,
+//! models, augmentation, recourse, what was left out, method, provenance. A section that has
+//! nothing to show is absent, and the headings are numbered by what is there; "what was left out"
+//! is never absent. A run that waits for scores has measured nothing: its page says what is
+//! awaited.
 //!
-//! Words: a *panel* is all that the page shows of one attribute, counterfactual set and model; a *direction* is an ordered pair of
-//! groups (factual to counterfactual); the *favourable* side of a decision is the one the job names.
+//! Words: a *panel* is all that the page shows of one attribute, counterfactual set and model; a
+//! *direction* is an ordered pair of groups (factual to counterfactual); the *favourable* side of a
+//! decision is the one the job names.
 //!
-//! [`folder`] reads the folder; one file per section turns it into the blocks of [`page`]; [`page`] alone writes HTML, through
-//! templates that escape everything but the drawings of [`chart`], whose words [`chart`] escapes itself. What is not done here:
-//! no number is computed that the tables do not hold, but for shares of counts and of histogram bins, and the sizes of unfair subgroups.
+//! [`folder`] reads the folder; one file per section turns it into the blocks of [`page`]; [`page`]
+//! alone writes HTML, through templates that escape everything but the drawings of [`chart`], whose
+//! words [`chart`] escapes itself. What is not done here:
+//! no number is computed that the tables do not hold, but for shares of counts and of histogram
+//! bins, and the sizes of unfair subgroups.
 
 mod against;
 mod augment;
@@ -48,9 +54,9 @@ mod worlds;
 use std::path::Path;
 
 use crate::error::Result;
-use crate::report::folder::Audit;
-use crate::report::page::{Page, Section};
-use crate::report::terms::Glossary;
+use crate::report::folder::AuditFolder;
+use crate::report::page::{PageSection, ReportPage};
+use crate::report::terms::PageGlossary;
 
 /// What the page says about a metric; the pipeline fills it from the catalog of metrics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -77,19 +83,25 @@ pub struct GlossaryEntry {
     pub source: String,
 }
 
-/// Renders `report.html` from the output folder `folder`: `manifest.json`, `job.resolved.yaml` and `tables/*.parquet`.
+/// Renders `report.html` from the output folder `folder`: `manifest.json`, `job.resolved.yaml` and
+/// `tables/*.parquet`.
 ///
-/// A pure function of the folder's tables, manifest and job: of `manifest.files` only the hashes of `tables/` are shown, so that the
-/// page does not depend on its own hash. `title` replaces the title of the manifest; `glossary` knows the metrics by id, and a
-/// metric it does not know is shown by its id.
+/// A pure function of the folder's tables, manifest and job: of `manifest.files` only the hashes of
+/// `tables/` are shown, so that the page does not depend on its own hash. `title` replaces the
+/// title of the manifest; `glossary` knows the metrics by id, and a metric it does not know is
+/// shown by its id.
 ///
 /// # Errors
 /// The manifest or a table cannot be read.
-pub fn render(folder: &Path, title: Option<&str>, glossary: &dyn Fn(&str) -> Option<GlossaryEntry>) -> Result<String> {
-    let mut audit = Audit::read(folder)?;
+pub fn render(
+    folder: &Path,
+    title: Option<&str>,
+    glossary: &dyn Fn(&str) -> Option<GlossaryEntry>,
+) -> Result<String> {
+    let mut audit = AuditFolder::read(folder)?;
     let mut html = page(&audit, title, glossary, false);
-    while html.len() > BYTES_AT_MOST && audit.thrift.0 < LEAST_ROOM {
-        audit.thrift.0 += 1;
+    while html.len() > BYTES_AT_MOST && audit.halvings.0 < LEAST_ROOM {
+        audit.halvings.0 += 1;
         html = page(&audit, title, glossary, false);
     }
     if html.len() > BYTES_AT_MOST {
@@ -98,26 +110,35 @@ pub fn render(folder: &Path, title: Option<&str>, glossary: &dyn Fn(&str) -> Opt
     Ok(html)
 }
 
-/// What a page may weigh. Long names and many groups can bring it beyond: then it shows half as many directions, drawings and examples,
-/// until it fits or little is left, and says so.
+/// What a page may weigh. Long names and many groups can bring it beyond: then it shows half as
+/// many directions, drawings and examples, until it fits or little is left, and says so.
 const BYTES_AT_MOST: usize = 1_000_000;
 const LEAST_ROOM: u32 = 3;
 
-fn page(audit: &Audit, title: Option<&str>, glossary: &dyn Fn(&str) -> Option<GlossaryEntry>, too_large: bool) -> String {
-    let mut glossary = Glossary::new(glossary);
+fn page(
+    audit: &AuditFolder,
+    title: Option<&str>,
+    glossary: &dyn Fn(&str) -> Option<GlossaryEntry>,
+    too_large: bool,
+) -> String {
+    let mut glossary = PageGlossary::new(glossary);
     let sections = if audit.manifest.awaited.is_empty() {
         measured(audit, &mut glossary)
     } else {
-        vec![waiting::section(audit), left_out::section(audit, &mut glossary), provenance::section(audit)]
+        vec![
+            waiting::section(audit),
+            left_out::section(audit, &mut glossary),
+            provenance::section(audit),
+        ]
     };
-    let page = Page {
+    let page = ReportPage {
         title: title.map_or_else(|| audit.title(), str::to_owned),
         job: audit.manifest.job.clone(),
         run: audit.manifest.run.clone(),
         program: audit.manifest.program.clone(),
         stand_in: audit.manifest.stand_in.clone(),
         has_rows: audit.quality.has_examples(),
-        thrifty: audit.thrift.0 > 0,
+        thrifty: audit.halvings.0 > 0,
         too_large,
         sections,
     };
@@ -125,12 +146,14 @@ fn page(audit: &Audit, title: Option<&str>, glossary: &dyn Fn(&str) -> Option<Gl
 }
 
 /// The sections of an audit.
-fn measured(audit: &Audit, glossary: &mut Glossary<'_>) -> Vec<Section> {
+fn measured(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Vec<PageSection> {
     let panels = audit.panels();
     let sections = [
         Some(verdict::section(audit, glossary)),
         Some(findings::section(audit, &panels, glossary)),
-        audit.manifest.baseline.as_ref().map(|baseline| against::section(baseline, &audit.changes, audit.rows_shown(), glossary)),
+        audit.manifest.baseline.as_ref().map(|baseline| {
+            against::section(baseline, &audit.changes, audit.rows_shown(), glossary)
+        }),
         switches::section(audit, &panels, glossary),
         shift::section(audit, &panels, glossary),
         graphs::section(audit, glossary),

@@ -1,49 +1,65 @@
-//! Section "One model against another": what the values of a model are minus those of another on the same people, clear differences first.
+//! Section "One model against another": what the values of a model are minus those of another on
+//! the same people, clear differences first.
 
 use std::collections::BTreeMap;
 
 use crate::metric::labels::SELECTIVE_LABELS;
-use crate::report::folder::Audit;
+use crate::report::folder::AuditFolder;
 use crate::report::number;
-use crate::report::page::{Block, Cell, Row, Section, Table};
-use crate::report::terms::{self, Glossary};
-use crate::report::words::Words;
-use crate::table::Record;
+use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
+use crate::report::terms::{self, PageGlossary};
+use crate::report::words::RichText;
+use crate::table::TableRecord;
 
 /// Tables on one page: two models, set and attribute.
 const TABLES_AT_MOST: usize = 12;
 
 /// The section; none where the job compares no models.
-pub(super) fn section(audit: &Audit, glossary: &mut Glossary<'_>) -> Option<Section> {
-    let mut tables: BTreeMap<[&str; 4], Vec<Record<'_>>> = BTreeMap::new();
+pub(super) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<PageSection> {
+    let mut tables: BTreeMap<[&str; 4], Vec<TableRecord<'_>>> = BTreeMap::new();
     // Arms of experiments have a section of their own.
     for row in audit.comparisons.records().filter(|row| row.text("arm").is_empty()) {
-        let key = ["model", "against", "counterfactual", "sensitive"].map(|column| row.text(column));
+        let key =
+            ["model", "against", "counterfactual", "sensitive"].map(|column| row.text(column));
         tables.entry(key).or_default().push(row);
     }
     if tables.is_empty() {
         return None;
     }
-    let intro = "Both models see the same people, and every interval is drawn with the same people for both; where one of two rates is 0 or 1 it is Newcombe's, as if \
-                 they were others. A difference is clear where its \
-                 interval leaves out zero; of many differences some are clear by chance. Where one of the models does not score everybody the people are \
-                 not the same, and there is no interval.";
-    let mut blocks = vec![Block::Text(intro.into())];
+    let intro = "Both models see the same people, and every interval is drawn with the same people \
+                 for both; where one of two rates is 0 or 1 it is Newcombe's, as if they were \
+                 others. A difference is clear where its interval leaves out zero; of many \
+                 differences some are clear by chance. Where one of the models does not score \
+                 everybody the people are not the same, and there is no interval.";
+    let mut blocks = vec![PageBlock::Text(intro.into())];
     let all = tables.len();
-    for (i, ([model, against, set, attribute], rows)) in tables.into_iter().take(TABLES_AT_MOST).enumerate() {
-        let words = Words::new().name(attribute).text(": model ").name(model).text(" minus model ").name(against);
+    for (i, ([model, against, set, attribute], rows)) in
+        tables.into_iter().take(TABLES_AT_MOST).enumerate()
+    {
+        let words = RichText::new()
+            .name(attribute)
+            .text(": model ")
+            .name(model)
+            .text(" minus model ")
+            .name(against);
         let words = if set.is_empty() { words } else { words.text(", set ").name(set) };
-        blocks.push(Block::Heading(format!("models-{i}"), words.clone()));
-        blocks.push(Block::Table(table(audit, words, rows, glossary)));
+        blocks.push(PageBlock::Heading(format!("models-{i}"), words.clone()));
+        blocks.push(PageBlock::Table(table(audit, words, rows, glossary)));
     }
     if all > TABLES_AT_MOST {
-        blocks.push(Block::Note(format!("{} more comparisons are only in tables/comparisons.parquet.", all - TABLES_AT_MOST).into()));
+        blocks.push(PageBlock::Note(
+            format!(
+                "{} more comparisons are only in tables/comparisons.parquet.",
+                all - TABLES_AT_MOST
+            )
+            .into(),
+        ));
     }
-    Some(Section { id: "models", title: "One model against another", blocks })
+    Some(PageSection { id: "models", title: "One model against another", blocks })
 }
 
 /// How far zero lies outside the interval, in halves of its width; below 1 where it lies inside.
-pub(super) fn clearness(row: &Record<'_>) -> f64 {
+pub(super) fn clearness(row: &TableRecord<'_>) -> f64 {
     match (row.real("difference"), row.real("lo"), row.real("hi")) {
         (Some(difference), Some(lo), Some(hi)) => {
             if difference == 0.0 {
@@ -60,31 +76,48 @@ pub(super) fn clearness(row: &Record<'_>) -> f64 {
     }
 }
 
-fn table(audit: &Audit, words: Words, mut rows: Vec<Record<'_>>, glossary: &mut Glossary<'_>) -> Table {
+fn table(
+    audit: &AuditFolder,
+    words: RichText,
+    mut rows: Vec<TableRecord<'_>>,
+    glossary: &mut PageGlossary<'_>,
+) -> PageTable {
     let all = rows.len();
     // The sort is stable, so ties keep the order of the table.
     rows.sort_by(|x, y| clearness(y).total_cmp(&clearness(x)));
     let clear = rows.iter().filter(|row| clearness(row) > 1.0).count();
     rows.truncate(audit.rows_shown());
-    let level =
-        rows.iter().find_map(|row| row.real("level")).map_or_else(String::new, |level| format!("; intervals at {}", number::level(level)));
-    let shown = if rows.len() < all { format!(", the clearest {} of {all} are shown", rows.len()) } else { String::new() };
-    let caption =
-        words.text(format!(": {} of {all} differences are clear{shown}{level}", number::count(i64::try_from(clear).unwrap_or(i64::MAX))));
-    let head = ["Metric", "Where", "First model", "Second model", "Difference", "People"].map(Words::from).to_vec();
-    Table { caption, head, rows: rows.iter().map(|r| row(r, glossary)).collect(), prose: false }
+    let level = rows
+        .iter()
+        .find_map(|row| row.real("level"))
+        .map_or_else(String::new, |level| format!("; intervals at {}", number::level(level)));
+    let shown = if rows.len() < all {
+        format!(", the clearest {} of {all} are shown", rows.len())
+    } else {
+        String::new()
+    };
+    let caption = words.text(format!(
+        ": {} of {all} differences are clear{shown}{level}",
+        number::count(i64::try_from(clear).unwrap_or(i64::MAX))
+    ));
+    let head = ["Metric", "Where", "First model", "Second model", "Difference", "People"]
+        .map(RichText::from)
+        .to_vec();
+    PageTable { caption, head, rows: rows.iter().map(|r| row(r, glossary)).collect(), prose: false }
 }
 
-fn row(row: &Record<'_>, glossary: &mut Glossary<'_>) -> Row {
+fn row(row: &TableRecord<'_>, glossary: &mut PageGlossary<'_>) -> ReportRow {
     let (metric, scope) = (row.text("metric"), row.text("scope"));
     let kind = terms::kind(metric, scope);
     let apart = kind.of_change();
-    let value = |column: &str| row.real(column).map_or_else(|| "undefined".to_owned(), |value| kind.value(value));
+    let value = |column: &str| {
+        row.real(column).map_or_else(|| "undefined".to_owned(), |value| kind.value(value))
+    };
     let main = match row.real("difference") {
         Some(value) => apart.value(value).into(),
         None => "undefined".into(),
     };
-    let mut small: Vec<Words> = match (row.real("difference"), row.real("lo"), row.real("hi")) {
+    let mut small: Vec<RichText> = match (row.real("difference"), row.real("lo"), row.real("hi")) {
         (Some(value), Some(lo), Some(hi)) => vec![apart.interval(value, lo, hi).into()],
         (None, ..) => vec![terms::reason(row.text("undefined")).into()],
         _ => Vec::new(),
@@ -96,25 +129,27 @@ fn row(row: &Record<'_>, glossary: &mut Glossary<'_>) -> Row {
         place(row).into(),
         value("model_value").into(),
         value("against_value").into(),
-        Cell { main, small, ..Cell::default() },
+        PageCell { main, small, ..PageCell::default() },
         row.int("n_rows").map_or_else(String::new, number::count).into(),
     ];
-    Row { id: String::new(), head: glossary.title(metric), cells }
+    ReportRow { id: String::new(), head: glossary.title(metric), cells }
 }
 
 /// Where a value holds.
-pub(super) fn place(row: &Record<'_>) -> Words {
+pub(super) fn place(row: &TableRecord<'_>) -> RichText {
     let (from, to) = (row.text("from_group"), row.text("to_group"));
     match row.text("scope") {
         "total" => "everybody".into(),
-        "direction" => Words::direction(from, to),
-        "one_to_rest" => Words::new().name(from).text(" as each of the others"),
-        "rest_to_one" => Words::new().text("all others as ").name(to),
-        "one_vs_rest" if from.is_empty() => Words::new().text("all others and ").name(to),
-        "one_vs_rest" => Words::new().name(from).text(" and all others"),
-        "pair" => Words::new().name(from).text(" and ").name(to),
-        "difference" => Words::direction(from, to).text(" minus ").and(Words::direction(to, from)),
+        "direction" => RichText::direction(from, to),
+        "one_to_rest" => RichText::new().name(from).text(" as each of the others"),
+        "rest_to_one" => RichText::new().text("all others as ").name(to),
+        "one_vs_rest" if from.is_empty() => RichText::new().text("all others and ").name(to),
+        "one_vs_rest" => RichText::new().name(from).text(" and all others"),
+        "pair" => RichText::new().name(from).text(" and ").name(to),
+        "difference" => {
+            RichText::direction(from, to).text(" minus ").and(RichText::direction(to, from))
+        }
         "worst_case" => "the groups furthest apart".into(),
-        _ => Words::new().name(from),
+        _ => RichText::new().name(from),
     }
 }

@@ -1,13 +1,14 @@
-//! Numbers as the page prints them: three significant digits, per cent with a narrow no-break space, counts in groups of three.
+//! Numbers as the page prints them: three significant digits, per cent with a narrow no-break
+//! space, counts in groups of three.
 
-use crate::report::folder::Tally;
+use crate::report::folder::WeightedCount;
 
 /// U+202F, between the digits of large numbers and before the per cent sign.
 const THIN: char = '\u{202f}';
 
 /// How the value of a metric is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum NumberFormat {
     /// A share, printed in per cent.
     Share,
     /// A difference of shares, printed in percentage points with its sign.
@@ -19,7 +20,7 @@ pub(super) enum Kind {
     /// A plain number with its sign.
     Signed,
     /// A number with its sign in the unit of a feature, which may be a tiny one.
-    Own,
+    FeatureUnit,
 }
 
 /// Decimals up to which the ends of an interval are told apart; beyond they are powers of ten.
@@ -28,59 +29,82 @@ const MOST_DECIMALS: usize = 8;
 /// A difference of shares or scores below this is what rounding left: zero.
 pub(super) const ROUNDING: f64 = 1e-12;
 
-impl Kind {
+impl NumberFormat {
     fn scale(self) -> f64 {
-        if matches!(self, Kind::Share | Kind::Points | Kind::Distance) { 100.0 } else { 1.0 }
+        if matches!(self, NumberFormat::Share | NumberFormat::Points | NumberFormat::Distance) {
+            100.0
+        } else {
+            1.0
+        }
     }
 
     fn signed(self) -> bool {
-        matches!(self, Kind::Points | Kind::Signed | Kind::Own)
+        matches!(self, NumberFormat::Points | NumberFormat::Signed | NumberFormat::FeatureUnit)
     }
 
-    /// How the difference of two values of this kind is printed: of shares and of gaps of shares in points.
+    /// How the difference of two values of this kind is printed: of shares and of gaps of shares in
+    /// points.
     pub(super) fn of_change(self) -> Self {
         match self {
-            Kind::Share | Kind::Points | Kind::Distance => Kind::Points,
-            Kind::Plain | Kind::Signed => Kind::Signed,
-            Kind::Own => Kind::Own,
+            NumberFormat::Share | NumberFormat::Points | NumberFormat::Distance => {
+                NumberFormat::Points
+            }
+            NumberFormat::Plain | NumberFormat::Signed => NumberFormat::Signed,
+            NumberFormat::FeatureUnit => NumberFormat::FeatureUnit,
         }
     }
 
     /// A number as it is printed: scaled, and 0 where it is what rounding left of a difference.
     fn scaled(self, value: f64) -> f64 {
-        let left = matches!(self, Kind::Points | Kind::Distance | Kind::Signed) && value.abs() < ROUNDING;
+        let left =
+            matches!(self, NumberFormat::Points | NumberFormat::Distance | NumberFormat::Signed)
+                && value.abs() < ROUNDING;
         if left { 0.0 } else { value * self.scale() }
     }
 
     /// How far a scaled number is from the ends of its scale that it must not seem to touch.
-    fn beside(self, x: f64) -> f64 {
-        if self == Kind::Share { x.abs().min((100.0 - x).abs()) } else { x.abs() }
+    fn distance_to_end(self, x: f64) -> f64 {
+        if self == NumberFormat::Share { x.abs().min((100.0 - x).abs()) } else { x.abs() }
     }
 
-    /// Decimals of a scaled value: three significant digits, of a share that is not all as many as tell it from 100 per cent.
+    /// Decimals of a scaled value: three significant digits, of a share that is not all as many as
+    /// tell it from 100 per cent.
     fn decimals(self, x: f64) -> Option<usize> {
-        decimals(x).map(|least| if self == Kind::Share && x < 100.0 { telling(self.beside(x), least) } else { least })
+        decimals(x).map(|least| {
+            if self == NumberFormat::Share && x < 100.0 {
+                telling_decimals(self.distance_to_end(x), least)
+            } else {
+                least
+            }
+        })
     }
 
     /// The value with its unit: `13.1 %`, `+12.4 points`, `0.0588`.
     pub(super) fn value(self, value: f64) -> String {
         let x = self.scaled(value);
         let digits = match self.decimals(x) {
-            Some(decimals) if self == Kind::Share && x > 99.0 && x < 100.0 => fixed(x, decimals),
-            _ => three(x),
+            Some(decimals) if self == NumberFormat::Share && x > 99.0 && x < 100.0 => {
+                fixed(x, decimals)
+            }
+            _ => three_digits(x),
         };
         let digits = sign(self.signed(), x, &digits);
         match self {
-            Kind::Share => format!("{digits}{THIN}%"),
-            Kind::Points | Kind::Distance if digits.trim_start_matches(['+', '\u{2212}']) == "1" => format!("{digits} point"),
-            Kind::Points | Kind::Distance => format!("{digits} points"),
-            Kind::Plain | Kind::Signed | Kind::Own => digits,
+            NumberFormat::Share => format!("{digits}{THIN}%"),
+            NumberFormat::Points | NumberFormat::Distance
+                if digits.trim_start_matches(['+', '\u{2212}']) == "1" =>
+            {
+                format!("{digits} point")
+            }
+            NumberFormat::Points | NumberFormat::Distance => format!("{digits} points"),
+            NumberFormat::Plain | NumberFormat::Signed | NumberFormat::FeatureUnit => digits,
         }
     }
 
-    /// Both ends of the interval of `value`, with as many decimals as the value: `8.2 to 20.2`. Where an end would look as if it were 0 or
-    /// 100 per cent and is not, both get as many more as show it, up to three: `0.03 to 1.20`. Where both would look alike and are not, or as
-    /// if both were 0, they get as many as tell them apart: `-0.0001 to +0.0001`.
+    /// Both ends of the interval of `value`, with as many decimals as the value: `8.2 to 20.2`.
+    /// Where an end would look as if it were 0 or 100 per cent and is not, both get as many more as
+    /// show it, up to three: `0.03 to 1.20`. Where both would look alike and are not, or as if both
+    /// were 0, they get as many as tell them apart: `-0.0001 to +0.0001`.
     pub(super) fn interval(self, value: f64, lo: f64, hi: f64) -> String {
         let percent = self.scale() > 1.0;
         let of_value = match self.decimals(self.scaled(value)) {
@@ -90,31 +114,40 @@ impl Kind {
             None => 3,
         };
         let ends = [lo, hi].map(|x| self.scaled(x));
-        let decimals = ends.iter().fold(of_value, |decimals, x| telling(self.beside(*x), decimals));
+        let decimals = ends
+            .iter()
+            .fold(of_value, |decimals, x| telling_decimals(self.distance_to_end(*x), decimals));
         let end = |x: f64, digits: &dyn Fn(f64) -> String| {
-            let whole = x == 0.0 || (self == Kind::Share && x == 100.0);
+            let whole = x == 0.0 || (self == NumberFormat::Share && x == 100.0);
             sign(self.signed(), x, &if whole { format!("{x:.0}") } else { digits(x) })
         };
         let both = |digits: &dyn Fn(f64) -> String| ends.map(|x| end(x, digits));
-        let plain = both(&|x| if x.abs() < 1000.0 { fixed(x, decimals) } else { three(x) });
+        let plain = both(&|x| if x.abs() < 1000.0 { fixed(x, decimals) } else { three_digits(x) });
         // As a number reads where the sign alone tells it from the other.
         let read = |end: &str| end.trim_start_matches(['+', '\u{2212}']).to_owned();
-        let is_empty =
-            |ends: &[String; 2]| ends[0] == ends[1] || ends.iter().all(|end| read(end).bytes().all(|b| matches!(b, b'0' | b'.')));
+        let is_empty = |ends: &[String; 2]| {
+            ends[0] == ends[1]
+                || ends.iter().all(|end| read(end).bytes().all(|b| matches!(b, b'0' | b'.')))
+        };
         let told = if ends[0] == ends[1] || !is_empty(&plain) {
             plain
         } else {
             let least = if ends[0].abs() < 1000.0 { decimals } else { 0 };
-            let finer = (least..=MOST_DECIMALS).map(|decimals| both(&|x| grouped_in(&fixed(x, decimals)))).find(|ends| !is_empty(ends));
-            finer.unwrap_or_else(|| both(&|x| three(x)))
+            let finer = (least..=MOST_DECIMALS)
+                .map(|decimals| both(&|x| grouped_in(&fixed(x, decimals))))
+                .find(|ends| !is_empty(ends));
+            finer.unwrap_or_else(|| both(&|x| three_digits(x)))
         };
         format!("{} to {}", told[0], told[1])
     }
 }
 
-/// Decimals, not fewer than `least`, with which a distance does not look like none; `least` where three do not show it either.
-fn telling(distance: f64, least: usize) -> usize {
-    let shows = |decimals: &usize| format!("{distance:.decimals$}").bytes().any(|b| matches!(b, b'1'..=b'9'));
+/// Decimals, not fewer than `least`, with which a distance does not look like none; `least` where
+/// three do not show it either.
+fn telling_decimals(distance: f64, least: usize) -> usize {
+    let shows = |decimals: &usize| {
+        format!("{distance:.decimals$}").bytes().any(|b| matches!(b, b'1'..=b'9'))
+    };
     if distance == 0.0 { least } else { (least..=3).find(shows).unwrap_or(least) }
 }
 
@@ -128,7 +161,8 @@ fn fixed(value: f64, decimals: usize) -> String {
     if value < 0.0 && !zero { format!("\u{2212}{digits}") } else { digits }
 }
 
-/// The power of ten of the first digit once the number is rounded to three digits; none for 0 and what is not finite.
+/// The power of ten of the first digit once the number is rounded to three digits; none for 0 and
+/// what is not finite.
 fn exponent(value: f64) -> Option<i32> {
     if value == 0.0 || !value.is_finite() {
         return None;
@@ -142,7 +176,7 @@ fn decimals(value: f64) -> Option<usize> {
 }
 
 /// Three significant digits: `13.1`, `0.0588`, `1 230`, `4.20 × 10⁻⁷`; 0, 1 and 100 stand alone.
-pub(super) fn three(value: f64) -> String {
+pub(super) fn three_digits(value: f64) -> String {
     let Some(e) = exponent(value) else {
         return if value == 0.0 { "0".to_owned() } else { "not finite".to_owned() };
     };
@@ -154,7 +188,11 @@ pub(super) fn three(value: f64) -> String {
         3..=14 => {
             let unit = power_of_ten(e - 2);
             let rounded = (value.abs() / unit).round() * unit;
-            format!("{}{}", if value < 0.0 { "\u{2212}" } else { "" }, grouped(&format!("{rounded:.0}")))
+            format!(
+                "{}{}",
+                if value < 0.0 { "\u{2212}" } else { "" },
+                grouped(&format!("{rounded:.0}"))
+            )
         }
         _ => {
             let text = format!("{:.2e}", value.abs());
@@ -164,26 +202,41 @@ pub(super) fn three(value: f64) -> String {
     }
 }
 
-/// A value on an axis of this width: with the digits that tell its thousandths apart, and no zeros at the end.
+/// A value on an axis of this width: with the digits that tell its thousandths apart, and no zeros
+/// at the end.
 pub(super) fn on_axis(value: f64, width: f64) -> String {
-    let Some(e) = exponent(width).filter(|_| value.abs() < 1e15) else { return three(value) };
+    let Some(e) = exponent(width).filter(|_| value.abs() < 1e15) else {
+        return three_digits(value);
+    };
     match usize::try_from(2 - e) {
         // Far below 1 the digits that count would stand behind a row of zeros.
         Ok(6..=12) if value.abs() < 100.0 * width && value != 0.0 => {
             let mantissa = fixed(value / power_of_ten(e), 2);
             let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
-            if mantissa == "0" { mantissa.to_owned() } else { format!("{mantissa}{}", times_ten_to(e)) }
+            if mantissa == "0" {
+                mantissa.to_owned()
+            } else {
+                format!("{mantissa}{}", times_ten_to(e))
+            }
         }
         Ok(decimals @ 1..=12) => {
             let text = fixed(value, decimals);
-            if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+            if text.contains('.') {
+                text.trim_end_matches('0').trim_end_matches('.').to_owned()
+            } else {
+                text
+            }
         }
         Ok(0) | Err(_) => {
             let unit = power_of_ten((e - 2).max(0));
             let rounded = (value.abs() / unit).round() * unit;
-            format!("{}{}", if value < 0.0 && rounded > 0.0 { "\u{2212}" } else { "" }, grouped(&format!("{rounded:.0}")))
+            format!(
+                "{}{}",
+                if value < 0.0 && rounded > 0.0 { "\u{2212}" } else { "" },
+                grouped(&format!("{rounded:.0}"))
+            )
         }
-        Ok(_) => three(value),
+        Ok(_) => three_digits(value),
     }
 }
 
@@ -232,7 +285,8 @@ pub(super) fn grouped_in(text: &str) -> String {
     let mut rest = text;
     while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
         let (before, digits) = rest.split_at(start);
-        let (digits, after) = digits.split_at(digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len()));
+        let (digits, after) =
+            digits.split_at(digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len()));
         // Not the decimals of a number, nor a part of a name.
         let alone = !before.ends_with(|c: char| c.is_alphanumeric() || ".,-_/".contains(c))
             && !after.starts_with(|c: char| c.is_alphanumeric() || "-_/".contains(c));
@@ -250,23 +304,24 @@ pub(super) fn count(n: i64) -> String {
 }
 
 /// A count with its noun: `1 action`, `5 actions`.
-pub(super) fn of(n: i64, one: &str, many: &str) -> String {
+pub(super) fn count_of(n: i64, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })
 }
 
 /// So many people: `1 person`, `122 people`.
 pub(super) fn people(n: i64) -> String {
-    of(n, "person", "people")
+    count_of(n, "person", "people")
 }
 
-/// A share of a whole in per cent, by weight and saying so where cases are `weighted`; none where nothing can be shared out.
-pub(super) fn share(part: Tally, whole: Tally, weighted: bool) -> Option<String> {
-    part.part_of(whole).map(|share| said(share, weighted))
+/// A share of a whole in per cent, by weight and saying so where cases are `weighted`; none where
+/// nothing can be shared out.
+pub(super) fn share(part: WeightedCount, whole: WeightedCount, weighted: bool) -> Option<String> {
+    part.part_of(whole).map(|share| percent_text(share, weighted))
 }
 
 /// A share in per cent, with the word where it is one of weight: `13.1 %`, `weighted 13.4 %`.
-pub(super) fn said(share: f64, weighted: bool) -> String {
-    format!("{}{}", if weighted { "weighted " } else { "" }, Kind::Share.value(share))
+pub(super) fn percent_text(share: f64, weighted: bool) -> String {
+    format!("{}{}", if weighted { "weighted " } else { "" }, NumberFormat::Share.value(share))
 }
 
 /// A level in per cent as the job writes it: `95 %`, `99.9 %`.
@@ -276,7 +331,7 @@ pub(super) fn level(level: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, count, grouped_in, level, of, on_axis, people, three};
+    use super::{NumberFormat, count, count_of, grouped_in, level, on_axis, people, three_digits};
 
     fn plain(text: &str) -> String {
         text.replace('\u{202f}', " ").replace('\u{2212}', "-")
@@ -298,45 +353,55 @@ mod tests {
             (4.2e-7, "4.20 × 10⁻⁷"),
             (-1e300, "-1.00 × 10³⁰⁰"),
         ] {
-            assert_eq!(plain(&three(value)), text);
+            assert_eq!(plain(&three_digits(value)), text);
         }
-        assert_eq!(three(f64::NAN), "not finite");
+        assert_eq!(three_digits(f64::NAN), "not finite");
     }
 
     #[test]
     fn values_carry_their_unit_and_intervals_their_decimals() {
-        assert_eq!(plain(&Kind::Share.value(16.0 / 122.0)), "13.1 %");
-        assert_eq!(plain(&Kind::Share.interval(16.0 / 122.0, 0.0823, 0.2023)), "8.2 to 20.2");
-        assert_eq!(plain(&Kind::Share.interval(0.0, 0.0, 0.0123)), "0 to 1.2");
-        assert_eq!(plain(&Kind::Share.interval(0.0, 0.0, 0.000_348)), "0 to 0.03");
-        assert_eq!(plain(&Kind::Share.interval(0.131, 0.000_348, 0.2023)), "0.03 to 20.23");
-        assert_eq!(plain(&Kind::Share.interval(1.0, 0.9712, 1.0)), "97.1 to 100");
-        assert_eq!(plain(&Kind::Share.interval(1.0, 0.99965, 1.0)), "99.97 to 100");
-        assert_eq!(plain(&Kind::Share.interval(0.000_491, 0.000_087, 0.002_778)), "0.0087 to 0.2778");
-        assert_eq!(plain(&Kind::Points.value(0.124)), "+12.4 points");
-        assert_eq!(Kind::Distance.value(0.01), "1 point");
-        assert_eq!([0.01, -0.01, 0.021].map(|x| plain(&Kind::Points.value(x))), ["+1 point", "-1 point", "+2.10 points"]);
-        assert_eq!(plain(&Kind::Points.interval(0.124, -0.027, 0.217)), "-2.7 to +21.7");
-        assert_eq!(plain(&Kind::Signed.value(-0.0421)), "-0.0421");
-        assert_eq!(plain(&Kind::Plain.interval(1.53, 0.9, 2.61)), "0.90 to 2.61");
-        assert_eq!(plain(&Kind::Share.interval(0.5, -1e-9, 2e300)), "0.0 to 2.00 × 10³⁰²");
+        assert_eq!(plain(&NumberFormat::Share.value(16.0 / 122.0)), "13.1 %");
+        assert_eq!(
+            plain(&NumberFormat::Share.interval(16.0 / 122.0, 0.0823, 0.2023)),
+            "8.2 to 20.2"
+        );
+        assert_eq!(plain(&NumberFormat::Share.interval(0.0, 0.0, 0.0123)), "0 to 1.2");
+        assert_eq!(plain(&NumberFormat::Share.interval(0.0, 0.0, 0.000_348)), "0 to 0.03");
+        assert_eq!(plain(&NumberFormat::Share.interval(0.131, 0.000_348, 0.2023)), "0.03 to 20.23");
+        assert_eq!(plain(&NumberFormat::Share.interval(1.0, 0.9712, 1.0)), "97.1 to 100");
+        assert_eq!(plain(&NumberFormat::Share.interval(1.0, 0.99965, 1.0)), "99.97 to 100");
+        assert_eq!(
+            plain(&NumberFormat::Share.interval(0.000_491, 0.000_087, 0.002_778)),
+            "0.0087 to 0.2778"
+        );
+        assert_eq!(plain(&NumberFormat::Points.value(0.124)), "+12.4 points");
+        assert_eq!(NumberFormat::Distance.value(0.01), "1 point");
+        assert_eq!(
+            [0.01, -0.01, 0.021].map(|x| plain(&NumberFormat::Points.value(x))),
+            ["+1 point", "-1 point", "+2.10 points"]
+        );
+        assert_eq!(plain(&NumberFormat::Points.interval(0.124, -0.027, 0.217)), "-2.7 to +21.7");
+        assert_eq!(plain(&NumberFormat::Signed.value(-0.0421)), "-0.0421");
+        assert_eq!(plain(&NumberFormat::Plain.interval(1.53, 0.9, 2.61)), "0.90 to 2.61");
+        assert_eq!(plain(&NumberFormat::Share.interval(0.5, -1e-9, 2e300)), "0.0 to 2.00 × 10³⁰²");
     }
 
-    /// Whatever the kind, an interval that holds more than one number does not look as if it held one.
+    /// Whatever the kind, an interval that holds more than one number does not look as if it held
+    /// one.
     #[test]
     fn an_interval_that_is_not_empty_does_not_look_empty() {
         for (kind, value, lo, hi, text) in [
-            (Kind::Signed, 0.0, -0.000_101, 0.000_101, "-0.0001 to +0.0001"),
-            (Kind::Plain, 0.0, 0.0, 0.000_101, "0 to 0.0001"),
-            (Kind::Points, 0.0, -2e-7, 2e-7, "-0.00002 to +0.00002"),
-            (Kind::Plain, 0.123, 0.123_44, 0.123_46, "0.1234 to 0.1235"),
-            (Kind::Share, 0.5, 0.500_01, 0.500_03, "50.001 to 50.003"),
-            (Kind::Plain, 12_345.0, 12_341.0, 12_344.0, "12 341 to 12 344"),
-            (Kind::Own, 2e-13, 1e-13, 3e-13, "+1.00 × 10⁻¹³ to +3.00 × 10⁻¹³"),
+            (NumberFormat::Signed, 0.0, -0.000_101, 0.000_101, "-0.0001 to +0.0001"),
+            (NumberFormat::Plain, 0.0, 0.0, 0.000_101, "0 to 0.0001"),
+            (NumberFormat::Points, 0.0, -2e-7, 2e-7, "-0.00002 to +0.00002"),
+            (NumberFormat::Plain, 0.123, 0.123_44, 0.123_46, "0.1234 to 0.1235"),
+            (NumberFormat::Share, 0.5, 0.500_01, 0.500_03, "50.001 to 50.003"),
+            (NumberFormat::Plain, 12_345.0, 12_341.0, 12_344.0, "12 341 to 12 344"),
+            (NumberFormat::FeatureUnit, 2e-13, 1e-13, 3e-13, "+1.00 × 10⁻¹³ to +3.00 × 10⁻¹³"),
             // What is one number stays one.
-            (Kind::Share, 0.0, 0.0, 0.0, "0 to 0"),
-            (Kind::Share, 0.5, 0.5, 0.5, "50.0 to 50.0"),
-            (Kind::Signed, 0.0, -2e-17, 3e-17, "0 to 0"),
+            (NumberFormat::Share, 0.0, 0.0, 0.0, "0 to 0"),
+            (NumberFormat::Share, 0.5, 0.5, 0.5, "50.0 to 50.0"),
+            (NumberFormat::Signed, 0.0, -2e-17, 3e-17, "0 to 0"),
         ] {
             assert_eq!(plain(&kind.interval(value, lo, hi)), text);
         }
@@ -345,25 +410,29 @@ mod tests {
     /// A share that is not all does not read as all, and its interval has its decimals.
     #[test]
     fn what_is_beside_the_end_of_the_scale_does_not_touch_it() {
-        assert_eq!(plain(&Kind::Share.value(0.9996)), "99.96 %");
-        assert_eq!(plain(&Kind::Share.interval(0.9996, 0.9972, 0.9999)), "99.72 to 99.99");
-        assert_eq!(plain(&Kind::Share.value(0.995)), "99.5 %");
-        assert_eq!(plain(&Kind::Share.value(1.0)), "100 %");
-        assert_eq!(plain(&Kind::Points.value(1.0)), "+100 points");
+        assert_eq!(plain(&NumberFormat::Share.value(0.9996)), "99.96 %");
+        assert_eq!(plain(&NumberFormat::Share.interval(0.9996, 0.9972, 0.9999)), "99.72 to 99.99");
+        assert_eq!(plain(&NumberFormat::Share.value(0.995)), "99.5 %");
+        assert_eq!(plain(&NumberFormat::Share.value(1.0)), "100 %");
+        assert_eq!(plain(&NumberFormat::Points.value(1.0)), "+100 points");
     }
 
     #[test]
     fn one_point_and_nothing_left_by_rounding() {
-        assert_eq!(plain(&Kind::Distance.value(0.01)), "1 point");
-        assert_eq!(plain(&Kind::Points.value(-0.01)), "-1 point");
-        assert_eq!(plain(&Kind::Points.value(0.0101)), "+1.01 points");
-        for kind in [Kind::Points, Kind::Distance, Kind::Signed] {
+        assert_eq!(plain(&NumberFormat::Distance.value(0.01)), "1 point");
+        assert_eq!(plain(&NumberFormat::Points.value(-0.01)), "-1 point");
+        assert_eq!(plain(&NumberFormat::Points.value(0.0101)), "+1.01 points");
+        for kind in [NumberFormat::Points, NumberFormat::Distance, NumberFormat::Signed] {
             assert_eq!(kind.value(-2.11e-19).trim_end_matches(" points"), "0");
         }
-        assert_eq!(plain(&Kind::Signed.interval(-2.11e-19, -3e-17, 0.012)), "0 to +0.012");
+        assert_eq!(plain(&NumberFormat::Signed.interval(-2.11e-19, -3e-17, 0.012)), "0 to +0.012");
         // In its own unit a feature may move by as little.
-        assert_eq!(plain(&Kind::Own.value(2e-13)), "+2.00 × 10⁻¹³");
-        assert_eq!([Kind::Share, Kind::Distance, Kind::Plain].map(Kind::of_change), [Kind::Points, Kind::Points, Kind::Signed]);
+        assert_eq!(plain(&NumberFormat::FeatureUnit.value(2e-13)), "+2.00 × 10⁻¹³");
+        assert_eq!(
+            [NumberFormat::Share, NumberFormat::Distance, NumberFormat::Plain]
+                .map(NumberFormat::of_change),
+            [NumberFormat::Points, NumberFormat::Points, NumberFormat::Signed]
+        );
     }
 
     #[test]
@@ -391,7 +460,7 @@ mod tests {
 
     #[test]
     fn counts_and_levels() {
-        assert_eq!([of(1, "action", "actions"), people(0)], ["1 action", "0 people"]);
+        assert_eq!([count_of(1, "action", "actions"), people(0)], ["1 action", "0 people"]);
         assert_eq!(plain(&count(1234)), "1234");
         assert_eq!(plain(&count(16281)), "16 281");
         assert_eq!(plain(&count(i64::MIN)), "-9 223 372 036 854 775 808");

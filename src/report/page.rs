@@ -1,7 +1,9 @@
-//! The page as blocks, and the blocks as one self-contained HTML file: no script, no network, everything escaped.
+//! The page as blocks, and the blocks as one self-contained HTML file: no script, no network,
+//! everything escaped.
 //!
-//! Sections build [`Block`]s; the templates beside this file lay them out. Text is escaped by the template engine, after
-//! [`visible`] has made control characters visible; only drawings, made and escaped by [`crate::report::chart`], go in as they are.
+//! Sections build [`PageBlock`]s; the templates beside this file lay them out. Text is escaped by
+//! the template engine, after [`visible`] has made control characters visible; only drawings, made
+//! and escaped by [`crate::report::chart`], go in as they are.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
@@ -9,10 +11,10 @@ use minijinja::{Environment, UndefinedBehavior, context, escape_formatter};
 
 use crate::report::GlossaryEntry;
 use crate::report::palette;
-use crate::report::words::{Words, entry_anchor, visible};
+use crate::report::words::{RichText, entry_anchor, visible};
 
 /// The whole page.
-pub(super) struct Page {
+pub(super) struct ReportPage {
     /// The one `h1`.
     pub(super) title: String,
     /// Name of the job.
@@ -30,43 +32,43 @@ pub(super) struct Page {
     /// Whether it is larger than it should be all the same.
     pub(super) too_large: bool,
     /// The sections in order.
-    pub(super) sections: Vec<Section>,
+    pub(super) sections: Vec<PageSection>,
 }
 
 /// One section; its number is its place on the page.
-pub(super) struct Section {
+pub(super) struct PageSection {
     /// Anchor.
     pub(super) id: &'static str,
     /// Heading.
     pub(super) title: &'static str,
     /// Content.
-    pub(super) blocks: Vec<Block>,
+    pub(super) blocks: Vec<PageBlock>,
 }
 
 /// A piece of a section.
-pub(super) enum Block {
+pub(super) enum PageBlock {
     /// A heading below the section's, with its anchor.
-    Heading(String, Words),
+    Heading(String, RichText),
     /// A paragraph.
-    Text(Words),
+    Text(RichText),
     /// A paragraph in small print.
-    Note(Words),
+    Note(RichText),
     /// The verdict: drawing, its class, one word, and a sentence.
-    Verdict { class: &'static str, drawing: String, word: &'static str, sentence: Words },
+    Verdict { class: &'static str, drawing: String, word: &'static str, sentence: RichText },
     /// A numbered list of sentences.
-    Findings(Vec<Words>),
+    Findings(Vec<RichText>),
     /// Names and what they stand for.
-    Facts(Vec<(Words, Words)>),
+    Facts(Vec<(RichText, RichText)>),
     /// A table.
-    Table(Table),
+    Table(PageTable),
     /// Narrow tables, side by side where there is room.
-    Tables(Vec<Table>),
+    Tables(Vec<PageTable>),
     /// Directions side by side, each with its matrix.
-    Heats(Vec<Heat>),
+    Heats(Vec<SwitchMatrix>),
     /// Drawings side by side, each an SVG with its caption below them.
-    Figure(Figure),
+    Figure(PageFigure),
     /// What opens on demand, and always in print.
-    Fold(&'static str, Vec<Block>),
+    Fold(&'static str, Vec<PageBlock>),
     /// Text as it stands in a file.
     Code(&'static str, String),
     /// Metrics with formula and source.
@@ -75,13 +77,13 @@ pub(super) enum Block {
 
 /// A table: the first cell of each row is its heading.
 #[derive(Default)]
-pub(super) struct Table {
+pub(super) struct PageTable {
     /// What the table says.
-    pub(super) caption: Words,
+    pub(super) caption: RichText,
     /// Column headings; the first stands over the row headings.
-    pub(super) head: Vec<Words>,
+    pub(super) head: Vec<RichText>,
     /// Rows.
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<ReportRow>,
     /// Whether cells are words rather than numbers.
     pub(super) prose: bool,
 }
@@ -89,53 +91,54 @@ pub(super) struct Table {
 /// In place of a value that does not exist.
 pub(super) const DASH: &str = "\u{2013}";
 
-/// A row of a [`Table`].
+/// A row of a [`PageTable`].
 #[derive(Default)]
-pub(super) struct Row {
+pub(super) struct ReportRow {
     /// Anchor; empty = none.
     pub(super) id: String,
     /// Heading.
-    pub(super) head: Words,
+    pub(super) head: RichText,
     /// One cell for every further column.
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: Vec<PageCell>,
 }
 
 /// A cell: what it says, and up to two lines of small print such as counts and interval.
 #[derive(Default)]
-pub(super) struct Cell {
+pub(super) struct PageCell {
     /// Anchor; empty = none.
     pub(super) id: String,
     /// What it says.
-    pub(super) main: Words,
+    pub(super) main: RichText,
     /// Small print, a line each.
-    pub(super) small: Vec<Words>,
+    pub(super) small: Vec<RichText>,
     /// Step of the heat scale.
     pub(super) heat: Option<usize>,
 }
 
-impl<W: Into<Words>> From<W> for Cell {
+impl<W: Into<RichText>> From<W> for PageCell {
     fn from(main: W) -> Self {
-        Cell { main: main.into(), ..Cell::default() }
+        PageCell { main: main.into(), ..PageCell::default() }
     }
 }
 
 /// The matrix of one direction: factual predictions in rows, counterfactual ones in columns.
-pub(super) struct Heat {
+pub(super) struct SwitchMatrix {
     /// Anchor.
     pub(super) id: String,
     /// The direction.
-    pub(super) title: Words,
+    pub(super) title: RichText,
     /// What it adds up to.
-    pub(super) sentence: Words,
+    pub(super) sentence: RichText,
     /// What it counts.
     pub(super) caption: &'static str,
     /// Rows: the CCM, and below it the ECCM where there is a label.
     pub(super) rows: Vec<MatrixRow>,
 }
 
-/// A row of a [`Heat`].
+/// A row of a [`SwitchMatrix`].
 pub(super) struct MatrixRow {
-    /// The heading over this row and the next; empty where an earlier row holds it or the matrix has none.
+    /// The heading over this row and the next; empty where an earlier row holds it or the matrix
+    /// has none.
     pub(super) label: &'static str,
     /// The factual prediction.
     pub(super) head: &'static str,
@@ -143,7 +146,7 @@ pub(super) struct MatrixRow {
     pub(super) cells: [MatrixCell; 2],
 }
 
-/// A cell of a [`Heat`].
+/// A cell of a [`SwitchMatrix`].
 pub(super) struct MatrixCell {
     /// Its symbol: `SN`, `TSN`.
     pub(super) symbol: &'static str,
@@ -158,16 +161,16 @@ pub(super) struct MatrixCell {
 }
 
 /// Drawings side by side.
-pub(super) struct Figure {
+pub(super) struct PageFigure {
     /// The SVG texts.
     pub(super) drawings: Vec<String>,
     /// What they say together.
-    pub(super) caption: Words,
+    pub(super) caption: RichText,
     /// Whether they are small, many side by side.
     pub(super) small: bool,
 }
 
-impl Page {
+impl ReportPage {
     /// The page as HTML.
     pub(super) fn html(&self) -> String {
         let mut tables = 0;
@@ -175,15 +178,22 @@ impl Page {
             .sections
             .iter()
             .enumerate()
-            .map(|(i, s)| context!(number => i + 1, id => s.id, title => s.title, blocks => values(&s.blocks, &mut tables)))
+            .map(|(i, s)| {
+                context!(number => i + 1, id => s.id, title => s.title, blocks =>
+                values(&s.blocks, &mut tables))
+            })
             .collect();
         let page = context! {
-            title => &self.title, job => &self.job, run => &self.run, program => &self.program, stand_in => &self.stand_in, has_rows => self.has_rows, thrifty => self.thrifty,
+            title => &self.title, job => &self.job, run => &self.run, program => &self.program,
+            stand_in => &self.stand_in, has_rows => self.has_rows, thrifty => self.thrifty,
             too_large => self.too_large,
             css => format!("{}{}", palette::css(), include_str!("page.css")), sections => sections,
         };
         let template = environment().get_template("page.html").and_then(|t| t.render(page));
-        template.expect("the templates are part of the program: every block and every field they name is tested")
+        template.expect(
+            "the templates are part of the program: every block and every field they \
+             name is tested",
+        )
     }
 }
 
@@ -197,45 +207,68 @@ fn environment() -> Environment<'static> {
         Some(text) if !value.is_safe() => escape_formatter(out, state, &Value::from(visible(text))),
         _ => escape_formatter(out, state, value),
     });
-    for (name, source) in [("page.html", include_str!("page.html")), ("blocks.html", include_str!("blocks.html"))] {
-        environment.add_template(name, source).expect("the templates are part of the program and tested");
+    for (name, source) in
+        [("page.html", include_str!("page.html")), ("blocks.html", include_str!("blocks.html"))]
+    {
+        environment
+            .add_template(name, source)
+            .expect("the templates are part of the program and tested");
     }
     environment
 }
 
-fn values(blocks: &[Block], tables: &mut usize) -> Value {
+fn values(blocks: &[PageBlock], tables: &mut usize) -> Value {
     blocks.iter().map(|block| value(block, tables)).collect()
 }
 
-fn value(block: &Block, tables: &mut usize) -> Value {
+fn value(block: &PageBlock, tables: &mut usize) -> Value {
     match block {
-        Block::Heading(id, words) => context!(kind => "heading", id => id, words => words),
-        Block::Text(words) => context!(kind => "text", words => words),
-        Block::Note(words) => context!(kind => "note", words => words),
-        Block::Verdict { class, drawing, word, sentence } => {
-            context!(kind => "verdict", class => *class, drawing => drawing, word => *word, words => sentence)
+        PageBlock::Heading(id, words) => context!(kind => "heading", id => id, words => words),
+        PageBlock::Text(words) => context!(kind => "text", words => words),
+        PageBlock::Note(words) => context!(kind => "note", words => words),
+        PageBlock::Verdict { class, drawing, word, sentence } => {
+            context!(kind => "verdict", class => *class, drawing => drawing, word => *word, words =>
+                sentence)
         }
-        Block::Findings(items) => context!(kind => "findings", items => items.iter().collect::<Value>()),
-        Block::Facts(items) => {
-            context!(kind => "facts", items => items.iter().map(|(name, words)| context!(name => name, words => words)).collect::<Value>())
+        PageBlock::Findings(items) => {
+            context!(kind => "findings", items => items.iter().collect::<Value>())
         }
-        Block::Table(table) => table_value(table, tables),
-        Block::Tables(all) => context!(kind => "tables", items => all.iter().map(|table| table_value(table, tables)).collect::<Value>()),
-        Block::Heats(heats) => context!(kind => "heats", items => heats.iter().map(heat).collect::<Value>()),
-        Block::Figure(figure) => {
-            context!(kind => "figure", small => figure.small, drawings => figure.drawings.iter().collect::<Value>(), caption => &figure.caption)
+        PageBlock::Facts(items) => {
+            context!(kind => "facts", items =>
+                items.iter().map(|(name, words)| context!(name => name, words =>
+                    words)).collect::<Value>())
         }
-        Block::Fold(summary, blocks) => context!(kind => "fold", summary => *summary, blocks => values(blocks, tables)),
-        Block::Code(label, text) => context!(kind => "code", label => *label, text => text),
-        Block::Glossary(entries) => context!(kind => "glossary", items => entries.iter().map(entry).collect::<Value>()),
+        PageBlock::Table(table) => table_value(table, tables),
+        PageBlock::Tables(all) => {
+            context!(kind => "tables", items =>
+                all.iter().map(|table| table_value(table, tables)).collect::<Value>())
+        }
+        PageBlock::Heats(heats) => {
+            context!(kind => "heats", items => heats.iter().map(heat).collect::<Value>())
+        }
+        PageBlock::Figure(figure) => {
+            context!(kind => "figure", small => figure.small, drawings =>
+                figure.drawings.iter().collect::<Value>(), caption => &figure.caption)
+        }
+        PageBlock::Fold(summary, blocks) => {
+            context!(kind => "fold", summary => *summary, blocks => values(blocks, tables))
+        }
+        PageBlock::Code(label, text) => context!(kind => "code", label => *label, text => text),
+        PageBlock::Glossary(entries) => {
+            context!(kind => "glossary", items => entries.iter().map(entry).collect::<Value>())
+        }
     }
 }
 
-fn table_value(table: &Table, tables: &mut usize) -> Value {
+fn table_value(table: &PageTable, tables: &mut usize) -> Value {
     *tables += 1;
-    let shown: Vec<usize> = (0..table.head.len()).filter(|&column| column == 0 || table.says_something(column)).collect();
-    // Where a page is narrow the cells of a table of words stand below each other, each with the head of its column.
-    let heads: Vec<String> = if table.prose { table.head.iter().map(Words::plain).collect() } else { Vec::new() };
+    let shown: Vec<usize> = (0..table.head.len())
+        .filter(|&column| column == 0 || table.says_something(column))
+        .collect();
+    // Where a page is narrow the cells of a table of words stand below each other, each with the
+    // head of its column.
+    let heads: Vec<String> =
+        if table.prose { table.head.iter().map(RichText::plain).collect() } else { Vec::new() };
     context! {
         kind => "table", number => *tables, caption => &table.caption, prose => table.prose,
         head => shown.iter().map(|&column| Value::from(&table.head[column])).collect::<Value>(),
@@ -243,32 +276,37 @@ fn table_value(table: &Table, tables: &mut usize) -> Value {
     }
 }
 
-impl Table {
-    /// Whether a column of numbers has a value in any row, or is a place that something leads to; words always stay.
+impl PageTable {
+    /// Whether a column of numbers has a value in any row, or is a place that something leads to;
+    /// words always stay.
     fn says_something(&self, column: usize) -> bool {
         let mut cells = self.rows.iter().filter_map(|row| row.cells.get(column - 1));
         self.prose || self.rows.is_empty() || cells.any(|cell| !cell.is_empty())
     }
 }
 
-impl Cell {
+impl PageCell {
     fn is_empty(&self) -> bool {
         let main = &self.main;
-        let nothing = *main == Words::new() || *main == Words::from("") || *main == Words::from(DASH);
+        let nothing = *main == RichText::new()
+            || *main == RichText::from("")
+            || *main == RichText::from(DASH);
         nothing && self.small.is_empty() && self.heat.is_none() && self.id.is_empty()
     }
 }
 
-fn row(row: &Row, shown: &[usize], heads: &[String]) -> Value {
+fn row(row: &ReportRow, shown: &[usize], heads: &[String]) -> Value {
     let cell = |&column: &usize| {
         let cell = row.cells.get(column.checked_sub(1)?)?;
         let head = heads.get(column).map_or("", String::as_str);
-        Some(context!(id => &cell.id, main => &cell.main, small => cell.small.iter().collect::<Value>(), heat => cell.heat, head => head))
+        Some(context!(id => &cell.id, main => &cell.main, small =>
+                cell.small.iter().collect::<Value>(), heat => cell.heat, head => head))
     };
-    context!(id => &row.id, head => &row.head, cells => shown.iter().filter_map(cell).collect::<Value>())
+    context!(id => &row.id, head => &row.head, cells =>
+        shown.iter().filter_map(cell).collect::<Value>())
 }
 
-fn heat(heat: &Heat) -> Value {
+fn heat(heat: &SwitchMatrix) -> Value {
     let rows: Value = heat
         .rows
         .iter()
@@ -276,20 +314,29 @@ fn heat(heat: &Heat) -> Value {
             let cells: Value = row
                 .cells
                 .iter()
-                .map(|c| context!(symbol => c.symbol, n => &c.n, share => &c.share, step => c.step, switches => c.switches))
+                .map(|c| {
+                    context!(symbol => c.symbol, n => &c.n, share => &c.share, step => c.step,
+                    switches => c.switches)
+                })
                 .collect();
             context!(label => row.label, head => row.head, cells => cells)
         })
         .collect();
     // Three letters and four digits, or more digits, need a line each.
-    let wide = heat.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.symbol.len() + cell.n.chars().count() > 6);
+    let wide = heat
+        .rows
+        .iter()
+        .flat_map(|row| &row.cells)
+        .any(|cell| cell.symbol.len() + cell.n.chars().count() > 6);
     let labelled = heat.rows.iter().any(|r| !r.label.is_empty());
-    context!(id => &heat.id, title => &heat.title, words => &heat.sentence, caption => heat.caption, labelled => labelled, wide => wide, rows => rows)
+    context!(id => &heat.id, title => &heat.title, words => &heat.sentence, caption => heat.caption,
+        labelled => labelled, wide => wide, rows => rows)
 }
 
 fn entry(e: &GlossaryEntry) -> Value {
     context! {
-        id => &e.id, anchor => entry_anchor(&e.id), symbol => &e.symbol, name => &e.name, formula => &e.formula, reading => &e.reading, range => &e.range,
+        id => &e.id, anchor => entry_anchor(&e.id), symbol => &e.symbol, name => &e.name, formula =>
+        &e.formula, reading => &e.reading, range => &e.range,
         ideal => &e.ideal, undefined_when => &e.undefined_when, source => &e.source,
     }
 }

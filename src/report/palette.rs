@@ -1,10 +1,12 @@
-//! Every colour of the page, in one place, so that a test can compute the contrast of each pair that meets.
+//! Every colour of the page, in one place, so that a test can compute the contrast of each pair
+//! that meets.
 //!
-//! Two themes; print always uses the light one. The seven steps of the heat maps skip the middle of the blue scale, where neither
-//! dark nor light text reaches 5:1, and fall evenly in luminance, so that a grey print still tells them apart.
+//! Two themes; print always uses the light one. The seven steps of the heat maps skip the middle of
+//! the blue scale, where neither dark nor light text reaches 5:1, and fall evenly in luminance, so
+//! that a grey print still tells them apart.
 
 /// The colours of one theme, as `#rrggbb`.
-pub(super) struct Theme {
+pub(super) struct ColorTheme {
     /// Behind everything.
     paper: &'static str,
     /// Behind notes, code and every other table row.
@@ -37,7 +39,7 @@ pub(super) fn step(share: f64) -> usize {
     STEPS.iter().position(|&end| share <= end).unwrap_or(STEPS.len() - 1)
 }
 
-const LIGHT: Theme = Theme {
+const LIGHT: ColorTheme = ColorTheme {
     paper: "#ffffff",
     panel: "#f5f6f8",
     ink: "#171c22",
@@ -60,7 +62,7 @@ const LIGHT: Theme = Theme {
     ],
 };
 
-const DARK: Theme = Theme {
+const DARK: ColorTheme = ColorTheme {
     paper: "#13171c",
     panel: "#1c2229",
     ink: "#e7eaee",
@@ -85,10 +87,14 @@ const DARK: Theme = Theme {
 
 /// The custom properties of both themes: the dark one on screens that ask for it.
 pub(super) fn css() -> String {
-    format!(":root{{{}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{}}}}}\n", LIGHT.properties(), DARK.properties())
+    format!(
+        ":root{{{}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{}}}}}\n",
+        LIGHT.properties(),
+        DARK.properties()
+    )
 }
 
-impl Theme {
+impl ColorTheme {
     fn properties(&self) -> String {
         let mut css = String::new();
         for (name, colour) in [
@@ -121,7 +127,8 @@ mod tests {
     /// Relative luminance of WCAG 2.2.
     fn luminance(colour: &str) -> f64 {
         let channel = |i: usize| {
-            let c = f64::from(u8::from_str_radix(&colour[i..i + 2], 16).expect("two hex digits")) / 255.0;
+            let c = f64::from(u8::from_str_radix(&colour[i..i + 2], 16).expect("two hex digits"))
+                / 255.0;
             if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
         };
         0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
@@ -142,15 +149,25 @@ mod tests {
     fn every_text_can_be_read() {
         for theme in [&LIGHT, &DARK] {
             for ground in [theme.paper, theme.panel] {
-                for text in [theme.ink, theme.muted, theme.link, theme.pass, theme.fail, theme.unsure] {
-                    assert!(contrast(text, ground) >= 4.5, "{text} on {ground}: {}", contrast(text, ground));
+                for text in
+                    [theme.ink, theme.muted, theme.link, theme.pass, theme.fail, theme.unsure]
+                {
+                    assert!(
+                        contrast(text, ground) >= 4.5,
+                        "{text} on {ground}: {}",
+                        contrast(text, ground)
+                    );
                 }
             }
             assert!(contrast(theme.banner.0, theme.banner.1) >= 4.5);
             assert!(contrast(theme.ink, theme.area) >= 3.0, "lines over areas");
             assert!(contrast(theme.area, theme.paper) >= 3.0, "areas on paper");
             for (ground, ink) in theme.heat {
-                assert!(contrast(ground, ink) >= 5.0, "{ink} on {ground}: {}", contrast(ground, ink));
+                assert!(
+                    contrast(ground, ink) >= 5.0,
+                    "{ink} on {ground}: {}",
+                    contrast(ground, ink)
+                );
             }
         }
     }

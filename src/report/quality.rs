@@ -1,17 +1,19 @@
-//! What the tables of quality say, by set, attribute and direction: measures, measures by feature, distributions, example pairs.
+//! What the tables of quality say, by set, attribute and direction: measures, measures by feature,
+//! distributions, example pairs.
 //!
-//! A *world* is one set and attribute. Its directions stand worst first: by the largest distance to the target group that a moved feature
-//! is left with. No model has a part in any of it, and no weight.
+//! A *world* is one set and attribute. Its directions stand worst first: by the largest distance to
+//! the target group that a moved feature is left with. No model has a part in any of it, and no
+//! weight.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::report::folder::Audit;
-use crate::table::{Frame, Record};
+use crate::report::folder::AuditFolder;
+use crate::table::{TableFrame, TableRecord};
 
 /// A set, an attribute and a direction; of all directions together the groups are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Pair {
+pub(super) struct QualityKey {
     /// The counterfactual set.
     pub(super) set: String,
     /// The sensitive attribute.
@@ -23,14 +25,14 @@ pub(super) struct Pair {
 }
 
 /// The bin of `cf_distributions` that holds all levels that are not told apart.
-pub(super) const REST: usize = 30;
+pub(super) const REST_BIN: usize = 30;
 
 /// Values by id; none where undefined.
-pub(super) type Values = BTreeMap<String, Option<f64>>;
+pub(super) type QualityValues = BTreeMap<String, Option<f64>>;
 
 /// One bar of a distribution: a bin of a number or a level.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Bar {
+pub(super) struct DistributionBar {
     /// The edges of a bin; none for a level.
     pub(super) edges: Option<(f64, f64)>,
     /// The level, which may be empty; empty for a bin and for the rest.
@@ -45,18 +47,19 @@ pub(super) struct Bar {
 
 /// One feature of a direction.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Feature {
+pub(super) struct FeatureQuality {
     /// Its name.
     pub(super) name: String,
     /// Its measures.
-    pub(super) values: Values,
+    pub(super) values: QualityValues,
     /// Its distributions.
-    pub(super) bars: Vec<Bar>,
+    pub(super) bars: Vec<DistributionBar>,
 }
 
-/// One feature of an example: its name, the value before and after (none = missing), whether they differ.
+/// One feature of an example: its name, the value before and after (none = missing), whether they
+/// differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct ExampleFeature {
     /// The feature.
     pub(super) feature: String,
     /// The value in the row as it is.
@@ -69,35 +72,35 @@ pub(super) struct Entry {
 
 /// The tables of quality in memory.
 #[derive(Debug, Default)]
-pub(super) struct Quality {
-    pairs: BTreeMap<Pair, Values>,
-    features: BTreeMap<Pair, BTreeMap<String, Feature>>,
-    examples: BTreeMap<Pair, BTreeMap<i64, Vec<Entry>>>,
+pub(super) struct QualityTables {
+    pairs: BTreeMap<QualityKey, QualityValues>,
+    features: BTreeMap<QualityKey, BTreeMap<String, FeatureQuality>>,
+    examples: BTreeMap<QualityKey, BTreeMap<i64, Vec<ExampleFeature>>>,
 }
 
 /// One set and attribute.
 #[derive(Debug)]
-pub(super) struct World<'a> {
+pub(super) struct SetQuality<'a> {
     /// Number on the page, for anchors.
     pub(super) id: usize,
     /// Set and attribute, without groups.
-    pub(super) key: Pair,
+    pub(super) key: QualityKey,
     /// The strategy of the set; empty where the manifest does not know it.
     pub(super) strategy: &'a str,
     /// Its directions, worst first.
-    pub(super) directions: Vec<Direction<'a>>,
+    pub(super) directions: Vec<DirectionQuality<'a>>,
 }
 
 /// One direction of a world.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Direction<'a> {
+pub(super) struct DirectionQuality<'a> {
     /// Its key.
-    pub(super) pair: &'a Pair,
+    pub(super) pair: &'a QualityKey,
     /// Its measures.
-    pub(super) values: &'a Values,
+    pub(super) values: &'a QualityValues,
 }
 
-impl Feature {
+impl FeatureQuality {
     /// A measure that has a value.
     pub(super) fn value(&self, measure: &str) -> Option<f64> {
         self.values.get(measure).copied().flatten()
@@ -108,7 +111,8 @@ impl Feature {
         self.value("share_changed").is_some_and(|share| share > 0.0)
     }
 
-    /// How the counterfactuals lie to the target group, compared with their rows; none where there is nothing to compare.
+    /// How the counterfactuals lie to the target group, compared with their rows; none where there
+    /// is nothing to compare.
     pub(super) fn drift(&self) -> Option<Ordering> {
         let (before, after) = (self.value("dist_before")?, self.value("dist_after")?);
         // Less is the same to a reader, who sees three digits.
@@ -122,12 +126,20 @@ impl Feature {
 
     /// Whether it moved away from the target group by one distance and towards it by the other.
     pub(super) fn is_nearer_by_wasserstein(&self) -> bool {
-        self.is_farther() && self.value("w1_before").zip(self.value("w1_after")).is_some_and(|(before, after)| after < before)
+        self.is_farther()
+            && self
+                .value("w1_before")
+                .zip(self.value("w1_after"))
+                .is_some_and(|(before, after)| after < before)
     }
 
-    /// Whether it moved away from the target group by more than a trifle, whichever distance is asked.
+    /// Whether it moved away from the target group by more than a trifle, whichever distance is
+    /// asked.
     pub(super) fn is_much_farther(&self) -> bool {
-        let gap = self.value("dist_before").zip(self.value("dist_after")).map_or(0.0, |(before, after)| after - before);
+        let gap = self
+            .value("dist_before")
+            .zip(self.value("dist_after"))
+            .map_or(0.0, |(before, after)| after - before);
         gap >= 0.01 && !self.is_nearer_by_wasserstein()
     }
 
@@ -152,25 +164,48 @@ impl Feature {
     }
 }
 
-impl Quality {
+impl QualityTables {
     /// The quality in the frames of its four tables, sorted by key.
-    pub(super) fn of(pairs: &Frame, features: &Frame, distributions: &Frame, examples: &Frame) -> Self {
-        let mut quality = Quality::default();
+    pub(super) fn of(
+        pairs: &TableFrame,
+        features: &TableFrame,
+        distributions: &TableFrame,
+        examples: &TableFrame,
+    ) -> Self {
+        let mut quality = QualityTables::default();
         for row in pairs.records() {
-            quality.pairs.entry(pair(&row)).or_default().insert(row.text("metric").to_owned(), finite(&row, "value"));
+            quality
+                .pairs
+                .entry(quality_key(&row))
+                .or_default()
+                .insert(row.text("metric").to_owned(), finite(&row, "value"));
         }
         for row in features.records() {
-            quality.feature(&row).values.insert(row.text("metric").to_owned(), finite(&row, "value"));
+            quality
+                .feature(&row)
+                .values
+                .insert(row.text("metric").to_owned(), finite(&row, "value"));
         }
         for row in distributions.records() {
-            let Some(side) = ["original", "counterfactual", "target"].iter().position(|side| *side == row.text("side")) else { continue };
+            let Some(side) = ["original", "counterfactual", "target"]
+                .iter()
+                .position(|side| *side == row.text("side"))
+            else {
+                continue;
+            };
             let feature = quality.feature(&row);
             let number = usize::try_from(row.int("bin").unwrap_or(0)).unwrap_or(0);
             // The bins of a side come in order, without gaps.
             if number == feature.bars.len() {
                 let edges = row.real("bin_lo").zip(row.real("bin_hi"));
-                let rest = edges.is_none() && number == REST;
-                feature.bars.push(Bar { edges, level: row.text("level").to_owned(), rest, n: [0; 3], share: [None; 3] });
+                let rest = edges.is_none() && number == REST_BIN;
+                feature.bars.push(DistributionBar {
+                    edges,
+                    level: row.text("level").to_owned(),
+                    rest,
+                    n: [0; 3],
+                    share: [None; 3],
+                });
             }
             if let Some(bar) = feature.bars.get_mut(number) {
                 bar.n[side] = row.int("n").unwrap_or(0).max(0);
@@ -179,36 +214,43 @@ impl Quality {
         }
         for row in examples.records() {
             let text = |column: &str| row.is_some(column).then(|| row.text(column).to_owned());
-            let entry = Entry {
+            let entry = ExampleFeature {
                 feature: row.text("feature").to_owned(),
                 before: text("value"),
                 after: text("value_cf"),
                 changed: row.int("changed") == Some(1),
             };
-            let of_pair = quality.examples.entry(pair(&row)).or_default();
+            let of_pair = quality.examples.entry(quality_key(&row)).or_default();
             of_pair.entry(row.int("example").unwrap_or(0)).or_default().push(entry);
         }
         quality
     }
 
-    fn feature(&mut self, row: &Record<'_>) -> &mut Feature {
+    fn feature(&mut self, row: &TableRecord<'_>) -> &mut FeatureQuality {
         let name = row.text("feature");
-        let of_pair = self.features.entry(pair(row)).or_default();
-        of_pair.entry(name.to_owned()).or_insert_with(|| Feature { name: name.to_owned(), ..Feature::default() })
+        let of_pair = self.features.entry(quality_key(row)).or_default();
+        of_pair.entry(name.to_owned()).or_insert_with(|| FeatureQuality {
+            name: name.to_owned(),
+            ..FeatureQuality::default()
+        })
     }
 
     /// The measures of a direction, or of all directions of a world.
-    pub(super) fn values(&self, pair: &Pair) -> Option<&Values> {
+    pub(super) fn values(&self, pair: &QualityKey) -> Option<&QualityValues> {
         self.pairs.get(pair)
     }
 
-    /// Whether counterfactuals of a direction were made and discarded, so that metrics are of some of the people only.
-    pub(super) fn discards(&self, pair: &Pair) -> bool {
-        self.values(pair).and_then(|values| values.get("share_discarded").copied().flatten()).is_some_and(|share| share > 0.0)
+    /// Whether counterfactuals of a direction were made and discarded, so that metrics are of some
+    /// of the people only.
+    pub(super) fn discards(&self, pair: &QualityKey) -> bool {
+        self.values(pair)
+            .and_then(|values| values.get("share_discarded").copied().flatten())
+            .is_some_and(|share| share > 0.0)
     }
 
-    /// How many counterfactuals of a direction, or of a world, were made where none of them is valid; 0 where none was made.
-    pub(super) fn none_valid(&self, pair: &Pair) -> Option<i64> {
+    /// How many counterfactuals of a direction, or of a world, were made where none of them is
+    /// valid; 0 where none was made.
+    pub(super) fn none_valid(&self, pair: &QualityKey) -> Option<i64> {
         let values = self.values(pair)?;
         let value = |measure: &str| values.get(measure).copied().flatten();
         // Counts of rows are far below the end of exact whole numbers.
@@ -216,18 +258,19 @@ impl Quality {
         (made == 0 || value("share_discarded").is_some_and(|share| share >= 1.0)).then_some(made)
     }
 
-    /// The features of a direction: those that moved away from the target group first, then those that moved, then those that did not;
-    /// among equals the farthest from the target group first.
-    pub(super) fn features(&self, pair: &Pair) -> Vec<&Feature> {
-        let mut features: Vec<&Feature> = self.features.get(pair).into_iter().flat_map(BTreeMap::values).collect();
-        let rank = |f: &Feature| (!f.is_farther(), !f.moved());
-        let distance = |f: &Feature| f.value("dist_after").unwrap_or(-1.0);
+    /// The features of a direction: those that moved away from the target group first, then those
+    /// that moved, then those that did not; among equals the farthest from the target group first.
+    pub(super) fn features(&self, pair: &QualityKey) -> Vec<&FeatureQuality> {
+        let mut features: Vec<&FeatureQuality> =
+            self.features.get(pair).into_iter().flat_map(BTreeMap::values).collect();
+        let rank = |f: &FeatureQuality| (!f.is_farther(), !f.moved());
+        let distance = |f: &FeatureQuality| f.value("dist_after").unwrap_or(-1.0);
         features.sort_by(|a, b| rank(a).cmp(&rank(b)).then(distance(b).total_cmp(&distance(a))));
         features
     }
 
     /// The example pairs of a direction; none where the job asks for none.
-    pub(super) fn examples(&self, pair: &Pair) -> impl Iterator<Item = &Vec<Entry>> {
+    pub(super) fn examples(&self, pair: &QualityKey) -> impl Iterator<Item = &Vec<ExampleFeature>> {
         self.examples.get(pair).into_iter().flat_map(BTreeMap::values)
     }
 
@@ -247,37 +290,59 @@ impl Quality {
     }
 
     /// The worlds in the order of attributes and sets, each with its directions worst first.
-    pub(super) fn worlds<'a>(&'a self, audit: &'a Audit) -> Vec<World<'a>> {
+    pub(super) fn set_qualities<'a>(&'a self, audit: &'a AuditFolder) -> Vec<SetQuality<'a>> {
         let m = &audit.manifest;
-        let place = |pair: &Pair| {
-            let attribute = Audit::position(m.attributes.iter().map(|a| &a.name), &pair.attribute);
-            let set = Audit::position(m.counterfactuals.iter().map(|c| &c.name), &pair.set);
+        let place = |pair: &QualityKey| {
+            let attribute =
+                AuditFolder::position(m.attributes.iter().map(|a| &a.name), &pair.attribute);
+            let set = AuditFolder::position(m.counterfactuals.iter().map(|c| &c.name), &pair.set);
             (attribute, pair.attribute.clone(), set, pair.set.clone())
         };
-        let places: BTreeSet<_> = self.pairs.keys().filter(|pair| !pair.from.is_empty()).map(place).collect();
+        let places: BTreeSet<_> =
+            self.pairs.keys().filter(|pair| !pair.from.is_empty()).map(place).collect();
         let world = |(id, (_, attribute, _, set)): (usize, (usize, String, usize, String))| {
             let groups = audit.groups_of(&attribute);
             let at = |group: &str| groups.iter().position(|g| g == group).unwrap_or(usize::MAX);
-            let mine = |pair: &&Pair| pair.set == set && pair.attribute == attribute && !pair.from.is_empty();
-            let mut rated: Vec<(f64, usize, usize, &Pair)> =
-                self.pairs.keys().filter(mine).map(|pair| (self.farthest(pair), at(&pair.from), at(&pair.to), pair)).collect();
+            let mine = |pair: &&QualityKey| {
+                pair.set == set && pair.attribute == attribute && !pair.from.is_empty()
+            };
+            let mut rated: Vec<(f64, usize, usize, &QualityKey)> = self
+                .pairs
+                .keys()
+                .filter(mine)
+                .map(|pair| (self.farthest(pair), at(&pair.from), at(&pair.to), pair))
+                .collect();
             rated.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-            let directions = rated.into_iter().map(|(.., pair)| Direction { pair, values: &self.pairs[pair] }).collect();
-            let strategy = m.counterfactuals.iter().find(|c| c.name == set).map_or("", |c| c.strategy.as_str());
-            World { id, key: Pair { set, attribute, ..Pair::default() }, strategy, directions }
+            let directions = rated
+                .into_iter()
+                .map(|(.., pair)| DirectionQuality { pair, values: &self.pairs[pair] })
+                .collect();
+            let strategy = m
+                .counterfactuals
+                .iter()
+                .find(|c| c.name == set)
+                .map_or("", |c| c.strategy.as_str());
+            SetQuality {
+                id,
+                key: QualityKey { set, attribute, ..QualityKey::default() },
+                strategy,
+                directions,
+            }
         };
         places.into_iter().enumerate().map(world).collect()
     }
 
-    /// The largest distance to the target group that a moved feature is left with; -1 where none moved.
-    fn farthest(&self, pair: &Pair) -> f64 {
-        let moved = self.features.get(pair).into_iter().flat_map(BTreeMap::values).filter(|f| f.moved());
+    /// The largest distance to the target group that a moved feature is left with; -1 where none
+    /// moved.
+    fn farthest(&self, pair: &QualityKey) -> f64 {
+        let moved =
+            self.features.get(pair).into_iter().flat_map(BTreeMap::values).filter(|f| f.moved());
         moved.filter_map(|f| f.value("dist_after")).fold(-1.0, f64::max)
     }
 }
 
-fn pair(row: &Record<'_>) -> Pair {
-    Pair {
+fn quality_key(row: &TableRecord<'_>) -> QualityKey {
+    QualityKey {
         set: row.text("counterfactual").to_owned(),
         attribute: row.text("sensitive").to_owned(),
         from: row.text("from_group").to_owned(),
@@ -285,6 +350,6 @@ fn pair(row: &Record<'_>) -> Pair {
     }
 }
 
-fn finite(row: &Record<'_>, column: &str) -> Option<f64> {
+fn finite(row: &TableRecord<'_>, column: &str) -> Option<f64> {
     row.real(column).filter(|value| value.is_finite())
 }

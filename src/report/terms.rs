@@ -1,51 +1,62 @@
-//! What the codes of tables and manifest mean in words: metrics, reasons, strategies, methods of intervals, sides of a decision.
+//! What the codes of tables and manifest mean in words: metrics, reasons, strategies, methods of
+//! intervals, sides of a decision.
 
 use crate::report::GlossaryEntry;
-use crate::report::folder::{Audit, Measure, Panel};
-use crate::report::number::{self, Kind};
-use crate::report::words::Words;
+use crate::report::folder::{AuditFolder, AuditPanel, ReportedValue};
+use crate::report::number::{self, NumberFormat};
+use crate::report::words::RichText;
 
 /// The metrics of the catalog, and which of them the page has shown.
-pub(super) struct Glossary<'a> {
+pub(super) struct PageGlossary<'a> {
     catalog: &'a dyn Fn(&str) -> Option<GlossaryEntry>,
     /// Every metric shown, in order of appearance.
     pub(super) shown: Vec<GlossaryEntry>,
 }
 
-impl<'a> Glossary<'a> {
+impl<'a> PageGlossary<'a> {
     /// Nothing shown yet.
     pub(super) fn new(catalog: &'a dyn Fn(&str) -> Option<GlossaryEntry>) -> Self {
-        Glossary { catalog, shown: Vec::new() }
+        PageGlossary { catalog, shown: Vec::new() }
     }
 
-    /// The entry of a metric that the page shows from now on; a metric that the catalog does not know is called by its id.
+    /// The entry of a metric that the page shows from now on; a metric that the catalog does not
+    /// know is called by its id.
     pub(super) fn show(&mut self, metric: &str) -> GlossaryEntry {
         if let Some(entry) = self.shown.iter().find(|e| e.id == metric) {
             return entry.clone();
         }
-        let unknown =
-            || GlossaryEntry { id: metric.to_owned(), symbol: metric.to_owned(), name: metric.to_owned(), ..GlossaryEntry::default() };
+        let unknown = || GlossaryEntry {
+            id: metric.to_owned(),
+            symbol: metric.to_owned(),
+            name: metric.to_owned(),
+            ..GlossaryEntry::default()
+        };
         let mut entry = (self.catalog)(metric).unwrap_or_else(unknown);
         entry.id = metric.to_owned();
         self.shown.push(entry.clone());
         entry
     }
 
-    /// The symbol as the head of a column: it leads to its entry in the glossary, and tells its name to who points at it.
-    pub(super) fn head(&mut self, metric: &str) -> Words {
+    /// The symbol as the head of a column: it leads to its entry in the glossary, and tells its
+    /// name to who points at it.
+    pub(super) fn head(&mut self, metric: &str) -> RichText {
         let entry = self.show(metric);
-        Words::new().metric(if entry.symbol.is_empty() { entry.name.clone() } else { entry.symbol }, &entry.id, entry.name)
+        RichText::new().metric(
+            if entry.symbol.is_empty() { entry.name.clone() } else { entry.symbol },
+            &entry.id,
+            entry.name,
+        )
     }
 
     /// Name and symbol: `negative switch rate NSR`.
-    pub(super) fn title(&mut self, metric: &str) -> Words {
+    pub(super) fn title(&mut self, metric: &str) -> RichText {
         let entry = self.show(metric);
         if entry.name == entry.symbol {
-            Words::new().code(entry.name)
+            RichText::new().code(entry.name)
         } else if entry.symbol.is_empty() {
             entry.name.into()
         } else {
-            Words::new().text(format!("{} ", entry.name)).code(entry.symbol)
+            RichText::new().text(format!("{} ", entry.name)).code(entry.symbol)
         }
     }
 }
@@ -108,34 +119,34 @@ const GAPS: &[&str] = &[
 ];
 
 /// How a metric is printed in a scope.
-pub(super) fn kind(metric: &str, scope: &str) -> Kind {
+pub(super) fn kind(metric: &str, scope: &str) -> NumberFormat {
     let share = SHARES.contains(&metric);
     if scope == "worst_case" {
         // Highest minus lowest: a distance.
         return match kind(metric, "pair") {
-            Kind::Points => Kind::Distance,
-            Kind::Signed => Kind::Plain,
+            NumberFormat::Points => NumberFormat::Distance,
+            NumberFormat::Signed => NumberFormat::Plain,
             other => other,
         };
     }
     if let Some(base) = metric.strip_suffix("_to_total") {
-        return if SHARES.contains(&base) { Kind::Distance } else { Kind::Plain };
+        return if SHARES.contains(&base) { NumberFormat::Distance } else { NumberFormat::Plain };
     }
     match metric.strip_suffix("_difference") {
         _ if scope == "difference" => {
             if share {
-                Kind::Points
+                NumberFormat::Points
             } else {
-                Kind::Signed
+                NumberFormat::Signed
             }
         }
-        Some(base) if SHARES.contains(&base) => Kind::Points,
-        _ if GAPS.contains(&metric) => Kind::Points,
-        None if metric == "eodds" => Kind::Distance,
-        Some(_) => Kind::Signed,
-        None if share => Kind::Share,
-        None if matches!(metric, "mcd" | "dcacc" | "dcr" | "te") => Kind::Signed,
-        None => Kind::Plain,
+        Some(base) if SHARES.contains(&base) => NumberFormat::Points,
+        _ if GAPS.contains(&metric) => NumberFormat::Points,
+        None if metric == "eodds" => NumberFormat::Distance,
+        Some(_) => NumberFormat::Signed,
+        None if share => NumberFormat::Share,
+        None if matches!(metric, "mcd" | "dcacc" | "dcr" | "te") => NumberFormat::Signed,
+        None => NumberFormat::Plain,
     }
 }
 
@@ -173,8 +184,9 @@ pub(super) fn reason(code: &str) -> &str {
     }
 }
 
-/// Why a measure is undefined: of counterfactuals there is nobody where none of them is valid, though the group may be large.
-pub(super) fn why(measure: &Measure) -> &str {
+/// Why a measure is undefined: of counterfactuals there is nobody where none of them is valid,
+/// though the group may be large.
+pub(super) fn why(measure: &ReportedValue) -> &str {
     match (measure.undefined.as_str(), measure.family.as_str()) {
         ("empty_group", "ccm" | "eccm" | "shift") => "there is no valid counterfactual",
         (code, _) => reason(code),
@@ -190,27 +202,36 @@ pub(super) fn none_valid(n: i64) -> String {
     }
 }
 
-/// What a strategy does, as a sentence; none where this page does not know it. `written` tells that the attribute is made of other columns.
+/// What a strategy does, as a sentence; none where this page does not know it. `written` tells that
+/// the attribute is made of other columns.
 pub(super) fn strategy(name: &str, written: bool) -> Option<&'static str> {
     Some(match name {
         "naive" if written => {
-            "Sets the columns that the attribute is made of, and nothing else. A group of several values is written as the one that is most \
-             frequent among reference rows of that group with the person's label: it stands for the whole group."
+            "Sets the columns that the attribute is made of, and nothing else. A group of several \
+             values is written as the one that is most frequent among reference rows of that group \
+             with the person's label: it stands for the whole group."
         }
         "naive" => {
-            "Changes the sensitive attribute and nothing else. A switch rate of a naive set has no sampling noise of its own; it says what the \
-             model does with the column itself and nothing about columns that follow from it."
+            "Changes the sensitive attribute and nothing else. A switch rate of a naive set has no \
+             sampling noise of its own; it says what the model does with the column itself and \
+             nothing about columns that follow from it."
         }
-        "greedy" => "Also moves every feature that differs between the two groups to the value that is as probable in the target group.",
+        "greedy" => {
+            "Also moves every feature that differs between the two groups to the value that is as \
+             probable in the target group."
+        }
         "plausible" => {
-            "Moves the features that the job allows to the value that is as probable in the target group; those it does not name stay."
+            "Moves the features that the job allows to the value that is as probable in the target \
+             group; those it does not name stay."
         }
         "graph-uncertain" => {
-            "Moves what follows from the attribute, by linear equations, in causal graphs: those of the best class that a search found for each \
-             bootstrap of the training rows, under the stated knowledge, or the graph that the job gives."
+            "Moves what follows from the attribute, by linear equations, in causal graphs: those \
+             of the best class that a search found for each bootstrap of the training rows, under \
+             the stated knowledge, or the graph that the job gives."
         }
         "transport" => {
-            "Gives the rows of a group the values of real rows of the other, all together at the least distance (optimal transport)."
+            "Gives the rows of a group the values of real rows of the other, all together at the \
+             least distance (optimal transport)."
         }
         _ => return None,
     })
@@ -220,35 +241,41 @@ pub(super) fn strategy(name: &str, written: bool) -> Option<&'static str> {
 pub(super) fn condition(knobs: &[String]) -> Option<&'static str> {
     let condition = knobs.iter().find_map(|knob| knob.strip_prefix("condition_on: "))?;
     match condition {
-        "none" => Some("Nothing stands beside the group, so differences of the base rates of the groups are part of what moves."),
+        "none" => Some(
+            "Nothing stands beside the group, so differences of the base rates of the groups are \
+             part of what moves.",
+        ),
         _ if condition.starts_with("{prediction") => Some(
-            "What a model predicts takes the place of the label. The papers do not treat this: another version of the model gives other \
-             counterfactuals.",
+            "What a model predicts takes the place of the label. The papers do not treat this: \
+             another version of the model gives other counterfactuals.",
         ),
         _ => None,
     }
 }
 
 /// What the placebo of a set says.
-pub(super) fn placebo(strategy: &str, written: bool, repeats: u64) -> Words {
+pub(super) fn placebo(strategy: &str, written: bool, repeats: u64) -> RichText {
     let repeats = number::count(i64::try_from(repeats).unwrap_or(i64::MAX));
     match strategy {
         "naive" if written => {
-            "Placebo: not measured for an attribute that is made of other columns; what is written for a group rests on reference rows."
+            "Placebo: not measured for an attribute that is made of other columns; what is written \
+             for a group rests on reference rows."
                 .into()
         }
         "naive" => "Placebo: a naive set draws on no sample: its noise floor is zero.".into(),
-        _ => {
-            format!("Placebo: {repeats} repeats of the set with group names shuffled; a value inside their band may be noise alone.").into()
-        }
+        _ => format!(
+            "Placebo: {repeats} repeats of the set with group names shuffled; a value \
+             inside their band may be noise alone."
+        )
+        .into(),
     }
 }
 
 /// The band of a placebo beside a value: `1.1 to 4.2 %`; one number where it has no width.
-pub(super) fn noise(kind: Kind, value: f64, lo: f64, hi: f64) -> String {
+pub(super) fn noise(kind: NumberFormat, value: f64, lo: f64, hi: f64) -> String {
     match kind {
         _ if lo == hi => kind.value(lo),
-        Kind::Share => format!("{}\u{202f}%", kind.interval(value, lo, hi)),
+        NumberFormat::Share => format!("{}\u{202f}%", kind.interval(value, lo, hi)),
         _ => kind.interval(value, lo, hi),
     }
 }
@@ -257,28 +284,34 @@ pub(super) fn noise(kind: Kind, value: f64, lo: f64, hi: f64) -> String {
 pub(super) fn interval_method(code: &str) -> Option<&'static str> {
     Some(match code {
         "wilson" => "Wilson's score interval (1927), for shares of counts.",
-        "newcombe" => "Newcombe's hybrid score interval (1998, his method 10), for differences of two independent shares.",
+        "newcombe" => {
+            "Newcombe's hybrid score interval (1998, his method 10), for differences of two \
+             independent shares."
+        }
         "katz" => "Katz's interval on the log scale (1978), for ratios of two independent shares.",
         "bootstrap" => "Percentiles of the bootstrap of people, for what is no share of counts.",
         "poisson-bootstrap" => {
-            "Percentiles of the bootstrap of people with Poisson weights, for score metrics; for divergences of histograms they are \
-             centred on the value, because resampling roughens histograms."
+            "Percentiles of the bootstrap of people with Poisson weights, for score metrics; for \
+             divergences of histograms they are centred on the value, because resampling roughens \
+             histograms."
         }
         "block-bootstrap" => {
-            "Percentiles of replicates that draw 200 blocks of people with Poisson weights, for score metrics of more than 200,000 people (200 \
-             replicates) and for means over causal graphs."
+            "Percentiles of replicates that draw 200 blocks of people with Poisson weights, for \
+             score metrics of more than 200,000 people (200 replicates) and for means over causal \
+             graphs."
         }
         _ => return None,
     })
 }
 
 /// The intervals of a job with weights, but for those of score metrics.
-pub(super) const INTERVALS_OF_WEIGHTS: &str = "Percentiles of replicates that draw 1000 blocks of people with Poisson weights, the same in \
-    every group and direction, for all but score metrics: weighted shares are no shares of independent cases, so no formula holds for them. \
-    A value that no replicate moves, such as a share of 0, has no interval.";
+pub(super) const INTERVALS_OF_WEIGHTS: &str = "Percentiles of replicates that draw 1000 blocks of \
+    people with Poisson weights, the same in every group and direction, for all but score metrics: \
+    weighted shares are no shares of independent cases, so no formula holds for them. A value that \
+    no replicate moves, such as a share of 0, has no interval.";
 
 /// The two sides of the decision in the words of the job.
-pub(super) struct Sides {
+pub(super) struct DecisionWords {
     /// Metric of decisions that are lost: `nsr` or `psr`.
     pub(super) loss: &'static str,
     /// Metric of decisions that are gained.
@@ -297,48 +330,83 @@ pub(super) struct Sides {
     pub(super) positive: Option<bool>,
 }
 
-impl Sides {
-    /// Favourable words where the job says which side is favourable, neutral ones where it has no label.
+impl DecisionWords {
+    /// Favourable words where the job says which side is favourable, neutral ones where it has no
+    /// label.
     ///
-    /// Of several classes it is told who would get another one: each class against all others stands in tables.
-    pub(super) fn of(audit: &Audit) -> Self {
+    /// Of several classes it is told who would get another one: each class against all others
+    /// stands in tables.
+    pub(super) fn of(audit: &AuditFolder) -> Self {
         if audit.classes.are_there() {
             let [held, loses] = ["whatever their class", "would be predicted another class"];
-            return Sides { loss: "sr", gain: "", rightful: "", held, lacked: "", loses, gains: "", positive: None };
+            return DecisionWords {
+                loss: "sr",
+                gain: "",
+                rightful: "",
+                held,
+                lacked: "",
+                loses,
+                gains: "",
+                positive: None,
+            };
         }
         let positive = audit.manifest.favourable_is_positive();
-        let [loss, gain, rightful] = if positive == Some(false) { ["psr", "nsr", "tnsr"] } else { ["nsr", "psr", "tpsr"] };
+        let [loss, gain, rightful] =
+            if positive == Some(false) { ["psr", "nsr", "tnsr"] } else { ["nsr", "psr", "tpsr"] };
         let words = if positive.is_some() {
-            ["with the favourable decision", "without the favourable decision", "would lose it", "would gain it"]
+            [
+                "with the favourable decision",
+                "without the favourable decision",
+                "would lose it",
+                "would gain it",
+            ]
         } else {
-            ["predicted positive", "predicted negative", "would be predicted negative", "would be predicted positive"]
+            [
+                "predicted positive",
+                "predicted negative",
+                "would be predicted negative",
+                "would be predicted positive",
+            ]
         };
         let [held, lacked, loses, gains] = words;
-        Sides { loss, gain, rightful, held, lacked, loses, gains, positive }
+        DecisionWords { loss, gain, rightful, held, lacked, loses, gains, positive }
     }
 }
 
 /// That shares are weighted, and counts are not; none where the job has no weights.
-pub(super) fn weights(audit: &Audit) -> Option<Words> {
+pub(super) fn weights(audit: &AuditFolder) -> Option<RichText> {
     let column = audit.manifest.weight.as_ref()?;
-    Some(Words::from("Shares are weighted by ").code(column).text("; counts are people."))
+    Some(RichText::from("Shares are weighted by ").code(column).text("; counts are people."))
 }
 
 /// `16 of 122 (13.1 %; 95 % interval 8.2 to 20.2)`.
-pub(super) fn share_in_words(measure: &Measure) -> Option<String> {
+pub(super) fn share_in_words(measure: &ReportedValue) -> Option<String> {
     let (part, whole) = measure.counts?;
     let value = measure.value?;
-    let mut text = format!("{} of {} ({}", number::count(part), number::count(whole), number::said(value, measure.weights.is_some()));
+    let mut text = format!(
+        "{} of {} ({}",
+        number::count(part),
+        number::count(whole),
+        number::percent_text(value, measure.weights.is_some())
+    );
     if let (Some((lo, hi)), Some(level)) = (measure.interval, measure.level) {
-        text.push_str(&format!("; {} interval {}", number::level(level), Kind::Share.interval(value, lo, hi)));
+        text.push_str(&format!(
+            "; {} interval {}",
+            number::level(level),
+            NumberFormat::Share.interval(value, lo, hi)
+        ));
     }
     text.push(')');
     Some(text)
 }
 
 /// `set flip (naive), model gbm`.
-pub(super) fn origin(panel: &Panel) -> Words {
-    let words = Words::new().text("set ").name(&panel.set);
-    let words = if panel.strategy.is_empty() { words } else { words.text(format!(" ({})", panel.strategy)) };
+pub(super) fn origin(panel: &AuditPanel) -> RichText {
+    let words = RichText::new().text("set ").name(&panel.set);
+    let words = if panel.strategy.is_empty() {
+        words
+    } else {
+        words.text(format!(" ({})", panel.strategy))
+    };
     words.text(", model ").name(&panel.model)
 }

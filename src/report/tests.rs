@@ -1,7 +1,9 @@
 //! Pages of hand-made folders: what must stand on them, what must not, how large they may be.
 //!
-//! The counts of the two-group folder are the published LightGBM counts of the income data (16 of 122 female approvals lost);
-//! other folders are filled by a small fixed rule. `CFAUDIT_PAGES=<folder>` keeps the pages, to be looked at.
+//! The counts of the two-group folder are the published LightGBM counts of the income data (16 of
+//! 122 female approvals lost);
+//! other folders are filled by a small fixed rule. `CFAUDIT_PAGES=<folder>` keeps the pages, to be
+//! looked at.
 
 mod recourse;
 mod told;
@@ -14,38 +16,43 @@ use std::path::Path;
 use crate::report::{GlossaryEntry, render};
 use crate::table::io::write_frame;
 use crate::table::manifest::{
-    AttributeWords, AwaitedScores, InputFile, LabelWords, Manifest, ModelWords, Policies, RecheckWords, RowCounts, SetWords, Words,
+    AttributeWords, AwaitedScores, InputFile, LabelWords, Manifest, ModelWords, PolicyVersions,
+    RecheckWords, ReportWords, RowCounts, SetWords,
 };
-use crate::table::{COUNTS, Cell, FILTERS, Frame, GATES, GROUPS, ISSUES, METRICS, SCORE_SHIFT, TableDef};
+use crate::table::{
+    COUNTS, FILTERS, GATES, GROUPS, ISSUES, METRICS, SCORE_SHIFT, TableCell, TableDef, TableFrame,
+};
 
 /// Cells of one direction by label (negative, positive), factual and counterfactual prediction.
-type Eccm = [[[i64; 2]; 2]; 2];
+type EccmSample = [[[i64; 2]; 2]; 2];
 
 /// One gate: name, verdict, level, metric, direction, decides.
-type Gate = (&'static str, &'static str, &'static str, &'static str, Option<(usize, usize)>, i64);
+type GateSample =
+    (&'static str, &'static str, &'static str, &'static str, Option<(usize, usize)>, i64);
 
 /// A folder to be written.
-struct Sample {
+struct FolderSample {
     groups: Vec<String>,
     sets: Vec<(&'static str, &'static str)>,
     models: Vec<&'static str>,
     labelled: bool,
     favourable_is_positive: bool,
     stand_in: bool,
-    gates: Vec<Gate>,
+    gates: Vec<GateSample>,
     left_out: bool,
-    /// Whether people have weights: 2 for those on top of a rate, for those who switch and for those who fall; 1 for others.
+    /// Whether people have weights: 2 for those on top of a rate, for those who switch and for
+    /// those who fall; 1 for others.
     weighted: bool,
     /// Whether Clarify's metrics are measured, and if so whether against the rest.
     clarify: Option<bool>,
     /// What the tables of quality hold; none = there are none.
-    worlds: Option<worlds::Worlds>,
+    quality: Option<worlds::QualitySample>,
     /// Cells of the direction between two groups in a set.
-    cells: fn(set: usize, from: usize, to: usize) -> Eccm,
+    cells: fn(set: usize, from: usize, to: usize) -> EccmSample,
 }
 
 /// Published: 122 of 1042 women approved, 16 of them lost as men; other cells plausible.
-fn published(set: usize, from: usize, _: usize) -> Eccm {
+fn published(set: usize, from: usize, _: usize) -> EccmSample {
     match (set, from) {
         (0, 0) => [[[700, 12], [5, 18]], [[105, 21], [8, 160]]],
         (0, _) => [[[760, 9], [9, 25]], [[110, 16], [7, 81]]],
@@ -54,27 +61,34 @@ fn published(set: usize, from: usize, _: usize) -> Eccm {
     }
 }
 
-fn spread(set: usize, from: usize, to: usize) -> Eccm {
+fn spread(set: usize, from: usize, to: usize) -> EccmSample {
     let n = |i: usize| i64::try_from((from * 37 + to * 61 + set * 17 + i * 29) % 41).unwrap_or(0);
-    [[[300 + 3 * n(0), n(1)], [n(2) / 2, 40 + n(3)]], [[50 + n(4), n(5) / 3], [n(6) / 2, 120 + n(7)]]]
+    [
+        [[300 + 3 * n(0), n(1)], [n(2) / 2, 40 + n(3)]],
+        [[50 + n(4), n(5) / 3], [n(6) / 2, 120 + n(7)]],
+    ]
 }
 
-fn still(_: usize, from: usize, _: usize) -> Eccm {
+fn still(_: usize, from: usize, _: usize) -> EccmSample {
     let n = i64::try_from(from).unwrap_or(0);
     [[[300 + n, 0], [0, 40]], [[50, 0], [0, 120 + n]]]
 }
 
 /// Nobody in the second group is predicted positive; the first has few.
-fn thin(_: usize, from: usize, _: usize) -> Eccm {
-    if from == 0 { [[[20, 1], [0, 2]], [[3, 0], [3, 2]]] } else { [[[25, 1], [0, 0]], [[3, 0], [0, 0]]] }
+fn thin(_: usize, from: usize, _: usize) -> EccmSample {
+    if from == 0 {
+        [[[20, 1], [0, 2]], [[3, 0], [3, 2]]]
+    } else {
+        [[[25, 1], [0, 0]], [[3, 0], [0, 0]]]
+    }
 }
 
 fn names(groups: &[&str]) -> Vec<String> {
     groups.iter().map(|g| (*g).to_owned()).collect()
 }
 
-fn two_groups() -> Sample {
-    Sample {
+fn two_groups() -> FolderSample {
+    FolderSample {
         groups: names(&["Male", "Female"]),
         sets: vec![("flip", "naive"), ("world", "greedy")],
         models: vec!["gbm"],
@@ -91,7 +105,7 @@ fn two_groups() -> Sample {
         left_out: true,
         weighted: false,
         clarify: Some(false),
-        worlds: None,
+        quality: None,
         cells: published,
     }
 }
@@ -100,12 +114,15 @@ fn wilson(part: i64, whole: i64) -> Option<(f64, f64)> {
     let (x, n, z) = (part as f64, whole as f64, 1.959_963_984_540_054f64);
     let middle = (x + z * z / 2.0) / (n + z * z);
     let half = z / (n + z * z) * (x * (n - x) / n + z * z / 4.0).sqrt();
-    (whole > 0).then_some((if part == 0 { 0.0 } else { middle - half }, if part == whole { 1.0 } else { middle + half }))
+    (whole > 0).then_some((
+        if part == 0 { 0.0 } else { middle - half },
+        if part == whole { 1.0 } else { middle + half },
+    ))
 }
 
 /// Where a value stands.
 #[derive(Clone, Copy)]
-struct At<'a> {
+struct ValuePlace<'a> {
     model: &'a str,
     set: &'a str,
     scope: &'a str,
@@ -113,57 +130,88 @@ struct At<'a> {
     to: &'a str,
 }
 
-impl At<'_> {
-    fn key(&self) -> Vec<Cell> {
-        ["", self.model, self.set, "group of people", self.scope, self.from, self.to, ""].map(Cell::from).to_vec()
+impl ValuePlace<'_> {
+    fn key(&self) -> Vec<TableCell> {
+        ["", self.model, self.set, "group of people", self.scope, self.from, self.to, ""]
+            .map(TableCell::from)
+            .to_vec()
     }
 }
 
 /// What a test writes as a value.
-enum Value {
+enum SampleValue {
     Rate(i64, i64, &'static str),
     Number(f64),
     None(&'static str),
 }
 
-fn push(frame: &mut Frame, at: At<'_>, metric: &str, family: &str, value: &Value, n_rows: i64, impaired: &str) {
+fn push(
+    frame: &mut TableFrame,
+    at: ValuePlace<'_>,
+    metric: &str,
+    family: &str,
+    value: &SampleValue,
+    n_rows: i64,
+    impaired: &str,
+) {
     let mut row = at.key();
-    row.extend(["", metric, family].map(Cell::from));
+    row.extend(["", metric, family].map(TableCell::from));
     let method = match (value, family) {
-        (Value::Rate(..), _) => "wilson",
+        (SampleValue::Rate(..), _) => "wilson",
         (_, "shift") => "poisson-bootstrap",
         _ => "bootstrap",
     };
     let (number, undefined, part, whole, interval, flags) = match value {
-        Value::Rate(_, 0, reason) => (None, *reason, Some(0), Some(0), None, ""),
-        Value::Rate(part, whole, _) => {
+        SampleValue::Rate(_, 0, reason) => (None, *reason, Some(0), Some(0), None, ""),
+        SampleValue::Rate(part, whole, _) => {
             let flags = if *whole < 10 { "small_denominator" } else { "" };
-            (Some(*part as f64 / *whole as f64), "", Some(*part), Some(*whole), wilson(*part, *whole), flags)
+            (
+                Some(*part as f64 / *whole as f64),
+                "",
+                Some(*part),
+                Some(*whole),
+                wilson(*part, *whole),
+                flags,
+            )
         }
-        Value::Number(value) => (Some(*value), "", None, None, Some((value - 0.03, value + 0.03)), ""),
-        Value::None(reason) => (None, *reason, None, None, None, ""),
+        SampleValue::Number(value) => {
+            (Some(*value), "", None, None, Some((value - 0.03, value + 0.03)), "")
+        }
+        SampleValue::None(reason) => (None, *reason, None, None, None, ""),
     };
-    row.extend([number.into(), undefined.into(), part.into(), whole.into(), Cell::Null, Cell::Null, n_rows.into()]);
-    row.extend([interval.map(|i| i.0).into(), interval.map(|i| i.1).into(), interval.map(|_| 0.95).into()]);
-    row.extend([Cell::from(method), format!("{method} in full").into()]);
+    row.extend([
+        number.into(),
+        undefined.into(),
+        part.into(),
+        whole.into(),
+        TableCell::Null,
+        TableCell::Null,
+        n_rows.into(),
+    ]);
+    row.extend([
+        interval.map(|i| i.0).into(),
+        interval.map(|i| i.1).into(),
+        interval.map(|_| 0.95).into(),
+    ]);
+    row.extend([TableCell::from(method), format!("{method} in full").into()]);
     // What causal graphs say: there are none.
-    row.extend([const { Cell::Null }; 14]);
+    row.extend([const { TableCell::Null }; 14]);
     // As sets with a placebo have it: naive ones have no noise, the others some.
     row.extend(match at.set {
-        "flip" => [Cell::Real(0.0), Cell::Real(0.0), Cell::Int(20)],
-        "world" => [Cell::Real(0.011), Cell::Real(0.042), Cell::Int(20)],
-        _ => [Cell::Null, Cell::Null, Cell::Null],
+        "flip" => [TableCell::Real(0.0), TableCell::Real(0.0), TableCell::Int(20)],
+        "world" => [TableCell::Real(0.011), TableCell::Real(0.042), TableCell::Int(20)],
+        _ => [TableCell::Null, TableCell::Null, TableCell::Null],
     });
-    row.extend([Cell::Real(0.0), flags.into(), impaired.into()]);
-    row.extend(["".into(), "".into(), Cell::Null]);
+    row.extend([TableCell::Real(0.0), flags.into(), impaired.into()]);
+    row.extend(["".into(), "".into(), TableCell::Null]);
     frame.push(row);
 }
 
-fn measure_switches(frame: &mut Frame, at: At<'_>, cells: &Eccm) {
+fn measure_switches(frame: &mut TableFrame, at: ValuePlace<'_>, cells: &EccmSample) {
     let sum = |f: usize, c: usize| cells[0][f][c] + cells[1][f][c];
     let (cn, sp, sn, cp) = (sum(0, 0), sum(0, 1), sum(1, 0), sum(1, 1));
     let n = cn + sp + sn + cp;
-    let rate = Value::Rate;
+    let rate = SampleValue::Rate;
     let [[[tcn, tsp], [fsn, fcp]], [[fcn, fsp], [tsn, tcp]]] = *cells;
     let none = "no_predicted_positive";
     for (metric, value) in [
@@ -175,13 +223,20 @@ fn measure_switches(frame: &mut Frame, at: At<'_>, cells: &Eccm) {
         ("pcr", rate(cp, sn + cp, none)),
         ("pcp", rate(cp, cp + sp, "no_counterfactual_predicted_positive")),
         ("psdr", rate(sp, cp + sp, "no_counterfactual_predicted_positive")),
-        ("cmcc", if sn + cp > 0 { Value::Number(1.0 - 2.0 * (sp + sn) as f64 / n as f64) } else { Value::None("degenerate_marginal") }),
+        (
+            "cmcc",
+            if sn + cp > 0 {
+                SampleValue::Number(1.0 - 2.0 * (sp + sn) as f64 / n as f64)
+            } else {
+                SampleValue::None("degenerate_marginal")
+            },
+        ),
         (
             "p2nr",
             if sn > 0 {
-                Value::Number((sp * (sn + cp)) as f64 / (sn * (sp + cn)) as f64)
+                SampleValue::Number((sp * (sn + cp)) as f64 / (sn * (sp + cn)) as f64)
             } else {
-                Value::None("zero_negative_switch_rate")
+                SampleValue::None("zero_negative_switch_rate")
             },
         ),
     ] {
@@ -200,19 +255,34 @@ fn measure_switches(frame: &mut Frame, at: At<'_>, cells: &Eccm) {
     ] {
         push(frame, at, metric, "eccm", &value, n, "");
     }
-    for (metric, value) in [("rmscd", 0.0588), ("mcd", -0.0123), ("macd", 0.0311), ("jscd", 0.131), ("kld", 0.0171), ("jsd_hist", 0.0402)] {
-        push(frame, at, metric, "shift", &Value::Number(value), n, "");
+    for (metric, value) in [
+        ("rmscd", 0.0588),
+        ("mcd", -0.0123),
+        ("macd", 0.0311),
+        ("jscd", 0.131),
+        ("kld", 0.0171),
+        ("jsd_hist", 0.0402),
+    ] {
+        push(frame, at, metric, "shift", &SampleValue::Number(value), n, "");
     }
 }
 
-fn count_cells(frame: &mut Frame, at: At<'_>, cells: &Eccm, labelled: bool) {
+fn count_cells(frame: &mut TableFrame, at: ValuePlace<'_>, cells: &EccmSample, labelled: bool) {
     for (label, rows) in cells.iter().enumerate() {
         for (predicted, row) in rows.iter().enumerate() {
             for (cf, n) in row.iter().enumerate() {
-                let n = if labelled { *n } else { cells[0][predicted][cf] + cells[1][predicted][cf] };
+                let n =
+                    if labelled { *n } else { cells[0][predicted][cf] + cells[1][predicted][cf] };
                 let label = if labelled { label.to_string() } else { String::new() };
                 let mut row = at.key();
-                row.extend([label.into(), predicted.to_string().into(), cf.to_string().into(), n.into(), Cell::Null, Cell::Wide(0)]);
+                row.extend([
+                    label.into(),
+                    predicted.to_string().into(),
+                    cf.to_string().into(),
+                    n.into(),
+                    TableCell::Null,
+                    TableCell::Wide(0),
+                ]);
                 frame.push(row);
             }
         }
@@ -223,69 +293,100 @@ fn count_cells(frame: &mut Frame, at: At<'_>, cells: &Eccm, labelled: bool) {
 }
 
 /// Clarify's metrics of one comparison.
-fn write_facets(metrics: &mut Frame, at: At<'_>) {
-    for (metric, value) in [("dppl", 0.162), ("rd", 0.081), ("cddpl", 0.07), ("ft", -0.012), ("dcacc", -0.4), ("undefined_strata", 2.0)]
-        .map(|(m, v)| (m, Value::Number(v)))
+fn write_facets(metrics: &mut TableFrame, at: ValuePlace<'_>) {
+    for (metric, value) in [
+        ("dppl", 0.162),
+        ("rd", 0.081),
+        ("cddpl", 0.07),
+        ("ft", -0.012),
+        ("dcacc", -0.4),
+        ("undefined_strata", 2.0),
+    ]
+    .map(|(m, v)| (m, SampleValue::Number(v)))
     {
         push(metrics, at, metric, "clarify", &value, 800, if metric == "rd" { at.to } else { "" });
     }
     let ci_method = METRICS.column("ci_method").unwrap();
-    let row = metrics.rows.iter_mut().rev().find(|row| row[METRICS.n_key - 1] == Cell::from("ft")).unwrap();
-    row[ci_method] = "percentile bootstrap of people, their neighbours as they are; 5 neighbours".into();
-    push(metrics, at, "te", "clarify", &Value::None("operand_undefined"), 800, "");
+    let row = metrics
+        .rows
+        .iter_mut()
+        .rev()
+        .find(|row| row[METRICS.n_key - 1] == TableCell::from("ft"))
+        .unwrap();
+    row[ci_method] =
+        "percentile bootstrap of people, their neighbours as they are; 5 neighbours".into();
+    push(metrics, at, "te", "clarify", &SampleValue::None("operand_undefined"), 800, "");
 }
 
-fn shift(frame: &mut Frame, at: At<'_>, n: i64) {
+fn shift(frame: &mut TableFrame, at: ValuePlace<'_>, n: i64) {
     let mut bins = |side: &str, count: i32, lo: f64, width: f64, height: &dyn Fn(f64) -> f64| {
         for i in 0..count {
             let left = lo + f64::from(i) * width;
             let n = (n as f64 * height(left + width / 2.0)) as i64;
             let mut row = at.key();
-            row.extend(["".into(), Cell::from(side), Cell::Real(left), Cell::Real(left + width), Cell::Int(n), Cell::Null]);
+            row.extend([
+                "".into(),
+                TableCell::from(side),
+                TableCell::Real(left),
+                TableCell::Real(left + width),
+                TableCell::Int(n),
+                TableCell::Null,
+            ]);
             frame.push(row);
         }
     };
     bins("original", 50, 0.0, 0.02, &|x| 0.08 * (1.0 - x) * (1.0 - x) + 0.012 * x);
     bins("counterfactual", 50, 0.0, 0.02, &|x| 0.07 * (1.0 - x) * (1.0 - x) + 0.017 * x);
-    bins("change", 80, -1.0, 0.025, &|x| if x.abs() < 0.33 { 0.21 / (1.0 + 150.0 * (x + 0.04) * (x + 0.04)) } else { 0.0 });
+    bins("change", 80, -1.0, 0.025, &|x| {
+        if x.abs() < 0.33 { 0.21 / (1.0 + 150.0 * (x + 0.04) * (x + 0.04)) } else { 0.0 }
+    });
 }
 
 /// Fills the columns of weights.
-fn weigh(frame: &mut Frame) {
+fn weigh(frame: &mut TableFrame) {
     let def = frame.def;
     let at = |column: &str| def.column(column).unwrap();
     for row in &mut frame.rows {
-        let int = |row: &[Cell], column: &str| if let Cell::Int(n) = row[at(column)] { n as f64 } else { f64::NAN };
+        let int = |row: &[TableCell], column: &str| {
+            if let TableCell::Int(n) = row[at(column)] { n as f64 } else { f64::NAN }
+        };
         if def.name == METRICS.name {
-            let (part, whole) = (2.0 * int(row, "numerator"), int(row, "denominator") + int(row, "numerator"));
+            let (part, whole) =
+                (2.0 * int(row, "numerator"), int(row, "denominator") + int(row, "numerator"));
             if whole > 0.0 {
-                (row[at("weight_numerator")], row[at("weight_denominator")]) = (part.into(), whole.into());
-                (row[at("value")], row[at("interval")]) = ((part / whole).into(), "block-bootstrap".into());
+                (row[at("weight_numerator")], row[at("weight_denominator")]) =
+                    (part.into(), whole.into());
+                (row[at("value")], row[at("interval")]) =
+                    ((part / whole).into(), "block-bootstrap".into());
             }
             continue;
         }
         let twice = match def.name {
             "counts" => row[at("predicted")] != row[at("predicted_cf")],
-            "score_shift" => matches!(row[at("bin_hi")], Cell::Real(hi) if hi <= 0.0),
+            "score_shift" => matches!(row[at("bin_hi")], TableCell::Real(hi) if hi <= 0.0),
             _ => false,
         };
         row[at("weight")] = (int(row, "n") * if twice { 2.0 } else { 1.0 }).into();
     }
 }
 
-impl Sample {
+impl FolderSample {
     fn write(&self, folder: &Path) {
         let tables = folder.join("tables");
         fs::create_dir_all(&tables).unwrap();
-        let (mut metrics, mut counts, mut shifts, mut groups) =
-            (Frame::new(&METRICS), Frame::new(&COUNTS), Frame::new(&SCORE_SHIFT), Frame::new(&GROUPS));
+        let (mut metrics, mut counts, mut shifts, mut groups) = (
+            TableFrame::new(&METRICS),
+            TableFrame::new(&COUNTS),
+            TableFrame::new(&SCORE_SHIFT),
+            TableFrame::new(&GROUPS),
+        );
         for model in &self.models {
             for (s, (set, _)) in self.sets.iter().enumerate() {
-                let mut total = Eccm::default();
+                let mut total = EccmSample::default();
                 for (f, from) in self.groups.iter().enumerate() {
                     for (t, to) in self.groups.iter().enumerate().filter(|(t, _)| *t != f) {
                         let cells = (self.cells)(s, f, t);
-                        let at = At { model, set, scope: "direction", from, to };
+                        let at = ValuePlace { model, set, scope: "direction", from, to };
                         measure_switches(&mut metrics, at, &cells);
                         count_cells(&mut counts, at, &cells, self.labelled);
                         shift(&mut shifts, at, cells.iter().flatten().flatten().sum());
@@ -294,17 +395,38 @@ impl Sample {
                         }
                         if f < t {
                             for metric in ["sr", "nsr", "psr", "cmcc"] {
-                                let at = At { scope: "difference", ..at };
-                                push(&mut metrics, at, metric, "ccm", &Value::Number(-0.0421), 10, to);
+                                let at = ValuePlace { scope: "difference", ..at };
+                                push(
+                                    &mut metrics,
+                                    at,
+                                    metric,
+                                    "ccm",
+                                    &SampleValue::Number(-0.0421),
+                                    10,
+                                    to,
+                                );
                             }
-                            push(&mut metrics, At { scope: "difference", ..at }, "rmscd", "shift", &Value::Number(0.0213), 10, "");
+                            push(
+                                &mut metrics,
+                                ValuePlace { scope: "difference", ..at },
+                                "rmscd",
+                                "shift",
+                                &SampleValue::Number(0.0213),
+                                10,
+                                "",
+                            );
                         }
                     }
                     if self.groups.len() > 2 {
-                        self.write_rests(At { model, set, scope: "", from, to: "" }, s, f, &mut metrics);
+                        self.write_rests(
+                            ValuePlace { model, set, scope: "", from, to: "" },
+                            s,
+                            f,
+                            &mut metrics,
+                        );
                     }
                 }
-                let at = At { model, set, scope: "total", from: "", to: "" };
+                let at = ValuePlace { model, set, scope: "total", from: "", to: "" };
                 measure_switches(&mut metrics, at, &total);
                 count_cells(&mut counts, at, &total, self.labelled);
             }
@@ -316,7 +438,7 @@ impl Sample {
         for frame in [&metrics, &counts, &shifts, &groups, &self.gates()] {
             write_frame(&tables, frame).unwrap();
         }
-        if let Some(worlds) = &self.worlds {
+        if let Some(worlds) = &self.quality {
             worlds.write(self, &tables);
         }
         if self.left_out {
@@ -325,33 +447,51 @@ impl Sample {
         }
         let manifest = serde_json::to_string_pretty(&self.manifest()).unwrap();
         fs::write(folder.join("manifest.json"), manifest).unwrap();
-        fs::write(folder.join("job.resolved.yaml"), "cfaudit: 1\nname: adult-sex\ndata:\n  rows: {catalog: adult}\n  label: {column: income, positive: [\">50K\"], favourable: positive}\n").unwrap();
+        fs::write(
+            folder.join("job.resolved.yaml"),
+            "cfaudit: 1\nname: adult-sex\n\
+             data:\n  rows: {catalog: adult}\n  label: {column: income, positive: [\">50K\"], \
+             favourable: positive}\n",
+        )
+        .unwrap();
     }
 
     /// One group against the rest: the directions added up.
-    fn write_rests(&self, at: At<'_>, s: usize, f: usize, metrics: &mut Frame) {
-        let (mut to_rest, mut from_rest) = (Eccm::default(), Eccm::default());
+    fn write_rests(&self, at: ValuePlace<'_>, s: usize, f: usize, metrics: &mut TableFrame) {
+        let (mut to_rest, mut from_rest) = (EccmSample::default(), EccmSample::default());
         for other in (0..self.groups.len()).filter(|other| *other != f) {
             for (l, p, c) in (0..8).map(|i| (i / 4, i / 2 % 2, i % 2)) {
                 to_rest[l][p][c] += (self.cells)(s, f, other)[l][p][c];
                 from_rest[l][p][c] += (self.cells)(s, other, f)[l][p][c];
             }
         }
-        let scope = At { scope: "one_to_rest", ..at };
+        let scope = ValuePlace { scope: "one_to_rest", ..at };
         measure_switches(metrics, scope, &to_rest);
         for (metric, part) in [("sr_any", 31), ("psr_any", 12), ("nsr_any", 19)] {
-            push(metrics, scope, metric, "ccm", &Value::Rate(part + f as i64, 200, ""), 200, "");
+            push(
+                metrics,
+                scope,
+                metric,
+                "ccm",
+                &SampleValue::Rate(part + f as i64, 200, ""),
+                200,
+                "",
+            );
         }
-        measure_switches(metrics, At { scope: "rest_to_one", from: "", to: at.from, ..at }, &from_rest);
+        measure_switches(
+            metrics,
+            ValuePlace { scope: "rest_to_one", from: "", to: at.from, ..at },
+            &from_rest,
+        );
     }
 
-    fn write_groups(&self, model: &str, metrics: &mut Frame, groups: &mut Frame) {
+    fn write_groups(&self, model: &str, metrics: &mut TableFrame, groups: &mut TableFrame) {
         for (f, group) in self.groups.iter().enumerate() {
             let cells = (self.cells)(0, f, usize::from(f == 0));
             let of = |l: usize, p: usize| cells[l][p][0] + cells[l][p][1];
             let (tn, fp, fn_, tp) = (of(0, 0), of(0, 1), of(1, 0), of(1, 1));
             let n = tn + fp + fn_ + tp;
-            let at = At { model, set: "", scope: "group", from: group, to: "" };
+            let at = ValuePlace { model, set: "", scope: "group", from: group, to: "" };
             let mut rates = vec![("pprev", tp + fp, n, "empty_group")];
             if self.labelled {
                 rates.extend([
@@ -364,19 +504,32 @@ impl Sample {
                     ("fpr", fp, tn + fp, "no_actual_negative"),
                     ("ppv", tp, tp + fp, "no_predicted_positive"),
                 ]);
-                push(metrics, at, "f1", "performance", &Value::Number(0.712), n, "");
-                push(metrics, at, "mcc", "performance", &Value::Number(0.61), n, "");
+                push(metrics, at, "f1", "performance", &SampleValue::Number(0.712), n, "");
+                push(metrics, at, "mcc", "performance", &SampleValue::Number(0.61), n, "");
             }
             for (metric, part, whole, reason) in rates {
-                push(metrics, at, metric, "performance", &Value::Rate(part, whole, reason), n, "");
+                push(
+                    metrics,
+                    at,
+                    metric,
+                    "performance",
+                    &SampleValue::Rate(part, whole, reason),
+                    n,
+                    "",
+                );
             }
-            let mut row = [model, "group of people", group, ""].map(Cell::from).to_vec();
-            row.extend([Cell::from(n), Cell::Null, Cell::from(tp + fn_), Cell::from(tp + fp)]);
-            row.extend([0, 0, i64::from(self.left_out) * 3, 0].map(Cell::from));
-            row.push(if self.clarify.is_some() { Cell::Int(4) } else { Cell::Null });
+            let mut row = [model, "group of people", group, ""].map(TableCell::from).to_vec();
+            row.extend([
+                TableCell::from(n),
+                TableCell::Null,
+                TableCell::from(tp + fn_),
+                TableCell::from(tp + fp),
+            ]);
+            row.extend([0, 0, i64::from(self.left_out) * 3, 0].map(TableCell::from));
+            row.push(if self.clarify.is_some() { TableCell::Int(4) } else { TableCell::Null });
             groups.push(row);
             for (t, to) in self.groups.iter().enumerate().skip(f + 1) {
-                let at = At { scope: "pair", to, ..at };
+                let at = ValuePlace { scope: "pair", to, ..at };
                 let gap = (t as f64 - f as f64) / 40.0 + 0.02;
                 for (metric, value) in [
                     ("demp_difference", gap),
@@ -386,51 +539,105 @@ impl Sample {
                     ("pprev_ratio", 1.0 + gap),
                     ("f1_difference", -gap),
                 ] {
-                    push(metrics, at, metric, "group", &Value::Number(value), n, to);
+                    push(metrics, at, metric, "group", &SampleValue::Number(value), n, to);
                 }
             }
             if self.groups.len() > 2 {
-                push(metrics, At { scope: "one_vs_rest", ..at }, "demp_difference", "group", &Value::Number(0.031), n, "");
+                push(
+                    metrics,
+                    ValuePlace { scope: "one_vs_rest", ..at },
+                    "demp_difference",
+                    "group",
+                    &SampleValue::Number(0.031),
+                    n,
+                    "",
+                );
             }
             match self.clarify {
                 Some(false) if f == 0 => {
                     for to in &self.groups[1..] {
-                        write_facets(metrics, At { scope: "pair", to, ..at });
+                        write_facets(metrics, ValuePlace { scope: "pair", to, ..at });
                     }
                 }
-                Some(true) => write_facets(metrics, At { scope: "one_vs_rest", from: "", to: group, ..at }),
+                Some(true) => write_facets(
+                    metrics,
+                    ValuePlace { scope: "one_vs_rest", from: "", to: group, ..at },
+                ),
                 _ => {}
             }
         }
-        let all = At { model, set: "", scope: "worst_case", from: "", to: "" };
-        for (metric, value) in [("demp_difference", 0.123), ("eopp_difference", 0.2), ("pprev_to_total", 0.07)] {
-            push(metrics, all, metric, "group", &Value::Number(value), 900, "");
+        let all = ValuePlace { model, set: "", scope: "worst_case", from: "", to: "" };
+        for (metric, value) in
+            [("demp_difference", 0.123), ("eopp_difference", 0.2), ("pprev_to_total", 0.07)]
+        {
+            push(metrics, all, metric, "group", &SampleValue::Number(value), 900, "");
             let row = metrics.rows.last_mut().unwrap();
             let end = row.len() - 3;
-            row.splice(end.., [Cell::from(&*self.groups[1]), self.groups[0].as_str().into(), Cell::Int(1)]);
+            row.splice(
+                end..,
+                [
+                    TableCell::from(&*self.groups[1]),
+                    self.groups[0].as_str().into(),
+                    TableCell::Int(1),
+                ],
+            );
         }
         if self.clarify.is_some() {
-            push(metrics, At { scope: "total", ..all }, "ge", "clarify", &Value::Number(0.132), 900, "");
+            push(
+                metrics,
+                ValuePlace { scope: "total", ..all },
+                "ge",
+                "clarify",
+                &SampleValue::Number(0.132),
+                900,
+                "",
+            );
         }
     }
 
-    fn gates(&self) -> Frame {
-        let mut frame = Frame::new(&GATES);
+    fn gates(&self) -> TableFrame {
+        let mut frame = TableFrame::new(&GATES);
         for (gate, verdict, level, metric, direction, decides) in &self.gates {
-            let (from, to) = direction.map_or((String::new(), String::new()), |(f, t)| (self.groups[f].clone(), self.groups[t].clone()));
+            let (from, to) = direction.map_or((String::new(), String::new()), |(f, t)| {
+                (self.groups[f].clone(), self.groups[t].clone())
+            });
             let set = if *metric == "di" { "" } else { "flip" };
             let skipped = *verdict == "skipped";
-            let number = |x: f64| if skipped { Cell::Null } else { Cell::Real(x) };
+            let number = |x: f64| if skipped { TableCell::Null } else { TableCell::Real(x) };
             let scope = if *metric == "di" { "pair" } else { "direction" };
-            let mut row =
-                [*gate, "group of people", &from, &to, scope, *verdict, *level, *metric, "", "gbm", set, ""].map(Cell::from).to_vec();
-            row.extend([number(0.131), number(0.082), number(0.202), Cell::Real(0.1), "at_most, interval".into()]);
-            let cases = |n: i64| if skipped { Cell::Null } else { Cell::Int(n) };
-            row.extend([cases(16), cases(122), Cell::Int(50), Cell::Null]);
+            let mut row = [
+                *gate,
+                "group of people",
+                &from,
+                &to,
+                scope,
+                *verdict,
+                *level,
+                *metric,
+                "",
+                "gbm",
+                set,
+                "",
+            ]
+            .map(TableCell::from)
+            .to_vec();
             row.extend([
-                Cell::from(if skipped { "there is no baseline" } else { "the limit lies inside the interval" }),
-                Cell::Int(88),
-                Cell::Int(*decides),
+                number(0.131),
+                number(0.082),
+                number(0.202),
+                TableCell::Real(0.1),
+                "at_most, interval".into(),
+            ]);
+            let cases = |n: i64| if skipped { TableCell::Null } else { TableCell::Int(n) };
+            row.extend([cases(16), cases(122), TableCell::Int(50), TableCell::Null]);
+            row.extend([
+                TableCell::from(if skipped {
+                    "there is no baseline"
+                } else {
+                    "the limit lies inside the interval"
+                }),
+                TableCell::Int(88),
+                TableCell::Int(*decides),
             ]);
             frame.push(row);
         }
@@ -443,7 +650,11 @@ impl Sample {
             written: BTreeMap::new(),
             name: (*name).to_owned(),
             strategy: (*strategy).to_owned(),
-            knobs: if *strategy == "greedy" { vec!["condition_on: label".to_owned()] } else { Vec::new() },
+            knobs: if *strategy == "greedy" {
+                vec!["condition_on: label".to_owned()]
+            } else {
+                Vec::new()
+            },
             attributes: vec!["group of people".to_owned()],
             placebo: Some(20),
         };
@@ -457,13 +668,18 @@ impl Sample {
             job_hash: "ab".repeat(32),
             stand_in: self.stand_in.then(|| "adult".to_owned()),
             favourable_without_label: None,
-            words: Words {
+            words: ReportWords {
                 title: "Counterfactual fairness of the income model".to_owned(),
-                decision: Some("Grant a loan to people predicted to earn more than 50 000 a year".to_owned()),
+                decision: Some(
+                    "Grant a loan to people predicted to earn more than 50 000 a year".to_owned(),
+                ),
                 owner: Some("credit-risk@example.org".to_owned()),
                 version: Some("2026.11".to_owned()),
                 rows_shown: 20,
-                gate_notes: BTreeMap::from([("four-fifths".to_owned(), "a screening ratio".to_owned())]),
+                gate_notes: BTreeMap::from([(
+                    "four-fifths".to_owned(),
+                    "a screening ratio".to_owned(),
+                )]),
             },
             label: self.labelled.then(|| LabelWords {
                 column: "income".to_owned(),
@@ -509,27 +725,37 @@ impl Sample {
             sets: vec!["model_version=2026.11".to_owned()],
             command: "cfaudit run jobs/adult.yaml --set model_version=2026.11".to_owned(),
             tables: BTreeMap::from([("metrics".to_owned(), 1)]),
-            policies: Policies::default(),
+            policies: PolicyVersions::default(),
             files: BTreeMap::from([("tables/metrics.parquet".to_owned(), "ef".repeat(32))]),
             awaited: Vec::new(),
         }
     }
 }
 
-fn filters() -> Frame {
-    let mut frame = Frame::new(&FILTERS);
-    frame.push(vec![Cell::Int(1), "keep: hours-per-week above 0".into(), Cell::Int(48_842), Cell::Int(48_842)]);
-    frame.push(vec![Cell::Int(2), "missing: drop rows without occupation".into(), Cell::Int(48_842), Cell::Int(45_222)]);
+fn filters() -> TableFrame {
+    let mut frame = TableFrame::new(&FILTERS);
+    frame.push(vec![
+        TableCell::Int(1),
+        "keep: hours-per-week above 0".into(),
+        TableCell::Int(48_842),
+        TableCell::Int(48_842),
+    ]);
+    frame.push(vec![
+        TableCell::Int(2),
+        "missing: drop rows without occupation".into(),
+        TableCell::Int(48_842),
+        TableCell::Int(45_222),
+    ]);
     frame
 }
 
-fn issues() -> Frame {
-    let mut frame = Frame::new(&ISSUES);
+fn issues() -> TableFrame {
+    let mut frame = TableFrame::new(&ISSUES);
     frame.push(vec![
         "unknown-group".into(),
         "warning".into(),
         "sex".into(),
-        Cell::Int(7),
+        TableCell::Int(7),
         "rows of a group that the job does not name are left out".into(),
     ]);
     frame
@@ -568,8 +794,9 @@ fn glossary(id: &str) -> Option<GlossaryEntry> {
     })
 }
 
-/// The page of a sample; it must hold what every page holds. Thin spaces are plain ones in the result.
-fn page(name: &str, sample: &Sample) -> String {
+/// The page of a sample; it must hold what every page holds. Thin spaces are plain ones in the
+/// result.
+fn page(name: &str, sample: &FolderSample) -> String {
     let folder = tempfile::tempdir().unwrap();
     sample.write(folder.path());
     let html = render(folder.path(), None, &glossary).unwrap();
@@ -580,7 +807,8 @@ fn page(name: &str, sample: &Sample) -> String {
     well_formed(&html);
     assert!(!html.contains("NaN") && !html.contains("not finite"), "{name}");
     assert!(html.len() < 1_000_000, "{name}: {} bytes", html.len());
-    let findings = &html[html.find(r#"id="findings""#).unwrap()..html.find(r#"id="left-out""#).unwrap()];
+    let findings =
+        &html[html.find(r#"id="findings""#).unwrap()..html.find(r#"id="left-out""#).unwrap()];
     let findings = &findings[..findings.find("</section>").unwrap()];
     assert!(findings.matches("<li>").count() <= 7, "at most seven findings");
     for word in ["significant", "bias", "caused", "discriminat"] {
@@ -589,10 +817,12 @@ fn page(name: &str, sample: &Sample) -> String {
     html.replace('\u{202f}', " ")
 }
 
-/// Tags close in order, ids are unique, links lead somewhere, headings go down step by step, nothing runs and nothing is fetched.
+/// Tags close in order, ids are unique, links lead somewhere, headings go down step by step,
+/// nothing runs and nothing is fetched.
 fn well_formed(html: &str) {
     let mut open: Vec<&str> = Vec::new();
-    let (mut ids, mut links, mut labels, mut last_heading) = (BTreeSet::new(), Vec::new(), Vec::new(), 0);
+    let (mut ids, mut links, mut labels, mut last_heading) =
+        (BTreeSet::new(), Vec::new(), Vec::new(), 0);
     for piece in html.split('<').skip(1) {
         let (tag, _) = piece.split_once('>').expect("a tag ends");
         if tag.starts_with('!') {
@@ -611,7 +841,10 @@ fn well_formed(html: &str) {
         for attribute in tag.split('"').collect::<Vec<_>>().chunks(2) {
             let [key, value] = attribute else { continue };
             match key.trim_start_matches(name).trim().trim_end_matches('=') {
-                "id" => assert!(!value.is_empty() && ids.insert(*value), "id `{value}` is empty or stands twice"),
+                "id" => assert!(
+                    !value.is_empty() && ids.insert(*value),
+                    "id `{value}` is empty or stands twice"
+                ),
                 "href" => links.push(value.strip_prefix('#').expect("links stay on the page")),
                 "aria-labelledby" => labels.extend(value.split(' ')),
                 key => assert!(!key.starts_with("on") && key != "src" && key != "style", "{key}"),
@@ -628,8 +861,13 @@ fn well_formed(html: &str) {
     }
     assert_eq!(html.matches("<h1>").count(), 1);
     assert_eq!(html.matches("<table").count(), html.matches("<caption").count());
-    assert_eq!(html.matches("<svg").count(), html.matches(r#"role="img""#).count() + html.matches(r#"aria-hidden="true""#).count());
-    for text in ["<main", "<nav", "<header", "<footer", r#"lang="en""#, r##"class="skip" href="#main""##] {
+    assert_eq!(
+        html.matches("<svg").count(),
+        html.matches(r#"role="img""#).count() + html.matches(r#"aria-hidden="true""#).count()
+    );
+    for text in
+        ["<main", "<nav", "<header", "<footer", r#"lang="en""#, r##"class="skip" href="#main""##]
+    {
         assert!(html.contains(text), "{text}");
     }
 }
@@ -645,11 +883,17 @@ fn words(html: &str) -> String {
         }
         text.push_str(words);
     }
-    text.replace("&gt;", ">").replace("&#x2f;", "/").replace("&#x27;", "'").split_whitespace().collect::<Vec<_>>().join(" ")
+    text.replace("&gt;", ">")
+        .replace("&#x2f;", "/")
+        .replace("&#x27;", "'")
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn section(html: &str, id: &str) -> String {
-    let start = html.find(&format!(r#"<section id="{id}""#)).unwrap_or_else(|| panic!("no section {id}"));
+    let start =
+        html.find(&format!(r#"<section id="{id}""#)).unwrap_or_else(|| panic!("no section {id}"));
     let end = html[start..].find("</section>").expect("the section ends");
     words(&html[start..start + end])
 }
@@ -657,30 +901,49 @@ fn section(html: &str, id: &str) -> String {
 /// Shares are weighted and say so, counts are people: 16 of 122 weigh 32 of 138.
 #[test]
 fn weights_are_told_apart_from_people() {
-    let html = page("weights", &Sample { weighted: true, ..two_groups() });
+    let html = page("weights", &FolderSample { weighted: true, ..two_groups() });
     let note = "Shares are weighted by fnlwgt; counts are people.";
     for id in ["verdict", "findings", "method"] {
         assert_eq!(section(&html, id).matches(note).count(), 1, "{id}");
     }
     let findings = section(&html, "findings");
     assert!(
-        findings.contains("Of 122 people in group Female with the favourable decision, 16 (weighted 23.2 %; 95 % interval 8.2 to 20.2) would lose it if the record said Male"),
+        findings.contains(
+            "Of 122 people in group Female with the favourable decision, 16 \
+             (weighted 23.2 %; 95 % interval 8.2 to 20.2) would lose it if the record said Male"
+        ),
         "{findings}"
     );
-    assert!(!findings.contains("13.1 %") && findings.matches("weighted ").count() >= 5, "{findings}");
+    assert!(
+        !findings.contains("13.1 %") && findings.matches("weighted ").count() >= 5,
+        "{findings}"
+    );
     let switches = section(&html, "switches");
     assert!(switches.contains("SN 16 23.2 %") && switches.contains("16 of 122"), "{switches}");
     assert!(
-        switches.contains("41 switch (weighted 7.75 %)") && switches.contains("their shares are weighted, and so is the blue"),
+        switches.contains("41 switch (weighted 7.75 %)")
+            && switches.contains("their shares are weighted, and so is the blue"),
         "{switches}"
     );
-    assert!(switches.contains("shares are weighted, below each value stand the cases counted and its 95 % interval"), "{switches}");
+    assert!(
+        switches.contains(
+            "shares are weighted, below each value stand the cases counted and its 95 % interval"
+        ),
+        "{switches}"
+    );
     let scores = section(&html, "scores");
-    assert!(scores.contains("cross the threshold") && scores.contains("of zero, ") && scores.contains("(weighted "), "{scores}");
+    assert!(
+        scores.contains("cross the threshold")
+            && scores.contains("of zero, ")
+            && scores.contains("(weighted "),
+        "{scores}"
+    );
     assert!(section(&html, "groups").contains("shares are weighted"));
     let method = section(&html, "method");
     assert!(
-        method.contains("1000 blocks of people") && !method.contains("200 blocks") && method.contains("2000 bootstrap replicates"),
+        method.contains("1000 blocks of people")
+            && !method.contains("200 blocks")
+            && method.contains("2000 bootstrap replicates"),
         "{method}"
     );
     // Without weights no word of them.
@@ -692,49 +955,90 @@ fn two_groups_in_words_and_numbers() {
     let html = page("two-groups", &two_groups());
     let verdict = section(&html, "verdict");
     assert!(
-        verdict.contains("Inconclusive Of 4 gates: 1 inconclusive; 1 passed; 1 not judged; 1 not passed, but set to warn only."),
+        verdict.contains(
+            "Inconclusive Of 4 gates: 1 inconclusive; 1 passed; 1 not judged; 1 not \
+             passed, but set to warn only."
+        ),
         "{verdict}"
     );
-    assert!(verdict.find("women-keep-approvals") < verdict.find("four-fifths") && verdict.contains("13.1 % 8.2 to 20.2"));
+    assert!(
+        verdict.find("women-keep-approvals") < verdict.find("four-fifths")
+            && verdict.contains("13.1 % 8.2 to 20.2")
+    );
     assert!(verdict.contains("negative switch rate NSR, Female → Male"), "{verdict}");
     let findings = section(&html, "findings");
     assert!(
-        findings.contains("Of 122 people in group Female with the favourable decision, 16 (13.1 %; 95 % interval 8.2 to 20.2) would lose it if the record said Male (set flip (naive), model gbm). By this measure the group at a disadvantage is Male."),
+        findings.contains(
+            "Of 122 people in group Female with the favourable decision, 16 (13.1 %; \
+             95 % interval 8.2 to 20.2) would lose it if the record said Male (set flip (naive), \
+             model gbm). By this measure the group at a disadvantage is Male."
+        ),
         "{findings}"
     );
-    // Of a set that moves more than the entry only a comparison is said, and no group is said to be treated worse.
-    let compared = "Compared with similar people in group Female, of 838 people in group Male without the favourable decision, 50 (5.97 %; 95 % \
-                    interval 4.55 to 7.78; noise alone 1.10 to 4.20 %) would gain it (set world (greedy), model gbm).";
+    // Of a set that moves more than the entry only a comparison is said, and no group is said to be
+    // treated worse.
+    let compared = "Compared with similar people in group Female, of 838 people in group Male \
+                    without the favourable decision, 50 (5.97 %; 95 % interval 4.55 to 7.78; noise \
+                    alone 1.10 to 4.20 %) would gain it (set world (greedy), model gbm).";
     assert!(findings.contains(compared), "{findings}");
     assert!(!findings.contains("had they been") && !findings.contains("treat"), "{findings}");
     // What the gates rest on explains the verdict, and is told once.
     assert!(
-        verdict.contains("four-fifths: disparate impact DI, Male over Female") && verdict.contains("The job says: a screening ratio"),
+        verdict.contains("four-fifths: disparate impact DI, Male over Female")
+            && verdict.contains("The job says: a screening ratio"),
         "{verdict}"
     );
-    let told = "The gate women-keep-approvals is inconclusive: at most 10.0 % was asked for; the limit lies inside the interval.";
+    let told = "The gate women-keep-approvals is inconclusive: at most 10.0 % was asked for; the \
+                limit lies inside the interval.";
     assert!(findings.contains(told), "{findings}");
-    let failed = "The gate four-fifths failed: disparate impact DI, Male over Female, attribute group of people, model gbm is 0.131 (interval \
-                  0.082 to 0.202; 122 cases), where at most 0.100 was asked for; the limit lies inside the interval.";
+    let failed = "The gate four-fifths failed: disparate impact DI, Male over Female, attribute \
+                  group of people, model gbm is 0.131 (interval 0.082 to 0.202; 122 cases), where \
+                  at most 0.100 was asked for; the limit lies inside the interval.";
     assert!(findings.contains(failed), "{findings}");
-    assert_eq!(findings.matches("Of 122 people in group Female with the favourable decision, 16 ").count(), 1, "{findings}");
-    // Then those first that harm most people, the way back in the same line: 0.0455 x 838, 0.0282 x 838, 0.015 x 1017.
-    let back = "Also, compared with similar people in group Male, of 122 people in group Female with the favourable decision, 32 (26.2 %";
+    assert_eq!(
+        findings.matches("Of 122 people in group Female with the favourable decision, 16 ").count(),
+        1,
+        "{findings}"
+    );
+    // Then those first that harm most people, the way back in the same line: 0.0455 x 838, 0.0282 x
+    // 838, 0.015 x 1017.
+    let back = "Also, compared with similar people in group Male, of 122 people in group Female \
+                with the favourable decision, 32 (26.2 %";
     let steps = ["50 (5.97 %", back, "33 (3.94 %", "6.57 points apart"];
-    let places: Vec<usize> = steps.iter().map(|said| findings.find(said).unwrap_or_else(|| panic!("{said}: {findings}"))).collect();
+    let places: Vec<usize> = steps
+        .iter()
+        .map(|said| findings.find(said).unwrap_or_else(|| panic!("{said}: {findings}")))
+        .collect();
     assert!(places.is_sorted(), "{findings}");
     let switches = section(&html, "switches");
-    assert!(switches.contains("it says what the model does with the column itself and nothing about columns that follow from it"));
+    assert!(switches.contains(
+        "it says what the model does with the column itself and nothing \
+         about columns that follow from it"
+    ));
     assert!(switches.contains("TSN 7 7.95 %") && switches.contains("SN 16 13.1 %"), "{switches}");
-    assert!(switches.contains("a naive set draws on no sample: its noise floor is zero"), "{switches}");
-    assert!(switches.contains("16 of 122 8.2 to 20.2 noise 0 %") && switches.contains("noise 1.1 to 4.2 %"), "{switches}");
+    assert!(
+        switches.contains("a naive set draws on no sample: its noise floor is zero"),
+        "{switches}"
+    );
+    assert!(
+        switches.contains("16 of 122 8.2 to 20.2 noise 0 %")
+            && switches.contains("noise 1.1 to 4.2 %"),
+        "{switches}"
+    );
     let scores = section(&html, "scores");
-    assert!(scores.contains("below each value its 95 % interval") && scores.contains("0.0588 0.0288 to 0.0888"), "{scores}");
+    assert!(
+        scores.contains("below each value its 95 % interval")
+            && scores.contains("0.0588 0.0288 to 0.0888"),
+        "{scores}"
+    );
     assert!(scores.contains("Male → Female minus Female → Male +0.0213"), "{scores}");
     let method = section(&html, "method");
-    for words in
-        ["Wilson's score interval", "Percentiles of the bootstrap of people, for", "with Poisson weights", "2000 bootstrap replicates"]
-    {
+    for words in [
+        "Wilson's score interval",
+        "Percentiles of the bootstrap of people, for",
+        "with Poisson weights",
+        "2000 bootstrap replicates",
+    ] {
         assert!(method.contains(words), "{words}: {method}");
     }
     let left_out = section(&html, "left-out");
@@ -762,7 +1066,7 @@ fn two_groups_in_words_and_numbers() {
 }
 
 /// Three groups, the first the reference: gains of 4 % towards it, and of more between the others.
-fn less_than_twice(_: usize, from: usize, to: usize) -> Eccm {
+fn less_than_twice(_: usize, from: usize, to: usize) -> EccmSample {
     let gain = match (from, to) {
         (1, 0) => 40,
         (2, 1) => 70,
@@ -771,7 +1075,7 @@ fn less_than_twice(_: usize, from: usize, to: usize) -> Eccm {
     [[[1000 - gain, gain], [0, 100]], [[0, 0], [0, 0]]]
 }
 
-fn more_than_twice(_: usize, from: usize, to: usize) -> Eccm {
+fn more_than_twice(_: usize, from: usize, to: usize) -> EccmSample {
     let gain = match (from, to) {
         (1, 0) => 40,
         (2, 1) => 150,
@@ -782,42 +1086,82 @@ fn more_than_twice(_: usize, from: usize, to: usize) -> Eccm {
 
 #[test]
 fn one_finding_of_each_comparison_and_that_of_the_reference_unless_others_harm_twice_as_many() {
-    let of = |cells| Sample { groups: names(&["a", "b", "c"]), sets: vec![("flip", "naive")], gates: Vec::new(), cells, ..two_groups() };
+    let of = |cells| FolderSample {
+        groups: names(&["a", "b", "c"]),
+        sets: vec![("flip", "naive")],
+        gates: Vec::new(),
+        cells,
+        ..two_groups()
+    };
     let findings = |name: &str, cells| section(&page(name, &of(cells)), "findings");
-    let (less, more) = (findings("less", less_than_twice as fn(usize, usize, usize) -> Eccm), findings("more", more_than_twice));
+    let (less, more) = (
+        findings("less", less_than_twice as fn(usize, usize, usize) -> EccmSample),
+        findings("more", more_than_twice),
+    );
     assert!(
-        less.contains("Of 1000 people in group b without the favourable decision, 40 (4.00 %") && !less.contains("70 (7.00 %"),
+        less.contains("Of 1000 people in group b without the favourable decision, 40 (4.00 %")
+            && !less.contains("70 (7.00 %"),
         "{less}"
     );
     assert!(
-        more.contains("Of 1000 people in group c without the favourable decision, 150 (15.0 %") && !more.contains("40 (4.00 %"),
+        more.contains("Of 1000 people in group c without the favourable decision, 150 (15.0 %")
+            && !more.contains("40 (4.00 %"),
         "{more}"
     );
-    assert_eq!([&less, &more].map(|told| told.matches("(set flip (naive), model gbm)").count()), [1, 1]);
+    assert_eq!(
+        [&less, &more].map(|told| told.matches("(set flip (naive), model gbm)").count()),
+        [1, 1]
+    );
     // A finding looks for its way back among the directions of its own comparison.
-    let both = Sample { models: vec!["gbm", "tree"], ..of(less_than_twice) };
+    let both = FolderSample { models: vec!["gbm", "tree"], ..of(less_than_twice) };
     assert_eq!(section(&page("both", &both), "findings").matches("40 (4.00 %").count(), 2);
 }
 
-/// Of groups as they are the pair that harms most people is told, not the two that are furthest apart, and the reference pair before it.
+/// Of groups as they are the pair that harms most people is told, not the two that are furthest
+/// apart, and the reference pair before it.
 #[test]
 fn the_gap_that_harms_most_is_told() {
-    fn shares(_: usize, from: usize, _: usize) -> Eccm {
+    fn shares(_: usize, from: usize, _: usize) -> EccmSample {
         let (n, positive) = [(3000, 1800), (2400, 960), (100, 20), (100, 59)][from];
         [[[n - positive, 0], [positive, 0]], [[0, 0], [0, 0]]]
     }
-    let sample = Sample { groups: names(&["a", "b", "c"]), sets: Vec::new(), gates: Vec::new(), cells: shares, ..two_groups() };
-    // The pairs of hand-made tables are 4.5 % (a, b and b, c) and 7 % (a, c) apart, each by 3 % more or less: b to a harms at least 36 people.
+    let sample = FolderSample {
+        groups: names(&["a", "b", "c"]),
+        sets: Vec::new(),
+        gates: Vec::new(),
+        cells: shares,
+        ..two_groups()
+    };
+    // The pairs of hand-made tables are 4.5 % (a, b and b, c) and 7 % (a, c) apart, each by 3 %
+    // more or less: b to a harms at least 36 people.
     let findings = section(&page("gaps", &sample), "findings");
-    assert!(findings.contains("in group b get the favourable decision, and ") && findings.contains("in group a: "), "{findings}");
+    assert!(
+        findings.contains("in group b get the favourable decision, and ")
+            && findings.contains("in group a: "),
+        "{findings}"
+    );
     assert!(!findings.contains("in group c get the favourable decision"), "{findings}");
     assert_eq!(findings.matches("As they are, ").count(), 1);
     // Between b and d 96 people at least are harmed: more than twice as many.
-    let more = Sample { groups: names(&["a", "b", "c", "d"]), sets: Vec::new(), gates: Vec::new(), cells: shares, ..two_groups() };
+    let more = FolderSample {
+        groups: names(&["a", "b", "c", "d"]),
+        sets: Vec::new(),
+        gates: Vec::new(),
+        cells: shares,
+        ..two_groups()
+    };
     let findings = section(&page("gaps-of-others", &more), "findings");
-    assert!(findings.contains("in group b get the favourable decision, and ") && findings.contains("in group d: "), "{findings}");
-    let both = Sample { models: vec!["gbm", "tree"], ..sample };
-    assert_eq!(section(&page("gaps-of-two", &both), "findings").matches("As they are, ").count(), 2, "one of each model");
+    assert!(
+        findings.contains("in group b get the favourable decision, and ")
+            && findings.contains("in group d: "),
+        "{findings}"
+    );
+    let both = FolderSample { models: vec!["gbm", "tree"], ..sample };
+    assert_eq!(
+        section(&page("gaps-of-two", &both), "findings").matches("As they are, ").count(),
+        2,
+        "one of each model"
+    );
 }
 
 /// Both parts of a gate on harm stand together, and one verdict is counted.
@@ -827,21 +1171,34 @@ fn a_gate_on_harm_shows_both_parts() {
         ("no-harm", "fail", "fail", "favoured_by_group", Some((0, 1)), 1),
         ("no-harm", "pass", "fail", "denied_by_group", Some((1, 0)), 0),
     ];
-    let html = page("harm", &Sample { gates, ..two_groups() });
+    let html = page("harm", &FolderSample { gates, ..two_groups() });
     let verdict = section(&html, "verdict");
     assert!(verdict.contains("Of 1 gate: 1 failed."), "{verdict}");
-    let parts =
-        ["FAVOURED_BY_GROUP, Male", "this part decides", "DENIED_BY_GROUP, Female", "does not decide"].map(|text| verdict.find(text));
+    let parts = [
+        "FAVOURED_BY_GROUP, Male",
+        "this part decides",
+        "DENIED_BY_GROUP, Female",
+        "does not decide",
+    ]
+    .map(|text| verdict.find(text));
     let plain = "(people of Male with the favourable decision who would lose it as Female)";
-    assert!(verdict.contains(plain) && verdict.contains("Harm to a group has two parts"), "{verdict}");
+    assert!(
+        verdict.contains(plain) && verdict.contains("Harm to a group has two parts"),
+        "{verdict}"
+    );
     assert!(parts[0].is_some() && parts.is_sorted(), "{verdict}");
     assert!(!html.contains("Directions that did not decide"), "{verdict}");
     // What the favourable side makes of it is told as a finding.
     let findings = section(&html, "findings");
-    assert!(findings.contains("with the favourable decision, 13 (6.81 %") && findings.contains("The gate no-harm failed"), "{findings}");
+    assert!(
+        findings.contains("with the favourable decision, 13 (6.81 %")
+            && findings.contains("The gate no-harm failed"),
+        "{findings}"
+    );
 }
 
-/// Against several groups the two parts about one pair of groups stand in the table, those about other pairs below it.
+/// Against several groups the two parts about one pair of groups stand in the table, those about
+/// other pairs below it.
 #[test]
 fn a_gate_on_harm_against_several_groups_shows_two_parts() {
     let part = |metric, ends: (usize, usize), decides: i64| {
@@ -853,22 +1210,38 @@ fn a_gate_on_harm_against_several_groups_shows_two_parts() {
         part("favoured_by_group", (2, 0), 1),
         part("denied_by_group", (0, 2), 0),
     ];
-    let html = page("harm-of-three", &Sample { groups: names(&["a", "b", "c"]), cells: spread, gates, ..two_groups() });
+    let html = page(
+        "harm-of-three",
+        &FolderSample { groups: names(&["a", "b", "c"]), cells: spread, gates, ..two_groups() },
+    );
     let verdict = section(&html, "verdict");
-    let (table, folded) = verdict.split_once("Directions that did not decide a gate ").expect("both");
+    let (table, folded) =
+        verdict.split_once("Directions that did not decide a gate ").expect("both");
     let rows = |text: &str| text.matches("no-harm: ").count();
     assert_eq!([rows(table), rows(folded)], [2, 2], "{verdict}");
-    assert!(table.contains("DENIED_BY_GROUP, a \u{2192} c") && folded.contains("DENIED_BY_GROUP, a \u{2192} b"), "{verdict}");
+    assert!(
+        table.contains("DENIED_BY_GROUP, a \u{2192} c")
+            && folded.contains("DENIED_BY_GROUP, a \u{2192} b"),
+        "{verdict}"
+    );
 }
 
 #[test]
 fn favourable_words_turn_with_the_label() {
-    let html = page("favourable-negative", &Sample { favourable_is_positive: false, ..two_groups() });
+    let html = page(
+        "favourable-negative",
+        &FolderSample { favourable_is_positive: false, ..two_groups() },
+    );
     let findings = section(&html, "findings");
-    assert!(findings.contains("Favourable means predicted negative, that is, not: income is >50K."), "{findings}");
     assert!(
-        findings
-            .contains("with the favourable decision, 50 (5.97 %; 95 % interval 4.55 to 7.78; noise alone 1.10 to 4.20 %) would lose it"),
+        findings.contains("Favourable means predicted negative, that is, not: income is >50K."),
+        "{findings}"
+    );
+    assert!(
+        findings.contains(
+            "with the favourable decision, 50 (5.97 %; 95 % interval 4.55 to 7.78; noise \
+             alone 1.10 to 4.20 %) would lose it"
+        ),
         "{findings}"
     );
     assert!(findings.contains("without the favourable decision"), "{findings}");
@@ -876,10 +1249,11 @@ fn favourable_words_turn_with_the_label() {
 
 #[test]
 fn without_labels_words_are_neutral() {
-    let html = page("no-label", &Sample { labelled: false, clarify: None, ..two_groups() });
+    let html = page("no-label", &FolderSample { labelled: false, clarify: None, ..two_groups() });
     let findings = section(&html, "findings");
     assert!(
-        findings.contains("Of 122 people in group Female predicted positive, 16") && findings.contains("would be predicted negative if"),
+        findings.contains("Of 122 people in group Female predicted positive, 16")
+            && findings.contains("would be predicted negative if"),
         "{findings}"
     );
     assert!(!findings.contains("favourable"));
@@ -888,7 +1262,10 @@ fn without_labels_words_are_neutral() {
 
 #[test]
 fn no_gate_asked_and_nothing_left_out() {
-    let html = page("no-gates", &Sample { gates: Vec::new(), left_out: false, clarify: None, ..two_groups() });
+    let html = page(
+        "no-gates",
+        &FolderSample { gates: Vec::new(), left_out: false, clarify: None, ..two_groups() },
+    );
     assert!(section(&html, "verdict").contains("No gate was asked The job sets no limits"));
     assert!(section(&html, "left-out").contains("Nothing: no row was lost"));
 }
@@ -911,28 +1288,42 @@ fn verdicts() {
             "Fail",
         ),
     ] {
-        let html = page("verdict", &Sample { gates, ..two_groups() });
+        let html = page("verdict", &FolderSample { gates, ..two_groups() });
         assert!(html.contains(&format!("<p><strong>{word}</strong>")), "{word}");
     }
 }
 
-/// Two gates over one value tell its people once; of gates that failed alike those farther beyond the limit come first.
+/// Two gates over one value tell its people once; of gates that failed alike those farther beyond
+/// the limit come first.
 #[test]
 fn gates_over_one_value() {
-    let gates = vec![("soft", "inconclusive", "warn", "nsr", Some((1, 0)), 1), ("hard", "fail", "fail", "nsr", Some((1, 0)), 1)];
-    let findings = section(&page("gates-twice", &Sample { gates, ..two_groups() }), "findings");
-    assert_eq!(findings.matches("Of 122 people in group Female with the favourable decision, 16 ").count(), 1, "{findings}");
-    let (hard, soft) =
-        (findings.find("The gate hard failed: at most"), findings.find("The gate soft is inconclusive: negative switch rate"));
+    let gates = vec![
+        ("soft", "inconclusive", "warn", "nsr", Some((1, 0)), 1),
+        ("hard", "fail", "fail", "nsr", Some((1, 0)), 1),
+    ];
+    let findings =
+        section(&page("gates-twice", &FolderSample { gates, ..two_groups() }), "findings");
+    assert_eq!(
+        findings.matches("Of 122 people in group Female with the favourable decision, 16 ").count(),
+        1,
+        "{findings}"
+    );
+    let (hard, soft) = (
+        findings.find("The gate hard failed: at most"),
+        findings.find("The gate soft is inconclusive: negative switch rate"),
+    );
     assert!(hard.is_some() && hard < soft, "{findings}");
 }
 
 #[test]
 fn nothing_switches() {
-    let html = page("still", &Sample { cells: still, gates: Vec::new(), ..two_groups() });
+    let html = page("still", &FolderSample { cells: still, gates: Vec::new(), ..two_groups() });
     let findings = section(&html, "findings");
     assert!(
-        findings.contains("No decision changed in any of the 2 comparisons of set, model and attribute: 0 of 2044 counterfactuals"),
+        findings.contains(
+            "No decision changed in any of the 2 comparisons of set, model and \
+             attribute: 0 of 2044 counterfactuals"
+        ),
         "{findings}"
     );
     assert!(!findings.contains("would lose"));
@@ -940,28 +1331,50 @@ fn nothing_switches() {
 
 #[test]
 fn few_cases_and_undefined_values_are_said() {
-    let html = page("thin", &Sample { cells: thin, ..two_groups() });
+    let html = page("thin", &FolderSample { cells: thin, ..two_groups() });
     let findings = section(&html, "findings");
-    assert!(findings.contains("Too few to tell: 3 of 7 people in group Male with the favourable decision would lose it"), "{findings}");
+    assert!(
+        findings.contains(
+            "Too few to tell: 3 of 7 people in group Male with the favourable \
+             decision would lose it"
+        ),
+        "{findings}"
+    );
     let method = section(&html, "method");
-    let few = "Few cases marks a value of a group with fewer people than the job's min_group_size, or a rate with fewer cases below it than its min_denominator";
+    let few = "Few cases marks a value of a group with fewer people than the job's min_group_size, \
+               or a rate with fewer cases below it than its min_denominator";
     assert!(method.contains(few), "{method}");
-    assert!(findings.contains("Not defined: how many people with the favourable decision would lose it for Female → Male, because nobody is predicted positive"), "{findings}");
+    assert!(
+        findings.contains(
+            "Not defined: how many people with the favourable decision would \
+             lose it for Female → Male, because nobody is predicted positive"
+        ),
+        "{findings}"
+    );
     let left_out = section(&html, "left-out");
-    assert!(left_out.contains("negative switch rate NSR nobody is predicted positive 2 Female → Male"), "{left_out}");
+    assert!(
+        left_out.contains("negative switch rate NSR nobody is predicted positive 2 Female → Male"),
+        "{left_out}"
+    );
     assert!(!html.contains("NaN"));
 }
 
 #[test]
 fn stand_in_data_are_marked_in_every_section() {
-    let html = page("stand-in", &Sample { stand_in: true, ..two_groups() });
-    assert_eq!(html.matches("Stand-in data: not about real people").count(), html.matches("<section").count() + 1);
+    let html = page("stand-in", &FolderSample { stand_in: true, ..two_groups() });
+    assert_eq!(
+        html.matches("Stand-in data: not about real people").count(),
+        html.matches("<section").count() + 1
+    );
 }
 
 #[test]
 fn five_groups() {
-    let sample =
-        Sample { groups: names(&["White", "Black", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other"]), cells: spread, ..two_groups() };
+    let sample = FolderSample {
+        groups: names(&["White", "Black", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other"]),
+        cells: spread,
+        ..two_groups()
+    };
     let html = page("five-groups", &sample);
     let groups = section(&html, "groups");
     for said in [
@@ -970,19 +1383,30 @@ fn five_groups() {
         "undefined a value it is made of is undefined",
         "metric ge GE of everybody: 0.132 (0.102 to 0.162).",
         "The groups that are furthest apart: highest minus lowest, lowest over highest",
-        "12.3 points 9.3 to 15.3 1 group without a value Black White 7.00 points 4.00 to 10.00 Black",
+        "12.3 points 9.3 to 15.3 1 group without a value Black White 7.00 points 4.00 to 10.00 \
+         Black",
         "Each group against all others together",
     ] {
         assert!(groups.contains(said), "{said}\n{groups}");
     }
-    let rest = section(&page("five-groups-rest", &Sample { clarify: Some(true), ..sample }), "groups");
+    let rest = section(
+        &page("five-groups-rest", &FolderSample { clarify: Some(true), ..sample }),
+        "groups",
+    );
     assert!(rest.contains("all others and White +16.2 points"), "{rest}");
-    assert_eq!(html.matches(r#"<div class="direction""#).count(), 40, "20 directions in each of two sets");
+    assert_eq!(
+        html.matches(r#"<div class="direction""#).count(),
+        40,
+        "20 directions in each of two sets"
+    );
     let switches = section(&html, "switches");
     assert!(switches.contains("from the group of the row to the group of the column's number"));
     // The groups with the highest any switch rate first.
     let table = switches.split("People whom any other group would switch").nth(1).unwrap();
-    assert!(table.find("Other").unwrap() < table.find("White").unwrap() && table.contains("35 of 200"), "{table}");
+    assert!(
+        table.find("Other").unwrap() < table.find("White").unwrap() && table.contains("35 of 200"),
+        "{table}"
+    );
     assert!(table.contains("SR from all others") && table.contains("All groups"), "{table}");
 }
 
@@ -990,33 +1414,75 @@ fn five_groups() {
 fn twenty_groups_stay_below_a_megabyte() {
     let groups = (0..20).map(|i| format!("{i:02}{}", "x".repeat(198))).collect();
     let sets = vec![("flip", "naive"), ("typical", "greedy"), ("world", "plausible")];
-    let html = page("twenty-wide", &Sample { groups, sets, cells: spread, models: vec!["gbm", "logistic", "forest"], ..two_groups() });
-    assert!(section(&html, "switches").contains("of 380 ordered pairs of groups with the highest switch rates"));
+    let html = page(
+        "twenty-wide",
+        &FolderSample {
+            groups,
+            sets,
+            cells: spread,
+            models: vec!["gbm", "logistic", "forest"],
+            ..two_groups()
+        },
+    );
+    assert!(
+        section(&html, "switches")
+            .contains("of 380 ordered pairs of groups with the highest switch rates")
+    );
     let few = page(
         "twenty-short",
-        &Sample { groups: (1..=20).map(|i| format!("g{i}")).collect(), sets: vec![("flip", "naive")], cells: spread, ..two_groups() },
+        &FolderSample {
+            groups: (1..=20).map(|i| format!("g{i}")).collect(),
+            sets: vec![("flip", "naive")],
+            cells: spread,
+            ..two_groups()
+        },
     );
     assert!(section(&few, "switches").contains("Shown are the 20 of 380 ordered pairs"));
 }
 
 #[test]
 fn hostile_text_is_only_text() {
-    let groups = names(&["<script>alert(1)</script>", "\"' onload=x \u{202e}elaM\u{0}", "{{ 7 * 7 }}", ""]);
-    let groups = groups.into_iter().map(|g| if g.is_empty() { "é".repeat(200) } else { g }).collect();
+    let groups =
+        names(&["<script>alert(1)</script>", "\"' onload=x \u{202e}elaM\u{0}", "{{ 7 * 7 }}", ""]);
+    let groups =
+        groups.into_iter().map(|g| if g.is_empty() { "é".repeat(200) } else { g }).collect();
     let folder = tempfile::tempdir().unwrap();
-    let sample =
-        Sample { groups, cells: spread, gates: vec![("<b>gate</b>", "fail", "fail", "unheard_of", Some((0, 1)), 1)], ..two_groups() };
+    let sample = FolderSample {
+        groups,
+        cells: spread,
+        gates: vec![("<b>gate</b>", "fail", "fail", "unheard_of", Some((0, 1)), 1)],
+        ..two_groups()
+    };
     sample.write(folder.path());
-    let evil = |id: &str| glossary(id).map(|e| GlossaryEntry { name: "</dt><script>".to_owned(), formula: "a < b & c".to_owned(), ..e });
-    let html = render(folder.path(), Some("</title><script>alert(2)</script>\u{1b}"), &evil).unwrap();
+    let evil = |id: &str| {
+        glossary(id).map(|e| GlossaryEntry {
+            name: "</dt><script>".to_owned(),
+            formula: "a < b & c".to_owned(),
+            ..e
+        })
+    };
+    let html =
+        render(folder.path(), Some("</title><script>alert(2)</script>\u{1b}"), &evil).unwrap();
     well_formed(&html);
     if let Some(pages) = std::env::var_os("CFAUDIT_PAGES") {
         fs::write(Path::new(&pages).join("hostile.html"), &html).unwrap();
     }
-    assert!(!html.contains("<script") && !html.contains("\u{202e}") && !html.contains('\u{0}') && !html.contains('\u{1b}'));
-    assert!(html.contains("&lt;script&gt;alert(1)") && html.contains("[U+202E]elaM\u{2400}") && html.contains("{{ 7 * 7 }}"));
+    assert!(
+        !html.contains("<script")
+            && !html.contains("\u{202e}")
+            && !html.contains('\u{0}')
+            && !html.contains('\u{1b}')
+    );
+    assert!(
+        html.contains("&lt;script&gt;alert(1)")
+            && html.contains("[U+202E]elaM\u{2400}")
+            && html.contains("{{ 7 * 7 }}")
+    );
     let cut = format!("{}\u{2026}{}", "é".repeat(40), "é".repeat(20));
-    assert!(html.contains(&cut) && !html.contains(&"é".repeat(41)), "very long names lose their middle, here as in the drawings");
+    assert!(
+        html.contains(&cut) && !html.contains(&"é".repeat(41)),
+        "very long names lose their middle, here as in the drawings"
+    );
     assert!(html.contains("unheard_of"), "a metric without an entry is called by its id");
 }
 
@@ -1030,25 +1496,33 @@ fn the_page_does_not_depend_on_files_written_after_it() {
     for file in ["report.html", "summary.json", "rows/outcomes.parquet", "exports/junit.xml"] {
         manifest.files.insert(file.to_owned(), "12".repeat(32));
     }
-    fs::write(folder.path().join("manifest.json"), serde_json::to_string(&manifest).unwrap()).unwrap();
+    fs::write(folder.path().join("manifest.json"), serde_json::to_string(&manifest).unwrap())
+        .unwrap();
     assert_eq!(before, render(folder.path(), None, &glossary).unwrap());
 }
 
 #[test]
 fn a_folder_without_numbers_still_gives_a_page() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("manifest.json"), serde_json::to_string(&Manifest::default()).unwrap()).unwrap();
+    fs::write(
+        folder.path().join("manifest.json"),
+        serde_json::to_string(&Manifest::default()).unwrap(),
+    )
+    .unwrap();
     fs::write(folder.path().join("job.resolved.yaml"), "").unwrap();
     let html = render(folder.path(), None, &glossary).unwrap();
     well_formed(&html);
     assert!(section(&html, "findings").contains("There is nothing to say"));
-    assert!(html.contains(r#"<span class="number">5</span> Provenance"#), "headings are numbered by what is there");
+    assert!(
+        html.contains(r#"<span class="number">5</span> Provenance"#),
+        "headings are numbered by what is there"
+    );
 }
 
 #[test]
 fn a_run_that_waits_says_what_is_awaited_and_shows_no_number() {
     let folder = tempfile::tempdir().unwrap();
-    let sample = Sample { models: vec!["live", "gbm"], ..two_groups() };
+    let sample = FolderSample { models: vec!["live", "gbm"], ..two_groups() };
     fs::create_dir(folder.path().join("tables")).unwrap();
     write_frame(&folder.path().join("tables"), &filters()).unwrap();
     let file = |counterfactual: &str, path: &str, again| AwaitedScores {
@@ -1061,9 +1535,11 @@ fn a_run_that_waits_says_what_is_awaited_and_shows_no_number() {
         rows: 16_281,
         again,
     };
-    let awaited = vec![file("flip", "lake/<flip>.parquet", 163), file("world", "lake/world.parquet", 0)];
+    let awaited =
+        vec![file("flip", "lake/<flip>.parquet", 163), file("world", "lake/world.parquet", 0)];
     let manifest = Manifest { awaited, ..sample.manifest() };
-    fs::write(folder.path().join("manifest.json"), serde_json::to_string(&manifest).unwrap()).unwrap();
+    fs::write(folder.path().join("manifest.json"), serde_json::to_string(&manifest).unwrap())
+        .unwrap();
     fs::write(folder.path().join("job.resolved.yaml"), "cfaudit: 1\n").unwrap();
     let html = render(folder.path(), None, &glossary).unwrap();
     if let Some(pages) = std::env::var_os("CFAUDIT_PAGES") {
@@ -1073,8 +1549,10 @@ fn a_run_that_waits_says_what_is_awaited_and_shows_no_number() {
     let html = html.replace('\u{202f}', " ");
     let waiting = section(&html, "waiting");
     for said in [
-        "Waiting for scores 2 files of scores are not there yet. Nothing was measured, and no gate was judged.",
-        "lake/&lt;flip>.parquet live counterfactual set flip 16 281 163 of them as they are, to compare to-score/flip row_id, sensitive, to_group, cf_index, p",
+        "Waiting for scores 2 files of scores are not there yet. Nothing was measured, and no gate \
+         was judged.",
+        "lake/&lt;flip>.parquet live counterfactual set flip 16 281 163 of them as they are, to \
+         compare to-score/flip row_id, sensitive, to_group, cf_index, p",
         "run the same command again",
         "Lines whose from_group equals to_group are rows as they are.",
         "measured together with the others, once all scores are there: gbm.",
@@ -1093,11 +1571,13 @@ fn rows_scored_again_are_told_in_the_method() {
     two_groups().write(folder.path());
     let mut manifest = two_groups().manifest();
     manifest.models[0].recheck = Some(RecheckWords { rows: 163, differ: 0, largest: 4.2e-8 });
-    fs::write(folder.path().join("manifest.json"), serde_json::to_string(&manifest).unwrap()).unwrap();
+    fs::write(folder.path().join("manifest.json"), serde_json::to_string(&manifest).unwrap())
+        .unwrap();
     let html = render(folder.path(), None, &glossary).unwrap();
     well_formed(&html);
     let method = section(&html, "method");
-    let said = "model gbm scored 163 rows again together with the counterfactuals; the largest difference from their factual scores is 4.20 × 10⁻⁸.";
+    let said = "model gbm scored 163 rows again together with the counterfactuals; the largest \
+                difference from their factual scores is 4.20 × 10⁻⁸.";
     assert!(method.contains(said), "{method}");
 }
 
@@ -1105,11 +1585,15 @@ fn rows_scored_again_are_told_in_the_method() {
 fn damaged_folders_are_errors_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let message = |folder: &Path| render(folder, None, &glossary).unwrap_err().to_string();
-    assert!(message(folder.path()).contains("hint: name an output folder of `cfaudit run` that is finished"));
+    assert!(
+        message(folder.path())
+            .contains("hint: name an output folder of `cfaudit run` that is finished")
+    );
     fs::write(folder.path().join("manifest.json"), "{\"cfaudit\": 1").unwrap();
     assert!(message(folder.path()).contains("hint: the folder was changed"));
     two_groups().write(folder.path());
     let def: &TableDef = &METRICS;
-    fs::write(folder.path().join("tables").join(format!("{}.parquet", def.name)), "not parquet").unwrap();
+    fs::write(folder.path().join("tables").join(format!("{}.parquet", def.name)), "not parquet")
+        .unwrap();
     assert!(message(folder.path()).contains("metrics.parquet"));
 }

@@ -1,4 +1,5 @@
-//! Sentences whose parts know what they are: names from the data are set apart from our own words, so that they can be isolated.
+//! Sentences whose parts know what they are: names from the data are set apart from our own words,
+//! so that they can be isolated.
 
 use std::borrow::Cow;
 
@@ -7,10 +8,11 @@ use minijinja::value::Value;
 
 /// A part of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Span {
+enum TextSpan {
     /// Our own words.
     Text(String),
-    /// A name from data or job: shown in isolation, cut to the eye where it is long and by [`short`] where it is very long.
+    /// A name from data or job: shown in isolation, cut to the eye where it is long and by
+    /// [`short`] where it is very long.
     Name(String),
     /// Words that the job, the data or a file path brings: shown in isolation, never cut.
     Quote(String),
@@ -28,68 +30,82 @@ enum Span {
 
 /// A sentence or a phrase.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Words(Vec<Span>);
+pub(super) struct RichText(Vec<TextSpan>);
 
-impl Words {
+impl RichText {
     /// No words yet.
     pub(super) fn new() -> Self {
-        Words::default()
+        RichText::default()
     }
 
-    fn with(mut self, span: Span) -> Self {
+    fn with(mut self, span: TextSpan) -> Self {
         self.0.push(span);
         self
     }
 
     /// Adds our own words.
     pub(super) fn text(self, text: impl Into<String>) -> Self {
-        self.with(Span::Text(text.into()))
+        self.with(TextSpan::Text(text.into()))
     }
 
     /// Adds a name from data or job.
     pub(super) fn name(self, name: impl Into<String>) -> Self {
-        self.with(Span::Name(name.into()))
+        self.with(TextSpan::Name(name.into()))
     }
 
     /// Adds words that the job, the data or a file path brings.
     pub(super) fn quote(self, quote: impl Into<String>) -> Self {
-        self.with(Span::Quote(quote.into()))
+        self.with(TextSpan::Quote(quote.into()))
     }
 
     /// Adds a word of tables, job or command line.
     pub(super) fn code(self, code: impl Into<String>) -> Self {
-        self.with(Span::Code(code.into()))
+        self.with(TextSpan::Code(code.into()))
     }
 
-    /// Adds the symbol of a metric with its id and name; the page must hold its entry in the glossary.
-    pub(super) fn metric(self, symbol: impl Into<String>, id: &str, name: impl Into<String>) -> Self {
-        self.with(Span::Metric { symbol: symbol.into(), anchor: entry_anchor(id), name: name.into() })
+    /// Adds the symbol of a metric with its id and name; the page must hold its entry in the
+    /// glossary.
+    pub(super) fn metric(
+        self,
+        symbol: impl Into<String>,
+        id: &str,
+        name: impl Into<String>,
+    ) -> Self {
+        self.with(TextSpan::Metric {
+            symbol: symbol.into(),
+            anchor: entry_anchor(id),
+            name: name.into(),
+        })
     }
 
     /// Adds what matters.
     pub(super) fn strong(self, text: impl Into<String>) -> Self {
-        self.with(Span::Strong(text.into()))
+        self.with(TextSpan::Strong(text.into()))
     }
 
     /// Adds a link to `#anchor`, which stands in the section titled `to`.
     pub(super) fn link(self, text: impl Into<String>, anchor: &str, to: &str) -> Self {
-        self.with(Span::Link { text: text.into(), href: format!("#{anchor}"), to: to.to_owned() })
+        self.with(TextSpan::Link {
+            text: text.into(),
+            href: format!("#{anchor}"),
+            to: to.to_owned(),
+        })
     }
 
     /// Adds a drawing of [`crate::report::chart`].
     pub(super) fn drawing(self, svg: String) -> Self {
-        self.with(Span::Drawing(svg))
+        self.with(TextSpan::Drawing(svg))
     }
 
     /// Adds other words.
-    pub(super) fn and(mut self, other: Words) -> Self {
+    pub(super) fn and(mut self, other: RichText) -> Self {
         self.0.extend(other.0);
         self
     }
 
     /// A direction: `A → B`.
     pub(super) fn direction(from: &str, to: &str) -> Self {
-        Words::new().name(from).text(" \u{2192} ").name(to)
+        RichText::new().name(from).text(" \u{2192} ").name(to)
     }
 
     /// The words alone, for labels of drawings and regions.
@@ -97,43 +113,52 @@ impl Words {
         self.0
             .iter()
             .map(|span| match span {
-                Span::Name(text) => short(text),
-                Span::Text(text) | Span::Quote(text) | Span::Code(text) | Span::Strong(text) | Span::Link { text, .. } => text.into(),
-                Span::Metric { symbol, .. } => symbol.into(),
-                Span::Drawing(_) => "".into(),
+                TextSpan::Name(text) => short(text),
+                TextSpan::Text(text)
+                | TextSpan::Quote(text)
+                | TextSpan::Code(text)
+                | TextSpan::Strong(text)
+                | TextSpan::Link { text, .. } => text.into(),
+                TextSpan::Metric { symbol, .. } => symbol.into(),
+                TextSpan::Drawing(_) => "".into(),
             })
             .collect()
     }
 }
 
-impl From<&str> for Words {
+impl From<&str> for RichText {
     fn from(text: &str) -> Self {
-        Words::new().text(text)
+        RichText::new().text(text)
     }
 }
 
-impl From<String> for Words {
+impl From<String> for RichText {
     fn from(text: String) -> Self {
-        Words::new().text(text)
+        RichText::new().text(text)
     }
 }
 
-impl From<&Words> for Value {
-    fn from(words: &Words) -> Self {
+impl From<&RichText> for Value {
+    fn from(words: &RichText) -> Self {
         words
             .0
             .iter()
             .map(|span| match span {
-                Span::Text(text) => context!(kind => "text", text => text),
-                Span::Name(text) => context!(kind => "name", text => short(text), long => text.chars().count() > 28),
-                Span::Quote(text) => context!(kind => "name", text => text, long => false),
-                Span::Code(text) => context!(kind => "code", parts => breakable(text)),
-                Span::Metric { symbol, anchor, name } => {
-                    context!(kind => "metric", parts => breakable(symbol), anchor => anchor, name => name)
+                TextSpan::Text(text) => context!(kind => "text", text => text),
+                TextSpan::Name(text) => {
+                    context!(kind => "name", text => short(text), long => text.chars().count() > 28)
                 }
-                Span::Strong(text) => context!(kind => "strong", text => text),
-                Span::Link { text, href, to } => context!(kind => "link", text => text, href => href, to => to),
-                Span::Drawing(svg) => context!(kind => "drawing", text => svg),
+                TextSpan::Quote(text) => context!(kind => "name", text => text, long => false),
+                TextSpan::Code(text) => context!(kind => "code", parts => breakable(text)),
+                TextSpan::Metric { symbol, anchor, name } => {
+                    context!(kind => "metric", parts => breakable(symbol), anchor => anchor, name =>
+                        name)
+                }
+                TextSpan::Strong(text) => context!(kind => "strong", text => text),
+                TextSpan::Link { text, href, to } => {
+                    context!(kind => "link", text => text, href => href, to => to)
+                }
+                TextSpan::Drawing(svg) => context!(kind => "drawing", text => svg),
             })
             .collect()
     }
@@ -159,7 +184,9 @@ pub(super) fn short(name: &str) -> Cow<'_, str> {
         return name.into();
     }
     let head = (0..=NAME_AT_MOST * 2 / 3).rev().find(|&i| name.is_char_boundary(i)).unwrap_or(0);
-    let tail = (name.len() - NAME_AT_MOST / 3..=name.len()).find(|&i| name.is_char_boundary(i)).unwrap_or(name.len());
+    let tail = (name.len() - NAME_AT_MOST / 3..=name.len())
+        .find(|&i| name.is_char_boundary(i))
+        .unwrap_or(name.len());
     format!("{}\u{2026}{}", &name[..head], &name[tail..]).into()
 }
 
@@ -180,10 +207,13 @@ pub(super) fn level(name: &str) -> Cow<'_, str> {
     name.chars().map(picture).collect::<String>().into()
 }
 
-/// Text in which nothing can hide: control characters become their pictures (U+2400 and on), marks that turn the direction of
-/// what follows become `[U+202E]` and the like. Line ends and tabs stay.
+/// Text in which nothing can hide: control characters become their pictures (U+2400 and on), marks
+/// that turn the direction of what follows become `[U+202E]` and the like. Line ends and tabs stay.
 pub(super) fn visible(text: &str) -> Cow<'_, str> {
-    let hides = |c: char| (c.is_control() && !matches!(c, '\n' | '\t')) || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let hides = |c: char| {
+        (c.is_control() && !matches!(c, '\n' | '\t'))
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
     if !text.contains(hides) {
         return text.into();
     }
@@ -208,7 +238,13 @@ mod tests {
         assert_eq!(short("Female"), "Female");
         let name = format!("{}7", "\u{e9}<".repeat(150));
         let cut = short(&name);
-        assert!(cut.len() <= NAME_AT_MOST + 3 && cut.starts_with("\u{e9}<") && cut.contains('\u{2026}') && cut.ends_with('7'), "{cut}");
+        assert!(
+            cut.len() <= NAME_AT_MOST + 3
+                && cut.starts_with("\u{e9}<")
+                && cut.contains('\u{2026}')
+                && cut.ends_with('7'),
+            "{cut}"
+        );
     }
 
     #[test]
@@ -222,7 +258,10 @@ mod tests {
     #[test]
     fn nothing_hides() {
         assert_eq!(visible("plain, naïve\n\ttext"), "plain, naïve\n\ttext");
-        assert_eq!(visible("a\0b\u{1b}[31m\r\u{7f}\u{85}"), "a\u{2400}b\u{241b}[31m\u{240d}\u{2421}[U+0085]");
+        assert_eq!(
+            visible("a\0b\u{1b}[31m\r\u{7f}\u{85}"),
+            "a\u{2400}b\u{241b}[31m\u{240d}\u{2421}[U+0085]"
+        );
         assert_eq!(visible("\u{202e}elaM\u{202c}"), "[U+202E]elaM[U+202C]");
     }
 }

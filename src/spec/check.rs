@@ -1,8 +1,10 @@
-//! Turns a job as written into a job that holds every promise, or names all that is wrong, each with its place.
+//! Turns a job as written into a job that holds every promise, or names all that is wrong, each
+//! with its place.
 //!
-//! Everything is checked here that can be known without the data; what only the data can tell (no such column, no such group) is
-//! found in the first stage, which asks [`Places`] for the line. Values that the decoder already complained about are passed over,
-//! so that one mistake makes one message.
+//! Everything is checked here that can be known without the data; what only the data can tell (no
+//! such column, no such group) is found in the first stage, which asks [`JobPlaces`] for the line.
+//! Values that the decoder already complained about are passed over, so that one mistake makes one
+//! message.
 
 mod clarify;
 mod classes;
@@ -24,27 +26,27 @@ mod trees;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::counterfactual::knobs::{Greedy, Plausible};
-use crate::error::{Error, Place, Problem, Result};
+use crate::counterfactual::knobs::{GreedyBlock, PlausibleBlock};
+use crate::error::{Error, FilePlace, JobProblem, Result};
 use crate::exec::hash::sha256;
 use crate::param::Name;
-use crate::recourse::definition::View;
-use crate::spec::clarify::Clarify;
+use crate::recourse::definition::RecourseView;
+use crate::spec::clarify::ClarifyBlock;
 use crate::spec::flat::{DOLLAR, literal};
-use crate::spec::load::{self, Included, Loaded};
+use crate::spec::load::{self, IncludedFile, LoadedJob};
 use crate::spec::nearest::suggest;
-use crate::spec::tree::{Node, Step, Value, dotted, join};
-use crate::spec::{DecideBy, Family, GateBetween, GateDirection, Job, decode};
+use crate::spec::tree::{PathStep, YamlNode, YamlValue, dotted, join};
+use crate::spec::{GateBetween, GateDecideBy, GateDirection, Job, MetricFamily, decode};
 
 /// What `check` must know of a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct MetricInfo {
+pub struct KnownMetric {
     /// Its id, such as `nsr`.
     pub id: &'static str,
     /// Its family.
-    pub family: Family,
+    pub family: MetricFamily,
     /// Another family that measures it.
-    pub also: Option<Family>,
+    pub also: Option<MetricFamily>,
     /// The key of `metrics.clarify` without which it is not measured.
     pub asked_by: Option<&'static str>,
     /// Whether it needs the label.
@@ -52,7 +54,7 @@ pub struct MetricInfo {
     /// Whether it needs a counterfactual set.
     pub needs_counterfactual: bool,
     /// What it can be asked of, at least one.
-    pub scopes: &'static [Scope],
+    pub scopes: &'static [GateScope],
     /// The fewest groups of an attribute that it is measured for.
     pub min_groups: usize,
     /// Its smallest and its largest value; an end may be infinite.
@@ -74,7 +76,7 @@ pub enum RatioOrder {
 
 /// What a gate asks a metric of, and the key that says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum GateScope {
     /// All rows of an attribute: no key.
     Total,
     /// One group: `group`.
@@ -89,18 +91,18 @@ pub enum Scope {
 
 /// What a job may name without declaring it.
 #[derive(Debug, Clone, Copy)]
-pub struct Catalog<'a> {
+pub struct KnownNames<'a> {
     /// The metrics.
-    pub metrics: &'a [MetricInfo],
+    pub metrics: &'a [KnownMetric],
     /// The measures of counterfactuals, which no gate can ask.
     pub measures: &'a [&'a str],
     /// The public data sets.
     pub data_sets: &'a [&'a str],
 }
 
-impl Catalog<'_> {
+impl KnownNames<'_> {
     /// Whether no metric of the family can be measured without a label.
-    fn family_needs_label(&self, family: Family) -> bool {
+    fn family_needs_label(&self, family: MetricFamily) -> bool {
         let mut metrics = self.metrics.iter().filter(|m| m.family == family).peekable();
         metrics.peek().is_some() && metrics.all(|m| m.needs_label)
     }
@@ -109,21 +111,23 @@ impl Catalog<'_> {
 /// A job that holds every promise.
 #[derive(Debug, Clone)]
 pub struct CheckedJob {
-    /// The job with its defaults written out, variables filled and includes merged: `vars` and `include` are empty.
+    /// The job with its defaults written out, variables filled and includes merged: `vars` and
+    /// `include` are empty.
     pub job: Job,
     /// Where the parts of the job stand.
-    pub places: Places,
+    pub places: JobPlaces,
     /// The job file as the caller named it.
     pub file: String,
     /// The files merged into it.
-    pub includes: Vec<Included>,
+    pub includes: Vec<IncludedFile>,
     /// The `--set` values, as given.
     pub sets: Vec<String>,
     /// The variables with the values they had.
     pub vars: BTreeMap<String, String>,
     /// Dotted paths of the values that hold a variable.
     pub filled: BTreeSet<String>,
-    /// The names of its counterfactual sets as tables and gates have them, each with the key of its block.
+    /// The names of its counterfactual sets as tables and gates have them, each with the key of its
+    /// block.
     pub set_names: Vec<(String, Name)>,
     /// SHA-256 of the resolved job as YAML ([`to_yaml`]), in hexadecimal.
     pub hash: String,
@@ -131,40 +135,41 @@ pub struct CheckedJob {
 
 /// Where the keys and values of a job stand, by dotted path.
 #[derive(Debug, Clone, Default)]
-pub struct Places(BTreeMap<String, Place>);
+pub struct JobPlaces(BTreeMap<String, FilePlace>);
 
-impl Places {
-    fn of(root: &Node) -> Self {
-        let mut places = Places::default();
+impl JobPlaces {
+    fn of(root: &YamlNode) -> Self {
+        let mut places = JobPlaces::default();
         places.walk(&mut Vec::new(), root, &root.place);
         places
     }
 
-    fn walk(&mut self, steps: &mut Vec<Step>, node: &Node, owner: &Place) {
+    fn walk(&mut self, steps: &mut Vec<PathStep>, node: &YamlNode, owner: &FilePlace) {
         // A value is shown where it stands, a block at its key.
         let place = if node.scalar().is_some() { &node.place } else { owner };
         self.0.insert(dotted(steps), place.clone());
         match &node.value {
-            Value::Seq(items) => {
+            YamlValue::Seq(items) => {
                 for (i, item) in items.iter().enumerate() {
-                    steps.push(Step::Index(i));
+                    steps.push(PathStep::Index(i));
                     self.walk(steps, item, &item.place);
                     steps.pop();
                 }
             }
-            Value::Map(entries) => {
+            YamlValue::Map(entries) => {
                 for (key, value) in entries {
-                    steps.push(Step::Key(key.text.clone()));
+                    steps.push(PathStep::Key(key.text.clone()));
                     self.walk(steps, value, &key.place);
                     steps.pop();
                 }
             }
-            Value::Scalar(_) | Value::Hole(_) => {}
+            YamlValue::Scalar(_) | YamlValue::Hole(_) => {}
         }
     }
 
-    /// Where a dotted path stands (as [`path`] makes it); where it is not written, the nearest block around it.
-    pub fn at(&self, path: &str) -> Option<&Place> {
+    /// Where a dotted path stands (as [`path`] makes it); where it is not written, the nearest
+    /// block around it.
+    pub fn at(&self, path: &str) -> Option<&FilePlace> {
         let mut path = path;
         loop {
             if let Some(place) = self.0.get(path) {
@@ -188,7 +193,7 @@ pub fn path(keys: &[&str]) -> String {
 ///
 /// # Errors
 /// All problems at once, in the order of the file; or the file cannot be read.
-pub fn read(file: &Path, sets: &[String], catalog: &Catalog<'_>) -> Result<CheckedJob> {
+pub fn read(file: &Path, sets: &[String], catalog: &KnownNames<'_>) -> Result<CheckedJob> {
     check(load::load(file, sets)?, catalog)
 }
 
@@ -196,21 +201,31 @@ pub fn read(file: &Path, sets: &[String], catalog: &Catalog<'_>) -> Result<Check
 ///
 /// # Errors
 /// All problems at once, in the order of the file.
-pub fn check(loaded: Loaded, catalog: &Catalog<'_>) -> Result<CheckedJob> {
-    let Loaded { mut root, file, includes, sets, mut problems, unknown, filled } = loaded;
-    let places = Places::of(&root);
+pub fn check(loaded: LoadedJob, catalog: &KnownNames<'_>) -> Result<CheckedJob> {
+    let LoadedJob { mut root, file, includes, sets, mut problems, unknown, filled } = loaded;
+    let places = JobPlaces::of(&root);
     for steps in &unknown {
-        decode::dig(&mut root, steps);
+        decode::make_hole(&mut root, steps);
     }
     let decoded = decode::decode::<Job>(&mut root);
     // A key with a variable is no good name either: one place, one message.
-    let seen: Vec<Place> = problems.iter().filter_map(|p| p.place.clone()).collect();
-    problems.extend(decoded.problems.into_iter().filter(|p| p.place.as_ref().is_none_or(|place| place.line == 0 || !seen.contains(place))));
+    let seen: Vec<FilePlace> = problems.iter().filter_map(|p| p.place.clone()).collect();
+    problems.extend(
+        decoded.problems.into_iter().filter(|p| {
+            p.place.as_ref().is_none_or(|place| place.line == 0 || !seen.contains(place))
+        }),
+    );
     let mut damaged = decoded.damaged;
     damaged.extend(unknown.iter().map(|steps| dotted(steps)));
     let job = match decoded.value {
         Some(job) if problems.len() < decode::MAX_PROBLEMS => {
-            let mut checker = Checker { job: &job, catalog, places: &places, damaged: &damaged, problems: Vec::new() };
+            let mut checker = JobChecker {
+                job: &job,
+                catalog,
+                places: &places,
+                damaged: &damaged,
+                problems: Vec::new(),
+            };
             checker.rows();
             checker.models();
             checker.clarify();
@@ -233,12 +248,13 @@ pub fn check(loaded: Loaded, catalog: &Catalog<'_>) -> Result<CheckedJob> {
     let job = resolved(job, catalog);
     let hash = sha256(to_yaml(&job).as_bytes());
     let key = |name: &str| Name::new(name.split('/').next().unwrap_or_default());
-    let set_names = job.sets().into_iter().filter_map(|(name, _)| Some((name.clone(), key(&name)?))).collect();
+    let set_names =
+        job.sets().into_iter().filter_map(|(name, _)| Some((name.clone(), key(&name)?))).collect();
     Ok(CheckedJob { job, places, file, includes, sets, vars, filled, set_names, hash })
 }
 
 /// Problems in the order of the job file, then of the files it includes, then of the command line.
-fn in_order(mut problems: Vec<Problem>, file: &str) -> Vec<Problem> {
+fn in_order(mut problems: Vec<JobProblem>, file: &str) -> Vec<JobProblem> {
     problems.sort_by_key(|p| {
         let place = p.place.clone();
         let rank = place.as_ref().map(|p| (p.line == 0, p.file != file));
@@ -246,7 +262,7 @@ fn in_order(mut problems: Vec<Problem>, file: &str) -> Vec<Problem> {
     });
     if problems.len() >= decode::MAX_PROBLEMS {
         let what = format!("{} problems are shown, and there may be more", problems.len());
-        problems.push(Problem {
+        problems.push(JobProblem {
             code: "too-many-problems",
             path: String::new(),
             place: None,
@@ -258,7 +274,7 @@ fn in_order(mut problems: Vec<Problem>, file: &str) -> Vec<Problem> {
 }
 
 /// The families that are measured: those the job names, or all that the label and the sets allow.
-pub fn families(job: &Job, catalog: &Catalog<'_>) -> Vec<Family> {
+pub fn families(job: &Job, catalog: &KnownNames<'_>) -> Vec<MetricFamily> {
     if let Some(named) = &job.metrics.families {
         let mut families = named.clone();
         families.sort();
@@ -266,39 +282,49 @@ pub fn families(job: &Job, catalog: &Catalog<'_>) -> Vec<Family> {
         return families;
     }
     let label = job.data.label.column().is_some();
-    let scored = job.models.values().all(|m| m.scores.as_ref().is_none_or(|s| s.counterfactual.is_some()));
+    let scored =
+        job.models.values().all(|m| m.scores.as_ref().is_none_or(|s| s.counterfactual.is_some()));
     let sets = !job.counterfactuals.is_empty() && scored;
-    let mut families: Vec<Family> = [Family::Performance, Family::Group, Family::Ccm, Family::Eccm, Family::Shift]
-        .into_iter()
-        .filter(|&family| (label || !catalog.family_needs_label(family)) && (sets || !needs_counterfactual(family)))
-        .collect();
-    families.extend(job.has_fitted_sets().then_some(Family::CfQuality));
+    let mut families: Vec<MetricFamily> = [
+        MetricFamily::Performance,
+        MetricFamily::Group,
+        MetricFamily::Ccm,
+        MetricFamily::Eccm,
+        MetricFamily::Shift,
+    ]
+    .into_iter()
+    .filter(|&family| {
+        (label || !catalog.family_needs_label(family)) && (sets || !needs_counterfactual(family))
+    })
+    .collect();
+    families.extend(job.has_fitted_sets().then_some(MetricFamily::CfQuality));
     families
 }
 
-fn needs_counterfactual(family: Family) -> bool {
-    matches!(family, Family::Ccm | Family::Eccm | Family::Shift)
+fn needs_counterfactual(family: MetricFamily) -> bool {
+    matches!(family, MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift)
 }
 
 /// The family as the job writes it.
-fn family_word(family: Family) -> &'static str {
+fn family_word(family: MetricFamily) -> &'static str {
     match family {
-        Family::Performance => "performance",
-        Family::Group => "group",
-        Family::Ccm => "ccm",
-        Family::Eccm => "eccm",
-        Family::Shift => "shift",
-        Family::Clarify => "clarify",
-        Family::CfQuality => "cf_quality",
-        Family::Graph => "graph",
+        MetricFamily::Performance => "performance",
+        MetricFamily::Group => "group",
+        MetricFamily::Ccm => "ccm",
+        MetricFamily::Eccm => "eccm",
+        MetricFamily::Shift => "shift",
+        MetricFamily::Clarify => "clarify",
+        MetricFamily::CfQuality => "cf_quality",
+        MetricFamily::Graph => "graph",
     }
 }
 
-/// The job with everything written out that it leaves to defaults. `run.keep_rows` stays open: it depends on the number of rows.
-fn resolved(mut job: Job, catalog: &Catalog<'_>) -> Job {
+/// The job with everything written out that it leaves to defaults. `run.keep_rows` stays open: it
+/// depends on the number of rows.
+fn resolved(mut job: Job, catalog: &KnownNames<'_>) -> Job {
     job.metrics.families = Some(families(&job, catalog));
-    if job.metrics.families.iter().flatten().any(|&family| family == Family::Clarify) {
-        job.metrics.clarify.get_or_insert_with(Clarify::default).resolve(&job.data);
+    if job.metrics.families.iter().flatten().any(|&family| family == MetricFamily::Clarify) {
+        job.metrics.clarify.get_or_insert_with(ClarifyBlock::default).resolve(&job.data);
     }
     job.vars.clear();
     job.include.clear();
@@ -311,29 +337,36 @@ fn resolved(mut job: Job, catalog: &Catalog<'_>) -> Job {
         attribute.groups = data.groups_of(name);
         attribute.reference = data.reference_of(name);
     }
-    if let Some(split) = job.data.split.as_mut().filter(|s| s.share.is_some() || s.folds.is_some()) {
+    if let Some(split) = job.data.split.as_mut().filter(|s| s.share.is_some() || s.folds.is_some())
+    {
         split.stratify = Some(data.strata_of_split());
     }
     for set in job.counterfactuals.values_mut() {
         set.sensitive.get_or_insert_with(|| job.data.sensitive.keys().cloned().collect());
-        set.greedy.as_mut().map(Greedy::resolve);
-        set.plausible.as_mut().map(Plausible::resolve);
-        if let (Some(graphs), Some([attribute])) = (&mut set.graph_uncertain, set.sensitive.as_deref()) {
+        set.greedy.as_mut().map(GreedyBlock::resolve);
+        set.plausible.as_mut().map(PlausibleBlock::resolve);
+        if let (Some(graphs), Some([attribute])) =
+            (&mut set.graph_uncertain, set.sensitive.as_deref())
+        {
             graphs.variables = Some(job.data.graph_variables(graphs, attribute));
-            graphs.bootstraps = Some(graphs.bootstraps());
+            graphs.bootstraps = Some(graphs.n_bootstraps());
         }
     }
     for gate in job.gates.values_mut() {
-        let of_graphs = |m: &&MetricInfo| gate.metric.as_deref() == Some(m.id) && m.family == Family::Graph;
+        let of_graphs = |m: &&KnownMetric| {
+            gate.metric.as_deref() == Some(m.id) && m.family == MetricFamily::Graph
+        };
         if catalog.metrics.iter().any(|m| of_graphs(&m)) {
-            gate.decide_by = DecideBy::Estimate;
+            gate.decide_by = GateDecideBy::Estimate;
         }
     }
     for gate in job.gates.values_mut().filter(|g| g.recourse.is_some() && g.view.is_none()) {
         let block = gate.recourse.as_ref().and_then(|attribute| job.recourse.get(attribute));
         let definition = gate.definition.and_then(|d| d.definition(block?.no_way_costs));
-        let has = |view: &View| definition.is_some_and(|d| d.views().contains(view));
-        gate.view = [View::Macro, View::Micro].into_iter().find(|view| has(view) && block.is_some_and(|b| b.views.contains(view)));
+        let has = |view: &RecourseView| definition.is_some_and(|d| d.views().contains(view));
+        gate.view = [RecourseView::Macro, RecourseView::Micro]
+            .into_iter()
+            .find(|view| has(view) && block.is_some_and(|b| b.views.contains(view)));
     }
     for gate in job.gates.values_mut().filter(|g| g.sensitive.is_none() && g.recourse.is_none()) {
         let direction = match &gate.direction {
@@ -344,81 +377,118 @@ fn resolved(mut job: Job, catalog: &Catalog<'_>) -> Job {
             Some(GateBetween::Pair(map)) => map.keys().next(),
             _ => None,
         };
-        let named = direction.or(between).or_else(|| gate.group.as_ref().or(gate.harm_to.as_ref())?.keys().next());
+        let named = direction
+            .or(between)
+            .or_else(|| gate.group.as_ref().or(gate.harm_to.as_ref())?.keys().next());
         gate.sensitive = named.cloned();
     }
     job
 }
 
-/// The job as YAML, with all defaults written out; reads back to the same job. Text that looks like a variable is written with a variable
-/// that holds the dollar.
+/// The job as YAML, with all defaults written out; reads back to the same job. Text that looks like
+/// a variable is written with a variable that holds the dollar.
 ///
 /// # Panics
 /// Never: a job holds nothing that YAML cannot write.
 pub fn to_yaml(job: &Job) -> String {
-    let text = serde_yaml::to_string(job).expect("a job is made of maps with text keys, lists, texts and finite numbers");
+    let text = serde_yaml::to_string(job)
+        .expect("a job is made of maps with text keys, lists, texts and finite numbers");
     // Keys hold none: the reader refuses them.
     if text.contains("${") { format!("vars:\n  {DOLLAR}: \"$\"\n{}", literal(&text)) } else { text }
 }
 
 /// Whether a path is another one or inside it.
 fn is_below(inner: &str, outer: &str) -> bool {
-    inner.strip_prefix(outer).is_some_and(|rest| outer.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))
+    inner
+        .strip_prefix(outer)
+        .is_some_and(|rest| outer.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 /// Walks a job and gathers what is wrong.
-struct Checker<'a> {
+struct JobChecker<'a> {
     job: &'a Job,
-    catalog: &'a Catalog<'a>,
-    places: &'a Places,
+    catalog: &'a KnownNames<'a>,
+    places: &'a JobPlaces,
     damaged: &'a [String],
-    problems: Vec<Problem>,
+    problems: Vec<JobProblem>,
 }
 
-impl Checker<'_> {
-    fn say(&mut self, code: &'static str, path: impl Into<String>, what: impl Into<String>, hint: impl Into<String>) {
+impl JobChecker<'_> {
+    fn push_problem(
+        &mut self,
+        code: &'static str,
+        path: impl Into<String>,
+        what: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
         let path = path.into();
         let place = self.places.at(&path).cloned();
-        self.problems.push(Problem { code, path, place, what: what.into(), hint: Some(hint.into()) });
+        self.problems.push(JobProblem {
+            code,
+            path,
+            place,
+            what: what.into(),
+            hint: Some(hint.into()),
+        });
     }
 
-    /// Whether anything at these paths or below was complained about: what follows from it need not be said.
-    fn said(&self, paths: &[&str]) -> bool {
+    /// Whether anything at these paths or below was complained about: what follows from it need not
+    /// be said.
+    fn has_problem(&self, paths: &[&str]) -> bool {
         self.problems.iter().any(|p| paths.iter().any(|at| is_below(&p.path, at)))
     }
 
     /// Whether nothing at these paths, above or below them was wrong.
-    fn sound(&self, paths: &[&str]) -> bool {
+    fn is_sound(&self, paths: &[&str]) -> bool {
         !self.damaged.iter().any(|d| paths.iter().any(|p| is_below(d, p) || is_below(p, d)))
     }
 
     /// Whether the keys of a map are all known: none was refused.
-    fn names_sound(&self, map: &str) -> bool {
+    fn are_names_sound(&self, map: &str) -> bool {
         !self.damaged.iter().any(|d| {
             let rest = d.strip_prefix(map).and_then(|rest| rest.strip_prefix('.'));
-            d == map || d == "data" || rest.is_some_and(|rest| rest.starts_with('"') || !rest.contains('.'))
+            d == map
+                || d == "data"
+                || rest.is_some_and(|rest| rest.starts_with('"') || !rest.contains('.'))
         })
     }
 
     /// Complains about a name that the job does not declare.
-    fn known<'n>(&mut self, noun: &str, path: String, name: &str, names: impl IntoIterator<Item = &'n str>, code: &'static str) -> bool {
+    fn check_known<'n>(
+        &mut self,
+        noun: &str,
+        path: String,
+        name: &str,
+        names: impl IntoIterator<Item = &'n str>,
+        code: &'static str,
+    ) -> bool {
         let names: Vec<&str> = names.into_iter().collect();
         if names.contains(&name) {
             return true;
         }
-        self.say(code, path, format!("no {noun} is called `{name}`"), suggest(name, &format!("known {noun}s"), names));
+        self.push_problem(
+            code,
+            path,
+            format!("no {noun} is called `{name}`"),
+            suggest(name, &format!("known {noun}s"), names),
+        );
         false
     }
 
     /// Complains about a list that is empty or names something twice.
-    fn distinct<T: AsRef<str>>(&mut self, path: &str, what: &str, items: &[T]) -> bool {
+    fn check_distinct<T: AsRef<str>>(&mut self, path: &str, what: &str, items: &[T]) -> bool {
         if items.is_empty() {
-            self.say("empty-list", path, format!("`{path}` is empty"), format!("name at least one {what}"));
+            self.push_problem(
+                "empty-list",
+                path,
+                format!("`{path}` is empty"),
+                format!("name at least one {what}"),
+            );
             return false;
         }
         for (i, item) in items.iter().enumerate() {
             if items[..i].iter().any(|other| other.as_ref() == item.as_ref()) {
-                self.say(
+                self.push_problem(
                     "duplicate-value",
                     format!("{path}[{i}]"),
                     format!("`{}` stands twice in `{path}`", item.as_ref()),

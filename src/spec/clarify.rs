@@ -1,4 +1,5 @@
-//! The block `metrics.clarify`: whom Clarify's metrics favour, by which strata, and whether the flip test runs.
+//! The block `metrics.clarify`: whom Clarify's metrics favour, by which strata, and whether the
+//! flip test runs.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,18 +10,19 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::param::{ColumnName, Count, Word};
-use crate::spec::{Data, Job};
+use crate::spec::{DataBlock, Job};
 
 /// How the family clarify is measured.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Clarify {
-    /// By sensitive attribute the favoured groups, each compared with every group that is none of them; or `rest`: every group is
-    /// compared with all others together. Left out: the reference group.
+pub struct ClarifyBlock {
+    /// By sensitive attribute the favoured groups, each compared with every group that is none of
+    /// them; or `rest`: every group is compared with all others together. Left out: the reference
+    /// group.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub favoured: IndexMap<ColumnName, Favoured>,
-    /// Column whose values are the strata of CDDPL; a derived one is allowed. Rows without a value of it are left out of CDDPL and counted.
-    /// Left out: CDDPL is not measured.
+    pub favoured: IndexMap<ColumnName, FavouredGroups>,
+    /// Column whose values are the strata of CDDPL; a derived one is allowed. Rows without a value
+    /// of it are left out of CDDPL and counted. Left out: CDDPL is not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strata: Option<ColumnName>,
     /// Neighbours of the flip test where `flip_test` does not say; runs none by itself.
@@ -28,21 +30,24 @@ pub struct Clarify {
     pub neighbours: Option<Count>,
     /// Runs the flip test FT over the numeric features. Left out: it is not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub flip_test: Option<FlipTest>,
+    pub flip_test: Option<FlipTestBlock>,
 }
 
-/// The flip test: would people be predicted otherwise, if predicted as the people of the favoured facet most like them?
+/// The flip test: would people be predicted otherwise, if predicted as the people of the favoured
+/// facet most like them?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct FlipTest {
-    /// Neighbours that vote, an odd number. Left out: `clarify.neighbours`, else 5. Where the favoured facet has fewer than twice as many
-    /// people, one neighbour decides.
+pub struct FlipTestBlock {
+    /// Neighbours that vote, an odd number. Left out: `clarify.neighbours`, else 5. Where the
+    /// favoured facet has fewer than twice as many people, one neighbour decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub neighbours: Option<Count>,
-    /// The units of the features: `none`, as they stand; `standard`, standard deviations of the people looked at.
+    /// The units of the features: `none`, as they stand; `standard`, standard deviations of the
+    /// people looked at.
     #[serde(default)]
-    pub scale: Scale,
-    /// People looked at, at least 2. Of more a sample is drawn by the seed, and every value says so.
+    pub scale: FeatureScale,
+    /// People looked at, at least 2. Of more a sample is drawn by the seed, and every value says
+    /// so.
     #[serde(default = "a_hundred_thousand")]
     pub max_rows: Count,
 }
@@ -54,7 +59,7 @@ fn a_hundred_thousand() -> Count {
 /// The units in which features enter a distance.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Scale {
+pub enum FeatureScale {
     /// As they stand.
     #[default]
     None,
@@ -64,49 +69,52 @@ pub enum Scale {
 
 /// The favoured groups of an attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Favoured {
+pub enum FavouredGroups {
     /// All others together.
     Rest,
     /// Each of these.
     Groups(Vec<Word>),
 }
 
-impl Serialize for Favoured {
+impl Serialize for FavouredGroups {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Favoured::Rest => serializer.serialize_str("rest"),
-            Favoured::Groups(groups) => groups.serialize(serializer),
+            FavouredGroups::Rest => serializer.serialize_str("rest"),
+            FavouredGroups::Groups(groups) => groups.serialize(serializer),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Favoured {
+impl<'de> Deserialize<'de> for FavouredGroups {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Form;
-        impl<'de> Visitor<'de> for Form {
-            type Value = Favoured;
+        struct FavouredVisitor;
+        impl<'de> Visitor<'de> for FavouredVisitor {
+            type Value = FavouredGroups;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("`rest`, or the list of the favoured groups")
             }
 
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Favoured, E> {
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<FavouredGroups, E> {
                 if text == "rest" {
-                    Ok(Favoured::Rest)
+                    Ok(FavouredGroups::Rest)
                 } else {
-                    Err(E::custom(format_args!("`{text}` is not `rest`; one favoured group is a list of one: `[{text}]`")))
+                    Err(E::custom(format_args!(
+                        "`{text}` is not `rest`; one favoured group is a list of one: `[{text}]`"
+                    )))
                 }
             }
 
-            fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<Favoured, A::Error> {
-                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq)).map(Favoured::Groups)
+            fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<FavouredGroups, A::Error> {
+                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq))
+                    .map(FavouredGroups::Groups)
             }
         }
-        deserializer.deserialize_any(Form)
+        deserializer.deserialize_any(FavouredVisitor)
     }
 }
 
-impl JsonSchema for Favoured {
+impl JsonSchema for FavouredGroups {
     fn schema_name() -> Cow<'static, str> {
         "Favoured".into()
     }
@@ -117,14 +125,17 @@ impl JsonSchema for Favoured {
     }
 }
 
-impl Clarify {
+impl ClarifyBlock {
     /// Whom it favours among the groups of an attribute; the reference where it does not say.
-    pub fn favoured_of(&self, name: &ColumnName, data: &Data) -> Option<Favoured> {
-        self.favoured.get(name).cloned().or_else(|| data.reference_of(name).map(|group| Favoured::Groups(vec![group])))
+    pub fn favoured_of(&self, name: &ColumnName, data: &DataBlock) -> Option<FavouredGroups> {
+        self.favoured
+            .get(name)
+            .cloned()
+            .or_else(|| data.reference_of(name).map(|group| FavouredGroups::Groups(vec![group])))
     }
 
     /// Fills in what the block leaves to defaults.
-    pub fn resolve(&mut self, data: &Data) {
+    pub fn resolve(&mut self, data: &DataBlock) {
         for name in data.sensitive.keys() {
             let groups = self.favoured_of(name, data);
             self.favoured.extend(groups.map(|groups| (name.clone(), groups)));
@@ -142,7 +153,7 @@ impl Job {
     }
 
     /// The flip test, where it runs.
-    pub fn flip_test(&self) -> Option<&FlipTest> {
+    pub fn flip_test(&self) -> Option<&FlipTestBlock> {
         self.metrics.clarify.as_ref()?.flip_test.as_ref()
     }
 }

@@ -1,4 +1,5 @@
-//! What follows from a label of several classes: their names, and the columns with the scores of each, in the order of the classes.
+//! What follows from a label of several classes: their names, and the columns with the scores of
+//! each, in the order of the classes.
 
 use indexmap::IndexMap;
 
@@ -13,19 +14,24 @@ impl LabelRole {
 }
 
 impl LabelColumn {
-    /// The values that count as negative, where the job closes the list: of several classes those that are not positive.
+    /// The values that count as negative, where the job closes the list: of several classes those
+    /// that are not positive.
     pub fn closed_negative(&self) -> Option<Vec<Word>> {
         match &self.classes {
-            Some(classes) => Some(classes.iter().filter(|class| !self.positive.contains(class)).cloned().collect()),
+            Some(classes) => Some(
+                classes.iter().filter(|class| !self.positive.contains(class)).cloned().collect(),
+            ),
             None => self.negative.clone(),
         }
     }
 
-    /// The one class of a side of the label that has no other: against all others it is that side against the other.
+    /// The one class of a side of the label that has no other: against all others it is that side
+    /// against the other.
     pub fn is_side(&self, class: &Word) -> bool {
         let classes = self.classes.as_deref().unwrap_or_default();
         let positive = self.positive.contains(class);
-        classes.contains(class) && classes.iter().filter(|other| self.positive.contains(other) == positive).count() == 1
+        classes.contains(class)
+            && classes.iter().filter(|other| self.positive.contains(other) == positive).count() == 1
     }
 }
 
@@ -49,7 +55,9 @@ fn score_columns<'a>(
     classes: Option<&[Word]>,
 ) -> Vec<&'a ColumnName> {
     match (classes, columns) {
-        (Some(classes), Some(columns)) => classes.iter().filter_map(|class| columns.get(class)).collect(),
+        (Some(classes), Some(columns)) => {
+            classes.iter().filter_map(|class| columns.get(class)).collect()
+        }
         _ => column.into_iter().collect(),
     }
 }

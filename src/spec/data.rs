@@ -10,74 +10,82 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::data::derive::Derivation;
-use crate::data::import::Csv;
-use crate::data::keep::Condition;
-use crate::data::prepare::{Duplicates, Missing, Order};
-use crate::data::split::{Share, Stratify};
-use crate::data::synthetic::Synthetic;
+use crate::data::import::CsvBlock;
+use crate::data::keep::KeepCondition;
+use crate::data::prepare::{DuplicateRule, MissingBlock, OrdinalOrder};
+use crate::data::split::{SplitShares, Stratification};
+use crate::data::synthetic::SyntheticBlock;
 use crate::param::{ColumnName, Count, Finite, Word};
-use crate::recourse::knobs::Bins;
+use crate::recourse::knobs::RecourseBins;
 
-/// The rows and the roles of their columns. A column that is not named here, and by no model, never travels on.
+/// The rows and the roles of their columns. A column that is not named here, and by no model, never
+/// travels on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Data {
+pub struct DataBlock {
     /// Where the rows come from.
     pub rows: RowSource,
-    /// Column that identifies a row (integers or text, unique). Left out: the row number of the source is used.
+    /// Column that identifies a row (integers or text, unique). Left out: the row number of the
+    /// source is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row_id: Option<ColumnName>,
-    /// Columns made of others, in order; each may be made of columns above it. They behave as columns of the rows in every later role,
-    /// and are computed again where a counterfactual changes what they are made of. Their names are new: none is that of a column of
-    /// the rows.
+    /// Columns made of others, in order; each may be made of columns above it. They behave as
+    /// columns of the rows in every later role, and are computed again where a counterfactual
+    /// changes what they are made of. Their names are new: none is that of a column of the rows.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub derive: IndexMap<ColumnName, Derivation>,
-    /// What happens to rows that equal an earlier one in every column that the job names, but for `row_id` and the column that splits.
-    /// They are looked for after the filters of `keep`.
+    /// What happens to rows that equal an earlier one in every column that the job names, but for
+    /// `row_id` and the column that splits. They are looked for after the filters of `keep`.
     #[serde(default)]
-    pub duplicates: Duplicates,
-    /// Filters in order; the report shows the rows lost by each. A missing value fails every condition but `missing`.
+    pub duplicates: DuplicateRule,
+    /// Filters in order; the report shows the rows lost by each. A missing value fails every
+    /// condition but `missing`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub keep: Vec<BTreeMap<ColumnName, Condition>>,
+    pub keep: Vec<BTreeMap<ColumnName, KeepCondition>>,
     /// The label, or `none`.
     pub label: LabelRole,
-    /// Which prediction people want, of a job with `label: none`; of a label its key `favourable` says so. Left out: the job names no side,
-    /// the report says positive and negative, and `denied_by_group`, `favoured_by_group` and gates with `harm_to` are not to be asked.
+    /// Which prediction people want, of a job with `label: none`; of a label its key `favourable`
+    /// says so. Left out: the job names no side, the report says positive and negative, and
+    /// `denied_by_group`, `favoured_by_group` and gates with `harm_to` are not to be asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub favourable: Option<Side>,
-    /// The rows whose distributions strategies learn. Left out: the rows that train; where none does, those that are audited.
+    pub favourable: Option<FavourableClass>,
+    /// The rows whose distributions strategies learn. Left out: the rows that train; where none
+    /// does, those that are audited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reference: Option<Reference>,
-    /// Column that says how many people a row stands for: finite, 0 or above, not 0 everywhere. Left out: one each. Training, metrics,
-    /// intervals and gates take every person so often; numbers of people, `min_group_size`, `min_denominator`, `enough` and recourse do not.
+    pub reference: Option<ReferenceBlock>,
+    /// Column that says how many people a row stands for: finite, 0 or above, not 0 everywhere.
+    /// Left out: one each. Training, metrics, intervals and gates take every person so often;
+    /// numbers of people, `min_group_size`, `min_denominator`, `enough` and recourse do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<ColumnName>,
     /// Sensitive attributes by name.
-    pub sensitive: IndexMap<ColumnName, Sensitive>,
+    pub sensitive: IndexMap<ColumnName, SensitiveBlock>,
     /// Feature columns by kind.
     #[serde(default)]
-    pub features: Features,
+    pub features: FeaturesBlock,
     /// What the job says of single columns, by name.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub columns: IndexMap<ColumnName, ColumnWords>,
+    pub columns: IndexMap<ColumnName, ColumnBlock>,
     /// What happens to missing values, per kind of column.
     #[serde(default)]
-    pub missing: Missing,
-    /// Bins of columns of numbers, in which recourse speaks of subgroups and actions: `{age: [17, 26, 34]}`, or named ones. Nothing else
-    /// reads them.
+    pub missing: MissingBlock,
+    /// Bins of columns of numbers, in which recourse speaks of subgroups and actions:
+    /// `{age: [17, 26, 34]}`, or named ones. Nothing else reads them.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub bins: IndexMap<ColumnName, Bins>,
-    /// Which rows train and which are audited. Left out: every row is audited, and no model can be trained here.
+    pub bins: IndexMap<ColumnName, RecourseBins>,
+    /// Which rows train and which are audited. Left out: every row is audited, and no model can be
+    /// trained here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub split: Option<Split>,
+    pub split: Option<SplitBlock>,
 }
 
 /// What the job says of one column.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ColumnWords {
-    /// Whether only whole numbers make sense in a continuous column, so that counterfactuals hold no others. Left out: where all values
-    /// are whole, of `data.reference` where the job names one, else of the rows that are kept.
+pub struct ColumnBlock {
+    /// Whether only whole numbers make sense in a continuous column, so that counterfactuals hold
+    /// no others. Left out: where all values are whole, of `data.reference` where the job names
+    /// one, else of the rows that are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integer: Option<bool>,
 }
@@ -89,11 +97,11 @@ pub enum RowSource {
     /// A Parquet file, a glob, or a folder of `key=value` folders.
     Parquet(String),
     /// A text file with one row per line.
-    Csv(Csv),
+    Csv(CsvBlock),
     /// A public data set that cfaudit knows: its addresses, checksums, columns and traps.
     Catalog(CatalogRows),
     /// Rows made by a seeded generator.
-    Synthetic(Synthetic),
+    Synthetic(SyntheticBlock),
 }
 
 /// A public data set by name.
@@ -117,8 +125,8 @@ struct CatalogMap {
 
 impl<'de> Deserialize<'de> for CatalogRows {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Form;
-        impl<'de> Visitor<'de> for Form {
+        struct CatalogRowsVisitor;
+        impl<'de> Visitor<'de> for CatalogRowsVisitor {
             type Value = CatalogRows;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -126,15 +134,19 @@ impl<'de> Deserialize<'de> for CatalogRows {
             }
 
             fn visit_str<E: de::Error>(self, name: &str) -> Result<CatalogRows, E> {
-                Ok(CatalogRows { name: name.to_owned(), when_unreachable: WhenUnreachable::default() })
+                Ok(CatalogRows {
+                    name: name.to_owned(),
+                    when_unreachable: WhenUnreachable::default(),
+                })
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CatalogRows, A::Error> {
-                let CatalogMap { name, when_unreachable } = Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                let CatalogMap { name, when_unreachable } =
+                    Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))?;
                 Ok(CatalogRows { name, when_unreachable })
             }
         }
-        deserializer.deserialize_any(Form)
+        deserializer.deserialize_any(CatalogRowsVisitor)
     }
 }
 
@@ -175,19 +187,21 @@ pub enum LabelRole {
 pub struct LabelColumn {
     /// The column.
     pub column: ColumnName,
-    /// Values that count as positive: the P of CP, SN, PSR. All other values are negative. Never guessed from the order of values. With
-    /// `classes` they say what is favourable, and what strategies and strata of the split take for the positive label.
+    /// Values that count as positive: the P of CP, SN, PSR. All other values are negative. Never
+    /// guessed from the order of values. With `classes` they say what is favourable, and what
+    /// strategies and strata of the split take for the positive label.
     pub positive: Vec<Word>,
-    /// Values that count as negative. With them the list of values is closed: a row with any other value ends the run, which names it. Left
-    /// out: all values that are not positive.
+    /// Values that count as negative. With them the list of values is closed: a row with any other
+    /// value ends the run, which names it. Left out: all values that are not positive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub negative: Option<Vec<Word>>,
-    /// The values of a label of several classes, each a class of its own, as models predict them: a score per class, of which the highest
-    /// decides; of equal scores that of the class named first. The list is closed: a row with any other value ends the run, which names it.
+    /// The values of a label of several classes, each a class of its own, as models predict them: a
+    /// score per class, of which the highest decides; of equal scores that of the class named
+    /// first. The list is closed: a row with any other value ends the run, which names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<Vec<Word>>,
     /// Which side people want; decides the words of the report.
-    pub favourable: Side,
+    pub favourable: FavourableClass,
 }
 
 impl LabelRole {
@@ -211,8 +225,8 @@ impl Serialize for LabelRole {
 
 impl<'de> Deserialize<'de> for LabelRole {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Form;
-        impl<'de> Visitor<'de> for Form {
+        struct LabelRoleVisitor;
+        impl<'de> Visitor<'de> for LabelRoleVisitor {
             type Value = LabelRole;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -220,14 +234,19 @@ impl<'de> Deserialize<'de> for LabelRole {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<LabelRole, E> {
-                if text == "none" { Ok(LabelRole::None) } else { Err(E::invalid_value(de::Unexpected::Str(text), &self)) }
+                if text == "none" {
+                    Ok(LabelRole::None)
+                } else {
+                    Err(E::invalid_value(de::Unexpected::Str(text), &self))
+                }
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LabelRole, A::Error> {
-                Deserialize::deserialize(de::value::MapAccessDeserializer::new(map)).map(LabelRole::Column)
+                Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))
+                    .map(LabelRole::Column)
             }
         }
-        deserializer.deserialize_any(Form)
+        deserializer.deserialize_any(LabelRoleVisitor)
     }
 }
 
@@ -242,17 +261,19 @@ impl JsonSchema for LabelRole {
     }
 }
 
-/// Rows whose distributions strategies learn: a file with the columns that the features and the sensitive attributes are made of. It is
-/// taken whole, without the filters of `keep`; the rules for missing values are those of the rows.
+/// Rows whose distributions strategies learn: a file with the columns that the features and the
+/// sensitive attributes are made of. It is taken whole, without the filters of `keep`; the rules
+/// for missing values are those of the rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Reference {
+pub struct ReferenceBlock {
     /// A Parquet file, a glob, or a folder of `key=value` folders.
     pub parquet: String,
     /// Its label column. Left out: that of `data.label`, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<ColumnName>,
-    /// The values of its label that count as positive. Left out: those of `data.label`; without one, 1 of a column that holds 0 and 1.
+    /// The values of its label that count as positive. Left out: those of `data.label`; without
+    /// one, 1 of a column that holds 0 and 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub positive: Option<Vec<Word>>,
 }
@@ -260,23 +281,25 @@ pub struct Reference {
 /// Which side people want.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Side {
+pub enum FavourableClass {
     /// The positive prediction is the one people want.
     Positive,
     /// The negative prediction is the one people want.
     Negative,
 }
 
-/// A sensitive attribute: its groups, and which of them the others are compared with. Its groups are values of a column, or they are
-/// derived in place by one of `map`, `bins`, `levels` and `cross`.
+/// A sensitive attribute: its groups, and which of them the others are compared with. Its groups
+/// are values of a column, or they are derived in place by one of `map`, `bins`, `levels` and
+/// `cross`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Sensitive {
-    /// The column; left out: the column named like the attribute. With `map`, `bins` and `levels` it must be named.
+pub struct SensitiveBlock {
+    /// The column; left out: the column named like the attribute. With `map`, `bins` and `levels`
+    /// it must be named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<ColumnName>,
-    /// Groups with the values that belong to each: `{White: [White], Asian: [Chinese, Indian]}`. Other values belong to no group, and
-    /// are counted, unless `else` names one.
+    /// Groups with the values that belong to each: `{White: [White], Asian: [Chinese, Indian]}`.
+    /// Other values belong to no group, and are counted, unless `else` names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub map: Option<IndexMap<Word, Vec<Word>>>,
     /// The group of all values that `map` does not name. A missing value belongs to no group.
@@ -285,17 +308,20 @@ pub struct Sensitive {
     /// Edges of bins, ascending: `[17, 30, 45]` gives the groups `[17, 30]` and `(30, 45]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bins: Option<Vec<Finite>>,
-    /// Bins with names of their own: `{young: [17, 30], old: [30, 120]}`, each `(lo, hi]`, the lowest with its left edge.
+    /// Bins with names of their own: `{young: [17, 30], old: [30, 120]}`, each `(lo, hi]`, the
+    /// lowest with its left edge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub levels: Option<IndexMap<Word, [Finite; 2]>>,
-    /// Attributes above this one whose groups are joined: `[sex, age_band]` gives the groups `Male & (30, 45]`, ...
+    /// Attributes above this one whose groups are joined: `[sex, age_band]` gives the groups
+    /// `Male & (30, 45]`, ...
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cross: Option<Vec<ColumnName>>,
-    /// The groups to compare, at least two. Rows with other values are counted and named, never dropped in silence. May be left out
-    /// where the groups are derived: all of them.
+    /// The groups to compare, at least two. Rows with other values are counted and named, never
+    /// dropped in silence. May be left out where the groups are derived: all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Word>,
-    /// The group that differences and ratios start from. May be left out for a cross of attributes: the cross of their references.
+    /// The group that differences and ratios start from. May be left out for a cross of attributes:
+    /// the cross of their references.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Word>,
 }
@@ -303,18 +329,19 @@ pub struct Sensitive {
 /// Feature columns by kind; the kind decides how strategies, models and recourse treat a column.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Features {
+pub struct FeaturesBlock {
     /// Numbers with distances.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub continuous: Vec<ColumnName>,
     /// Ordered values: `ascending` for numbers, or the list of levels from low to high.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub ordinal: IndexMap<ColumnName, Order>,
+    pub ordinal: IndexMap<ColumnName, OrdinalOrder>,
     /// Levels without an order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nominal: Vec<ColumnName>,
-    /// Groups of 0/1 columns that stand for one nominal feature each: a name of yours, and the columns. Models read the columns;
-    /// strategies move the group as one feature, so that no row gets two of its levels, or none.
+    /// Groups of 0/1 columns that stand for one nominal feature each: a name of yours, and the
+    /// columns. Models read the columns; strategies move the group as one feature, so that no row
+    /// gets two of its levels, or none.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub onehot: IndexMap<ColumnName, Vec<ColumnName>>,
     /// Columns that are known and left out on purpose.
@@ -322,10 +349,11 @@ pub struct Features {
     pub ignore: Vec<ColumnName>,
 }
 
-/// Which rows train and which are audited: one of `column` with `train` and `audit`, `share`, or `folds`.
+/// Which rows train and which are audited: one of `column` with `train` and `audit`, `share`, or
+/// `folds`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Split {
+pub struct SplitBlock {
     /// Column whose values decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<ColumnName>,
@@ -337,11 +365,12 @@ pub struct Split {
     pub audit: Option<Vec<Word>>,
     /// Shares drawn by the seed; they sum to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub share: Option<Share>,
+    pub share: Option<SplitShares>,
     /// Number of folds, at least 2: every row is audited once, by models fitted on the other folds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folds: Option<Count>,
-    /// Within which strata rows are drawn (with `share` and `folds`). Left out: `label-and-group`, or `none` without a label.
+    /// Within which strata rows are drawn (with `share` and `folds`). Left out: `label-and-group`,
+    /// or `none` without a label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stratify: Option<Stratify>,
+    pub stratify: Option<Stratification>,
 }

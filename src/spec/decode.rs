@@ -1,39 +1,41 @@
 //! Turns a tree into the job's types and finds every problem on the way, each with its place.
 //!
-//! serde stops at the first error. So an error is recorded, the value it is about becomes a [`Value::Hole`] (an unknown key is
-//! removed, a missing key is filled with a hole), and the tree is read again until nothing new turns up. A hole reads as whatever
-//! is asked for, so a value is complained about once, and what is right can still be checked; `damaged` names what cannot.
+//! serde stops at the first error. So an error is recorded, the value it is about becomes a
+//! [`YamlValue::Hole`] (an unknown key is removed, a missing key is filled with a hole), and the
+//! tree is read again until nothing new turns up. A hole reads as whatever is asked for, so a value
+//! is complained about once, and what is right can still be checked; `damaged` names what cannot.
 //!
-//! Rules: a text takes any scalar as it is written; numbers and booleans are YAML 1.2 core, unquoted and finite; an empty value is
-//! an empty map where a map is expected, else an error; a variant is a map with one key, or its bare word where it needs no knob.
+//! Rules: a text takes any scalar as it is written; numbers and booleans are YAML 1.2 core,
+//! unquoted and finite; an empty value is an empty map where a map is expected, else an error; a
+//! variant is a map with one key, or its bare word where it needs no knob.
 
 use serde::de::DeserializeOwned;
 
-use crate::error::{Place, Problem};
+use crate::error::{FilePlace, JobProblem};
 use crate::spec::nearest::{all, list, nearest, suggest};
-use crate::spec::reader::{Reader, SHAPES, Wrong};
-use crate::spec::tree::{Key, Node, Scalar, Step, Value, dotted, shorten};
+use crate::spec::reader::{NodeReader, SHAPES, WrongValue};
+use crate::spec::tree::{PathStep, YamlMapKey, YamlNode, YamlScalar, YamlValue, dotted, shorten};
 
 /// Problems of one job after which reading stops.
 pub const MAX_PROBLEMS: usize = 50;
 
 /// What reading a tree gave.
 #[derive(Debug, Clone)]
-pub struct Decoded<T> {
+pub struct DecodedTree<T> {
     /// The value, if one could be made; without meaning at the damaged places.
     pub value: Option<T>,
     /// Everything that is wrong, in the order in which it was found.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<JobProblem>,
     /// Dotted paths of values that were wrong or missing and of keys that were removed.
     pub damaged: Vec<String>,
 }
 
 /// Reads a tree as `T`. `root` keeps its holes.
-pub fn decode<T: DeserializeOwned>(root: &mut Node) -> Decoded<T> {
-    let mut out = Decoded { value: None, problems: Vec::new(), damaged: Vec::new() };
+pub fn decode<T: DeserializeOwned>(root: &mut YamlNode) -> DecodedTree<T> {
+    let mut out = DecodedTree { value: None, problems: Vec::new(), damaged: Vec::new() };
     // Each turn adds a problem, or tries the next shape of a hole.
     for _ in 0..MAX_PROBLEMS * usize::from(SHAPES) {
-        let error = match T::deserialize(Reader { node: root, owner: &root.place }) {
+        let error = match T::deserialize(NodeReader { node: root, owner: &root.place }) {
             Ok(value) => {
                 out.value = Some(value);
                 return out;
@@ -43,21 +45,23 @@ pub fn decode<T: DeserializeOwned>(root: &mut Node) -> Decoded<T> {
         let mut steps = error.steps;
         steps.reverse();
         // What does not fit a hole is no news: another shape may.
-        if let Some(shape) = hole_on(root, &steps) {
+        if let Some(shape) = hole_at(root, &steps) {
             *shape += 1;
             if *shape >= SHAPES {
                 return out;
             }
             continue;
         }
-        if let Wrong::Missing(field) = &error.wrong {
-            steps.push(Step::Key((*field).to_owned()));
+        if let WrongValue::Missing(field) = &error.wrong {
+            steps.push(PathStep::Key((*field).to_owned()));
         }
         let path = dotted(&steps);
         let repaired = match &error.wrong {
-            Wrong::UnknownKey { key, known } => remove(root, &steps) && presume(root, &steps, key, known),
-            Wrong::Key(_) => remove(root, &steps),
-            _ => dig(root, &steps),
+            WrongValue::UnknownKey { key, known } => {
+                remove(root, &steps) && presume_key(root, &steps, key, known)
+            }
+            WrongValue::Key(_) => remove(root, &steps),
+            _ => make_hole(root, &steps),
         };
         out.problems.push(problem(&error.wrong, &steps, error.place));
         out.damaged.push(path);
@@ -69,25 +73,35 @@ pub fn decode<T: DeserializeOwned>(root: &mut Node) -> Decoded<T> {
 }
 
 /// Makes a hole where the steps lead; what is missing on the way becomes a map.
-pub fn dig(root: &mut Node, steps: &[Step]) -> bool {
+pub fn make_hole(root: &mut YamlNode, steps: &[PathStep]) -> bool {
     let mut node = root;
     for step in steps {
         let place = node.place.clone();
-        if let Value::Scalar(scalar) = &node.value {
+        if let YamlValue::Scalar(scalar) = &node.value {
             let word = (!scalar.is_null()).then(|| scalar.text.clone());
-            let nothing = || Node { value: Value::Scalar(Scalar { text: String::new(), quoted: false }), place: place.clone() };
-            node.value = Value::Map(word.map(|text| (Key { text, place: place.clone() }, nothing())).into_iter().collect());
+            let nothing = || YamlNode {
+                value: YamlValue::Scalar(YamlScalar { text: String::new(), quoted: false }),
+                place: place.clone(),
+            };
+            node.value = YamlValue::Map(
+                word.map(|text| (YamlMapKey { text, place: place.clone() }, nothing()))
+                    .into_iter()
+                    .collect(),
+            );
         }
         node = match (&mut node.value, step) {
-            (Value::Seq(items), Step::Index(i)) => match items.get_mut(*i) {
+            (YamlValue::Seq(items), PathStep::Index(i)) => match items.get_mut(*i) {
                 Some(item) => item,
                 None => return false,
             },
-            (Value::Map(entries), Step::Key(key)) => {
+            (YamlValue::Map(entries), PathStep::Key(key)) => {
                 let i = match entries.iter().position(|(k, _)| k.text == *key) {
                     Some(i) => i,
                     None => {
-                        entries.push((Key { text: key.clone(), place: place.clone() }, Node { value: Value::Hole(0), place }));
+                        entries.push((
+                            YamlMapKey { text: key.clone(), place: place.clone() },
+                            YamlNode { value: YamlValue::Hole(0), place },
+                        ));
                         entries.len() - 1
                     }
                 };
@@ -96,89 +110,119 @@ pub fn dig(root: &mut Node, steps: &[Step]) -> bool {
             _ => return false,
         };
     }
-    let dug = !matches!(node.value, Value::Hole(n) if n > 0);
-    node.value = Value::Hole(0);
+    let dug = !matches!(node.value, YamlValue::Hole(n) if n > 0);
+    node.value = YamlValue::Hole(0);
     dug
 }
 
-fn walk<'a>(root: &'a mut Node, steps: &[Step]) -> Option<&'a mut Node> {
+fn walk<'a>(root: &'a mut YamlNode, steps: &[PathStep]) -> Option<&'a mut YamlNode> {
     steps.iter().try_fold(root, |node, step| match (&mut node.value, step) {
-        (Value::Seq(items), Step::Index(i)) => items.get_mut(*i),
-        (Value::Map(entries), Step::Key(key)) => entries.iter_mut().find(|(k, _)| k.text == *key).map(|(_, node)| node),
+        (YamlValue::Seq(items), PathStep::Index(i)) => items.get_mut(*i),
+        (YamlValue::Map(entries), PathStep::Key(key)) => {
+            entries.iter_mut().find(|(k, _)| k.text == *key).map(|(_, node)| node)
+        }
         _ => None,
     })
 }
 
-fn remove(root: &mut Node, steps: &[Step]) -> bool {
-    let Some((Step::Key(key), parents)) = steps.split_last() else { return false };
+fn remove(root: &mut YamlNode, steps: &[PathStep]) -> bool {
+    let Some((PathStep::Key(key), parents)) = steps.split_last() else { return false };
     match walk(root, parents) {
-        Some(Node { value: Value::Map(entries), .. }) => {
+        Some(YamlNode { value: YamlValue::Map(entries), .. }) => {
             let before = entries.len();
             entries.retain(|(k, _)| k.text != *key);
             entries.len() < before
         }
         // The bare word of a variant that does not exist.
         Some(node) => {
-            node.value = Value::Hole(0);
+            node.value = YamlValue::Hole(0);
             true
         }
         None => false,
     }
 }
 
-/// The key that an unknown one was probably meant to be is there, with a value that cannot be known: it is not missing as well.
-fn presume(root: &mut Node, steps: &[Step], key: &str, known: &[&str]) -> bool {
-    let Some((guess, (_, parents))) = nearest(key, known.iter().copied()).zip(steps.split_last()) else { return true };
-    if walk(root, parents).is_some_and(|node| matches!(node.value, Value::Map(_)) && node.get(guess).is_none()) {
-        dig(root, &[parents, &[Step::Key(guess.to_owned())]].concat());
+/// The key that an unknown one was probably meant to be is there, with a value that cannot be
+/// known: it is not missing as well.
+fn presume_key(root: &mut YamlNode, steps: &[PathStep], key: &str, known: &[&str]) -> bool {
+    let Some((guess, (_, parents))) = nearest(key, known.iter().copied()).zip(steps.split_last())
+    else {
+        return true;
+    };
+    if walk(root, parents)
+        .is_some_and(|node| matches!(node.value, YamlValue::Map(_)) && node.get(guess).is_none())
+    {
+        make_hole(root, &[parents, &[PathStep::Key(guess.to_owned())]].concat());
     }
     true
 }
 
-fn hole_on<'a>(root: &'a mut Node, steps: &[Step]) -> Option<&'a mut u8> {
-    let end = (0..=steps.len()).find(|&end| matches!(walk(root, &steps[..end]), Some(Node { value: Value::Hole(_), .. })))?;
+fn hole_at<'a>(root: &'a mut YamlNode, steps: &[PathStep]) -> Option<&'a mut u8> {
+    let end = (0..=steps.len()).find(|&end| {
+        matches!(walk(root, &steps[..end]), Some(YamlNode { value: YamlValue::Hole(_), .. }))
+    })?;
     match walk(root, &steps[..end]) {
-        Some(Node { value: Value::Hole(shape), .. }) => Some(shape),
+        Some(YamlNode { value: YamlValue::Hole(shape), .. }) => Some(shape),
         _ => None,
     }
 }
 
-fn problem(wrong: &Wrong, steps: &[Step], place: Option<Place>) -> Problem {
+fn problem(wrong: &WrongValue, steps: &[PathStep], place: Option<FilePlace>) -> JobProblem {
     let path = dotted(steps);
     let block = match steps.split_last() {
         Some((_, [])) | None => "the job".to_owned(),
         Some((_, parents)) => format!("`{}`", dotted(parents)),
     };
     let (code, what, hint) = match wrong {
-        Wrong::UnknownKey { key, known } => {
-            ("unknown-key", format!("unknown key `{}` in {block}", shorten(key)), Some(suggest(key, "known keys", known.iter().copied())))
-        }
-        Wrong::UnknownVariant { word, known } => {
+        WrongValue::UnknownKey { key, known } => (
+            "unknown-key",
+            format!("unknown key `{}` in {block}", shorten(key)),
+            Some(suggest(key, "known keys", known.iter().copied())),
+        ),
+        WrongValue::UnknownVariant { word, known } => {
             let hint = suggest(word, "known words", known.iter().copied());
             ("unknown-word", format!("`{path}` cannot be `{}`", shorten(word)), Some(hint))
         }
-        Wrong::Missing(field) => ("missing-key", format!("{block} has no `{field}`"), Some(missing_hint(field))),
-        Wrong::Type { expected, found, hint } => {
-            ("wrong-type", format!("`{path}` must be {expected}, found {found}"), hint.map(str::to_owned).or_else(|| type_hint(expected)))
+        WrongValue::Missing(field) => {
+            ("missing-key", format!("{block} has no `{field}`"), Some(missing_hint(field)))
         }
-        Wrong::Value(message) => {
+        WrongValue::Type { expected, found, hint } => (
+            "wrong-type",
+            format!("`{path}` must be {expected}, found {found}"),
+            hint.map(str::to_owned).or_else(|| type_hint(expected)),
+        ),
+        WrongValue::Value(message) => {
             let share = message.contains("from 0 to 1") || message.contains("between 0 and 1");
-            ("bad-value", format!("`{path}`: {message}"), share.then(|| "a percentage is divided by 100: 95 % is 0.95".to_owned()))
+            (
+                "bad-value",
+                format!("`{path}`: {message}"),
+                share.then(|| "a percentage is divided by 100: 95 % is 0.95".to_owned()),
+            )
         }
-        Wrong::Key(message) => ("bad-value", format!("{message}, as a key of {block}"), None),
-        Wrong::Empty { expected } => {
+        WrongValue::Key(message) => ("bad-value", format!("{message}, as a key of {block}"), None),
+        WrongValue::Empty { expected } => {
             let hint = "write the value, or leave the key out; the text `null` needs quotes";
-            ("empty-value", format!("`{path}` is empty, it must be {expected}"), Some(hint.to_owned()))
+            (
+                "empty-value",
+                format!("`{path}` is empty, it must be {expected}"),
+                Some(hint.to_owned()),
+            )
         }
-        Wrong::Variants { found, known } => {
+        WrongValue::Variants { found, known } => {
             let found = if found.is_empty() { "none".to_owned() } else { all(found) };
-            ("one-of", format!("`{path}` takes exactly one key, found {found}"), Some(format!("choose one of {}", list(known))))
+            (
+                "one-of",
+                format!("`{path}` takes exactly one key, found {found}"),
+                Some(format!("choose one of {}", list(known))),
+            )
         }
-        Wrong::Bare { word, expected } => {
-            ("wrong-type", format!("`{word}` in {block} needs a value, {expected}"), Some(format!("write `{{{word}: ...}}`")))
-        }
+        WrongValue::Bare { word, expected } => (
+            "wrong-type",
+            format!("`{word}` in {block} needs a value, {expected}"),
+            Some(format!("write `{{{word}: ...}}`")),
+        ),
     };
-    Problem { code, path, place, what, hint }
+    JobProblem { code, path, place, what, hint }
 }
 
 fn type_hint(expected: &str) -> Option<String> {
@@ -186,11 +230,14 @@ fn type_hint(expected: &str) -> Option<String> {
         "a map" => Some("write names with their values, such as `{NAME: ...}`".to_owned()),
         "`true` or `false`" => Some("`yes`, `no`, `on` and `off` are texts in YAML 1.2".to_owned()),
         "a finite number" => Some(
-            "write it in digits, such as `0.1` for 10 %; for an open end a number beyond all values: `.inf` and `.nan` are refused"
+            "write it in digits, such as `0.1` for 10 %; for an open end a number beyond all \
+             values: `.inf` and `.nan` are refused"
                 .to_owned(),
         ),
         "a list" => Some("put the value into brackets, such as `[a, b]`".to_owned()),
-        "a text" => Some("write one text; quote it if it holds `: ` or begins with a bracket".to_owned()),
+        "a text" => {
+            Some("write one text; quote it if it holds `: ` or begins with a bracket".to_owned())
+        }
         _ => None,
     }
 }
@@ -205,7 +252,10 @@ fn missing_hint(field: &str) -> String {
         "rows" => "rows: {parquet: PATH}",
         "label" => "label: {column: C, positive: [...], favourable: positive}` or `label: none",
         "sensitive" => "sensitive: {sex: {groups: [Male, Female], reference: Male}}",
-        "positive" => "positive: [...]`, the values that count as positive: they are never guessed; add `positive: [\">50K\"]",
+        "positive" => {
+            "positive: [...]`, the values that count as positive: they are never guessed; add \
+             `positive: [\">50K\"]"
+        }
         "favourable" => "favourable: positive` or `favourable: negative",
         "groups" => "groups: [...]",
         "reference" => "reference: GROUP",

@@ -12,14 +12,15 @@ pub fn literal(text: &str) -> String {
     text.replace("${", &format!("${{vars.{DOLLAR}}}{{"))
 }
 
-/// The values of a resolved job by their path from the top, each as it reads. A list of plain values is one value, as is an empty map or list; the items of
-/// other lists are numbered from 0.
+/// The values of a resolved job by their path from the top, each as it reads. A list of plain
+/// values is one value, as is an empty map or list; the items of other lists are numbered from 0.
 ///
 /// # Errors
 /// Text that is no YAML, in the words of its parser.
 pub fn values(yaml: &str) -> Result<BTreeMap<Vec<String>, String>, String> {
     let yaml = yaml.replace(&literal("${"), "${");
-    let mut root: Value = serde_yaml::from_str(&yaml).map_err(|e| e.to_string().lines().next().unwrap_or_default().to_owned())?;
+    let mut root: Value = serde_yaml::from_str(&yaml)
+        .map_err(|e| e.to_string().lines().next().unwrap_or_default().to_owned())?;
     // A resolved job has no other variable.
     root.as_object_mut().map(|root| root.remove("vars"));
     let mut found = BTreeMap::new();
@@ -34,7 +35,9 @@ fn walk(path: &mut Vec<String>, value: &Value, found: &mut BTreeMap<Vec<String>,
         path.pop();
     };
     match value {
-        Value::Object(map) if !map.is_empty() => map.iter().for_each(|(key, value)| below(key.clone(), value)),
+        Value::Object(map) if !map.is_empty() => {
+            map.iter().for_each(|(key, value)| below(key.clone(), value))
+        }
         Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
             items.iter().enumerate().for_each(|(i, item)| below(i.to_string(), item));
         }
@@ -53,11 +56,25 @@ mod tests {
 
     #[test]
     fn values_stand_at_their_paths() {
-        let found = values("a: {b: 1, c.d: [x, 2]}\nflip: {naive: {}}\nkeep: [{age: {min: 3}}, {age: {max: 4}}]\nnone: \"\"\n").unwrap();
-        let listed: Vec<(String, &str)> = found.iter().map(|(path, value)| (path.join("/"), value.as_str())).collect();
-        let expected =
-            [("a/b", "1"), ("a/c.d", "[\"x\",2]"), ("flip/naive", "{}"), ("keep/0/age/min", "3"), ("keep/1/age/max", "4"), ("none", "")];
-        assert_eq!(listed.iter().map(|(path, value)| (path.as_str(), *value)).collect::<Vec<_>>(), expected);
+        let found = values(
+            "a: {b: 1, c.d: [x, 2]}\nflip: {naive: {}}\n\
+             keep: [{age: {min: 3}}, {age: {max: 4}}]\nnone: \"\"\n",
+        )
+        .unwrap();
+        let listed: Vec<(String, &str)> =
+            found.iter().map(|(path, value)| (path.join("/"), value.as_str())).collect();
+        let expected = [
+            ("a/b", "1"),
+            ("a/c.d", "[\"x\",2]"),
+            ("flip/naive", "{}"),
+            ("keep/0/age/min", "3"),
+            ("keep/1/age/max", "4"),
+            ("none", ""),
+        ];
+        assert_eq!(
+            listed.iter().map(|(path, value)| (path.as_str(), *value)).collect::<Vec<_>>(),
+            expected
+        );
         assert!(values("a: [").is_err());
     }
 
@@ -65,7 +82,11 @@ mod tests {
     fn what_looks_like_a_variable_is_text() {
         for text in ["${vars.x}", "${", "a ${vars.dollar}{ ${vars.dollar}", "$ {x}"] {
             let yaml = format!("vars: {{dollar: \"$\"}}\na: '{}'\n", super::literal(text));
-            assert_eq!(values(&yaml).unwrap(), [(vec!["a".to_owned()], text.to_owned())].into(), "{yaml}");
+            assert_eq!(
+                values(&yaml).unwrap(),
+                [(vec!["a".to_owned()], text.to_owned())].into(),
+                "{yaml}"
+            );
         }
     }
 }

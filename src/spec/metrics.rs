@@ -5,32 +5,33 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::param::{ColumnName, Count, Level, Name};
-use crate::spec::clarify::Clarify;
+use crate::spec::clarify::ClarifyBlock;
 
 /// What is measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Metrics {
+pub struct MetricsBlock {
     /// Families of metrics. Left out: all that the label and the sets allow, but for clarify.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub families: Option<Vec<Family>>,
+    pub families: Option<Vec<MetricFamily>>,
     /// Intervals.
     #[serde(default)]
-    pub interval: Interval,
+    pub interval: IntervalBlock,
     /// The bootstrap behind intervals that have no formula.
     #[serde(default)]
-    pub bootstrap: Bootstrap,
+    pub bootstrap: BootstrapBlock,
     /// Intervals across the graphs of graph-uncertain sets.
     #[serde(default)]
-    pub worlds: Worlds,
+    pub worlds: WorldsBlock,
     /// A group with fewer people is flagged `small_group`.
     #[serde(default = "thirty")]
     pub min_group_size: Count,
     /// A rate with fewer cases below it is flagged `small_denominator`.
     #[serde(default = "ten")]
     pub min_denominator: Count,
-    /// Columns inside whose values all is measured once more, and where two of them meet: slices, `region=north` and
-    /// `region=north & channel=web`. Not in slices: the flip test, the placebo, `compare` and experiments.
+    /// Columns inside whose values all is measured once more, and where two of them meet: slices,
+    /// `region=north` and `region=north & channel=web`. Not in slices: the flip test, the placebo,
+    /// `compare` and experiments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by: Vec<ColumnName>,
     /// A slice with fewer people who count is counted and named, and not measured.
@@ -38,9 +39,9 @@ pub struct Metrics {
     pub smallest_cell: Count,
     /// How the family clarify is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clarify: Option<Clarify>,
-    /// Models compared on the same people, `{challenger: current}`: what a model's values are minus those of another, with paired intervals.
-    /// Of the families performance, group, ccm and eccm.
+    pub clarify: Option<ClarifyBlock>,
+    /// Models compared on the same people, `{challenger: current}`: what a model's values are minus
+    /// those of another, with paired intervals. Of the families performance, group, ccm and eccm.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub compare: IndexMap<Name, Name>,
 }
@@ -53,13 +54,13 @@ pub(super) fn ten() -> Count {
     Count::new(10).expect("10 is a count")
 }
 
-impl Default for Metrics {
+impl Default for MetricsBlock {
     fn default() -> Self {
-        Metrics {
+        MetricsBlock {
             families: None,
-            interval: Interval::default(),
-            bootstrap: Bootstrap::default(),
-            worlds: Worlds::default(),
+            interval: IntervalBlock::default(),
+            bootstrap: BootstrapBlock::default(),
+            worlds: WorldsBlock::default(),
             min_group_size: thirty(),
             min_denominator: ten(),
             by: Vec::new(),
@@ -71,9 +72,11 @@ impl Default for Metrics {
 }
 
 /// A family of metrics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
-pub enum Family {
+pub enum MetricFamily {
     /// Confusion counts of each group: accuracy, recall, precision, ...
     Performance,
     /// Differences and ratios between groups.
@@ -86,9 +89,11 @@ pub enum Family {
     Shift,
     /// A favoured and a disfavoured facet, as SageMaker Clarify compares them.
     Clarify,
-    /// How good counterfactuals are: near to their rows, like the target group. Of sets that move features.
+    /// How good counterfactuals are: near to their rows, like the target group. Of sets that move
+    /// features.
     CfQuality,
-    /// How far the graphs of a set agree. Always measured where there are any, so that no job asks for it.
+    /// How far the graphs of a set agree. Always measured where there are any, so that no job asks
+    /// for it.
     #[serde(skip)]
     Graph,
 }
@@ -96,11 +101,12 @@ pub enum Family {
 /// Intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Interval {
+pub struct IntervalBlock {
     /// Their level.
     #[serde(default = "level")]
     pub level: Level,
-    /// `auto`: the method that fits each metric (Wilson for shares, Newcombe for differences, Katz for ratios, else the bootstrap).
+    /// `auto`: the method that fits each metric (Wilson for shares, Newcombe for differences, Katz
+    /// for ratios, else the bootstrap).
     #[serde(default)]
     pub method: IntervalMethod,
 }
@@ -109,9 +115,9 @@ fn level() -> Level {
     Level::DEFAULT
 }
 
-impl Default for Interval {
+impl Default for IntervalBlock {
     fn default() -> Self {
-        Interval { level: Level::DEFAULT, method: IntervalMethod::Auto }
+        IntervalBlock { level: Level::DEFAULT, method: IntervalMethod::Auto }
     }
 }
 
@@ -129,7 +135,7 @@ pub enum IntervalMethod {
 /// The bootstrap behind intervals that have no formula.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Bootstrap {
+pub struct BootstrapBlock {
     /// Number of replicates.
     #[serde(default = "two_thousand")]
     pub samples: Count,
@@ -139,23 +145,24 @@ fn two_thousand() -> Count {
     Count::new(2000).expect("2000 is a count")
 }
 
-impl Default for Bootstrap {
+impl Default for BootstrapBlock {
     fn default() -> Self {
-        Bootstrap { samples: two_thousand() }
+        BootstrapBlock { samples: two_thousand() }
     }
 }
 
-/// Intervals across the graphs of graph-uncertain sets: percentiles of the values of all graphs, apart from sampling error.
+/// Intervals across the graphs of graph-uncertain sets: percentiles of the values of all graphs,
+/// apart from sampling error.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Worlds {
+pub struct WorldsBlock {
     /// Their level.
     #[serde(default = "level")]
     pub level: Level,
 }
 
-impl Default for Worlds {
+impl Default for WorldsBlock {
     fn default() -> Self {
-        Worlds { level: Level::DEFAULT }
+        WorldsBlock { level: Level::DEFAULT }
     }
 }

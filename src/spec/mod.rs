@@ -1,10 +1,12 @@
-//! The job file as types: one struct per block, no behaviour; each engine's knobs live with the engine.
+//! The job file as types: one struct per block, no behaviour; each engine's knobs live with the
+//! engine.
 //!
-//! `load` reads YAML into a [`Job`] and remembers where every key and value stands; `check` turns it into a
-//! [`check::CheckedJob`] or returns every problem with its line. The doc comments here are the descriptions in
-//! `schemas/job.schema.json`, so they are written for the author of a job.
+//! `load` reads YAML into a [`Job`] and remembers where every key and value stands; `check` turns
+//! it into a [`check::CheckedJob`] or returns every problem with its line. The doc comments here
+//! are the descriptions in `schemas/job.schema.json`, so they are written for the author of a job.
 //!
-//! Variants are one-key maps (`plausible: {threshold: 0.5}`), closed everywhere: an unknown key is an error, never ignored.
+//! Variants are one-key maps (`plausible: {threshold: 0.5}`), closed everywhere: an unknown key is
+//! an error, never ignored.
 
 pub mod check;
 pub mod clarify;
@@ -35,28 +37,46 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::graph_uncertain::knobs::GraphUncertain;
-use crate::counterfactual::knobs::{Greedy, Plausible, Transport};
+use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
+use crate::counterfactual::knobs::{GreedyBlock, PlausibleBlock, TransportBlock};
 use crate::param::{ColumnName, Count, Name, Seed, Word};
-use crate::recourse::knobs::Recourse;
-use crate::spec::experiments::Experiment;
+use crate::recourse::knobs::RecourseBlock;
+use crate::spec::experiments::ExperimentBlock;
 
-pub use data::{CatalogRows, Data, Features, LabelColumn, LabelRole, Reference, RowSource, Sensitive, Side, Split, WhenUnreachable};
-pub use gates::{Against, DecideBy, FamilyError, Gate, GateBetween, GateDirection, GateLevel, OnInconclusive};
-pub use metrics::{Bootstrap, Family, Interval, IntervalMethod, Metrics, Worlds};
-pub use models::{Command, CounterfactualScores, FactualScores, Logistic, Model, Recheck, Scores, Stream, ThresholdRule};
+pub use data::{
+    CatalogRows, DataBlock, FavourableClass, FeaturesBlock, LabelColumn, LabelRole, ReferenceBlock,
+    RowSource, SensitiveBlock, SplitBlock, WhenUnreachable,
+};
+pub use gates::{
+    ChangeFrom, FamilywiseError, GateBetween, GateBlock, GateDecideBy, GateDirection, GateLevel,
+    OnInconclusive,
+};
+pub use metrics::{
+    BootstrapBlock, IntervalBlock, IntervalMethod, MetricFamily, MetricsBlock, WorldsBlock,
+};
+pub use models::{
+    CommandBlock, CounterfactualScores, FactualScores, LogisticBlock, ModelBlock, RecheckBlock,
+    ScoresBlock, StreamFormat, ThresholdRule,
+};
 
 /// The codes of problems in job files with their meanings, for `cfaudit explain`.
 pub const CODES: &[(&str, &str)] = &[
     ("bad-format", "`cfaudit` must be the number of a format of job files"),
     ("bad-include", "a file under `include` cannot be merged"),
-    ("bad-knowledge", "what is said of a causal graph cannot hold, or names what is no variable of it"),
+    (
+        "bad-knowledge",
+        "what is said of a causal graph cannot hold, or names what is no variable of it",
+    ),
     (
         "bad-limit",
-        "a gate needs exactly one limit: `at_most` or `at_least`, with `against: baseline` one of `rise_at_most` and `fall_at_most`",
+        "a gate needs exactly one limit: `at_most` or `at_least`, with `against: baseline` one of \
+         `rise_at_most` and `fall_at_most`",
     ),
     ("bad-order", "a generated or derived column depends on itself or on one that comes after it"),
-    ("bad-placeholder", "a path or command lacks a placeholder that it needs, or holds one that nothing fills"),
+    (
+        "bad-placeholder",
+        "a path or command lacks a placeholder that it needs, or holds one that nothing fills",
+    ),
     ("bad-scope", "a gate asks its metric of the wrong people, or of nobody"),
     ("bad-set", "`--set` is not PATH=VALUE, or its path leads nowhere"),
     ("bad-split", "`data.split` cannot divide the rows"),
@@ -91,7 +111,10 @@ pub const CODES: &[(&str, &str)] = &[
     ("one-of", "exactly one of several keys must be there"),
     ("required-variable", "a variable without a default was not given"),
     ("too-few-groups", "a sensitive attribute needs at least two groups"),
-    ("too-many-groups", "the directions between the groups of an attribute take more memory than the run may have"),
+    (
+        "too-many-groups",
+        "the directions between the groups of an attribute take more memory than the run may have",
+    ),
     ("too-many-problems", "more is wrong than is shown"),
     ("unknown-column", "a column is named that the block does not have"),
     ("unknown-data-set", "the catalog has no data set of this name"),
@@ -123,50 +146,54 @@ pub struct Job {
     pub name: Name,
     /// Words for the report; none of them changes a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub about: Option<About>,
-    /// Files whose maps are merged below this one; lists are replaced, this file wins. Paths are relative to this file.
+    pub about: Option<AboutBlock>,
+    /// Files whose maps are merged below this one; lists are replaced, this file wins. Paths are
+    /// relative to this file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub include: Vec<String>,
-    /// Values that a caller may pass with `--set NAME=VALUE`; used as `${vars.NAME}`. `required` means: no default.
+    /// Values that a caller may pass with `--set NAME=VALUE`; used as `${vars.NAME}`. `required`
+    /// means: no default.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub vars: IndexMap<Name, Word>,
     /// The rows and the roles of their columns.
-    pub data: Data,
+    pub data: DataBlock,
     /// Counterfactual sets by name, each with one strategy.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counterfactuals: BTreeMap<Name, CounterfactualSet>,
     /// The models to audit, by name, each of one kind.
-    pub models: BTreeMap<Name, Model>,
+    pub models: BTreeMap<Name, ModelBlock>,
     /// What is measured.
     #[serde(default)]
-    pub metrics: Metrics,
-    /// Models that are trained again with rows added, by name, each compared with the model as it was.
+    pub metrics: MetricsBlock,
+    /// Models that are trained again with rows added, by name, each compared with the model as it
+    /// was.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub experiments: BTreeMap<Name, Experiment>,
+    pub experiments: BTreeMap<Name, ExperimentBlock>,
     /// Fairness of recourse for subgroups, by sensitive attribute.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub recourse: IndexMap<ColumnName, Recourse>,
+    pub recourse: IndexMap<ColumnName, RecourseBlock>,
     /// Questions with a limit; any `fail` makes the run end with exit status 1.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub gates: BTreeMap<Name, Gate>,
+    pub gates: BTreeMap<Name, GateBlock>,
     /// What an inconclusive gate of level `fail` does to the exit status.
     #[serde(default)]
     pub on_inconclusive: OnInconclusive,
     /// The HTML summary.
     #[serde(default)]
-    pub report: Report,
-    /// Forms of other tools that every run writes into `exports/` of its folder, as `cfaudit export` does.
+    pub report: ReportBlock,
+    /// Forms of other tools that every run writes into `exports/` of its folder, as
+    /// `cfaudit export` does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub exports: Vec<Export>,
+    pub exports: Vec<ExportFormat>,
     /// Seed and what is kept.
     #[serde(default)]
-    pub run: Run,
+    pub run: RunBlock,
 }
 
 /// Words for the report; none of them changes a number.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct About {
+pub struct AboutBlock {
     /// The decision that the model makes, as a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<String>,
@@ -184,31 +211,37 @@ pub struct About {
 pub struct CounterfactualSet {
     /// Changes the sensitive attribute and nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub naive: Option<Naive>,
-    /// Also gives every feature that differs between the groups the place in the target group that it has in its own.
+    pub naive: Option<NaiveBlock>,
+    /// Also gives every feature that differs between the groups the place in the target group that
+    /// it has in its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub greedy: Option<Greedy>,
-    /// Gives the features that may change the place in the target group that they have in their own; the others stay.
+    pub greedy: Option<GreedyBlock>,
+    /// Gives the features that may change the place in the target group that they have in their
+    /// own; the others stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub plausible: Option<Plausible>,
-    /// Gives the rows of a group the values of real rows of the other group, at the least total distance.
+    pub plausible: Option<PlausibleBlock>,
+    /// Gives the rows of a group the values of real rows of the other group, at the least total
+    /// distance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub transport: Option<Transport>,
-    /// Moves what follows from the attribute in causal graphs that bootstraps of the training rows give under the stated knowledge.
+    pub transport: Option<TransportBlock>,
+    /// Moves what follows from the attribute in causal graphs that bootstraps of the training rows
+    /// give under the stated knowledge.
     #[serde(default, rename = "graph-uncertain", skip_serializing_if = "Option::is_none")]
-    pub graph_uncertain: Option<GraphUncertain>,
+    pub graph_uncertain: Option<GraphUncertainBlock>,
     /// The sensitive attributes to change, one at a time. Left out: all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitive: Option<Vec<ColumnName>>,
-    /// Repeats the strategy with group names shuffled inside the label strata: what noise alone gives, shown beside each value.
+    /// Repeats the strategy with group names shuffled inside the label strata: what noise alone
+    /// gives, shown beside each value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub placebo: Option<Placebo>,
+    pub placebo: Option<PlaceboBlock>,
 }
 
-/// The same strategy with group names shuffled inside the label strata, measured with the same model.
+/// The same strategy with group names shuffled inside the label strata, measured with the same
+/// model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Placebo {
+pub struct PlaceboBlock {
     /// How often, 1 to 1000. From 40 on the band leaves out the outer 5 %.
     #[serde(default = "twenty")]
     pub repeats: Count,
@@ -217,12 +250,14 @@ pub struct Placebo {
 /// Changes the sensitive attribute and nothing else. It has no knobs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Naive {}
+pub struct NaiveBlock {}
 
 /// A form of another tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
-pub enum Export {
+pub enum ExportFormat {
     /// `exports/junit.xml`: one test case per gate.
     Junit,
     /// `exports/cfaudit.prom`: values and gates for the textfile collector of Prometheus.
@@ -236,15 +271,16 @@ pub enum Export {
 /// The HTML summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Report {
+pub struct ReportBlock {
     /// Its title; left out: the job's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Rows of a long table that the page shows; the rest is in the table files.
     #[serde(default = "twenty")]
     pub rows_shown: Count,
-    /// Pairs of a person's row and its counterfactual that the page shows for each direction of the sets that move features, drawn by
-    /// the seed: 0 to 20. With 0 no row of a person leaves the run but in `rows/`.
+    /// Pairs of a person's row and its counterfactual that the page shows for each direction of the
+    /// sets that move features, drawn by the seed: 0 to 20. With 0 no row of a person leaves the
+    /// run but in `rows/`.
     #[serde(default)]
     #[schemars(range(max = 20))]
     pub example_pairs: u64,
@@ -254,20 +290,21 @@ fn twenty() -> Count {
     Count::new(20).expect("20 is a count")
 }
 
-impl Default for Report {
+impl Default for ReportBlock {
     fn default() -> Self {
-        Report { title: None, rows_shown: twenty(), example_pairs: 0 }
+        ReportBlock { title: None, rows_shown: twenty(), example_pairs: 0 }
     }
 }
 
 /// Seed and what is kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Run {
+pub struct RunBlock {
     /// The one seed of the job; every use of chance is a named stream of it.
     #[serde(default)]
     pub seed: Seed,
-    /// Which rows go into the output folder. Left out: `outcomes` below ten million rows, `none` from there.
+    /// Which rows go into the output folder. Left out: `outcomes` below ten million rows, `none`
+    /// from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_rows: Option<KeepRows>,
 }

@@ -5,10 +5,16 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let plain = |s: &str| s.to_lowercase().replace(['-', ' ', '.'], "_");
     let word = plain(word);
     let limit = (word.chars().count() / 3).max(1);
-    known.into_iter().map(|k| (distance(&word, &plain(k)), k)).filter(|(d, _)| *d <= limit).min_by_key(|(d, _)| *d).map(|(_, k)| k)
+    known
+        .into_iter()
+        .map(|k| (distance(&word, &plain(k)), k))
+        .filter(|(d, _)| *d <= limit)
+        .min_by_key(|(d, _)| *d)
+        .map(|(_, k)| k)
 }
 
-/// Levenshtein's distance where the exchange of two neighbours counts as one step; of long words the first 100 characters count.
+/// Levenshtein's distance where the exchange of two neighbours counts as one step; of long words
+/// the first 100 characters count.
 fn distance(a: &str, b: &str) -> usize {
     let cut = |s: &str| s.chars().take(100).collect::<String>();
     strsim::osa_distance(&cut(a), &cut(b))
@@ -17,8 +23,14 @@ fn distance(a: &str, b: &str) -> usize {
 /// `did you mean ...? WHAT: a, b, c` for messages about unknown words.
 pub fn suggest<'a>(word: &str, what: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
-    let guess = nearest(word, known.iter().copied()).map(|k| format!("did you mean `{k}`? ")).unwrap_or_default();
-    if known.is_empty() { format!("{guess}{what}: none") } else { format!("{guess}{what}: {}", list(&known)) }
+    let guess = nearest(word, known.iter().copied())
+        .map(|k| format!("did you mean `{k}`? "))
+        .unwrap_or_default();
+    if known.is_empty() {
+        format!("{guess}{what}: none")
+    } else {
+        format!("{guess}{what}: {}", list(&known))
+    }
 }
 
 /// Words in backticks, separated by commas.
@@ -40,9 +52,13 @@ mod tests {
 
     #[test]
     fn steps() {
-        for (a, b, steps) in
-            [("", "abc", 3), ("kitten", "sitting", 3), ("treshold", "threshold", 1), ("mtaric", "metric", 2), ("ab", "ba", 1)]
-        {
+        for (a, b, steps) in [
+            ("", "abc", 3),
+            ("kitten", "sitting", 3),
+            ("treshold", "threshold", 1),
+            ("mtaric", "metric", 2),
+            ("ab", "ba", 1),
+        ] {
             assert_eq!(distance(a, b), steps, "{a} {b}");
         }
     }

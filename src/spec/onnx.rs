@@ -6,23 +6,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::param::{ColumnName, Word};
 
-/// A model file of the ONNX format, scored by the ONNX runtime, which is looked for in ORT_DYLIB_PATH, the system, and the Python package
-/// onnxruntime. It sees the features and the sensitive columns as they stand in the data, never the label. A missing number is NaN, a
-/// missing text is empty.
+/// A model file of the ONNX format, scored by the ONNX runtime, which is looked for in
+/// ORT_DYLIB_PATH, the system, and the Python package onnxruntime. It sees the features and the
+/// sensitive columns as they stand in the data, never the label. A missing number is NaN, a missing
+/// text is empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Onnx {
+pub struct OnnxBlock {
     /// The file.
     pub model: String,
-    /// Which columns an input of the model gets, in order: `{X: [age, income]}`. Left out: an input with the name of a column gets that
-    /// column, and the only input of a model gets all columns, in the order of `data.sensitive` and `data.features`.
+    /// Which columns an input of the model gets, in order: `{X: [age, income]}`. Left out: an input
+    /// with the name of a column gets that column, and the only input of a model gets all columns,
+    /// in the order of `data.sensitive` and `data.features`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub inputs: IndexMap<String, Vec<ColumnName>>,
-    /// The output that holds the probabilities. Left out: the one with `prob` in its name, or the only one that holds numbers.
+    /// The output that holds the probabilities. Left out: the one with `prob` in its name, or the
+    /// only one that holds numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// The positive class: its position in a table of probabilities, from 0, or its name in a map (ZipMap). Left out: 1, which is the
-    /// positive one of the classes 0 and 1.
+    /// The positive class: its position in a table of probabilities, from 0, or its name in a map
+    /// (ZipMap). Left out: 1, which is the positive one of the classes 0 and 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub positive: Option<Word>,
     /// Columns that the model does not see.

@@ -1,8 +1,10 @@
-//! JSON Schema of job files, made from the types that read them, for editors and for programs that write jobs.
+//! JSON Schema of job files, made from the types that read them, for editors and for programs that
+//! write jobs.
 //!
-//! Choice: the schema is a little wider than the reader. It takes `${vars.x}` wherever a number, a word of a list or a boolean is
-//! due, the bare word of a variant without required knobs, and nothing at all where an empty map is meant; what only `check` can
-//! see (names, sums, columns with two roles) is left to `check`.
+//! Choice: the schema is a little wider than the reader. It takes `${vars.x}` wherever a number, a
+//! word of a list or a boolean is due, the bare word of a variant without required knobs, and
+//! nothing at all where an empty map is meant; what only `check` can see (names, sums, columns with
+//! two roles) is left to `check`.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -16,7 +18,7 @@ const ID: &str = "urn:cfaudit:job:1";
 /// Keys of a set or a model that name its strategy or kind: exactly one must be there.
 const ONE_OF: &[(&str, &[&str])] = &[
     ("CounterfactualSet", &["naive", "greedy", "plausible", "transport", "graph-uncertain"]),
-    ("Model", &["logistic", "boosting", "forest", "onnx", "scores", "command"]),
+    ("ModelBlock", &["logistic", "boosting", "forest", "onnx", "scores", "command"]),
 ];
 
 /// The schema of job files (draft 2020-12).
@@ -62,7 +64,11 @@ fn bare_words(root: &Value) -> Map<String, Value> {
         .iter()
         .map(|(name, keys)| {
             let properties = root.pointer(&format!("/$defs/{name}/properties"));
-            let words: Vec<&str> = keys.iter().copied().filter(|key| properties.and_then(|p| p.get(key)).is_some_and(free)).collect();
+            let words: Vec<&str> = keys
+                .iter()
+                .copied()
+                .filter(|key| properties.and_then(|p| p.get(key)).is_some_and(free))
+                .collect();
             ((*name).to_owned(), json!(words))
         })
         .collect()
@@ -107,11 +113,15 @@ fn without_null(node: &mut Value) {
     }
 }
 
-/// Allows what the reader allows beyond the types: variables in place of scalars, empty values in place of maps, bare words.
-/// `branch` is true for one of several alternatives: the variable then stands beside them all.
+/// Allows what the reader allows beyond the types: variables in place of scalars, empty values in
+/// place of maps, bare words. `branch` is true for one of several alternatives: the variable then
+/// stands beside them all.
 fn widen(node: &mut Value, branch: bool) {
     let variable = || json!({"type": "string", "pattern": r"^\$\{vars\."});
-    let is_word = |node: &Value| node.get("const").is_some() || (node.get("enum").is_some() && node.get("type") == Some(&json!("string")));
+    let is_word = |node: &Value| {
+        node.get("const").is_some()
+            || (node.get("enum").is_some() && node.get("type") == Some(&json!("string")))
+    };
     let word = is_word(node);
     let map = match node {
         Value::Object(map) => map,
@@ -130,7 +140,9 @@ fn widen(node: &mut Value, branch: bool) {
     }
     // Two branches that both take a variable must not exclude each other.
     if let Some(Value::Array(branches)) = map.get("oneOf")
-        && !branches.iter().all(|b| b.as_object().is_some_and(|b| b.len() == 1 && b.contains_key("required")))
+        && !branches
+            .iter()
+            .all(|b| b.as_object().is_some_and(|b| b.len() == 1 && b.contains_key("required")))
         && let Some(branches) = map.remove("oneOf")
     {
         map.insert("anyOf".to_owned(), branches);
@@ -139,7 +151,9 @@ fn widen(node: &mut Value, branch: bool) {
         Some("integer" | "number" | "boolean") => Some(variable()),
         _ if word && !branch => Some(variable()),
         Some("object") if is_variant(map) => bare_variant(map),
-        Some("object") if !map.contains_key("required") && !map.contains_key("oneOf") => Some(json!({"type": "null"})),
+        Some("object") if !map.contains_key("required") && !map.contains_key("oneOf") => {
+            Some(json!({"type": "null"}))
+        }
         _ => None,
     };
     if let Some(wider) = wider {
@@ -166,7 +180,8 @@ fn is_variant(map: &Map<String, Value>) -> bool {
 fn bare_variant(map: &Map<String, Value>) -> Option<Value> {
     let (word, content) = map.get("properties")?.as_object()?.iter().next()?;
     // `widen` has been here already: a map without required keys is `anyOf: [map, null]`.
-    let empty = content.pointer("/anyOf/1/type") == Some(&json!("null")) && content.pointer("/anyOf/0/type") == Some(&json!("object"));
+    let empty = content.pointer("/anyOf/1/type") == Some(&json!("null"))
+        && content.pointer("/anyOf/0/type") == Some(&json!("object"));
     empty.then(|| json!({"const": word}))
 }
 

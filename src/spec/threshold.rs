@@ -1,4 +1,5 @@
-//! The key `threshold` of a model: a number, a column of the rows, or what a threshold fitted to the training rows is to reach.
+//! The key `threshold` of a model: a number, a column of the rows, or what a threshold fitted to
+//! the training rows is to reach.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,15 +12,16 @@ use crate::param::{ColumnName, Finite, Fraction};
 
 /// The score from which a prediction is positive.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Threshold {
+pub enum ThresholdBlock {
     /// The same for every row.
     Fixed(Fraction),
     /// Another for each row, or another for each fold.
     Of(ThresholdOf),
 }
 
-/// Where thresholds that are not written in the job come from. The fitted ones are chosen among the scores of the training rows, in each
-/// fold for itself, by the model that learned from these very rows.
+/// Where thresholds that are not written in the job come from. The fitted ones are chosen among the
+/// scores of the training rows, in each fold for itself, by the model that learned from these very
+/// rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ThresholdOf {
@@ -27,9 +29,11 @@ pub enum ThresholdOf {
     Column(ColumnName),
     /// Fitted: the smallest that leaves a share of the negative rows below it.
     MaximiseRecall(MaximiseRecall),
-    /// Fitted: the largest sum of the shares of positive and of negative rows that are decided right.
+    /// Fitted: the largest sum of the shares of positive and of negative rows that are decided
+    /// right.
     Youden(Youden),
-    /// Fitted: the largest F score; the number, above 0, says how many times as much recall counts as precision.
+    /// Fitted: the largest F score; the number, above 0, says how many times as much recall counts
+    /// as precision.
     FBeta(Finite),
 }
 
@@ -51,51 +55,56 @@ fn half() -> Fraction {
     Fraction::new(0.5).expect("0.5 is a share")
 }
 
-impl Threshold {
+impl ThresholdBlock {
     /// The column that holds it, if one does.
     pub fn column(&self) -> Option<&ColumnName> {
         match self {
-            Threshold::Of(ThresholdOf::Column(column)) => Some(column),
-            Threshold::Fixed(_) | Threshold::Of(_) => None,
+            ThresholdBlock::Of(ThresholdOf::Column(column)) => Some(column),
+            ThresholdBlock::Fixed(_) | ThresholdBlock::Of(_) => None,
         }
     }
 
     /// Whether it is fitted to the training rows.
     pub fn is_fitted(&self) -> bool {
-        matches!(self, Threshold::Of(of) if !matches!(of, ThresholdOf::Column(_)))
+        matches!(self, ThresholdBlock::Of(of) if !matches!(of, ThresholdOf::Column(_)))
     }
 }
 
-impl Default for Threshold {
+impl Default for ThresholdBlock {
     fn default() -> Self {
-        Threshold::Fixed(half())
+        ThresholdBlock::Fixed(half())
     }
 }
 
-impl Serialize for Threshold {
+impl Serialize for ThresholdBlock {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Threshold::Fixed(share) => share.serialize(serializer),
-            Threshold::Of(of) => of.serialize(serializer),
+            ThresholdBlock::Fixed(share) => share.serialize(serializer),
+            ThresholdBlock::Of(of) => of.serialize(serializer),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Threshold {
+impl<'de> Deserialize<'de> for ThresholdBlock {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Form;
-        impl<'de> Visitor<'de> for Form {
-            type Value = Threshold;
+        struct ThresholdVisitor;
+        impl<'de> Visitor<'de> for ThresholdVisitor {
+            type Value = ThresholdBlock;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number from 0 to 1, `{column: C}`, `{maximise_recall: {tnr_floor: 0.5}}`, `{youden: {}}` or `{f_beta: 1}`")
+                f.write_str(
+                    "a number from 0 to 1, `{column: C}`, `{maximise_recall: {tnr_floor: \
+                     0.5}}`, `{youden: {}}` or `{f_beta: 1}`",
+                )
             }
 
-            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Threshold, E> {
-                Fraction::new(value).map(Threshold::Fixed).ok_or_else(|| E::invalid_value(de::Unexpected::Float(value), &self))
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<ThresholdBlock, E> {
+                Fraction::new(value)
+                    .map(ThresholdBlock::Fixed)
+                    .ok_or_else(|| E::invalid_value(de::Unexpected::Float(value), &self))
             }
 
-            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Threshold, E> {
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<ThresholdBlock, E> {
                 match value {
                     0 => self.visit_f64(0.0),
                     1 => self.visit_f64(1.0),
@@ -103,23 +112,28 @@ impl<'de> Deserialize<'de> for Threshold {
                 }
             }
 
-            fn visit_str<E: de::Error>(self, word: &str) -> Result<Threshold, E> {
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<ThresholdBlock, E> {
                 match word {
-                    "youden" => Ok(Threshold::Of(ThresholdOf::Youden(Youden {}))),
-                    "maximise_recall" => Ok(Threshold::Of(ThresholdOf::MaximiseRecall(MaximiseRecall { tnr_floor: half() }))),
+                    "youden" => Ok(ThresholdBlock::Of(ThresholdOf::Youden(Youden {}))),
+                    "maximise_recall" => {
+                        Ok(ThresholdBlock::Of(ThresholdOf::MaximiseRecall(MaximiseRecall {
+                            tnr_floor: half(),
+                        })))
+                    }
                     _ => Err(E::invalid_value(de::Unexpected::Str(word), &self)),
                 }
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Threshold, A::Error> {
-                ThresholdOf::deserialize(de::value::MapAccessDeserializer::new(map)).map(Threshold::Of)
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ThresholdBlock, A::Error> {
+                ThresholdOf::deserialize(de::value::MapAccessDeserializer::new(map))
+                    .map(ThresholdBlock::Of)
             }
         }
-        deserializer.deserialize_any(Form)
+        deserializer.deserialize_any(ThresholdVisitor)
     }
 }
 
-impl JsonSchema for Threshold {
+impl JsonSchema for ThresholdBlock {
     fn schema_name() -> Cow<'static, str> {
         "Threshold".into()
     }

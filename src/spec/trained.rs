@@ -1,17 +1,20 @@
-//! The blocks `boosting` and `forest` of a model: trees grown here by LightGBM, with the defaults of that library or of random forests.
+//! The blocks `boosting` and `forest` of a model: trees grown here by LightGBM, with the defaults
+//! of that library or of random forests.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::param::{ColumnName, Count, Finite, Fraction};
 
-/// Fewest rows in a leaf that can be asked for: below it LightGBM has already set columns aside that could be split.
+/// Fewest rows in a leaf that can be asked for: below it LightGBM has already set columns aside
+/// that could be split.
 pub const SMALLEST_LEAF: u64 = 20;
 
-/// Gradient boosting by LightGBM: each tree follows the gradient of the log loss that the trees before it left.
+/// Gradient boosting by LightGBM: each tree follows the gradient of the log loss that the trees
+/// before it left.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Boosting {
+pub struct BoostingBlock {
     /// Number of trees.
     #[serde(default = "hundred")]
     pub trees: Count,
@@ -29,10 +32,12 @@ pub struct Boosting {
     /// Penalty on the squared values of leaves, 0 or above.
     #[serde(default = "nothing")]
     pub l2: Finite,
-    /// Share of the training rows that each tree sees, above 0; below 1 drawn anew for every tree by the seed.
+    /// Share of the training rows that each tree sees, above 0; below 1 drawn anew for every tree
+    /// by the seed.
     #[serde(default = "all")]
     pub row_share: Fraction,
-    /// Share of the encoded columns that each tree sees, above 0; below 1 drawn anew for every tree by the seed.
+    /// Share of the encoded columns that each tree sees, above 0; below 1 drawn anew for every tree
+    /// by the seed.
     #[serde(default = "all")]
     pub column_share: Fraction,
     /// Columns that the model does not see.
@@ -40,11 +45,11 @@ pub struct Boosting {
     pub omit: Vec<ColumnName>,
 }
 
-/// Random forest by LightGBM: trees on samples of the rows, each split on a sample of the columns; the score is the share of positive
-/// training rows in a person's leaf, averaged over the trees.
+/// Random forest by LightGBM: trees on samples of the rows, each split on a sample of the columns;
+/// the score is the share of positive training rows in a person's leaf, averaged over the trees.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Forest {
+pub struct ForestBlock {
     /// Number of trees.
     #[serde(default = "hundred")]
     pub trees: Count,
@@ -56,8 +61,8 @@ pub struct Forest {
     #[serde(default = "smallest_leaf")]
     #[schemars(range(min = 20))]
     pub smallest_leaf: Count,
-    /// Share of the training rows that each tree sees, drawn without replacement, above 0 and below 1. The default is the share of
-    /// different rows in a bootstrap sample.
+    /// Share of the training rows that each tree sees, drawn without replacement, above 0 and
+    /// below 1. The default is the share of different rows in a bootstrap sample.
     #[serde(default = "bootstrap_share")]
     pub row_share: Fraction,
     /// Share of the encoded columns that each split chooses from, above 0.

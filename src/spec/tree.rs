@@ -1,14 +1,17 @@
-//! Reads YAML text into a small tree that knows the raw text, the quoting, the line and the column of every key and value.
+//! Reads YAML text into a small tree that knows the raw text, the quoting, the line and the column
+//! of every key and value.
 //!
-//! The tree is built from parser events, so places are exact in block and flow style alike. YAML 1.2 core rules: `yes`, `no`, `on`
-//! and `off` are text. Duplicate keys, tags, merge keys (`<<`), several documents and keys that are not plain text are refused.
-//! An alias is a copy of what it names; a budget of nodes and of depth stops documents that are built to grow.
+//! The tree is built from parser events, so places are exact in block and flow style alike. YAML
+//! 1.2 core rules: `yes`, `no`, `on` and `off` are text. Duplicate keys, tags, merge keys (`<<`),
+//! several documents and keys that are not plain text are refused.
+//! An alias is a copy of what it names; a budget of nodes and of depth stops documents that are
+//! built to grow.
 
 use std::collections::BTreeMap;
 
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StructureStyle};
 
-use crate::error::{Place, Problem};
+use crate::error::{FilePlace, JobProblem};
 
 /// Most keys and values of one file, copies made by aliases included.
 pub const MAX_NODES: usize = 250_000;
@@ -18,34 +21,37 @@ pub const MAX_DEPTH: usize = 64;
 
 const NO_DEEPER: &str = "no block of a job is deeper than ten";
 
-const BRACKETS: &str = "check the brackets and commas, and quote values that hold `{`, `}`, `[`, `]` or `,`";
+const BRACKETS: &str =
+    "check the brackets and commas, and quote values that hold `{`, `}`, `[`, `]` or `,`";
 
 /// A value with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Node {
+pub struct YamlNode {
     /// What stands there.
-    pub value: Value,
-    /// Where it begins; an alias stands where it is written, what is inside it stands where it was defined.
-    pub place: Place,
+    pub value: YamlValue,
+    /// Where it begins; an alias stands where it is written, what is inside it stands where it was
+    /// defined.
+    pub place: FilePlace,
 }
 
 /// What a value is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Value {
+pub enum YamlValue {
     /// One word, number or text.
-    Scalar(Scalar),
+    Scalar(YamlScalar),
     /// A list.
-    Seq(Vec<Node>),
+    Seq(Vec<YamlNode>),
     /// A map, in the order of the file; keys are unique.
-    Map(Vec<(Key, Node)>),
-    /// A value that is wrong and already reported; it reads as whatever is asked for, so that the rest can be checked.
+    Map(Vec<(YamlMapKey, YamlNode)>),
+    /// A value that is wrong and already reported; it reads as whatever is asked for, so that the
+    /// rest can be checked.
     /// The number counts the shapes that were tried.
     Hole(u8),
 }
 
 /// One word, number or text as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Scalar {
+pub struct YamlScalar {
     /// The text, escapes resolved.
     pub text: String,
     /// Whether it is quoted (or a block text), and so is text whatever it looks like.
@@ -54,59 +60,61 @@ pub struct Scalar {
 
 /// A key of a map.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Key {
+pub struct YamlMapKey {
     /// Its text.
     pub text: String,
     /// Where it begins.
-    pub place: Place,
+    pub place: FilePlace,
 }
 
-impl Scalar {
+impl YamlScalar {
     /// Whether it is YAML's null: nothing at all, `~` or `null`, unquoted.
     pub fn is_null(&self) -> bool {
         !self.quoted && matches!(self.text.as_str(), "" | "~" | "null" | "Null" | "NULL")
     }
 }
 
-impl Node {
+impl YamlNode {
     /// The scalar, if it is one.
-    pub fn scalar(&self) -> Option<&Scalar> {
+    pub fn scalar(&self) -> Option<&YamlScalar> {
         match &self.value {
-            Value::Scalar(scalar) => Some(scalar),
+            YamlValue::Scalar(scalar) => Some(scalar),
             _ => None,
         }
     }
 
     /// The entries, if it is a map; none for YAML's null.
-    pub fn entries(&self) -> Option<&[(Key, Node)]> {
+    pub fn entries(&self) -> Option<&[(YamlMapKey, YamlNode)]> {
         match &self.value {
-            Value::Map(entries) => Some(entries),
-            Value::Scalar(scalar) if scalar.is_null() => Some(&[]),
+            YamlValue::Map(entries) => Some(entries),
+            YamlValue::Scalar(scalar) if scalar.is_null() => Some(&[]),
             _ => None,
         }
     }
 
     /// The value of a key, if this is a map that has it.
-    pub fn get(&self, key: &str) -> Option<&Node> {
+    pub fn get(&self, key: &str) -> Option<&YamlNode> {
         self.entries()?.iter().find(|(k, _)| k.text == key).map(|(_, node)| node)
     }
 
     /// In words, for messages: the scalar in backticks, `a list`, `a map` or `nothing`.
     pub fn describe(&self) -> String {
         match &self.value {
-            Value::Scalar(scalar) if scalar.is_null() => "nothing".to_owned(),
-            Value::Scalar(scalar) if scalar.quoted => format!("the text `{}`", shorten(&scalar.text)),
-            Value::Scalar(scalar) => format!("`{}`", shorten(&scalar.text)),
-            Value::Seq(_) => "a list".to_owned(),
-            Value::Map(_) => "a map".to_owned(),
-            Value::Hole(_) => "a wrong value".to_owned(),
+            YamlValue::Scalar(scalar) if scalar.is_null() => "nothing".to_owned(),
+            YamlValue::Scalar(scalar) if scalar.quoted => {
+                format!("the text `{}`", shorten(&scalar.text))
+            }
+            YamlValue::Scalar(scalar) => format!("`{}`", shorten(&scalar.text)),
+            YamlValue::Seq(_) => "a list".to_owned(),
+            YamlValue::Map(_) => "a map".to_owned(),
+            YamlValue::Hole(_) => "a wrong value".to_owned(),
         }
     }
 }
 
 /// One step from a value to a value inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum PathStep {
     /// Into a map.
     Key(String),
     /// Into a list, from 0.
@@ -114,18 +122,19 @@ pub enum Step {
 }
 
 /// Steps as the dotted path of messages: `gates.four-fifths.metric`, `data.keep[0]`, `gates."a.b"`.
-pub fn dotted(steps: &[Step]) -> String {
+pub fn dotted(steps: &[PathStep]) -> String {
     let mut path = String::new();
     for step in steps {
         match step {
-            Step::Key(key) => path = join(&path, key),
-            Step::Index(i) => path.push_str(&format!("[{i}]")),
+            PathStep::Key(key) => path = join(&path, key),
+            PathStep::Index(i) => path.push_str(&format!("[{i}]")),
         }
     }
     path
 }
 
-/// A dotted path with one more key; a key with a dot, a space, a bracket or a quote is written in quotes.
+/// A dotted path with one more key; a key with a dot, a space, a bracket or a quote is written in
+/// quotes.
 pub fn join(path: &str, key: &str) -> String {
     let dot = if path.is_empty() { "" } else { "." };
     if key.is_empty() || key.contains(['.', '"', '[', ']', ' ', '=']) {
@@ -144,14 +153,23 @@ pub fn shorten(text: &str) -> String {
     }
 }
 
-/// Reads the one document of a file. `file` is the name for messages. An empty document is an empty scalar.
+/// Reads the one document of a file. `file` is the name for messages. An empty document is an empty
+/// scalar.
 ///
 /// # Errors
 /// Everything that is wrong with the YAML itself; after a syntax error the rest cannot be read.
-pub fn parse(file: &str, source: &str) -> Result<Node, Vec<Problem>> {
+pub fn parse(file: &str, source: &str) -> Result<YamlNode, Vec<JobProblem>> {
     let source = source.strip_prefix('\u{feff}').unwrap_or(source);
-    let mut builder = Builder { file, open: Vec::new(), anchors: BTreeMap::new(), nodes: 0, root: None, problems: Vec::new() };
-    let options = granit_parser::options! { flow_nesting_limit: MAX_DEPTH, block_nesting_limit: MAX_DEPTH };
+    let mut builder = YamlBuilder {
+        file,
+        open: Vec::new(),
+        anchors: BTreeMap::new(),
+        nodes: 0,
+        root: None,
+        problems: Vec::new(),
+    };
+    let options =
+        granit_parser::options! { flow_nesting_limit: MAX_DEPTH, block_nesting_limit: MAX_DEPTH };
     for next in Parser::new_from_str_with_options(source, options) {
         let step = match next {
             Ok((event, span)) => builder.event(event, span),
@@ -165,19 +183,22 @@ pub fn parse(file: &str, source: &str) -> Result<Node, Vec<Problem>> {
     if !builder.problems.is_empty() {
         return Err(builder.problems);
     }
-    let empty = || Node { value: Value::Scalar(Scalar { text: String::new(), quoted: false }), place: place(file, 1, 0) };
+    let empty = || YamlNode {
+        value: YamlValue::Scalar(YamlScalar { text: String::new(), quoted: false }),
+        place: place(file, 1, 0),
+    };
     Ok(builder.root.unwrap_or_else(empty))
 }
 
-fn place(file: &str, line: usize, column: usize) -> Place {
-    Place { file: file.to_owned(), line: line as u64, column: column as u64 + 1 }
+fn place(file: &str, line: usize, column: usize) -> FilePlace {
+    FilePlace { file: file.to_owned(), line: line as u64, column: column as u64 + 1 }
 }
 
 /// A collection whose end has not been read.
-struct Open {
-    node: Node,
+struct OpenCollection {
+    node: YamlNode,
     /// The key that waits for its value.
-    key: Option<Key>,
+    key: Option<YamlMapKey>,
     anchor: usize,
     /// Nodes read before this one.
     before: usize,
@@ -187,27 +208,28 @@ struct Open {
     seen: BTreeMap<String, u64>,
 }
 
-struct Builder<'a> {
+struct YamlBuilder<'a> {
     file: &'a str,
-    open: Vec<Open>,
+    open: Vec<OpenCollection>,
     /// Finished nodes that an alias may copy, with their number of nodes and their depth.
-    anchors: BTreeMap<usize, (Node, usize, usize)>,
+    anchors: BTreeMap<usize, (YamlNode, usize, usize)>,
     nodes: usize,
-    root: Option<Node>,
-    problems: Vec<Problem>,
+    root: Option<YamlNode>,
+    problems: Vec<JobProblem>,
 }
 
-type Outcome = Result<(), Box<Problem>>;
+type YamlResult = Result<(), Box<JobProblem>>;
 
-impl Builder<'_> {
-    fn event(&mut self, event: Event<'_>, span: Span) -> Outcome {
+impl YamlBuilder<'_> {
+    fn event(&mut self, event: Event<'_>, span: Span) -> YamlResult {
         let at = place(self.file, span.start.line(), span.start.col());
         if let Some(tag) = event.tag() {
             return Err(problem(
                 "yaml-tag",
                 at,
                 format!("the tag `{tag}` is not supported"),
-                "leave it out; quotes make a text, and a variant is a map with one key, such as `naive: {}`",
+                "leave it out; quotes make a text, and a variant is a map with one key, such as \
+                 `naive: {}`",
             ));
         }
         match event {
@@ -221,37 +243,64 @@ impl Builder<'_> {
                 // The parser calls nothing at all `~`.
                 let nothing = style == ScalarStyle::Plain && span.start.index() == span.end.index();
                 let text = if nothing { String::new() } else { text.into_owned() };
-                let node = Node { value: Value::Scalar(Scalar { text, quoted: style != ScalarStyle::Plain }), place: at };
+                let node = YamlNode {
+                    value: YamlValue::Scalar(YamlScalar {
+                        text,
+                        quoted: style != ScalarStyle::Plain,
+                    }),
+                    place: at,
+                };
                 self.count(1, &node.place)?;
-                self.keep(anchor, &node, 1, 0)?;
-                self.put(node)
+                self.remember_anchor(anchor, &node, 1, 0)?;
+                self.place_node(node)
             }
-            Event::SequenceStart(style, anchor, _) => self.start(Value::Seq(Vec::new()), style, anchor, at),
-            Event::MappingStart(style, anchor, _) => self.start(Value::Map(Vec::new()), style, anchor, at),
+            Event::SequenceStart(style, anchor, _) => {
+                self.start(YamlValue::Seq(Vec::new()), style, anchor, at)
+            }
+            Event::MappingStart(style, anchor, _) => {
+                self.start(YamlValue::Map(Vec::new()), style, anchor, at)
+            }
             Event::SequenceEnd | Event::MappingEnd => {
                 let Some(open) = self.open.pop() else { return Ok(()) };
-                self.keep(open.anchor, &open.node, self.nodes - open.before, depth(&open.node))?;
-                self.put(open.node)
+                self.remember_anchor(
+                    open.anchor,
+                    &open.node,
+                    self.nodes - open.before,
+                    depth(&open.node),
+                )?;
+                self.place_node(open.node)
             }
             Event::Alias(id) => {
                 let Some((node, size, depth)) = self.anchors.get(&id) else {
-                    return Err(problem("yaml-syntax", at, "an alias stands inside what it names".to_owned(), "write the value out"));
+                    return Err(problem(
+                        "yaml-syntax",
+                        at,
+                        "an alias stands inside what it names".to_owned(),
+                        "write the value out",
+                    ));
                 };
-                let (node, size, depth) = (Node { value: node.value.clone(), place: at }, *size, *depth);
+                let (node, size, depth) =
+                    (YamlNode { value: node.value.clone(), place: at }, *size, *depth);
                 self.count(size, &node.place)?;
-                self.deep(depth, &node.place)?;
-                self.put(node)
+                self.check_depth(depth, &node.place)?;
+                self.place_node(node)
             }
             _ => Ok(()),
         }
     }
 
-    fn start(&mut self, value: Value, style: StructureStyle, anchor: usize, at: Place) -> Outcome {
-        self.deep(1, &at)?;
+    fn start(
+        &mut self,
+        value: YamlValue,
+        style: StructureStyle,
+        anchor: usize,
+        at: FilePlace,
+    ) -> YamlResult {
+        self.check_depth(1, &at)?;
         let before = self.nodes;
         self.count(1, &at)?;
-        self.open.push(Open {
-            node: Node { value, place: at },
+        self.open.push(OpenCollection {
+            node: YamlNode { value, place: at },
             key: None,
             anchor,
             before,
@@ -261,7 +310,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn count(&mut self, more: usize, at: &Place) -> Outcome {
+    fn count(&mut self, more: usize, at: &FilePlace) -> YamlResult {
         self.nodes += more;
         if self.nodes <= MAX_NODES {
             return Ok(());
@@ -270,19 +319,31 @@ impl Builder<'_> {
             "yaml-too-large",
             at.clone(),
             format!("the file holds more than {MAX_NODES} keys and values"),
-            "a job describes an audit; data belongs into Parquet or CSV files, and an alias copies all that it names",
+            "a job describes an audit; data belongs into Parquet or CSV files, and an alias copies \
+             all that it names",
         ))
     }
 
-    fn deep(&self, more: usize, at: &Place) -> Outcome {
+    fn check_depth(&self, more: usize, at: &FilePlace) -> YamlResult {
         if self.open.len() + more <= MAX_DEPTH {
             return Ok(());
         }
-        Err(problem("yaml-too-deep", at.clone(), format!("the file is nested deeper than {MAX_DEPTH} levels"), NO_DEEPER))
+        Err(problem(
+            "yaml-too-deep",
+            at.clone(),
+            format!("the file is nested deeper than {MAX_DEPTH} levels"),
+            NO_DEEPER,
+        ))
     }
 
     /// Remembers a finished node for aliases; the copy counts against the budget too.
-    fn keep(&mut self, anchor: usize, node: &Node, size: usize, depth: usize) -> Outcome {
+    fn remember_anchor(
+        &mut self,
+        anchor: usize,
+        node: &YamlNode,
+        size: usize,
+        depth: usize,
+    ) -> YamlResult {
         if anchor != 0 {
             self.count(size, &node.place)?;
             self.anchors.insert(anchor, (node.clone(), size, depth));
@@ -291,20 +352,23 @@ impl Builder<'_> {
     }
 
     /// Puts a finished node where it belongs: a key, the value of a key, an item, or the document.
-    fn put(&mut self, mut node: Node) -> Outcome {
+    fn place_node(&mut self, mut node: YamlNode) -> YamlResult {
         let Some(open) = self.open.last_mut() else {
             self.root = Some(node);
             return Ok(());
         };
         match &mut open.node.value {
-            Value::Seq(items) => items.push(node),
-            Value::Map(entries) => match open.key.take() {
+            YamlValue::Seq(items) => items.push(node),
+            YamlValue::Map(entries) => match open.key.take() {
                 Some(key) => {
                     if node.scalar().is_some_and(|s| s.text.is_empty() && !s.quoted) {
                         node.place = key.place.clone();
                     }
                     if let Some(line) = open.seen.get(&key.text) {
-                        let what = format!("the key `{}` stands twice in this map; the first is in line {line}", shorten(&key.text));
+                        let what = format!(
+                            "the key `{}` stands twice in this map; the first is in line {line}",
+                            shorten(&key.text)
+                        );
                         self.problems.push(*problem(
                             "duplicate-key",
                             key.place,
@@ -317,48 +381,82 @@ impl Builder<'_> {
                     }
                 }
                 None => match node.value {
-                    Value::Scalar(scalar) if scalar.text == "<<" && !scalar.quoted => {
+                    YamlValue::Scalar(scalar) if scalar.text == "<<" && !scalar.quoted => {
                         return Err(problem(
                             "yaml-merge-key",
                             node.place,
                             "merge keys (`<<`) are not supported".to_owned(),
-                            "write the keys out, or put them into a file of their own and name it under `include`",
+                            "write the keys out, or put them into a file of their own and name it \
+                             under `include`",
                         ));
                     }
-                    Value::Scalar(scalar) if scalar.text.is_empty() => {
-                        return Err(problem("yaml-key", node.place, "a key is empty".to_owned(), "write the key before the `:`"));
+                    YamlValue::Scalar(scalar) if scalar.text.is_empty() => {
+                        return Err(problem(
+                            "yaml-key",
+                            node.place,
+                            "a key is empty".to_owned(),
+                            "write the key before the `:`",
+                        ));
                     }
-                    Value::Scalar(scalar) => open.key = Some(Key { text: scalar.text, place: node.place }),
+                    YamlValue::Scalar(scalar) => {
+                        open.key = Some(YamlMapKey { text: scalar.text, place: node.place })
+                    }
                     _ => {
                         let hint = "quote it if it begins with `{` or `[`, such as \"${vars.x}\"";
-                        return Err(problem("yaml-key", node.place, "a key must be a text, not a list or a map".to_owned(), hint));
+                        return Err(problem(
+                            "yaml-key",
+                            node.place,
+                            "a key must be a text, not a list or a map".to_owned(),
+                            hint,
+                        ));
                     }
                 },
             },
-            Value::Scalar(_) | Value::Hole(_) => {}
+            YamlValue::Scalar(_) | YamlValue::Hole(_) => {}
         }
         Ok(())
     }
 
-    /// A syntax error in words for the author of a job, with the two traps of the format named: `${...}` and `>50K` without quotes.
-    fn syntax(&self, source: &str, error: &ScanError) -> Problem {
+    /// A syntax error in words for the author of a job, with the two traps of the format named:
+    /// `${...}` and `>50K` without quotes.
+    fn syntax(&self, source: &str, error: &ScanError) -> JobProblem {
         let mark = error.marker();
         let at = |column| place(self.file, mark.line(), column);
-        let line: Vec<char> = source.lines().nth(mark.line().saturating_sub(1)).unwrap_or("").chars().collect();
+        let line: Vec<char> =
+            source.lines().nth(mark.line().saturating_sub(1)).unwrap_or("").chars().collect();
         if let Some((column, text)) = bare_variable(&line, mark.col()) {
-            let hint = format!("write \"{text}\": inside braces and brackets YAML reads `{{` as the start of a map");
-            return *problem("yaml-quote", at(column), format!("`{text}` must be quoted here"), &hint);
+            let hint = format!(
+                "write \"{text}\": inside braces and brackets YAML reads `{{` as the start of a map"
+            );
+            return *problem(
+                "yaml-quote",
+                at(column),
+                format!("`{text}` must be quoted here"),
+                &hint,
+            );
         }
         if let Some((column, text)) = bare_indicator(&line, mark.col(), error.kind()) {
             let what = format!("`{text}` must be quoted");
-            let hint = format!("write \"{text}\": at the start of a value YAML gives `{}` a meaning of its own", line[column]);
+            let hint = format!(
+                "write \"{text}\": at the start of a value YAML gives `{}` a meaning of its own",
+                line[column]
+            );
             return *problem("yaml-quote", at(column), what, &hint);
         }
         if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) {
-            return *problem("yaml-too-deep", at(mark.col()), format!("the file is nested deeper than {MAX_DEPTH} levels"), NO_DEEPER);
+            return *problem(
+                "yaml-too-deep",
+                at(mark.col()),
+                format!("the file is nested deeper than {MAX_DEPTH} levels"),
+                NO_DEEPER,
+            );
         }
-        if let Some(open) = self.open.last().filter(|open| open.brackets && open.node.place.line < mark.line() as u64) {
-            let bracket = if matches!(open.node.value, Value::Seq(_)) { '[' } else { '{' };
+        if let Some(open) = self
+            .open
+            .last()
+            .filter(|open| open.brackets && open.node.place.line < mark.line() as u64)
+        {
+            let bracket = if matches!(open.node.value, YamlValue::Seq(_)) { '[' } else { '{' };
             let what = format!("the bracket `{bracket}` is not closed before line {}", mark.line());
             return *problem("yaml-syntax", open.node.place.clone(), what, BRACKETS);
         }
@@ -367,22 +465,32 @@ impl Builder<'_> {
     }
 }
 
-fn problem(code: &'static str, at: Place, what: String, hint: &str) -> Box<Problem> {
-    Box::new(Problem { code, path: String::new(), place: Some(at), what, hint: Some(hint.to_owned()) })
+fn problem(code: &'static str, at: FilePlace, what: String, hint: &str) -> Box<JobProblem> {
+    Box::new(JobProblem {
+        code,
+        path: String::new(),
+        place: Some(at),
+        what,
+        hint: Some(hint.to_owned()),
+    })
 }
 
 /// Levels of lists and maps from here down, itself included.
-fn depth(node: &Node) -> usize {
+fn depth(node: &YamlNode) -> usize {
     match &node.value {
-        Value::Seq(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Value::Map(entries) => 1 + entries.iter().map(|(_, node)| depth(node)).max().unwrap_or(0),
-        Value::Scalar(_) | Value::Hole(_) => 0,
+        YamlValue::Seq(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        YamlValue::Map(entries) => {
+            1 + entries.iter().map(|(_, node)| depth(node)).max().unwrap_or(0)
+        }
+        YamlValue::Scalar(_) | YamlValue::Hole(_) => 0,
     }
 }
 
 /// The last bare `${...}` of a line that begins before the error.
 fn bare_variable(line: &[char], column: usize) -> Option<(usize, String)> {
-    let start = (0..line.len().saturating_sub(1)).rev().find(|&i| line[i] == '$' && line[i + 1] == '{' && i <= column)?;
+    let start = (0..line.len().saturating_sub(1))
+        .rev()
+        .find(|&i| line[i] == '$' && line[i + 1] == '{' && i <= column)?;
     let quoted = line[..start].iter().filter(|&&c| c == '"' || c == '\'').count() % 2 == 1;
     if quoted {
         return None;
@@ -391,7 +499,8 @@ fn bare_variable(line: &[char], column: usize) -> Option<(usize, String)> {
     // The whole word: a path such as lake/asof=${vars.asof}/x.parquet is quoted as one.
     let stop = |c: &char| c.is_whitespace() || matches!(c, ',' | ']' | '}' | '[' | '{');
     let head = line[..start].iter().rposition(&stop).map_or(0, |i| i + 1);
-    let tail = line[start + end + 1..].iter().position(stop).map_or(line.len(), |i| start + end + 1 + i);
+    let tail =
+        line[start + end + 1..].iter().position(stop).map_or(line.len(), |i| start + end + 1 + i);
     Some((head, line[head..tail].iter().collect()))
 }
 
@@ -413,55 +522,86 @@ fn bare_indicator(line: &[char], column: usize, kind: &ErrorKind) -> Option<(usi
         let before = line[..i].iter().rev().find(|c| !c.is_whitespace());
         flow(line[i]) && matches!(before, None | Some('[' | '{' | ',' | ':' | '-'))
     })?;
-    let end = line[start..].iter().position(|c| matches!(c, ',' | ']' | '}' | '#')).map_or(line.len(), |i| start + i);
+    let end = line[start..]
+        .iter()
+        .position(|c| matches!(c, ',' | ']' | '}' | '#'))
+        .map_or(line.len(), |i| start + i);
     let text: String = line[start..end].iter().collect();
     let text = text.trim_end().to_owned();
     (!text.is_empty()).then_some((start, text))
 }
 
 fn words(kind: &ErrorKind) -> (String, &'static str) {
-    let indent = "check the indentation: keys of one map stand in the same column, and only spaces may indent";
+    let indent = "check the indentation: keys of one map stand in the same column, and only spaces \
+                  may indent";
     match kind {
         ErrorKind::TabNotAllowed
         | ErrorKind::TabInBlockIndentation
         | ErrorKind::TabInIndentation
         | ErrorKind::TabInPlainScalar
-        | ErrorKind::TabAtBlockScalarStart => ("a tab stands where YAML allows only spaces".to_owned(), "indent with spaces"),
-        ErrorKind::UnclosedFlowCollection { open } => (format!("the bracket `{open}` is not closed"), BRACKETS),
-        ErrorKind::MismatchedFlowCollectionEnd { open, close } => (format!("the bracket `{open}` is closed by `{close}`"), BRACKETS),
-        ErrorKind::MisplacedFlowCollectionEnd => ("a closing bracket has no opening one".to_owned(), BRACKETS),
-        ErrorKind::ExpectedFlowMappingSeparator | ErrorKind::UnexpectedEofFlowMapping | ErrorKind::UnexpectedEofImplicitFlowMapping => {
+        | ErrorKind::TabAtBlockScalarStart => {
+            ("a tab stands where YAML allows only spaces".to_owned(), "indent with spaces")
+        }
+        ErrorKind::UnclosedFlowCollection { open } => {
+            (format!("the bracket `{open}` is not closed"), BRACKETS)
+        }
+        ErrorKind::MismatchedFlowCollectionEnd { open, close } => {
+            (format!("the bracket `{open}` is closed by `{close}`"), BRACKETS)
+        }
+        ErrorKind::MisplacedFlowCollectionEnd => {
+            ("a closing bracket has no opening one".to_owned(), BRACKETS)
+        }
+        ErrorKind::ExpectedFlowMappingSeparator
+        | ErrorKind::UnexpectedEofFlowMapping
+        | ErrorKind::UnexpectedEofImplicitFlowMapping => {
             ("a `,` or `}` is missing".to_owned(), BRACKETS)
         }
-        ErrorKind::ExpectedFlowSequenceSeparator | ErrorKind::UnexpectedEofFlowSequence => ("a `,` or `]` is missing".to_owned(), BRACKETS),
-        ErrorKind::InvalidQuotedScalarIndent => {
-            ("a quote that begins above is not closed".to_owned(), "close it; a quoted text that goes on here must be indented")
+        ErrorKind::ExpectedFlowSequenceSeparator | ErrorKind::UnexpectedEofFlowSequence => {
+            ("a `,` or `]` is missing".to_owned(), BRACKETS)
         }
-        ErrorKind::UnclosedQuotedScalar => {
-            ("a quote is not closed".to_owned(), "close it; inside \"...\" a quote is written \\\", inside '...' it is doubled")
-        }
-        ErrorKind::InvalidTrailingSingleQuotedScalar | ErrorKind::InvalidTrailingDoubleQuotedScalar => {
-            ("something follows a closing quote".to_owned(), "put the whole value into one pair of quotes")
-        }
+        ErrorKind::InvalidQuotedScalarIndent => (
+            "a quote that begins above is not closed".to_owned(),
+            "close it; a quoted text that goes on here must be indented",
+        ),
+        ErrorKind::UnclosedQuotedScalar => (
+            "a quote is not closed".to_owned(),
+            "close it; inside \"...\" a quote is written \\\", inside '...' it is doubled",
+        ),
+        ErrorKind::InvalidTrailingSingleQuotedScalar
+        | ErrorKind::InvalidTrailingDoubleQuotedScalar => (
+            "something follows a closing quote".to_owned(),
+            "put the whole value into one pair of quotes",
+        ),
         ErrorKind::UnknownQuotedScalarEscape => (
             "a backslash is followed by a character that has no meaning there".to_owned(),
             "write \\\\ for a backslash, or use '...' quotes",
         ),
-        ErrorKind::MappingValueNotAllowed | ErrorKind::InvalidColonPlacement => {
-            ("a `:` stands where no key can be".to_owned(), "quote values that hold `: `, and check the indentation")
+        ErrorKind::MappingValueNotAllowed | ErrorKind::InvalidColonPlacement => (
+            "a `:` stands where no key can be".to_owned(),
+            "quote values that hold `: `, and check the indentation",
+        ),
+        ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => {
+            ("a `:` is missing after a key".to_owned(), "write `key: value`")
         }
-        ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => ("a `:` is missing after a key".to_owned(), "write `key: value`"),
         ErrorKind::ExpectedBlockMappingKey
         | ErrorKind::ExpectedBlockSequenceEntry
         | ErrorKind::InvalidIndentation
         | ErrorKind::BlockSequenceEntryNotAllowed
         | ErrorKind::MappingKeyNotAllowed
-        | ErrorKind::ExpectedDocumentStart => ("this line does not fit the lines above".to_owned(), indent),
-        ErrorKind::BlockEntryInFlowCollection => ("a `- ` item stands inside brackets".to_owned(), BRACKETS),
-        ErrorKind::UnknownAnchor => ("an alias names no anchor above it".to_owned(), "quote the value if `*` is meant as text"),
-        ErrorKind::CommentNotSeparated => {
-            ("a comment follows a value without a space".to_owned(), "write a space before `#`, or quote the value")
+        | ErrorKind::ExpectedDocumentStart => {
+            ("this line does not fit the lines above".to_owned(), indent)
         }
+        ErrorKind::BlockEntryInFlowCollection => {
+            ("a `- ` item stands inside brackets".to_owned(), BRACKETS)
+        }
+        ErrorKind::UnknownAnchor => (
+            "an alias names no anchor above it".to_owned(),
+            "quote the value if `*` is meant as text",
+        ),
+        ErrorKind::CommentNotSeparated => (
+            "a comment follows a value without a space".to_owned(),
+            "write a space before `#`, or quote the value",
+        ),
         other => (format!("this is not YAML: {other}"), indent),
     }
 }

@@ -1,7 +1,9 @@
-//! The tables of experiments: what arms were trained on, how their values vary, which counterfactuals they took.
+//! The tables of experiments: what arms were trained on, how their values vary, which
+//! counterfactuals they took.
 
 use super::{
-    ARM, COUNTERFACTUAL, ColumnDef, ColumnType, FROM_GROUP, MODEL, SCOPE, SENSITIVE, SLICE, TO_GROUP, TableDef, int, or_null, real, text,
+    ARM, COUNTERFACTUAL, ColumnDef, ColumnType, FROM_GROUP, MODEL, SCOPE, SENSITIVE, SLICE,
+    TO_GROUP, TableDef, int, or_null, real, text,
 };
 
 /// What the arms of experiments were trained on.
@@ -15,7 +17,10 @@ pub const ARMS: TableDef = TableDef {
         MODEL,
         COUNTERFACTUAL,
         int("fold", "fold whose rows are audited by this model; 0 without folds"),
-        int("n_rows", "training rows with a label, before any is added; rows of weight 0 are not counted"),
+        int(
+            "n_rows",
+            "training rows with a label, before any is added; rows of weight 0 are not counted",
+        ),
         int("n_positive", "those that are positive"),
         int("n_candidates", "their valid counterfactuals; 0 where the arm adds none"),
         int("n_counterfactuals", "counterfactuals that were added"),
@@ -44,8 +49,14 @@ pub const ARM_FOLDS: TableDef = TableDef {
         text("metric", "id of the metric"),
         int("folds", "folds in which it has a value"),
         int("folds_undefined", "folds in which it has none"),
-        or_null(real("mean", "mean over the folds in which it has a value, each counted once; null = none")),
-        or_null(real("sd", "standard deviation over these folds, n - 1 below; null = fewer than two")),
+        or_null(real(
+            "mean",
+            "mean over the folds in which it has a value, each counted once; null = none",
+        )),
+        or_null(real(
+            "sd",
+            "standard deviation over these folds, n - 1 below; null = fewer than two",
+        )),
         or_null(real("lowest", "lowest value of a fold; null = none")),
         or_null(real("highest", "highest value of a fold; null = none")),
     ],
@@ -75,8 +86,14 @@ pub const SELECTED: TableDef = TableDef {
         int("cf_index", "number of the counterfactual among those of the row and group"),
         text("from_group", "the factual group"),
         int("label", "label of the row and of the counterfactual: 1 = positive, 0 = negative"),
-        or_null(int("predicted", "what the base model predicts of the row; null = nobody asked, or no score")),
-        or_null(int("predicted_cf", "what the base model predicts of the counterfactual; null as predicted")),
+        or_null(int(
+            "predicted",
+            "what the base model predicts of the row; null = nobody asked, or no score",
+        )),
+        or_null(int(
+            "predicted_cf",
+            "what the base model predicts of the counterfactual; null as predicted",
+        )),
     ],
     writer: "augment",
     readers: "diff",

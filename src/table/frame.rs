@@ -4,7 +4,7 @@ use super::TableDef;
 
 /// One value of a small table.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Cell {
+pub enum TableCell {
     /// Null.
     Null,
     /// Text.
@@ -19,64 +19,64 @@ pub enum Cell {
     Key(u64),
 }
 
-impl From<&str> for Cell {
+impl From<&str> for TableCell {
     fn from(value: &str) -> Self {
-        Cell::Text(value.to_owned())
+        TableCell::Text(value.to_owned())
     }
 }
 
-impl From<String> for Cell {
+impl From<String> for TableCell {
     fn from(value: String) -> Self {
-        Cell::Text(value)
+        TableCell::Text(value)
     }
 }
 
-impl From<i64> for Cell {
+impl From<i64> for TableCell {
     fn from(value: i64) -> Self {
-        Cell::Int(value)
+        TableCell::Int(value)
     }
 }
 
-impl From<u64> for Cell {
+impl From<u64> for TableCell {
     /// Counts of rows fit an `i64`; anything larger is pinned to its end.
     fn from(value: u64) -> Self {
-        Cell::Int(i64::try_from(value).unwrap_or(i64::MAX))
+        TableCell::Int(i64::try_from(value).unwrap_or(i64::MAX))
     }
 }
 
-impl From<f64> for Cell {
+impl From<f64> for TableCell {
     /// A number that is not finite has no place in a table: it becomes null.
     fn from(value: f64) -> Self {
-        if value.is_finite() { Cell::Real(value) } else { Cell::Null }
+        if value.is_finite() { TableCell::Real(value) } else { TableCell::Null }
     }
 }
 
-impl<T: Into<Cell>> From<Option<T>> for Cell {
+impl<T: Into<TableCell>> From<Option<T>> for TableCell {
     fn from(value: Option<T>) -> Self {
-        value.map_or(Cell::Null, Into::into)
+        value.map_or(TableCell::Null, Into::into)
     }
 }
 
-impl Cell {
+impl TableCell {
     fn rank(&self) -> u8 {
         match self {
-            Cell::Null => 0,
-            Cell::Text(_) => 1,
-            Cell::Int(_) => 2,
-            Cell::Real(_) => 3,
-            Cell::Wide(_) => 4,
-            Cell::Key(_) => 5,
+            TableCell::Null => 0,
+            TableCell::Text(_) => 1,
+            TableCell::Int(_) => 2,
+            TableCell::Real(_) => 3,
+            TableCell::Wide(_) => 4,
+            TableCell::Key(_) => 5,
         }
     }
 
     /// Order of cells of one column: text by bytes, numbers by size, null first.
-    pub fn order(&self, other: &Cell) -> std::cmp::Ordering {
+    pub fn order(&self, other: &TableCell) -> std::cmp::Ordering {
         match (self, other) {
-            (Cell::Text(a), Cell::Text(b)) => a.cmp(b),
-            (Cell::Int(a), Cell::Int(b)) => a.cmp(b),
-            (Cell::Real(a), Cell::Real(b)) => a.total_cmp(b),
-            (Cell::Wide(a), Cell::Wide(b)) => a.cmp(b),
-            (Cell::Key(a), Cell::Key(b)) => a.cmp(b),
+            (TableCell::Text(a), TableCell::Text(b)) => a.cmp(b),
+            (TableCell::Int(a), TableCell::Int(b)) => a.cmp(b),
+            (TableCell::Real(a), TableCell::Real(b)) => a.total_cmp(b),
+            (TableCell::Wide(a), TableCell::Wide(b)) => a.cmp(b),
+            (TableCell::Key(a), TableCell::Key(b)) => a.cmp(b),
             (a, b) => a.rank().cmp(&b.rank()),
         }
     }
@@ -84,25 +84,30 @@ impl Cell {
 
 /// A small table in memory: what the stages after counting write and the report reads.
 #[derive(Debug, Clone)]
-pub struct Frame {
+pub struct TableFrame {
     /// What it is.
     pub def: &'static TableDef,
     /// Its rows; every row has one cell per column of `def`.
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<TableCell>>,
 }
 
-impl Frame {
+impl TableFrame {
     /// An empty table.
     pub fn new(def: &'static TableDef) -> Self {
-        Frame { def, rows: Vec::new() }
+        TableFrame { def, rows: Vec::new() }
     }
 
     /// Adds a row.
     ///
     /// # Panics
     /// Where the row does not have one cell per column: a bug of the writer, never of the input.
-    pub fn push(&mut self, row: Vec<Cell>) {
-        assert_eq!(row.len(), self.def.columns.len(), "a row of `{}` needs one cell per column", self.def.name);
+    pub fn push(&mut self, row: Vec<TableCell>) {
+        assert_eq!(
+            row.len(),
+            self.def.columns.len(),
+            "a row of `{}` needs one cell per column",
+            self.def.name
+        );
         self.rows.push(row);
     }
 
@@ -110,46 +115,52 @@ impl Frame {
     pub fn sort(&mut self) {
         let n_key = self.def.n_key;
         self.rows.sort_by(|a, b| {
-            a[..n_key].iter().zip(&b[..n_key]).map(|(x, y)| x.order(y)).find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+            a[..n_key]
+                .iter()
+                .zip(&b[..n_key])
+                .map(|(x, y)| x.order(y))
+                .find(|o| o.is_ne())
+                .unwrap_or(std::cmp::Ordering::Equal)
         });
     }
 
     /// The rows with access by column name.
-    pub fn records(&self) -> impl Iterator<Item = Record<'_>> {
-        self.rows.iter().map(|cells| Record { def: self.def, cells })
+    pub fn records(&self) -> impl Iterator<Item = TableRecord<'_>> {
+        self.rows.iter().map(|cells| TableRecord { def: self.def, cells })
     }
 }
 
-/// One row of a [`Frame`], read by column name. A name that the table does not have reads as null.
+/// One row of a [`TableFrame`], read by column name. A name that the table does not have reads as
+/// null.
 #[derive(Debug, Clone, Copy)]
-pub struct Record<'a> {
+pub struct TableRecord<'a> {
     def: &'static TableDef,
-    cells: &'a [Cell],
+    cells: &'a [TableCell],
 }
 
-impl<'a> Record<'a> {
+impl<'a> TableRecord<'a> {
     /// The cell of a column.
-    pub fn cell(&self, column: &str) -> &'a Cell {
-        self.def.column(column).map_or(&Cell::Null, |i| &self.cells[i])
+    pub fn cell(&self, column: &str) -> &'a TableCell {
+        self.def.column(column).map_or(&TableCell::Null, |i| &self.cells[i])
     }
 
     /// The text of a column; empty where it is null.
     pub fn text(&self, column: &str) -> &'a str {
         match self.cell(column) {
-            Cell::Text(value) => value,
+            TableCell::Text(value) => value,
             _ => "",
         }
     }
 
     /// Whether a column holds anything but null.
     pub fn is_some(&self, column: &str) -> bool {
-        *self.cell(column) != Cell::Null
+        *self.cell(column) != TableCell::Null
     }
 
     /// The number of a column; none where it is null.
     pub fn real(&self, column: &str) -> Option<f64> {
         match self.cell(column) {
-            Cell::Real(value) => Some(*value),
+            TableCell::Real(value) => Some(*value),
             _ => None,
         }
     }
@@ -157,7 +168,7 @@ impl<'a> Record<'a> {
     /// The whole number of a column; none where it is null.
     pub fn int(&self, column: &str) -> Option<i64> {
         match self.cell(column) {
-            Cell::Int(value) => Some(*value),
+            TableCell::Int(value) => Some(*value),
             _ => None,
         }
     }
@@ -165,7 +176,7 @@ impl<'a> Record<'a> {
     /// The wide whole number of a column; none where it is null.
     pub fn wide(&self, column: &str) -> Option<i128> {
         match self.cell(column) {
-            Cell::Wide(value) => Some(*value),
+            TableCell::Wide(value) => Some(*value),
             _ => None,
         }
     }
@@ -173,17 +184,22 @@ impl<'a> Record<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cell, Frame};
+    use super::{TableCell, TableFrame};
     use crate::table::GROUPS;
 
     #[test]
     fn rows_sort_by_key() {
         let row = |group: &str| {
-            let mut cells = vec![Cell::from("m"), Cell::from("sex"), Cell::from(group), Cell::from("")];
-            cells.extend((0..9).map(|_| Cell::Int(0)));
+            let mut cells = vec![
+                TableCell::from("m"),
+                TableCell::from("sex"),
+                TableCell::from(group),
+                TableCell::from(""),
+            ];
+            cells.extend((0..9).map(|_| TableCell::Int(0)));
             cells
         };
-        let mut frame = Frame::new(&GROUPS);
+        let mut frame = TableFrame::new(&GROUPS);
         for group in ["b", "", "a"] {
             frame.push(row(group));
         }

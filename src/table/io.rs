@@ -1,7 +1,9 @@
-//! Streams record batches into and out of Parquet files, a row group at a time; reads and writes the small result tables.
+//! Streams record batches into and out of Parquet files, a row group at a time; reads and writes
+//! the small result tables.
 //!
-//! Every file between the stages is cut into row groups of the same number of rows, so that several files of one run (rows, roles,
-//! scores) line up group by group and a stage reads them side by side. A row group is the unit of memory and of parallel work.
+//! Every file between the stages is cut into row groups of the same number of rows, so that several
+//! files of one run (rows, roles, scores) line up group by group and a stage reads them side by
+//! side. A row group is the unit of memory and of parallel work.
 //! All files are zstd, with a fixed `created_by` and no times, so equal contents are equal bytes.
 
 use std::collections::HashMap;
@@ -10,15 +12,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Decimal128Builder, Float64Array, Float64Builder, Int64Array, Int64Builder, RecordBatch, StringArray,
-    StringBuilder, UInt64Array, UInt64Builder, new_null_array,
+    Array, ArrayRef, AsArray, Decimal128Builder, Float64Array, Float64Builder, Int64Array,
+    Int64Builder, RecordBatch, StringArray, StringBuilder, UInt64Array, UInt64Builder,
+    new_null_array,
 };
 use arrow::compute::concat_batches;
-use arrow::datatypes::{DataType, Decimal128Type, Field, Float64Type, Int64Type, Schema, SchemaRef, UInt64Type};
+use arrow::datatypes::{
+    DataType, Decimal128Type, Field, Float64Type, Int64Type, Schema, SchemaRef, UInt64Type,
+};
 use arrow::error::ArrowError;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
-use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriter, compute_leaves};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
+use parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriter, compute_leaves,
+};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -28,13 +37,14 @@ use parquet::schema::types::ColumnPath;
 use crate::error::{Error, Fault, Result};
 use crate::exec::files::{self, File};
 use crate::table::sound::contradiction;
-use crate::table::{Cell, ColumnDef, ColumnType, Frame, TableDef};
+use crate::table::{ColumnDef, ColumnType, TableCell, TableDef, TableFrame};
 
 thread_local! {
     static DECODING: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Whether this thread decodes a file of somebody else's: a panic there is caught and told as an error, and is nothing to print.
+/// Whether this thread decodes a file of somebody else's: a panic there is caught and told as an
+/// error, and is nothing to print.
 pub fn is_decoding() -> bool {
     DECODING.get()
 }
@@ -42,7 +52,8 @@ pub fn is_decoding() -> bool {
 /// Rows of one row group unless `--batch-rows` says otherwise.
 pub const BATCH_ROWS: usize = 65_536;
 
-/// Row groups hold a multiple of this many rows, so that sums over fixed blocks of rows do not depend on `--batch-rows`.
+/// Row groups hold a multiple of this many rows, so that sums over fixed blocks of rows do not
+/// depend on `--batch-rows`.
 pub const BLOCK_ROWS: usize = 1024;
 
 /// Rows of one row group in result tables.
@@ -74,19 +85,21 @@ fn is_written(field: &Field, how: &str) -> bool {
     field.metadata().get(WRITTEN).is_some_and(|found| found == how)
 }
 
-/// A column whose values hardly repeat, such as a row number or a score: no dictionary of its values is tried, which would cost more
-/// than all the rest of writing it, and whole numbers are written as differences.
+/// A column whose values hardly repeat, such as a row number or a score: no dictionary of its
+/// values is tried, which would cost more than all the rest of writing it, and whole numbers are
+/// written as differences.
 pub fn distinct(field: Field) -> Field {
     written(field, DIRECT)
 }
 
-/// A column of whole numbers of which most are small, such as codes and counts: a dictionary of them would save hardly any space and cost
-/// twice the time.
+/// A column of whole numbers of which most are small, such as codes and counts: a dictionary of
+/// them would save hardly any space and cost twice the time.
 pub fn packed(field: Field) -> Field {
     written(field, DIRECT)
 }
 
-/// A column of numbers that may repeat or not: in each row group the first of them decide whether a dictionary is tried.
+/// A column of numbers that may repeat or not: in each row group the first of them decide whether a
+/// dictionary is tried.
 pub fn sampled(field: Field) -> Field {
     written(field, SAMPLED)
 }
@@ -103,28 +116,33 @@ fn repeats(column: &ArrayRef) -> bool {
 
 /// Whose file it is: decides who must act when it cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner {
+pub enum FileOwner {
     /// The user's data or scores: status 3.
     User,
     /// A file that cfaudit wrote itself: status 5.
-    Ours,
+    Program,
 }
 
-fn unreadable(path: &Path, owner: Owner, cause: impl std::fmt::Display) -> Error {
+fn unreadable(path: &Path, owner: FileOwner, cause: impl std::fmt::Display) -> Error {
     match owner {
-        Owner::User => Fault::new("unreadable-file", format!("`{}` cannot be read as Parquet: {cause}", path.display()))
-            .in_file(path)
-            .hint(if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv")) {
-                "scores are read from Parquet alone, rows also by `csv:`; convert it, for instance by `duckdb -c \"copy 'A.csv' to 'A.parquet'\"`"
-            } else {
-                "the file is truncated, damaged or no Parquet file; write it again"
-            })
-            .into(),
-        Owner::Ours => Error::operator(
+        FileOwner::User => Fault::new(
+            "unreadable-file",
+            format!("`{}` cannot be read as Parquet: {cause}", path.display()),
+        )
+        .in_file(path)
+        .hint(if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv")) {
+            "scores are read from Parquet alone, rows also by `csv:`; convert it, for instance \
+             by `duckdb -c \"copy 'A.csv' to 'A.parquet'\"`"
+        } else {
+            "the file is truncated, damaged or no Parquet file; write it again"
+        })
+        .into(),
+        FileOwner::Program => Error::operator(
             "read",
             path,
             cause,
-            "the file was damaged after it was written; run the job again (a damaged entry of the cache must be deleted first)",
+            "the file was damaged after it was written; run the job again (a damaged entry of the \
+             cache must be deleted first)",
         ),
     }
 }
@@ -133,7 +151,7 @@ fn unreadable(path: &Path, owner: Owner, cause: impl std::fmt::Display) -> Error
 #[derive(Debug, Clone)]
 pub struct ParquetFile {
     path: PathBuf,
-    owner: Owner,
+    owner: FileOwner,
     meta: ArrowReaderMetadata,
 }
 
@@ -142,9 +160,10 @@ impl ParquetFile {
     ///
     /// # Errors
     /// The file is absent or no Parquet file.
-    pub fn open(path: &Path, owner: Owner) -> Result<Self> {
+    pub fn open(path: &Path, owner: FileOwner) -> Result<Self> {
         let file = files::open(path)?;
-        let meta = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|e| unreadable(path, owner, e))?;
+        let meta = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())
+            .map_err(|e| unreadable(path, owner, e))?;
         let len = file.metadata().map_err(|e| Error::io("read", path, &e))?.len();
         if let Some(what) = contradiction(meta.metadata(), len) {
             return Err(unreadable(path, owner, what));
@@ -152,8 +171,8 @@ impl ParquetFile {
         Ok(ParquetFile { path: path.to_path_buf(), owner, meta })
     }
 
-    /// The same file, where columns of text whose every page holds positions in a list of texts are read as they stand: the list once,
-    /// and a position per row. Others are read as before.
+    /// The same file, where columns of text whose every page holds positions in a list of texts are
+    /// read as they stand: the list once, and a position per row. Others are read as before.
     ///
     /// # Errors
     /// The footer contradicts itself.
@@ -163,23 +182,38 @@ impl ParquetFile {
         // Old files say it by the second word.
         let words = [Encoding::RLE_DICTIONARY, Encoding::PLAIN_DICTIONARY];
         let is_coded = |leaf: usize| {
-            let pages = |group: usize| meta.row_group(group).column(leaf).page_encoding_stats_mask();
-            (0..meta.num_row_groups()).all(|group| pages(group).is_some_and(|pages| words.iter().any(|&word| pages.is_only(word))))
+            let pages =
+                |group: usize| meta.row_group(group).column(leaf).page_encoding_stats_mask();
+            (0..meta.num_row_groups()).all(|group| {
+                pages(group).is_some_and(|pages| words.iter().any(|&word| pages.is_only(word)))
+            })
         };
-        // A column of text is one leaf, and a leaf that is a column of its own has the path of its name alone.
-        let coded = |name: &str| (0..leaves.num_columns()).any(|leaf| leaves.column(leaf).path().parts() == [name] && is_coded(leaf));
+        // A column of text is one leaf, and a leaf that is a column of its own has the path of its
+        // name alone.
+        let coded = |name: &str| {
+            (0..leaves.num_columns())
+                .any(|leaf| leaves.column(leaf).path().parts() == [name] && is_coded(leaf))
+        };
         let read_as = |field: &Field| match field.data_type() {
             DataType::Utf8 if coded(field.name()) => {
-                let positions = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+                let positions =
+                    DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
                 field.clone().with_data_type(positions)
             }
             _ => field.clone(),
         };
-        let fields: Vec<Field> = self.schema().fields().iter().map(|field| read_as(field)).collect();
-        if fields.iter().zip(self.schema().fields()).any(|(new, old)| new.data_type() != old.data_type()) {
-            let schema = Arc::new(Schema::new_with_metadata(fields, self.schema().metadata().clone()));
+        let fields: Vec<Field> =
+            self.schema().fields().iter().map(|field| read_as(field)).collect();
+        if fields
+            .iter()
+            .zip(self.schema().fields())
+            .any(|(new, old)| new.data_type() != old.data_type())
+        {
+            let schema =
+                Arc::new(Schema::new_with_metadata(fields, self.schema().metadata().clone()));
             let options = ArrowReaderOptions::new().with_schema(schema);
-            self.meta = ArrowReaderMetadata::try_new(meta, options).map_err(|e| unreadable(&self.path, self.owner, e))?;
+            self.meta = ArrowReaderMetadata::try_new(meta, options)
+                .map_err(|e| unreadable(&self.path, self.owner, e))?;
         }
         Ok(self)
     }
@@ -220,7 +254,8 @@ impl ParquetFile {
         self.schema().metadata().get(key).map(String::as_str)
     }
 
-    /// One row group as one batch with the named top-level columns (in the order of the file), or all columns.
+    /// One row group as one batch with the named top-level columns (in the order of the file), or
+    /// all columns.
     ///
     /// # Errors
     /// A damaged file, or a name that the file does not have.
@@ -232,17 +267,25 @@ impl ParquetFile {
     ///
     /// # Errors
     /// As [`ParquetFile::read_group`].
-    pub fn read_slice(&self, group: usize, columns: Option<&[&str]>, slice: Option<(usize, usize)>) -> Result<RecordBatch> {
+    pub fn read_slice(
+        &self,
+        group: usize,
+        columns: Option<&[&str]>,
+        slice: Option<(usize, usize)>,
+    ) -> Result<RecordBatch> {
         let rows = slice.map_or_else(|| self.group_rows(group), |(_, limit)| limit);
         let (schema, reader) = self.reader(group, columns, slice, rows)?;
         let mut batches = reader.collect::<Result<Vec<RecordBatch>>>()?;
         match batches.len() {
             1 => Ok(batches.remove(0)),
-            _ => concat_batches(&schema, &batches).map_err(|e| unreadable(&self.path, self.owner, e)),
+            _ => {
+                concat_batches(&schema, &batches).map_err(|e| unreadable(&self.path, self.owner, e))
+            }
         }
     }
 
-    /// Rows `offset .. offset + limit` of one row group in batches of at most `batch_rows`, one at a time in memory.
+    /// Rows `offset .. offset + limit` of one row group in batches of at most `batch_rows`, one at
+    /// a time in memory.
     ///
     /// # Errors
     /// As [`ParquetFile::read_group`].
@@ -265,13 +308,16 @@ impl ParquetFile {
     ) -> Result<(SchemaRef, impl Iterator<Item = Result<RecordBatch>>)> {
         let fail = |cause: &dyn std::fmt::Display| unreadable(&self.path, self.owner, cause);
         let file = files::open(&self.path)?;
-        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.meta.clone()).with_row_groups(vec![group]);
+        let mut builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.meta.clone())
+                .with_row_groups(vec![group]);
         if let Some(names) = columns {
             let mut roots = Vec::with_capacity(names.len());
             for name in names {
                 roots.push(self.schema().index_of(name).map_err(|e| fail(&e))?);
             }
-            let mask = ProjectionMask::roots(self.meta.metadata().file_metadata().schema_descr(), roots);
+            let mask =
+                ProjectionMask::roots(self.meta.metadata().file_metadata().schema_descr(), roots);
             builder = builder.with_projection(mask);
         }
         if let Some((offset, limit)) = slice {
@@ -289,7 +335,9 @@ impl ParquetFile {
             let read = panic::catch_unwind(AssertUnwindSafe(|| reader.next()));
             DECODING.set(false);
             broken = read.is_err();
-            let batch = read.unwrap_or_else(|_| Some(Err(ArrowError::ParquetError("a page of it cannot be decoded".to_owned()))));
+            let batch = read.unwrap_or_else(|_| {
+                Some(Err(ArrowError::ParquetError("a page of it cannot be decoded".to_owned())))
+            });
             batch.map(|batch| batch.map_err(|e| unreadable(&path, owner, e)))
         };
         Ok((schema, std::iter::from_fn(next)))
@@ -320,8 +368,9 @@ impl GroupEncoder {
     /// # Errors
     /// A batch that does not fit the schema.
     pub fn encode(&self, batch: &RecordBatch) -> Result<EncodedGroup> {
-        let fail = |e: parquet::errors::ParquetError| unreadable(&self.path, Owner::Ours, e);
-        let writers = |factory: &ArrowRowGroupWriterFactory| factory.create_column_writers(0).map_err(fail);
+        let fail = |e: parquet::errors::ParquetError| unreadable(&self.path, FileOwner::Program, e);
+        let writers =
+            |factory: &ArrowRowGroupWriterFactory| factory.create_column_writers(0).map_err(fail);
         let mut direct = self.direct.as_ref().map(writers).transpose()?.map(Vec::into_iter);
         let mut chunks = Vec::new();
         let mut usual = writers(&self.factory)?.into_iter();
@@ -347,10 +396,12 @@ pub struct GroupWriter {
 
 fn write_error(path: &Path, cause: parquet::errors::ParquetError) -> Error {
     match cause {
-        parquet::errors::ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
-            Ok(io) => Error::io("write", path, &io),
-            Err(other) => Error::operator("write", path, other, None),
-        },
+        parquet::errors::ParquetError::External(inner) => {
+            match inner.downcast::<std::io::Error>() {
+                Ok(io) => Error::io("write", path, &io),
+                Err(other) => Error::operator("write", path, other, None),
+            }
+        }
         other => Error::operator("write", path, other, None),
     }
 }
@@ -360,13 +411,18 @@ impl GroupWriter {
     ///
     /// # Errors
     /// The file cannot be created.
-    pub fn create(path: &Path, schema: &Schema, metadata: &[(&str, String)]) -> Result<(GroupEncoder, GroupWriter)> {
+    pub fn create(
+        path: &Path,
+        schema: &Schema,
+        metadata: &[(&str, String)],
+    ) -> Result<(GroupEncoder, GroupWriter)> {
         let mut pairs = schema.metadata().clone();
         pairs.extend(metadata.iter().map(|(k, v)| ((*k).to_owned(), v.clone())));
         let schema: SchemaRef = Arc::new(Schema::new_with_metadata(schema.fields().clone(), pairs));
         let file = files::create(path)?;
         // Sorted, so that the bytes do not depend on the order of a hash map.
-        let mut key_values: Vec<KeyValue> = metadata.iter().map(|(k, v)| KeyValue::new((*k).to_owned(), v.clone())).collect();
+        let mut key_values: Vec<KeyValue> =
+            metadata.iter().map(|(k, v)| KeyValue::new((*k).to_owned(), v.clone())).collect();
         key_values.sort_by(|a, b| a.key.cmp(&b.key));
         let key_values = (!key_values.is_empty()).then_some(key_values);
         let properties = |is_direct: &dyn Fn(&Field) -> bool| {
@@ -378,25 +434,35 @@ impl GroupWriter {
                 let column = ColumnPath::new(vec![field.name().clone()]);
                 properties = properties.set_column_dictionary_enabled(column.clone(), false);
                 if field.data_type().is_integer() {
-                    properties = properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+                    properties =
+                        properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
                 }
             }
             let properties = properties.build();
-            parquet::arrow::arrow_writer::ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true)
+            parquet::arrow::arrow_writer::ArrowWriterOptions::new()
+                .with_properties(properties)
+                .with_skip_arrow_metadata(true)
         };
         let fail = |e| write_error(path, e);
         let options = properties(&|field| is_written(field, DIRECT));
-        let writer = ArrowWriter::try_new_with_options(file, Arc::clone(&schema), options).map_err(fail)?;
+        let writer =
+            ArrowWriter::try_new_with_options(file, Arc::clone(&schema), options).map_err(fail)?;
         let (writer, factory) = writer.into_serialized_writer().map_err(fail)?;
         let direct = if schema.fields().iter().any(|field| is_written(field, SAMPLED)) {
             // Chunks say themselves how they are encoded; the file around this writer goes nowhere.
-            let options = properties(&|field| is_written(field, DIRECT) || is_written(field, SAMPLED));
-            let writer = ArrowWriter::try_new_with_options(std::io::sink(), Arc::clone(&schema), options).map_err(fail)?;
+            let options =
+                properties(&|field| is_written(field, DIRECT) || is_written(field, SAMPLED));
+            let writer =
+                ArrowWriter::try_new_with_options(std::io::sink(), Arc::clone(&schema), options)
+                    .map_err(fail)?;
             Some(writer.into_serialized_writer().map_err(fail)?.1)
         } else {
             None
         };
-        Ok((GroupEncoder { factory, direct, schema, path: path.to_path_buf() }, GroupWriter { writer, path: path.to_path_buf() }))
+        Ok((
+            GroupEncoder { factory, direct, schema, path: path.to_path_buf() },
+            GroupWriter { writer, path: path.to_path_buf() },
+        ))
     }
 
     /// Appends an encoded row group.
@@ -437,7 +503,11 @@ pub fn schema_of(def: &TableDef) -> Schema {
                 ColumnType::Key => DataType::UInt64,
             };
             let field = Field::new(c.name, kind, c.nullable);
-            if matches!(c.kind, ColumnType::Real | ColumnType::Key) { distinct(field) } else { field }
+            if matches!(c.kind, ColumnType::Real | ColumnType::Key) {
+                distinct(field)
+            } else {
+                field
+            }
         })
         .collect();
     Schema::new(fields)
@@ -452,23 +522,27 @@ pub fn table_metadata(def: &TableDef) -> Vec<(&'static str, String)> {
 ///
 /// # Errors
 /// The disk refuses, or a cell does not fit its column.
-pub fn write_frame(folder: &Path, frame: &Frame) -> Result<()> {
+pub fn write_frame(folder: &Path, frame: &TableFrame) -> Result<()> {
     let mut frame = frame.clone();
     frame.sort();
     let path = folder.join(frame.def.file());
-    let (encoder, mut writer) = GroupWriter::create(&path, &schema_of(frame.def), &table_metadata(frame.def))?;
+    let (encoder, mut writer) =
+        GroupWriter::create(&path, &schema_of(frame.def), &table_metadata(frame.def))?;
     for rows in frame.rows.chunks(TABLE_GROUP_ROWS) {
         writer.append(encoder.encode(&frame_batch(frame.def, rows, &path)?)?)?;
     }
     writer.finish()
 }
 
-fn frame_batch(def: &TableDef, rows: &[Vec<Cell>], path: &Path) -> Result<RecordBatch> {
+fn frame_batch(def: &TableDef, rows: &[Vec<TableCell>], path: &Path) -> Result<RecordBatch> {
     let misfit = |column: &str| {
         Error::operator(
             "write",
             path,
-            format!("a cell of column `{column}` has another type than the column, which is a bug in cfaudit"),
+            format!(
+                "a cell of column `{column}` has another type than the column, which is a bug in \
+                 cfaudit"
+            ),
             None,
         )
     };
@@ -480,8 +554,8 @@ fn frame_batch(def: &TableDef, rows: &[Vec<Cell>], path: &Path) -> Result<Record
                 let mut builder = $builder;
                 for cell in cells {
                     match cell {
-                        Cell::$variant(value) => builder.append_value(value.clone()),
-                        Cell::Null if column.nullable => builder.append_null(),
+                        TableCell::$variant(value) => builder.append_value(value.clone()),
+                        TableCell::Null if column.nullable => builder.append_null(),
                         _ => return Err(misfit(column.name)),
                     }
                 }
@@ -493,17 +567,20 @@ fn frame_batch(def: &TableDef, rows: &[Vec<Cell>], path: &Path) -> Result<Record
             ColumnType::Int => build!(Int64Builder::new(), Int),
             ColumnType::Real => build!(Float64Builder::new(), Real),
             ColumnType::Key => build!(UInt64Builder::new(), Key),
-            ColumnType::Wide => build!(Decimal128Builder::new().with_data_type(DataType::Decimal128(38, 0)), Wide),
+            ColumnType::Wide => {
+                build!(Decimal128Builder::new().with_data_type(DataType::Decimal128(38, 0)), Wide)
+            }
         });
     }
-    RecordBatch::try_new(Arc::new(schema_of(def)), columns).map_err(|e| unreadable(path, Owner::Ours, e))
+    RecordBatch::try_new(Arc::new(schema_of(def)), columns)
+        .map_err(|e| unreadable(path, FileOwner::Program, e))
 }
 
 /// A column of a long table, a batch at a time.
 #[derive(Debug, Clone)]
 pub enum LongColumn {
     /// The same text in every row.
-    Same(String),
+    Constant(String),
     /// One of these texts per row.
     Text(Vec<String>, Vec<u16>),
     /// Whole numbers.
@@ -514,16 +591,17 @@ pub enum LongColumn {
     Key(Vec<u64>),
 }
 
-/// Writes a table too long for a [`Frame`], such as `outcomes`. Rows are gathered into chunks of one size before they are encoded,
-/// so the bytes do not depend on how they arrive; a row group holds 250,000 rows.
+/// Writes a table too long for a [`TableFrame`], such as `outcomes`. Rows are gathered into chunks
+/// of one size before they are encoded, so the bytes do not depend on how they arrive; a row group
+/// holds 250,000 rows.
 pub struct LongWriter {
     encoder: GroupEncoder,
     writer: GroupWriter,
     def: &'static TableDef,
     path: PathBuf,
     open: Option<OpenGroup>,
-    waiting: Vec<RecordBatch>,
-    n_waiting: usize,
+    pending: Vec<RecordBatch>,
+    n_pending: usize,
 }
 
 struct OpenGroup {
@@ -539,7 +617,7 @@ impl LongWriter {
     pub fn create(folder: &Path, def: &'static TableDef) -> Result<Self> {
         let path = folder.join(def.file());
         let (encoder, writer) = GroupWriter::create(&path, &schema_of(def), &table_metadata(def))?;
-        Ok(LongWriter { encoder, writer, def, path, open: None, waiting: Vec::new(), n_waiting: 0 })
+        Ok(LongWriter { encoder, writer, def, path, open: None, pending: Vec::new(), n_pending: 0 })
     }
 
     /// Appends `n` rows.
@@ -556,9 +634,9 @@ impl LongWriter {
     /// # Errors
     /// The disk refuses, or the rows are of another table.
     pub(super) fn push_batch(&mut self, batch: RecordBatch) -> Result<()> {
-        self.n_waiting += batch.num_rows();
-        self.waiting.push(batch);
-        while self.n_waiting >= LONG_CHUNK_ROWS {
+        self.n_pending += batch.num_rows();
+        self.pending.push(batch);
+        while self.n_pending >= LONG_CHUNK_ROWS {
             self.write(LONG_CHUNK_ROWS)?;
         }
         Ok(())
@@ -566,14 +644,18 @@ impl LongWriter {
 
     /// Encodes the first `n` waiting rows.
     fn write(&mut self, n: usize) -> Result<()> {
-        let fail = |e: &dyn std::fmt::Display| unreadable(&self.path, Owner::Ours, e);
-        let all = concat_batches(&Arc::new(schema_of(self.def)), &self.waiting).map_err(|e| fail(&e))?;
+        let fail = |e: &dyn std::fmt::Display| unreadable(&self.path, FileOwner::Program, e);
+        let all =
+            concat_batches(&Arc::new(schema_of(self.def)), &self.pending).map_err(|e| fail(&e))?;
         let chunk = all.slice(0, n);
-        self.waiting = vec![all.slice(n, all.num_rows() - n)];
-        self.n_waiting -= n;
+        self.pending = vec![all.slice(n, all.num_rows() - n)];
+        self.n_pending -= n;
         let mut open = match self.open.take() {
             Some(open) => open,
-            None => OpenGroup { columns: self.encoder.factory.create_column_writers(0).map_err(|e| fail(&e))?, rows: 0 },
+            None => OpenGroup {
+                columns: self.encoder.factory.create_column_writers(0).map_err(|e| fail(&e))?,
+                rows: 0,
+            },
         };
         let mut writers = open.columns.iter_mut();
         for (field, column) in self.encoder.schema.fields().iter().zip(chunk.columns()) {
@@ -592,8 +674,11 @@ impl LongWriter {
     }
 
     fn close(&mut self, open: OpenGroup) -> Result<()> {
-        let chunks = open.columns.into_iter().map(ArrowColumnWriter::close).collect::<Result<Vec<_>, _>>();
-        self.writer.append(EncodedGroup(chunks.map_err(|e| unreadable(&self.path, Owner::Ours, e))?))
+        let chunks =
+            open.columns.into_iter().map(ArrowColumnWriter::close).collect::<Result<Vec<_>, _>>();
+        self.writer.append(EncodedGroup(
+            chunks.map_err(|e| unreadable(&self.path, FileOwner::Program, e))?,
+        ))
     }
 
     /// Writes what is left and the footer.
@@ -601,8 +686,8 @@ impl LongWriter {
     /// # Errors
     /// The disk refuses.
     pub fn finish(mut self) -> Result<()> {
-        if self.n_waiting > 0 {
-            self.write(self.n_waiting)?;
+        if self.n_pending > 0 {
+            self.write(self.n_pending)?;
         }
         if let Some(open) = self.open.take() {
             self.close(open)?;
@@ -611,30 +696,40 @@ impl LongWriter {
     }
 }
 
-fn long_batch(def: &TableDef, n: usize, columns: Vec<LongColumn>, path: &Path) -> Result<RecordBatch> {
+fn long_batch(
+    def: &TableDef,
+    n: usize,
+    columns: Vec<LongColumn>,
+    path: &Path,
+) -> Result<RecordBatch> {
     let arrays: Vec<ArrayRef> = columns
         .into_iter()
         .map(|column| -> ArrayRef {
             match column {
-                LongColumn::Same(text) => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(text, n))),
-                LongColumn::Text(words, at) => {
-                    Arc::new(StringArray::from_iter(at.iter().map(|&i| words.get(usize::from(i)).map(String::as_str))))
+                LongColumn::Constant(text) => {
+                    Arc::new(StringArray::from_iter_values(std::iter::repeat_n(text, n)))
                 }
+                LongColumn::Text(words, at) => Arc::new(StringArray::from_iter(
+                    at.iter().map(|&i| words.get(usize::from(i)).map(String::as_str)),
+                )),
                 LongColumn::Int(values) => Arc::new(Int64Array::from(values)),
-                LongColumn::Real(values) => Arc::new(Float64Array::from_iter(values.iter().map(|v| (!v.is_nan()).then_some(*v)))),
+                LongColumn::Real(values) => Arc::new(Float64Array::from_iter(
+                    values.iter().map(|v| (!v.is_nan()).then_some(*v)),
+                )),
                 LongColumn::Key(values) => Arc::new(UInt64Array::from(values)),
             }
         })
         .collect();
-    RecordBatch::try_new(Arc::new(schema_of(def)), arrays).map_err(|e| unreadable(path, Owner::Ours, e))
+    RecordBatch::try_new(Arc::new(schema_of(def)), arrays)
+        .map_err(|e| unreadable(path, FileOwner::Program, e))
 }
 
 /// Reads `<folder>/<name>.parquet`; an absent file is an empty table.
 ///
 /// # Errors
 /// A damaged file, or a table of a later version.
-pub fn read_frame(folder: &Path, def: &'static TableDef) -> Result<Frame> {
-    let mut frame = Frame::new(def);
+pub fn read_frame(folder: &Path, def: &'static TableDef) -> Result<TableFrame> {
+    let mut frame = TableFrame::new(def);
     let Some(file) = open_table(folder, def)? else { return Ok(frame) };
     for group in 0..file.n_groups() {
         let batch = file.read_group(group, None)?;
@@ -652,25 +747,36 @@ pub(super) fn open_table(folder: &Path, def: &TableDef) -> Result<Option<Parquet
     if !path.exists() {
         return Ok(None);
     }
-    let file = ParquetFile::open(&path, Owner::Ours)?;
+    let file = ParquetFile::open(&path, FileOwner::Program)?;
     check_version(&file, def)?;
     Ok(Some(file))
 }
 
-/// The columns of a table in the order of `def`. What a file of an older version lacks is null, where it may be.
-pub(super) fn columns_of(def: &TableDef, file: &ParquetFile, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
-    let lacks = |name: &str| unreadable(file.path(), Owner::Ours, format!("column `{name}` is missing"));
-    let (schema, is_older) = (schema_of(def), table_version(file).is_some_and(|version| version < def.version));
-    let column = |(column, field): (&ColumnDef, &Arc<Field>)| match batch.column_by_name(column.name) {
-        Some(array) => Ok(Arc::clone(array)),
-        None if is_older && column.nullable => Ok(new_null_array(field.data_type(), batch.num_rows())),
-        None => Err(lacks(column.name)),
+/// The columns of a table in the order of `def`. What a file of an older version lacks is null,
+/// where it may be.
+pub(super) fn columns_of(
+    def: &TableDef,
+    file: &ParquetFile,
+    batch: &RecordBatch,
+) -> Result<Vec<ArrayRef>> {
+    let lacks = |name: &str| {
+        unreadable(file.path(), FileOwner::Program, format!("column `{name}` is missing"))
     };
+    let (schema, is_older) =
+        (schema_of(def), table_version(file).is_some_and(|version| version < def.version));
+    let column =
+        |(column, field): (&ColumnDef, &Arc<Field>)| match batch.column_by_name(column.name) {
+            Some(array) => Ok(Arc::clone(array)),
+            None if is_older && column.nullable => {
+                Ok(new_null_array(field.data_type(), batch.num_rows()))
+            }
+            None => Err(lacks(column.name)),
+        };
     def.columns.iter().zip(schema.fields()).map(column).collect()
 }
 
 /// A row of a table whose columns stand in the order of `def`.
-pub(super) fn frame_row(def: &TableDef, columns: &[ArrayRef], row: usize) -> Vec<Cell> {
+pub(super) fn frame_row(def: &TableDef, columns: &[ArrayRef], row: usize) -> Vec<TableCell> {
     def.columns.iter().zip(columns).map(|(c, array)| cell(array, c.kind, row)).collect()
 }
 
@@ -697,15 +803,25 @@ pub(super) fn table_version(file: &ParquetFile) -> Option<u32> {
     file.note("cfaudit.version")?.parse().ok()
 }
 
-fn cell(array: &ArrayRef, kind: ColumnType, row: usize) -> Cell {
+fn cell(array: &ArrayRef, kind: ColumnType, row: usize) -> TableCell {
     if array.is_null(row) {
-        return Cell::Null;
+        return TableCell::Null;
     }
     match kind {
-        ColumnType::Text => array.as_string_opt::<i32>().map_or(Cell::Null, |a| Cell::Text(a.value(row).to_owned())),
-        ColumnType::Int => array.as_primitive_opt::<Int64Type>().map_or(Cell::Null, |a| Cell::Int(a.value(row))),
-        ColumnType::Real => array.as_primitive_opt::<Float64Type>().map_or(Cell::Null, |a| Cell::Real(a.value(row))),
-        ColumnType::Wide => array.as_primitive_opt::<Decimal128Type>().map_or(Cell::Null, |a| Cell::Wide(a.value(row))),
-        ColumnType::Key => array.as_primitive_opt::<UInt64Type>().map_or(Cell::Null, |a| Cell::Key(a.value(row))),
+        ColumnType::Text => array
+            .as_string_opt::<i32>()
+            .map_or(TableCell::Null, |a| TableCell::Text(a.value(row).to_owned())),
+        ColumnType::Int => array
+            .as_primitive_opt::<Int64Type>()
+            .map_or(TableCell::Null, |a| TableCell::Int(a.value(row))),
+        ColumnType::Real => array
+            .as_primitive_opt::<Float64Type>()
+            .map_or(TableCell::Null, |a| TableCell::Real(a.value(row))),
+        ColumnType::Wide => array
+            .as_primitive_opt::<Decimal128Type>()
+            .map_or(TableCell::Null, |a| TableCell::Wide(a.value(row))),
+        ColumnType::Key => array
+            .as_primitive_opt::<UInt64Type>()
+            .map_or(TableCell::Null, |a| TableCell::Key(a.value(row))),
     }
 }

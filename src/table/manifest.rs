@@ -1,8 +1,9 @@
 //! `manifest.json` and `summary.json`: what an output folder says about itself beside its tables.
 //!
-//! The manifest is deterministic: no times, no host, no absolute paths. It holds every word of the job that a reader of the tables
-//! needs (so that `report`, `gate` and `diff` work from a folder alone, on another machine, months later) and the hash of every other
-//! file of the folder; so its own hash is the fingerprint of an audit. Report and diff read it; the pipeline writes it.
+//! The manifest is deterministic: no times, no host, no absolute paths. It holds every word of the
+//! job that a reader of the tables needs (so that `report`, `gate` and `diff` work from a folder
+//! alone, on another machine, months later) and the hash of every other file of the folder; so its
+//! own hash is the fingerprint of an audit. Report and diff read it; the pipeline writes it.
 
 use std::collections::BTreeMap;
 
@@ -22,15 +23,17 @@ pub struct Manifest {
     pub run: String,
     /// SHA-256 of `job.resolved.yaml`.
     pub job_hash: String,
-    /// Set where generated stand-in data took the place of this catalog data set: no number is about real people.
+    /// Set where generated stand-in data took the place of this catalog data set: no number is
+    /// about real people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stand_in: Option<String>,
     /// Words for the report.
-    pub words: Words,
+    pub words: ReportWords,
     /// The label; absent where the job has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<LabelWords>,
-    /// Of a job without a label whether the positive prediction is the one people want; absent where the job does not say.
+    /// Of a job without a label whether the positive prediction is the one people want; absent
+    /// where the job does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub favourable_without_label: Option<bool>,
     /// The sensitive attributes.
@@ -72,10 +75,10 @@ pub struct Manifest {
     /// Versions of the rules that decide what values mean; a folder without them was written by
     /// version 0.1.
     #[serde(default)]
-    pub policies: Policies,
+    pub policies: PolicyVersions,
     /// The earlier run that this one was compared with; absent where none was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub baseline: Option<Compared>,
+    pub baseline: Option<RunComparison>,
     /// Files of scores that were not there; where there is one, nothing was measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub awaited: Vec<AwaitedScores>,
@@ -89,7 +92,7 @@ pub struct Manifest {
 /// Versions of the rules that decide what values mean. A rule that changes gets the next number, so
 /// that two folders with different numbers tell that the values it touches cannot be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Policies {
+pub struct PolicyVersions {
     /// Who counts in which metric. 1: where the job has a label, people without one count in none;
     /// 2: each metric counts everybody it can.
     pub who_counts: u32,
@@ -100,16 +103,16 @@ pub struct Policies {
     pub starts: u32,
 }
 
-impl Default for Policies {
+impl Default for PolicyVersions {
     /// Those of version 0.1, whose folders name none.
     fn default() -> Self {
-        Policies { who_counts: 1, boundaries: 1, starts: 1 }
+        PolicyVersions { who_counts: 1, boundaries: 1, starts: 1 }
     }
 }
 
 /// Words for the report; none of them changes a number.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Words {
+pub struct ReportWords {
     /// Title of the page.
     pub title: String,
     /// The decision that the model makes.
@@ -131,7 +134,10 @@ pub struct Words {
 impl Manifest {
     /// Whether the positive prediction is the one people want; none where the job does not say.
     pub fn favourable_is_positive(&self) -> Option<bool> {
-        self.label.as_ref().map(|label| label.favourable_is_positive).or(self.favourable_without_label)
+        self.label
+            .as_ref()
+            .map(|label| label.favourable_is_positive)
+            .or(self.favourable_without_label)
     }
 }
 
@@ -160,7 +166,8 @@ pub struct AttributeWords {
     pub groups: Vec<String>,
     /// The reference group.
     pub reference: String,
-    /// How its groups are derived from columns, in words; none where they are values of a column as it stands.
+    /// How its groups are derived from columns, in words; none where they are values of a column as
+    /// it stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_of: Option<String>,
 }
@@ -179,9 +186,9 @@ pub struct SetWords {
     /// Repeats of its placebo; absent where the job asks for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placebo: Option<u64>,
-    /// A hash of the rows that it was fitted on, by attribute: equal where rows, columns and classes
-    /// that the fit read are equal in value. Empty for sets that are not fitted, and in folders of
-    /// version 0.1.
+    /// A hash of the rows that it was fitted on, by attribute: equal where rows, columns and
+    /// classes that the fit read are equal in value. Empty for sets that are not fitted, and in
+    /// folders of version 0.1.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fitted_on: BTreeMap<String, String>,
     /// What stands for the groups of derived attributes in the rows that models saw, by attribute.
@@ -217,7 +224,8 @@ pub struct ModelWords {
     pub threshold: String,
     /// `ge` or `gt`; empty where the label has several classes.
     pub threshold_rule: String,
-    /// What scoring some rows again gave: of programs and ONNX files always, of scores made elsewhere where the job asks for it.
+    /// What scoring some rows again gave: of programs and ONNX files always, of scores made
+    /// elsewhere where the job asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck: Option<RecheckWords>,
 }
@@ -250,7 +258,8 @@ pub struct ArmWords {
     pub words: String,
 }
 
-/// Rows that were scored again: with the counterfactuals, or, by programs and ONNX files, a second time.
+/// Rows that were scored again: with the counterfactuals, or, by programs and ONNX files, a second
+/// time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecheckWords {
     /// How many, over all sets and attributes.
@@ -258,8 +267,9 @@ pub struct RecheckWords {
     /// Those of them whose second score is another; above 0 only for programs and ONNX files.
     #[serde(default)]
     pub differ: u64,
-    /// The largest difference from their factual scores. Of scores made elsewhere there is no folder where it is above the job's tolerance;
-    /// of programs and ONNX files gates are inconclusive where it is above 1e-6.
+    /// The largest difference from their factual scores. Of scores made elsewhere there is no
+    /// folder where it is above the job's tolerance; of programs and ONNX files gates are
+    /// inconclusive where it is above 1e-6.
     pub largest: f64,
 }
 
@@ -298,13 +308,14 @@ pub struct AnsweredRequest {
     pub sha256: String,
     /// The id of the rows to score, SHA-256.
     pub request: String,
-    /// Whether the file names them itself; else nothing but its keys says that it answers these rows.
+    /// Whether the file names them itself; else nothing but its keys says that it answers these
+    /// rows.
     pub named: bool,
 }
 
 /// How a run was compared with an earlier one, the old of the two.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Compared {
+pub struct RunComparison {
     /// Name of the old job.
     pub job: String,
     /// Id of the old run.
@@ -358,7 +369,9 @@ pub struct RowCounts {
 }
 
 /// An input file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 pub struct InputFile {
     /// What it is: `data`, `include`, `scores NAME`.
     pub what: String,
@@ -370,9 +383,10 @@ pub struct InputFile {
     pub bytes: u64,
 }
 
-/// `summary.json`, and with `out` the line at the end of a run. Its keys never change their meaning.
+/// `summary.json`, and with `out` the line at the end of a run. Its keys never change their
+/// meaning.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Summary {
+pub struct RunSummary {
     /// Format.
     pub cfaudit: u32,
     /// Name of the job.
@@ -382,10 +396,11 @@ pub struct Summary {
     /// The output folder; not in `summary.json`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out: Option<String>,
-    /// fail, inconclusive, warn (a gate of level `warn` did not pass), pass, `done` where no gate was judged, or `waiting`
-    /// for scores: then nothing was measured.
+    /// fail, inconclusive, warn (a gate of level `warn` did not pass), pass, `done` where no gate
+    /// was judged, or `waiting` for scores: then nothing was measured.
     pub verdict: String,
-    /// Exit status; in `summary.json` the one that the gates ask for, whatever `--gates` says, because no flag changes its bytes.
+    /// Exit status; in `summary.json` the one that the gates ask for, whatever `--gates` says,
+    /// because no flag changes its bytes.
     pub exit: u8,
     /// Set where stand-in data were used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -395,8 +410,9 @@ pub struct Summary {
     /// The worst gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worst: Option<WorstGate>,
-    /// A few values by `model.set.attribute.metric` for tools that follow numbers, such as `dvc metrics diff`: total switch rates, accuracy,
-    /// the widest gaps of positive predictions. As many as fit a thousand letters.
+    /// A few values by `model.set.attribute.metric` for tools that follow numbers, such as
+    /// `dvc metrics diff`: total switch rates, accuracy, the widest gaps of positive predictions.
+    /// As many as fit a thousand letters.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headline: BTreeMap<String, f64>,
     /// People audited.
@@ -405,7 +421,8 @@ pub struct Summary {
     pub report: String,
 }
 
-/// Number of gates by verdict; `warn` counts gates of level `warn` that did not pass, in none of the others.
+/// Number of gates by verdict; `warn` counts gates of level `warn` that did not pass, in none of
+/// the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GateTally {
     /// Passed.
@@ -447,16 +464,16 @@ pub struct WorstGate {
 
 #[cfg(test)]
 mod tests {
-    use super::{Manifest, Policies};
+    use super::{Manifest, PolicyVersions};
 
     #[test]
     fn a_folder_without_policies_has_those_of_version_0_1() {
-        let policies = Policies { who_counts: 2, boundaries: 2, starts: 2 };
+        let policies = PolicyVersions { who_counts: 2, boundaries: 2, starts: 2 };
         let manifest = Manifest { policies, ..Manifest::default() };
         let mut written = serde_json::to_value(manifest).unwrap();
         let read = |json| serde_json::from_value::<Manifest>(json).unwrap().policies;
         assert_eq!(read(written.clone()), policies);
         assert!(written.as_object_mut().unwrap().shift_remove("policies").is_some());
-        assert_eq!(read(written), Policies { who_counts: 1, boundaries: 1, starts: 1 });
+        assert_eq!(read(written), PolicyVersions { who_counts: 1, boundaries: 1, starts: 1 });
     }
 }

@@ -1,9 +1,11 @@
-//! A map over numbered pieces of work on all threads whose results arrive in order, with bounded memory.
+//! A map over numbered pieces of work on all threads whose results arrive in order, with bounded
+//! memory.
 //!
-//! Row groups are the pieces. At most `threads + 1` of them are in work or finished and waiting, so peak memory is
-//! (threads + 1) pieces, however many there are. Results reach `sink` on the calling thread in the order of their numbers, so what
-//! is written or summed there does not depend on the number of threads. Of several failures the one with the lowest number is
-//! returned. Sums that are the same in any order need not wait for their turn: [`Workers::fold`] keeps one a thread.
+//! Row groups are the pieces. At most `threads + 1` of them are in work or finished and waiting, so
+//! peak memory is (threads + 1) pieces, however many there are. Results reach `sink` on the calling
+//! thread in the order of their numbers, so what is written or summed there does not depend on the
+//! number of threads. Of several failures the one with the lowest number is returned. Sums that are
+//! the same in any order need not wait for their turn: [`WorkerPool::fold`] keeps one a thread.
 
 use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
@@ -13,19 +15,19 @@ use crate::error::Result as RunResult;
 
 /// How a stage in work hears of the world: it may be stopped, and it tells how far it is.
 #[derive(Clone, Copy)]
-pub struct Watch<'a> {
+pub struct StageWatch<'a> {
     /// Fails when the run is to stop; called at least once per row group.
     pub check: &'a (dyn Fn() -> RunResult<()> + Sync),
     /// Called with the number of rows done since the last call.
     pub progress: &'a (dyn Fn(u64) + Sync),
 }
 
-impl Watch<'_> {
+impl StageWatch<'_> {
     /// Nobody stops the work and nobody asks.
-    pub const SILENT: Watch<'static> = Watch { check: &|| Ok(()), progress: &|_| () };
+    pub const SILENT: StageWatch<'static> = StageWatch { check: &|| Ok(()), progress: &|_| () };
 }
 
-impl std::fmt::Debug for Watch<'_> {
+impl std::fmt::Debug for StageWatch<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Watch")
     }
@@ -33,12 +35,12 @@ impl std::fmt::Debug for Watch<'_> {
 
 /// The threads of a run.
 #[derive(Debug)]
-pub struct Workers {
+pub struct WorkerPool {
     pool: rayon::ThreadPool,
     threads: usize,
 }
 
-impl Workers {
+impl WorkerPool {
     /// A pool of `threads` threads (at least one).
     ///
     /// # Errors
@@ -50,7 +52,7 @@ impl Workers {
             .thread_name(|i| format!("cfaudit-{i}"))
             .build()
             .map_err(|e| e.to_string())?;
-        Ok(Workers { pool, threads })
+        Ok(WorkerPool { pool, threads })
     }
 
     /// How many threads there are.
@@ -66,7 +68,8 @@ impl Workers {
     /// Runs `work(0..n)` on the threads and hands each result to `sink` in order.
     ///
     /// # Errors
-    /// The failure of the piece with the lowest number, from `work` or from `sink`; pieces after it are not begun.
+    /// The failure of the piece with the lowest number, from `work` or from `sink`; pieces after it
+    /// are not begun.
     pub fn map<T, E, W, S>(&self, n: usize, work: W, mut sink: S) -> Result<(), E>
     where
         T: Send,
@@ -80,9 +83,11 @@ impl Workers {
             let spawn = |i: usize| {
                 let send = send.clone();
                 scope.spawn(move |_| {
-                    // A panic (a bug) must reach the caller, or it would wait for this piece for ever.
+                    // A panic (a bug) must reach the caller, or it would wait for this piece for
+                    // ever.
                     let result = panic::catch_unwind(AssertUnwindSafe(|| work(i)));
-                    // The receiver is gone only after an earlier piece failed; then nobody wants this result.
+                    // The receiver is gone only after an earlier piece failed; then nobody wants
+                    // this result.
                     let _ = send.send((i, result));
                 });
             };
@@ -112,8 +117,8 @@ impl Workers {
         })
     }
 
-    /// Adds the pieces `0..n` to sums that start `empty`, in any order, and merges these. There are never more of them than threads, so a
-    /// large sum is neither made nor merged once per piece.
+    /// Adds the pieces `0..n` to sums that start `empty`, in any order, and merges these. There are
+    /// never more of them than threads, so a large sum is neither made nor merged once per piece.
     ///
     /// # Errors
     /// The failure of the piece with the lowest number; pieces after it are not begun.
@@ -150,13 +155,13 @@ impl Workers {
 
 #[cfg(test)]
 mod tests {
-    use super::Workers;
+    use super::WorkerPool;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn results_arrive_in_order_on_any_number_of_threads() {
         for threads in [1, 2, 8] {
-            let workers = Workers::new(threads).expect("threads");
+            let workers = WorkerPool::new(threads).expect("threads");
             let mut seen = Vec::new();
             let done: Result<(), String> = workers.map(
                 100,
@@ -179,15 +184,16 @@ mod tests {
 
     #[test]
     fn the_failure_with_the_lowest_number_wins() {
-        let workers = Workers::new(4).expect("threads");
-        let result: Result<(), usize> = workers.map(50, |i| if i >= 17 { Err(i) } else { Ok(i) }, |_, _| Ok(()));
+        let workers = WorkerPool::new(4).expect("threads");
+        let result: Result<(), usize> =
+            workers.map(50, |i| if i >= 17 { Err(i) } else { Ok(i) }, |_, _| Ok(()));
         assert_eq!(result, Err(17));
     }
 
     #[test]
     fn a_fold_adds_every_piece_once_and_keeps_a_sum_a_thread() {
         for threads in [1, 2, 8] {
-            let workers = Workers::new(threads).expect("threads");
+            let workers = WorkerPool::new(threads).expect("threads");
             let made = AtomicUsize::new(0);
             let empty = || {
                 made.fetch_add(1, Ordering::Relaxed);
@@ -203,8 +209,11 @@ mod tests {
             assert_eq!(workers.fold(100, empty, add, |whole, sum| *whole += sum), Ok(4950));
             assert!((1..=threads).contains(&made.load(Ordering::Relaxed)));
         }
-        let workers = Workers::new(2).expect("threads");
+        let workers = WorkerPool::new(2).expect("threads");
         assert_eq!(workers.fold(0, || 7, |_, _| Err("none"), |_, _| ()), Ok(7));
-        assert_eq!(workers.fold(50, || (), |(), i| if i >= 17 { Err(i) } else { Ok(()) }, |_, ()| ()), Err(17));
+        assert_eq!(
+            workers.fold(50, || (), |(), i| if i >= 17 { Err(i) } else { Ok(()) }, |_, ()| ()),
+            Err(17)
+        );
     }
 }

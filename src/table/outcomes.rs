@@ -6,12 +6,12 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type, UInt64Type};
 
 use super::OUTCOMES;
-use super::io::{BATCH_ROWS, Owner, ParquetFile, check_version};
+use super::io::{BATCH_ROWS, FileOwner, ParquetFile, check_version};
 use crate::error::{Error, Result};
 
 /// One counterfactual and the person it is of.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Outcome<'a> {
+pub struct OutcomeRow<'a> {
     /// Experiment and arm; empty for the plain audit.
     pub arm: &'a str,
     /// The model.
@@ -46,8 +46,8 @@ pub struct Outcome<'a> {
 ///
 /// # Errors
 /// The file cannot be read, is no table of outcomes, or is one of a later version.
-pub fn read_outcomes(path: &Path, mut each: impl FnMut(Outcome<'_>)) -> Result<()> {
-    let file = ParquetFile::open(path, Owner::Ours)?;
+pub fn read_outcomes(path: &Path, mut each: impl FnMut(OutcomeRow<'_>)) -> Result<()> {
+    let file = ParquetFile::open(path, FileOwner::Program)?;
     check_version(&file, &OUTCOMES)?;
     for group in 0..file.n_groups() {
         for batch in file.batches(group, None, None, BATCH_ROWS)? {
@@ -66,20 +66,25 @@ pub fn read_outcomes(path: &Path, mut each: impl FnMut(Outcome<'_>)) -> Result<(
 }
 
 /// None where the batch lacks a column.
-fn rows(batch: &RecordBatch, each: &mut impl FnMut(Outcome<'_>)) -> Option<()> {
+fn rows(batch: &RecordBatch, each: &mut impl FnMut(OutcomeRow<'_>)) -> Option<()> {
     let text = |name: &str| batch.column_by_name(name)?.as_string_opt::<i32>();
     let whole = |name: &str| batch.column_by_name(name)?.as_primitive_opt::<Int64Type>();
     let real = |name: &str| batch.column_by_name(name)?.as_primitive_opt::<Float64Type>();
-    let (arm, model, set, sensitive) = (text("arm")?, text("model")?, text("counterfactual")?, text("sensitive")?);
+    let (arm, model, set, sensitive) =
+        (text("arm")?, text("model")?, text("counterfactual")?, text("sensitive")?);
     let (from, to) = (text("from_group")?, text("to_group")?);
-    let (index, label, predicted, predicted_cf) = (whole("cf_index")?, whole("label")?, whole("predicted")?, whole("predicted_cf")?);
+    let (index, label, predicted, predicted_cf) =
+        (whole("cf_index")?, whole("label")?, whole("predicted")?, whole("predicted_cf")?);
     let (score, score_cf) = (real("score")?, real("score_cf")?);
     let weight = whole("weight");
     let key = batch.column_by_name("row_key")?.as_primitive_opt::<UInt64Type>()?;
-    let yes = |column: &arrow::array::Int64Array, i: usize| column.is_valid(i).then(|| column.value(i) == 1);
-    let number = |column: &arrow::array::Float64Array, i: usize| column.is_valid(i).then(|| column.value(i));
+    let yes = |column: &arrow::array::Int64Array, i: usize| {
+        column.is_valid(i).then(|| column.value(i) == 1)
+    };
+    let number =
+        |column: &arrow::array::Float64Array, i: usize| column.is_valid(i).then(|| column.value(i));
     for i in 0..batch.num_rows() {
-        each(Outcome {
+        each(OutcomeRow {
             arm: arm.value(i),
             model: model.value(i),
             counterfactual: set.value(i),

@@ -1,19 +1,29 @@
-//! The tables of recourse: what was compared, every subgroup under every definition, every action, effectiveness by cost, overviews.
+//! The tables of recourse: what was compared, every subgroup under every definition, every action,
+//! effectiveness by cost, overviews.
 //!
-//! Group 0 is the group that is compared, group 1 the reference. Costs are in units of the job's weights. A subgroup is a number from 0 in
-//! the order of length, then text; an action is a number within its subgroup, by cost, then text.
+//! Group 0 is the group that is compared, group 1 the reference. Costs are in units of the job's
+//! weights. A subgroup is a number from 0 in the order of length, then text; an action is a number
+//! within its subgroup, by cost, then text.
 
 use super::{ColumnDef, TableDef, int, or_null, real, text};
 
 /// What the column `metric` of the table `gates` says of gates on recourse.
 pub const UNFAIR_SUBGROUPS: &str = "unfair_subgroups";
 
-const RECOURSE_KEY: ColumnDef = text("recourse", "the sensitive attribute, as named under `recourse` in the job");
+const RECOURSE_KEY: ColumnDef =
+    text("recourse", "the sensitive attribute, as named under `recourse` in the job");
 const GROUP_0: ColumnDef = text("group_0", "the group that is compared");
 const GROUP_1: ColumnDef = text("group_1", "the reference, or all other groups together");
-const DEFINITION: ColumnDef = text("definition", "the definition of fairness: equal-effectiveness, equal-choice, ...");
-const PARAMETER: ColumnDef = text("parameter", "its share phi, its budget, or the cost of people without recourse; empty = it has none");
-const VIEW: ColumnDef = text("view", "macro: one action for all people of a subgroup; micro: each person the action that helps");
+const DEFINITION: ColumnDef =
+    text("definition", "the definition of fairness: equal-effectiveness, equal-choice, ...");
+const PARAMETER: ColumnDef = text(
+    "parameter",
+    "its share phi, its budget, or the cost of people without recourse; empty = it has none",
+);
+const VIEW: ColumnDef = text(
+    "view",
+    "macro: one action for all people of a subgroup; micro: each person the action that helps",
+);
 const SUBGROUP: ColumnDef = int("subgroup", "number of the subgroup, from 0");
 const N_0: ColumnDef = int("n_0", "affected people of group 0 in the subgroup");
 const N_1: ColumnDef = int("n_1", "affected people of group 1 in the subgroup");
@@ -31,20 +41,32 @@ pub const RECOURSE: TableDef = TableDef {
         text("model", "the model whose decisions people want to change"),
         text(
             "undefined",
-            "why nothing was compared: no_affected_rows (nobody of one of the groups has the unfavourable decision), no_unaffected_rows (nobody has the favourable one, so there is no action to try); empty where it was",
+            "why nothing was compared: no_affected_rows (nobody of one of the groups has the \
+             unfavourable decision), no_unaffected_rows (nobody has the favourable one, so there \
+             is no action to try); empty where it was",
         ),
         int("affected_0", "audited people of group 0 with the unfavourable decision"),
         int("affected_1", "of group 1"),
         int("unaffected", "audited people of any declared group with the favourable decision"),
         int("least_0", "affected people of group 0 that a subgroup has at least"),
         int("least_1", "of group 1"),
-        int("least_unaffected", "people with the favourable decision that have the levels of an action at least"),
+        int(
+            "least_unaffected",
+            "people with the favourable decision that have the levels of an action at least",
+        ),
         int("subgroups", "subgroups with so many affected people of both groups"),
-        int("subgroups_with_actions", "of them with at least one valid action: those that are judged"),
+        int(
+            "subgroups_with_actions",
+            "of them with at least one valid action: those that are judged",
+        ),
         int("actions", "valid actions of all subgroups"),
         int("changes", "distinct sets of changes behind them"),
         int("asked", "pairs of a person and a set of changes that the model decided about"),
-        or_null(int("deals", "the most deals of a subgroup's people to two groups by chance; null = the job asks for no `chance`")),
+        or_null(int(
+            "deals",
+            "the most deals of a subgroup's people to two groups by chance; null = the job asks \
+             for no `chance`",
+        )),
     ],
     writer: "recourse",
     readers: "report",
@@ -63,10 +85,17 @@ pub const RECOURSE_COLUMNS: TableDef = TableDef {
         int("levels", "how many levels it has among the audited rows; of bins all, in use or not"),
         int("changes", "1 where an action may change it, else 0"),
         text("may_change", "the rule in words: never, freely, upwards, ..."),
-        text("distance", "what a change costs before its weight: unit, positions, range-share, absolute; empty where it may not change"),
+        text(
+            "distance",
+            "what a change costs before its weight: unit, positions, range-share, absolute; empty \
+             where it may not change",
+        ),
         real("weight", "what the distance is multiplied by"),
         int("missing", "audited rows without a value: the level `missing`"),
-        int("outside", "audited rows whose number lies outside of all bins: the level `missing` too"),
+        int(
+            "outside",
+            "audited rows whose number lies outside of all bins: the level `missing` too",
+        ),
     ],
     writer: "recourse",
     readers: "report",
@@ -94,25 +123,46 @@ pub const SUBGROUPS: TableDef = TableDef {
         int("n_actions", "valid actions of the subgroup"),
         or_null(real(
             "value_0",
-            "value of group 0: a share (of the trade-off that at `cost`, and 0 where the groups are never apart, whatever they reach), a number \
-             of actions or a cost; infinity = no cost is enough; null = without actions, see `undefined`",
+            "value of group 0: a share (of the trade-off that at `cost`, and 0 where the groups \
+             are never apart, whatever they reach), a number of actions or a cost; infinity = no \
+             cost is enough; null = without actions, see `undefined`",
         )),
         or_null(real("value_1", "value of group 1; null as value_0")),
-        or_null(real("score", "how far the two are apart; infinity = one reaches what the other does not at any cost; null as value_0")),
+        or_null(real(
+            "score",
+            "how far the two are apart; infinity = one reaches what the other does not at any \
+             cost; null as value_0",
+        )),
         text("undefined", "why the score is null: no_actions; empty where it is not"),
-        or_null(int("rank", "from 1, equal scores share a rank; null = fair (score 0), or without actions")),
+        or_null(int(
+            "rank",
+            "from 1, equal scores share a rank; null = fair (score 0), or without actions",
+        )),
         text("against", "the group that is worse off; empty = fair, or without actions"),
         or_null(real(
             "cost",
-            "of the fair trade-off: the smallest cost where the two are furthest apart; null = no trade-off, or they never are",
+            "of the fair trade-off: the smallest cost where the two are furthest apart; null = no \
+             trade-off, or they never are",
         )),
-        or_null(real("bound", "of the fair trade-off: the score from which its test calls the groups different; null = no trade-off")),
-        or_null(int("place", "place among the subgroups that the page shows, from 1; null = not shown")),
+        or_null(real(
+            "bound",
+            "of the fair trade-off: the score from which its test calls the groups different; null \
+             = no trade-off",
+        )),
+        or_null(int(
+            "place",
+            "place among the subgroups that the page shows, from 1; null = not shown",
+        )),
         or_null(int("merged_into", "the shown subgroup that says the same; null = none")),
-        or_null(real("p_value", "how often chance alone gives such a score; null = `chance` was not asked for, or without actions")),
+        or_null(real(
+            "p_value",
+            "how often chance alone gives such a score; null = `chance` was not asked for, or \
+             without actions",
+        )),
         or_null(real(
             "false_discovery",
-            "smallest share of false discoveries at which it is one (Benjamini and Hochberg); null as p_value",
+            "smallest share of false discoveries at which it is one (Benjamini and Hochberg); null \
+             as p_value",
         )),
     ],
     writer: "recourse",
@@ -137,7 +187,10 @@ pub const ACTIONS: TableDef = TableDef {
         N_1,
         int("worked_0", "people of group 0 who get the favourable decision by it"),
         int("worked_1", "people of group 1 who do"),
-        int("cumulative_0", "people of group 0 who get it by this action or any other of at most its cost"),
+        int(
+            "cumulative_0",
+            "people of group 0 who get it by this action or any other of at most its cost",
+        ),
         int("cumulative_1", "people of group 1 who do"),
     ],
     writer: "recourse",
@@ -174,7 +227,8 @@ pub const ECD: TableDef = TableDef {
 pub const COMPARATIVES: TableDef = TableDef {
     name: "comparatives",
     version: 2,
-    one_row_per: "block of the job, pair of groups, definition, view, shown subgroup, group and listed action",
+    one_row_per: "block of the job, pair of groups, definition, view, shown subgroup, group and \
+                  listed action",
     n_key: 9,
     columns: &[
         RECOURSE_KEY,
@@ -188,19 +242,27 @@ pub const COMPARATIVES: TableDef = TableDef {
         int("line", "number of the line, from 0"),
         SUBGROUP,
         int("n", "affected people of the group in the subgroup"),
-        or_null(int("action", "the action, as in `actions`; null = none is listed, see `no_action`")),
+        or_null(int(
+            "action",
+            "the action, as in `actions`; null = none is listed, see `no_action`",
+        )),
         text("changes", "what it changes; empty = no action"),
         or_null(real("cost", "what it costs; null = no action")),
         or_null(int("own", "people of the group whom it helps; null = no action")),
-        or_null(int("cumulative", "people of the group whom it or any other of at most its cost helps; null = no action")),
+        or_null(int(
+            "cumulative",
+            "people of the group whom it or any other of at most its cost helps; null = no action",
+        )),
         int(
             "n_lines",
-            "actions that the definition speaks of for this group; of more than 8 those are listed that help more than any cheaper one",
+            "actions that the definition speaks of for this group; of more than 8 those are listed \
+             that help more than any cheaper one",
         ),
         text(
             "no_action",
-            "why no action is listed: none_meets = no action of this group meets what the definition asks (its phi, its budget), none_helps = those \
-            that it speaks of, n_lines, help nobody of the group; empty = an action is listed",
+            "why no action is listed: none_meets = no action of this group meets what the \
+             definition asks (its phi, its budget), none_helps = those that it speaks of, n_lines, \
+             help nobody of the group; empty = an action is listed",
         ),
     ],
     writer: "recourse",
@@ -230,8 +292,16 @@ pub const RANKING_ANALYSIS: TableDef = TableDef {
         int("top_0", "of these against group 0"),
         int("top_1", "of these against group 1"),
         int("tied", "subgroups with the rank at which the first tenth ends"),
-        int("tied_in_top", "how many of these are in it, by their number: where the two differ, the counts of the first tenth hang on it"),
-        or_null(int("test_rejects", "of the fair trade-off: subgroups whose test calls the groups different; null = no trade-off")),
+        int(
+            "tied_in_top",
+            "how many of these are in it, by their number: where the two differ, the counts of the \
+             first tenth hang on it",
+        ),
+        or_null(int(
+            "test_rejects",
+            "of the fair trade-off: subgroups whose test calls the groups different; null = no \
+             trade-off",
+        )),
     ],
     writer: "recourse",
     readers: "report",
@@ -241,7 +311,8 @@ pub const RANKING_ANALYSIS: TableDef = TableDef {
 pub const AGGREGATED_RANKINGS: TableDef = TableDef {
     name: "aggregated_rankings",
     version: 1,
-    one_row_per: "block of the job, pair of groups, definition with its view, and another with its own",
+    one_row_per: "block of the job, pair of groups, definition with its view, and another with its \
+                  own",
     n_key: 9,
     columns: &[
         RECOURSE_KEY,
@@ -255,8 +326,8 @@ pub const AGGREGATED_RANKINGS: TableDef = TableDef {
         text("by_view", "its view"),
         or_null(real(
             "value",
-            "mean rank that the other gives to the subgroups of rank 1 of the first, over its largest rank plus 1: small where the two agree; \
-             null = see `undefined`",
+            "mean rank that the other gives to the subgroups of rank 1 of the first, over its \
+             largest rank plus 1: small where the two agree; null = see `undefined`",
         )),
         text("undefined", "why the value is null: no_unfair_subgroup; empty where it is not"),
     ],
@@ -265,5 +336,13 @@ pub const AGGREGATED_RANKINGS: TableDef = TableDef {
 };
 
 /// All of them.
-pub const ALL: [&TableDef; 8] =
-    [&RECOURSE, &RECOURSE_COLUMNS, &SUBGROUPS, &ACTIONS, &ECD, &COMPARATIVES, &RANKING_ANALYSIS, &AGGREGATED_RANKINGS];
+pub const ALL: [&TableDef; 8] = [
+    &RECOURSE,
+    &RECOURSE_COLUMNS,
+    &SUBGROUPS,
+    &ACTIONS,
+    &ECD,
+    &COMPARATIVES,
+    &RANKING_ANALYSIS,
+    &AGGREGATED_RANKINGS,
+];

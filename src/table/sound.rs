@@ -1,27 +1,38 @@
-//! Whether the footer of a Parquet file can be believed: the reader takes its offsets and lengths at their word, and ends the process
-//! where one is negative.
+//! Whether the footer of a Parquet file can be believed: the reader takes its offsets and lengths
+//! at their word, and ends the process where one is negative.
 
 use parquet::file::metadata::ParquetMetaData;
 
-/// What contradicts itself in a footer, or does not fit a file of `len` bytes; nothing in a sound one.
+/// What contradicts itself in a footer, or does not fit a file of `len` bytes; nothing in a sound
+/// one.
 pub(super) fn contradiction(meta: &ParquetMetaData, len: u64) -> Option<String> {
     let mut rows = 0_i64;
     for (g, group) in meta.row_groups().iter().enumerate() {
-        let Some(sum) = Some(group.num_rows()).filter(|&n| n >= 0).and_then(|n| rows.checked_add(n)) else {
+        let Some(sum) =
+            Some(group.num_rows()).filter(|&n| n >= 0).and_then(|n| rows.checked_add(n))
+        else {
             return Some(format!("row group {g} claims to have {} rows", group.num_rows()));
         };
         rows = sum;
         for column in group.columns() {
             let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
-            let numbers = [start, column.data_page_offset(), column.compressed_size(), column.num_values()];
-            let end = u64::try_from(start).ok().zip(u64::try_from(column.compressed_size()).ok()).and_then(|(from, n)| from.checked_add(n));
+            let numbers =
+                [start, column.data_page_offset(), column.compressed_size(), column.num_values()];
+            let end = u64::try_from(start)
+                .ok()
+                .zip(u64::try_from(column.compressed_size()).ok())
+                .and_then(|(from, n)| from.checked_add(n));
             if numbers.iter().any(|&n| n < 0) || end.is_none_or(|end| end > len) {
-                return Some(format!("the column `{}` of row group {g} lies outside of the file", column.column_path().string()));
+                return Some(format!(
+                    "the column `{}` of row group {g} lies outside of the file",
+                    column.column_path().string()
+                ));
             }
         }
     }
     let claimed = meta.file_metadata().num_rows();
-    (claimed != rows).then(|| format!("its footer claims {claimed} rows, and its row groups have {rows}"))
+    (claimed != rows)
+        .then(|| format!("its footer claims {claimed} rows, and its row groups have {rows}"))
 }
 
 #[cfg(test)]
@@ -67,7 +78,12 @@ mod tests {
         assert!(with_rows(4).unwrap().contains("claims 3 rows, and its row groups have 4"));
         for (offset, size) in [(-1, 10), (4, -10), (4, i64::MAX), (i64::MAX, i64::MAX)] {
             let change = |group: RowGroupMetaData| {
-                let column = group.column(0).clone().into_builder().set_dictionary_page_offset(None).set_data_page_offset(offset);
+                let column = group
+                    .column(0)
+                    .clone()
+                    .into_builder()
+                    .set_dictionary_page_offset(None)
+                    .set_data_page_offset(offset);
                 let column = column.set_total_compressed_size(size).build().unwrap();
                 group.into_builder().set_column_metadata(vec![column]).build().unwrap()
             };

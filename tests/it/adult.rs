@@ -1,4 +1,5 @@
-//! The shipped job on Adult: with the real files against published counts and scikit-learn, without them marked as a stand-in.
+//! The shipped job on Adult: with the real files against published counts and scikit-learn, without
+//! them marked as a stand-in.
 
 use std::fs;
 
@@ -23,46 +24,89 @@ fn real_files_give_the_published_counts_and_the_coefficients_of_scikit_learn() {
     if without_lightgbm() {
         return;
     }
-    let Some(data) = shared("data/adult/adult.test").and_then(|file| Some(file.parent()?.parent()?.to_owned())) else { return };
+    let Some(data) =
+        shared("data/adult/adult.test").and_then(|file| Some(file.parent()?.parent()?.to_owned()))
+    else {
+        return;
+    };
     let work = Work::with_jobs();
     let ran = work.run(0, JOB, &format!("--data-dir {}", data.display()));
     assert_eq!(ran.summary()["rows"], 16_281);
     assert!(ran.summary().get("data").is_none());
 
     let manifest = work.json("out/manifest.json");
-    assert_eq!(manifest["rows"], serde_json::json!({"source": 48_842, "kept": 48_842, "trained": 32_561, "audited": 16_281}));
+    assert_eq!(
+        manifest["rows"],
+        serde_json::json!({"source": 48_842, "kept": 48_842, "trained": 32_561, "audited": 16_281})
+    );
     assert!(manifest.get("stand_in").is_none());
-    assert!(!fs::read_to_string(work.path("out/report.html")).unwrap().to_lowercase().contains("stand-in data"));
-    let paths: Vec<&str> = manifest["inputs"].as_array().unwrap().iter().filter_map(|input| input["path"].as_str()).collect();
+    assert!(
+        !fs::read_to_string(work.path("out/report.html"))
+            .unwrap()
+            .to_lowercase()
+            .contains("stand-in data")
+    );
+    let paths: Vec<&str> = manifest["inputs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|input| input["path"].as_str())
+        .collect();
     assert_eq!(paths, ["adult/adult.data", "adult/adult.test"]);
 
     // Counts of the test file: both groups together, Female, Male.
     let groups = read_frame(&work.path("out/tables"), &GROUPS).unwrap();
     let counts = |attribute: &'static str| {
-        let rows = groups.records().filter(move |r| r.text("sensitive") == attribute && r.text("model") == "logistic");
-        rows.map(|r| (r.text("group"), r.int("n").unwrap(), r.int("n_positive").unwrap())).collect::<Vec<_>>()
+        let rows = groups
+            .records()
+            .filter(move |r| r.text("sensitive") == attribute && r.text("model") == "logistic");
+        rows.map(|r| (r.text("group"), r.int("n").unwrap(), r.int("n_positive").unwrap()))
+            .collect::<Vec<_>>()
     };
     assert_eq!(counts("sex"), [("", 16_281, 3846), ("Female", 5421, 590), ("Male", 10_860, 3256)]);
-    assert_eq!(counts("race2"), [("", 16_281, 3846), ("Other", 2335, 356), ("White", 13_946, 3490)]);
+    assert_eq!(
+        counts("race2"),
+        [("", 16_281, 3846), ("Other", 2335, 356), ("White", 13_946, 3490)]
+    );
     assert_eq!(counts("sex_race").len(), 5);
 
     let stages = work.json("out/run.json")["stages"].clone();
-    let key = stages.as_array().unwrap().iter().find(|stage| stage["id"] == "train/logistic").unwrap()["key"].clone();
+    let key = stages
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|stage| stage["id"] == "train/logistic")
+        .unwrap()["key"]
+        .clone();
     let key = key.as_str().unwrap();
     let model = work.json(&format!("cache/{}/{key}/model-0.json", &key[..2]));
-    let oracle: serde_json::Value = serde_json::from_slice(&fs::read(root().join("tests/oracle/adult_logistic.json")).unwrap()).unwrap();
+    let oracle: serde_json::Value =
+        serde_json::from_slice(&fs::read(root().join("tests/oracle/adult_logistic.json")).unwrap())
+            .unwrap();
     let expected = oracle["coefficients"].as_object().unwrap();
-    let columns: Vec<&str> = model["encoder"]["columns"].as_array().unwrap().iter().filter_map(|name| name.as_str()).collect();
+    let columns: Vec<&str> = model["encoder"]["columns"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|name| name.as_str())
+        .collect();
     assert_eq!(columns.len(), expected.len());
-    let near =
-        |found: &serde_json::Value, expected: &serde_json::Value| (found.as_f64().unwrap() - expected.as_f64().unwrap()).abs() < 1e-6;
-    assert!(near(&model["intercept"], &oracle["intercept"]), "{} instead of {}", model["intercept"], oracle["intercept"]);
+    let near = |found: &serde_json::Value, expected: &serde_json::Value| {
+        (found.as_f64().unwrap() - expected.as_f64().unwrap()).abs() < 1e-6
+    };
+    assert!(
+        near(&model["intercept"], &oracle["intercept"]),
+        "{} instead of {}",
+        model["intercept"],
+        oracle["intercept"]
+    );
     for (name, found) in columns.iter().zip(model["coefficients"].as_array().unwrap()) {
         assert!(near(found, &expected[*name]), "{name}: {found} instead of {}", expected[*name]);
     }
 }
 
-/// Where the network gives the real files they are used; else all that is written says that the data are a stand-in.
+/// Where the network gives the real files they are used; else all that is written says that the
+/// data are a stand-in.
 #[test]
 #[ignore = "slow, `make test-slow` runs it: the shipped audits of a stand-in as large as Adult"]
 fn without_the_files_the_stand_in_is_marked_everywhere() {
@@ -75,7 +119,11 @@ fn without_the_files_the_stand_in_is_marked_everywhere() {
     let page = fs::read_to_string(work.path("out/report.html")).unwrap().to_lowercase();
     if work.path("empty/adult/adult.data").exists() {
         eprintln!("the network gave the real files");
-        assert!(summary.get("data").is_none() && manifest.get("stand_in").is_none() && !page.contains("stand-in data"));
+        assert!(
+            summary.get("data").is_none()
+                && manifest.get("stand_in").is_none()
+                && !page.contains("stand-in data")
+        );
         return;
     }
     assert_eq!(summary["data"], "stand-in");
@@ -83,14 +131,18 @@ fn without_the_files_the_stand_in_is_marked_everywhere() {
     assert_eq!(manifest["stand_in"], "adult");
     ran.says(&["STAND-IN DATA", "no number is about real people"]);
     let sections = page.matches("<section").count();
-    assert!(sections > 3 && page.matches("stand-in data").count() >= sections, "a section of the page is not marked");
+    assert!(
+        sections > 3 && page.matches("stand-in data").count() >= sections,
+        "a section of the page is not marked"
+    );
     // The stand-in has the groups of the published counts.
     assert_eq!(manifest["rows"]["audited"], 16_281);
 
     // Asked for the real thing, or nothing: status 3, and where to put which file.
     work.write(
         "strict.yaml",
-        "cfaudit: 1\nname: strict\ninclude: [jobs/adult.yaml]\ndata: {rows: {catalog: {name: adult, when_unreachable: fail}}}\n",
+        "cfaudit: 1\nname: strict\ninclude: [jobs/adult.yaml]\n\
+         data: {rows: {catalog: {name: adult, when_unreachable: fail}}}\n",
     );
     let refused = work.cfaudit(3, "run strict.yaml --data-dir empty --out strict --cache cache");
     refused.says(&["adult.data", "adult.test", "empty/adult", "hint: "]);

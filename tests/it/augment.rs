@@ -1,4 +1,5 @@
-//! Experiments: the base is the audit itself, the others are what they say, and a run that failed goes on where it stopped.
+//! Experiments: the base is the audit itself, the others are what they say, and a run that failed
+//! goes on where it stopped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,28 +7,39 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use cfaudit::table::io::read_frame;
-use cfaudit::table::{ARM_FOLDS, ARMS, COMPARISONS, Frame, METRICS, Record, SELECTED};
+use cfaudit::table::{ARM_FOLDS, ARMS, COMPARISONS, METRICS, SELECTED, TableFrame, TableRecord};
 
 use crate::command::{WELL, canned, with_command};
 use crate::determinism::work;
 use crate::work::Work;
 
-const KEY: [&str; 8] = ["model", "counterfactual", "sensitive", "scope", "from_group", "to_group", "slice", "metric"];
+const KEY: [&str; 8] =
+    ["model", "counterfactual", "sensitive", "scope", "from_group", "to_group", "slice", "metric"];
 
-fn key(row: &Record<'_>) -> Vec<String> {
+fn key(row: &TableRecord<'_>) -> Vec<String> {
     KEY.iter().map(|column| row.text(column).to_owned()).collect()
 }
 
-/// Everything that is measured of an arm: by key the value, why there is none, the interval and its people.
-fn values(metrics: &Frame, arm: &str) -> BTreeMap<Vec<String>, String> {
-    let of = |row: Record<'_>| {
-        let numbers = [row.real("value"), row.real("lo"), row.real("hi"), row.real("weight_numerator")];
-        (key(&row), format!("{numbers:?} {} {} {:?}", row.text("undefined"), row.text("interval"), row.int("n_rows")))
+/// Everything that is measured of an arm: by key the value, why there is none, the interval and its
+/// people.
+fn values(metrics: &TableFrame, arm: &str) -> BTreeMap<Vec<String>, String> {
+    let of = |row: TableRecord<'_>| {
+        let numbers =
+            [row.real("value"), row.real("lo"), row.real("hi"), row.real("weight_numerator")];
+        (
+            key(&row),
+            format!(
+                "{numbers:?} {} {} {:?}",
+                row.text("undefined"),
+                row.text("interval"),
+                row.int("n_rows")
+            ),
+        )
     };
     metrics.records().filter(|row| row.text("arm") == arm).map(of).collect()
 }
 
-fn tables(work: &Work) -> Frame {
+fn tables(work: &Work) -> TableFrame {
     read_frame(&work.path("out/tables"), &METRICS).unwrap()
 }
 
@@ -51,7 +63,10 @@ fn the_base_is_the_audit_itself() {
     let tail = tail.split("gates:").next().unwrap();
     let split = "split: {share: {train: 0.6, audit: 0.4}}";
     assert!(head.contains(split));
-    work.write("folds.yaml", &format!("{}metrics:{tail}run: {{seed: 5}}\n", head.replace(split, "split: {folds: 2}")));
+    work.write(
+        "folds.yaml",
+        &format!("{}metrics:{tail}run: {{seed: 5}}\n", head.replace(split, "split: {folds: 2}")),
+    );
     work.run(0, "folds.yaml", "--replace");
     let plain = values(&tables(&work), "");
     for (key, value) in &folded {
@@ -64,89 +79,152 @@ fn arms_add_what_they_say() {
     let work = work("augment");
     work.run(0, "job.yaml", "");
     let below = work.path("out/tables");
-    let (arms, selected) = (read_frame(&below, &ARMS).unwrap(), read_frame(&work.path("out/rows"), &SELECTED).unwrap());
+    let (arms, selected) = (
+        read_frame(&below, &ARMS).unwrap(),
+        read_frame(&work.path("out/rows"), &SELECTED).unwrap(),
+    );
     let mut names = BTreeSet::new();
     for row in arms.records() {
         let (arm, of) = (row.text("arm"), |column: &str| row.int(column).unwrap());
-        let mine: Vec<Record<'_>> = selected.records().filter(|r| r.text("arm") == arm && r.int("fold") == row.int("fold")).collect();
+        let mine: Vec<TableRecord<'_>> = selected
+            .records()
+            .filter(|r| r.text("arm") == arm && r.int("fold") == row.int("fold"))
+            .collect();
         let positive = mine.iter().filter(|r| r.int("label") == Some(1)).count() as i64;
         assert_eq!(mine.len() as i64, of("n_counterfactuals"), "{arm}");
-        assert!(of("n_positive") < of("n_rows") && of("n_candidates") >= of("n_counterfactuals"), "{arm}");
-        let switches = |r: &Record<'_>| r.int("predicted").is_some() && r.int("predicted") != r.int("predicted_cf");
+        assert!(
+            of("n_positive") < of("n_rows") && of("n_candidates") >= of("n_counterfactuals"),
+            "{arm}"
+        );
+        let switches = |r: &TableRecord<'_>| {
+            r.int("predicted").is_some() && r.int("predicted") != r.int("predicted_cf")
+        };
         let (_, name) = arm.split_once('/').unwrap();
         let (some, synthetic) = (of("n_counterfactuals") > 0, of("n_synthetic") > 0);
         match name {
             "base" => assert_eq!((some, synthetic, of("n_candidates")), (false, false, 0)),
             "all" => assert_eq!((of("n_counterfactuals"), synthetic), (of("n_candidates"), false)),
             "switched" => assert!(some && !synthetic && mine.iter().all(switches)),
-            "directed" => assert!(some && !synthetic && of("n_counterfactuals") < of("n_candidates") / 2),
+            "directed" => {
+                assert!(some && !synthetic && of("n_counterfactuals") < of("n_candidates") / 2)
+            }
             "adasyn" => assert_eq!((some, synthetic, of("n_candidates")), (false, true, 0)),
             _ => assert!(some && synthetic && mine.iter().all(switches)),
         }
-        assert!(of("n_added_positive") == positive || of("n_added_positive") == positive + of("n_synthetic"), "{arm}");
+        assert!(
+            of("n_added_positive") == positive
+                || of("n_added_positive") == positive + of("n_synthetic"),
+            "{arm}"
+        );
         names.insert(arm.to_owned());
     }
     assert_eq!(names.len(), 10, "{names:?}");
     // Both folds are measured, and what is added to one is not that of the other.
     let of_fold = |fold: i64| -> BTreeSet<String> {
-        let mine = selected.records().zip(&selected.rows).filter(|(r, _)| r.text("arm") == "folded/all" && r.int("fold") == Some(fold));
+        let mine = selected
+            .records()
+            .zip(&selected.rows)
+            .filter(|(r, _)| r.text("arm") == "folded/all" && r.int("fold") == Some(fold));
         mine.map(|(_, cells)| format!("{:?}", cells[SELECTED.column("row_key").unwrap()])).collect()
     };
     assert!(of_fold(0).is_disjoint(&of_fold(1)) && !of_fold(1).is_empty());
 
     let metrics = tables(&work);
-    let found =
-        |arm: &str| metrics.records().filter(|r| r.text("arm") == arm).map(|r| (key(&r), r.real("value"))).collect::<BTreeMap<_, _>>();
+    let found = |arm: &str| {
+        metrics
+            .records()
+            .filter(|r| r.text("arm") == arm)
+            .map(|r| (key(&r), r.real("value")))
+            .collect::<BTreeMap<_, _>>()
+    };
     let (comparisons, mut intervals) = (read_frame(&below, &COMPARISONS).unwrap(), 0);
     let base = found("folded/base");
     let switched = found("folded/switched");
     for row in comparisons.records().filter(|r| r.text("arm") == "folded/switched") {
-        assert_eq!((row.text("against_arm"), row.text("model"), row.text("against")), ("folded/base", "logit", "logit"));
-        let slice = |column: &&str| if *column == "slice" { String::new() } else { row.text(column).to_owned() };
+        assert_eq!(
+            (row.text("against_arm"), row.text("model"), row.text("against")),
+            ("folded/base", "logit", "logit")
+        );
+        let slice = |column: &&str| {
+            if *column == "slice" { String::new() } else { row.text(column).to_owned() }
+        };
         let key: Vec<String> = KEY.iter().map(slice).collect();
-        assert_eq!(row.real("difference"), switched[&key].zip(base[&key]).map(|(arm, base)| arm - base), "{key:?}");
+        assert_eq!(
+            row.real("difference"),
+            switched[&key].zip(base[&key]).map(|(arm, base)| arm - base),
+            "{key:?}"
+        );
         intervals += usize::from(row.real("lo").is_some());
     }
     assert!(intervals > 50, "{intervals}");
     let folds = read_frame(&below, &ARM_FOLDS).unwrap();
-    let acc = |r: &Record<'_>| r.text("metric") == "acc" && r.text("scope") == "total" && r.text("sensitive") == "sex";
+    let acc = |r: &TableRecord<'_>| {
+        r.text("metric") == "acc" && r.text("scope") == "total" && r.text("sensitive") == "sex"
+    };
     let of_folds = folds.records().find(|r| r.text("arm") == "folded/all" && acc(r)).unwrap();
-    let (lowest, mean, highest) = (of_folds.real("lowest").unwrap(), of_folds.real("mean").unwrap(), of_folds.real("highest").unwrap());
+    let (lowest, mean, highest) = (
+        of_folds.real("lowest").unwrap(),
+        of_folds.real("mean").unwrap(),
+        of_folds.real("highest").unwrap(),
+    );
     assert_eq!((of_folds.int("folds"), mean), (Some(2), (lowest + highest) / 2.0));
     // Without folds there is nothing to say of them.
     assert!(folds.records().all(|r| r.text("arm").starts_with("folded/")));
 
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
-    for words in
-        ["Did augmentation help", "names no winner", "How the folds differ", "Extended counterfactual confusion matrices of the arms"]
-    {
+    for words in [
+        "Did augmentation help",
+        "names no winner",
+        "How the folds differ",
+        "Extended counterfactual confusion matrices of the arms",
+    ] {
         assert!(page.contains(words), "{words}");
     }
     assert!(page.contains("arm <bdi>folded&#x2f;all</bdi>"), "the gate says which arm it is about");
 }
 
-/// A command trains and scores every arm; where it fails, the next run goes on with that arm and fold.
+/// A command trains and scores every arm; where it fails, the next run goes on with that arm and
+/// fold.
 #[test]
 fn a_failed_run_goes_on_at_the_arm_and_fold_where_it_stopped() {
-    let train = "cat > /dev/null; n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > n; if test -e broken -a $n = 5; then echo out of luck >&2; \
-                 exit 9; fi; echo $n > $0";
-    let command = format!("{{train: [sh, -c, \"{train}\", '{{model}}', '{{fold}}'], score: [sh, -c, \"{WELL}\", '{{model}}']}}");
+    let train = "cat > /dev/null; n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > n; if \
+                 test -e broken -a $n = 5; then echo out of luck >&2; exit 9; fi; echo $n > $0";
+    let command = format!(
+        "{{train: [sh, -c, \"{train}\", '{{model}}', '{{fold}}'], score: [sh, -c, \"{WELL}\", \
+         '{{model}}']}}"
+    );
     let experiment = "experiments: {more: {model: live, from: flip, folds: 2, arms: {all: {}}}}";
-    let work = with_command(&command, &format!("split: {{share: {{train: 0.5, audit: 0.5}}}}\n{experiment}"));
+    let work = with_command(
+        &command,
+        &format!("split: {{share: {{train: 0.5, audit: 0.5}}}}\n{experiment}"),
+    );
     canned(&work, "canned.arrow", &[1500]);
     work.write("broken", "");
     // One at a time, so that the fifth to be trained is the last.
     let ran = work.run(3, "job.yaml", "--threads 1");
-    ran.says(&["error[command-failed]: the command of model `live`, arm all, fold 1", "out of luck"]);
+    ran.says(&[
+        "error[command-failed]: the command of model `live`, arm all, fold 1",
+        "out of luck",
+    ]);
     let trained = || fs::read_to_string(work.path("n")).unwrap().trim().parse::<u32>().unwrap();
     assert_eq!(trained(), 5);
     fs::remove_file(work.path("broken")).unwrap();
     let ran = work.run(0, "job.yaml", "");
     ran.says(&["augment/more/fold-1/all/train: runs"]);
-    assert!(!["fold-1/base/train: runs", "fold-0/all/train: runs"].iter().any(|words| ran.stderr.contains(words)), "{}", ran.stderr);
+    assert!(
+        !["fold-1/base/train: runs", "fold-0/all/train: runs"]
+            .iter()
+            .any(|words| ran.stderr.contains(words)),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(trained(), 6);
     let arms = read_frame(&work.path("out/tables"), &ARMS).unwrap();
-    let added: Vec<Option<i64>> = arms.records().filter(|r| r.text("arm") == "more/all").map(|r| r.int("n_counterfactuals")).collect();
+    let added: Vec<Option<i64>> = arms
+        .records()
+        .filter(|r| r.text("arm") == "more/all")
+        .map(|r| r.int("n_counterfactuals"))
+        .collect();
     assert_eq!(added, [Some(1500), Some(1500)]);
     work.run(0, "job.yaml", "").says(&["nothing to do"]);
 }
@@ -154,14 +232,24 @@ fn a_failed_run_goes_on_at_the_arm_and_fold_where_it_stopped() {
 /// Killed without a word while an arm trains, the next run goes on with that arm and fold.
 #[test]
 fn a_killed_run_goes_on_at_the_arm_and_fold_where_it_was() {
-    let train = "cat > /dev/null; n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > n; if test $n = 5; then touch there; fi; \
-                 while test -e slow -a $n = 5; do sleep 0.05; done; echo $n > $0";
-    let command = format!("{{train: [sh, -c, \"{train}\", '{{model}}'], score: [sh, -c, \"{WELL}\", '{{model}}']}}");
+    let train = "cat > /dev/null; n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > n; if \
+                 test $n = 5; then touch there; fi; while test -e slow -a $n = 5; do sleep 0.05; \
+                 done; echo $n > $0";
+    let command = format!(
+        "{{train: [sh, -c, \"{train}\", '{{model}}'], score: [sh, -c, \"{WELL}\", '{{model}}']}}"
+    );
     let experiment = "experiments: {more: {model: live, from: flip, folds: 2, arms: {all: {}}}}";
-    let work = with_command(&command, &format!("split: {{share: {{train: 0.5, audit: 0.5}}}}\n{experiment}"));
+    let work = with_command(
+        &command,
+        &format!("split: {{share: {{train: 0.5, audit: 0.5}}}}\n{experiment}"),
+    );
     canned(&work, "canned.arrow", &[1500]);
     work.write("slow", "");
-    let mut killed = work.command("run job.yaml --out out --cache cache --threads 1").stderr(Stdio::null()).spawn().unwrap();
+    let mut killed = work
+        .command("run job.yaml --out out --cache cache --threads 1")
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let until = Instant::now() + Duration::from_secs(120);
     while !work.path("there").exists() {
         assert!(Instant::now() < until, "the fifth model is never trained");
@@ -172,7 +260,13 @@ fn a_killed_run_goes_on_at_the_arm_and_fold_where_it_was() {
     fs::remove_file(work.path("slow")).unwrap();
     let ran = work.run(0, "job.yaml", "");
     ran.says(&["augment/more/fold-1/all/train: runs"]);
-    assert!(!["base/train: runs", "fold-0/all/train: runs"].iter().any(|words| ran.stderr.contains(words)), "{}", ran.stderr);
+    assert!(
+        !["base/train: runs", "fold-0/all/train: runs"]
+            .iter()
+            .any(|words| ran.stderr.contains(words)),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(fs::read_to_string(work.path("n")).unwrap().trim(), "6");
     work.run(0, "job.yaml", "").says(&["nothing to do"]);
 }
@@ -182,11 +276,24 @@ fn a_killed_run_goes_on_at_the_arm_and_fold_where_it_was() {
 fn no_name_makes_the_stage_of_another() {
     let work = work("augment");
     let text = fs::read_to_string(work.path("job.yaml")).unwrap();
-    let text = text.replace("folded", "selected").replace("    region: {groups", "    \"flip/sex\": {from: region, groups");
+    let text = text
+        .replace("folded", "selected")
+        .replace("    region: {groups", "    \"flip/sex\": {from: region, groups");
     work.write("job.yaml", &text.replace("sensitive: region", "sensitive: \"flip/sex\""));
     let planned = work.cfaudit(0, "plan job.yaml --cache cache").stdout;
-    for stage in ["augment/selected ", "selected ", "count/logit/flip/sex ", "count/logit/flip%2fsex ", "count/logit/flip/flip%2fsex "] {
-        let found = planned.lines().filter(|line| format!("{} ", line.trim()).split("  ").any(|cell| cell.trim() == stage.trim())).count();
+    for stage in [
+        "augment/selected ",
+        "selected ",
+        "count/logit/flip/sex ",
+        "count/logit/flip%2fsex ",
+        "count/logit/flip/flip%2fsex ",
+    ] {
+        let found = planned
+            .lines()
+            .filter(|line| {
+                format!("{} ", line.trim()).split("  ").any(|cell| cell.trim() == stage.trim())
+            })
+            .count();
         assert_eq!(found, 1, "{stage}: {planned}");
     }
 }

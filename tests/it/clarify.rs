@@ -1,9 +1,10 @@
-//! Clarify's metrics, worst cases and the rest, from the job to tables, gates and page; their values have oracles of their own.
+//! Clarify's metrics, worst cases and the rest, from the job to tables, gates and page; their
+//! values have oracles of their own.
 
 use std::fs;
 
 use cfaudit::table::io::read_frame;
-use cfaudit::table::{Frame, GATES, GROUPS, METRICS, TableDef};
+use cfaudit::table::{GATES, GROUPS, METRICS, TableDef, TableFrame};
 
 use crate::work::{Work, assert_same, results};
 
@@ -38,7 +39,7 @@ gates:
   furthest: {metric: eodds, model: scorecard, between: worst_case, sensitive: origin, at_most: 1}
 ";
 
-fn frame(work: &Work, def: &'static TableDef) -> Frame {
+fn frame(work: &Work, def: &'static TableDef) -> TableFrame {
     read_frame(&work.path("out/tables"), def).unwrap()
 }
 
@@ -50,7 +51,9 @@ fn facets_from_job_to_page() {
     let metrics = frame(&work, &METRICS);
     let of = |scope: &str, from: &str, to: &str, metric: &str| {
         let key = ["scope", "from_group", "to_group", "metric"];
-        let mut found = metrics.records().filter(|r| key.map(|column| r.text(column)) == [scope, from, to, metric]);
+        let mut found = metrics
+            .records()
+            .filter(|r| key.map(|column| r.text(column)) == [scope, from, to, metric]);
         let first = found.next().unwrap_or_else(|| panic!("{metric} in {scope} {from} {to}"));
         assert!(found.next().is_none(), "{metric} stands twice in {scope} {from} {to}");
         first
@@ -58,17 +61,25 @@ fn facets_from_job_to_page() {
     let pair = |metric: &str| of("pair", "Male", "Female", metric);
     for metric in ["dppl", "dcacc", "dcr", "rd", "sd", "dar", "drr", "ad", "te", "cddpl", "ft"] {
         let row = pair(metric);
-        assert!(row.real("lo").unwrap() <= row.real("value").unwrap() && row.real("value").unwrap() <= row.real("hi").unwrap(), "{metric}");
+        assert!(
+            row.real("lo").unwrap() <= row.real("value").unwrap()
+                && row.real("value").unwrap() <= row.real("hi").unwrap(),
+            "{metric}"
+        );
     }
-    for (alias, metric) in
-        [("dppl", "demp_difference"), ("rd", "eopp_difference"), ("sd", "pred_eq_difference"), ("dar", "pred_p_difference")]
-    {
+    for (alias, metric) in [
+        ("dppl", "demp_difference"),
+        ("rd", "eopp_difference"),
+        ("sd", "pred_eq_difference"),
+        ("dar", "pred_p_difference"),
+    ] {
         assert_eq!(pair(alias).real("value"), pair(metric).real("value"), "{alias}");
     }
     let (ft, reversed) = (pair("ft"), pair("ft_library_sign"));
     assert_eq!(ft.real("value").map(|v| 0.0 - v), reversed.real("value"));
     assert!(
-        ft.text("flags").contains("sampled") && ft.text("ci_method").contains("3 neighbours among a sample of 600 of"),
+        ft.text("flags").contains("sampled")
+            && ft.text("ci_method").contains("3 neighbours among a sample of 600 of"),
         "{}",
         ft.text("ci_method")
     );
@@ -79,14 +90,26 @@ fn facets_from_job_to_page() {
                 && of("one_vs_rest", group, "", "acc_difference").real("lo").is_some()
         );
     }
-    let highest = |a: &str, b: &str| of("pair", a, b, "demp_difference").real("value").unwrap().abs();
-    let widest = [("north", "south"), ("north", "west"), ("south", "west")].map(|(a, b)| highest(a, b)).into_iter().fold(0.0, f64::max);
-    let worst =
-        metrics.records().find(|r| [r.text("scope"), r.text("sensitive"), r.text("metric")] == ["worst_case", "origin", "demp_difference"]);
+    let highest =
+        |a: &str, b: &str| of("pair", a, b, "demp_difference").real("value").unwrap().abs();
+    let widest = [("north", "south"), ("north", "west"), ("south", "west")]
+        .map(|(a, b)| highest(a, b))
+        .into_iter()
+        .fold(0.0, f64::max);
+    let worst = metrics.records().find(|r| {
+        [r.text("scope"), r.text("sensitive"), r.text("metric")]
+            == ["worst_case", "origin", "demp_difference"]
+    });
     let worst = worst.unwrap();
-    assert!((worst.real("value").unwrap() - widest).abs() < 1e-15 && worst.text("lowest_group") == "west");
+    assert!(
+        (worst.real("value").unwrap() - widest).abs() < 1e-15
+            && worst.text("lowest_group") == "west"
+    );
     assert!(frame(&work, &GROUPS).records().all(|r| r.int("n_missing_stratum") == Some(0)));
-    assert_eq!(frame(&work, &GATES).records().map(|r| r.text("verdict")).collect::<Vec<_>>(), ["pass"; 3]);
+    assert_eq!(
+        frame(&work, &GATES).records().map(|r| r.text("verdict")).collect::<Vec<_>>(),
+        ["pass"; 3]
+    );
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
     assert!(
         page.contains("metrics, the favoured facet first")

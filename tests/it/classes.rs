@@ -1,11 +1,15 @@
-//! A label of several classes, from the columns of the user's files to tables, gates and page: against numbers counted here by hand.
+//! A label of several classes, from the columns of the user's files to tables, gates and page:
+//! against numbers counted here by hand.
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use cfaudit::table::io::read_frame;
-use cfaudit::table::{COUNTS, Frame, GATES, GROUPS, ISSUES, METRICS, Record, SCORE_SHIFT, TRANSITIONS, TableDef};
+use cfaudit::table::{
+    COUNTS, GATES, GROUPS, ISSUES, METRICS, SCORE_SHIFT, TRANSITIONS, TableDef, TableFrame,
+    TableRecord,
+};
 
 use crate::waiting::read_folder;
 use crate::work::{Work, assert_same, column};
@@ -29,7 +33,8 @@ struct Draw(u64);
 
 impl Draw {
     fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % n
     }
 
@@ -45,8 +50,10 @@ fn people(n: usize, groups: usize) -> Vec<Person> {
         let group = draw.below(groups as u64) as usize;
         let near = [draw.below(11), draw.below(11), draw.below(11)].map(|base| base as i64);
         let points = draw.points(near);
-        let moved = (0..groups).filter(|to| *to != group).map(|to| (to, draw.points(near))).collect();
-        let label = (draw.below(30) > 0).then(|| if draw.below(2) > 0 { best(near) } else { draw.below(3) as usize });
+        let moved =
+            (0..groups).filter(|to| *to != group).map(|to| (to, draw.points(near))).collect();
+        let label = (draw.below(30) > 0)
+            .then(|| if draw.below(2) > 0 { best(near) } else { draw.below(3) as usize });
         Person { group, label, weight: draw.below(4) as i64, points, moved }
     };
     (0..n).map(person).collect()
@@ -67,30 +74,57 @@ fn nothing(n: usize) -> ArrayRef {
     column((0..n).map(|_| Some(0.0)).collect::<Float64Array>())
 }
 
-/// A working folder with these people and a job; `apart` puts their scores into a file of its own, in another order.
+/// A working folder with these people and a job; `apart` puts their scores into a file of its own,
+/// in another order.
 fn work(people: &[Person], groups: usize, apart: bool, more: &str) -> Work {
     let work = Work::new();
     let n = people.len() as i64;
     let score = |points: Points, class: usize| points.map(|points| points[class] as f64 / 10.0);
-    let scores = |class: usize| column(people.iter().map(|p| score(p.points, class)).collect::<Float64Array>());
+    let scores = |class: usize| {
+        column(people.iter().map(|p| score(p.points, class)).collect::<Float64Array>())
+    };
     let mut columns = vec![
         ("id", column((0..n).map(|i| i * 3).collect::<Int64Array>())),
         ("g", column(people.iter().map(|p| Some(name(p.group))).collect::<StringArray>())),
-        ("risk", column(people.iter().map(|p| p.label.map(|label| CLASSES[label])).collect::<StringArray>())),
+        (
+            "risk",
+            column(
+                people.iter().map(|p| p.label.map(|label| CLASSES[label])).collect::<StringArray>(),
+            ),
+        ),
         ("w", column(people.iter().map(|p| p.weight).collect::<Int64Array>())),
     ];
     if !apart {
-        columns.extend([("p_low", scores(0)), ("p_mid", scores(1)), ("p_high", scores(2)), ("p_none", nothing(people.len()))]);
+        columns.extend([
+            ("p_low", scores(0)),
+            ("p_mid", scores(1)),
+            ("p_high", scores(2)),
+            ("p_none", nothing(people.len())),
+        ]);
     }
     work.parquet("people.parquet", columns);
     if apart {
-        let reverse = |class: usize| column(people.iter().rev().map(|p| score(p.points, class)).collect::<Float64Array>());
+        let reverse = |class: usize| {
+            column(people.iter().rev().map(|p| score(p.points, class)).collect::<Float64Array>())
+        };
         let ids = column((0..n).rev().map(|i| i * 3).collect::<Int64Array>());
-        work.parquet("scores.parquet", vec![("p_high", reverse(2)), ("row_id", ids), ("p_mid", reverse(1)), ("p_low", reverse(0))]);
+        work.parquet(
+            "scores.parquet",
+            vec![
+                ("p_high", reverse(2)),
+                ("row_id", ids),
+                ("p_mid", reverse(1)),
+                ("p_low", reverse(0)),
+            ],
+        );
     }
-    let moved: Vec<(i64, usize, Points)> =
-        people.iter().zip(0..).flat_map(|(p, i)| p.moved.iter().map(move |(to, points)| (i * 3, *to, *points))).collect();
-    let moved_scores = |class: usize| column(moved.iter().map(|m| score(m.2, class)).collect::<Float64Array>());
+    let moved: Vec<(i64, usize, Points)> = people
+        .iter()
+        .zip(0..)
+        .flat_map(|(p, i)| p.moved.iter().map(move |(to, points)| (i * 3, *to, *points)))
+        .collect();
+    let moved_scores =
+        |class: usize| column(moved.iter().map(|m| score(m.2, class)).collect::<Float64Array>());
     work.parquet(
         "flip.parquet",
         vec![
@@ -107,25 +141,32 @@ fn work(people: &[Person], groups: usize, apart: bool, more: &str) -> Work {
     work.write(
         "job.yaml",
         &format!(
-            "cfaudit: 1\nname: classes\ndata:\n  rows: {{parquet: people.parquet}}\n  row_id: id\n  label: {{column: risk, positive: [low], classes: [low, \
-             mid, high], favourable: positive}}\n  sensitive: {{g: {{groups: [{names}], reference: A}}}}\ncounterfactuals: {{flip: naive}}\nmodels:\n  risk:\n    \
-             scores:\n      factual: {{{factual}columns: {{mid: p_mid, low: p_low, high: p_high}}}}\n      counterfactual: {{parquet: flip.parquet, columns: {{low: \
-             p_low, mid: p_mid, high: p_high}}}}\nmetrics: {{bootstrap: {{samples: 200}}}}\n{more}"
+            "cfaudit: 1\nname: classes\ndata:\n  rows: {{parquet: people.parquet}}\n  row_id: \
+             id\n  label: {{column: risk, positive: [low], classes: [low, mid, high], favourable: \
+             positive}}\n  sensitive: {{g: {{groups: [{names}], reference: A}}}}\n\
+             counterfactuals: {{flip: naive}}\nmodels:\n  risk:\n    scores:\n      factual: \
+             {{{factual}columns: {{mid: p_mid, low: p_low, high: p_high}}}}\n      counterfactual: \
+             {{parquet: flip.parquet, columns: {{low: p_low, mid: p_mid, high: p_high}}}}\n\
+             metrics: {{bootstrap: {{samples: 200}}}}\n{more}"
         ),
     );
     work
 }
 
-fn frame(work: &Work, def: &'static TableDef) -> Frame {
+fn frame(work: &Work, def: &'static TableDef) -> TableFrame {
     read_frame(&work.path("out/tables"), def).unwrap()
 }
 
-/// The values of `metrics` by class, scope, groups and id; counterfactual metrics are those with a set.
-struct Values<'a>(BTreeMap<[&'a str; 6], Record<'a>>);
+/// The values of `metrics` by class, scope, groups and id; counterfactual metrics are those with a
+/// set.
+struct Values<'a>(BTreeMap<[&'a str; 6], TableRecord<'a>>);
 
 impl<'a> Values<'a> {
-    fn of(metrics: &'a Frame) -> Self {
-        let key = |r: &Record<'a>| ["class", "scope", "from_group", "to_group", "counterfactual", "metric"].map(|column| r.text(column));
+    fn of(metrics: &'a TableFrame) -> Self {
+        let key = |r: &TableRecord<'a>| {
+            ["class", "scope", "from_group", "to_group", "counterfactual", "metric"]
+                .map(|column| r.text(column))
+        };
         let all: BTreeMap<_, _> = metrics.records().map(|r| (key(&r), r)).collect();
         assert_eq!(all.len(), metrics.rows.len(), "the key is one");
         Values(all)
@@ -143,7 +184,10 @@ impl<'a> Values<'a> {
         let counts = (record.int("numerator"), record.int("denominator"));
         assert_eq!(counts, (Some(part as i64), Some(whole as i64)), "{key:?}");
         match whole {
-            0 => assert!(record.real("value").is_none() && !record.text("undefined").is_empty(), "{key:?}"),
+            0 => assert!(
+                record.real("value").is_none() && !record.text("undefined").is_empty(),
+                "{key:?}"
+            ),
             _ => assert_eq!(record.real("value"), Some(part as f64 / whole as f64), "{key:?}"),
         }
     }
@@ -168,12 +212,17 @@ fn column_of(square: &Square, k: usize) -> u64 {
     square.iter().map(|row| row[k]).sum()
 }
 
-/// The correlation of rows and columns as a sum over persons' indicators: the covariance of one-hot vectors.
+/// The correlation of rows and columns as a sum over persons' indicators: the covariance of one-hot
+/// vectors.
 fn correlation(square: &Square) -> f64 {
     let n = total(square) as f64;
-    let (rows, columns) = ([0, 1, 2].map(|k| row(square, k) as f64 / n), [0, 1, 2].map(|k| column_of(square, k) as f64 / n));
+    let (rows, columns) = (
+        [0, 1, 2].map(|k| row(square, k) as f64 / n),
+        [0, 1, 2].map(|k| column_of(square, k) as f64 / n),
+    );
     let together: f64 = (0..3).map(|k| square[k][k] as f64 / n - rows[k] * columns[k]).sum();
-    let spread = |shares: [f64; 3]| shares.iter().map(|share| share * (1.0 - share)).sum::<f64>().sqrt();
+    let spread =
+        |shares: [f64; 3]| shares.iter().map(|share| share * (1.0 - share)).sum::<f64>().sqrt();
     together / (spread(rows) * spread(columns))
 }
 
@@ -197,7 +246,9 @@ fn check(groups: usize, apart: bool) {
     for group in 0..groups {
         let square = counted(&|p| p.group == group);
         let (n, scope) = (total(&square), ["", "group", name(group), ""]);
-        let at = |class: &'static str, metric: &'static str| [class, scope[1], scope[2], scope[3], metric];
+        let at = |class: &'static str, metric: &'static str| {
+            [class, scope[1], scope[2], scope[3], metric]
+        };
         values.check_rate(at("", "acc"), (diagonal(&square), n));
         let mcc = values.0[&["", "group", name(group), "", "", "mcc"]];
         assert!((mcc.real("value").unwrap() - correlation(&square)).abs() < 1e-12);
@@ -205,8 +256,12 @@ fn check(groups: usize, apart: bool) {
             let (labelled, predicted) = (row(&square, k), column_of(&square, k));
             values.check_rate(at(class, "prev"), (labelled, n));
             // A prediction counts with or without a label.
-            let scored = || people.iter().filter(|p| p.group == group).filter_map(|p| p.points).map(best);
-            values.check_rate(at(class, "pprev"), (scored().filter(|best| *best == k).count() as u64, scored().count() as u64));
+            let scored =
+                || people.iter().filter(|p| p.group == group).filter_map(|p| p.points).map(best);
+            values.check_rate(
+                at(class, "pprev"),
+                (scored().filter(|best| *best == k).count() as u64, scored().count() as u64),
+            );
             values.check_rate(at(class, "tpr"), (square[k][k], labelled));
             values.check_rate(at(class, "fpr"), (predicted - square[k][k], n - labelled));
             values.check_rate(at(class, "ppv"), (square[k][k], predicted));
@@ -214,18 +269,36 @@ fn check(groups: usize, apart: bool) {
     }
     let counts = frame(&work, &COUNTS);
     // Those without a label stand behind the last class.
-    let cell = |r: &Record<'_>, names: [&str; 2]| {
-        let place = |text: &str| CLASSES.iter().position(|class| *class == text).unwrap_or(if text.is_empty() { 3 } else { 9 });
+    let cell = |r: &TableRecord<'_>, names: [&str; 2]| {
+        let place = |text: &str| {
+            CLASSES.iter().position(|class| *class == text).unwrap_or(if text.is_empty() {
+                3
+            } else {
+                9
+            })
+        };
         names.map(|column| place(r.text(column)))
     };
     let (mut square, mut unlabelled) = (Square::default(), [0; 3]);
-    for r in counts.records().filter(|r| r.text("scope") == "total" && r.text("counterfactual").is_empty()) {
+    for r in counts
+        .records()
+        .filter(|r| r.text("scope") == "total" && r.text("counterfactual").is_empty())
+    {
         let [label, predicted] = cell(&r, ["label", "predicted"]);
-        *square.get_mut(label).map_or(&mut unlabelled[predicted], |row| &mut row[predicted]) = r.int("n").unwrap() as u64;
-        assert_eq!((r.text("predicted_cf"), r.real("weight"), r.wide("shift_sq")), ("", None, None));
+        *square.get_mut(label).map_or(&mut unlabelled[predicted], |row| &mut row[predicted]) =
+            r.int("n").unwrap() as u64;
+        assert_eq!(
+            (r.text("predicted_cf"), r.real("weight"), r.wide("shift_sq")),
+            ("", None, None)
+        );
     }
     assert_eq!(square, counted(&|_| true));
-    let without = |k: usize| people.iter().filter(|p| p.label.is_none() && p.points.is_some_and(|points| best(points) == k)).count() as u64;
+    let without = |k: usize| {
+        people
+            .iter()
+            .filter(|p| p.label.is_none() && p.points.is_some_and(|points| best(points) == k))
+            .count() as u64
+    };
     assert_eq!(unlabelled, [0, 1, 2].map(without));
 
     // Predictions against those of counterfactuals, with and without a label.
@@ -241,7 +314,8 @@ fn check(groups: usize, apart: bool) {
                 if let (Some(points), Some(moved)) = (person.points, moved) {
                     cube[person.label.unwrap_or(3)][best(points)][best(moved)] += 1;
                     pairs += 1.0;
-                    (0..3).for_each(|k| squared[k] += ((moved[k] - points[k]) as f64 / 10.0).powi(2));
+                    (0..3)
+                        .for_each(|k| squared[k] += ((moved[k] - points[k]) as f64 / 10.0).powi(2));
                 }
             }
             let mut square = Square::default();
@@ -249,7 +323,9 @@ fn check(groups: usize, apart: bool) {
                 square[before][after] = cube.iter().map(|labelled| labelled[before][after]).sum();
             }
             let (n, place) = (total(&square), [name(from), name(to)]);
-            let at = |class: &'static str, metric: &'static str| [class, "direction", place[0], place[1], metric];
+            let at = |class: &'static str, metric: &'static str| {
+                [class, "direction", place[0], place[1], metric]
+            };
             values.check_rate(at("", "cr"), (diagonal(&square), n));
             values.check_rate(at("", "sr"), (n - diagonal(&square), n));
             let cmcc = values.0[&["", "direction", place[0], place[1], "flip", "cmcc"]];
@@ -265,11 +341,15 @@ fn check(groups: usize, apart: bool) {
                 assert!((rmscd.real("value").unwrap() - (squared[k] / pairs).sqrt()).abs() < 1e-12);
                 assert!(rmscd.real("lo").is_some());
             }
-            let mine =
-                |r: &Record<'_>| r.text("scope") == "direction" && r.text("from_group") == place[0] && r.text("to_group") == place[1];
+            let mine = |r: &TableRecord<'_>| {
+                r.text("scope") == "direction"
+                    && r.text("from_group") == place[0]
+                    && r.text("to_group") == place[1]
+            };
             let mut found = [Square::default(); 4];
             for r in counts.records().filter(mine) {
-                let ([before, after], [label, _]) = (cell(&r, ["predicted", "predicted_cf"]), cell(&r, ["label", "predicted"]));
+                let ([before, after], [label, _]) =
+                    (cell(&r, ["predicted", "predicted_cf"]), cell(&r, ["label", "predicted"]));
                 found[label][before][after] = r.int("n").unwrap() as u64;
             }
             assert_eq!(found, cube);
@@ -278,8 +358,15 @@ fn check(groups: usize, apart: bool) {
                 assert_ne!(before, after);
                 assert_eq!(r.int("numerator"), Some(square[before][after] as i64));
                 assert_eq!(r.int("denominator"), Some(row(&square, before) as i64));
-                assert_eq!(r.real("value"), Some(square[before][after] as f64 / row(&square, before) as f64));
-                assert!(r.text("interval") == "wilson" && r.real("lo") <= r.real("value") && r.real("value") <= r.real("hi"));
+                assert_eq!(
+                    r.real("value"),
+                    Some(square[before][after] as f64 / row(&square, before) as f64)
+                );
+                assert!(
+                    r.text("interval") == "wilson"
+                        && r.real("lo") <= r.real("value")
+                        && r.real("value") <= r.real("hi")
+                );
                 shares += 1;
             }
             directions += 1;
@@ -287,36 +374,53 @@ fn check(groups: usize, apart: bool) {
     }
     assert_eq!(shares, 6 * directions);
     // Only the class that has its side of the label for itself names a group at a disadvantage.
-    let named = |class: &str| metrics.records().any(|r| r.text("class") == class && !r.text("impaired_group").is_empty());
+    let named = |class: &str| {
+        metrics.records().any(|r| r.text("class") == class && !r.text("impaired_group").is_empty())
+    };
     assert_eq!(["", "low", "mid", "high"].map(named), [false, true, false, false]);
 
     // Who is left out, and whose class the order decides.
     let groups_table = frame(&work, &GROUPS);
     for group in 0..groups {
         let mine = || people.iter().filter(move |p| p.group == group);
-        let count = |keep: &dyn Fn(&Person) -> bool| Some(mine().filter(|p| keep(p)).count() as i64);
+        let count =
+            |keep: &dyn Fn(&Person) -> bool| Some(mine().filter(|p| keep(p)).count() as i64);
         let r = groups_table.records().find(|r| r.text("group") == name(group)).unwrap();
         assert_eq!(r.int("n"), count(&|_| true));
         assert_eq!(r.int("n_positive"), count(&|p| p.label == Some(0)));
-        assert_eq!(r.int("n_predicted_positive"), count(&|p| p.points.is_some_and(|points| best(points) == 0)));
+        assert_eq!(
+            r.int("n_predicted_positive"),
+            count(&|p| p.points.is_some_and(|points| best(points) == 0))
+        );
         assert_eq!(r.int("n_missing_label"), count(&|p| p.label.is_none()));
         assert_eq!(r.int("n_missing_score"), count(&|p| p.points.is_none()));
-        let tied = |points: [i64; 3]| points.iter().filter(|p| **p == points[best(points)]).count() > 1;
+        let tied =
+            |points: [i64; 3]| points.iter().filter(|p| **p == points[best(points)]).count() > 1;
         assert_eq!(r.int("n_scores_equal_threshold"), count(&|p| p.points.is_some_and(tied)));
-        let without = mine().flat_map(|p| &p.moved).filter(|moved| moved.1.is_none()).count() as i64;
+        let without =
+            mine().flat_map(|p| &p.moved).filter(|moved| moved.1.is_none()).count() as i64;
         assert_eq!(r.int("n_missing_counterfactual_score"), Some(without));
     }
     // Histograms of the scores of each class.
     let shift = frame(&work, &SCORE_SHIFT);
     let held = |class: &str| {
-        shift.records().filter(|r| r.text("class") == class && r.text("side") == "change").map(|r| r.int("n").unwrap()).sum::<i64>()
+        shift
+            .records()
+            .filter(|r| r.text("class") == class && r.text("side") == "change")
+            .map(|r| r.int("n").unwrap())
+            .sum::<i64>()
     };
     assert_eq!([held("low"), held("mid"), held("")], [held("high"), held("high"), 0]);
     assert!(held("high") > 0);
 
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
     assert!(page.len() < 1_000_000);
-    for words in ["would be predicted another class", "each class against all others", "the class with the highest score", "Gorodkin"] {
+    for words in [
+        "would be predicted another class",
+        "each class against all others",
+        "the class with the highest score",
+        "Gorodkin",
+    ] {
         assert!(page.contains(words), "the page lacks `{words}`");
     }
     assert!(!page.contains("NaN") && !work.path("out/rows").exists());
@@ -353,19 +457,24 @@ fn weighted() {
         }
     }
     let sr = values.0[&["", "direction", "A", "B", "flip", "sr"]];
-    assert_eq!((sr.real("weight_numerator"), sr.real("weight_denominator")), (Some(part as f64), Some(whole as f64)));
+    assert_eq!(
+        (sr.real("weight_numerator"), sr.real("weight_denominator")),
+        (Some(part as f64), Some(whole as f64))
+    );
     assert_eq!(sr.real("value"), Some(part as f64 / whole as f64));
     assert_eq!(sr.text("interval"), "block-bootstrap");
     let counts = frame(&work, &COUNTS);
-    let of_direction = counts.records().filter(|r| r.text("scope") == "direction" && r.text("from_group") == "A");
+    let of_direction =
+        counts.records().filter(|r| r.text("scope") == "direction" && r.text("from_group") == "A");
     assert_eq!(of_direction.map(|r| r.real("weight").unwrap()).sum::<f64>(), whole as f64);
 }
 
 /// Threads, row groups and a second run change no byte; gates ask a class.
 #[test]
 fn same_bytes_gates_and_numbers_of_a_word() {
-    let gates = "gates:\n  keeps: {metric: nsr, class: low, model: risk, counterfactual: flip, direction: any, at_most: 0.9, enough: 1}\n  \
-                 all: {metric: sr, model: risk, counterfactual: flip, at_most: 0.001}\n";
+    let gates = "gates:\n  keeps: {metric: nsr, class: low, model: risk, counterfactual: flip, \
+                 direction: any, at_most: 0.9, enough: 1}\n  all: {metric: sr, model: risk, \
+                 counterfactual: flip, at_most: 0.001}\n";
     let work = work(&people(3000, 3), 3, true, gates);
     work.run(1, "job.yaml", "--threads 1");
     let first = work.results();
@@ -373,17 +482,23 @@ fn same_bytes_gates_and_numbers_of_a_word() {
     assert_same(&first, &work.results(), "threads and row groups");
     let metrics = frame(&work, &METRICS);
     let of_all = |metric: &str, scope: &str| {
-        let is = |r: &Record<'_>| {
-            ["slice", "class"].iter().all(|of| r.text(of).is_empty()) && (r.text("metric"), r.text("scope")) == (metric, scope)
+        let is = |r: &TableRecord<'_>| {
+            ["slice", "class"].iter().all(|of| r.text(of).is_empty())
+                && (r.text("metric"), r.text("scope")) == (metric, scope)
         };
         metrics.records().find(is).and_then(|r| r.real("value"))
     };
     let headline = &work.json("out/summary.json")["headline"];
     assert_eq!(headline["risk.flip.g.sr"].as_f64(), of_all("sr", "total"));
     assert_eq!(headline["risk.acc"].as_f64(), of_all("acc", "total"));
-    assert_eq!(headline["risk.g.demp_difference"].as_f64(), of_all("demp_difference", "worst_case"));
+    assert_eq!(
+        headline["risk.g.demp_difference"].as_f64(),
+        of_all("demp_difference", "worst_case")
+    );
     let gates = frame(&work, &GATES);
-    let verdict = |gate: &str| gates.records().find(|r| r.text("gate") == gate && r.int("decides") == Some(1)).unwrap();
+    let verdict = |gate: &str| {
+        gates.records().find(|r| r.text("gate") == gate && r.int("decides") == Some(1)).unwrap()
+    };
     assert_eq!((verdict("keeps").text("class"), verdict("keeps").text("verdict")), ("low", "pass"));
     assert_eq!((verdict("all").text("class"), verdict("all").text("verdict")), ("", "fail"));
     let told = work.cfaudit(0, "explain nsr --in out").stdout;
@@ -393,7 +508,8 @@ fn same_bytes_gates_and_numbers_of_a_word() {
     work.cfaudit(0, "check again.yaml --no-data");
 }
 
-/// Scores that are not there yet are asked for with the columns of all classes, and compared with those that are.
+/// Scores that are not there yet are asked for with the columns of all classes, and compared with
+/// those that are.
 #[test]
 fn awaited_and_scored_again() {
     let mut people = people(200, 2);
@@ -410,11 +526,23 @@ fn awaited_and_scored_again() {
     let awaited = &work.json("out/manifest.json")["awaited"][0];
     assert_eq!(
         awaited["columns"],
-        serde_json::json!(["row_id", "sensitive", "to_group", "cf_index", "request", "p_low", "p_mid", "p_high"])
+        serde_json::json!([
+            "row_id",
+            "sensitive",
+            "to_group",
+            "cf_index",
+            "request",
+            "p_low",
+            "p_mid",
+            "p_high"
+        ])
     );
     fs::rename(work.path("later.parquet"), work.path("flip.parquet")).unwrap();
     work.run(0, "job.yaml", "");
-    assert_eq!(work.json("out/manifest.json")["models"][0]["recheck"], serde_json::json!({"rows": 200, "differ": 0, "largest": 0.0}));
+    assert_eq!(
+        work.json("out/manifest.json")["models"][0]["recheck"],
+        serde_json::json!({"rows": 200, "differ": 0, "largest": 0.0})
+    );
     // The score of one class differs for one person.
     let last = people.iter_mut().rev().find_map(|p| p.moved[1].1.as_mut()).unwrap();
     last[2] = if last[2] > 4 { last[2] - 2 } else { last[2] + 2 };
@@ -428,21 +556,43 @@ fn awaited_and_scored_again() {
 fn values_that_are_no_classes() {
     let work = work(&people(100, 2), 2, false, "");
     let job = fs::read_to_string(work.path("job.yaml")).unwrap();
-    work.write("narrow.yaml", &job.replace("[low, mid, high]", "[low, high]").replace("mid: p_mid, ", ""));
-    work.run(3, "narrow.yaml", "").says(&["`mid` is none of the classes of the label `risk`", "narrow.yaml:6"]);
-    let wide = job.replace("[low, mid, high]", "[low, mid, high, none]").replace("high: p_high", "high: p_high, none: p_none");
+    work.write(
+        "narrow.yaml",
+        &job.replace("[low, mid, high]", "[low, high]").replace("mid: p_mid, ", ""),
+    );
+    work.run(3, "narrow.yaml", "")
+        .says(&["`mid` is none of the classes of the label `risk`", "narrow.yaml:6"]);
+    let wide = job
+        .replace("[low, mid, high]", "[low, mid, high, none]")
+        .replace("high: p_high", "high: p_high, none: p_none");
     work.write("wide.yaml", &wide);
     work.run(0, "wide.yaml", "");
     let issues = frame(&work, &ISSUES);
-    assert!(issues.records().any(|r| r.text("code") == "absent-class" && r.text("text").contains("`none`")));
+    assert!(
+        issues
+            .records()
+            .any(|r| r.text("code") == "absent-class" && r.text("text").contains("`none`"))
+    );
     let metrics = frame(&work, &METRICS);
     let of_none = |metric: &str| {
-        metrics.records().find(|r| r.text("class") == "none" && r.text("scope") == "group" && r.text("metric") == metric).unwrap()
+        metrics
+            .records()
+            .find(|r| {
+                r.text("class") == "none"
+                    && r.text("scope") == "group"
+                    && r.text("metric") == metric
+            })
+            .unwrap()
     };
-    assert_eq!([of_none("tpr"), of_none("ppv")].map(|r| r.text("undefined")), ["no_actual_positive", "no_predicted_positive"]);
+    assert_eq!(
+        [of_none("tpr"), of_none("ppv")].map(|r| r.text("undefined")),
+        ["no_actual_positive", "no_predicted_positive"]
+    );
     assert_eq!(of_none("pprev").real("value"), Some(0.0));
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
-    assert!(page.contains("nobody has the positive label") && page.contains("class <bdi>none</bdi>"));
+    assert!(
+        page.contains("nobody has the positive label") && page.contains("class <bdi>none</bdi>")
+    );
 }
 
 /// Many classes of many groups: the page shows the largest, says so, and stays small.
@@ -452,10 +602,18 @@ fn many_classes_keep_the_page_small() {
     let (n, classes, groups) = (2000_i64, 20, 12_i64);
     let class = |k: usize| format!("the class with the number {k}");
     // Class k holds about one of k + 2 rows of those that no class before it holds.
-    let of = |i: i64, by: i64| (0..classes).find(|k| (i * by + i / 7) % (*k as i64 + 2) == 0).unwrap_or(classes - 1);
+    let of = |i: i64, by: i64| {
+        (0..classes).find(|k| (i * by + i / 7) % (*k as i64 + 2) == 0).unwrap_or(classes - 1)
+    };
     let group = |i: i64| format!("group {}", i % groups);
     let scores = |rows: &[(i64, i64)]| -> Vec<(String, ArrayRef)> {
-        let column = |k: usize| column(rows.iter().map(|(i, by)| Some(f64::from(u8::from(of(*i, *by) == k)))).collect::<Float64Array>());
+        let column = |k: usize| {
+            column(
+                rows.iter()
+                    .map(|(i, by)| Some(f64::from(u8::from(of(*i, *by) == k))))
+                    .collect::<Float64Array>(),
+            )
+        };
         (0..classes).map(|k| (format!("p{k}"), column(k))).collect()
     };
     let rows: Vec<(i64, i64)> = (0..n).map(|i| (i, 3)).collect();
@@ -466,8 +624,11 @@ fn many_classes_keep_the_page_small() {
     ];
     columns.extend(of_rows.iter().map(|(name, column)| (name.as_str(), column.clone())));
     work.parquet("rows.parquet", columns);
-    let moved: Vec<(i64, i64)> = (0..n).flat_map(|i| (0..groups).filter(move |to| *to != i % groups).map(move |to| (i, to))).collect();
-    let of_moved = scores(&moved.iter().map(|(i, to)| (*i, 3 + (i * to) % 4 / 3)).collect::<Vec<_>>());
+    let moved: Vec<(i64, i64)> = (0..n)
+        .flat_map(|i| (0..groups).filter(move |to| *to != i % groups).map(move |to| (i, to)))
+        .collect();
+    let of_moved =
+        scores(&moved.iter().map(|(i, to)| (*i, 3 + (i * to) % 4 / 3)).collect::<Vec<_>>());
     let mut columns = vec![
         ("row_id", column(moved.iter().map(|m| m.0).collect::<Int64Array>())),
         ("to_group", column(moved.iter().map(|m| Some(group(m.1))).collect::<StringArray>())),
@@ -475,32 +636,41 @@ fn many_classes_keep_the_page_small() {
     columns.extend(of_moved.iter().map(|(name, column)| (name.as_str(), column.clone())));
     work.parquet("cf.parquet", columns);
     let names = (0..classes).map(class).collect::<Vec<_>>().join(", ");
-    let of_classes = (0..classes).map(|k| format!("{}: p{k}", class(k))).collect::<Vec<_>>().join(", ");
+    let of_classes =
+        (0..classes).map(|k| format!("{}: p{k}", class(k))).collect::<Vec<_>>().join(", ");
     let groups = (0..groups).map(group).collect::<Vec<_>>().join(", ");
     work.write(
         "job.yaml",
         &format!(
-            "cfaudit: 1\nname: many\ndata:\n  rows: {{parquet: rows.parquet}}\n  label: {{column: y, positive: [{}], classes: [{names}], favourable: \
-             negative}}\n  sensitive: {{g: {{groups: [{groups}], reference: group 0}}}}\ncounterfactuals: {{flip: naive}}\nmodels:\n  one: {{scores: {{factual: \
-             {{columns: {{{of_classes}}}}}, counterfactual: {{parquet: cf.parquet, columns: {{{of_classes}}}}}}}}}\nmetrics: {{families: [performance, group, ccm, \
-             eccm], interval: {{method: none}}}}\n",
+            "cfaudit: 1\nname: many\ndata:\n  rows: {{parquet: rows.parquet}}\n  label: {{column: \
+             y, positive: [{}], classes: [{names}], favourable: negative}}\n  sensitive: {{g: \
+             {{groups: [{groups}], reference: group 0}}}}\ncounterfactuals: {{flip: naive}}\n\
+             models:\n  one: {{scores: {{factual: {{columns: {{{of_classes}}}}}, counterfactual: \
+             {{parquet: cf.parquet, columns: {{{of_classes}}}}}}}}}\n\
+             metrics: {{families: [performance, group, ccm, eccm], interval: {{method: none}}}}\n",
             class(0)
         ),
     );
     work.run(0, "job.yaml", "");
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
     assert!(page.len() < 1_000_000, "{}", page.len());
-    assert!(page.contains("Of 20 classes the 8 largest are shown for themselves") && page.contains("12 other classes"));
+    assert!(
+        page.contains("Of 20 classes the 8 largest are shown for themselves")
+            && page.contains("12 other classes")
+    );
     assert!(page.contains("Classes are told of the first "));
 }
 
-/// Of the group C no row trains: what is about it is undefined for each class and in `transitions`, the rest is measured.
+/// Of the group C no row trains: what is about it is undefined for each class and in `transitions`,
+/// the rest is measured.
 #[test]
 fn a_group_without_training_rows_is_undefined_by_class() {
     let (work, mut draw, n) = (Work::new(), Draw(11), 600_i64);
     let is_audited = |i: i64| i % 2 == 0;
     let group = |i: i64| if is_audited(i) && i % 6 == 0 { "C" } else { name((i / 2 % 2) as usize) };
-    let tenths = |n: usize, draw: &mut Draw| column((0..n).map(|_| Some(draw.below(11) as f64 / 10.0)).collect::<Float64Array>());
+    let tenths = |n: usize, draw: &mut Draw| {
+        column((0..n).map(|_| Some(draw.below(11) as f64 / 10.0)).collect::<Float64Array>())
+    };
     let points = ["p_low", "p_mid", "p_high"];
     let labels: StringArray = (0..n).map(|_| Some(CLASSES[draw.below(3) as usize])).collect();
     let mut columns = vec![
@@ -508,7 +678,14 @@ fn a_group_without_training_rows_is_undefined_by_class() {
         ("g", column((0..n).map(|i| Some(group(i))).collect::<StringArray>())),
         ("x", tenths(n as usize, &mut draw)),
         ("risk", column(labels)),
-        ("part", column((0..n).map(|i| Some(if is_audited(i) { "test" } else { "fit" })).collect::<StringArray>())),
+        (
+            "part",
+            column(
+                (0..n)
+                    .map(|i| Some(if is_audited(i) { "test" } else { "fit" }))
+                    .collect::<StringArray>(),
+            ),
+        ),
     ];
     columns.extend(points.map(|name| (name, tenths(n as usize, &mut draw))));
     work.parquet("people.parquet", columns);
@@ -516,10 +693,13 @@ fn a_group_without_training_rows_is_undefined_by_class() {
     work.write(
         "job.yaml",
         &format!(
-            "cfaudit: 1\nname: classes\ndata:\n  rows: {{parquet: people.parquet}}\n  row_id: id\n  label: {{column: risk, positive: [low], \
-             classes: [low, mid, high], favourable: positive}}\n  sensitive: {{g: {{groups: [A, B, C], reference: A}}}}\n  features: {{continuous: \
-             [x]}}\n  split: {{column: part, train: [fit], audit: [test]}}\ncounterfactuals: {{typical: {{greedy: {{condition_on: label}}}}}}\n\
-             models: {{risk: {{scores: {{factual: {{{scores}}}, counterfactual: {{parquet: typical.parquet, {scores}}}}}}}}}\n\
+            "cfaudit: 1\nname: classes\ndata:\n  rows: {{parquet: people.parquet}}\n  row_id: \
+             id\n  label: {{column: risk, positive: [low], classes: [low, mid, high], favourable: \
+             positive}}\n  sensitive: {{g: {{groups: [A, B, C], reference: A}}}}\n  features: \
+             {{continuous: [x]}}\n  split: {{column: part, train: [fit], audit: [test]}}\n\
+             counterfactuals: {{typical: {{greedy: {{condition_on: label}}}}}}\n\
+             models: {{risk: {{scores: {{factual: {{{scores}}}, counterfactual: {{parquet: \
+             typical.parquet, {scores}}}}}}}}}\n\
              metrics: {{bootstrap: {{samples: 50}}}}\n"
         ),
     );
@@ -527,25 +707,41 @@ fn a_group_without_training_rows_is_undefined_by_class() {
     work.run(4, "job.yaml", "");
     let asked = read_folder(&work.path("out/to-score/typical"));
     let keys = ["row_id", "sensitive", "to_group", "cf_index", "request"];
-    let mut answer: Vec<(&str, ArrayRef)> = keys.map(|key| (key, asked.column_by_name(key).unwrap().clone())).to_vec();
+    let mut answer: Vec<(&str, ArrayRef)> =
+        keys.map(|key| (key, asked.column_by_name(key).unwrap().clone())).to_vec();
     answer.extend(points.map(|name| (name, tenths(asked.num_rows(), &mut draw))));
     work.parquet("typical.parquet", answer);
     work.run(0, "job.yaml", "");
 
     let (metrics, transitions) = (frame(&work, &METRICS), frame(&work, &TRANSITIONS));
     let mut seen = [0, 0];
-    for row in metrics.records().chain(transitions.records()).filter(|row| row.text("counterfactual") == "typical") {
+    for row in metrics
+        .records()
+        .chain(transitions.records())
+        .filter(|row| row.text("counterfactual") == "typical")
+    {
         let ends = [row.text("from_group"), row.text("to_group")];
         let is_about_c = ends.iter().any(|end| end.is_empty() || *end == "C");
         seen[usize::from(is_about_c)] += 1;
         if is_about_c {
-            assert_eq!((row.real("value"), row.text("undefined")), (None, "no_training_rows"), "{ends:?}");
+            assert_eq!(
+                (row.real("value"), row.text("undefined")),
+                (None, "no_training_rows"),
+                "{ends:?}"
+            );
         } else {
             assert_ne!(row.text("undefined"), "no_training_rows", "{ends:?}");
         }
     }
     assert!(seen[0] > 30 && seen[1] > 60, "{seen:?}");
-    let of_class = |class: &str| metrics.records().any(|row| row.text("class") == class && row.text("undefined") == "no_training_rows");
-    assert!(CLASSES.iter().all(|class| of_class(class)) && transitions.records().any(|row| row.text("undefined") == "no_training_rows"));
+    let of_class = |class: &str| {
+        metrics
+            .records()
+            .any(|row| row.text("class") == class && row.text("undefined") == "no_training_rows")
+    };
+    assert!(
+        CLASSES.iter().all(|class| of_class(class))
+            && transitions.records().any(|row| row.text("undefined") == "no_training_rows")
+    );
     assert!(transitions.records().any(|row| row.is_some("value")));
 }

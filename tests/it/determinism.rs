@@ -1,4 +1,5 @@
-//! The same job on the same data gives the same bytes: for any number of threads, any size of a batch, and after any interruption.
+//! The same job on the same data gives the same bytes: for any number of threads, any size of a
+//! batch, and after any interruption.
 
 use std::fs;
 use std::path::Path;
@@ -8,14 +9,25 @@ use arrow::array::{Float64Array, Int64Array, StringArray};
 use crate::work::{Files, Going, Work, assert_same, column, files, results, root, sha256};
 
 /// The jobs of `tests/jobs`, each another way through the stages.
-const JOBS: [&str; 11] =
-    ["share", "folds", "scores", "keep", "no-label", "roles", "duplicates", "weights", "worlds", "worlds-folds", "augment"];
+const JOBS: [&str; 11] = [
+    "share",
+    "folds",
+    "scores",
+    "keep",
+    "no-label",
+    "roles",
+    "duplicates",
+    "weights",
+    "worlds",
+    "worlds-folds",
+    "augment",
+];
 
 const PEOPLE: i64 = 3500;
 const REGIONS: [&str; 3] = ["north", "south", "east"];
 
-/// A working folder with a job of `tests/jobs` and the files that it names: people with missing values everywhere, and the scores
-/// of their counterfactuals in an order of their own.
+/// A working folder with a job of `tests/jobs` and the files that it names: people with missing
+/// values everywhere, and the scores of their counterfactuals in an order of their own.
 pub(crate) fn work(job: &str) -> Work {
     let work = Work::new();
     fs::copy(root().join(format!("tests/jobs/{job}.yaml")), work.path("job.yaml")).unwrap();
@@ -23,8 +35,12 @@ pub(crate) fn work(job: &str) -> Work {
     let draw = |i: i64, k: i32| (i as f64 * f64::from(k).sqrt()).fract();
     let region = |i: i64| REGIONS[(draw(i, 2) * draw(i, 3) * 3.0) as usize];
     let (rows, gone) = (|| 0..PEOPLE, |i: i64, k: i32| draw(i, k) < 0.02);
-    let real = |k: i32, of: &dyn Fn(i64) -> f64| column(rows().map(|i| (!gone(i, k)).then(|| of(i))).collect::<Float64Array>());
-    let text = |k: i32, of: &dyn Fn(i64) -> &'static str| column(rows().map(|i| (!gone(i, k)).then(|| of(i))).collect::<StringArray>());
+    let real = |k: i32, of: &dyn Fn(i64) -> f64| {
+        column(rows().map(|i| (!gone(i, k)).then(|| of(i))).collect::<Float64Array>())
+    };
+    let text = |k: i32, of: &dyn Fn(i64) -> &'static str| {
+        column(rows().map(|i| (!gone(i, k)).then(|| of(i))).collect::<StringArray>())
+    };
     let grades = ["low", "middle", "high"];
     let people = vec![
         ("id", column(rows().map(|i| 10 * i - 5000).collect::<Int64Array>())),
@@ -33,21 +49,45 @@ pub(crate) fn work(job: &str) -> Work {
         ("age", real(10, &|i| 18.0 + 60.0 * draw(i, 11))),
         ("income", real(12, &|i| 1000.0 / (0.01 + draw(i, 13)) + 40.0 * draw(i, 11))),
         ("grade", text(14, &|i| grades[(draw(i, 15) * 3.0) as usize])),
-        ("job", text(17, &|i| ["nurse", "clerk", "smith", "pilot", "guide"][(draw(i, 18) * 5.0) as usize])),
+        (
+            "job",
+            text(17, &|i| {
+                ["nurse", "clerk", "smith", "pilot", "guide"][(draw(i, 18) * 5.0) as usize]
+            }),
+        ),
         (
             "repaid",
             column(
-                rows().map(|i| (!gone(i, 19)).then(|| i64::from(draw(i, 11) + draw(i, 15) + draw(i, 20) > 1.4))).collect::<Int64Array>(),
+                rows()
+                    .map(|i| {
+                        (!gone(i, 19))
+                            .then(|| i64::from(draw(i, 11) + draw(i, 15) + draw(i, 20) > 1.4))
+                    })
+                    .collect::<Int64Array>(),
             ),
         ),
         ("part", text(21, &|i| ["fit", "test", "test", "rest"][(draw(i, 22) * 4.0) as usize])),
         ("score", real(23, &|i| draw(i, 24))),
-        ("weight", column(rows().map(|i| if i % 50 == 0 { 0.0 } else { 1000.0 * draw(i, 27) * draw(i, 28) }).collect::<Float64Array>())),
-        ("cutoff", column(rows().map(|i| if i % 2 == 0 { 0.4 } else { 0.6 }).collect::<Float64Array>())),
+        (
+            "weight",
+            column(
+                rows()
+                    .map(|i| if i % 50 == 0 { 0.0 } else { 1000.0 * draw(i, 27) * draw(i, 28) })
+                    .collect::<Float64Array>(),
+            ),
+        ),
+        (
+            "cutoff",
+            column(rows().map(|i| if i % 2 == 0 { 0.4 } else { 0.6 }).collect::<Float64Array>()),
+        ),
     ];
     work.csv("people.csv", people.clone());
     work.parquet("people.parquet", people);
-    let moved = || (0..PEOPLE).rev().flat_map(|i| REGIONS.iter().filter(move |to| **to != region(i)).map(move |to| (i, *to)));
+    let moved = || {
+        (0..PEOPLE).rev().flat_map(|i| {
+            REGIONS.iter().filter(move |to| **to != region(i)).map(move |to| (i, *to))
+        })
+    };
     work.parquet(
         "moved.parquet",
         vec![
@@ -58,7 +98,11 @@ pub(crate) fn work(job: &str) -> Work {
             (
                 "score",
                 column(
-                    moved().map(|(i, to)| (!gone(i, 26)).then(|| (draw(i, 24) + 0.1 * to.len() as f64).min(1.0))).collect::<Float64Array>(),
+                    moved()
+                        .map(|(i, to)| {
+                            (!gone(i, 26)).then(|| (draw(i, 24) + 0.1 * to.len() as f64).min(1.0))
+                        })
+                        .collect::<Float64Array>(),
                 ),
             ),
         ],
@@ -71,7 +115,9 @@ fn same_for_threads_and_batches(job: &str) {
     work.run(0, "job.yaml", "--threads 2");
     let expected = work.results();
     assert!(expected.keys().filter(|name| name.starts_with("tables/")).count() >= 7);
-    for (threads, batch_rows) in [(1, 1024), (8, 1024), (2, 3072), (8, 3072), (1, 65536), (8, 65536)] {
+    for (threads, batch_rows) in
+        [(1, 1024), (8, 1024), (2, 3072), (8, 3072), (1, 65536), (8, 65536)]
+    {
         let flags = format!("--threads {threads} --batch-rows {batch_rows}");
         work.cfaudit(0, &format!("run job.yaml --out other --cache other-cache {flags}"));
         assert_same(&expected, &results(&work.path("other")), &format!("{job} {flags}"));
@@ -148,12 +194,16 @@ fn causal_graphs() {
     same_for_threads_and_batches("graphs");
 }
 
-/// People cut at random places into files, read in batches of random sizes: the same tables and outcomes.
+/// People cut at random places into files, read in batches of random sizes: the same tables and
+/// outcomes.
 fn same_for_parts(job: &str) {
     let work = work(job);
     let text = fs::read_to_string(work.path("job.yaml")).unwrap();
     assert!(text.contains("{parquet: people.parquet}"));
-    work.write("job.yaml", &text.replace("{parquet: people.parquet}", "{parquet: \"people/*.parquet\"}"));
+    work.write(
+        "job.yaml",
+        &text.replace("{parquet: people.parquet}", "{parquet: \"people/*.parquet\"}"),
+    );
     let people = crate::waiting::read(&work.path("people.parquet"));
     let tables = |out: &str| {
         let mut found = results(&work.path(out));
@@ -163,17 +213,31 @@ fn same_for_parts(job: &str) {
     let mut expected: Option<Files> = None;
     for (trial, parts) in [1, 2, 5, 13].into_iter().enumerate() {
         let draw = |k: usize| (((1 + k + 100 * trial) as f64).sqrt() * 97.0).fract();
-        let mut cuts: Vec<usize> = (1..parts).map(|k| (draw(k) * PEOPLE as f64) as usize).chain([0, people.num_rows()]).collect();
+        let mut cuts: Vec<usize> = (1..parts)
+            .map(|k| (draw(k) * PEOPLE as f64) as usize)
+            .chain([0, people.num_rows()])
+            .collect();
         cuts.sort_unstable();
         cuts.dedup();
         for (k, ends) in cuts.windows(2).enumerate() {
-            crate::waiting::write(&work.path(&format!("people/part-{k:02}.parquet")), &people.slice(ends[0], ends[1] - ends[0]));
+            crate::waiting::write(
+                &work.path(&format!("people/part-{k:02}.parquet")),
+                &people.slice(ends[0], ends[1] - ends[0]),
+            );
         }
-        let flags = format!("--threads {} --batch-rows {}", 1 + trial, 1024 * (1 + (draw(0) * 8.0) as usize));
+        let flags = format!(
+            "--threads {} --batch-rows {}",
+            1 + trial,
+            1024 * (1 + (draw(0) * 8.0) as usize)
+        );
         work.cfaudit(0, &format!("run job.yaml --out out{trial} --cache off {flags}"));
         let found = tables(&format!("out{trial}"));
         assert!(found.len() >= 7);
-        assert_same(expected.get_or_insert_with(|| found.clone()), &found, &format!("{job}: {parts} parts, {flags}"));
+        assert_same(
+            expected.get_or_insert_with(|| found.clone()),
+            &found,
+            &format!("{job}: {parts} parts, {flags}"),
+        );
         fs::remove_dir_all(work.path("people")).unwrap();
     }
 }
@@ -191,7 +255,11 @@ fn people_with_weights_in_parts() {
 #[test]
 fn runs_side_by_side_share_a_cache() {
     let work = work("folds");
-    let runs: Vec<Going> = (0..3).map(|i| Going::start(&mut work.command(&format!("run job.yaml --out out{i} --cache cache")))).collect();
+    let runs: Vec<Going> = (0..3)
+        .map(|i| {
+            Going::start(&mut work.command(&format!("run job.yaml --out out{i} --cache cache")))
+        })
+        .collect();
     for run in runs {
         let (status, log) = run.end();
         assert!(status.success(), "{log}");
@@ -216,35 +284,60 @@ fn a_killed_run_leaves_the_old_folder_and_whole_results() {
         let old = work.results();
         assert_ne!(old["manifest.json"], expected["manifest.json"]);
         fs::remove_dir_all(work.path("cache")).unwrap();
-        let starts = stages.as_array().unwrap().iter().map(|stage| ("stage.start", stage["id"].as_str().unwrap()));
+        let starts = stages
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|stage| ("stage.start", stage["id"].as_str().unwrap()));
         for (event, stage) in starts.chain([("stage.end", "report")]) {
             // The stage may be there already: a killed run gets a little further than its log.
-            let mut going = Going::start(&mut work.command("run job.yaml --out out --cache cache -v"));
+            let mut going =
+                Going::start(&mut work.command("run job.yaml --out out --cache cache -v"));
             assert!(going.until(&[event, "stage.cached"], stage), "{job}: no {event} of {stage}");
             going.kill();
             // The old folder or, killed while it publishes, the new one: never a mixture.
             let now = work.results();
             let published = now["manifest.json"] == expected["manifest.json"];
-            assert_same(if published { &expected } else { &old }, &now, &format!("{job} killed at {event} of {stage}"));
+            assert_same(
+                if published { &expected } else { &old },
+                &now,
+                &format!("{job} killed at {event} of {stage}"),
+            );
             assert_entries_are_whole(&work.path("cache"));
         }
 
         work.run(0, "job.yaml", "");
         assert_same(&expected, &work.results(), &format!("{job} after all"));
-        let beside: Vec<String> = fs::read_dir(work.path("")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
-        assert!(!beside.iter().any(|name| name.starts_with(".out")), "left beside the folder: {beside:?}");
+        let beside: Vec<String> = fs::read_dir(work.path(""))
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        assert!(
+            !beside.iter().any(|name| name.starts_with(".out")),
+            "left beside the folder: {beside:?}"
+        );
         assert_eq!(fs::read_dir(work.path("cache/tmp")).unwrap().count(), 0, "left in the cache");
     }
 }
 
 /// Every entry of the cache holds the files that its `stage.json` names, with their hashes.
 pub(crate) fn assert_entries_are_whole(cache: &Path) {
-    for shelf in fs::read_dir(cache).unwrap().map(|entry| entry.unwrap()).filter(|entry| entry.file_name().len() == 2) {
+    for shelf in fs::read_dir(cache)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.file_name().len() == 2)
+    {
         for entry in fs::read_dir(shelf.path()).unwrap() {
             let mut found: Files = files(&entry.unwrap().path());
-            let about: serde_json::Value = serde_json::from_slice(&found.remove("stage.json").unwrap()).unwrap();
+            let about: serde_json::Value =
+                serde_json::from_slice(&found.remove("stage.json").unwrap()).unwrap();
             let named = about["files"].as_object().unwrap();
-            assert_eq!(named.keys().collect::<Vec<_>>(), found.keys().collect::<Vec<_>>(), "{}", about["id"]);
+            assert_eq!(
+                named.keys().collect::<Vec<_>>(),
+                found.keys().collect::<Vec<_>>(),
+                "{}",
+                about["id"]
+            );
             for (name, bytes) in &found {
                 assert_eq!(named[name]["sha256"], sha256(bytes), "{} of {}", name, about["id"]);
             }

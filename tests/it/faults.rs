@@ -1,5 +1,5 @@
-//! What may befall a run: it is killed at any moment, two start at once, folders cannot be written, the clock jumps. The bytes are the same in
-//! the end.
+//! What may befall a run: it is killed at any moment, two start at once, folders cannot be written,
+//! the clock jumps. The bytes are the same in the end.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +15,8 @@ struct Moments(u64);
 impl Moments {
     /// A moment before `end`.
     fn next(&mut self, end: Duration) -> Duration {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         end.mul_f64((self.0 >> 11) as f64 / (1_u64 << 53) as f64)
     }
 }
@@ -38,8 +39,13 @@ fn assert_tidy(work: &Work) {
 
 #[track_caller]
 fn assert_tidy_but(work: &Work, but: &[&str]) {
-    let beside: Vec<String> = fs::read_dir(work.path("")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
-    let left = |name: &String| name.starts_with(".out.") && !name.ends_with(".lock") && !but.contains(&name.as_str());
+    let beside: Vec<String> = fs::read_dir(work.path(""))
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let left = |name: &String| {
+        name.starts_with(".out.") && !name.ends_with(".lock") && !but.contains(&name.as_str())
+    };
     assert!(!beside.iter().any(left), "left beside the folder: {beside:?}");
     assert_eq!(fs::read_dir(work.path("cache/tmp")).unwrap().count(), 0, "left in the cache");
 }
@@ -51,9 +57,15 @@ const GATE: &str = "gate out --baseline old";
 const RECOURSE: &str = "recourse";
 const WAITING: &str = "waiting";
 
-/// Kills a run that ends with this status at so many moments; every third time the cache is gone too. What the folder held before, or all
-/// that the run leaves, is there at any time.
-fn survives(what: &str, [reference, work]: [&Work; 2], status: i32, kills: usize, moments: &mut Moments) -> usize {
+/// Kills a run that ends with this status at so many moments; every third time the cache is gone
+/// too. What the folder held before, or all that the run leaves, is there at any time.
+fn survives(
+    what: &str,
+    [reference, work]: [&Work; 2],
+    status: i32,
+    kills: usize,
+    moments: &mut Moments,
+) -> usize {
     let before = work.path("out").exists().then(|| work.results());
     let started = Instant::now();
     reference.cfaudit(status, RUN);
@@ -67,7 +79,11 @@ fn survives(what: &str, [reference, work]: [&Work; 2], status: i32, kills: usize
         let now = work.path("out").exists().then(|| work.results());
         if now != before {
             let now = now.unwrap_or_else(|| panic!("{what}: the old folder is gone"));
-            assert_same(&expected, &now, &format!("{what} killed {} times: a folder is whole or as it was", i + 1));
+            assert_same(
+                &expected,
+                &now,
+                &format!("{what} killed {} times: a folder is whole or as it was", i + 1),
+            );
         }
         if work.path("cache").exists() {
             assert_entries_are_whole(&work.path("cache"));
@@ -93,7 +109,9 @@ fn all_survive(job: &str, kills: usize, moments: &mut Moments) -> usize {
     }
     let mut met = 0;
     if job == WAITING {
-        let rename = |from: &str, to: &str| [&reference, &work].map(|work| fs::rename(work.path(from), work.path(to)).unwrap());
+        let rename = |from: &str, to: &str| {
+            [&reference, &work].map(|work| fs::rename(work.path(from), work.path(to)).unwrap())
+        };
         rename("moved.parquet", "later.parquet");
         met += survives("waiting for scores", [&reference, &work], 4, kills, moments);
         rename("later.parquet", "moved.parquet");
@@ -108,7 +126,11 @@ fn all_survive(job: &str, kills: usize, moments: &mut Moments) -> usize {
         met += usize::from(killed(&work, GATE, moments.next(time)));
         let now = work.results();
         let published = now.contains_key("tables/changes.parquet");
-        assert_same(if published { &judged } else { &expected }, &now, &format!("{job}: gate killed {} times", i + 1));
+        assert_same(
+            if published { &judged } else { &expected },
+            &now,
+            &format!("{job}: gate killed {} times", i + 1),
+        );
     }
     assert_eq!(Ran::of(&mut work.command(GATE), 0).summary(), ran.summary());
     assert_same(&judged, &work.results(), &format!("{job}: gate after all"));
@@ -116,17 +138,31 @@ fn all_survive(job: &str, kills: usize, moments: &mut Moments) -> usize {
     met
 }
 
-/// A few random moments; `make kills` tries as many as `CFAUDIT_KILLS` says over jobs of every shape.
+/// A few random moments; `make kills` tries as many as `CFAUDIT_KILLS` says over jobs of every
+/// shape.
 #[test]
 fn a_run_killed_at_any_moment_ends_with_the_same_bytes() {
-    let wanted: usize = std::env::var("CFAUDIT_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    let wanted: usize =
+        std::env::var("CFAUDIT_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
     let mut moments = Moments(20_261_121);
     if wanted == 0 {
         all_survive("no-label", 4, &mut moments);
         return;
     }
-    let jobs =
-        [RECOURSE, WAITING, "folds", "share", "keep", "no-label", "roles", "duplicates", "weights", "worlds", "worlds-folds", "augment"];
+    let jobs = [
+        RECOURSE,
+        WAITING,
+        "folds",
+        "share",
+        "keep",
+        "no-label",
+        "roles",
+        "duplicates",
+        "weights",
+        "worlds",
+        "worlds-folds",
+        "augment",
+    ];
     let (mut met, mut tried) = (0, 0);
     for job in jobs.iter().cycle() {
         // Ten experiments take as long as all others together.
@@ -146,9 +182,17 @@ fn a_run_killed_at_any_moment_ends_with_the_same_bytes() {
 #[test]
 fn two_runs_at_once_leave_one_result() {
     let work = work("share");
-    let start = || work.command("run job.yaml --out out --cache cache").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let start = || {
+        work.command("run job.yaml --out out --cache cache")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
     let (first, second) = (start(), start());
-    let mut codes = [first, second].map(|child| child.wait_with_output().unwrap()).map(|output| output.status.code().unwrap());
+    let mut codes = [first, second]
+        .map(|child| child.wait_with_output().unwrap())
+        .map(|output| output.status.code().unwrap());
     codes.sort_unstable();
     assert!(codes == [0, 5] || codes == [0, 0], "{codes:?}");
     let before = work.results();
@@ -157,19 +201,29 @@ fn two_runs_at_once_leave_one_result() {
     assert_tidy(&work);
 }
 
-/// The program as somebody without rights on these folders: root may write everywhere, so it steps down.
+/// The program as somebody without rights on these folders: root may write everywhere, so it steps
+/// down.
 fn as_nobody(work: &Work, args: &str) -> Option<Command> {
     let command = work.command(args);
-    let is_root = fs::metadata("/proc/self").map(|m| std::os::unix::fs::MetadataExt::uid(&m) == 0).unwrap_or(false);
+    let is_root = fs::metadata("/proc/self")
+        .map(|m| std::os::unix::fs::MetadataExt::uid(&m) == 0)
+        .unwrap_or(false);
     if !is_root {
         return Some(command);
     }
     let mut nobody = Command::new("setpriv");
-    nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(command.get_program()).args(command.get_args());
+    nobody
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(command.get_program())
+        .args(command.get_args());
     nobody.current_dir(work.path("")).stdin(Stdio::null());
     // Nobody must be able to reach the program and the folder.
     let mut tried = Command::new("setpriv");
-    tried.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(command.get_program()).arg("--version").current_dir(work.path(""));
+    tried
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(command.get_program())
+        .arg("--version")
+        .current_dir(work.path(""));
     tried.output().is_ok_and(|output| output.status.success()).then_some(nobody)
 }
 
@@ -177,7 +231,8 @@ fn set_mode(work: &Work, below: &str, mode: u32) {
     fs::set_permissions(work.path(below), fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// A finished folder that may not be written is judged and compared as long as nothing changes in it.
+/// A finished folder that may not be written is judged and compared as long as nothing changes in
+/// it.
 #[test]
 fn folders_that_may_only_be_read() {
     let work = work("share");
@@ -187,7 +242,9 @@ fn folders_that_may_only_be_read() {
     let names = ["", "archive", "archive/a", "archive/a/tables", "archive/b"];
     names.iter().for_each(|name| set_mode(&work, name, 0o555));
     let before: Files = files(&work.path("archive"));
-    let ran = |status: i32, args: &str| as_nobody(&work, args).map(|mut command| Ran::of(&mut command, status));
+    let ran = |status: i32, args: &str| {
+        as_nobody(&work, args).map(|mut command| Ran::of(&mut command, status))
+    };
     let all = [
         ran(0, "gate archive/a"),
         ran(0, "diff archive/a archive/b"),
@@ -212,7 +269,8 @@ fn folders_that_may_only_be_read() {
     assert_same(&before, &after, "folders that may only be read");
 }
 
-/// A process that is killed once its verdicts are in place leaves the old folder beside it; the next one finds nothing to write.
+/// A process that is killed once its verdicts are in place leaves the old folder beside it; the
+/// next one finds nothing to write.
 #[test]
 fn what_a_killed_process_left_goes_even_where_nothing_is_written() {
     let work = work("no-label");
@@ -255,12 +313,14 @@ fn readers_that_go_away() {
     }
     assert_same(&work.results(), &results(&work.path("other")), "a run that nobody listens to");
     if let Ok(full) = fs::File::options().write(true).open("/dev/full") {
-        let status = work.command("diff out out --all").stdout(full).stderr(Stdio::null()).status().unwrap();
+        let status =
+            work.command("diff out out --all").stdout(full).stderr(Stdio::null()).status().unwrap();
         assert_eq!(status.code(), Some(5));
     }
 }
 
-/// A clock that jumps by centuries with every look at it, before 1970 too: a library that stands before the C library's.
+/// A clock that jumps by centuries with every look at it, before 1970 too: a library that stands
+/// before the C library's.
 const CLOCK: &str = "#define _GNU_SOURCE
 #include <time.h>
 #include <unistd.h>
@@ -280,18 +340,24 @@ fn a_clock_that_jumps() {
     let work = work("share");
     work.write("clock.c", CLOCK);
     let library = work.path("clock.so");
-    let compiled = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(work.path("clock.c")).status();
+    let compiled = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(work.path("clock.c"))
+        .status();
     if !compiled.is_ok_and(|status| status.success()) {
         crate::work::skip("there is no C compiler");
         return;
     }
     work.cfaudit(0, RUN);
     let expected = work.results();
-    let jumping = |args: &str, status: i32| Ran::of(work.command(args).env("LD_PRELOAD", &library), status);
+    let jumping =
+        |args: &str, status: i32| Ran::of(work.command(args).env("LD_PRELOAD", &library), status);
     jumping("run job.yaml --out jumped --cache other --log json --log-file log.jsonl", 0);
     assert_same(&expected, &results(&work.path("jumped")), "with a clock that jumps");
     let log = fs::read_to_string(work.path("log.jsonl")).unwrap();
-    let year = |time: &str| time.split('-').next().and_then(|year| year.parse::<u32>().ok()).unwrap_or(0);
+    let year =
+        |time: &str| time.split('-').next().and_then(|year| year.parse::<u32>().ok()).unwrap_or(0);
     let years: Vec<u32> = log
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
@@ -315,18 +381,30 @@ fn signals_while_a_folder_is_judged() {
     work.cfaudit(0, RUN);
     let before = work.results();
     let mut stopped = 0;
-    for (k, (signal, status)) in [("TERM", 143), ("INT", 130)].into_iter().cycle().take(8).enumerate() {
-        let child = work.command(GATE).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    for (k, (signal, status)) in
+        [("TERM", 143), ("INT", 130)].into_iter().cycle().take(8).enumerate()
+    {
+        let child =
+            work.command(GATE).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(5 * k as u64));
         // It may have ended before.
-        let _ = Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).stderr(Stdio::null()).status();
+        let _ = Command::new("kill")
+            .args([format!("-{signal}"), child.id().to_string()])
+            .stderr(Stdio::null())
+            .status();
         let output = child.wait_with_output().unwrap();
         let now = work.results();
         match output.status.code() {
-            Some(0) => assert!(now.contains_key("tables/changes.parquet"), "done and nothing written"),
+            Some(0) => {
+                assert!(now.contains_key("tables/changes.parquet"), "done and nothing written")
+            }
             code => {
                 // Before it listens a signal ends the process in the way of the system.
-                assert!(code.is_none() || code == Some(status), "{signal}: {code:?} {}", String::from_utf8_lossy(&output.stderr));
+                assert!(
+                    code.is_none() || code == Some(status),
+                    "{signal}: {code:?} {}",
+                    String::from_utf8_lossy(&output.stderr)
+                );
                 stopped += 1;
             }
         }

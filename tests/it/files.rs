@@ -1,5 +1,6 @@
-//! Files as they come from elsewhere: text files with wrong quotes and encodings, parts that disagree, disks that are full, job files
-//! that want to blow up. Each ends with its status and a message that names file, line and mend, and leaves nothing behind.
+//! Files as they come from elsewhere: text files with wrong quotes and encodings, parts that
+//! disagree, disks that are full, job files that want to blow up. Each ends with its status and a
+//! message that names file, line and mend, and leaves nothing behind.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -28,7 +29,10 @@ metrics: {bootstrap: {samples: 20}}
 
 fn rows(n: usize) -> String {
     let line = |i: usize| {
-        let (sex, repaid) = (if i.is_multiple_of(2) { "f" } else { "m" }, if i.is_multiple_of(3) { "yes" } else { "no" });
+        let (sex, repaid) = (
+            if i.is_multiple_of(2) { "f" } else { "m" },
+            if i.is_multiple_of(3) { "yes" } else { "no" },
+        );
         format!("{sex},{repaid},{},town{}\n", 20 + i, i % 5)
     };
     (0..n).map(line).collect()
@@ -69,7 +73,9 @@ const HEAD: &str = "sex,repaid,age,town\n";
 fn a_sound_text_file_runs() {
     let work = with_source("{csv: {path: rows.csv}}");
     // A byte order mark, line ends of another system, blank lines and quoted fields are all sound.
-    let text = format!("\u{feff}{HEAD}{}\n\"f\",\"yes\",20,\"Saint \"\"Q\"\", by the sea\"\n", rows(40)).replace('\n', "\r\n");
+    let text =
+        format!("\u{feff}{HEAD}{}\n\"f\",\"yes\",20,\"Saint \"\"Q\"\", by the sea\"\n", rows(40))
+            .replace('\n', "\r\n");
     work.write("rows.csv", &text);
     assert_eq!(work.run(0, "job.yaml", "").summary()["rows"], 20);
 }
@@ -77,10 +83,22 @@ fn a_sound_text_file_runs() {
 #[test]
 fn text_files_with_wrong_quotes() {
     let body = rows(30);
-    refused_csv(format!("{HEAD}{body}f,yes,\"20,town1\n{body}"), &["bad-quoting", "`rows.csv`", "line 32", "never closed"]);
-    refused_csv(format!("{HEAD}{body}f,yes,20,\"town\"1\n"), &["bad-quoting", "line 32", "behind a closing quote"]);
-    refused_csv(format!("{HEAD}{body}f,yes,20,to\"wn\n"), &["bad-quoting", "line 32", "quote inside a field"]);
-    refused_csv(format!("{HEAD}{body}f,yes,20,town, 1\n"), &["ragged-row", "line 32", "5 fields", "header has 4"]);
+    refused_csv(
+        format!("{HEAD}{body}f,yes,\"20,town1\n{body}"),
+        &["bad-quoting", "`rows.csv`", "line 32", "never closed"],
+    );
+    refused_csv(
+        format!("{HEAD}{body}f,yes,20,\"town\"1\n"),
+        &["bad-quoting", "line 32", "behind a closing quote"],
+    );
+    refused_csv(
+        format!("{HEAD}{body}f,yes,20,to\"wn\n"),
+        &["bad-quoting", "line 32", "quote inside a field"],
+    );
+    refused_csv(
+        format!("{HEAD}{body}f,yes,20,town, 1\n"),
+        &["ragged-row", "line 32", "5 fields", "header has 4"],
+    );
     refused_csv(format!("{HEAD}{body}f,yes\n"), &["ragged-row", "line 32", "2 fields"]);
 }
 
@@ -88,7 +106,8 @@ fn text_files_with_wrong_quotes() {
 fn text_files_in_another_encoding() {
     let latin = [HEAD.as_bytes(), rows(30).as_bytes(), b"f,yes,20,M\xfcnchen\n"].concat();
     refused_csv(latin, &["bad-encoding", "`rows.csv`", "line 32", "field 4", "iconv -f latin1"]);
-    let wide: Vec<u8> = format!("\u{feff}{HEAD}{}", rows(30)).encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let wide: Vec<u8> =
+        format!("\u{feff}{HEAD}{}", rows(30)).encode_utf16().flat_map(u16::to_le_bytes).collect();
     refused_csv(wide, &["bad-encoding", "`rows.csv`", "line 1", "iconv -f utf-16"]);
     let zeros = [HEAD.as_bytes(), rows(30).as_bytes(), &[0; 64]].concat();
     refused_csv(zeros, &["ragged-row", "`rows.csv`", "line 32"]);
@@ -97,17 +116,29 @@ fn text_files_in_another_encoding() {
 #[test]
 fn text_files_of_another_country() {
     let body = rows(30);
-    refused_csv(format!("{HEAD}{body}f,yes,\"20,5\",town1\n"), &["not-numeric", "the text `20,5`", "write decimal points"]);
-    refused_csv(format!("{HEAD}{body}f,yes,\"4.583,58\",town1\n"), &["not-numeric", "the text `4.583,58`", "write decimal points"]);
+    refused_csv(
+        format!("{HEAD}{body}f,yes,\"20,5\",town1\n"),
+        &["not-numeric", "the text `20,5`", "write decimal points"],
+    );
+    refused_csv(
+        format!("{HEAD}{body}f,yes,\"4.583,58\",town1\n"),
+        &["not-numeric", "the text `4.583,58`", "write decimal points"],
+    );
     refused_csv(format!("{HEAD}{body}").replace(',', ";"), &["missing-column", "delimiter: \";\""]);
 }
 
 #[test]
 fn files_that_are_packed() {
     let packed = |start: &[u8]| [start, &[0xff; 200]].concat();
-    refused_csv(packed(b"\x1f\x8b\x08\x00"), &["unreadable-file", "`rows.csv`", "begins like a gzip file", "gunzip", "--> job.yaml:"]);
+    refused_csv(
+        packed(b"\x1f\x8b\x08\x00"),
+        &["unreadable-file", "`rows.csv`", "begins like a gzip file", "gunzip", "--> job.yaml:"],
+    );
     refused_csv(packed(b"\x28\xb5\x2f\xfd"), &["begins like a zstd file", "unpack it first"]);
-    refused_csv(packed(b"PK\x03\x04"), &["a zip file or a workbook (xlsx)", "save the sheet as CSV"]);
+    refused_csv(
+        packed(b"PK\x03\x04"),
+        &["a zip file or a workbook (xlsx)", "save the sheet as CSV"],
+    );
     refused_csv(packed(b"PAR1"), &["begins like a Parquet file", "rows: {parquet: PATH}"]);
 }
 
@@ -117,7 +148,11 @@ fn pipes_devices_and_folders() {
     for source in ["{csv: {path: rows}}", "{parquet: rows}"] {
         let work = with_source(source);
         assert!(Command::new("mkfifo").arg(work.path("rows")).status().unwrap().success());
-        refused(&work, 3, &["error[not-a-file]", "`rows` is a pipe, socket or device", "--> job.yaml:5:"]);
+        refused(
+            &work,
+            3,
+            &["error[not-a-file]", "`rows` is a pipe, socket or device", "--> job.yaml:5:"],
+        );
         fs::remove_file(work.path("rows")).unwrap();
         symlink("/dev/zero", work.path("rows")).unwrap();
         refused(&work, 3, &["error[not-a-file]", "`rows` is a pipe, socket or device"]);
@@ -135,7 +170,11 @@ fn a_derived_column_hides_no_column_of_the_source() {
     let check = |work: &Work, file: &str| {
         let job = fs::read_to_string(work.path("job.yaml")).unwrap();
         work.write("job.yaml", &job.replace("  features:", derive));
-        refused(work, 3, &["error[hidden-column]", "`town`", file, "--> job.yaml:9:", "such as `town_group`"]);
+        refused(
+            work,
+            3,
+            &["error[hidden-column]", "`town`", file, "--> job.yaml:9:", "such as `town_group`"],
+        );
         work.cfaudit(3, "check job.yaml").says(&["error[hidden-column]"]);
         // A name of its own is fine.
         let text = fs::read_to_string(work.path("job.yaml"))
@@ -154,9 +193,15 @@ fn a_derived_column_hides_no_column_of_the_source() {
 }
 
 fn columns_of(n: usize) -> Vec<(&'static str, ArrayRef)> {
-    let text = |words: [&'static str; 2]| column((0..n).map(|i| Some(words[i % 2])).collect::<StringArray>());
+    let text = |words: [&'static str; 2]| {
+        column((0..n).map(|i| Some(words[i % 2])).collect::<StringArray>())
+    };
     let ages = column(Int64Array::from_iter_values((0..n as i64).map(|i| 20 + i)));
-    let repaid = column((0..n).map(|i| Some(if i.is_multiple_of(3) { "yes" } else { "no" })).collect::<StringArray>());
+    let repaid = column(
+        (0..n)
+            .map(|i| Some(if i.is_multiple_of(3) { "yes" } else { "no" }))
+            .collect::<StringArray>(),
+    );
     vec![("sex", text(["f", "m"])), ("repaid", repaid), ("age", ages), ("town", text(["a", "b"]))]
 }
 
@@ -164,19 +209,39 @@ fn columns_of(n: usize) -> Vec<(&'static str, ArrayRef)> {
 fn values_that_do_not_fit_and_ids_that_are_not_there() {
     let work = with_source("{parquet: rows.parquet}");
     let mut columns = columns_of(40);
-    columns[2].1 = column(UInt64Array::from_iter_values((0..40).map(|i| if i == 9 { u64::MAX } else { 20 + i })));
+    columns[2].1 = column(UInt64Array::from_iter_values(
+        (0..40).map(|i| if i == 9 { u64::MAX } else { 20 + i }),
+    ));
     work.parquet("rows.parquet", columns);
-    refused(&work, 3, &["error[unreadable-value]", "column `age`", "18446744073709551615", "hint: whole numbers up to"]);
+    refused(
+        &work,
+        3,
+        &[
+            "error[unreadable-value]",
+            "column `age`",
+            "18446744073709551615",
+            "hint: whole numbers up to",
+        ],
+    );
     let work = with_source("{parquet: rows.parquet}\n  row_id: id");
     let mut columns = columns_of(40);
     columns.push(("id", column((0..40).map(|i| (i != 7).then_some(i)).collect::<Int64Array>())));
     work.parquet("rows.parquet", columns);
-    refused(&work, 3, &["error[missing-row-id]", "row 7", "column `id`", "hint: give every row an id"]);
+    refused(
+        &work,
+        3,
+        &["error[missing-row-id]", "row 7", "column `id`", "hint: give every row an id"],
+    );
     let work = with_source("{parquet: rows.parquet}");
     let mut columns = columns_of(40);
-    columns[3].1 = column(ListArray::from_iter_primitive::<Int64Type, _, _>((0..40).map(|i| Some([Some(i)]))));
+    columns[3].1 =
+        column(ListArray::from_iter_primitive::<Int64Type, _, _>((0..40).map(|i| Some([Some(i)]))));
     work.parquet("rows.parquet", columns);
-    refused(&work, 3, &["error[unsupported-type]", "column `town` holds lists, which", "flatten lists"]);
+    refused(
+        &work,
+        3,
+        &["error[unsupported-type]", "column `town` holds lists, which", "flatten lists"],
+    );
 }
 
 /// Nulls that became a level of their own are missing all the same where the data are told.
@@ -184,10 +249,18 @@ fn values_that_do_not_fit_and_ids_that_are_not_there() {
 fn missing_values_are_told_as_missing() {
     let work = with_source("{csv: {path: rows.csv}}\n  missing: {nominal: level}");
     work.write("rows.csv", &format!("{HEAD}{}f,yes,30,\nm,no,31,\nf,no,32,\n", rows(40)));
-    let json: serde_json::Value = serde_json::from_str(&work.cfaudit(0, "data job.yaml --cache cache --json").stdout).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&work.cfaudit(0, "data job.yaml --cache cache --json").stdout)
+            .unwrap();
     let town = json["columns"].as_array().unwrap().iter().find(|c| c["name"] == "town").unwrap();
     assert_eq!(town["missing"], 3);
-    assert!(town["levels"].as_array().unwrap().contains(&serde_json::json!({"level": "missing", "n": 3})), "{town}");
+    assert!(
+        town["levels"]
+            .as_array()
+            .unwrap()
+            .contains(&serde_json::json!({"level": "missing", "n": 3})),
+        "{town}"
+    );
 }
 
 /// In a log each problem has a line with a time of its own; what belongs to it is indented below.
@@ -195,15 +268,29 @@ fn missing_values_are_told_as_missing() {
 fn lines_of_a_log_begin_with_a_time() {
     let work = with_source("{csv: {path: rows.csv}}");
     let job = fs::read_to_string(work.path("job.yaml")).unwrap();
-    work.write("job.yaml", &job.replace("l2: 1.0", "l2: much").replace("samples: 20", "samples: many"));
+    work.write(
+        "job.yaml",
+        &job.replace("l2: 1.0", "l2: much").replace("samples: 20", "samples: many"),
+    );
     let ran = work.run(2, "job.yaml", "--log-file log");
-    let (indented, others): (Vec<&str>, Vec<&str>) = ran.stderr.lines().partition(|line| line.starts_with("  "));
+    let (indented, others): (Vec<&str>, Vec<&str>) =
+        ran.stderr.lines().partition(|line| line.starts_with("  "));
     assert!(indented.iter().any(|line| line.starts_with("  --> job.yaml:")), "{}", ran.stderr);
-    assert!(others.len() == 3 && others.iter().all(|line| line.starts_with("20") && line.contains("Z ")), "{}", ran.stderr);
+    assert!(
+        others.len() == 3
+            && others.iter().all(|line| line.starts_with("20") && line.contains("Z ")),
+        "{}",
+        ran.stderr
+    );
     let log = fs::read_to_string(work.path("log")).unwrap();
-    let lines: Vec<serde_json::Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<serde_json::Value> =
+        log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let problems: Vec<_> = lines.iter().filter(|line| line["event"] == "problem").collect();
-    assert!(problems.len() == 2 && problems.iter().all(|p| p["path"] == "job.yaml" && p["line"].as_u64() > Some(10)), "{log}");
+    assert!(
+        problems.len() == 2
+            && problems.iter().all(|p| p["path"] == "job.yaml" && p["line"].as_u64() > Some(10)),
+        "{log}"
+    );
 }
 
 #[test]
@@ -215,8 +302,14 @@ fn text_files_without_what_is_asked_for() {
         &["missing-column", "`rows.csv`", "`sex;repaid;age;town`"],
     );
     refused_csv(format!("sex,repaid,age,sex\n{}", rows(30)), &["duplicate-column", "`sex`"]);
-    refused_csv(format!("sex,repayed,age,town\n{}", rows(30)), &["missing-column", "`repaid`", "did you mean `repayed`?"]);
-    refused_csv(format!("{HEAD}{}f,yes,about 20,town1\n", rows(30)), &["not-numeric", "row 30", "column `age`", "`about 20`"]);
+    refused_csv(
+        format!("sex,repayed,age,town\n{}", rows(30)),
+        &["missing-column", "`repaid`", "did you mean `repayed`?"],
+    );
+    refused_csv(
+        format!("{HEAD}{}f,yes,about 20,town1\n", rows(30)),
+        &["not-numeric", "row 30", "column `age`", "`about 20`"],
+    );
     refused_csv(format!("{HEAD}{}f,yes,1e999,town1\n", rows(30)), &["`age`", "row 30"]);
     let work = with_source("{csv: {path: rows.csv}}");
     refused(&work, 3, &["missing-file", "`rows.csv`", "relative to the folder"]);
@@ -228,22 +321,51 @@ fn text_files_without_what_is_asked_for() {
 fn parts_of_a_glob_that_disagree() {
     let part = |work: &Work, name: &str, age: arrow::array::ArrayRef| {
         let n = age.len();
-        let text = |words: [&'static str; 2]| column((0..n).map(|i| Some(words[i % 2])).collect::<StringArray>());
-        work.parquet(name, vec![("sex", text(["f", "m"])), ("repaid", text(["yes", "no"])), ("age", age), ("town", text(["a", "b"]))]);
+        let text = |words: [&'static str; 2]| {
+            column((0..n).map(|i| Some(words[i % 2])).collect::<StringArray>())
+        };
+        work.parquet(
+            name,
+            vec![
+                ("sex", text(["f", "m"])),
+                ("repaid", text(["yes", "no"])),
+                ("age", age),
+                ("town", text(["a", "b"])),
+            ],
+        );
     };
     let work = with_source("{parquet: \"parts/*.parquet\"}");
     refused(&work, 3, &["missing-file", "`parts/*.parquet`"]);
     fs::create_dir(work.path("parts")).unwrap();
     part(&work, "parts/a.parquet", column(Int64Array::from_iter_values(20..60)));
-    part(&work, "parts/b.parquet", column(StringArray::from_iter_values((20..60).map(|i| i.to_string()))));
-    refused(&work, 3, &["type-changes", "column `age`", "`parts/a.parquet`", "`parts/b.parquet`", "integers", "text"]);
-    work.parquet("parts/b.parquet", vec![("sex", column(StringArray::from_iter_values(["f", "m"])))]);
+    part(
+        &work,
+        "parts/b.parquet",
+        column(StringArray::from_iter_values((20..60).map(|i| i.to_string()))),
+    );
+    refused(
+        &work,
+        3,
+        &[
+            "type-changes",
+            "column `age`",
+            "`parts/a.parquet`",
+            "`parts/b.parquet`",
+            "integers",
+            "text",
+        ],
+    );
+    work.parquet(
+        "parts/b.parquet",
+        vec![("sex", column(StringArray::from_iter_values(["f", "m"])))],
+    );
     refused(&work, 3, &["missing-column", "`parts/b.parquet`"]);
     fs::write(work.path("parts/b.parquet"), b"PAR1 nothing PAR1").unwrap();
     refused(&work, 3, &["unreadable-file", "`parts/b.parquet`"]);
 }
 
-/// Links inside a folder of rows: who is reached by two ways counts once, by the folder that holds the file, and the run says so.
+/// Links inside a folder of rows: who is reached by two ways counts once, by the folder that holds
+/// the file, and the run says so.
 #[test]
 fn rows_that_are_reached_by_two_ways_count_once() {
     let work = with_source("{parquet: lake}\n  keep: [{day: {in: [\"2026-11-20\"]}}]");
@@ -265,9 +387,16 @@ fn rows_that_are_reached_by_two_ways_count_once() {
     // Nobody has to act on it.
     assert!(!ran.stderr.contains("warning"), "{}", ran.stderr);
     let quiet = work.run(0, "job.yaml", "--quiet");
-    assert!(!quiet.stderr.contains("count once") && !quiet.stdout.contains("count once"), "{}", quiet.stderr);
+    assert!(
+        !quiet.stderr.contains("count once") && !quiet.stdout.contains("count once"),
+        "{}",
+        quiet.stderr
+    );
     let inputs = work.json("out/manifest.json")["inputs"].clone();
-    assert_eq!((inputs.as_array().unwrap().len(), &inputs[0]["path"]), (1, &"lake/day=2026-11-20/part.parquet".into()));
+    assert_eq!(
+        (inputs.as_array().unwrap().len(), &inputs[0]["path"]),
+        (1, &"lake/day=2026-11-20/part.parquet".into())
+    );
     // A glob finds both names of the folder.
     let job = fs::read_to_string(work.path("job.yaml")).unwrap();
     work.write("job.yaml", &job.replace("{parquet: lake}", "{parquet: \"lake/*/*.parquet\"}"));
@@ -276,7 +405,8 @@ fn rows_that_are_reached_by_two_ways_count_once() {
     ran.says(&["`lake/a-latest/part.parquet` leads to `lake/day=2026-11-20/part.parquet`"]);
 }
 
-/// Row ids as DECIMAL(38, 0), as many databases write them, are those of the same integers; others are told what to be.
+/// Row ids as DECIMAL(38, 0), as many databases write them, are those of the same integers; others
+/// are told what to be.
 #[test]
 fn decimal_row_ids() {
     let with_ids = |ids: ArrayRef| {
@@ -290,13 +420,19 @@ fn decimal_row_ids() {
     integers.run(0, "job.yaml", "");
     let keys = |work: &Work| fs::read(work.path("out/rows/outcomes.parquet")).unwrap();
     let decimal = |places: i8| {
-        let ids = Decimal128Array::from_iter_values((1000..1040).map(|i: i128| i * 10_i128.pow(u32::try_from(places).unwrap())));
+        let ids = Decimal128Array::from_iter_values(
+            (1000..1040).map(|i: i128| i * 10_i128.pow(u32::try_from(places).unwrap())),
+        );
         column(ids.with_precision_and_scale(38, places).unwrap())
     };
     let decimals = with_ids(decimal(0));
     decimals.run(0, "job.yaml", "");
     assert_eq!(keys(&integers), keys(&decimals));
-    let ran = refused(&with_ids(decimal(2)), 3, &["error[not-an-id]", "column `id` holds numbers", "DECIMAL(38, 0)"]);
+    let ran = refused(
+        &with_ids(decimal(2)),
+        3,
+        &["error[not-an-id]", "column `id` holds numbers", "DECIMAL(38, 0)"],
+    );
     assert!(ran.stderr.contains("or text"), "{}", ran.stderr);
 }
 
@@ -304,7 +440,9 @@ fn decimal_row_ids() {
 fn a_column_with_a_million_levels() {
     let n = 1_000_000;
     let work = with_source("{parquet: rows.parquet}");
-    let text = |words: [&'static str; 2]| column((0..n).map(|i| Some(words[i % 2])).collect::<StringArray>());
+    let text = |words: [&'static str; 2]| {
+        column((0..n).map(|i| Some(words[i % 2])).collect::<StringArray>())
+    };
     work.parquet(
         "rows.parquet",
         vec![
@@ -317,25 +455,51 @@ fn a_column_with_a_million_levels() {
     refused(&work, 3, &["too-many-levels", "column `town`", "`rows.parquet`", "`ignore`"]);
 }
 
-/// Numbers with a decimal comma are no towns: today's hint must not lead to one encoded column for each.
+/// Numbers with a decimal comma are no towns: today's hint must not lead to one encoded column for
+/// each.
 #[test]
 fn decimals_are_not_taken_for_levels() {
     let work = with_source("{csv: {path: rows.csv, delimiter: \";\"}}");
-    let line =
-        |i: usize| format!("{};{};{};{}.{:03},5\n", ["f", "m"][i % 2], ["yes", "no"][i % 3 % 2], 20 + i % 50, i / 1000 + 1, i % 1000);
-    work.write("rows.csv", &format!("{}{}", HEAD.replace(',', ";"), (0..3000).map(line).collect::<String>()));
-    let words = ["error[numbers-as-levels]", "column `town`", "decimal point instead of the comma", "`continuous`"];
+    let line = |i: usize| {
+        format!(
+            "{};{};{};{}.{:03},5\n",
+            ["f", "m"][i % 2],
+            ["yes", "no"][i % 3 % 2],
+            20 + i % 50,
+            i / 1000 + 1,
+            i % 1000
+        )
+    };
+    work.write(
+        "rows.csv",
+        &format!("{}{}", HEAD.replace(',', ";"), (0..3000).map(line).collect::<String>()),
+    );
+    let words = [
+        "error[numbers-as-levels]",
+        "column `town`",
+        "decimal point instead of the comma",
+        "`continuous`",
+    ];
     refused(&work, 3, &words);
     work.cfaudit(3, "check job.yaml").says(&words);
 }
 
-/// 3,000 levels: 72 MB a thread for logistic regression, 36 MB for trees of the 1,500 rows that train.
+/// 3,000 levels: 72 MB a thread for logistic regression, 36 MB for trees of the 1,500 rows that
+/// train.
 #[test]
 fn a_model_that_is_too_large_is_refused_before_it_takes_memory() {
     let work = with_source("{csv: {path: rows.csv}}");
-    let line = |i: usize| format!("{},{},{},town{i}\n", ["f", "m"][i % 2], ["yes", "no"][i % 3 % 2], 20 + i % 50);
+    let line = |i: usize| {
+        format!("{},{},{},town{i}\n", ["f", "m"][i % 2], ["yes", "no"][i % 3 % 2], 20 + i % 50)
+    };
     work.write("rows.csv", &format!("{HEAD}{}", (0..3000).map(line).collect::<String>()));
-    let words = ["error[too-large-model]", "72 MB", "3000 of them levels of `town`", "--memory", "--> job.yaml:13:"];
+    let words = [
+        "error[too-large-model]",
+        "72 MB",
+        "3000 of them levels of `town`",
+        "--memory",
+        "--> job.yaml:13:",
+    ];
     work.cfaudit(3, "check job.yaml --threads 1 --memory 64MiB --cache cache").says(&words);
     refused_with(&work, 3, "--threads 1 --memory 64MiB", &words);
     refused_with(&work, 3, "--threads 2 --memory 128MiB", &["error[too-large-model]", "144 MB"]);
@@ -344,7 +508,12 @@ fn a_model_that_is_too_large_is_refused_before_it_takes_memory() {
     let omits = "--set models.trained.logistic.omit=[town]";
     work.cfaudit(0, &format!("check job.yaml --threads 1 --memory 64MiB --cache cache {omits}"));
     if cfg!(feature = "lightgbm") {
-        work.write("job.yaml", &fs::read_to_string(work.path("job.yaml")).unwrap().replace("logistic: {l2: 1.0}", "boosting: {}"));
+        work.write(
+            "job.yaml",
+            &fs::read_to_string(work.path("job.yaml"))
+                .unwrap()
+                .replace("logistic: {l2: 1.0}", "boosting: {}"),
+        );
         work.cfaudit(0, "check job.yaml --threads 9 --memory 64MiB --cache cache");
     }
 }
@@ -362,7 +531,8 @@ fn job_files_that_want_to_blow_up() {
     let mut bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for pair in ["ab", "bc", "cd", "de", "ef", "fg", "gh", "hi", "ij"] {
         let (of, to) = pair.split_at(1);
-        bomb += &format!("{to}: &{to} [{}]\n", [&format!("*{of}"); 9].map(String::as_str).join(", "));
+        bomb +=
+            &format!("{to}: &{to} [{}]\n", [&format!("*{of}"); 9].map(String::as_str).join(", "));
     }
     job(bomb, 2, &["error["]);
     job("[".repeat(100_000), 2, &["error["]);
@@ -372,14 +542,16 @@ fn job_files_that_want_to_blow_up() {
     job(format!("cfaudit: 1\nname: \"a\\0b\"\n{JOB}"), 2, &["error["]);
 }
 
-/// A file system of one megabyte: the run ends with 5, says what is full, and the old results stay whole.
+/// A file system of one megabyte: the run ends with 5, says what is full, and the old results stay
+/// whole.
 #[test]
 fn a_disk_that_is_full() {
     let work = with_source("{csv: {path: rows.csv}}");
     work.write("rows.csv", &format!("{HEAD}{}", rows(60_000)));
     fs::create_dir(work.path("small")).unwrap();
     let small = work.path("small");
-    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(&small).status();
+    let mounted =
+        Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(&small).status();
     if !mounted.is_ok_and(|status| status.success()) {
         crate::work::skip("this user may not mount a small file system");
         return;
@@ -393,12 +565,13 @@ fn a_disk_that_is_full() {
         work.cfaudit(0, "run job.yaml --out small/out --cache cache");
         let before = crate::work::files(&work.path("small/out"));
         fs::write(work.path("small/filler"), vec![0; 1 << 22]).unwrap_err();
-        work.cfaudit(5, "run job.yaml --out small/out --cache cache --set report.title=other").says(&[
-            "/small/",
-            "No space left",
-            "hint: ",
-        ]);
-        crate::work::assert_same(&before, &crate::work::files(&work.path("small/out")), "a full disk");
+        work.cfaudit(5, "run job.yaml --out small/out --cache cache --set report.title=other")
+            .says(&["/small/", "No space left", "hint: "]);
+        crate::work::assert_same(
+            &before,
+            &crate::work::files(&work.path("small/out")),
+            "a full disk",
+        );
     });
     let unmounted = Command::new("umount").arg(&small).status().unwrap();
     assert!(unmounted.success());

@@ -6,7 +6,8 @@ use std::fs;
 use arrow::array::{Float64Array, Int64Array, StringArray};
 use cfaudit::table::io::read_frame;
 use cfaudit::table::{
-    CHANGES, Cell, EDGES, Frame, GATES, GRAPHS, ISSUES, METRICS, NODES, OUTCOMES, SUBGRAPHS, TableDef, WORLD_PEOPLE, WORLDS,
+    CHANGES, EDGES, GATES, GRAPHS, ISSUES, METRICS, NODES, OUTCOMES, SUBGRAPHS, TableCell,
+    TableDef, TableFrame, WORLD_PEOPLE, WORLDS,
 };
 
 use crate::work::{Work, column};
@@ -29,7 +30,7 @@ fn numbers(i: i64) -> (f64, f64) {
     (first, 0.8 * first + draw(i, 5))
 }
 
-fn table(work: &Work, def: &'static TableDef) -> Frame {
+fn table(work: &Work, def: &'static TableDef) -> TableFrame {
     let folder = if def.name == OUTCOMES.name { "out/rows" } else { "out/tables" };
     read_frame(&work.path(folder), def).unwrap()
 }
@@ -41,22 +42,43 @@ fn write(work: &Work, moved: &dyn Fn(i64) -> (f64, f64)) {
         "people.parquet",
         vec![
             ("id", column((0..ROWS).collect::<Int64Array>())),
-            ("part", column((0..ROWS).map(|i| Some(if i < TRAINED { "fit" } else { "test" })).collect::<StringArray>())),
+            (
+                "part",
+                column(
+                    (0..ROWS)
+                        .map(|i| Some(if i < TRAINED { "fit" } else { "test" }))
+                        .collect::<StringArray>(),
+                ),
+            ),
             ("group", column((0..ROWS).map(|i| Some(group(i))).collect::<StringArray>())),
             ("first", column((0..ROWS).map(|i| of(i).0).collect::<Float64Array>())),
             ("second", column((0..ROWS).map(|i| of(i).1).collect::<Float64Array>())),
             ("same", column((0..ROWS).map(|_| 7).collect::<Int64Array>())),
-            ("holes", column((0..ROWS).map(|i| (i % 9 != 0).then(|| draw(i, 11))).collect::<Float64Array>())),
-            ("yes", column((0..ROWS).map(|i| i64::from(numbers(i).0 + numbers(i).1 + 3.0 * draw(i, 7) > 4.5)).collect::<Int64Array>())),
+            (
+                "holes",
+                column(
+                    (0..ROWS).map(|i| (i % 9 != 0).then(|| draw(i, 11))).collect::<Float64Array>(),
+                ),
+            ),
+            (
+                "yes",
+                column(
+                    (0..ROWS)
+                        .map(|i| i64::from(numbers(i).0 + numbers(i).1 + 3.0 * draw(i, 7) > 4.5))
+                        .collect::<Int64Array>(),
+                ),
+            ),
         ],
     );
 }
 
 fn job(set: &str) -> String {
     format!(
-        "cfaudit: 1\nname: hand\ndata:\n  rows: {{parquet: people.parquet}}\n  row_id: id\n  label: {{column: yes, positive: [1], favourable: positive}}\n  \
-         sensitive: {{group: {{groups: [a0, a1], reference: a0}}}}\n  features: {{continuous: [first, second]}}\n  \
-         split: {{column: part, train: [fit], audit: [test]}}\ncounterfactuals:\n  world: {set}\nmodels: {{m: {{logistic: {{l2: 1.0, omit: [group]}}}}}}\n\
+        "cfaudit: 1\nname: hand\ndata:\n  rows: {{parquet: people.parquet}}\n  row_id: id\n  \
+         label: {{column: yes, positive: [1], favourable: positive}}\n  sensitive: {{group: \
+         {{groups: [a0, a1], reference: a0}}}}\n  features: {{continuous: [first, second]}}\n  \
+         split: {{column: part, train: [fit], audit: [test]}}\ncounterfactuals:\n  world: {set}\n\
+         models: {{m: {{logistic: {{l2: 1.0, omit: [group]}}}}}}\n\
          metrics: {{families: [ccm, shift], bootstrap: {{samples: 50}}}}\n"
     )
 }
@@ -65,43 +87,58 @@ fn job(set: &str) -> String {
 fn slope(pairs: &[(f64, f64)]) -> f64 {
     let n = pairs.len() as f64;
     let (x, y) = pairs.iter().fold((0.0, 0.0), |sum, p| (sum.0 + p.0 / n, sum.1 + p.1 / n));
-    let (xy, xx) = pairs.iter().fold((0.0, 0.0), |sum, p| (sum.0 + (p.0 - x) * (p.1 - y), sum.1 + (p.0 - x) * (p.0 - x)));
+    let (xy, xx) = pairs
+        .iter()
+        .fold((0.0, 0.0), |sum, p| (sum.0 + (p.0 - x) * (p.1 - y), sum.1 + (p.0 - x) * (p.0 - x)));
     xy / xx
 }
 
-/// In a chain the first number moves by the difference of the groups' means and the second by the slope times that. A row moved by hand gets the
-/// score that the counterfactual got.
+/// In a chain the first number moves by the difference of the groups' means and the second by the
+/// slope times that. A row moved by hand gets the score that the counterfactual got.
 #[test]
 fn a_chain_moves_as_least_squares_says() {
     let work = Work::new();
     write(&work, &numbers);
     work.write(
         "chain.yaml",
-        &job("{graph-uncertain: {discovery: {given: {edges: [[group, first], [first, second]]}}, knowledge: {own: {}}}}"),
+        &job("{graph-uncertain: {discovery: {given: {edges: [[group, first], [first, second]]}}, \
+              knowledge: {own: {}}}}"),
     );
     work.run(0, "chain.yaml", "");
     let scores = |name: &str| -> BTreeMap<u64, f64> {
         let outcomes = table(&work, &OUTCOMES);
         let (key, score) = (OUTCOMES.column("row_key").unwrap(), OUTCOMES.column(name).unwrap());
-        let of = |row: &Vec<Cell>| match (&row[key], &row[score]) {
-            (Cell::Key(key), Cell::Real(score)) => (*key, *score),
+        let of = |row: &Vec<TableCell>| match (&row[key], &row[score]) {
+            (TableCell::Key(key), TableCell::Real(score)) => (*key, *score),
             other => panic!("{other:?}"),
         };
         outcomes.rows.iter().map(of).collect()
     };
     let made = scores("score_cf");
     assert_eq!(made.len(), (ROWS - TRAINED) as usize);
-    let trained: Vec<(f64, f64)> = (0..TRAINED).map(|i| (f64::from(u8::from(group(i) == "a1")), numbers(i).0)).collect();
+    let trained: Vec<(f64, f64)> =
+        (0..TRAINED).map(|i| (f64::from(u8::from(group(i) == "a1")), numbers(i).0)).collect();
     let first = slope(&trained);
     let second = first * slope(&(0..TRAINED).map(numbers).collect::<Vec<_>>());
     let nodes = table(&work, &NODES);
-    let moves: BTreeMap<&str, f64> = nodes.records().map(|row| (row.text("node"), row.real("move").unwrap())).collect();
-    assert!((moves["first"] - first).abs() < 1e-9 && (moves["second"] - second).abs() < 1e-9 && (moves["group"] - 1.0).abs() < 1e-12);
+    let moves: BTreeMap<&str, f64> =
+        nodes.records().map(|row| (row.text("node"), row.real("move").unwrap())).collect();
+    assert!(
+        (moves["first"] - first).abs() < 1e-9
+            && (moves["second"] - second).abs() < 1e-9
+            && (moves["group"] - 1.0).abs() < 1e-12
+    );
     // Of one graph there is nothing to disagree.
     let metrics = table(&work, &METRICS);
     let of_sets: Vec<_> = metrics.records().filter(|row| row.text("family") != "graph").collect();
-    assert!(of_sets.iter().all(|row| row.real("world_lo").is_none() && row.real("world_var").is_none()));
-    assert!(of_sets.iter().all(|row| row.int("n_worlds").unwrap() + row.int("n_worlds_undefined").unwrap() == 1));
+    assert!(
+        of_sets.iter().all(|row| row.real("world_lo").is_none() && row.real("world_var").is_none())
+    );
+    assert!(
+        of_sets
+            .iter()
+            .all(|row| row.int("n_worlds").unwrap() + row.int("n_worlds_undefined").unwrap() == 1)
+    );
     // The same people as the world has them: another set asks for no more than their scores.
     write(&work, &|i| {
         let sign = if group(i) == "a0" { 1.0 } else { -1.0 };
@@ -120,18 +157,25 @@ fn a_chain_moves_as_least_squares_says() {
 fn refits_of_one_graph_are_no_other_graphs() {
     let work = Work::new();
     write(&work, &numbers);
-    let set = "{graph-uncertain: {discovery: {given: {edges: [[group, first], [first, second]]}}, bootstraps: 20, knowledge: {own: {}}}}";
+    let set = "{graph-uncertain: {discovery: {given: {edges: [[group, first], [first, second]]}}, \
+               bootstraps: 20, knowledge: {own: {}}}}";
     work.write("refits.yaml", &job(set));
     work.run(0, "refits.yaml", "");
     let metrics = table(&work, &METRICS);
     let mut moved = 0;
-    for row in metrics.records().filter(|row| row.real("world_var").is_some_and(|variance| variance > 0.0)) {
+    for row in
+        metrics.records().filter(|row| row.real("world_var").is_some_and(|variance| variance > 0.0))
+    {
         assert_eq!(
             (row.real("between_lo"), row.real("between_var"), row.real("mixed_var")),
             (row.real("between_hi"), Some(0.0), Some(0.0))
         );
         let (all, within) = (row.real("world_var").unwrap(), row.real("within_var").unwrap());
-        assert!((all - within).abs() <= 1e-12 * all.max(1.0), "{} {all} {within}", row.text("metric"));
+        assert!(
+            (all - within).abs() <= 1e-12 * all.max(1.0),
+            "{} {all} {within}",
+            row.text("metric")
+        );
         moved += 1;
     }
     assert!(moved > 5, "{moved}");
@@ -149,21 +193,35 @@ fn refits_of_one_graph_are_no_other_graphs() {
     assert!(!page.contains("Against what people know"), "nothing comes before the group here");
 }
 
-/// Where the attribute follows from another variable, the tables name nobody at a disadvantage, and neither does the page.
+/// Where the attribute follows from another variable, the tables name nobody at a disadvantage, and
+/// neither does the page.
 #[test]
 fn nobody_is_named_where_the_attribute_follows_from_something() {
     let work = Work::new();
     write(&work, &numbers);
-    for (edges, follows) in [("[[group, second]]", false), ("[[first, group], [group, second]]", true)] {
-        let set = format!("{{graph-uncertain: {{discovery: {{given: {{edges: {edges}}}}}, bootstraps: 5, knowledge: {{own: {{}}}}}}}}");
+    for (edges, follows) in
+        [("[[group, second]]", false), ("[[first, group], [group, second]]", true)]
+    {
+        let set = format!(
+            "{{graph-uncertain: {{discovery: {{given: {{edges: {edges}}}}}, bootstraps: 5, \
+             knowledge: {{own: {{}}}}}}}}"
+        );
         work.write("named.yaml", &job(&set));
         work.run(0, "named.yaml", "");
         let metrics = table(&work, &METRICS);
-        let of_set = || metrics.records().filter(|row| row.text("family") != "graph" && row.text("counterfactual") == "world/own");
+        let of_set = || {
+            metrics.records().filter(|row| {
+                row.text("family") != "graph" && row.text("counterfactual") == "world/own"
+            })
+        };
         assert!(of_set().count() > 20);
         assert_eq!(of_set().all(|row| row.text("impaired_group").is_empty()), follows, "{edges}");
-        assert!(of_set().all(|row| row.text("flags").contains("attribute_follows") == follows), "{edges}");
-        let following: i64 = table(&work, &GRAPHS).records().map(|row| row.int("attribute_follows").unwrap()).sum();
+        assert!(
+            of_set().all(|row| row.text("flags").contains("attribute_follows") == follows),
+            "{edges}"
+        );
+        let following: i64 =
+            table(&work, &GRAPHS).records().map(|row| row.int("attribute_follows").unwrap()).sum();
         assert_eq!(following, if follows { 5 } else { 0 });
         let page = fs::read_to_string(work.path("out/report.html")).unwrap();
         assert_eq!(page.contains("No group is named at a disadvantage"), follows);
@@ -182,8 +240,11 @@ fn several() -> Work {
 fn tables_agree_with_each_other() {
     let work = several();
     let (metrics, worlds) = (table(&work, &METRICS), table(&work, &WORLDS));
-    let text = |row: &cfaudit::table::Record<'_>, names: &[&str]| names.iter().map(|n| row.text(n).to_owned()).collect::<Vec<_>>();
-    const KEY: [&str; 7] = ["model", "counterfactual", "sensitive", "scope", "from_group", "to_group", "metric"];
+    let text = |row: &cfaudit::table::TableRecord<'_>, names: &[&str]| {
+        names.iter().map(|n| row.text(n).to_owned()).collect::<Vec<_>>()
+    };
+    const KEY: [&str; 7] =
+        ["model", "counterfactual", "sensitive", "scope", "from_group", "to_group", "metric"];
     let mut sums: BTreeMap<Vec<String>, (f64, i64, i64)> = BTreeMap::new();
     for row in worlds.records() {
         let sum = sums.entry(text(&row, &KEY)).or_default();
@@ -201,9 +262,15 @@ fn tables_agree_with_each_other() {
     }
     let sets = ["found/none", "found/late", "drawn/own"];
     let (mut met, mut parts) = (0, 0);
-    for row in metrics.records().filter(|row| sets.contains(&row.text("counterfactual")) && row.text("family") != "graph") {
+    for row in metrics
+        .records()
+        .filter(|row| sets.contains(&row.text("counterfactual")) && row.text("family") != "graph")
+    {
         let (sum, n, undefined) = sums[&text(&row, &KEY)];
-        assert_eq!((row.int("n_worlds").unwrap(), row.int("n_worlds_undefined").unwrap()), (n, undefined));
+        assert_eq!(
+            (row.int("n_worlds").unwrap(), row.int("n_worlds_undefined").unwrap()),
+            (n, undefined)
+        );
         match row.real("value") {
             Some(value) => assert!((value - sum / n as f64).abs() < 1e-9, "{:?}", text(&row, &KEY)),
             None => assert_eq!(n, 0),
@@ -212,9 +279,13 @@ fn tables_agree_with_each_other() {
             let variance = row.real("world_var").unwrap();
             assert!(lo <= hi && variance >= 0.0 && row.real("world_level") == Some(0.9));
             if let Some(between) = row.real("between_var") {
-                let sum = between + row.real("within_var").unwrap() + row.real("mixed_var").unwrap();
+                let sum =
+                    between + row.real("within_var").unwrap() + row.real("mixed_var").unwrap();
                 assert!((sum - variance).abs() <= 1e-12 * variance.max(1.0), "{sum} {variance}");
-                assert!(row.real("between_lo") <= row.real("between_hi") && row.real("within_lo") <= row.real("within_hi"));
+                assert!(
+                    row.real("between_lo") <= row.real("between_hi")
+                        && row.real("within_lo") <= row.real("within_hi")
+                );
                 parts += 1;
             }
         }
@@ -223,68 +294,117 @@ fn tables_agree_with_each_other() {
     assert_eq!(met, sums.len());
     assert!(parts > 20, "{parts}");
     let graph = |set: &str, metric: &str| {
-        let found = metrics.records().find(|row| row.text("counterfactual") == set && row.text("metric") == metric);
+        let found = metrics
+            .records()
+            .find(|row| row.text("counterfactual") == set && row.text("metric") == metric);
         found.unwrap_or_else(|| panic!("{set} {metric}")).real("value").unwrap()
     };
-    let (edges, graphs, below, people) =
-        (table(&work, &EDGES), table(&work, &GRAPHS), table(&work, &SUBGRAPHS), table(&work, &WORLD_PEOPLE));
+    let (edges, graphs, below, people) = (
+        table(&work, &EDGES),
+        table(&work, &GRAPHS),
+        table(&work, &SUBGRAPHS),
+        table(&work, &WORLD_PEOPLE),
+    );
     for set in sets {
-        let mine = |frame: &Frame, column: &str| -> i64 {
-            frame.records().filter(|row| row.text("counterfactual") == set).map(|row| row.int(column).unwrap()).sum()
+        let mine = |frame: &TableFrame, column: &str| -> i64 {
+            frame
+                .records()
+                .filter(|row| row.text("counterfactual") == set)
+                .map(|row| row.int(column).unwrap())
+                .sum()
         };
         let n = graph(set, "n_graphs");
         assert_eq!((mine(&graphs, "graphs") as f64, mine(&below, "count") as f64), (n, n), "{set}");
-        // In as many graphs as the most frequent edge to the attribute at least, in as many as all such edges at most.
-        let to_it = edges.records().filter(|row| (row.text("counterfactual"), row.text("effect")) == (set, "sex"));
+        // In as many graphs as the most frequent edge to the attribute at least, in as many as all
+        // such edges at most.
+        let to_it = edges
+            .records()
+            .filter(|row| (row.text("counterfactual"), row.text("effect")) == (set, "sex"));
         let counts: Vec<i64> = to_it.map(|row| row.int("count").unwrap()).collect();
         let following = mine(&graphs, "attribute_follows");
-        assert!(counts.iter().max().is_none_or(|most| following >= *most) && following <= counts.iter().sum(), "{set} {following}");
-        let of_edges: Vec<_> = edges.records().filter(|row| row.text("counterfactual") == set).collect();
+        assert!(
+            counts.iter().max().is_none_or(|most| following >= *most)
+                && following <= counts.iter().sum(),
+            "{set} {following}"
+        );
+        let of_edges: Vec<_> =
+            edges.records().filter(|row| row.text("counterfactual") == set).collect();
         assert!(!of_edges.is_empty());
-        let entropy = of_edges.iter().map(|row| row.real("entropy").unwrap()).sum::<f64>() / of_edges.len() as f64;
+        let entropy = of_edges.iter().map(|row| row.real("entropy").unwrap()).sum::<f64>()
+            / of_edges.len() as f64;
         assert!((entropy - graph(set, "h_g")).abs() < 1e-12);
-        assert!(of_edges.iter().all(|row| (row.int("count").unwrap() as f64 / n - row.real("frequency").unwrap()).abs() < 1e-12));
+        assert!(of_edges.iter().all(|row| {
+            (row.int("count").unwrap() as f64 / n - row.real("frequency").unwrap()).abs() < 1e-12
+        }));
         assert_eq!(people.records().filter(|row| row.text("counterfactual") == set).count(), 2);
     }
     // What is known holds in every graph.
     for row in edges.records().filter(|row| row.text("counterfactual") == "found/late") {
         let early = |name: &str| ["sex", "age"].contains(&name);
         assert!(!early(row.text("effect")));
-        assert!((row.text("cause"), row.text("effect")) != ("sex", "income") || row.real("frequency") == Some(1.0));
+        assert!(
+            (row.text("cause"), row.text("effect")) != ("sex", "income")
+                || row.real("frequency") == Some(1.0)
+        );
     }
     // A class larger than is listed is sampled, and every value of it says so.
-    let sampled = graphs.records().any(|row| row.text("counterfactual") == "found/none" && row.text("drawn") == "evenly");
-    let flagged = metrics.records().any(|row| row.text("counterfactual") == "found/none" && row.text("flags").contains("sampled"));
+    let sampled = graphs
+        .records()
+        .any(|row| row.text("counterfactual") == "found/none" && row.text("drawn") == "evenly");
+    let flagged = metrics.records().any(|row| {
+        row.text("counterfactual") == "found/none" && row.text("flags").contains("sampled")
+    });
     assert_eq!(sampled, flagged);
-    // The open edge of the given graph goes from income to grade, since the other way makes a new collider.
+    // The open edge of the given graph goes from income to grade, since the other way makes a new
+    // collider.
     let drawn = |cause: &str, effect: &str| {
-        edges.records().any(|row| (row.text("counterfactual"), row.text("cause"), row.text("effect")) == ("drawn/own", cause, effect))
+        edges.records().any(|row| {
+            (row.text("counterfactual"), row.text("cause"), row.text("effect"))
+                == ("drawn/own", cause, effect)
+        })
     };
     assert!(drawn("income", "grade") && !drawn("grade", "income"));
     let gates = table(&work, &GATES);
     assert!(gates.records().all(|row| row.text("verdict") == "pass"), "{:?}", gates.rows);
-    assert!(gates.records().any(|row| row.text("rule") == "at_most, worlds") && gates.records().any(|row| row.text("metric") == "h_g"));
+    assert!(
+        gates.records().any(|row| row.text("rule") == "at_most, worlds")
+            && gates.records().any(|row| row.text("metric") == "h_g")
+    );
 }
 
 #[test]
 fn graphs_are_written_for_other_programs() {
     let work = several();
     for set in ["found.none", "found.late", "drawn.own"] {
-        let text = |ending: &str| fs::read_to_string(work.path(&format!("out/exports/{set}.{ending}"))).unwrap();
+        let text = |ending: &str| {
+            fs::read_to_string(work.path(&format!("out/exports/{set}.{ending}"))).unwrap()
+        };
         assert!(text("dot").starts_with("digraph") && text("gml").starts_with("graph ["));
         let json: serde_json::Value = serde_json::from_str(&text("json")).unwrap();
         let graphs = json["graphs"].as_array().unwrap();
         let n: u64 = graphs.iter().map(|graph| graph["count"].as_u64().unwrap()).sum();
         for edge in json["edges"].as_array().unwrap() {
             let has = |graph: &&serde_json::Value| {
-                graph["edges"].as_array().unwrap().iter().any(|e| e[0] == edge["cause"] && e[1] == edge["effect"])
+                graph["edges"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .any(|e| e[0] == edge["cause"] && e[1] == edge["effect"])
             };
-            let count: u64 = graphs.iter().filter(has).map(|graph| graph["count"].as_u64().unwrap()).sum();
-            assert_eq!((Some(count), edge["share"].as_f64()), (edge["count"].as_u64(), Some(count as f64 / n as f64)));
+            let count: u64 =
+                graphs.iter().filter(has).map(|graph| graph["count"].as_u64().unwrap()).sum();
+            assert_eq!(
+                (Some(count), edge["share"].as_f64()),
+                (edge["count"].as_u64(), Some(count as f64 / n as f64))
+            );
         }
     }
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
-    assert!(page.contains("How sure are we of the world") && page.contains("marker-end") && page.contains("found/late"));
+    assert!(
+        page.contains("How sure are we of the world")
+            && page.contains("marker-end")
+            && page.contains("found/late")
+    );
     assert!(page.contains("(mean over graphs; 95"), "a finding");
 }
 
@@ -294,17 +414,34 @@ fn a_changed_knob_reruns_what_it_changes() {
     let work = several();
     work.run(0, "job.yaml", "").says(&["all 29 stages are cached"]);
     let plan = |set: &str| -> BTreeMap<String, String> {
-        let text = work.cfaudit(0, &format!("plan job.yaml --cache cache --set counterfactuals.found.graph-uncertain.{set}")).stdout;
+        let text = work
+            .cfaudit(
+                0,
+                &format!(
+                    "plan job.yaml --cache cache --set counterfactuals.found.graph-uncertain.{set}"
+                ),
+            )
+            .stdout;
         let line = |line: &str| Some((line.split_whitespace().next()?.to_owned(), line.to_owned()));
         text.lines().filter_map(line).collect()
     };
     // What is done to rows changes no graph.
     let clipped = plan("clip=none");
-    assert!(clipped["discover/found"].contains("cached") && clipped["score/logistic/drawn/own/sex"].contains("cached"));
+    assert!(
+        clipped["discover/found"].contains("cached")
+            && clipped["score/logistic/drawn/own/sex"].contains("cached")
+    );
     assert!(clipped["score/logistic/found/none/sex"].contains("`clip` changed"), "{clipped:?}");
     let more = plan("bootstraps=7");
-    assert!(more["discover/found"].contains("runs") && more["discover/drawn"].contains("cached"), "{more:?}");
-    assert!(more["generate/found/none/sex"].contains("cached") && more["score/logistic/found/none/sex"].contains("runs"), "{more:?}");
+    assert!(
+        more["discover/found"].contains("runs") && more["discover/drawn"].contains("cached"),
+        "{more:?}"
+    );
+    assert!(
+        more["generate/found/none/sex"].contains("cached")
+            && more["score/logistic/found/none/sex"].contains("runs"),
+        "{more:?}"
+    );
 }
 
 /// What the data alone can tell is said with the line of the set.
@@ -314,34 +451,59 @@ fn faults_of_the_data_are_said() {
     write(&work, &numbers);
     let set = "{graph-uncertain: {discovery: {boss: {}}, bootstraps: 2, knowledge: {none: {}}}}";
     work.write("constant.yaml", &job(set).replace("[first, second]", "[first, second, same]"));
-    work.run(3, "constant.yaml", "").says(&["constant-column", "`same`", "constant.yaml:", "leave the column out"]);
+    work.run(3, "constant.yaml", "").says(&[
+        "constant-column",
+        "`same`",
+        "constant.yaml:",
+        "leave the column out",
+    ]);
     work.write("holes.yaml", &job(set).replace("[first, second]", "[first, second, holes]"));
     work.run(3, "holes.yaml", "").says(&["missing-value", "`holes`", "holes.yaml:"]);
     work.write(
         "few.yaml",
-        &job("{graph-uncertain: {discovery: {boss: {}}, bootstraps: 2, worlds_total_at_most: 1, knowledge: {none: {}}}}"),
+        &job("{graph-uncertain: {discovery: {boss: {}}, bootstraps: 2, worlds_total_at_most: 1, \
+              knowledge: {none: {}}}}"),
     );
     let ran = work.run(3, "few.yaml", "");
     ran.says(&["too-many-graphs", "few.yaml:", "raise the limit"]);
 }
 
-/// Another split: sets of graphs learnt from other rows, so their changes are told and not judged. The same split: a scenario that knows something
-/// else means something else, and the others are compared by the intervals of both runs.
+/// Another split: sets of graphs learnt from other rows, so their changes are told and not judged.
+/// The same split: a scenario that knows something else means something else, and the others are
+/// compared by the intervals of both runs.
 #[test]
 fn two_runs_are_compared() {
     let work = several();
-    work.write("next.yaml", &fs::read_to_string(work.path("job.yaml")).unwrap().replace("seed: 5", "seed: 6"));
+    work.write(
+        "next.yaml",
+        &fs::read_to_string(work.path("job.yaml")).unwrap().replace("seed: 5", "seed: 6"),
+    );
     work.cfaudit(0, "run next.yaml --out next --cache cache --baseline out");
     let changes = read_frame(&work.path("next/tables"), &CHANGES).unwrap();
-    let of = |changes: &Frame, set: &str| -> Vec<(String, String, Option<f64>)> {
+    let of = |changes: &TableFrame, set: &str| -> Vec<(String, String, Option<f64>)> {
         let mine = changes.records().filter(|row| row.text("counterfactual") == set);
-        mine.map(|row| (row.text("status").to_owned(), row.text("ci_method").to_owned(), row.real("difference"))).collect()
+        mine.map(|row| {
+            (
+                row.text("status").to_owned(),
+                row.text("ci_method").to_owned(),
+                row.real("difference"),
+            )
+        })
+        .collect()
     };
-    for (set, expected) in [("found/none", "refitted"), ("found/late", "refitted"), ("drawn/own", "refitted"), ("flip", "compared")] {
+    for (set, expected) in [
+        ("found/none", "refitted"),
+        ("found/late", "refitted"),
+        ("drawn/own", "refitted"),
+        ("flip", "compared"),
+    ] {
         let rows = of(&changes, set);
         assert!(!rows.is_empty() && rows.iter().all(|(status, ..)| status == expected), "{set}");
     }
-    let entropy = changes.records().find(|row| [row.text("counterfactual"), row.text("metric")] == ["found/none", "h_g"]).unwrap();
+    let entropy = changes
+        .records()
+        .find(|row| [row.text("counterfactual"), row.text("metric")] == ["found/none", "h_g"])
+        .unwrap();
     assert!(entropy.real("difference").is_some() && entropy.real("lo").is_none());
     // Judging a folder again leaves what other programs read.
     let drawings = || fs::read_dir(work.path("out/exports")).unwrap().count();
@@ -351,18 +513,36 @@ fn two_runs_are_compared() {
     assert_eq!(drawings(), 9);
     // Less is known in one scenario, and the model is another one.
     let job = fs::read_to_string(work.path("job.yaml")).unwrap().replace("l2: 1.0", "l2: 500.0");
-    work.write("less.yaml", &job.replace(", required: [[sex, income]]", "").replace("by-graphs", "other"));
+    work.write(
+        "less.yaml",
+        &job.replace(", required: [[sex, income]]", "").replace("by-graphs", "other"),
+    );
     let ran = work.cfaudit(0, "run less.yaml --out less --cache cache --baseline out");
     let changes = read_frame(&work.path("less/tables"), &CHANGES).unwrap();
-    let status = |set: &str| of(&changes, set).into_iter().map(|(status, ..)| status).collect::<std::collections::BTreeSet<_>>();
-    assert_eq!(status("found/late").into_iter().collect::<Vec<_>>(), ["not_comparable"], "{}", ran.stderr);
+    let status = |set: &str| {
+        of(&changes, set)
+            .into_iter()
+            .map(|(status, ..)| status)
+            .collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(
+        status("found/late").into_iter().collect::<Vec<_>>(),
+        ["not_comparable"],
+        "{}",
+        ran.stderr
+    );
     assert_eq!(status("found/none").into_iter().collect::<Vec<_>>(), ["compared"]);
     assert_eq!(status("drawn/own").into_iter().collect::<Vec<_>>(), ["compared"]);
     let rates = changes.records().find(|row| {
-        ["counterfactual", "metric", "scope"].map(|column| row.text(column)) == ["found/none", "sr", "total"] && row.real("lo").is_some()
+        ["counterfactual", "metric", "scope"].map(|column| row.text(column))
+            == ["found/none", "sr", "total"]
+            && row.real("lo").is_some()
     });
     let words = rates.expect("a rate with an interval").text("ci_method").to_owned();
-    assert!(words.starts_with("MOVER") && words.contains("not paired: outcomes hold the mean score"), "{words}");
+    assert!(
+        words.starts_with("MOVER") && words.contains("not paired: outcomes hold the mean score"),
+        "{words}"
+    );
 }
 
 /// Slices cut what is measured of the other sets, and the folder says so.
@@ -373,9 +553,17 @@ fn sets_with_graphs_have_no_slices() {
     work.write("job.yaml", &job.replace("metrics: {", "metrics: {by: [job], smallest_cell: 5, "));
     work.run(0, "job.yaml", "");
     let metrics = table(&work, &METRICS);
-    let sliced = |set: &str| metrics.records().any(|row| row.text("counterfactual") == set && !row.text("slice").is_empty());
+    let sliced = |set: &str| {
+        metrics
+            .records()
+            .any(|row| row.text("counterfactual") == set && !row.text("slice").is_empty())
+    };
     assert!(sliced("flip") && !sliced("found/none") && !sliced("drawn/own"));
     let issues = table(&work, &ISSUES);
-    let told: Vec<&str> = issues.records().filter(|row| row.text("code") == "unsliced-set").map(|row| row.text("where")).collect();
+    let told: Vec<&str> = issues
+        .records()
+        .filter(|row| row.text("code") == "unsliced-set")
+        .map(|row| row.text("where"))
+        .collect();
     assert_eq!(told.len(), 3, "{told:?}");
 }

@@ -1,14 +1,16 @@
-//! Gates that see harm: both parts of it are judged, and a gate that looks the other way is told of before and after the run.
+//! Gates that see harm: both parts of it are judged, and a gate that looks the other way is told of
+//! before and after the run.
 
 use arrow::array::{Float64Array, Int64Array, StringArray};
 use cfaudit::table::io::read_frame;
-use cfaudit::table::{Frame, GATES, ISSUES};
+use cfaudit::table::{GATES, ISSUES, TableFrame};
 
 use crate::work::{Work, column};
 
 const FEW: &str = "--set data.rows.synthetic.rows=6000";
 
-/// The demo, whose limits on the model that sees sex ask for approvals that women would lose as men.
+/// The demo, whose limits on the model that sees sex ask for approvals that women would lose as
+/// men.
 const BLIND: &str = "\
 cfaudit: 1
 name: looks-away
@@ -25,18 +27,20 @@ gates:
     level: warn
 ";
 
-fn gates(work: &Work) -> Frame {
+fn gates(work: &Work) -> TableFrame {
     read_frame(&work.path("out/tables"), &GATES).unwrap()
 }
 
-/// A model that is hard on women keeps the limit of a gate that looks away; `harm_to` fails it, with both parts and their counts.
+/// A model that is hard on women keeps the limit of a gate that looks away; `harm_to` fails it,
+/// with both parts and their counts.
 #[test]
 fn a_gate_on_harm_fails_where_one_that_looks_away_passes() {
     let work = Work::with_jobs();
     work.write("away.yaml", BLIND);
     let told = work.cfaudit(0, &format!("check away.yaml {FEW}")).stdout;
     for words in [
-        "warning[blind-gate]: line 7: the gate `women-keep-approvals` asks `nsr` of `sex` from `Female` to `Male`, which tells of harm to `Male`",
+        "warning[blind-gate]: line 7: the gate `women-keep-approvals` asks `nsr` of `sex` from \
+         `Female` to `Male`, which tells of harm to `Male`",
         "harm to `Female`, the group with the lowest share of favourable labels (",
         "write `harm_to: {sex: Female}`",
     ] {
@@ -44,32 +48,52 @@ fn a_gate_on_harm_fails_where_one_that_looks_away_passes() {
     }
     work.run(0, "away.yaml", FEW).says(&["warning: blind-gate: ", "favourable decisions"]);
     let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
-    assert!(issues.records().any(|row| row.text("code") == "blind-gate" && row.text("where") == "gates.women-keep-approvals"));
+    assert!(
+        issues.records().any(|row| row.text("code") == "blind-gate"
+            && row.text("where") == "gates.women-keep-approvals")
+    );
     let away = gates(&work);
-    let verdict = |name: &str| away.records().find(|row| row.text("gate") == name).unwrap().text("verdict").to_owned();
+    let verdict = |name: &str| {
+        away.records().find(|row| row.text("gate") == name).unwrap().text("verdict").to_owned()
+    };
     assert_eq!(verdict("women-keep-approvals"), "pass");
 
     let work = Work::with_jobs();
     assert!(!work.cfaudit(0, &format!("check jobs/demo.yaml {FEW}")).stdout.contains("warning["));
-    let summary = work.run(1, "jobs/demo.yaml", &format!("{FEW} --set gates.no-harm-to-women.level=fail")).summary();
-    assert_eq!([&summary["worst"]["gate"], &summary["worst"]["verdict"]], ["no-harm-to-women", "fail"]);
+    let summary = work
+        .run(1, "jobs/demo.yaml", &format!("{FEW} --set gates.no-harm-to-women.level=fail"))
+        .summary();
+    assert_eq!(
+        [&summary["worst"]["gate"], &summary["worst"]["verdict"]],
+        ["no-harm-to-women", "fail"]
+    );
     let harm = gates(&work);
-    let parts: Vec<_> = harm.records().filter(|row| row.text("gate") == "no-harm-to-women").collect();
-    let told = |row: &cfaudit::table::Record<'_>| ["metric", "from_group", "to_group", "verdict"].map(|column| row.text(column).to_owned());
+    let parts: Vec<_> =
+        harm.records().filter(|row| row.text("gate") == "no-harm-to-women").collect();
+    let told = |row: &cfaudit::table::TableRecord<'_>| {
+        ["metric", "from_group", "to_group", "verdict"].map(|column| row.text(column).to_owned())
+    };
     assert_eq!(
         parts.iter().map(told).collect::<Vec<_>>(),
-        [["denied_by_group", "Female", "Male", "fail"], ["favoured_by_group", "Male", "Female", "fail"]]
+        [
+            ["denied_by_group", "Female", "Male", "fail"],
+            ["favoured_by_group", "Male", "Female", "fail"]
+        ]
     );
     for part in &parts {
-        let (value, n, all) = (part.real("value").unwrap(), part.int("numerator").unwrap(), part.int("denominator").unwrap());
+        let (value, n, all) = (
+            part.real("value").unwrap(),
+            part.int("numerator").unwrap(),
+            part.int("denominator").unwrap(),
+        );
         assert!(n > 20 && value == n as f64 / all as f64);
     }
     let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
     assert!(issues.records().all(|row| row.text("code") != "blind-gate"));
 }
 
-/// Women get fewer loans, and those who get one repay more often: labels would name men as the group
-/// at risk. Where the rows hold no decision `check` gives no advice.
+/// Women get fewer loans, and those who get one repay more often: labels would name men as the
+/// group at risk. Where the rows hold no decision `check` gives no advice.
 #[test]
 fn a_check_knows_who_is_at_risk_by_decisions() {
     let work = Work::new();
@@ -85,7 +109,12 @@ fn a_check_knows_who_is_at_risk_by_decisions() {
         "loans.parquet",
         vec![
             ("id", column(Int64Array::from_iter_values(0..n))),
-            ("sex", column(StringArray::from_iter_values((0..n).map(|i| ["m", "f"][usize::from(woman(i))])))),
+            (
+                "sex",
+                column(StringArray::from_iter_values(
+                    (0..n).map(|i| ["m", "f"][usize::from(woman(i))]),
+                )),
+            ),
             ("x", column(Float64Array::from_iter_values((0..n).map(|i| draw(i, 5.0))))),
             ("score", column(Float64Array::from_iter_values((0..n).map(score)))),
             ("repaid", column(StringArray::from_iter((0..n).map(repaid)))),
@@ -117,7 +146,8 @@ gates: {{harm: {{harm_to: {{sex: {group}}}, model: live, counterfactual: flip, a
     let right = check("f", scores);
     assert!(!right.contains("warning[blind-gate]"), "{right}");
     let wrong = check("m", scores);
-    let words = "no gate on this model and set sees harm to `f`, the group with the lowest share of favourable decisions (`f` 3";
+    let words = "no gate on this model and set sees harm to `f`, the group with the lowest share \
+                 of favourable decisions (`f` 3";
     assert!(wrong.contains(words) && wrong.contains("write `harm_to: {sex: f}`"), "{wrong}");
     for group in ["f", "m"] {
         let trained = check(group, "{threshold: 0.5, logistic: {l2: 1.0}}");

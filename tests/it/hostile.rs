@@ -1,9 +1,12 @@
-//! Data that are wrong: the exact exit status, a message that names file, column and row and says what to do, and nothing half-written.
+//! Data that are wrong: the exact exit status, a message that names file, column and row and says
+//! what to do, and nothing half-written.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, StringArray, UInt64Array};
+use arrow::array::{
+    ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, StringArray, UInt64Array,
+};
 use arrow::datatypes::Float64Type;
 use cfaudit::table::GROUPS;
 use cfaudit::table::io::read_frame;
@@ -31,7 +34,8 @@ models:
 metrics: {bootstrap: {samples: 20}}
 "#;
 
-/// What a job rests on, sound at first: forty people, a score for each, and one for each with the other sex.
+/// What a job rests on, sound at first: forty people, a score for each, and one for each with the
+/// other sex.
 struct Inputs {
     job: String,
     id: Vec<i64>,
@@ -52,7 +56,9 @@ impl Inputs {
             repaid: rows.clone().map(|i| if i % 3 == 0 { "yes" } else { "no" }).collect(),
             age: rows.clone().map(|i| 20.0 + i as f64).collect(),
             scores: rows.clone().map(|i| (i + 100, i as f64 / 40.0)).collect(),
-            moved: rows.map(|i| (i + 100, if i % 2 == 0 { "m" } else { "f" }, i as f64 / 50.0)).collect(),
+            moved: rows
+                .map(|i| (i + 100, if i % 2 == 0 { "m" } else { "f" }, i as f64 / 50.0))
+                .collect(),
         }
     }
 
@@ -87,9 +93,15 @@ impl Inputs {
     }
 }
 
-/// Runs the inputs after a change of the files: status 3, these words, a hint, and no output folder.
+/// Runs the inputs after a change of the files: status 3, these words, a hint, and no output
+/// folder.
 #[track_caller]
-fn refused_files(change: impl FnOnce(&mut Inputs), spoil: impl FnOnce(&Work), code: &str, words: &[&str]) {
+fn refused_files(
+    change: impl FnOnce(&mut Inputs),
+    spoil: impl FnOnce(&Work),
+    code: &str,
+    words: &[&str],
+) {
     let mut inputs = Inputs::sound();
     change(&mut inputs);
     let work = inputs.write();
@@ -103,7 +115,10 @@ fn assert_refused(work: &Work, status: i32, code: &str, words: &[&str]) {
     ran.says(&[&format!("error[{code}]"), "hint: "]);
     ran.says(words);
     assert!(ran.stdout.is_empty() && !ran.stderr.contains("panicked"), "{}", ran.stderr);
-    let left: Vec<String> = fs::read_dir(work.path("")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let left: Vec<String> = fs::read_dir(work.path(""))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     assert!(!left.iter().any(|name| name.contains("out")), "left behind: {left:?}");
 }
 
@@ -125,24 +140,49 @@ fn sound_inputs_run() {
 
 #[test]
 fn columns_and_values_that_are_not_there() {
-    refused(|i| replace(i, "[age]", "[agee]"), "missing-column", &["`rows.parquet`", "`agee`", "did you mean `age`?"]);
-    refused(|i| replace(i, "row_id: id", "row_id: no-id"), "missing-column", &["`rows.parquet`", "`no-id`", "`repaid`"]);
+    refused(
+        |i| replace(i, "[age]", "[agee]"),
+        "missing-column",
+        &["`rows.parquet`", "`agee`", "did you mean `age`?"],
+    );
+    refused(
+        |i| replace(i, "row_id: id", "row_id: no-id"),
+        "missing-column",
+        &["`rows.parquet`", "`no-id`", "`repaid`"],
+    );
     refused(
         |i| replace(i, "[f, m], reference: m", "[female, male], reference: male"),
         "unknown-group",
         &["`sex`", "`rows.parquet`", "`f`"],
     );
-    refused(|i| replace(i, "[\"yes\"]", "[maybe]"), "unknown-label-value", &["`maybe`", "`repaid`", "`rows.parquet`"]);
+    refused(
+        |i| replace(i, "[\"yes\"]", "[maybe]"),
+        "unknown-label-value",
+        &["`maybe`", "`repaid`", "`rows.parquet`"],
+    );
     refused(|i| i.repaid.fill("no"), "unknown-label-value", &["`yes`", "`repaid`"]);
     refused(|i| i.repaid.fill("yes"), "one-class", &["same label"]);
 }
 
 #[test]
 fn numbers_and_ids() {
-    refused(|i| i.age[7] = f64::INFINITY, "infinite-value", &["`rows.parquet`", "row 7", "column `age`", "`inf`"]);
-    refused(|i| replace(i, "continuous: [age]", "continuous: [age, repaid2]"), "missing-column", &["`repaid2`"]);
     refused(
-        |i| i.job = i.job.replace("row_id: id", "row_id: age").replace("  features: {continuous: [age]}\n", ""),
+        |i| i.age[7] = f64::INFINITY,
+        "infinite-value",
+        &["`rows.parquet`", "row 7", "column `age`", "`inf`"],
+    );
+    refused(
+        |i| replace(i, "continuous: [age]", "continuous: [age, repaid2]"),
+        "missing-column",
+        &["`repaid2`"],
+    );
+    refused(
+        |i| {
+            i.job = i
+                .job
+                .replace("row_id: id", "row_id: age")
+                .replace("  features: {continuous: [age]}\n", "")
+        },
         "not-an-id",
         &["column `age`", "`rows.parquet`"],
     );
@@ -151,17 +191,37 @@ fn numbers_and_ids() {
 
 #[test]
 fn scores_out_of_range() {
-    for (score, shown) in [(f64::INFINITY, "`inf`"), (f64::NEG_INFINITY, "`-inf`"), (1.5, "`1.5`"), (-0.25, "`-0.25`")] {
-        refused(|i| i.scores[11].1 = score, "bad-scores", &["`scores.parquet`", "row 11", "column `score`", shown]);
-        refused(|i| i.moved[13].2 = score, "bad-scores", &["`moved.parquet`", "row 13", "column `score`"]);
+    for (score, shown) in [
+        (f64::INFINITY, "`inf`"),
+        (f64::NEG_INFINITY, "`-inf`"),
+        (1.5, "`1.5`"),
+        (-0.25, "`-0.25`"),
+    ] {
+        refused(
+            |i| i.scores[11].1 = score,
+            "bad-scores",
+            &["`scores.parquet`", "row 11", "column `score`", shown],
+        );
+        refused(
+            |i| i.moved[13].2 = score,
+            "bad-scores",
+            &["`moved.parquet`", "row 13", "column `score`"],
+        );
     }
-    refused(|i| i.moved[3].1 = "x", "bad-scores", &["`moved.parquet`", "row 3", "column `to_group`", "`x`", "f, m"]);
+    refused(
+        |i| i.moved[3].1 = "x",
+        "bad-scores",
+        &["`moved.parquet`", "row 3", "column `to_group`", "`x`", "f, m"],
+    );
 }
 
-/// Without a list of negative values all that are not positive are negative; with one, the two lists are all there is.
+/// Without a list of negative values all that are not positive are negative; with one, the two
+/// lists are all there is.
 #[test]
 fn labels_that_are_not_declared() {
-    let closed = |i: &mut Inputs| replace(i, "positive: [\"yes\"]", "positive: [\"yes\"], negative: [\"no\"]");
+    let closed = |i: &mut Inputs| {
+        replace(i, "positive: [\"yes\"]", "positive: [\"yes\"], negative: [\"no\"]")
+    };
     let mut inputs = Inputs::sound();
     closed(&mut inputs);
     inputs.write().run(0, "job.yaml", "");
@@ -173,7 +233,11 @@ fn labels_that_are_not_declared() {
     refused(
         strange,
         "undeclared-label",
-        &[["`never` is neither", "2 rows have such a value: `never` (1), `often` (1)"].as_slice(), &place].concat(),
+        &[
+            ["`never` is neither", "2 rows have such a value: `never` (1), `often` (1)"].as_slice(),
+            &place,
+        ]
+        .concat(),
     );
     let misspelt = |i: &mut Inputs| {
         closed(i);
@@ -184,14 +248,22 @@ fn labels_that_are_not_declared() {
     let mut inputs = Inputs::sound();
     closed(&mut inputs);
     inputs.repaid.fill("no");
-    let absent = ["warning[absent-label]", "no row has the positive value `yes` of `repaid`", "`no` (", "no label in `repaid` is positive"];
+    let absent = [
+        "warning[absent-label]",
+        "no row has the positive value `yes` of `repaid`",
+        "`no` (",
+        "no label in `repaid` is positive",
+    ];
     let told = inputs.write().cfaudit(0, "check job.yaml --cache cache").stdout;
     assert!(absent.iter().all(|words| told.contains(words)), "{told}");
     // What an open list leaves to the negative side is named.
     let mut inputs = Inputs::sound();
     inputs.repaid[7] = "never";
     let told = inputs.write().cfaudit(0, "check job.yaml --cache cache").stdout;
-    assert!(["warning[unlisted-label]", "`never` (1)"].iter().all(|words| told.contains(words)), "{told}");
+    assert!(
+        ["warning[unlisted-label]", "`never` (1)"].iter().all(|words| told.contains(words)),
+        "{told}"
+    );
     let mut inputs = Inputs::sound();
     inputs.repaid[7] = "never";
     inputs.write().run(0, "job.yaml", "");
@@ -217,7 +289,8 @@ fn of_another_group(work: &Work) {
     );
 }
 
-/// Every input of the list that lies with the expected values is refused, with file, column, row and value.
+/// Every input of the list that lies with the expected values is refused, with file, column, row
+/// and value.
 #[test]
 fn inputs_that_must_be_refused() {
     let file = expected("metrics/edge/edge_expected.json");
@@ -232,8 +305,12 @@ fn inputs_that_must_be_refused() {
                 "score below 0 or above 1" => i.scores[11].1 = -0.25,
                 "infinite score" => i.moved[13].2 = f64::INFINITY,
                 "the same row_id twice in the factual scores" => i.scores.push((104, 0.5)),
-                "the same (row_id, target) twice in the counterfactual scores" => i.moved.push((104, "m", 0.5)),
-                "a counterfactual row_id absent from the factual scores" => i.moved[5] = (999, "m", 0.5),
+                "the same (row_id, target) twice in the counterfactual scores" => {
+                    i.moved.push((104, "m", 0.5))
+                }
+                "a counterfactual row_id absent from the factual scores" => {
+                    i.moved[5] = (999, "m", 0.5)
+                }
                 "a counterfactual whose source group differs from the factual group" => {}
                 "label values other than the two declared ones" => {
                     replace(i, "positive: [\"yes\"]", "positive: [\"yes\"], negative: [\"no\"]");
@@ -249,22 +326,37 @@ fn inputs_that_must_be_refused() {
             }
         };
         let (code, words): (&str, &[&str]) = match what {
-            "score below 0 or above 1" => ("bad-scores", &["`scores.parquet`", "row 11 (row_id `111`)", "column `score`", "`-0.25`"]),
-            "infinite score" => ("bad-scores", &["`moved.parquet`", "row 13 (row_id `113`", "column `score`", "`inf`"]),
-            "the same row_id twice in the factual scores" => ("duplicate-key", &["`scores.parquet`", "row 4", "row 40 (row_id `104`)"]),
-            "the same (row_id, target) twice in the counterfactual scores" => {
-                ("duplicate-key", &["`moved.parquet`", "row 4", "row 40 (row_id `104`, to_group `m`)"])
+            "score below 0 or above 1" => (
+                "bad-scores",
+                &["`scores.parquet`", "row 11 (row_id `111`)", "column `score`", "`-0.25`"],
+            ),
+            "infinite score" => (
+                "bad-scores",
+                &["`moved.parquet`", "row 13 (row_id `113`", "column `score`", "`inf`"],
+            ),
+            "the same row_id twice in the factual scores" => {
+                ("duplicate-key", &["`scores.parquet`", "row 4", "row 40 (row_id `104`)"])
             }
+            "the same (row_id, target) twice in the counterfactual scores" => (
+                "duplicate-key",
+                &["`moved.parquet`", "row 4", "row 40 (row_id `104`, to_group `m`)"],
+            ),
             "a counterfactual row_id absent from the factual scores" => {
                 ("unknown-key", &["`moved.parquet`", "row 5 (row_id `999`, to_group `m`)"])
             }
             "label values other than the two declared ones" => {
                 ("undeclared-label", &["`rows.parquet`", "row 7", "column `repaid`", "`never`"])
             }
-            "all rows excluded" => ("nobody-counts", &["none of the 40 audited rows counts for `sex`: 40 have no score"]),
+            "all rows excluded" => (
+                "nobody-counts",
+                &["none of the 40 audited rows counts for `sex`: 40 have no score"],
+            ),
             _ => {
                 let own = "names `m` as the row's own group, which is `f`";
-                ("bad-scores", &["`moved.parquet`", "row 12 (row_id `112`", "column `from_group`", own])
+                (
+                    "bad-scores",
+                    &["`moved.parquet`", "row 12 (row_id `112`", "column `from_group`", own],
+                )
             }
         };
         refused_files(change, spoil, code, words);
@@ -279,18 +371,40 @@ const AFRESH: &str = "take the file away (or name another one in the job) and ru
 fn columns_of_scores() {
     type Columns = Vec<(&'static str, ArrayRef)>;
     let check = |columns: Columns, words: &[&str]| {
-        refused_files(|_| (), |work: &Work| work.parquet("scores.parquet", columns), "bad-scores", words);
+        refused_files(
+            |_| (),
+            |work: &Work| work.parquet("scores.parquet", columns),
+            "bad-scores",
+            words,
+        );
     };
     let ids = || ("row_id", column((100..140).map(Some).collect::<Int64Array>()));
     let scores = || ("score", column(Float64Array::from(vec![0.5; 40])));
-    check(vec![ids(), ("score", column(StringArray::from(vec!["0.5"; 40])))], &["column `score`", "it holds text, expected numbers"]);
-    check(vec![ids(), ("score", column(BooleanArray::from(vec![true; 40])))], &["it holds booleans, expected numbers"]);
-    let lists = ListArray::from_iter_primitive::<Float64Type, _, _>((0..40).map(|_| Some([Some(0.5)])));
-    check(vec![ids(), ("score", column(lists))], &["it holds lists, expected numbers", "one number per row"]);
+    check(
+        vec![ids(), ("score", column(StringArray::from(vec!["0.5"; 40])))],
+        &["column `score`", "it holds text, expected numbers"],
+    );
+    check(
+        vec![ids(), ("score", column(BooleanArray::from(vec![true; 40])))],
+        &["it holds booleans, expected numbers"],
+    );
+    let lists =
+        ListArray::from_iter_primitive::<Float64Type, _, _>((0..40).map(|_| Some([Some(0.5)])));
+    check(
+        vec![ids(), ("score", column(lists))],
+        &["it holds lists, expected numbers", "one number per row"],
+    );
     let gap = (100..140).map(|i| (i != 117).then_some(i)).collect::<Int64Array>();
-    check(vec![("row_id", column(gap)), scores()], &["the row id is missing", "row 17 (row_id null)"]);
-    let large = (0..40).map(|i| Some(if i == 3 { u64::MAX } else { i + 100 })).collect::<UInt64Array>();
-    check(vec![("row_id", column(large)), scores()], &["column `row_id`", "18446744073709551615", "64-bit integers"]);
+    check(
+        vec![("row_id", column(gap)), scores()],
+        &["the row id is missing", "row 17 (row_id null)"],
+    );
+    let large =
+        (0..40).map(|i| Some(if i == 3 { u64::MAX } else { i + 100 })).collect::<UInt64Array>();
+    check(
+        vec![("row_id", column(large)), scores()],
+        &["column `row_id`", "18446744073709551615", "64-bit integers"],
+    );
     let gender = |work: &Work| {
         let words = (0..40).map(|i| if i == 8 { "gender" } else { "sex" });
         let to = (0..40).map(|i| if i % 2 == 0 { "m" } else { "f" });
@@ -315,7 +429,11 @@ fn columns_of_scores() {
 
 #[test]
 fn keys_of_scores() {
-    refused(|i| i.scores.push((104, 0.5)), "duplicate-key", &["`scores.parquet`", "row 4 and again in row 40 (row_id `104`)"]);
+    refused(
+        |i| i.scores.push((104, 0.5)),
+        "duplicate-key",
+        &["`scores.parquet`", "row 4 and again in row 40 (row_id `104`)"],
+    );
     refused(
         |i| i.moved.push((104, "m", 0.5)),
         "duplicate-key",
@@ -324,12 +442,22 @@ fn keys_of_scores() {
     refused(
         |i| i.scores[5].0 = 999,
         "unknown-key",
-        &["`scores.parquet`", "no row that this job keeps has this row_id\n", "row 5 (row_id `999`)", AFRESH],
+        &[
+            "`scores.parquet`",
+            "no row that this job keeps has this row_id\n",
+            "row 5 (row_id `999`)",
+            AFRESH,
+        ],
     );
     refused(
         |i| i.moved[5] = (999, "m", 0.5),
         "unknown-key",
-        &["`moved.parquet`", "no row that this job keeps has this row_id\n", "row 5 (row_id `999`, to_group `m`)", AFRESH],
+        &[
+            "`moved.parquet`",
+            "no row that this job keeps has this row_id\n",
+            "row 5 (row_id `999`, to_group `m`)",
+            AFRESH,
+        ],
     );
     // A counterfactual that no row has, and a row of its own group.
     let index = |work: &Work| {
@@ -341,9 +469,11 @@ fn keys_of_scores() {
                 ("score", column(Float64Array::from(vec![0.5; ids.len()]))),
             ]
         };
-        let mut all: Vec<(i64, &str, i64)> = (0..40).map(|i| (i + 100, if i % 2 == 0 { "m" } else { "f" }, 0)).collect();
+        let mut all: Vec<(i64, &str, i64)> =
+            (0..40).map(|i| (i + 100, if i % 2 == 0 { "m" } else { "f" }, 0)).collect();
         all.push((106, "m", 3));
-        let (ids, rest): (Vec<i64>, Vec<(&str, i64)>) = all.into_iter().map(|(id, to, k)| (id, (to, k))).unzip();
+        let (ids, rest): (Vec<i64>, Vec<(&str, i64)>) =
+            all.into_iter().map(|(id, to, k)| (id, (to, k))).unzip();
         let (to, index): (Vec<&str>, Vec<i64>) = rest.into_iter().unzip();
         work.parquet("moved.parquet", columns(&ids, &to, &index));
     };
@@ -351,17 +481,35 @@ fn keys_of_scores() {
         replace(i, "  split: {share: {train: 0.5, audit: 0.5}}\n", "");
         replace(i, "  trained: {logistic: {l2: 1.0}}\n", "");
     };
-    refused_files(whole, index, "unknown-key", &["no such counterfactual of it", "row 40 (row_id `106`, to_group `m`, cf_index `3`)"]);
+    refused_files(
+        whole,
+        index,
+        "unknown-key",
+        &["no such counterfactual of it", "row 40 (row_id `106`, to_group `m`, cf_index `3`)"],
+    );
     let own = |i: &mut Inputs| {
         whole(i);
         i.moved.push((104, "f", 0.5));
     };
-    refused(own, "unknown-key", &["of the row's own group", "row 40 (row_id `104`, to_group `f`)", "`recheck` draws", AFRESH]);
+    refused(
+        own,
+        "unknown-key",
+        &[
+            "of the row's own group",
+            "row 40 (row_id `104`, to_group `f`)",
+            "`recheck` draws",
+            AFRESH,
+        ],
+    );
     let lack = |i: &mut Inputs| {
         whole(i);
         i.scores.retain(|s| ![107, 121].contains(&s.0));
     };
-    refused(lack, "incomplete-scores", &["`scores.parquet`", "lacks 2 of the 40 keys", "row_id `107`", "null score"]);
+    refused(
+        lack,
+        "incomplete-scores",
+        &["`scores.parquet`", "lacks 2 of the 40 keys", "row_id `107`", "null score"],
+    );
     let lack = |i: &mut Inputs| {
         whole(i);
         i.moved.truncate(37);
@@ -370,7 +518,13 @@ fn keys_of_scores() {
     refused(lack, "incomplete-scores", &["`moved.parquet`", "lacks 3 of the 40 keys", key]);
     refused(|i| i.scores.clear(), "no-scores-found", &["`scores.parquet`", "column `row_id`"]);
     refused(
-        |i| replace(i, "parquet: scores.parquet, column: score", "parquet: scores.parquet, column: skore"),
+        |i| {
+            replace(
+                i,
+                "parquet: scores.parquet, column: score",
+                "parquet: scores.parquet, column: skore",
+            )
+        },
         "missing-column",
         &["`scores.parquet`", "`skore`"],
     );
@@ -391,7 +545,10 @@ fn scores_that_are_missing_are_counted() {
     let groups = read_frame(&work.path("out/tables"), &GROUPS).unwrap();
     let all = groups.records().find(|r| r.text("group").is_empty()).unwrap();
     let count = |name: &str| all.int(name).unwrap();
-    assert_eq!([count("n"), count("n_missing_score"), count("n_missing_counterfactual_score")], [40, 2, 5]);
+    assert_eq!(
+        [count("n"), count("n_missing_score"), count("n_missing_counterfactual_score")],
+        [40, 2, 5]
+    );
 }
 
 #[test]
@@ -402,11 +559,21 @@ fn files_that_cannot_be_read() {
         let write = move |work: &Work, bytes: &[u8]| {
             fs::write(work.path(file), bytes).unwrap();
             let then = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
-            fs::File::options().write(true).open(work.path(file)).unwrap().set_modified(then).unwrap();
+            fs::File::options()
+                .write(true)
+                .open(work.path(file))
+                .unwrap()
+                .set_modified(then)
+                .unwrap();
         };
         let spoil = |bytes: &'static [u8]| move |work: &Work| write(work, bytes);
         refused_files(|_| (), spoil(b""), "unreadable-file", &[&named]);
-        refused_files(|_| (), spoil(b"id,sex,repaid,age\n1,f,yes,20\n"), "unreadable-file", &[&named]);
+        refused_files(
+            |_| (),
+            spoil(b"id,sex,repaid,age\n1,f,yes,20\n"),
+            "unreadable-file",
+            &[&named],
+        );
         let truncate = |work: &Work| {
             let bytes = fs::read(work.path(file)).unwrap();
             write(work, &bytes[..bytes.len() / 2]);
@@ -425,16 +592,37 @@ fn files_that_cannot_be_read() {
                 fs::remove_file(work.path(file)).unwrap();
                 fs::create_dir(work.path(file)).unwrap();
             };
-            refused_files(|_| (), folder, "not-a-file", &[&named, "is a folder, not a file", place]);
+            refused_files(
+                |_| (),
+                folder,
+                "not-a-file",
+                &[&named, "is a folder, not a file", place],
+            );
             let pipe = |work: &Work| {
                 fs::remove_file(work.path(file)).unwrap();
-                assert!(std::process::Command::new("mkfifo").arg(work.path(file)).status().unwrap().success());
+                assert!(
+                    std::process::Command::new("mkfifo")
+                        .arg(work.path(file))
+                        .status()
+                        .unwrap()
+                        .success()
+                );
             };
-            refused_files(|_| (), pipe, "not-a-file", &[&named, "is a pipe, socket or device", place]);
+            refused_files(
+                |_| (),
+                pipe,
+                "not-a-file",
+                &[&named, "is a pipe, socket or device", place],
+            );
         }
         // Scores that are not there are awaited.
         if file == "rows.parquet" {
-            refused_files(|_| (), |work| fs::remove_file(work.path(file)).unwrap(), "missing-file", &[&named]);
+            refused_files(
+                |_| (),
+                |work| fs::remove_file(work.path(file)).unwrap(),
+                "missing-file",
+                &[&named],
+            );
         }
     }
 }
@@ -446,9 +634,19 @@ fn nobody_is_left() {
         (i.scores, i.moved) = Default::default();
     };
     refused(nobody, "no-rows", &["`rows.parquet`"]);
-    refused(|i| replace(i, "  row_id: id", "  row_id: id\n  keep: [{age: {above: 200}}]"), "no-rows", &["`rows.parquet`", "age", "200"]);
     refused(
-        |i| replace(i, "split: {share: {train: 0.5, audit: 0.5}}", "split: {column: sex, train: [f, m], audit: [x]}"),
+        |i| replace(i, "  row_id: id", "  row_id: id\n  keep: [{age: {above: 200}}]"),
+        "no-rows",
+        &["`rows.parquet`", "age", "200"],
+    );
+    refused(
+        |i| {
+            replace(
+                i,
+                "split: {share: {train: 0.5, audit: 0.5}}",
+                "split: {column: sex, train: [f, m], audit: [x]}",
+            )
+        },
         "no-audit-rows",
         &["`sex`"],
     );
@@ -465,65 +663,118 @@ fn one_group_only() {
     assert_eq!(ran.summary()["rows"], 20);
     let metrics = read_frame(&work.path("out/tables"), &cfaudit::table::METRICS).unwrap();
     let pairs: Vec<_> = metrics.records().filter(|r| r.text("scope") == "pair").collect();
-    assert!(!pairs.is_empty() && pairs.iter().all(|r| r.real("value").is_none() && !r.text("undefined").is_empty()));
+    assert!(
+        !pairs.is_empty()
+            && pairs.iter().all(|r| r.real("value").is_none() && !r.text("undefined").is_empty())
+    );
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
     assert!(!page.contains("NaN"));
 }
 
-/// Rates of counterfactuals into a group, by group and model: counted people, and the value of the switch rate.
+/// Rates of counterfactuals into a group, by group and model: counted people, and the value of the
+/// switch rate.
 fn switch_rates(work: &Work, attribute: &str) -> Vec<(String, String, i64, Option<f64>)> {
     let metrics = read_frame(&work.path("out/tables"), &cfaudit::table::METRICS).unwrap();
-    let of = metrics.records().filter(|r| r.text("metric") == "sr" && r.text("scope") == "direction" && r.text("sensitive") == attribute);
-    of.map(|r| (r.text("model").to_owned(), r.text("to_group").to_owned(), r.int("n_rows").unwrap(), r.real("value"))).collect()
+    let of = metrics.records().filter(|r| {
+        r.text("metric") == "sr"
+            && r.text("scope") == "direction"
+            && r.text("sensitive") == attribute
+    });
+    of.map(|r| {
+        (
+            r.text("model").to_owned(),
+            r.text("to_group").to_owned(),
+            r.int("n_rows").unwrap(),
+            r.real("value"),
+        )
+    })
+    .collect()
 }
 
-/// A group that nobody belongs to, such as a misspelt one, is no world in which nothing changes: what rests on it has no value.
+/// A group that nobody belongs to, such as a misspelt one, is no world in which nothing changes:
+/// what rests on it has no value.
 #[test]
 fn groups_that_nobody_belongs_to() {
     let mut inputs = Inputs::sound();
-    replace(&mut inputs, "sex: {groups: [f, m], reference: m}", "sex: {groups: [f, m, x], reference: m}");
-    replace(&mut inputs, "\n  live:\n    scores:\n      factual: {parquet: scores.parquet, column: score}", "");
+    replace(
+        &mut inputs,
+        "sex: {groups: [f, m], reference: m}",
+        "sex: {groups: [f, m, x], reference: m}",
+    );
+    replace(
+        &mut inputs,
+        "\n  live:\n    scores:\n      factual: {parquet: scores.parquet, column: score}",
+        "",
+    );
     replace(&mut inputs, "\n      counterfactual: {parquet: moved.parquet, column: score}", "");
-    let gate = "gates: {g: {metric: sr, model: trained, counterfactual: flip, direction: {sex: [f, x]}, at_most: 0.5, enough: 1}}\n";
+    let gate = "gates: {g: {metric: sr, model: trained, counterfactual: flip, direction: {sex: [f, \
+                x]}, at_most: 0.5, enough: 1}}\n";
     inputs.job += gate;
     let work = inputs.write();
     let ran = work.run(1, "job.yaml", "");
     ran.says(&["g: inconclusive"]);
     for (model, to, n, rate) in switch_rates(&work, "sex") {
-        assert_eq!((n == 0, rate.is_none()), (to == "x" || n == 0, to == "x" || n == 0), "{model} to {to}: {n} people, {rate:?}");
+        assert_eq!(
+            (n == 0, rate.is_none()),
+            (to == "x" || n == 0, to == "x" || n == 0),
+            "{model} to {to}: {n} people, {rate:?}"
+        );
     }
     assert!(switch_rates(&work, "sex").iter().any(|(_, to, n, _)| to == "f" && *n > 0));
 
-    // The same for a group of a mapped column: no raw value stands for it, so there is no counterfactual, and the folder says so.
+    // The same for a group of a mapped column: no raw value stands for it, so there is no
+    // counterfactual, and the folder says so.
     let mut inputs = Inputs::sound();
     replace(
         &mut inputs,
         "sex: {groups: [f, m], reference: m}",
         "gender: {from: sex, map: {woman: [f], man: [m], other: [zz]}, reference: man}",
     );
-    replace(&mut inputs, "features: {continuous: [age]}", "features: {continuous: [age], nominal: [sex]}");
-    replace(&mut inputs, "\n  live:\n    scores:\n      factual: {parquet: scores.parquet, column: score}", "");
+    replace(
+        &mut inputs,
+        "features: {continuous: [age]}",
+        "features: {continuous: [age], nominal: [sex]}",
+    );
+    replace(
+        &mut inputs,
+        "\n  live:\n    scores:\n      factual: {parquet: scores.parquet, column: score}",
+        "",
+    );
     replace(&mut inputs, "\n      counterfactual: {parquet: moved.parquet, column: score}", "");
     inputs.job += &gate.replace("{sex: [f, x]}", "{gender: [woman, other]}");
     let work = inputs.write();
     work.run(1, "job.yaml", "").says(&["g: inconclusive"]);
     let rates = switch_rates(&work, "gender");
-    assert!(rates.iter().all(|(_, to, n, rate)| (to == "other") <= (*n == 0 && rate.is_none())), "{rates:?}");
+    assert!(
+        rates.iter().all(|(_, to, n, rate)| (to == "other") <= (*n == 0 && rate.is_none())),
+        "{rates:?}"
+    );
     let issues = read_frame(&work.path("out/tables"), &cfaudit::table::ISSUES).unwrap();
     let issue = issues.records().find(|r| r.text("code") == "unreached-group").unwrap();
     assert_eq!((issue.text("where"), issue.int("n")), ("gender", Some(20)));
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
-    assert!(page.contains("shows what to write: 20 people have no counterfactual in group"), "the page does not say it");
-    assert!(page.contains("Sets the columns that the attribute is made of"), "the page does not say what is written");
+    assert!(
+        page.contains("shows what to write: 20 people have no counterfactual in group"),
+        "the page does not say it"
+    );
+    assert!(
+        page.contains("Sets the columns that the attribute is made of"),
+        "the page does not say what is written"
+    );
 }
 
 #[test]
 fn thresholds_that_are_none() {
     let with = |cutoff: fn(usize) -> Option<f64>| {
         let mut inputs = Inputs::sound();
-        replace(&mut inputs, "trained: {logistic: {l2: 1.0}}", "trained: {logistic: {l2: 1.0}, threshold: {column: cutoff}}");
+        replace(
+            &mut inputs,
+            "trained: {logistic: {l2: 1.0}}",
+            "trained: {logistic: {l2: 1.0}, threshold: {column: cutoff}}",
+        );
         let people = inputs.id.len();
-        let (id, sex, repaid, age) = (inputs.id.clone(), inputs.sex.clone(), inputs.repaid.clone(), inputs.age.clone());
+        let (id, sex, repaid, age) =
+            (inputs.id.clone(), inputs.sex.clone(), inputs.repaid.clone(), inputs.age.clone());
         let work = inputs.write();
         work.parquet(
             "rows.parquet",
@@ -539,9 +790,19 @@ fn thresholds_that_are_none() {
     };
     with(|_| Some(0.5)).run(0, "job.yaml", "");
     let place = ["row ", "column `cutoff`", "job.yaml:"];
-    assert_refused(&with(|_| Some(1.5)), 3, "bad-threshold", &[["`1.5`"].as_slice(), &place].concat());
+    assert_refused(
+        &with(|_| Some(1.5)),
+        3,
+        "bad-threshold",
+        &[["`1.5`"].as_slice(), &place].concat(),
+    );
     assert_refused(&with(|_| Some(-0.1)), 3, "bad-threshold", &place);
-    assert_refused(&with(|_| None), 3, "missing-threshold", &[["{cutoff: present}"].as_slice(), &place].concat());
+    assert_refused(
+        &with(|_| None),
+        3,
+        "missing-threshold",
+        &[["{cutoff: present}"].as_slice(), &place].concat(),
+    );
 }
 
 #[test]
@@ -559,7 +820,8 @@ fn an_output_folder_that_cannot_be_written() {
         crate::work::skip("this user may write everywhere");
         return;
     }
-    work.cfaudit(5, "run job.yaml --out closed/out --cache cache").says(&["`closed", "hint: give this user access"]);
+    work.cfaudit(5, "run job.yaml --out closed/out --cache cache")
+        .says(&["`closed", "hint: give this user access"]);
 }
 
 /// Words of the data and the job are text wherever they are shown.
@@ -577,8 +839,16 @@ fn words_that_want_to_be_markup() {
     inputs.sex.iter_mut().for_each(|sex| *sex = if *sex == "f" { evil } else { bell });
     inputs.moved.iter_mut().for_each(|moved| moved.1 = if moved.1 == "f" { evil } else { bell });
     let work = inputs.write();
-    let ran = Ran::of(work.command("run job.yaml --out out --cache cache --set").arg("report.title=\"<img src=x onerror=y()>\""), 0);
-    assert!(!ran.stderr.contains(['\u{7}', '\u{1b}', '\u{202e}']), "control characters reach the terminal:\n{:?}", ran.stderr);
+    let ran = Ran::of(
+        work.command("run job.yaml --out out --cache cache --set")
+            .arg("report.title=\"<img src=x onerror=y()>\""),
+        0,
+    );
+    assert!(
+        !ran.stderr.contains(['\u{7}', '\u{1b}', '\u{202e}']),
+        "control characters reach the terminal:\n{:?}",
+        ran.stderr
+    );
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
     assert!(page.contains("&lt;script&gt;alert("), "the group is not shown");
     for raw in ["<script>alert", "<script>x()", "<img src=x", "\u{7}", "\u{1b}"] {

@@ -1,4 +1,5 @@
-//! The house: what tests skip is counted and fails where it must not happen, and `make help` names what there is.
+//! The house: what tests skip is counted and fails where it must not happen, and `make help` names
+//! what there is.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,21 +15,33 @@ fn what_is_skipped_is_counted_and_fails_with_ci() {
     let run = |ci: &str| {
         let mut again = Command::new(std::env::current_exe().unwrap());
         again.args(["--exact", "oracle::german", "--test-threads", "2"]);
-        again.env("CFAUDIT_SHARED", empty.path()).env("CARGO_TARGET_DIR", target.path()).env("CI", ci).output().unwrap()
+        again
+            .env("CFAUDIT_SHARED", empty.path())
+            .env("CARGO_TARGET_DIR", target.path())
+            .env("CI", ci)
+            .output()
+            .unwrap()
     };
     let file = target.path().join("skipped.txt");
     let summary = || {
-        let Output { stdout, .. } = Command::new(root().join("tests/skipped.sh")).arg(&file).output().unwrap();
+        let Output { stdout, .. } =
+            Command::new(root().join("tests/skipped.sh")).arg(&file).output().unwrap();
         String::from_utf8(stdout).unwrap()
     };
     assert_eq!(summary(), "skipped: nothing\n");
     let why = "there is no expected/metrics/german in $CFAUDIT_SHARED or ../shared";
     for n in 1..=2 {
         assert!(run("").status.success());
-        assert_eq!(fs::read_to_string(&file).unwrap(), format!("{why}\toracle::german\n").repeat(n));
+        assert_eq!(
+            fs::read_to_string(&file).unwrap(),
+            format!("{why}\toracle::german\n").repeat(n)
+        );
     }
     assert_eq!(summary(), format!("skipped: 2 tests or parts of tests; 2 x {why}\n"));
-    assert!(!run("true").status.success(), "with CI=true nothing that real rows could serve is skipped");
+    assert!(
+        !run("true").status.success(),
+        "with CI=true nothing that real rows could serve is skipped"
+    );
 }
 
 /// Every folder and file of expected values is described, with the promise that stands above them.
@@ -40,35 +53,57 @@ fn expected_values_say_where_they_come_from() {
     for room in ["metrics", "generation", "cf-gu"] {
         for entry in fs::read_dir(folder.join(room)).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
-            assert!(told.contains(&format!("`{room}/{name}")), "{room}/{name} is not in tests/expected/README.md");
+            assert!(
+                told.contains(&format!("`{room}/{name}")),
+                "{room}/{name} is not in tests/expected/README.md"
+            );
         }
     }
 }
 
 #[test]
 fn make_help_names_every_target() {
-    let make = |args: &[&str]| Command::new("make").args(args).current_dir(root()).env_remove("MAKEFLAGS").output();
+    let make = |args: &[&str]| {
+        Command::new("make").args(args).current_dir(root()).env_remove("MAKEFLAGS").output()
+    };
     let Ok(help) = make(&["help"]) else { return skip("there is no make here") };
     let help = String::from_utf8(help.stdout).unwrap();
     let named: Vec<&str> = help.lines().filter_map(|line| line.split_whitespace().next()).collect();
     for file in ["Makefile", ".ci/common.mk", "bench/Makefile", "tests/packages/Makefile"] {
         let text = fs::read_to_string(root().join(file)).unwrap();
-        let targets = text.lines().filter_map(|line| line.strip_prefix(".PHONY:")).flat_map(str::split_whitespace);
-        targets.for_each(|target| assert!(named.contains(&target), "`make help` does not name `{target}` of {file}"));
+        let targets = text
+            .lines()
+            .filter_map(|line| line.strip_prefix(".PHONY:"))
+            .flat_map(str::split_whitespace);
+        targets.for_each(|target| {
+            assert!(named.contains(&target), "`make help` does not name `{target}` of {file}")
+        });
     }
     // The top hands them on.
-    for (target, does) in [("bench-boss", "bench/boss.py"), ("bench", "bench/run.py"), ("dist-test", "tests/packages/try.sh")] {
+    for (target, does) in [
+        ("bench-boss", "bench/boss.py"),
+        ("bench", "bench/run.py"),
+        ("dist-test", "tests/packages/try.sh"),
+    ] {
         let would = make(&["--dry-run", target]).unwrap();
-        assert!(would.status.success() && String::from_utf8_lossy(&would.stdout).contains(does), "make {target}: {would:?}");
+        assert!(
+            would.status.success() && String::from_utf8_lossy(&would.stdout).contains(does),
+            "make {target}: {would:?}"
+        );
     }
 }
 
 /// Whether a line of code reaches for files past `exec/files.rs`, or switches the ban on that off.
 fn passes_the_door(line: &str) -> bool {
-    let inside = |braces: &str| braces.split([',', '{', '}', ' ', ';']).any(|part| part == "fs" || part.starts_with("fs::"));
-    let named = line.contains("std::fs") || line.split_once("std::{").is_some_and(|(_, braces)| inside(braces));
+    let inside = |braces: &str| {
+        braces.split([',', '{', '}', ' ', ';']).any(|part| part == "fs" || part.starts_with("fs::"))
+    };
+    let named = line.contains("std::fs")
+        || line.split_once("std::{").is_some_and(|(_, braces)| inside(braces));
     let called = ["read_dir", "metadata", "symlink_metadata", "canonicalize", "read_link"];
-    let path = |call: &&str| line.contains(&format!("path.{call}()")) || line.contains(&format!("folder.{call}()"));
+    let path = |call: &&str| {
+        line.contains(&format!("path.{call}()")) || line.contains(&format!("folder.{call}()"))
+    };
     named || called.iter().any(path) || line.contains("disallowed_methods")
 }
 
@@ -77,21 +112,39 @@ fn passes_the_door(line: &str) -> bool {
 fn one_door_to_files() {
     let mut all = Vec::new();
     sources(&root().join("src"), &mut all);
-    all.retain(|file| file.components().all(|part| part.as_os_str() != "tests" && part.as_os_str() != "tests.rs"));
+    all.retain(|file| {
+        file.components().all(|part| part.as_os_str() != "tests" && part.as_os_str() != "tests.rs")
+    });
     // The crate as a whole lets its tests alone.
     all.retain(|file| *file != root().join("src/lib.rs"));
-    let passes = |file: &PathBuf| code(&fs::read_to_string(file).unwrap()).iter().any(|(_, line)| passes_the_door(line));
+    let passes = |file: &PathBuf| {
+        code(&fs::read_to_string(file).unwrap()).iter().any(|(_, line)| passes_the_door(line))
+    };
     let doors: Vec<PathBuf> = all.into_iter().filter(passes).collect();
     let known = ["src/exec/files.rs", "src/exec/program.rs"].map(|file| root().join(file));
-    assert_eq!(doors, known, "call `exec::files` instead: its errors name the path and who must do what");
+    assert_eq!(
+        doors, known,
+        "call `exec::files` instead: its errors name the path and who must do what"
+    );
 }
 
 #[test]
 fn the_rule_of_the_door_catches_every_way_around_it() {
-    for line in ["use std::fs;", "use std::{fs, io};", "use std::{io, fs::File};", "    path.metadata()?;", "let a = std::fs::read(b);"] {
+    for line in [
+        "use std::fs;",
+        "use std::{fs, io};",
+        "use std::{io, fs::File};",
+        "    path.metadata()?;",
+        "let a = std::fs::read(b);",
+    ] {
         assert!(passes_the_door(line), "{line}");
     }
-    for line in ["use std::os::unix::fs::MetadataExt;", "use std::{fmt, io};", "files::metadata(path)?", "use rustix::fs::OFlags;"] {
+    for line in [
+        "use std::os::unix::fs::MetadataExt;",
+        "use std::{fmt, io};",
+        "files::metadata(path)?",
+        "use rustix::fs::OFlags;",
+    ] {
         assert!(!passes_the_door(line), "{line}");
     }
 }

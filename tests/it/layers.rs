@@ -1,11 +1,12 @@
-//! The architecture as a test: a module imports only what its row allows, and big dependencies stay behind their doors.
+//! The architecture as a test: a module imports only what its row allows, and big dependencies stay
+//! behind their doors.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Module, and the modules of this crate that it may name (besides `error`); of `exec` the lower ones get the doors to files and hashes
-/// alone.
+/// Module, and the modules of this crate that it may name (besides `error`); of `exec` the lower
+/// ones get the doors to files and hashes alone.
 const LAYERS: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("param", &[]),
@@ -20,7 +21,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("recourse", &["param", "num", "data", "model"]),
     ("gate", &["param", "num", "table", "metric"]),
     ("diff", &["param", "num", "table", "metric"]),
-    // Only parameter types of the engines: `data` offers those of rows, `counterfactual` the knobs of strategies, `recourse` its own.
+    // Only parameter types of the engines: `data` offers those of rows, `counterfactual` the knobs
+    // of strategies, `recourse` its own.
     ("spec", &["param", "data", "counterfactual", "recourse", "exec::files", "exec::hash"]),
     ("exec", &[]),
     ("report", &["num", "table", "metric", "exec::files"]),
@@ -68,7 +70,10 @@ const DOORS: &[(&str, &[&str])] = &[
 ];
 
 pub(crate) fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> = fs::read_dir(folder).expect("a folder of sources").map(|e| e.expect("an entry").path()).collect();
+    let mut entries: Vec<PathBuf> = fs::read_dir(folder)
+        .expect("a folder of sources")
+        .map(|e| e.expect("an entry").path())
+        .collect();
     entries.sort();
     for path in entries {
         if path.is_dir() {
@@ -98,7 +103,8 @@ fn names(line: &str, prefix: &str, name: &str) -> bool {
     line.match_indices(&wanted).any(|(at, _)| {
         let before = line[..at].chars().next_back();
         let after = &line[at + wanted.len()..];
-        let ends = after.starts_with("::") || after.starts_with([';', ',', '}', ' ']) && !prefix.is_empty();
+        let ends = after.starts_with("::")
+            || after.starts_with([';', ',', '}', ' ']) && !prefix.is_empty();
         ends && !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':')
     })
 }
@@ -112,27 +118,51 @@ fn modules_import_only_what_their_row_allows() {
     let mut faults = Vec::new();
     for file in &files {
         let relative = file.strip_prefix(&root).expect("below src");
-        let first = relative.components().next().expect("a part").as_os_str().to_string_lossy().into_owned();
+        let first = relative
+            .components()
+            .next()
+            .expect("a part")
+            .as_os_str()
+            .to_string_lossy()
+            .into_owned();
         let module = first.trim_end_matches(".rs").to_owned();
-        let is_test = relative.file_name().is_some_and(|n| n == "tests.rs") || relative.components().any(|c| c.as_os_str() == "tests");
+        let is_test = relative.file_name().is_some_and(|n| n == "tests.rs")
+            || relative.components().any(|c| c.as_os_str() == "tests");
         if module == "lib" || is_test {
             continue;
         }
         let text = fs::read_to_string(file).expect("a source file");
-        assert!(text.starts_with("//! "), "{} must open by saying what it is for", relative.display());
+        assert!(
+            text.starts_with("//! "),
+            "{} must open by saying what it is for",
+            relative.display()
+        );
         for (number, line) in code(&text) {
-            let mut fault = |what: &str| faults.push(format!("src/{}:{number}: {module} must not name {what}", relative.display()));
+            let mut fault = |what: &str| {
+                faults.push(format!(
+                    "src/{}:{number}: {module} must not name {what}",
+                    relative.display()
+                ))
+            };
             if let Some(allowed) = layers.get(module.as_str()) {
                 for (other, _) in LAYERS {
-                    let part = |part: &&&str| part.starts_with(&format!("{other}::")) && names(&line, "crate::", part);
-                    let own = *other == module || *other == "error" || allowed.contains(other) || allowed.iter().any(|p| part(&p));
+                    let part = |part: &&&str| {
+                        part.starts_with(&format!("{other}::")) && names(&line, "crate::", part)
+                    };
+                    let own = *other == module
+                        || *other == "error"
+                        || allowed.contains(other)
+                        || allowed.iter().any(|p| part(&p));
                     if !own && names(&line, "crate::", other) {
                         fault(other);
                     }
                 }
             } else {
                 assert_eq!(module, "bin", "give `{module}` a row in LAYERS");
-                if line.contains("::") && !line.contains("std::") && !line.contains("cfaudit::cli::") {
+                if line.contains("::")
+                    && !line.contains("std::")
+                    && !line.contains("cfaudit::cli::")
+                {
                     fault("anything but `cfaudit::cli`");
                 }
             }
@@ -141,7 +171,9 @@ fn modules_import_only_what_their_row_allows() {
                     fault(door);
                 }
             }
-            if module != "cli" && ["println!", "eprintln!", "print!", "eprint!"].iter().any(|p| line.contains(p)) {
+            if module != "cli"
+                && ["println!", "eprintln!", "print!", "eprint!"].iter().any(|p| line.contains(p))
+            {
                 fault("the terminal");
             }
         }
@@ -157,4 +189,69 @@ fn the_rule_itself_catches_a_forbidden_import() {
     assert!(names("use crate::exec::files::{self, File};", "crate::", "exec::files"));
     assert!(!names("use crate::exec::store::Store;", "crate::", "exec::files"));
     assert!(!names("let polarsish = 1;", "", "polars"));
+}
+
+/// The names that a line of code declares as types, those of associated types apart.
+fn declared(line: &str) -> Option<&str> {
+    let bare = line.trim_start();
+    let inside = line.starts_with(' ');
+    let bare = bare.strip_prefix("pub").map_or(bare, |rest| match rest.strip_prefix('(') {
+        Some(rest) => rest.split_once(')').map_or("", |(_, rest)| rest),
+        None => rest,
+    });
+    let (keyword, rest) = bare.trim_start().split_once(' ')?;
+    let types = ["struct", "enum", "trait", "union"].contains(&keyword);
+    let name = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next()?;
+    let declares = types || keyword == "type" && !inside;
+    (declares && name.starts_with(char::is_uppercase)).then_some(name)
+}
+
+#[test]
+fn the_name_of_a_type_is_unique() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&root, &mut files);
+    let mut types: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for file in &files {
+        let text = fs::read_to_string(file).expect("a source file");
+        let place = file.strip_prefix(&root).expect("below src").display().to_string();
+        for name in text.lines().filter_map(declared) {
+            types.entry(name.to_owned()).or_default().push(place.clone());
+        }
+    }
+    assert!(types.len() > 500, "the names of types are found: {}", types.len());
+    // Two of one name in one file are one type behind two features.
+    let shared = types.iter().filter(|(_, files)| files.iter().any(|file| *file != files[0]));
+    let shared: Vec<String> =
+        shared.map(|(name, files)| format!("{name}: {}", files.join(", "))).collect();
+    assert!(shared.is_empty(), "types that share their name:\n{}", shared.join("\n"));
+}
+
+#[test]
+fn the_rule_on_names_sees_what_declares_a_type() {
+    assert_eq!(declared("pub(crate) struct Row<'a> {"), Some("Row"));
+    assert_eq!(declared("    enum Kind {"), Some("Kind"));
+    assert_eq!(declared("type Found = Vec<u8>;"), Some("Found"));
+    assert_eq!(declared("    type Error = String;"), None);
+    assert_eq!(declared("let structure = 1;"), None);
+}
+
+#[test]
+fn lines_keep_to_a_hundred_columns() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    sources(&root.join("src"), &mut files);
+    let (mut lines, mut long) = (0, Vec::new());
+    for file in &files {
+        let text = fs::read_to_string(file).expect("a source file");
+        for (i, line) in text.lines().enumerate() {
+            lines += 1;
+            if line.chars().count() > 100 {
+                let place = file.strip_prefix(root).expect("below the root");
+                long.push(format!("{}:{}", place.display(), i + 1));
+            }
+        }
+    }
+    // What cannot be broken, such as a long link, may stay: 3 lines of 1,000.
+    assert!(long.len() * 1000 <= lines * 3, "{} of {lines}: {}", long.len(), long.join(", "));
 }

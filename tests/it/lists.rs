@@ -23,10 +23,18 @@ fn schemas_are_fresh() {
             fs::create_dir_all(&folder).unwrap();
             fs::write(&file, &printed).unwrap();
         }
-        assert!(fs::read_to_string(&file).unwrap() == printed, "{} is stale: make schema", file.display());
+        assert!(
+            fs::read_to_string(&file).unwrap() == printed,
+            "{} is stale: make schema",
+            file.display()
+        );
     }
     let tables = work.cfaudit(0, "schema tables").stdout;
-    assert!(cfaudit::table::TABLES.iter().all(|table| tables.contains(&format!("{}: one row per", table.name))));
+    assert!(
+        cfaudit::table::TABLES
+            .iter()
+            .all(|table| tables.contains(&format!("{}: one row per", table.name)))
+    );
 }
 
 /// One of the schemas that the program prints.
@@ -37,7 +45,10 @@ pub(crate) fn schema(of: &str) -> jsonschema::Validator {
 
 #[track_caller]
 pub(crate) fn assert_valid(schema: &jsonschema::Validator, value: &Json, what: &Path) {
-    let errors: Vec<String> = schema.iter_errors(value).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    let errors: Vec<String> = schema
+        .iter_errors(value)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
     assert!(errors.is_empty(), "{}:\n{}", what.display(), errors.join("\n"));
 }
 
@@ -47,7 +58,8 @@ fn shipped_jobs_are_valid() {
     for folder in ["jobs", "tests/jobs"] {
         // What this build does without, its check refuses.
         let lacking = |text: &str| {
-            cfg!(not(feature = "lightgbm")) && (text.contains("boosting:") || text.contains("forest:"))
+            cfg!(not(feature = "lightgbm"))
+                && (text.contains("boosting:") || text.contains("forest:"))
                 || cfg!(not(feature = "onnx")) && text.contains("onnx:")
         };
         for file in yaml_files(folder) {
@@ -62,12 +74,19 @@ fn shipped_jobs_are_valid() {
             }
             // Variables without a default get a value.
             let vars = job.get("vars").and_then(Json::as_object).into_iter().flatten();
-            let sets: Vec<String> = vars.filter(|(_, v)| *v == "required").map(|(name, _)| format!("--set={name}=1")).collect();
+            let sets: Vec<String> = vars
+                .filter(|(_, v)| *v == "required")
+                .map(|(name, _)| format!("--set={name}=1"))
+                .collect();
             let mut command = Work::new().command("check --no-data");
-            let ran = crate::work::Ran::of(command.current_dir(root()).arg(file.strip_prefix(root()).unwrap()).args(&sets), 0);
+            let ran = crate::work::Ran::of(
+                command.current_dir(root()).arg(file.strip_prefix(root()).unwrap()).args(&sets),
+                0,
+            );
             assert!(ran.stdout.contains("no problem"), "{}", ran.stdout);
             let mut command = Work::new().command("check --no-data --resolved");
-            let resolved = crate::work::Ran::of(command.current_dir(root()).arg(&file).args(&sets), 0).stdout;
+            let resolved =
+                crate::work::Ran::of(command.current_dir(root()).arg(&file).args(&sets), 0).stdout;
             assert_valid(&job_schema, &serde_yaml::from_str(&resolved).unwrap(), &file);
         }
     }
@@ -82,20 +101,27 @@ fn what_a_run_writes_is_valid() {
         let file = format!("out/{of}.json");
         assert_valid(&schema(of), &work.json(&file), Path::new(&file));
     }
-    let resolved: Json = serde_yaml::from_str(&fs::read_to_string(work.path("out/job.resolved.yaml")).unwrap()).unwrap();
+    let resolved: Json =
+        serde_yaml::from_str(&fs::read_to_string(work.path("out/job.resolved.yaml")).unwrap())
+            .unwrap();
     assert_valid(&schema("job"), &resolved, Path::new("job.resolved.yaml"));
 }
 
 /// All code of the library and the binary without its tests.
 fn sources(folder: &Path) -> String {
-    let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut entries: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
     let mut text = String::new();
     for path in entries.iter().filter(|path| path.file_stem().is_none_or(|stem| stem != "tests")) {
         if path.is_dir() {
             text += &sources(path);
         } else if path.extension().is_some_and(|e| e == "rs") {
-            text += fs::read_to_string(path).unwrap().split("#[cfg(test)]\nmod tests {").next().unwrap();
+            text += fs::read_to_string(path)
+                .unwrap()
+                .split("#[cfg(test)]\nmod tests {")
+                .next()
+                .unwrap();
         }
     }
     text
@@ -107,10 +133,13 @@ fn literals<'a>(text: &'a str, before: &str) -> BTreeSet<&'a str> {
     after.filter_map(|rest| rest.split('"').next()).collect()
 }
 
-/// The codes that methods called `fault` are given; some of them take a sentence in the place of a code.
+/// The codes that methods called `fault` are given; some of them take a sentence in the place of a
+/// code.
 fn codes_of_helpers(text: &str) -> BTreeSet<&str> {
     let calls = text.match_indices(".fault(").filter(|(at, _)| !text[..*at].ends_with('.'));
-    let given = calls.filter_map(|(at, call)| text[at + call.len()..].trim_start().strip_prefix('"')?.split('"').next());
+    let given = calls.filter_map(|(at, call)| {
+        text[at + call.len()..].trim_start().strip_prefix('"')?.split('"').next()
+    });
     given.filter(|word| !word.contains(' ')).collect()
 }
 
@@ -121,9 +150,14 @@ fn every_code_of_a_fault_is_listed_and_every_listed_one_is_used() {
     let mut used = literals(&text, "Fault::new(");
     used.extend(codes_of_helpers(&text));
     assert!(used.len() > 20);
-    assert_eq!(used.difference(&listed).collect::<Vec<_>>(), Vec::<&&str>::new(), "used and not in `error::FAULTS`");
+    assert_eq!(
+        used.difference(&listed).collect::<Vec<_>>(),
+        Vec::<&&str>::new(),
+        "used and not in `error::FAULTS`"
+    );
     // Beside the list itself, some code must name it.
-    let unused: Vec<_> = listed.iter().filter(|code| text.matches(&format!("\"{code}\"")).count() < 2).collect();
+    let unused: Vec<_> =
+        listed.iter().filter(|code| text.matches(&format!("\"{code}\"")).count() < 2).collect();
     assert!(unused.is_empty(), "in `error::FAULTS` and never used: {unused:?}");
     assert!(FAULTS.is_sorted(), "`error::FAULTS` is not sorted");
 }
@@ -139,9 +173,17 @@ fn every_code_of_a_problem_is_listed_and_met() {
         }
     }
     let listed: BTreeSet<&str> = CODES.iter().map(|(code, _)| *code).collect();
-    let met: BTreeSet<&str> = expected.split("error[").skip(1).filter_map(|rest| rest.split(']').next()).collect();
-    assert_eq!(met.difference(&listed).collect::<Vec<_>>(), Vec::<&&str>::new(), "met and not in `spec::CODES`");
-    let unused: Vec<_> = listed.iter().filter(|code| !met.contains(*code) && text.matches(&format!("\"{code}\"")).count() < 2).collect();
+    let met: BTreeSet<&str> =
+        expected.split("error[").skip(1).filter_map(|rest| rest.split(']').next()).collect();
+    assert_eq!(
+        met.difference(&listed).collect::<Vec<_>>(),
+        Vec::<&&str>::new(),
+        "met and not in `spec::CODES`"
+    );
+    let unused: Vec<_> = listed
+        .iter()
+        .filter(|code| !met.contains(*code) && text.matches(&format!("\"{code}\"")).count() < 2)
+        .collect();
     assert!(unused.is_empty(), "in `spec::CODES` and never used: {unused:?}");
     assert!(CODES.is_sorted(), "`spec::CODES` is not sorted");
 }
@@ -152,14 +194,22 @@ fn every_code_can_be_explained() {
     let text = sources(&root().join("src"));
     let work = Work::new();
     let known = work.cfaudit(0, "explain").stdout;
-    let words: BTreeSet<&str> = known.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let words: BTreeSet<&str> =
+        known.lines().filter_map(|line| line.split_whitespace().next()).collect();
     let mut codes = literals(&text, "code: ");
     codes.extend(literals(&text, "Fault::new("));
     codes.extend(codes_of_helpers(&text));
-    let issues: BTreeSet<&str> = cfaudit::table::ISSUE_CODES.iter().map(|(code, _)| *code).collect();
-    let met: BTreeSet<&str> = ["issue(", "issues.push(vec!["].into_iter().flat_map(|call| literals(&text, call)).collect();
+    let issues: BTreeSet<&str> =
+        cfaudit::table::ISSUE_CODES.iter().map(|(code, _)| *code).collect();
+    let met: BTreeSet<&str> = ["issue(", "issues.push(vec!["]
+        .into_iter()
+        .flat_map(|call| literals(&text, call))
+        .collect();
     assert!(met.len() > 10 && met.is_subset(&issues), "{met:?}");
-    assert!(issues.iter().all(|code| text.matches(&format!("\"{code}\"")).count() > 1) && cfaudit::table::ISSUE_CODES.is_sorted());
+    assert!(
+        issues.iter().all(|code| text.matches(&format!("\"{code}\"")).count() > 1)
+            && cfaudit::table::ISSUE_CODES.is_sorted()
+    );
     codes.extend(issues);
     let unknown: Vec<_> = codes.iter().filter(|code| !words.contains(*code)).collect();
     assert!(unknown.is_empty(), "`cfaudit explain` does not know {unknown:?}");

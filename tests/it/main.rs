@@ -1,7 +1,14 @@
 //! The one integration test binary: runs `cfaudit` on small jobs and looks at what it wrote.
 
-#![expect(clippy::disallowed_methods, reason = "a test that cannot read or write its files fails anyway")]
-#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on panics, one that is skipped says so")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test that cannot read or write its files fails anyway"
+)]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on panics, one that is skipped says so"
+)]
 
 mod adult;
 mod augment;

@@ -1,4 +1,5 @@
-//! Manual pages and completions: what they say is what the program does, and shells and `man` can read them.
+//! Manual pages and completions: what they say is what the program does, and shells and `man` can
+//! read them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,13 +14,20 @@ fn verbs(work: &Work) -> BTreeSet<String> {
     let help = work.cfaudit(0, "--help").stdout;
     let listed = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
     // A line that goes on from the one before is indented further.
-    let lines = listed.lines().filter_map(|line| line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')));
+    let lines = listed
+        .lines()
+        .filter_map(|line| line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')));
     lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
 /// Whether a program can be started here; says so where it cannot.
 fn is_there(program: &str) -> bool {
-    let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    let found = Command::new(program)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok();
     if !found {
         crate::work::skip(&format!("there is no {program} here"));
     }
@@ -32,12 +40,18 @@ fn the_manual_names_every_verb_status_and_variable() {
     // Escapes of roff aside.
     let page = work.cfaudit(0, "man").stdout.replace('\\', "");
     let verbs = verbs(&work);
-    assert!(verbs.contains("run") && verbs.contains("completions") && verbs.len() > 10, "{verbs:?}");
+    assert!(
+        verbs.contains("run") && verbs.contains("completions") && verbs.len() > 10,
+        "{verbs:?}"
+    );
     for verb in &verbs {
         assert!(page.contains(&format!("cfaudit-{verb}(1)")), "{verb} is not in\n{page}");
     }
     for words in EXITS {
-        assert!(page.contains(&format!("\n.TP\nfB{}fR\n{};", words.exit.code(), words.means)), "{words:?}\n{page}");
+        assert!(
+            page.contains(&format!("\n.TP\nfB{}fR\n{};", words.exit.code(), words.means)),
+            "{words:?}\n{page}"
+        );
     }
     for name in ["THREADS", "MEMORY", "CACHE", "LOG", "DATA"] {
         assert!(page.contains(&format!("CFAUDIT_{name}")), "{name}\n{page}");
@@ -49,18 +63,30 @@ fn the_manual_names_every_verb_status_and_variable() {
 fn a_folder_gets_one_page_for_each_verb() {
     let work = Work::new();
     work.cfaudit(0, "man share/man1");
-    let files: BTreeSet<String> =
-        fs::read_dir(work.path("share/man1")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
-    let mut expected: BTreeSet<String> = verbs(&work).iter().map(|verb| format!("cfaudit-{verb}.1")).collect();
+    let files: BTreeSet<String> = fs::read_dir(work.path("share/man1"))
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let mut expected: BTreeSet<String> =
+        verbs(&work).iter().map(|verb| format!("cfaudit-{verb}.1")).collect();
     expected.insert("cfaudit.1".to_owned());
     assert_eq!(files, expected);
-    assert_eq!(fs::read_to_string(work.path("share/man1/cfaudit.1")).unwrap(), work.cfaudit(0, "man").stdout);
+    assert_eq!(
+        fs::read_to_string(work.path("share/man1/cfaudit.1")).unwrap(),
+        work.cfaudit(0, "man").stdout
+    );
     let run = fs::read_to_string(work.path("share/man1/cfaudit-run.1")).unwrap().replace('\\', "");
-    assert!(run.contains("--baseline") && run.contains("CFAUDIT_THREADS") && !run.contains("--batch-rows"), "{run}");
+    assert!(
+        run.contains("--baseline")
+            && run.contains("CFAUDIT_THREADS")
+            && !run.contains("--batch-rows"),
+        "{run}"
+    );
     if is_there("groff") {
         for file in files {
             let path = work.path("share/man1").join(&file);
-            let ran = Ran::of(Command::new("groff").args(["-man", "-ww", "-Tascii", "-z"]).arg(path), 0);
+            let ran =
+                Ran::of(Command::new("groff").args(["-man", "-ww", "-Tascii", "-z"]).arg(path), 0);
             assert_eq!(ran.stderr, "", "{file}");
         }
     }
@@ -100,10 +126,14 @@ fn bash_completes_verbs_flags_and_values() {
         ("cfaudit export --to m", vec!["mlflow"]),
     ] {
         let script = format!(
-            "source cfaudit.bash; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _cfaudit cfaudit \
-             \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD - 1]}}\"; echo \"${{COMPREPLY[@]}}\""
+            "source cfaudit.bash; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             _cfaudit cfaudit \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD - 1]}}\"; \
+             echo \"${{COMPREPLY[@]}}\""
         );
-        let ran = Ran::of(Command::new("bash").args(["--norc", "-c", &script]).current_dir(work.path("")), 0);
+        let ran = Ran::of(
+            Command::new("bash").args(["--norc", "-c", &script]).current_dir(work.path("")),
+            0,
+        );
         let mut offered: Vec<&str> = ran.stdout.split_whitespace().collect();
         offered.sort_unstable();
         assert_eq!(offered, expected, "{words}");

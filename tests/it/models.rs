@@ -1,4 +1,5 @@
-//! Models that are trained here by LightGBM, thresholds that are fitted, and ONNX files: from the job to the tables and the page.
+//! Models that are trained here by LightGBM, thresholds that are fitted, and ONNX files: from the
+//! job to the tables and the page.
 
 use std::fs;
 
@@ -31,17 +32,39 @@ fn work(models: &str) -> Work {
     let work = Work::new();
     work.write("job.yaml", &JOB.replace("MODELS", &models.replace('\n', "\n  ")));
     let rows = || 0..N as i64;
-    let word = |of: &dyn Fn(i64) -> &'static str| column(rows().map(|i| Some(of(i))).collect::<StringArray>());
+    let word = |of: &dyn Fn(i64) -> &'static str| {
+        column(rows().map(|i| Some(of(i))).collect::<StringArray>())
+    };
     work.parquet(
         "rows.parquet",
         vec![
-            ("age", column(rows().map(|i| Some(20.0 + (i * 7 % 41) as f64)).collect::<Float64Array>())),
-            ("income", column(rows().map(|i| Some(10.0 + (i * 13 % 57) as f64 / 2.0)).collect::<Float64Array>())),
+            (
+                "age",
+                column(rows().map(|i| Some(20.0 + (i * 7 % 41) as f64)).collect::<Float64Array>()),
+            ),
+            (
+                "income",
+                column(
+                    rows()
+                        .map(|i| Some(10.0 + (i * 13 % 57) as f64 / 2.0))
+                        .collect::<Float64Array>(),
+                ),
+            ),
             ("job", word(&|i| ["clerk", "nurse", "pilot"][(i * 5 % 3) as usize])),
             ("sex", word(&|i| if i % 7 < 3 { "f" } else { "m" })),
-            ("repaid", column(rows().map(|i| Some(i64::from(repaid(i as usize)))).collect::<Int64Array>())),
+            (
+                "repaid",
+                column(rows().map(|i| Some(i64::from(repaid(i as usize)))).collect::<Int64Array>()),
+            ),
             ("part", word(&|i| if i % 2 == 0 { "learn" } else { "look" })),
-            ("score", column(rows().map(|i| (i % 100 != 0).then(|| score(i as usize))).collect::<Float64Array>())),
+            (
+                "score",
+                column(
+                    rows()
+                        .map(|i| (i % 100 != 0).then(|| score(i as usize)))
+                        .collect::<Float64Array>(),
+                ),
+            ),
         ],
     );
     work
@@ -81,8 +104,14 @@ fn assert_decided(work: &Work, model: &str, threshold: f64) {
     let rows: Vec<_> = frame.records().filter(|row| row.text("model") == model).collect();
     assert!(!rows.is_empty());
     for row in rows {
-        assert_eq!(row.int("predicted"), row.real("score").map(|score| i64::from(score >= threshold)));
-        assert_eq!(row.int("predicted_cf"), row.real("score_cf").map(|score| i64::from(score >= threshold)));
+        assert_eq!(
+            row.int("predicted"),
+            row.real("score").map(|score| i64::from(score >= threshold))
+        );
+        assert_eq!(
+            row.int("predicted_cf"),
+            row.real("score_cf").map(|score| i64::from(score >= threshold))
+        );
     }
 }
 
@@ -90,36 +119,56 @@ fn assert_decided(work: &Work, model: &str, threshold: f64) {
 #[test]
 fn trees_are_trained_and_described() {
     let work = work(
-        "boosted: {boosting: {trees: 20, leaves: 7, omit: [sex]}}\nforest: {forest: {trees: 30, leaves: 20}}\nbare: boosting\n\
+        "boosted: {boosting: {trees: 20, leaves: 7, omit: [sex]}}\n\
+         forest: {forest: {trees: 30, leaves: 20}}\nbare: boosting\n\
          fitted: {forest: {trees: 10, leaves: 7}, threshold: {maximise_recall: {tnr_floor: 0.9}}}",
     );
     let ran = work.run(0, "job.yaml", "");
     assert_eq!(ran.stdout.lines().count(), 1, "the library prints nothing: {}", ran.stdout);
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
     for words in [
-        "gradient boosting trained here by LightGBM, 20 trees of at most 7 leaves of at least 20 rows, learning rate 0.1, without sex",
-        "random forest trained here by LightGBM, 30 trees of at most 20 leaves of at least 20 rows, each on 63.2 % of the rows",
+        "gradient boosting trained here by LightGBM, 20 trees of at most 7 leaves of at least 20 \
+         rows, learning rate 0.1, without sex",
+        "random forest trained here by LightGBM, 30 trees of at most 20 leaves of at least 20 \
+         rows, each on 63.2 % of the rows",
         "most recall while 90 % of the negative rows stay below",
         "was fitted to the scores of its own training rows (600",
     ] {
         assert!(page.contains(words), "{words}");
     }
     let resolved = fs::read_to_string(work.path("out/job.resolved.yaml")).unwrap();
-    assert!(resolved.contains("smallest_leaf: 20") && resolved.contains("column_share: 0.3"), "{resolved}");
+    assert!(
+        resolved.contains("smallest_leaf: 20") && resolved.contains("column_share: 0.3"),
+        "{resolved}"
+    );
     let [[threshold, tpr, tnr]] = fitted(&work, "fitted")[..] else { panic!("one threshold") };
     assert!((0.0..=1.0).contains(&threshold) && tnr >= 0.9 && tpr > 0.0, "{threshold} {tpr} {tnr}");
     assert_decided(&work, "fitted", threshold);
     // A model that does not see the attribute that is flipped says the same of both.
     let frame = read_frame(&work.path("out/rows"), &OUTCOMES).unwrap();
-    assert!(frame.records().filter(|r| r.text("model") == "boosted").all(|r| r.real("score") == r.real("score_cf")));
-    let scores: Vec<f64> = frame.records().filter(|r| r.text("model") == "forest").filter_map(|r| r.real("score")).collect();
-    assert!(scores.iter().all(|s| (0.0..=1.0).contains(s)) && scores.iter().any(|s| *s > 0.6) && scores.iter().any(|s| *s < 0.4));
+    assert!(
+        frame
+            .records()
+            .filter(|r| r.text("model") == "boosted")
+            .all(|r| r.real("score") == r.real("score_cf"))
+    );
+    let scores: Vec<f64> = frame
+        .records()
+        .filter(|r| r.text("model") == "forest")
+        .filter_map(|r| r.real("score"))
+        .collect();
+    assert!(
+        scores.iter().all(|s| (0.0..=1.0).contains(s))
+            && scores.iter().any(|s| *s > 0.6)
+            && scores.iter().any(|s| *s < 0.4)
+    );
     work.run(0, "job.yaml", "").says(&["nothing to do"]);
     // Another seed draws other samples, and changes nothing where nothing is drawn.
     let text = fs::read_to_string(work.path("job.yaml")).unwrap();
     work.write("job.yaml", &format!("{text}run: {{seed: 1}}\n"));
     let plan = work.cfaudit(0, "plan job.yaml --cache cache").stdout;
-    let line = |id: &str| plan.lines().find(|line| line.contains(id)).unwrap_or_default().to_owned();
+    let line =
+        |id: &str| plan.lines().find(|line| line.contains(id)).unwrap_or_default().to_owned();
     assert!(line("train/bare").contains("cached"), "{plan}");
     assert!(!line("train/forest").contains("cached"), "{plan}");
 }
@@ -127,16 +176,26 @@ fn trees_are_trained_and_described() {
 #[cfg(feature = "lightgbm")]
 #[test]
 fn trees_that_could_not_be_grown_are_an_issue() {
-    let work = work("all: {boosting: {trees: 5}}\nfew: {boosting: {trees: 60, smallest_leaf: 220, column_share: 0.4}}");
-    // The jobs of people are three: no leaf of one of them has so many rows, and some trees draw nothing else.
+    let work = work(
+        "all: {boosting: {trees: 5}}\nfew: {boosting: {trees: 60, smallest_leaf: 220, \
+         column_share: 0.4}}",
+    );
+    // The jobs of people are three: no leaf of one of them has so many rows, and some trees draw
+    // nothing else.
     let text = fs::read_to_string(work.path("job.yaml")).unwrap();
     work.write("job.yaml", &format!("{text}run: {{seed: 1}}\n"));
     work.run(0, "job.yaml", "").says(&["warning: fewer-trees: model `few` has 9 of the 60 trees"]);
     let issues = read_frame(&work.path("out/tables"), &cfaudit::table::ISSUES).unwrap();
-    let found: Vec<_> = issues.records().filter(|issue| issue.text("code") == "fewer-trees").collect();
+    let found: Vec<_> =
+        issues.records().filter(|issue| issue.text("code") == "fewer-trees").collect();
     let [issue] = found[..] else { panic!("one model: {}", found.len()) };
     let text = issue.text("text");
-    assert!(issue.text("where") == "few" && text.contains("of the 60 trees") && text.contains("`column_share`"), "{text}");
+    assert!(
+        issue.text("where") == "few"
+            && text.contains("of the 60 trees")
+            && text.contains("`column_share`"),
+        "{text}"
+    );
     assert!(fs::read_to_string(work.path("out/report.html")).unwrap().contains("fewer-trees"));
 }
 
@@ -144,12 +203,17 @@ fn trees_that_could_not_be_grown_are_an_issue() {
 #[test]
 fn training_rows_that_trees_cannot_split_are_a_fault_of_the_data() {
     let work = work("gbm: {boosting: {smallest_leaf: 400}}");
-    work.run(3, "job.yaml", "").says(&["error[undetermined-model]", "no tree was split", "smallest_leaf"]);
+    work.run(3, "job.yaml", "").says(&[
+        "error[undetermined-model]",
+        "no tree was split",
+        "smallest_leaf",
+    ]);
 }
 
 #[test]
 fn thresholds_are_fitted_to_the_scores_of_training_rows() {
-    let models = "given: {scores: {factual: {column: score}, counterfactual: {parquet: moved.parquet, column: score}}, threshold: youden}\n\
+    let models = "given: {scores: {factual: {column: score}, counterfactual: {parquet: \
+                  moved.parquet, column: score}}, threshold: youden}\n\
                   logit: {logistic: {l2: 1.0}, threshold: {f_beta: 2}}";
     let work = work(models);
     let moved: Vec<i64> = (0..N as i64).filter(|i| i % 2 == 1).collect();
@@ -158,13 +222,27 @@ fn thresholds_are_fitted_to_the_scores_of_training_rows() {
         vec![
             ("row_id", column(moved.iter().map(|&i| Some(i)).collect::<Int64Array>())),
             ("sensitive", column(moved.iter().map(|_| Some("sex")).collect::<StringArray>())),
-            ("to_group", column(moved.iter().map(|i| Some(if i % 7 < 3 { "m" } else { "f" })).collect::<StringArray>())),
+            (
+                "to_group",
+                column(
+                    moved
+                        .iter()
+                        .map(|i| Some(if i % 7 < 3 { "m" } else { "f" }))
+                        .collect::<StringArray>(),
+                ),
+            ),
             ("cf_index", column(moved.iter().map(|_| Some(0)).collect::<Int64Array>())),
-            ("score", column(moved.iter().map(|&i| Some(1.0 - score(i as usize))).collect::<Float64Array>())),
+            (
+                "score",
+                column(
+                    moved.iter().map(|&i| Some(1.0 - score(i as usize))).collect::<Float64Array>(),
+                ),
+            ),
         ],
     );
     work.run(0, "job.yaml", "");
-    let learned: Vec<(f64, bool)> = (0..N).filter(|i| i % 2 == 0 && i % 100 != 0).map(|i| (score(i), repaid(i))).collect();
+    let learned: Vec<(f64, bool)> =
+        (0..N).filter(|i| i % 2 == 0 && i % 100 != 0).map(|i| (score(i), repaid(i))).collect();
     let [[threshold, ..]] = fitted(&work, "given")[..] else { panic!("one threshold") };
     assert_eq!(threshold, youden(&learned));
     assert_decided(&work, "given", threshold);
@@ -174,7 +252,10 @@ fn thresholds_are_fitted_to_the_scores_of_training_rows() {
     // Every fold has its own.
     let text = fs::read_to_string(work.path("job.yaml")).unwrap();
     let folds = text.replace("{column: part, train: [learn], audit: [look]}", "{folds: 3}");
-    let (head, logit) = folds.split_once("  given:").map(|(head, rest)| (head, rest.split_once("  logit:").unwrap().1)).unwrap();
+    let (head, logit) = folds
+        .split_once("  given:")
+        .map(|(head, rest)| (head, rest.split_once("  logit:").unwrap().1))
+        .unwrap();
     work.write("job.yaml", &format!("{head}  logit:{logit}"));
     work.run(0, "job.yaml", "");
     let thresholds = fitted(&work, "logit");
@@ -182,7 +263,10 @@ fn thresholds_are_fitted_to_the_scores_of_training_rows() {
     let frame = read_frame(&work.path("out/rows"), &OUTCOMES).unwrap();
     for row in frame.records() {
         let threshold = thresholds[usize::try_from(row.int("fold").unwrap()).unwrap()][0];
-        assert_eq!(row.int("predicted"), row.real("score").map(|score| i64::from(score >= threshold)));
+        assert_eq!(
+            row.int("predicted"),
+            row.real("score").map(|score| i64::from(score >= threshold))
+        );
     }
 }
 
@@ -190,29 +274,46 @@ fn thresholds_are_fitted_to_the_scores_of_training_rows() {
 #[cfg(feature = "lightgbm")]
 #[test]
 fn thresholds_are_fitted_in_every_arm_and_fold() {
-    let work = work("gbm: {boosting: {trees: 10, leaves: 7}, threshold: {maximise_recall: {tnr_floor: 0.7}}}");
+    let work = work(
+        "gbm: {boosting: {trees: 10, leaves: 7}, threshold: {maximise_recall: {tnr_floor: 0.7}}}",
+    );
     let text = fs::read_to_string(work.path("job.yaml")).unwrap();
     let (split, folds) = ("{column: part, train: [learn], audit: [look]}", "{folds: 3}");
-    let arms = "experiments: {more: {model: gbm, from: flip, folds: 3, arms: {all: {}, switched: {predictions: out-of-fold}}}}\n";
+    let arms = "experiments: {more: {model: gbm, from: flip, folds: 3, arms: {all: {}, switched: \
+                {predictions: out-of-fold}}}}\n";
     work.write("job.yaml", &format!("{}{arms}", text.replace(split, folds)));
     work.run(0, "job.yaml", "");
     let frame = read_frame(&work.path("out/tables"), &THRESHOLDS).unwrap();
     let of = |arm: &str| {
         let mine = frame.records().filter(|row| row.text("arm") == arm);
-        mine.map(|row| (row.int("fold").unwrap(), row.real("threshold").unwrap(), row.int("n_rows").unwrap())).collect::<Vec<_>>()
+        mine.map(|row| {
+            (row.int("fold").unwrap(), row.real("threshold").unwrap(), row.int("n_rows").unwrap())
+        })
+        .collect::<Vec<_>>()
     };
     let (plain, base, all) = (of(""), of("more/base"), of("more/all"));
     assert_eq!(plain, base);
     assert_eq!(base.iter().map(|fitted| fitted.0).collect::<Vec<_>>(), [0, 1, 2]);
-    assert!(base.iter().zip(&all).all(|(base, all)| base.2 == all.2), "what an arm adds does not count: {base:?} {all:?}");
-    assert!(base != all && of("more/switched").len() == 3 && frame.rows.len() == 12, "{base:?} {all:?}");
-    assert!(frame.records().all(|row| row.text("objective") == "maximise_recall: tnr_floor: 0.7" && row.real("tnr").unwrap() >= 0.7));
+    assert!(
+        base.iter().zip(&all).all(|(base, all)| base.2 == all.2),
+        "what an arm adds does not count: {base:?} {all:?}"
+    );
+    assert!(
+        base != all && of("more/switched").len() == 3 && frame.rows.len() == 12,
+        "{base:?} {all:?}"
+    );
+    assert!(frame.records().all(|row| row.text("objective") == "maximise_recall: tnr_floor: 0.7"
+        && row.real("tnr").unwrap() >= 0.7));
     // What the base of the experiment measures, the audit in folds measures too.
     let metrics = read_frame(&work.path("out/tables"), &cfaudit::table::METRICS).unwrap();
     let values = |arm: &str| {
         let mine = metrics.records().filter(|row| row.text("arm") == arm);
         mine.map(|row| {
-            (["counterfactual", "scope", "from_group", "to_group", "metric"].map(|key| row.text(key).to_owned()), row.real("value"))
+            (
+                ["counterfactual", "scope", "from_group", "to_group", "metric"]
+                    .map(|key| row.text(key).to_owned()),
+                row.real("value"),
+            )
         })
         .collect::<std::collections::BTreeMap<_, _>>()
     };
@@ -227,8 +328,15 @@ fn thresholds_are_fitted_in_every_arm_and_fold() {
     let text = fs::read_to_string(work.path("job.yaml")).unwrap();
     work.write("job.yaml", &text.replace("tnr_floor: 0.7", "tnr_floor: 0.9"));
     let ran = work.run(0, "job.yaml", "");
-    ran.says(&["augment/more/fold-2/all/threshold: runs", "augment/more/fold-2/switched/train: runs"]);
-    assert!(!ran.stderr.contains("/base/train: runs") && !ran.stderr.contains("/all/train: runs"), "{}", ran.stderr);
+    ran.says(&[
+        "augment/more/fold-2/all/threshold: runs",
+        "augment/more/fold-2/switched/train: runs",
+    ]);
+    assert!(
+        !ran.stderr.contains("/base/train: runs") && !ran.stderr.contains("/all/train: runs"),
+        "{}",
+        ran.stderr
+    );
 }
 
 /// A program that trains: its threshold is fitted to what it says of the training rows, arm by arm.
@@ -237,51 +345,84 @@ fn a_program_gets_thresholds_in_every_arm() {
     let train = "cat > /dev/null; echo trained > $0";
     let script = "if [ $(wc -c) -lt 8000 ]; then cat again; else cat canned; fi";
     let work = work(&format!(
-        "live: {{command: {{train: [sh, -c, \"{train}\", '{{model}}'], score: [sh, -c, \"{script}\", '{{model}}']}}, threshold: youden}}"
+        "live: {{command: {{train: [sh, -c, \"{train}\", '{{model}}'], score: [sh, -c, \
+         \"{script}\", '{{model}}']}}, threshold: youden}}"
     ));
-    // One half trains, the other is audited, and each is asked for: 600 scores each time, whoever asks.
-    let batch = RecordBatch::try_from_iter([("score", column(Float64Array::from_iter_values((0..N / 2).map(|i| score(2 * i)))))]).unwrap();
-    let mut writer = StreamWriter::try_new(fs::File::create(work.path("canned")).unwrap(), &batch.schema()).unwrap();
+    // One half trains, the other is audited, and each is asked for: 600 scores each time, whoever
+    // asks.
+    let batch = RecordBatch::try_from_iter([(
+        "score",
+        column(Float64Array::from_iter_values((0..N / 2).map(|i| score(2 * i)))),
+    )])
+    .unwrap();
+    let mut writer =
+        StreamWriter::try_new(fs::File::create(work.path("canned")).unwrap(), &batch.schema())
+            .unwrap();
     writer.write(&batch).unwrap();
     writer.finish().unwrap();
     // And 100 of them once more.
-    let mut writer = StreamWriter::try_new(fs::File::create(work.path("again")).unwrap(), &batch.schema()).unwrap();
+    let mut writer =
+        StreamWriter::try_new(fs::File::create(work.path("again")).unwrap(), &batch.schema())
+            .unwrap();
     writer.write(&batch.slice(0, 100)).unwrap();
     writer.finish().unwrap();
     let text = fs::read_to_string(work.path("job.yaml")).unwrap();
-    work.write("job.yaml", &format!("{text}experiments: {{more: {{model: live, from: flip, arms: {{all: {{}}}}}}}}\n"));
+    work.write(
+        "job.yaml",
+        &format!("{text}experiments: {{more: {{model: live, from: flip, arms: {{all: {{}}}}}}}}\n"),
+    );
     work.run(0, "job.yaml", "");
-    let learned: Vec<(f64, bool)> = (0..N).filter(|i| i % 2 == 0).map(|i| (score(i), repaid(i))).collect();
+    let learned: Vec<(f64, bool)> =
+        (0..N).filter(|i| i % 2 == 0).map(|i| (score(i), repaid(i))).collect();
     for arm in ["", "more/base", "more/all"] {
         let frame = read_frame(&work.path("out/tables"), &THRESHOLDS).unwrap();
-        let mine: Vec<f64> = frame.records().filter(|row| row.text("arm") == arm).filter_map(|row| row.real("threshold")).collect();
+        let mine: Vec<f64> = frame
+            .records()
+            .filter(|row| row.text("arm") == arm)
+            .filter_map(|row| row.real("threshold"))
+            .collect();
         assert_eq!(mine, [youden(&learned)], "{arm}");
     }
 }
 
-/// A program answers for the training rows first, then for the audited ones: as many, with other scores.
+/// A program answers for the training rows first, then for the audited ones: as many, with other
+/// scores.
 #[test]
 fn a_program_is_asked_for_the_scores_of_training_rows() {
-    let script = "n=$(ls asked.* 2>/dev/null | wc -l); touch asked.$n; cat > /dev/null; cat canned-$n.arrow";
-    let work = work(&format!("live: {{command: {{score: [sh, -c, \"{script}\"]}}, threshold: youden}}"));
-    let half = |k: usize| (0..N / 2).map(move |i| if k == 0 { score(2 * i) } else { (i * k % 13) as f64 / 13.0 });
+    let script =
+        "n=$(ls asked.* 2>/dev/null | wc -l); touch asked.$n; cat > /dev/null; cat canned-$n.arrow";
+    let work =
+        work(&format!("live: {{command: {{score: [sh, -c, \"{script}\"]}}, threshold: youden}}"));
+    let half = |k: usize| {
+        (0..N / 2).map(move |i| if k == 0 { score(2 * i) } else { (i * k % 13) as f64 / 13.0 })
+    };
     // The last call is for 100 rows a second time.
     for k in 0..4 {
         let asked = half(k).take(if k == 3 { 100 } else { N / 2 });
-        let batch = RecordBatch::try_from_iter([("score", column(Float64Array::from_iter_values(asked)))]).unwrap();
-        let mut writer =
-            StreamWriter::try_new(fs::File::create(work.path(&format!("canned-{k}.arrow"))).unwrap(), &batch.schema()).unwrap();
+        let batch =
+            RecordBatch::try_from_iter([("score", column(Float64Array::from_iter_values(asked)))])
+                .unwrap();
+        let mut writer = StreamWriter::try_new(
+            fs::File::create(work.path(&format!("canned-{k}.arrow"))).unwrap(),
+            &batch.schema(),
+        )
+        .unwrap();
         writer.write(&batch).unwrap();
         writer.finish().unwrap();
     }
     work.run(0, "job.yaml", "");
-    let learned: Vec<(f64, bool)> = (0..N).filter(|i| i % 2 == 0).map(|i| (score(i), repaid(i))).collect();
+    let learned: Vec<(f64, bool)> =
+        (0..N).filter(|i| i % 2 == 0).map(|i| (score(i), repaid(i))).collect();
     let [[threshold, ..]] = fitted(&work, "live")[..] else { panic!("one threshold") };
     assert_eq!(threshold, youden(&learned));
     assert_decided(&work, "live", threshold);
     let frame = read_frame(&work.path("out/rows"), &OUTCOMES).unwrap();
     let scores: Vec<f64> = frame.records().filter_map(|row| row.real("score")).collect();
-    assert_eq!(scores, half(1).collect::<Vec<f64>>(), "the audited rows get the scores of the second call");
+    assert_eq!(
+        scores,
+        half(1).collect::<Vec<f64>>(),
+        "the audited rows get the scores of the second call"
+    );
 }
 
 #[cfg(feature = "onnx")]
@@ -289,7 +430,8 @@ fn a_program_is_asked_for_the_scores_of_training_rows() {
 fn an_onnx_file_is_scored() {
     let onnx = |name: &str| crate::work::root().join(format!("tests/onnx/{name}.onnx"));
     let work = work(
-        "linear: {onnx: {model: linear.onnx, omit: [job, sex]}}\nnamed: {onnx: {model: named.onnx}, threshold: youden}\n\
+        "linear: {onnx: {model: linear.onnx, omit: [job, sex]}}\n\
+         named: {onnx: {model: named.onnx}, threshold: youden}\n\
          zipmap: {onnx: {model: zipmap.onnx, inputs: {X: [age, income]}, positive: good}}",
     );
     for name in ["linear", "named", "zipmap"] {
@@ -300,15 +442,23 @@ fn an_onnx_file_is_scored() {
     if said.contains("error[no-runtime]") {
         assert_eq!(first.status.code(), Some(3), "{said}");
         assert!(said.contains("pip install onnxruntime"), "{said}");
-        crate::work::skip("no library of the ONNX runtime here: pip install onnxruntime, or set ORT_DYLIB_PATH");
+        crate::work::skip(
+            "no library of the ONNX runtime here: pip install onnxruntime, or set ORT_DYLIB_PATH",
+        );
         return;
     }
     assert_eq!(first.status.code(), Some(0), "{said}");
     let frame = read_frame(&work.path("out/rows"), &OUTCOMES).unwrap();
-    let expected: serde_json::Value =
-        serde_json::from_slice(&fs::read(crate::work::root().join("tests/onnx/expected.json")).unwrap()).unwrap();
+    let expected: serde_json::Value = serde_json::from_slice(
+        &fs::read(crate::work::root().join("tests/onnx/expected.json")).unwrap(),
+    )
+    .unwrap();
     for model in ["linear", "named", "zipmap"] {
-        let scores: Vec<f64> = frame.records().filter(|row| row.text("model") == model).filter_map(|row| row.real("score")).collect();
+        let scores: Vec<f64> = frame
+            .records()
+            .filter(|row| row.text("model") == model)
+            .filter_map(|row| row.real("score"))
+            .collect();
         assert_eq!(scores.len(), N / 2);
         // The audited rows are the odd ones; `expected` has the first 40 of all.
         for (i, score) in scores.iter().take(20).enumerate() {
@@ -319,15 +469,26 @@ fn an_onnx_file_is_scored() {
     assert_decided(&work, "named", fitted(&work, "named")[0][0]);
     let manifest = work.json("out/manifest.json");
     let inputs = manifest["inputs"].as_array().unwrap();
-    assert!(inputs.iter().any(|input| input["what"] == "onnx linear" && input["path"] == "linear.onnx"), "{inputs:?}");
+    assert!(
+        inputs.iter().any(|input| input["what"] == "onnx linear" && input["path"] == "linear.onnx"),
+        "{inputs:?}"
+    );
     let expected = work.results();
     work.cfaudit(0, "run job.yaml --out other --cache other-cache --threads 8 --batch-rows 1024");
-    crate::work::assert_same(&expected, &crate::work::results(&work.path("other")), "threads and batches");
+    crate::work::assert_same(
+        &expected,
+        &crate::work::results(&work.path("other")),
+        "threads and batches",
+    );
     // Another file is another model.
     fs::copy(onnx("trees"), work.path("linear.onnx")).unwrap();
     work.run(0, "job.yaml", "").says(&["score/linear", "linear.onnx"]);
     fs::write(work.path("linear.onnx"), "no model").unwrap();
-    work.run(3, "job.yaml", "").says(&["error[bad-model]", "cannot be read as an ONNX model", "job.yaml:"]);
+    work.run(3, "job.yaml", "").says(&[
+        "error[bad-model]",
+        "cannot be read as an ONNX model",
+        "job.yaml:",
+    ]);
 }
 
 /// Weights that stand in files of their own are part of the model.
@@ -338,7 +499,9 @@ fn weights_beside_an_onnx_file_are_hashed() {
     fs::create_dir(work.path("models")).unwrap();
     // A model whose graph has one tensor, in the file of this name.
     let model = |location: &str| {
-        let field = |number: u8, bytes: &[u8]| [&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()], bytes].concat();
+        let field = |number: u8, bytes: &[u8]| {
+            [&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()], bytes].concat()
+        };
         let pair = [field(1, b"location"), field(2, location.as_bytes())].concat();
         fs::write(work.path("models/linear.onnx"), field(7, &field(5, &field(13, &pair)))).unwrap();
     };
@@ -346,11 +509,20 @@ fn weights_beside_an_onnx_file_are_hashed() {
     let key = || {
         let plan: serde_json::Value = serde_json::from_str(&plan(0).stdout).unwrap();
         let stages = plan["stages"].as_array().unwrap().clone();
-        let stage = |id: &str| stages.iter().find(|stage| stage["id"] == id).unwrap()["key"].as_str().unwrap().to_owned();
+        let stage = |id: &str| {
+            stages.iter().find(|stage| stage["id"] == id).unwrap()["key"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        };
         (plan["run"].clone(), stage("score/linear"))
     };
     model("weights.bin");
-    plan(3).says(&["error[missing-file]: there is no file `models/weights.bin`", "hint: ", "job.yaml:"]);
+    plan(3).says(&[
+        "error[missing-file]: there is no file `models/weights.bin`",
+        "hint: ",
+        "job.yaml:",
+    ]);
     fs::write(work.path("models/weights.bin"), "one").unwrap();
     let one = key();
     fs::write(work.path("models/weights.bin"), "two").unwrap();
@@ -359,7 +531,11 @@ fn weights_beside_an_onnx_file_are_hashed() {
     fs::write(work.path("secret"), "outside").unwrap();
     for location in ["../secret", "/etc/passwd", ""] {
         model(location);
-        plan(3).says(&["error[bad-model]", "outside of its folder", "hint: save the model with its weights inside"]);
+        plan(3).says(&[
+            "error[bad-model]",
+            "outside of its folder",
+            "hint: save the model with its weights inside",
+        ]);
     }
 }
 
@@ -369,7 +545,8 @@ fn an_onnx_file_that_is_not_there() {
     let work = work("linear: {onnx: {model: models/linear.onnx}}");
     let said = work.run(3, "job.yaml", "").stderr;
     assert!(
-        said.contains("error[missing-file]: there is no file `models/linear.onnx`") && said.contains("hint: correct the path"),
+        said.contains("error[missing-file]: there is no file `models/linear.onnx`")
+            && said.contains("hint: correct the path"),
         "{said}"
     );
 }

@@ -1,4 +1,5 @@
-//! Names that mean something to a terminal, a page, a spreadsheet, XML or YAML: from `new` over `run`, `gate` and `diff` to every export.
+//! Names that mean something to a terminal, a page, a spreadsheet, XML or YAML: from `new` over
+//! `run`, `gate` and `diff` to every export.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -29,13 +30,27 @@ fn people(work: &Work, file: &str, shift: i64) {
         vec![
             ("id", column(Int64Array::from_iter_values(ids.clone()))),
             (ATTRIBUTE, column(StringArray::from_iter_values(ids.clone().map(group)))),
-            ("pay", column(Float64Array::from_iter_values(ids.clone().map(|i| ((i + shift) * 37 % 101) as f64)))),
-            ("=cmd|x", column(StringArray::from_iter_values(ids.clone().map(|i| ["=a", "\u{feff}b\u{7f}"][(i % 2) as usize])))),
+            (
+                "pay",
+                column(Float64Array::from_iter_values(
+                    ids.clone().map(|i| ((i + shift) * 37 % 101) as f64),
+                )),
+            ),
+            (
+                "=cmd|x",
+                column(StringArray::from_iter_values(
+                    ids.clone().map(|i| ["=a", "\u{feff}b\u{7f}"][(i % 2) as usize]),
+                )),
+            ),
             (
                 "y",
-                column(StringArray::from_iter_values(
-                    ids.map(|i| if (i * 37 % 101 + (i * 7 / 3 % 5) * 9 + i % 17) > 70 { "yes\n\"" } else { "no: #" }),
-                )),
+                column(StringArray::from_iter_values(ids.map(|i| {
+                    if (i * 37 % 101 + (i * 7 / 3 % 5) * 9 + i % 17) > 70 {
+                        "yes\n\""
+                    } else {
+                        "no: #"
+                    }
+                }))),
             ),
         ],
     );
@@ -44,13 +59,28 @@ fn people(work: &Work, file: &str, shift: i64) {
 /// A job made by `new`, audited; `version` goes through a variable.
 fn audited(work: &Work, out: &str, version: &str) {
     let mut new = work.command(&format!("new {out}.parquet --label y --out {out}.yaml"));
-    Ran::of(new.args(["--sensitive", ATTRIBUTE, "--positive", "yes\n\"", "--reference", GROUPS[3]]), 0);
+    Ran::of(
+        new.args(["--sensitive", ATTRIBUTE, "--positive", "yes\n\"", "--reference", GROUPS[3]]),
+        0,
+    );
     let text = fs::read_to_string(work.path(&format!("{out}.yaml"))).unwrap();
-    assert!(text.contains("vars: {dollar: \"$\"}") && text.lines().all(|line| !line.contains(|c: char| c.is_control())), "{text}");
+    assert!(
+        text.contains("vars: {dollar: \"$\"}")
+            && text.lines().all(|line| !line.contains(|c: char| c.is_control())),
+        "{text}"
+    );
     let text = text
         .replace("name: ", "name: names\n# ")
-        .replace("vars: {dollar: \"$\"}", "vars: {dollar: \"$\", version: required}\nexports: [junit, prometheus, csv, mlflow]\nmetrics: {bootstrap: {samples: 100}}")
-        .replace("    level: warn", "    level: warn\n    note: \"]]> ${vars.version}\"\n  worse: {metric: sr, model: trained, counterfactual: flip, direction: any, against: baseline, rise_at_most: 0.01}")
+        .replace(
+            "vars: {dollar: \"$\"}",
+            "vars: {dollar: \"$\", version: required}\n\
+             exports: [junit, prometheus, csv, mlflow]\nmetrics: {bootstrap: {samples: 100}}",
+        )
+        .replace(
+            "    level: warn",
+            "    level: warn\n    note: \"]]> ${vars.version}\"\n  worse: {metric: sr, model: \
+             trained, counterfactual: flip, direction: any, against: baseline, rise_at_most: 0.01}",
+        )
         .replace("about:", "about:\n  version: ${vars.version}");
     work.write(&format!("{out}.yaml"), &text);
     let mut run = work.command(&format!("run {out}.yaml --out {out} --cache cache"));
@@ -60,14 +90,23 @@ fn audited(work: &Work, out: &str, version: &str) {
 /// What a terminal, or a log reader line by line, would obey.
 #[track_caller]
 fn assert_plain(text: &str, what: &str) {
-    let obeyed = |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    assert!(!text.contains(obeyed), "{what}: {:?}", text.lines().find(|line| line.contains(obeyed)));
+    let obeyed = |c: char| {
+        (c.is_control() && c != '\n')
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    assert!(
+        !text.contains(obeyed),
+        "{what}: {:?}",
+        text.lines().find(|line| line.contains(obeyed))
+    );
 }
 
 #[test]
 fn names_stay_names_everywhere() {
     let work = Work::new();
-    for (out, shift, version) in [("v1", 0, "1\n</script>"), ("v2", 3, "$ {vars.nothing} \u{1b}[2J")] {
+    for (out, shift, version) in
+        [("v1", 0, "1\n</script>"), ("v2", 3, "$ {vars.nothing} \u{1b}[2J")]
+    {
         people(&work, &format!("{out}.parquet"), shift);
         audited(&work, out, version);
     }
@@ -76,18 +115,34 @@ fn names_stay_names_everywhere() {
     assert_plain(&gate.stdout, "the summary");
     let text = work.cfaudit(0, "diff v1 v2 --all").stdout;
     assert_plain(&text, "diff");
-    let places = |text: &str| text.lines().filter(|line| line.contains("nsr") && line.contains("trained")).count();
+    let places = |text: &str| {
+        text.lines().filter(|line| line.contains("nsr") && line.contains("trained")).count()
+    };
     let md = work.cfaudit(0, "diff v1 v2 --all --md").stdout;
     assert_plain(&md, "diff in Markdown");
     // Every row of the table is one line, with nine cells.
     let cells = |line: &str| line.replace("\\|", "").matches('|').count();
-    assert!(places(&text) > 20 && places(&md) == places(&text), "{} and {}", places(&text), places(&md));
-    assert!(md.lines().filter(|line| line.contains("nsr")).all(|line| cells(line) == 10) && !md.contains("<b>"), "{md}");
+    assert!(
+        places(&text) > 20 && places(&md) == places(&text),
+        "{} and {}",
+        places(&text),
+        places(&md)
+    );
+    assert!(
+        md.lines().filter(|line| line.contains("nsr")).all(|line| cells(line) == 10)
+            && !md.contains("<b>"),
+        "{md}"
+    );
     let _: Json = serde_json::from_str(&work.cfaudit(0, "diff v1 v2 --all --json").stdout).unwrap();
     work.cfaudit(0, "diff v1 v2 --out page");
     for page in ["page/diff.html", "v2/report.html"] {
         let page = fs::read_to_string(work.path(page)).unwrap();
-        assert!(!page.contains("<b>&amp;]]") && !page.contains("</script><b>") && !page.contains('\u{1b}') && !page.contains('\u{202e}'));
+        assert!(
+            !page.contains("<b>&amp;]]")
+                && !page.contains("</script><b>")
+                && !page.contains('\u{1b}')
+                && !page.contains('\u{202e}')
+        );
     }
     exports(&work);
     // Judged again, and rendered again, from the job that the folder keeps.
@@ -99,7 +154,11 @@ fn names_stay_names_everywhere() {
 fn exports(work: &Work) {
     let exported = |to: &str| work.cfaudit(0, &format!("export v2 --to {to}")).stdout;
     let junit = exported("junit");
-    assert!(junit.lines().all(|line| !line.contains(|c: char| c.is_control())) && junit.matches("<testcase ").count() == 2, "{junit}");
+    assert!(
+        junit.lines().all(|line| !line.contains(|c: char| c.is_control()))
+            && junit.matches("<testcase ").count() == 2,
+        "{junit}"
+    );
     let prometheus = exported("prometheus");
     for line in prometheus.lines().filter(|line| !line.starts_with('#')) {
         let (name, value) = line.rsplit_once("} ").unwrap();
@@ -116,20 +175,29 @@ fn exports(work: &Work) {
     };
     assert!(mlflow.as_object().unwrap().keys().all(allowed), "{mlflow}");
     let csv = exported("csv");
-    assert!(csv.contains("'=HYPERLINK") && !csv.contains(",\"=HYPERLINK") && csv.contains(",'-1|"), "{csv}");
+    assert!(
+        csv.contains("'=HYPERLINK") && !csv.contains(",\"=HYPERLINK") && csv.contains(",'-1|"),
+        "{csv}"
+    );
 
     // What readers of the two forms make of them.
     work.write("junit.xml", &junit);
     work.write("metrics.csv", &csv);
     let script = "import csv, sys, xml.etree.ElementTree as tree\n\
-        cases = tree.parse('junit.xml').getroot().iter('testcase')\n\
-        rows = list(csv.DictReader(open('metrics.csv', newline='', encoding='utf-8')))\n\
-        groups = {row['from_group'].lstrip(\"'\") for row in rows} - {''}\n\
-        assert all(None not in row and None not in row.values() for row in rows)\n\
-        print(len(list(cases)), len(groups))\n";
-    let python = Command::new("timeout").args(["60", "python3", "-c", script]).current_dir(work.path("")).stderr(Stdio::inherit()).output();
+                  cases = tree.parse('junit.xml').getroot().iter('testcase')\n\
+                  rows = list(csv.DictReader(open('metrics.csv', newline='', encoding='utf-8')))\n\
+                  groups = {row['from_group'].lstrip(\"'\") for row in rows} - {''}\n\
+                  assert all(None not in row and None not in row.values() for row in rows)\n\
+                  print(len(list(cases)), len(groups))\n";
+    let python = Command::new("timeout")
+        .args(["60", "python3", "-c", script])
+        .current_dir(work.path(""))
+        .stderr(Stdio::inherit())
+        .output();
     match python {
-        Ok(output) if output.status.code() != Some(127) => assert_eq!(String::from_utf8_lossy(&output.stdout), "2 5\n"),
+        Ok(output) if output.status.code() != Some(127) => {
+            assert_eq!(String::from_utf8_lossy(&output.stdout), "2 5\n")
+        }
         _ => crate::work::skip("in part: python3 is not there"),
     }
 }

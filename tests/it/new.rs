@@ -1,4 +1,5 @@
-//! `cfaudit new` and `cfaudit export`: from a file to a first job, and from a folder to other tools.
+//! `cfaudit new` and `cfaudit export`: from a file to a first job, and from a folder to other
+//! tools.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,18 +22,48 @@ fn draw(i: i64, k: i32) -> f64 {
 fn applicants(work: &Work, file: &str) {
     let ids = 0..N;
     let columns = vec![
-        ("application_id", column(Int64Array::from_iter_values(ids.clone().map(|i| 10_000 + 3 * i)))),
-        ("sex", column(StringArray::from_iter_values(ids.clone().map(|i| if draw(i, 2) < 0.45 { "no, f" } else { "m" })))),
-        ("age", column(Int64Array::from_iter_values(ids.clone().map(|i| 18 + (draw(i, 3) * 60.0) as i64)))),
-        ("income", column(Float64Array::from_iter(ids.clone().map(|i| (i % 17 != 0).then(|| (draw(i, 5) * 6000.0).round() / 2.0))))),
+        (
+            "application_id",
+            column(Int64Array::from_iter_values(ids.clone().map(|i| 10_000 + 3 * i))),
+        ),
+        (
+            "sex",
+            column(StringArray::from_iter_values(
+                ids.clone().map(|i| if draw(i, 2) < 0.45 { "no, f" } else { "m" }),
+            )),
+        ),
+        (
+            "age",
+            column(Int64Array::from_iter_values(
+                ids.clone().map(|i| 18 + (draw(i, 3) * 60.0) as i64),
+            )),
+        ),
+        (
+            "income",
+            column(Float64Array::from_iter(
+                ids.clone().map(|i| (i % 17 != 0).then(|| (draw(i, 5) * 6000.0).round() / 2.0)),
+            )),
+        ),
         (
             "region",
-            column(StringArray::from_iter(ids.clone().map(|i| (i % 23 != 0).then(|| ["North", "South: East", "yes"][(i % 3) as usize])))),
+            column(StringArray::from_iter(ids.clone().map(|i| {
+                (i % 23 != 0).then(|| ["North", "South: East", "yes"][(i % 3) as usize])
+            }))),
         ),
-        ("owns", column(StringArray::from_iter_values(ids.clone().map(|i| if draw(i, 7) < 0.5 { "true" } else { "false" })))),
+        (
+            "owns",
+            column(StringArray::from_iter_values(
+                ids.clone().map(|i| if draw(i, 7) < 0.5 { "true" } else { "false" }),
+            )),
+        ),
         ("note", column(StringArray::from_iter_values(ids.clone().map(|i| format!("text {i}"))))),
         ("country", column(StringArray::from_iter_values(ids.clone().map(|_| "XX")))),
-        ("repaid", column(StringArray::from_iter_values(ids.map(|i| if draw(i, 5) + draw(i, 11) < 0.9 { "no" } else { "yes" })))),
+        (
+            "repaid",
+            column(StringArray::from_iter_values(
+                ids.map(|i| if draw(i, 5) + draw(i, 11) < 0.9 { "no" } else { "yes" }),
+            )),
+        ),
     ];
     if file.ends_with(".csv") { work.csv_of(file, columns) } else { work.parquet(file, columns) }
 }
@@ -57,7 +88,8 @@ fn a_new_job_checks_and_runs() {
     let women = share(true) < share(false);
     let (group, other) = if women { ("\"no, f\"", "m") } else { ("m", "no, f") };
     let at_risk = format!(
-        "harm_to: {{sex: {group}}}   # the group with the lowest share of favourable labels (`{}` {}, `{other}` {})",
+        "harm_to: {{sex: {group}}}   # the group with the lowest share of favourable labels (`{}` \
+         {}, `{other}` {})",
         group.trim_matches('"'),
         of(women),
         of(!women)
@@ -86,17 +118,25 @@ fn a_new_job_checks_and_runs() {
         work.cfaudit(0, "check job.yaml");
         let summary = work.run(0, "job.yaml", "").summary();
         assert_eq!((&summary["job"], &summary["rows"]), (&"people".into(), &180.into()));
-        assert!(summary["headline"]["trained.flip.sex.sr"].is_f64() && summary["headline"]["blind.flip.sex.sr"] == 0.0, "{summary}");
+        assert!(
+            summary["headline"]["trained.flip.sex.sr"].is_f64()
+                && summary["headline"]["blind.flip.sex.sr"] == 0.0,
+            "{summary}"
+        );
         assert_eq!(work.json("out/manifest.json")["row_id"], "column application_id");
 
         // What the caller says is no guess.
-        let said = work.command(&format!("new {file} --label repaid --sensitive sex --positive no --favourable negative --out said.yaml"));
+        let said = work.command(&format!(
+            "new {file} --label repaid --sensitive sex --positive no \
+             --favourable negative --out said.yaml"
+        ));
         let mut said = said;
         Ran::of(said.arg("--reference").arg("no, f"), 0);
         let text = fs::read_to_string(work.path("said.yaml")).unwrap();
         assert_eq!(text.matches("DECIDE: ").count(), 2, "{text}");
         work.cfaudit(0, "check said.yaml");
-        work.cfaudit(5, &format!("new {file} --label repaid --sensitive sex --out said.yaml")).says(&["the file is there already"]);
+        work.cfaudit(5, &format!("new {file} --label repaid --sensitive sex --out said.yaml"))
+            .says(&["the file is there already"]);
         assert_eq!(fs::read_to_string(work.path("said.yaml")).unwrap(), text);
     }
 }
@@ -110,15 +150,35 @@ fn an_aequitas_table_is_audited_as_it_stands() {
         "compas_for_aequitas.csv",
         vec![
             ("entity_id", column(Int64Array::from_iter_values(ids.clone()))),
-            ("score", column(Float64Array::from_iter_values(ids.clone().map(|i| f64::from(u8::from(draw(i, 2) > 0.6)))))),
-            ("label_value", column(Int64Array::from_iter_values(ids.clone().map(|i| i64::from(draw(i, 3) > 0.5))))),
-            ("race", column(StringArray::from_iter_values(ids.clone().map(|i| ["A", "B", "C"][(i % 3) as usize])))),
-            ("sex", column(StringArray::from_iter_values(ids.map(|i| ["f", "m"][(i % 2) as usize])))),
+            (
+                "score",
+                column(Float64Array::from_iter_values(
+                    ids.clone().map(|i| f64::from(u8::from(draw(i, 2) > 0.6))),
+                )),
+            ),
+            (
+                "label_value",
+                column(Int64Array::from_iter_values(
+                    ids.clone().map(|i| i64::from(draw(i, 3) > 0.5)),
+                )),
+            ),
+            (
+                "race",
+                column(StringArray::from_iter_values(
+                    ids.clone().map(|i| ["A", "B", "C"][(i % 3) as usize]),
+                )),
+            ),
+            (
+                "sex",
+                column(StringArray::from_iter_values(ids.map(|i| ["f", "m"][(i % 2) as usize]))),
+            ),
         ],
     );
     let text = work.cfaudit(0, "new compas_for_aequitas.csv").stdout;
     assert!(
-        text.contains("row_id: entity_id") && text.contains("column: label_value") && text.contains("factual: {column: score}"),
+        text.contains("row_id: entity_id")
+            && text.contains("column: label_value")
+            && text.contains("factual: {column: score}"),
         "{text}"
     );
     work.write("job.yaml", &text);
@@ -126,9 +186,16 @@ fn an_aequitas_table_is_audited_as_it_stands() {
     let summary = work.run(0, "job.yaml", "").summary();
     assert_eq!((&summary["job"], &summary["rows"]), (&"compas-for-aequitas".into(), &N.into()));
     let attributes = work.json("out/manifest.json")["attributes"].clone();
-    let names: Vec<&str> = attributes.as_array().unwrap().iter().filter_map(|a| a["name"].as_str()).collect();
+    let names: Vec<&str> =
+        attributes.as_array().unwrap().iter().filter_map(|a| a["name"].as_str()).collect();
     assert_eq!(names, ["race", "sex"]);
-    assert!(work.cfaudit(0, "new compas_for_aequitas.csv --sensitive race").stdout.matches("reference:").count() == 1);
+    assert!(
+        work.cfaudit(0, "new compas_for_aequitas.csv --sensitive race")
+            .stdout
+            .matches("reference:")
+            .count()
+            == 1
+    );
 }
 
 #[test]
@@ -137,17 +204,26 @@ fn what_no_job_can_be_made_of_is_told() {
     applicants(&work, "people.parquet");
     work.parquet(
         "flags.parquet",
-        vec![("y", column(BooleanArray::from(vec![true, true]))), ("g", column(StringArray::from(vec!["a", "b"])))],
+        vec![
+            ("y", column(BooleanArray::from(vec![true, true]))),
+            ("g", column(StringArray::from(vec!["a", "b"]))),
+        ],
     );
     work.write("twice.csv", "id,g,out,out\n1,a,0,1\n2,b,1,1\n3,a,1,0\n4,b,0,0\n");
     for (args, words) in [
         ("people.parquet", "hint: write `--label COLUMN`"),
-        ("people.parquet --label repaid", "hint: write `--sensitive COLUMN`; with few values are `sex`, `region`, `owns`"),
+        (
+            "people.parquet --label repaid",
+            "hint: write `--sensitive COLUMN`; with few values are `sex`, `region`, `owns`",
+        ),
         ("people.parquet --label repayed --sensitive sex", "repayed"),
         ("people.parquet --label note --sensitive sex", "too-many-levels"),
         ("people.parquet --label repaid --sensitive age --reference 7", "too-many-levels"),
         ("people.parquet --label repaid --sensitive country", "one-class"),
-        ("people.parquet --label repaid --sensitive sex --positive maybe", "hint: its values are `no`, `yes`"),
+        (
+            "people.parquet --label repaid --sensitive sex --positive maybe",
+            "hint: its values are `no`, `yes`",
+        ),
         ("people.parquet --label repaid --sensitive sex --reference x", "unknown-group"),
         ("people.parquet --label repaid --sensitive sex --score income", "bad-scores"),
         ("people.parquet --label repaid --sensitive repaid", "two-roles"),
@@ -161,14 +237,18 @@ fn what_no_job_can_be_made_of_is_told() {
     }
 }
 
-/// Neither a header that stands twice nor a table without features makes a job that `check` refuses.
+/// Neither a header that stands twice nor a table without features makes a job that `check`
+/// refuses.
 #[test]
 fn a_new_job_of_a_poor_table_checks() {
     let work = Work::new();
     work.write("poor.csv", "id,g,out,x,x\n1,a,0,1,2\n2,b,1,1,3\n3,a,1,0,4\n4,b,0,0,5\n");
     work.cfaudit(0, "new poor.csv --label out --sensitive g --out poor.yaml");
     let text = fs::read_to_string(work.path("poor.yaml")).unwrap();
-    assert!(text.contains("# left out: x (several columns have this name)") && !text.contains("blind:"), "{text}");
+    assert!(
+        text.contains("# left out: x (several columns have this name)") && !text.contains("blind:"),
+        "{text}"
+    );
     work.cfaudit(0, "check poor.yaml");
 }
 
@@ -196,9 +276,20 @@ fn a_new_job_understands_words() {
     }
     work.write("job.yaml", &text);
     work.run(0, "job.yaml", "");
-    work.write("credit.csv", &fs::read_to_string(work.path("credit.csv")).unwrap().replace("in order", "granted").replace("NA;", "7;"));
+    work.write(
+        "credit.csv",
+        &fs::read_to_string(work.path("credit.csv"))
+            .unwrap()
+            .replace("in order", "granted")
+            .replace("NA;", "7;"),
+    );
     let text = work.cfaudit(0, "new credit.csv --label decision --sensitive title").stdout;
-    assert!(text.contains("positive: [granted]") && text.contains("favourable: positive") && !text.contains("null_values"), "{text}");
+    assert!(
+        text.contains("positive: [granted]")
+            && text.contains("favourable: positive")
+            && !text.contains("null_values"),
+        "{text}"
+    );
 }
 
 /// What the rows tell before anything is measured.
@@ -209,39 +300,72 @@ fn a_check_warns_of_people_who_drop_out() {
     let text = work.cfaudit(0, "new people.parquet --label repaid --sensitive sex").stdout;
     work.write("job.yaml", &text);
     assert!(!work.cfaudit(0, "check job.yaml").stdout.contains("warning["));
-    let less = text.replace("groups: [m, \"no, f\"]", "groups: [m, f]").replace("harm_to: {sex: \"no, f\"}", "harm_to: {sex: f}");
+    let less = text
+        .replace("groups: [m, \"no, f\"]", "groups: [m, f]")
+        .replace("harm_to: {sex: \"no, f\"}", "harm_to: {sex: f}");
     work.write("less.yaml", &less);
     let told = work.cfaudit(0, "check less.yaml").stdout;
-    assert!(told.contains("no problem in the job") && told.contains("warning[undeclared-group]: "), "{told}");
-    let json: serde_json::Value = serde_json::from_str(&work.cfaudit(0, "check less.yaml --json").stdout).unwrap();
-    assert!(json["warnings"].as_array().unwrap().iter().any(|w| w["code"] == "undeclared-group"), "{json}");
+    assert!(
+        told.contains("no problem in the job") && told.contains("warning[undeclared-group]: "),
+        "{told}"
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&work.cfaudit(0, "check less.yaml --json").stdout).unwrap();
+    assert!(
+        json["warnings"].as_array().unwrap().iter().any(|w| w["code"] == "undeclared-group"),
+        "{json}"
+    );
     work.cfaudit(0, "run less.yaml --out out --cache cache").says(&["warning: undeclared-group: "]);
 }
 
 #[test]
 fn folders_become_files_of_other_tools() {
     let work = Work::with_jobs();
-    work.run(1, "jobs/gate-demo.yaml", "--set data.rows.synthetic.rows=2000 --set exports=[junit,prometheus,csv,mlflow]");
+    work.run(
+        1,
+        "jobs/gate-demo.yaml",
+        "--set data.rows.synthetic.rows=2000 --set exports=[junit,prometheus,csv,mlflow]",
+    );
     let before = work.results();
     let exported = |to: &str| work.cfaudit(0, &format!("export out --to {to}")).stdout;
     let junit = exported("junit");
-    assert!(junit.contains("failures=\"1\"") && junit.contains("<failure type=\"fail\""), "{junit}");
+    assert!(
+        junit.contains("failures=\"1\"") && junit.contains("<failure type=\"fail\""),
+        "{junit}"
+    );
     let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
     let defined = metrics.records().filter(|row| row.is_some("value")).count();
     let prometheus = exported("prometheus");
-    assert_eq!(prometheus.lines().filter(|line| line.starts_with("cfaudit_metric{")).count(), defined);
-    let names: BTreeSet<&str> = prometheus.lines().filter_map(|line| line.strip_prefix("cfaudit_metric{")?.split("} ").next()).collect();
+    assert_eq!(
+        prometheus.lines().filter(|line| line.starts_with("cfaudit_metric{")).count(),
+        defined
+    );
+    let names: BTreeSet<&str> = prometheus
+        .lines()
+        .filter_map(|line| line.strip_prefix("cfaudit_metric{")?.split("} ").next())
+        .collect();
     assert_eq!(names.len(), defined, "two values have the same labels");
     assert_eq!(exported("csv").lines().count(), metrics.rows.len() + 1);
     let mlflow: Json = serde_json::from_str(&exported("mlflow")).unwrap();
-    let allowed = |name: &String| name.len() <= 250 && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-./ ".contains(c));
-    assert!(mlflow.as_object().unwrap().len() == defined && mlflow.as_object().unwrap().keys().all(allowed));
+    let allowed = |name: &String| {
+        name.len() <= 250 && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-./ ".contains(c))
+    };
+    assert!(
+        mlflow.as_object().unwrap().len() == defined
+            && mlflow.as_object().unwrap().keys().all(allowed)
+    );
     work.cfaudit(0, "export out --to prometheus --file cfaudit.prom");
     assert_eq!(fs::read_to_string(work.path("cfaudit.prom")).unwrap(), prometheus);
-    for (file, text) in
-        [("junit.xml", &junit), ("cfaudit.prom", &prometheus), ("metrics.csv", &exported("csv")), ("mlflow.json", &exported("mlflow"))]
-    {
-        assert!(before[&format!("exports/{file}")] == text.as_bytes(), "{file} is not what `export` prints");
+    for (file, text) in [
+        ("junit.xml", &junit),
+        ("cfaudit.prom", &prometheus),
+        ("metrics.csv", &exported("csv")),
+        ("mlflow.json", &exported("mlflow")),
+    ] {
+        assert!(
+            before[&format!("exports/{file}")] == text.as_bytes(),
+            "{file} is not what `export` prints"
+        );
     }
     assert!(before == work.results(), "an export changes the folder");
     work.cfaudit(5, "export nowhere --to csv").says(&["`nowhere`"]);
@@ -263,10 +387,16 @@ fn dvc_reads_the_summary() {
     fs::write(work.path("dvc.yaml"), "metrics: [out/summary.json]\n").unwrap();
     let call = |program: &std::ffi::OsStr, args: &str| {
         let mut command = Command::new(program);
-        command.current_dir(work.path("")).args(args.split_whitespace()).env("HOME", work.path("")).env("DVC_NO_ANALYTICS", "1");
+        command
+            .current_dir(work.path(""))
+            .args(args.split_whitespace())
+            .env("HOME", work.path(""))
+            .env("DVC_NO_ANALYTICS", "1");
         Ran::of(&mut command, 0)
     };
-    let git = |args: &str| call("git".as_ref(), &format!("-c user.name=x -c user.email=x@example.org {args}"));
+    let git = |args: &str| {
+        call("git".as_ref(), &format!("-c user.name=x -c user.email=x@example.org {args}"))
+    };
     git("init -q");
     call(&dvc, "init -q");
     git("add -A");
@@ -274,16 +404,34 @@ fn dvc_reads_the_summary() {
     work.run(0, "jobs/demo.yaml", &format!("{few} --set models.scorecard.logistic.omit=[sex]"));
     let told: Json = serde_json::from_str(&call(&dvc, "metrics diff --json").stdout).unwrap();
     let sr = &told["out/summary.json"]["headline.scorecard.flip.sex.sr"];
-    assert!(sr["new"] == 0.0 && sr["old"].as_f64().unwrap() > 0.05 && sr["diff"].as_f64().unwrap() < -0.05, "{told}");
+    assert!(
+        sr["new"] == 0.0
+            && sr["old"].as_f64().unwrap() > 0.05
+            && sr["diff"].as_f64().unwrap() < -0.05,
+        "{told}"
+    );
 }
 
 /// Which side people want is never taken from a word in silence.
 #[test]
 fn a_guess_is_said() {
     let work = Work::new();
-    let line = |i: usize| format!("{};{};{};{}\n", i, ["w", "m", "m"][i % 3], 20 + i % 50, if i.is_multiple_of(4) { "nein" } else { "ja" });
-    work.write("kredit.csv", &format!("nummer;geschlecht;alter;zusage\n{}", (0..200).map(line).collect::<String>()));
-    let new = |args: &str| work.cfaudit(0, &format!("new kredit.csv --label zusage --sensitive geschlecht {args}"));
+    let line = |i: usize| {
+        format!(
+            "{};{};{};{}\n",
+            i,
+            ["w", "m", "m"][i % 3],
+            20 + i % 50,
+            if i.is_multiple_of(4) { "nein" } else { "ja" }
+        )
+    };
+    work.write(
+        "kredit.csv",
+        &format!("nummer;geschlecht;alter;zusage\n{}", (0..200).map(line).collect::<String>()),
+    );
+    let new = |args: &str| {
+        work.cfaudit(0, &format!("new kredit.csv --label zusage --sensitive geschlecht {args}"))
+    };
     let guessed = new("");
     guessed.says(&[
         "guessed: `positive: [ja]` of the label `zusage`",
@@ -292,36 +440,50 @@ fn a_guess_is_said() {
     ]);
     for words in [
         "positive: [ja]   # DECIDE: a guess",
-        "# A guess: the file does not tell whether people want ja as zusage.\n    favourable: positive",
+        "# A guess: the file does not tell whether people want ja as zusage.\n    favourable: \
+         positive",
     ] {
         assert!(guessed.stdout.contains(words), "`{words}` is not in\n{}", guessed.stdout);
     }
     // The caller's word, and a guess that does not call a no good news.
     let refused = new("--positive nein --reference w");
     refused.says(&["guessed: `favourable: negative`"]);
-    assert!(!refused.stderr.contains("`positive: ") && !refused.stderr.contains("`reference: "), "{}", refused.stderr);
+    assert!(
+        !refused.stderr.contains("`positive: ") && !refused.stderr.contains("`reference: "),
+        "{}",
+        refused.stderr
+    );
     assert!(refused.stdout.contains("favourable: negative   # DECIDE: "), "{}", refused.stdout);
     let said = new("--positive nein --favourable negative --reference w");
-    assert!(said.stderr.is_empty() && !said.stdout.contains("# A guess"), "{}{}", said.stderr, said.stdout);
+    assert!(
+        said.stderr.is_empty() && !said.stdout.contains("# A guess"),
+        "{}{}",
+        said.stderr,
+        said.stdout
+    );
     // The same value under a label that is bad news.
     let text = fs::read_to_string(work.path("kredit.csv")).unwrap();
     work.write("kredit.csv", &text.replace("zusage", "ausfall"));
-    work.cfaudit(0, "new kredit.csv --label ausfall --sensitive geschlecht").says(&["`positive: [ja]`", "`favourable: negative`"]);
+    work.cfaudit(0, "new kredit.csv --label ausfall --sensitive geschlecht")
+        .says(&["`positive: [ja]`", "`favourable: negative`"]);
     work.write("kredit.csv", &text.replace("ja", "vielleicht"));
     new("").says(&["`positive: [vielleicht]`", "`favourable: positive`"]);
 }
 
-/// What tells the label, the score, the decision or the person is no input of a model; what merely looks like it is.
+/// What tells the label, the score, the decision or the person is no input of a model; what merely
+/// looks like it is.
 #[test]
 fn what_no_model_should_read_is_left_out() {
     let work = Work::new();
     let line = |i: i64| {
-        let (age, score) = (18 + (draw(i, 3) * 60.0) as i64, (draw(i, 2) * 1000.0).round() / 1000.0);
+        let (age, score) =
+            (18 + (draw(i, 3) * 60.0) as i64, (draw(i, 2) * 1000.0).round() / 1000.0);
         let repaid = score + draw(i, 7) > 0.8;
         let yes = |is: bool| if is { "yes" } else { "no" };
         let label = if i % 5 == 0 { "" } else { yes(repaid) };
         format!(
-            "{},{},{label},{age},{},{score},{},{},{},{},{},{},{},Customer {} said that all was well on day {}\n",
+            "{},{},{label},{age},{},{score},{},{},{},{},{},{},{},Customer {} said that all was \
+             well on day {}\n",
             7000 + 3 * i,
             ["m", "f"][(i % 2) as usize],
             (draw(i, 11) * 300.0) as i64 * 10,
@@ -336,7 +498,8 @@ fn what_no_model_should_read_is_left_out() {
             i % 300,
         )
     };
-    let head = "line,sex,repaid,age,income,schufa_score,points,offer,paid_back,profit,senior,channel_state,channel,note";
+    let head = "line,sex,repaid,age,income,schufa_score,points,offer,paid_back,profit,senior,\
+                channel_state,channel,note";
     work.write("loans.csv", &format!("{head}\n{}", (0..N).map(line).collect::<String>()));
     let text = work.cfaudit(0, "new loans.csv --label repaid --sensitive sex").stdout;
     for words in [
@@ -348,7 +511,8 @@ fn what_no_model_should_read_is_left_out() {
         "# left out: offer (it is the decision that schufa_score makes)",
         "# left out: paid_back (it is repaid under another name)",
         "# left out: profit (alone it tells repaid: its AUC is 1.000)",
-        "# left out: channel_state (a decision: labels are missing where it is out, and nowhere else)",
+        "# left out: channel_state (a decision: labels are missing where it is out, and nowhere \
+         else)",
         "# left out: note (free text)",
     ] {
         assert!(text.contains(words), "`{words}` is not in\n{text}");
@@ -361,14 +525,23 @@ fn what_no_model_should_read_is_left_out() {
     work.parquet(
         "long.parquet",
         vec![
-            ("sex", column(StringArray::from_iter_values((0..long).map(|i| ["m", "f"][(i % 2) as usize])))),
+            (
+                "sex",
+                column(StringArray::from_iter_values(
+                    (0..long).map(|i| ["m", "f"][(i % 2) as usize]),
+                )),
+            ),
             ("y", column(Int64Array::from_iter_values((0..long).map(y)))),
             ("z", column(BooleanArray::from((0..long).map(|i| y(i) == 0).collect::<Vec<bool>>()))),
             ("x", column(Float64Array::from_iter_values((0..long).map(|i| draw(i, 7))))),
         ],
     );
     let text = work.cfaudit(0, "new long.parquet --label y --sensitive sex").stdout;
-    assert!(text.contains("# left out: z (it is y under another name)") && text.contains("continuous: [x]"), "{text}");
+    assert!(
+        text.contains("# left out: z (it is y under another name)")
+            && text.contains("continuous: [x]"),
+        "{text}"
+    );
 }
 
 /// A text file of one column more than `head` names: people by turns of both sexes.
@@ -422,12 +595,20 @@ fn names_of_labels_tell_what_people_want() {
         ("hasDefaulted", "negative"),
         ("nichtAbgelehnt", "positive"),
     ] {
-        let line = |i: i64| format!("{},{}", draw(i, 7), i64::from(draw(i, 5) > 0.5 + (i % 2) as f64 / 4.0));
+        let line = |i: i64| {
+            format!("{},{}", draw(i, 7), i64::from(draw(i, 5) > 0.5 + (i % 2) as f64 / 4.0))
+        };
         table(&work, "loans.csv", &format!("x,{label}"), line);
-        let new = |args: &str| work.cfaudit(0, &format!("new loans.csv --label {label} --sensitive sex {args}"));
+        let new = |args: &str| {
+            work.cfaudit(0, &format!("new loans.csv --label {label} --sensitive sex {args}"))
+        };
         let group = if side == "positive" { "f" } else { "m" };
         let follows = format!("`harm_to: {{sex: {group}}}` follows from `favourable`; change both");
-        new("").says(&["`positive: [\"1\"]`", &format!("`favourable: {side}`: the file"), &follows]);
+        new("").says(&[
+            "`positive: [\"1\"]`",
+            &format!("`favourable: {side}`: the file"),
+            &follows,
+        ]);
         assert!(!new(&format!("--favourable {side}")).stderr.contains("harm_to"));
     }
 }
@@ -446,30 +627,46 @@ fn decisions_tell_who_is_at_risk() {
         false => "decline",
     };
     let new = || work.cfaudit(0, "new loans.csv --label repaid --sensitive sex");
-    table(&work, "loans.csv", "x,outcome,code,repaid", |i| format!("{},{},{},{}", draw(i, 11), outcome(i), &outcome(i)[..1], label(i)));
+    table(&work, "loans.csv", "x,outcome,code,repaid", |i| {
+        format!("{},{},{},{}", draw(i, 11), outcome(i), &outcome(i)[..1], label(i))
+    });
     let told = new();
     for words in [
-        "# left out: outcome (a decision: labels are missing where it is decline, and nowhere else)",
+        "# left out: outcome (a decision: labels are missing where it is decline, and nowhere \
+         else)",
         "# left out: code (a decision: labels are missing where it is d, and nowhere else)",
-        "harm_to: {sex: f}   # the group with the lowest share of favourable decisions by outcome (`f` ",
+        "harm_to: {sex: f}   # the group with the lowest share of favourable decisions by outcome \
+         (`f` ",
         "continuous: [x]",
     ] {
         assert!(told.stdout.contains(words), "`{words}` is not in\n{}", told.stdout);
     }
     assert!(!told.stderr.contains("harm_to"), "{}", told.stderr);
     // A decision that words tell, with all labels.
-    table(&work, "loans.csv", "x,approved,repaid", |i| format!("{},{},{}", draw(i, 11), i64::from(granted(i)), repaid(i)));
+    table(&work, "loans.csv", "x,approved,repaid", |i| {
+        format!("{},{},{}", draw(i, 11), i64::from(granted(i)), repaid(i))
+    });
     let told = new();
     let doubt = "approved is taken for the decision, and 1 for its favourable side, by words alone";
-    told.says(&[&format!("`harm_to: {{sex: f}}`: {doubt}; name the group that is refused more often")]);
-    let words =
-        format!("harm_to: {{sex: f}}   # DECIDE: a guess, {doubt}; the group with the lowest share of favourable decisions by approved (");
+    told.says(&[&format!(
+        "`harm_to: {{sex: f}}`: {doubt}; name the group that is refused more often"
+    )]);
+    let words = format!(
+        "harm_to: {{sex: f}}   # DECIDE: a guess, {doubt}; the group with the lowest share of \
+         favourable decisions by approved ("
+    );
     assert!(told.stdout.contains(&words), "{}", told.stdout);
     // No decision at all.
     table(&work, "loans.csv", "x,repaid", |i| format!("{},{}", draw(i, 11), label(i)));
     let told = new();
-    told.says(&["`harm_to: {sex: m}`: labels are missing for one group more often than for another"]);
-    assert!(told.stdout.contains("harm_to: {sex: m}   # DECIDE: a guess, labels are missing"), "{}", told.stdout);
+    told.says(&[
+        "`harm_to: {sex: m}`: labels are missing for one group more often than for another",
+    ]);
+    assert!(
+        told.stdout.contains("harm_to: {sex: m}   # DECIDE: a guess, labels are missing"),
+        "{}",
+        told.stdout
+    );
 }
 
 /// Words that tell the label alone, be it by being there.
@@ -478,7 +675,8 @@ fn words_that_tell_the_label_are_left_out() {
     let work = Work::new();
     table(&work, "loans.csv", "x,status,reason,remark,repaid", |i| {
         let repaid = draw(i, 7) < 0.6;
-        let status = ["closed", "collections", "charged off"][usize::from(!repaid) * (1 + (i % 2) as usize)];
+        let status =
+            ["closed", "collections", "charged off"][usize::from(!repaid) * (1 + (i % 2) as usize)];
         let reason = if repaid { "" } else { ["a", "b"][(i % 2) as usize] };
         let remark = if repaid { String::new() } else { format!("r{i}") };
         let label = if repaid { "yes" } else { "no" };

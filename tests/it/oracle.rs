@@ -1,4 +1,5 @@
-//! The whole pipeline against values that other programs computed from the same scores of real people (COMPAS, German credit).
+//! The whole pipeline against values that other programs computed from the same scores of real
+//! people (COMPAS, German credit).
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -10,7 +11,7 @@ use arrow::datatypes::DataType;
 use cfaudit::metric::catalog;
 use cfaudit::metric::counts::CELLS;
 use cfaudit::table::io::read_frame;
-use cfaudit::table::{COUNTS, Frame, METRICS, Record};
+use cfaudit::table::{COUNTS, METRICS, TableFrame, TableRecord};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Map, Value as Json};
 
@@ -19,7 +20,8 @@ use crate::work::{Work, column, shared};
 fn read(path: &Path) -> RecordBatch {
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
     let schema = reader.schema().clone();
-    concat_batches(&schema, &reader.build().unwrap().map(Result::unwrap).collect::<Vec<_>>()).unwrap()
+    concat_batches(&schema, &reader.build().unwrap().map(Result::unwrap).collect::<Vec<_>>())
+        .unwrap()
 }
 
 fn of(batch: &RecordBatch, name: &str, kind: &DataType) -> ArrayRef {
@@ -31,7 +33,7 @@ fn object(value: &Json) -> &Map<String, Json> {
 }
 
 /// Runs an audit of the scores of one model; the tables of metrics and counts.
-fn audit(folder: &Path, model: &str, expected: &Json) -> (Frame, Frame) {
+fn audit(folder: &Path, model: &str, expected: &Json) -> (TableFrame, TableFrame) {
     let work = Work::new();
     let rows = read(&folder.join(format!("scores_{model}.parquet")));
     let mut columns = vec![
@@ -44,9 +46,14 @@ fn audit(folder: &Path, model: &str, expected: &Json) -> (Frame, Frame) {
     let mut changed = Vec::new();
     for (attribute, classic) in object(&expected["classic"]) {
         // Groups in byte order, so that the pairs are those of the oracle.
-        let mut groups: Vec<String> = object(&classic["groups"]).keys().map(|group| format!("{group:?}")).collect();
+        let mut groups: Vec<String> =
+            object(&classic["groups"]).keys().map(|group| format!("{group:?}")).collect();
         groups.sort();
-        sensitive += &format!("    {attribute}: {{groups: [{}], reference: {}}}\n", groups.join(", "), groups[0]);
+        sensitive += &format!(
+            "    {attribute}: {{groups: [{}], reference: {}}}\n",
+            groups.join(", "),
+            groups[0]
+        );
         columns.push((attribute, of(&rows, attribute, &DataType::Utf8)));
         let file = folder.join(format!("cf_{attribute}_{model}.parquet"));
         if file.exists() {
@@ -61,15 +68,25 @@ fn audit(folder: &Path, model: &str, expected: &Json) -> (Frame, Frame) {
         }
     }
     work.parquet("rows.parquet", columns);
-    let joined = moved.each_ref().map(|parts| concat(&parts.iter().map(AsRef::as_ref).collect::<Vec<_>>()).unwrap());
-    work.parquet("flip.parquet", ["row_id", "sensitive", "to_group", "cf_index", "score"].into_iter().zip(joined).collect());
+    let joined = moved
+        .each_ref()
+        .map(|parts| concat(&parts.iter().map(AsRef::as_ref).collect::<Vec<_>>()).unwrap());
+    work.parquet(
+        "flip.parquet",
+        ["row_id", "sensitive", "to_group", "cf_index", "score"].into_iter().zip(joined).collect(),
+    );
     let job = format!(
         "cfaudit: 1\nname: oracle\ndata:\n  rows: {{parquet: rows.parquet}}\n  row_id: id\n  \
-         label: {{column: y, positive: [1], favourable: {}}}\n  sensitive:\n{sensitive}\
-         counterfactuals: {{flip: {{naive: {{}}, sensitive: [{}]}}}}\n\
-         models: {{m: {{scores: {{factual: {{column: score}}, counterfactual: {{parquet: \"{{counterfactual}}.parquet\", column: score}}}}}}}}\n\
+         label: {{column: y, positive: [1], favourable: {}}}\n  sensitive:\n\
+         {sensitive}counterfactuals: {{flip: {{naive: {{}}, sensitive: [{}]}}}}\n\
+         models: {{m: {{scores: {{factual: {{column: score}}, counterfactual: {{parquet: \
+         \"{{counterfactual}}.parquet\", column: score}}}}}}}}\n\
          metrics: {{bootstrap: {{samples: 50}}}}\n",
-        expected["favourable_prediction"].as_str().map_or("positive", |p| if p == "positive" { "positive" } else { "negative" }),
+        expected["favourable_prediction"].as_str().map_or("positive", |p| if p == "positive" {
+            "positive"
+        } else {
+            "negative"
+        }),
         changed.join(", ")
     );
     work.write("job.yaml", &job);
@@ -79,7 +96,8 @@ fn audit(folder: &Path, model: &str, expected: &Json) -> (Frame, Frame) {
     (read_frame(&tables, &METRICS).unwrap(), read_frame(&tables, &COUNTS).unwrap())
 }
 
-/// The id that the oracle's name stands for; none where it is a count, an interval or a variant that the papers do not use.
+/// The id that the oracle's name stands for; none where it is a count, an interval or a variant
+/// that the papers do not use.
 fn id(name: &str) -> Option<&'static str> {
     match name {
         "JSD_hist_bits" => Some("jsd_hist"),
@@ -94,65 +112,109 @@ type Key<'a> = [&'a str; 5];
 
 /// Compares the table of metrics with the oracle and counts what it compared.
 struct Comparison<'a> {
-    records: BTreeMap<(Key<'a>, &'a str), Record<'a>>,
+    records: BTreeMap<(Key<'a>, &'a str), TableRecord<'a>>,
     compared: usize,
 }
 
 impl<'a> Comparison<'a> {
-    fn new(metrics: &'a Frame) -> Self {
-        let key = |r: &Record<'a>| ["sensitive", "scope", "from_group", "to_group", "metric"].map(|column| r.text(column));
-        Comparison { records: metrics.records().map(|r| ((key(&r), r.text("counterfactual")), r)).collect(), compared: 0 }
+    fn new(metrics: &'a TableFrame) -> Self {
+        let key = |r: &TableRecord<'a>| {
+            ["sensitive", "scope", "from_group", "to_group", "metric"].map(|column| r.text(column))
+        };
+        Comparison {
+            records: metrics.records().map(|r| ((key(&r), r.text("counterfactual")), r)).collect(),
+            compared: 0,
+        }
     }
 
     /// The value at a key, and where `interval` is given its ends.
     fn value(&mut self, key: Key<'_>, set: &str, expected: &Json, interval: Option<&Json>) {
-        let record = self.records.get(&(key, set)).unwrap_or_else(|| panic!("{key:?} {set} is not in the table"));
+        let record = self
+            .records
+            .get(&(key, set))
+            .unwrap_or_else(|| panic!("{key:?} {set} is not in the table"));
         let (found, lo, hi) = (record.real("value"), record.real("lo"), record.real("hi"));
         // An infinite or huge ratio has a relative tolerance.
-        let near = |found: Option<f64>, expected: &Json, within: f64| match (found, expected.as_f64()) {
-            (None, None) => true,
-            (Some(found), Some(expected)) => (found - expected).abs() <= within * expected.abs().max(1.0),
-            _ => false,
-        };
+        let near =
+            |found: Option<f64>, expected: &Json, within: f64| match (found, expected.as_f64()) {
+                (None, None) => true,
+                (Some(found), Some(expected)) => {
+                    (found - expected).abs() <= within * expected.abs().max(1.0)
+                }
+                _ => false,
+            };
         let within = match key[4] {
             "kld" => 2e-9,
             "jscd" => 2e-8,
             _ => 2e-12,
         };
         assert!(near(found, expected, within), "{key:?} {set}: {found:?} instead of {expected}");
-        assert_eq!(found.is_none(), !record.text("undefined").is_empty(), "{key:?} {set}: a value or the reason why there is none");
+        assert_eq!(
+            found.is_none(),
+            !record.text("undefined").is_empty(),
+            "{key:?} {set}: a value or the reason why there is none"
+        );
         if let Some(expected) = interval {
-            assert!(near(lo, &expected[0], 1e-9) && near(hi, &expected[1], 1e-9), "{key:?} {set}: {lo:?} to {hi:?} instead of {expected}");
+            assert!(
+                near(lo, &expected[0], 1e-9) && near(hi, &expected[1], 1e-9),
+                "{key:?} {set}: {lo:?} to {hi:?} instead of {expected}"
+            );
         }
         self.compared += 1;
     }
 
     /// All metrics of one block of the oracle.
-    fn block(&mut self, [attribute, scope, from, to]: [&str; 4], set: &str, expected: &Json, intervals: bool) {
+    fn block(
+        &mut self,
+        [attribute, scope, from, to]: [&str; 4],
+        set: &str,
+        expected: &Json,
+        intervals: bool,
+    ) {
         for (name, value) in object(expected) {
             // A name of the oracle that is a count of this block is the symbol of no metric.
             let Some(id) = id(name) else { continue };
-            let interval = expected.get("ci95_wilson").filter(|_| intervals).and_then(|ci| ci.get(name));
+            let interval =
+                expected.get("ci95_wilson").filter(|_| intervals).and_then(|ci| ci.get(name));
             self.value([attribute, scope, from, to, id], set, value, interval);
         }
     }
 }
 
 /// The cells of the extended matrix in the table of counts.
-fn assert_cells(counts: &Frame, [attribute, scope, from, to]: [&str; 4], expected: &Json) {
+fn assert_cells(counts: &TableFrame, [attribute, scope, from, to]: [&str; 4], expected: &Json) {
     let bit = |value: bool| if value { "1" } else { "0" };
     for cell in CELLS.iter().filter(|cell| cell.label.is_some()) {
-        let wanted = [attribute, scope, from, to, bit(cell.label == Some(true)), bit(cell.predicted), bit(cell.predicted_cf)];
-        let columns = ["sensitive", "scope", "from_group", "to_group", "label", "predicted", "predicted_cf"];
-        let found = counts.records().find(|r| columns.map(|column| r.text(column)) == wanted && r.text("counterfactual") == "flip");
-        assert_eq!(found.map_or(0, |r| r.int("n").unwrap()), expected[cell.name].as_i64().unwrap(), "{} of {wanted:?}", cell.name);
+        let wanted = [
+            attribute,
+            scope,
+            from,
+            to,
+            bit(cell.label == Some(true)),
+            bit(cell.predicted),
+            bit(cell.predicted_cf),
+        ];
+        let columns =
+            ["sensitive", "scope", "from_group", "to_group", "label", "predicted", "predicted_cf"];
+        let found = counts.records().find(|r| {
+            columns.map(|column| r.text(column)) == wanted && r.text("counterfactual") == "flip"
+        });
+        assert_eq!(
+            found.map_or(0, |r| r.int("n").unwrap()),
+            expected[cell.name].as_i64().unwrap(),
+            "{} of {wanted:?}",
+            cell.name
+        );
     }
 }
 
 fn check(data_set: &str) {
     let Some(folder) = shared(&format!("expected/metrics/{data_set}")) else { return };
     for model in ["lr", "lgbm"] {
-        let expected: Json = serde_json::from_slice(&fs::read(folder.join(format!("expected_{model}.json"))).unwrap()).unwrap();
+        let expected: Json = serde_json::from_slice(
+            &fs::read(folder.join(format!("expected_{model}.json"))).unwrap(),
+        )
+        .unwrap();
         let (metrics, counts) = audit(&folder, model, &expected);
         let mut all = Comparison::new(&metrics);
         for (attribute, classic) in object(&expected["classic"]) {
@@ -167,7 +229,12 @@ fn check(data_set: &str) {
                 for (name, gap) in object(&pair["parity"]) {
                     for what in ["difference", "ratio"] {
                         let id = format!("{}_{what}", id(name).unwrap());
-                        all.value([attribute, "pair", a, b, &id], "", &gap[what], gap.get(format!("{what}_ci95")));
+                        all.value(
+                            [attribute, "pair", a, b, &id],
+                            "",
+                            &gap[what],
+                            gap.get(format!("{what}_ci95")),
+                        );
                     }
                 }
             }
@@ -201,7 +268,12 @@ fn check(data_set: &str) {
                 let (from, to) = pair["a"].as_str().unwrap().split_once(" -> ").unwrap();
                 for (name, gap) in object(&pair["ccm"]).iter().chain(object(&pair["scores"])) {
                     let Some(id) = id(name) else { continue };
-                    all.value([attribute, "difference", from, to, id], "flip", &gap["difference"], gap.get("difference_ci95"));
+                    all.value(
+                        [attribute, "difference", from, to, id],
+                        "flip",
+                        &gap["difference"],
+                        gap.get("difference_ci95"),
+                    );
                 }
             }
         }

@@ -1,4 +1,5 @@
-//! Recourse from the job to the tables and the page: against looking at each row, with any model, threads and batches.
+//! Recourse from the job to the tables and the page: against looking at each row, with any model,
+//! threads and batches.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,8 +7,11 @@ use std::process::{Command, Stdio};
 
 use arrow::array::{Int64Array, StringArray};
 use cfaudit::table::io::read_frame;
-use cfaudit::table::recourse::{ACTIONS, AGGREGATED_RANKINGS, COMPARATIVES, ECD, RANKING_ANALYSIS, RECOURSE, RECOURSE_COLUMNS, SUBGROUPS};
-use cfaudit::table::{Frame, GATES, METRICS, Record, TableDef};
+use cfaudit::table::recourse::{
+    ACTIONS, AGGREGATED_RANKINGS, COMPARATIVES, ECD, RANKING_ANALYSIS, RECOURSE, RECOURSE_COLUMNS,
+    SUBGROUPS,
+};
+use cfaudit::table::{GATES, METRICS, TableDef, TableFrame, TableRecord};
 
 use crate::work::{Going, Work, assert_same, column, root, shared};
 
@@ -110,7 +114,8 @@ fn work(model: &str, name: &str) -> Work {
     let work = Work::new();
     work.write("job.yaml", &JOB.replace("MODEL", model).replace("NAME", name));
     let all = || (0..N).map(person);
-    let repaid = (0..N).map(|i| Some(i64::from(odds(&person(i)) + ((i * 31) % 17) as f64 / 8.0 - 1.0 > 0.0)));
+    let repaid = (0..N)
+        .map(|i| Some(i64::from(odds(&person(i)) + ((i * 31) % 17) as f64 / 8.0 - 1.0 > 0.0)));
     work.parquet(
         "rows.parquet",
         vec![
@@ -120,7 +125,14 @@ fn work(model: &str, name: &str) -> Work {
             ("job", column(all().map(|p| p.job).collect::<StringArray>())),
             ("own", column(all().map(|p| Some(i64::from(p.own))).collect::<Int64Array>())),
             ("rent", column(all().map(|p| Some(i64::from(!p.own))).collect::<Int64Array>())),
-            ("part", column((0..N).map(|i| Some(if is_audited(i) { "b" } else { "a" })).collect::<StringArray>())),
+            (
+                "part",
+                column(
+                    (0..N)
+                        .map(|i| Some(if is_audited(i) { "b" } else { "a" }))
+                        .collect::<StringArray>(),
+                ),
+            ),
             ("repaid", column(repaid.collect::<Int64Array>())),
         ],
     );
@@ -131,11 +143,11 @@ pub(crate) fn trained() -> Work {
     work("", "logistic")
 }
 
-fn frame(work: &Work, def: &'static TableDef) -> Frame {
+fn frame(work: &Work, def: &'static TableDef) -> TableFrame {
     read_frame(&work.path("out/tables"), def).unwrap()
 }
 
-fn int(row: &Record<'_>, name: &str) -> i64 {
+fn int(row: &TableRecord<'_>, name: &str) -> i64 {
     row.int(name).unwrap_or_else(|| panic!("{name}"))
 }
 
@@ -145,7 +157,10 @@ fn items(text: &str) -> BTreeMap<&str, &str> {
     // Bins hold a comma themselves.
     let mut rest = text;
     while let Some((column, after)) = rest.split_once(" = ") {
-        let end = ["age = ", "grade = ", "home = ", "job = "].iter().filter_map(|next| after.find(&format!(", {next}"))).min();
+        let end = ["age = ", "grade = ", "home = ", "job = "]
+            .iter()
+            .filter_map(|next| after.find(&format!(", {next}")))
+            .min();
         items.insert(column.trim_start_matches(", "), &after[..end.unwrap_or(after.len())]);
         rest = end.map_or("", |end| &after[end..]);
     }
@@ -178,12 +193,19 @@ fn level<'a>(p: &'a Person, column: &str) -> &'a str {
 /// Looks at every row: who is in a subgroup, and whom an action helps.
 #[test]
 fn a_program_is_asked_about_each_person_as_they_could_be() {
-    let loads = Command::new("python3").args(["-c", "import pyarrow"]).stderr(Stdio::null()).status().is_ok_and(|s| s.success());
+    let loads = Command::new("python3")
+        .args(["-c", "import pyarrow"])
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|s| s.success());
     if !loads {
         crate::work::skip("python3 with pyarrow is not there");
         return;
     }
-    let work = work("  card: {command: {score: [python3, score.py, card.json], watch: [score.py, card.json]}}", "card");
+    let work = work(
+        "  card: {command: {score: [python3, score.py, card.json], watch: [score.py, card.json]}}",
+        "card",
+    );
     fs::copy(root().join("jobs/models/score.py"), work.path("score.py")).unwrap();
     work.write("card.json", CARD);
     work.run(0, "job.yaml", "");
@@ -192,22 +214,33 @@ fn a_program_is_asked_about_each_person_as_they_could_be() {
     let affected: Vec<&Person> = audited.iter().filter(|p| odds(p) < 0.0).collect();
     let comparison = frame(&work, &RECOURSE);
     let of = comparison.records().next().unwrap();
-    assert_eq!((of.text("group_0"), of.text("group_1"), of.text("model"), comparison.rows.len()), ("f", "m", "card", 1));
+    assert_eq!(
+        (of.text("group_0"), of.text("group_1"), of.text("model"), comparison.rows.len()),
+        ("f", "m", "card", 1)
+    );
     let n = |sex: &str| affected.iter().filter(|p| p.sex == sex).count() as i64;
     assert_eq!([int(&of, "affected_0"), int(&of, "affected_1")], [n("f"), n("m")]);
     assert_eq!(int(&of, "unaffected"), (audited.len() - affected.len()) as i64);
 
     // The number that stands for a bin: the lower median of the audited people in it.
     let median = |name: &str| {
-        let mut ages: Vec<i64> = audited.iter().map(|p| p.age).filter(|&age| bin(age) == name).collect();
+        let mut ages: Vec<i64> =
+            audited.iter().map(|p| p.age).filter(|&age| bin(age) == name).collect();
         ages.sort_unstable();
         ages[(ages.len() - 1) / 2]
     };
     let subgroups = frame(&work, &SUBGROUPS);
-    let traits: BTreeMap<i64, String> = subgroups.records().map(|r| (int(&r, "subgroup"), r.text("traits").to_owned())).collect();
+    let traits: BTreeMap<i64, String> =
+        subgroups.records().map(|r| (int(&r, "subgroup"), r.text("traits").to_owned())).collect();
     let members = |traits: &str, sex: &str| -> Vec<&Person> {
         let of = items(traits);
-        affected.iter().filter(|p| p.sex == sex && of.iter().all(|(column, wanted)| level(p, column) == *wanted)).copied().collect()
+        affected
+            .iter()
+            .filter(|p| {
+                p.sex == sex && of.iter().all(|(column, wanted)| level(p, column) == *wanted)
+            })
+            .copied()
+            .collect()
     };
     for row in subgroups.records() {
         let sizes = ["f", "m"].map(|sex| members(row.text("traits"), sex).len() as i64);
@@ -232,8 +265,16 @@ fn a_program_is_asked_about_each_person_as_they_could_be() {
             };
             members(&traits[&int(&row, "subgroup")], sex).iter().filter(changed).count() as i64
         };
-        assert_eq!([int(&row, "worked_0"), int(&row, "worked_1")], ["f", "m"].map(helped), "{}", row.text("changes"));
-        assert!(changes.get("job") != Some(&"none") && changes.get("job") != Some(&"missing"), "{changes:?}");
+        assert_eq!(
+            [int(&row, "worked_0"), int(&row, "worked_1")],
+            ["f", "m"].map(helped),
+            "{}",
+            row.text("changes")
+        );
+        assert!(
+            changes.get("job") != Some(&"none") && changes.get("job") != Some(&"missing"),
+            "{changes:?}"
+        );
     }
 }
 
@@ -242,30 +283,49 @@ fn a_program_is_asked_about_each_person_as_they_could_be() {
 fn the_tables_fit_together() {
     let work = trained();
     let ran = work.run(0, "job.yaml", "");
-    assert_eq!(ran.summary()["gates"], serde_json::json!({"pass": 1, "fail": 0, "inconclusive": 0, "warn": 1, "skipped": 0}));
-    let (subgroups, actions, ecd) = (frame(&work, &SUBGROUPS), frame(&work, &ACTIONS), frame(&work, &ECD));
+    assert_eq!(
+        ran.summary()["gates"],
+        serde_json::json!({"pass": 1, "fail": 0, "inconclusive": 0, "warn": 1, "skipped": 0})
+    );
+    let (subgroups, actions, ecd) =
+        (frame(&work, &SUBGROUPS), frame(&work, &ACTIONS), frame(&work, &ECD));
     let mut best: BTreeMap<i64, [i64; 4]> = BTreeMap::new();
     for row in actions.records() {
         let own = best.entry(int(&row, "subgroup")).or_default();
-        for (i, name) in ["worked_0", "worked_1", "cumulative_0", "cumulative_1"].into_iter().enumerate() {
+        for (i, name) in
+            ["worked_0", "worked_1", "cumulative_0", "cumulative_1"].into_iter().enumerate()
+        {
             own[i] = own[i].max(int(&row, name));
         }
-        assert!(int(&row, "worked_0") <= int(&row, "cumulative_0") && int(&row, "worked_1") <= int(&row, "cumulative_1"));
+        assert!(
+            int(&row, "worked_0") <= int(&row, "cumulative_0")
+                && int(&row, "worked_1") <= int(&row, "cumulative_1")
+        );
     }
     let mut last: BTreeMap<i64, [i64; 4]> = BTreeMap::new();
     for row in ecd.records() {
-        last.insert(int(&row, "subgroup"), ["macro_0", "macro_1", "micro_0", "micro_1"].map(|name| int(&row, name)));
+        last.insert(
+            int(&row, "subgroup"),
+            ["macro_0", "macro_1", "micro_0", "micro_1"].map(|name| int(&row, name)),
+        );
     }
     assert_eq!(best, last, "the last cost reaches whom any action reaches");
     let mut judged = 0;
     for row in subgroups.records().filter(|r| r.text("definition") == "equal-effectiveness") {
-        let (subgroup, at) = (int(&row, "subgroup"), if row.text("view") == "macro" { 0 } else { 2 });
+        let (subgroup, at) =
+            (int(&row, "subgroup"), if row.text("view") == "macro" { 0 } else { 2 });
         let Some(k) = best.get(&subgroup) else {
-            assert_eq!((row.real("score"), row.text("undefined"), int(&row, "n_actions")), (None, "no_actions", 0));
+            assert_eq!(
+                (row.real("score"), row.text("undefined"), int(&row, "n_actions")),
+                (None, "no_actions", 0)
+            );
             continue;
         };
         let share = |g: usize| k[at + g] as f64 / int(&row, ["n_0", "n_1"][g]) as f64;
-        assert!((row.real("value_0").unwrap() - share(0)).abs() < 1e-12 && (row.real("value_1").unwrap() - share(1)).abs() < 1e-12);
+        assert!(
+            (row.real("value_0").unwrap() - share(0)).abs() < 1e-12
+                && (row.real("value_1").unwrap() - share(1)).abs() < 1e-12
+        );
         assert!((row.real("score").unwrap() - (share(0) - share(1)).abs()).abs() < 1e-12);
         assert_eq!(
             row.text("against"),
@@ -283,32 +343,60 @@ fn the_tables_fit_together() {
     // The gates counted what the table says.
     let gates = frame(&work, &GATES);
     let gate = gates.records().find(|r| r.text("gate") == "none").unwrap();
-    let unfair = subgroups
-        .records()
-        .filter(|r| (r.text("definition"), r.text("view")) == ("equal-effectiveness", "micro") && r.int("rank").is_some());
-    assert_eq!((gate.text("verdict"), gate.real("value"), gate.text("metric")), ("fail", Some(unfair.count() as f64), "unfair_subgroups"));
+    let unfair = subgroups.records().filter(|r| {
+        (r.text("definition"), r.text("view")) == ("equal-effectiveness", "micro")
+            && r.int("rank").is_some()
+    });
+    assert_eq!(
+        (gate.text("verdict"), gate.real("value"), gate.text("metric")),
+        ("fail", Some(unfair.count() as f64), "unfair_subgroups")
+    );
     // Overviews: one row per definition and view, and per pair of them.
     let analysis = frame(&work, &RANKING_ANALYSIS);
     let questions = analysis.rows.len();
     assert_eq!(frame(&work, &AGGREGATED_RANKINGS).rows.len(), questions * (questions - 1));
     for row in analysis.records() {
-        let mine: Vec<Record<'_>> =
-            subgroups.records().filter(|r| ["definition", "parameter", "view"].iter().all(|name| r.text(name) == row.text(name))).collect();
-        let n = |test: &dyn Fn(&Record<'_>) -> bool| mine.iter().filter(|r| test(r)).count() as i64;
-        assert_eq!([int(&row, "unfair"), int(&row, "judged")], [n(&|r| r.int("rank").is_some()), n(&|r| r.real("score").is_some())]);
-        assert_eq!([int(&row, "unfair_0"), int(&row, "unfair_1")], ["f", "m"].map(|g| n(&|r| r.text("against") == g)));
+        let mine: Vec<TableRecord<'_>> = subgroups
+            .records()
+            .filter(|r| {
+                ["definition", "parameter", "view"]
+                    .iter()
+                    .all(|name| r.text(name) == row.text(name))
+            })
+            .collect();
+        let n = |test: &dyn Fn(&TableRecord<'_>) -> bool| {
+            mine.iter().filter(|r| test(r)).count() as i64
+        };
+        assert_eq!(
+            [int(&row, "unfair"), int(&row, "judged")],
+            [n(&|r| r.int("rank").is_some()), n(&|r| r.real("score").is_some())]
+        );
+        assert_eq!(
+            [int(&row, "unfair_0"), int(&row, "unfair_1")],
+            ["f", "m"].map(|g| n(&|r| r.text("against") == g))
+        );
         assert!(n(&|r| r.int("place").is_some()) <= 5);
     }
     // What the job forbids is not there, and what it names is told.
     let columns = frame(&work, &RECOURSE_COLUMNS);
-    let told: Vec<(&str, i64, &str)> = columns.records().map(|r| (r.text("column"), int(&r, "levels"), r.text("may_change"))).collect();
-    let expected = [("age", 3, "upwards, by at most 1"), ("grade", 3, "upwards"), ("home", 2, "freely"), ("job", 4, "freely, not to none")];
+    let told: Vec<(&str, i64, &str)> = columns
+        .records()
+        .map(|r| (r.text("column"), int(&r, "levels"), r.text("may_change")))
+        .collect();
+    let expected = [
+        ("age", 3, "upwards, by at most 1"),
+        ("grade", 3, "upwards"),
+        ("home", 2, "freely"),
+        ("job", 4, "freely, not to none"),
+    ];
     assert_eq!(told, expected);
     let comparatives = frame(&work, &COMPARATIVES);
     let mut without = std::collections::BTreeSet::new();
     for row in comparatives.records() {
         let lists = row.int("action").is_some();
-        assert!(lists != row.text("changes").is_empty() && lists == row.text("no_action").is_empty());
+        assert!(
+            lists != row.text("changes").is_empty() && lists == row.text("no_action").is_empty()
+        );
         assert_eq!(row.text("no_action") == "none_meets", int(&row, "n_lines") == 0);
         without.insert(row.text("no_action").to_owned());
     }
@@ -331,9 +419,17 @@ fn threads_and_batches_change_no_byte_and_nothing_runs_twice() {
     work.run(0, "job.yaml", &format!("{chance} --threads 1"));
     let first = work.results();
     work.run(0, "job.yaml", chance).says(&["nothing to do"]);
-    work.cfaudit(0, &format!("run job.yaml --out out --cache other --replace --threads 4 --batch-rows 1024 {chance}"));
+    work.cfaudit(
+        0,
+        &format!(
+            "run job.yaml --out out --cache other --replace --threads 4 --batch-rows 1024 {chance}"
+        ),
+    );
     assert_same(&first, &work.results(), "other threads and batches");
-    let p = frame(&work, &SUBGROUPS).records().filter(|r| r.real("p_value").is_some_and(|p| (0.0..=1.0).contains(&p))).count();
+    let p = frame(&work, &SUBGROUPS)
+        .records()
+        .filter(|r| r.real("p_value").is_some_and(|p| (0.0..=1.0).contains(&p)))
+        .count();
     assert!(p > 50, "{p}");
     // Another cost runs recourse again and leaves the model.
     let ran = work.run(0, "job.yaml", &format!("{chance} --set recourse.sex.cost.nominal=2"));
@@ -344,29 +440,47 @@ fn threads_and_batches_change_no_byte_and_nothing_runs_twice() {
 #[test]
 fn several_groups_are_compared_by_pairs_and_one_without_affected_people_is_told() {
     let work = trained();
-    let job = JOB.replace("MODEL", "").replace("NAME", "logistic").replace("model: logistic", "model: logistic\n    against: reference");
+    let job = JOB
+        .replace("MODEL", "")
+        .replace("NAME", "logistic")
+        .replace("model: logistic", "model: logistic\n    against: reference");
     // Nobody belongs to the group x.
     let job = job.replace("groups: [m, f]", "groups: [m, f, x]");
     work.write("job.yaml", &job);
     work.run(1, "job.yaml", "");
     let comparison = frame(&work, &RECOURSE);
-    let told: Vec<(&str, &str)> = comparison.records().map(|r| (r.text("group_0"), r.text("undefined"))).collect();
+    let told: Vec<(&str, &str)> =
+        comparison.records().map(|r| (r.text("group_0"), r.text("undefined"))).collect();
     assert_eq!(told, [("f", ""), ("x", "no_affected_rows")]);
     let gates = frame(&work, &GATES);
-    let verdicts: Vec<(&str, &str)> =
-        gates.records().filter(|r| r.text("gate") == "any").map(|r| (r.text("from_group"), r.text("verdict"))).collect();
+    let verdicts: Vec<(&str, &str)> = gates
+        .records()
+        .filter(|r| r.text("gate") == "any")
+        .map(|r| (r.text("from_group"), r.text("verdict")))
+        .collect();
     assert_eq!(verdicts, [("f", "pass"), ("x", "inconclusive")]);
     // Nor is there anything else to compare: the run goes on, and the gate cannot tell.
     work.write("job.yaml", &job.replace("groups: [m, f, x]", "groups: [m, x]"));
     work.run(1, "job.yaml", "--replace");
     let comparison = frame(&work, &RECOURSE);
-    assert_eq!(comparison.records().map(|r| r.text("undefined").to_owned()).collect::<Vec<_>>(), ["no_affected_rows"]);
-    assert!(frame(&work, &GATES).records().filter(|r| r.text("gate") == "any").all(|r| r.text("verdict") == "inconclusive"));
+    assert_eq!(
+        comparison.records().map(|r| r.text("undefined").to_owned()).collect::<Vec<_>>(),
+        ["no_affected_rows"]
+    );
+    assert!(
+        frame(&work, &GATES)
+            .records()
+            .filter(|r| r.text("gate") == "any")
+            .all(|r| r.text("verdict") == "inconclusive")
+    );
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
-    assert!(page.contains("Nothing is compared: nobody of one of the two groups has the unfavourable decision."));
+    assert!(page.contains(
+        "Nothing is compared: nobody of one of the two groups has the unfavourable decision."
+    ));
 }
 
-/// Nobody is refused, then nobody is granted: both are said with a reason, and the rest of the job is done.
+/// Nobody is refused, then nobody is granted: both are said with a reason, and the rest of the job
+/// is done.
 #[test]
 fn a_model_that_decides_alike_about_all_leaves_nothing_to_compare() {
     let work = trained();
@@ -378,13 +492,24 @@ fn a_model_that_decides_alike_about_all_leaves_nothing_to_compare() {
         let words = String::from_utf8_lossy(&ran.stderr).into_owned();
         assert!([Some(0), Some(1)].contains(&ran.status.code()), "{words}");
         let comparison = frame(&work, &RECOURSE);
-        assert!(comparison.records().all(|r| r.text("undefined") == reason), "{reason}: {:?}", comparison.rows);
-        assert!(frame(&work, &METRICS).records().any(|r| r.text("metric") == "acc" && r.real("value").is_some()));
-        assert!(frame(&work, &ACTIONS).rows.is_empty() && frame(&work, &COMPARATIVES).rows.is_empty());
+        assert!(
+            comparison.records().all(|r| r.text("undefined") == reason),
+            "{reason}: {:?}",
+            comparison.rows
+        );
+        assert!(
+            frame(&work, &METRICS)
+                .records()
+                .any(|r| r.text("metric") == "acc" && r.real("value").is_some())
+        );
+        assert!(
+            frame(&work, &ACTIONS).rows.is_empty() && frame(&work, &COMPARATIVES).rows.is_empty()
+        );
     }
 }
 
-/// Stopped or killed in the middle of the search, a run goes on with the models and scores that it had, to the same bytes.
+/// Stopped or killed in the middle of the search, a run goes on with the models and scores that it
+/// had, to the same bytes.
 #[test]
 fn an_interrupted_run_goes_on_to_the_same_bytes() {
     // Dealing takes long enough to be met.
@@ -407,41 +532,61 @@ fn an_interrupted_run_goes_on_to_the_same_bytes() {
     assert_same(&expected, &work.results(), "stopped thrice");
 }
 
-/// Recourse is one finding among others: where all have something to say, the page still holds seven.
+/// Recourse is one finding among others: where all have something to say, the page still holds
+/// seven.
 #[test]
 fn findings_are_at_most_seven() {
     let work = trained();
     let job = fs::read_to_string(work.path("job.yaml")).unwrap();
     let job = job
-        .replace("\n  features:", "\n    old: {from: age, bins: [17, 79, 81], reference: \"[17, 79]\"}\n  features:")
+        .replace(
+            "\n  features:",
+            "\n    old: {from: age, bins: [17, 79, 81], reference: \"[17, 79]\"}\n  features:",
+        )
         .replace(
             "models:\n",
-            "counterfactuals:\n  flip: {naive: {}, sensitive: [sex]}\n  typical: {greedy: {condition_on: label}}\nmodels:\n  blind: {logistic: {l2: 1.0, omit: [sex]}}\n",
+            "counterfactuals:\n  flip: {naive: {}, sensitive: [sex]}\n  typical: {greedy: \
+             {condition_on: label}}\nmodels:\n  blind: {logistic: {l2: 1.0, omit: [sex]}}\n",
         );
     work.write("job.yaml", &job);
     work.run(0, "job.yaml", "");
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
-    let findings = page.split("id=\"findings\"").nth(1).and_then(|rest| rest.split("</section>").next()).unwrap();
+    let findings = page
+        .split("id=\"findings\"")
+        .nth(1)
+        .and_then(|rest| rest.split("</section>").next())
+        .unwrap();
     assert_eq!(findings.matches("<li>").count(), 7, "{findings}");
     assert!(findings.contains("See recourse") && findings.contains("Not defined"), "{findings}");
 }
 
-/// As the authors do, Husband and Wife are one level: no subgroup and no action of the shipped job tells them apart.
+/// As the authors do, Husband and Wife are one level: no subgroup and no action of the shipped job
+/// tells them apart.
 #[test]
 fn the_shipped_job_on_adult_advises_nobody_to_become_a_wife() {
     let work = Work::with_jobs();
     let text = fs::read_to_string(work.path("jobs/adult-recourse.yaml")).unwrap();
     // Without the files their stand-in serves.
-    let adult = shared("data/adult/adult.test").and_then(|file| Some(file.parent()?.parent()?.to_owned()));
+    let adult =
+        shared("data/adult/adult.test").and_then(|file| Some(file.parent()?.parent()?.to_owned()));
     let data = adult.map_or_else(|| "empty".to_owned(), |folder| folder.display().to_string());
     let rare = "--set recourse.sex.subgroups.support=0.1 --set recourse.sex.actions.support=0.1";
     work.write("jobs/adult-recourse.yaml", text.split("\ngates:").next().unwrap());
     work.run(0, "jobs/adult-recourse.yaml", &format!("--data-dir {data} {rare}"));
     let columns = frame(&work, &RECOURSE_COLUMNS);
-    let named: Vec<(&str, Option<i64>)> = columns.records().map(|row| (row.text("column"), row.int("levels"))).collect();
-    assert!(named.contains(&("household", Some(5))) && named.iter().all(|(name, _)| *name != "relationship"), "{named:?}");
+    let named: Vec<(&str, Option<i64>)> =
+        columns.records().map(|row| (row.text("column"), row.int("levels"))).collect();
+    assert!(
+        named.contains(&("household", Some(5)))
+            && named.iter().all(|(name, _)| *name != "relationship"),
+        "{named:?}"
+    );
     let (subgroups, actions) = (frame(&work, &SUBGROUPS), frame(&work, &ACTIONS));
-    let told: Vec<&str> = subgroups.records().map(|r| r.text("traits")).chain(actions.records().map(|r| r.text("changes"))).collect();
+    let told: Vec<&str> = subgroups
+        .records()
+        .map(|r| r.text("traits"))
+        .chain(actions.records().map(|r| r.text("changes")))
+        .collect();
     assert!(told.iter().any(|words| words.contains("household = Married")));
     assert!(told.iter().all(|words| !words.contains("Wife") && !words.contains("Husband")));
 }

@@ -10,7 +10,7 @@ use arrow::array::{AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Float64Type;
 use cfaudit::num::seed::{h, u01};
 use cfaudit::table::io::read_frame;
-use cfaudit::table::{CHANGES, Frame, GATES, Record};
+use cfaudit::table::{CHANGES, GATES, TableFrame, TableRecord};
 
 use crate::waiting::{read_folder, write};
 use crate::work::{Work, column};
@@ -47,7 +47,10 @@ fn people_with_labels(work: &Work, name: &str, seed: u64, n: u64, labelled: impl
     work.parquet(
         &format!("{name}.parquet"),
         vec![
-            ("id", column(Int64Array::from_iter_values(all().map(|i| (seed * 1_000_000 + i) as i64)))),
+            (
+                "id",
+                column(Int64Array::from_iter_values(all().map(|i| (seed * 1_000_000 + i) as i64))),
+            ),
             ("sex", column(StringArray::from_iter_values(all().map(sex)))),
             ("pay", column(Float64Array::from_iter_values(all().map(pay)))),
             ("years", column(Float64Array::from_iter_values(all().map(years)))),
@@ -62,13 +65,19 @@ fn people_with_labels(work: &Work, name: &str, seed: u64, n: u64, labelled: impl
 fn answer(to_score: &Path, file: &Path) {
     let rows = read_folder(to_score);
     let text = |name: &str| rows.column_by_name(name).unwrap().as_string::<i32>().clone();
-    let real = |name: &str| rows.column_by_name(name).unwrap().as_primitive::<Float64Type>().clone();
+    let real =
+        |name: &str| rows.column_by_name(name).unwrap().as_primitive::<Float64Type>().clone();
     let (sex, pay, years, job) = (text("sex"), real("pay"), real("years"), text("job"));
-    let scores = (0..rows.num_rows()).map(|i| score(sex.value(i), pay.value(i), years.value(i), job.value(i)));
+    let scores = (0..rows.num_rows())
+        .map(|i| score(sex.value(i), pay.value(i), years.value(i), job.value(i)));
     let mut columns: Vec<(String, _)> = Vec::new();
     let keys = rows.schema().fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
     let is_key = |name: &str| !["sex", "pay", "years", "job"].contains(&name);
-    columns.extend(keys.into_iter().filter(|name| is_key(name)).map(|name| (name.clone(), rows.column_by_name(&name).unwrap().clone())));
+    columns.extend(
+        keys.into_iter()
+            .filter(|name| is_key(name))
+            .map(|name| (name.clone(), rows.column_by_name(&name).unwrap().clone())),
+    );
     columns.push(("score".to_owned(), column(Float64Array::from_iter_values(scores))));
     write(file, &RecordBatch::try_from_iter(columns).unwrap());
 }
@@ -76,34 +85,40 @@ fn answer(to_score: &Path, file: &Path) {
 /// Audits the people of a file, and answers what the run asks for.
 fn audit(work: &Work, rows: &str, out: &str, data: &str, args: &str) {
     let job = format!(
-        "cfaudit: 1\nname: nights\ndata:\n  rows: {{parquet: {rows}.parquet}}\n{data}  row_id: id\n  \
-         label: {{column: paid, positive: [1], favourable: positive}}\n  \
-         sensitive: {{sex: {{groups: [Male, Female], reference: Male}}}}\n  \
-         features: {{continuous: [pay, years], nominal: [job]}}\n\
-         counterfactuals:\n  flip: naive\n  world: {{plausible: {{move: all, condition_on: label}}}}\n\
-         models:\n  live: {{scores: {{factual: {{column: score}}, \
-         counterfactual: {{parquet: \"{out}-scores/{{counterfactual}}.parquet\", column: score}}}}}}\n\
+        "cfaudit: 1\nname: nights\ndata:\n  rows: {{parquet: {rows}.parquet}}\n\
+         {data}  row_id: id\n  label: {{column: paid, positive: [1], favourable: positive}}\n  \
+         sensitive: {{sex: {{groups: [Male, Female], reference: Male}}}}\n  features: \
+         {{continuous: [pay, years], nominal: [job]}}\n\
+         counterfactuals:\n  flip: naive\n  world: {{plausible: {{move: all, condition_on: \
+         label}}}}\n\
+         models:\n  live: {{scores: {{factual: {{column: score}}, counterfactual: {{parquet: \
+         \"{out}-scores/{{counterfactual}}.parquet\", column: score}}}}}}\n\
          metrics: {{families: [performance, group, ccm, shift], bootstrap: {{samples: 400}}}}\n\
-         gates:\n  drift: {{metric: sr, model: live, counterfactual: world, against: baseline, rise_at_most: 0.05}}\n  \
-         naive: {{metric: sr, model: live, counterfactual: flip, against: baseline, rise_at_most: 0.05}}\n\
+         gates:\n  drift: {{metric: sr, model: live, counterfactual: world, against: baseline, \
+         rise_at_most: 0.05}}\n  naive: {{metric: sr, model: live, counterfactual: flip, against: \
+         baseline, rise_at_most: 0.05}}\n\
          on_inconclusive: warn\nrun: {{keep_rows: none}}\n"
     );
     work.write(&format!("{out}.yaml"), &job);
     work.cfaudit(4, &format!("run {out}.yaml --out {out} --cache cache"));
     for set in ["flip", "world"] {
-        answer(&work.path(&format!("{out}/to-score/{set}")), &work.path(&format!("{out}-scores/{set}.parquet")));
+        answer(
+            &work.path(&format!("{out}/to-score/{set}")),
+            &work.path(&format!("{out}-scores/{set}.parquet")),
+        );
     }
     work.cfaudit(0, &format!("run {out}.yaml --out {out} --cache cache {args}"));
 }
 
-fn changes(work: &Work, old: &str, new: &str) -> Frame {
+fn changes(work: &Work, old: &str, new: &str) -> TableFrame {
     work.cfaudit(0, &format!("diff {old} {new} --out page"));
     read_frame(&work.path("page"), &CHANGES).unwrap()
 }
 
 /// Clear changes and all that are judged, of the rows for which `of` says so.
-fn clear(frames: &[Frame], of: impl Fn(&Record<'_>) -> bool) -> (usize, usize) {
-    let judged = || frames.iter().flat_map(Frame::records).filter(|row| row.is_some("lo") && of(row));
+fn clear(frames: &[TableFrame], of: impl Fn(&TableRecord<'_>) -> bool) -> (usize, usize) {
+    let judged =
+        || frames.iter().flat_map(TableFrame::records).filter(|row| row.is_some("lo") && of(row));
     (judged().filter(|row| row.int("clear") == Some(1)).count(), judged().count())
 }
 
@@ -120,34 +135,57 @@ fn verdict(work: &Work, out: &str, gate: &str) -> [String; 2] {
 fn nights_without_drift() {
     let work = Work::new();
     for night in 0..NIGHTS {
-        let (name, baseline) = (format!("n{night}"), format!("--baseline n{}", night.saturating_sub(1)));
+        let (name, baseline) =
+            (format!("n{night}"), format!("--baseline n{}", night.saturating_sub(1)));
         people(&work, &name, 100 + night, PEOPLE);
         audit(&work, &name, &name, "", if night == 0 { "" } else { &baseline });
     }
-    let found: Vec<Frame> = (1..NIGHTS).map(|n| changes(&work, &format!("n{}", n - 1), &format!("n{n}"))).collect();
-    let of_world = |row: &Record<'_>| row.text("counterfactual") == "world";
-    for row in found.iter().flat_map(Frame::records).filter(of_world) {
-        assert_eq!([row.text("status"), row.text("interval")], ["refitted", ""], "{}", row.text("metric"));
+    let found: Vec<TableFrame> =
+        (1..NIGHTS).map(|n| changes(&work, &format!("n{}", n - 1), &format!("n{n}"))).collect();
+    let of_world = |row: &TableRecord<'_>| row.text("counterfactual") == "world";
+    for row in found.iter().flat_map(TableFrame::records).filter(of_world) {
+        assert_eq!(
+            [row.text("status"), row.text("interval")],
+            ["refitted", ""],
+            "{}",
+            row.text("metric")
+        );
         assert!(!row.is_some("lo") && row.int("clear") == Some(0), "{}", row.text("metric"));
-        assert!(!row.is_some("difference") || row.text("ci_method").contains("refitted"), "{}", row.text("ci_method"));
+        assert!(
+            !row.is_some("difference") || row.text("ci_method").contains("refitted"),
+            "{}",
+            row.text("ci_method")
+        );
     }
-    assert!(found.iter().all(|frame| frame.records().filter(of_world).filter(|row| row.is_some("difference")).count() > 20));
+    assert!(found.iter().all(|frame| {
+        frame.records().filter(of_world).filter(|row| row.is_some("difference")).count() > 20
+    }));
     let (n, all) = clear(&found, |_| true);
-    eprintln!("{n} of {all} changes that are judged are clear: {:.1} %", 100.0 * n as f64 / all as f64);
+    eprintln!(
+        "{n} of {all} changes that are judged are clear: {:.1} %",
+        100.0 * n as f64 / all as f64
+    );
     assert!(all > 400 && n * 100 <= all * 7, "{n} of {all}");
     for night in 1..NIGHTS {
         let [refitted, reason] = verdict(&work, &format!("n{night}"), "drift");
-        assert!(refitted == "inconclusive" && reason.starts_with("refitted: "), "{refitted}: {reason}");
+        assert!(
+            refitted == "inconclusive" && reason.starts_with("refitted: "),
+            "{refitted}: {reason}"
+        );
         assert_eq!(verdict(&work, &format!("n{night}"), "naive")[0], "pass");
     }
     let told = work.cfaudit(0, "diff n0 n1").stdout;
-    assert!(told.contains("changes of the set world (refitted: ") && told.contains("`data.reference` fixed in time"), "{told}");
+    assert!(
+        told.contains("changes of the set world (refitted: ")
+            && told.contains("`data.reference` fixed in time"),
+        "{told}"
+    );
     let page = fs::read_to_string(work.path("n1/report.html")).unwrap();
     assert!(page.contains("changes of the set world (refitted: "));
     assert!(
-        work.cfaudit(0, "check n1.yaml --no-data")
-            .stdout
-            .contains("warning[refitted-gate]: the gate `drift` judges how the set `world` changes")
+        work.cfaudit(0, "check n1.yaml --no-data").stdout.contains(
+            "warning[refitted-gate]: the gate `drift` judges how the set `world` changes"
+        )
     );
 }
 
@@ -163,8 +201,9 @@ fn nights_with_a_fixed_reference() {
         audit(&work, &name, &name, reference, if night == 0 { "" } else { &baseline });
         assert!(night == 0 || verdict(&work, &name, "drift")[0] == "pass");
     }
-    let found: Vec<Frame> = (1..4).map(|n| changes(&work, &format!("n{}", n - 1), &format!("n{n}"))).collect();
-    assert!(found.iter().flat_map(Frame::records).all(|row| row.text("status") == "compared"));
+    let found: Vec<TableFrame> =
+        (1..4).map(|n| changes(&work, &format!("n{}", n - 1), &format!("n{n}"))).collect();
+    assert!(found.iter().flat_map(TableFrame::records).all(|row| row.text("status") == "compared"));
     let (n, all) = clear(&found, |row| row.text("counterfactual") == "world");
     eprintln!("{n} of {all} changes of the set are clear: {:.1} %", 100.0 * n as f64 / all as f64);
     assert!(all > 60 && n * 100 <= all * 15, "{n} of {all}");
@@ -173,11 +212,21 @@ fn nights_with_a_fixed_reference() {
     people(&work, "past", 8, PEOPLE);
     audit(&work, "n3", "other", reference, "--baseline n3");
     let reason = verdict(&work, "other", "drift").into_iter().next_back().unwrap();
-    assert!(reason.starts_with("refitted: the rows of `data.reference`") && reason.contains("after a new model version"), "{reason}");
+    assert!(
+        reason.starts_with("refitted: the rows of `data.reference`")
+            && reason.contains("after a new model version"),
+        "{reason}"
+    );
     assert!(!reason.contains("fixed in time"), "{reason}");
     as_version_0_1(&work, "n0");
     let old = changes(&work, "n0", "n1");
-    let status = |set: &str| old.records().find(|row| row.text("counterfactual") == set).unwrap().text("status").to_owned();
+    let status = |set: &str| {
+        old.records()
+            .find(|row| row.text("counterfactual") == set)
+            .unwrap()
+            .text("status")
+            .to_owned()
+    };
     assert_eq!([status("world"), status("flip")], ["refitted", "compared"]);
 }
 
@@ -188,7 +237,10 @@ fn as_version_0_1(work: &Work, folder: &str) {
     for set in manifest["counterfactuals"].as_array_mut().unwrap() {
         set.as_object_mut().unwrap().remove("fitted_on");
     }
-    work.write(&format!("{folder}/manifest.json"), &serde_json::to_string_pretty(&manifest).unwrap());
+    work.write(
+        &format!("{folder}/manifest.json"),
+        &serde_json::to_string_pretty(&manifest).unwrap(),
+    );
 }
 
 /// A folder of version 0.1 serves as baseline: what its rules touch is not compared, the rest is.
@@ -201,17 +253,32 @@ fn folders_of_the_first_version_are_baselines() {
     }
     let status = |metric: &str, set: &str| {
         let changes = changes(&work, "old", "new");
-        let row = changes.records().find(|row| row.text("metric") == metric && row.text("counterfactual") == set).unwrap();
+        let row = changes
+            .records()
+            .find(|row| row.text("metric") == metric && row.text("counterfactual") == set)
+            .unwrap();
         row.text("status").to_owned()
     };
-    assert_eq!([status("sr", "flip"), status("acc", ""), status("sr", "world")], ["compared", "compared", "refitted"]);
+    assert_eq!(
+        [status("sr", "flip"), status("acc", ""), status("sr", "world")],
+        ["compared", "compared", "refitted"]
+    );
     as_version_0_1(&work, "old");
     let told = work.cfaudit(0, "diff old new").stdout;
-    assert!(told.contains("policies.who_counts: 1 -> 2; another meaning: values that need no label"), "{told}");
-    assert_eq!([status("sr", "flip"), status("acc", ""), status("sr", "world")], ["not_comparable", "compared", "not_comparable"]);
+    assert!(
+        told.contains("policies.who_counts: 1 -> 2; another meaning: values that need no label"),
+        "{told}"
+    );
+    assert_eq!(
+        [status("sr", "flip"), status("acc", ""), status("sr", "world")],
+        ["not_comparable", "compared", "not_comparable"]
+    );
     work.cfaudit(0, "gate new --baseline old");
     let [told, reason] = verdict(&work, "new", "naive");
-    assert!(told == "inconclusive" && reason.contains("another policies.who_counts"), "{told}: {reason}");
+    assert!(
+        told == "inconclusive" && reason.contains("another policies.who_counts"),
+        "{told}: {reason}"
+    );
     // Where everybody has a label the rule makes no difference.
     for (out, seed) in [("all-old", 3), ("all-new", 4)] {
         people(&work, out, seed, 3000);
@@ -222,7 +289,15 @@ fn folders_of_the_first_version_are_baselines() {
     assert_eq!(verdict(&work, "all-new", "naive")[0], "pass");
     let [told, reason] = verdict(&work, "all-new", "drift");
     assert_eq!(told, "inconclusive");
-    assert!(reason.starts_with("refitted: the baseline is of version 0.1") && !reason.contains("`data.reference`"), "{reason}");
+    assert!(
+        reason.starts_with("refitted: the baseline is of version 0.1")
+            && !reason.contains("`data.reference`"),
+        "{reason}"
+    );
     let told = work.cfaudit(0, "diff all-old all-new").stdout;
-    assert!(told.contains("(refitted: the baseline is of version 0.1") && !told.contains("`data.reference`"), "{told}");
+    assert!(
+        told.contains("(refitted: the baseline is of version 0.1")
+            && !told.contains("`data.reference`"),
+        "{told}"
+    );
 }

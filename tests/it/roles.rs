@@ -1,4 +1,5 @@
-//! Derived attributes on real data: groups, write-back and switches against an independent computation; duplicates and weights.
+//! Derived attributes on real data: groups, write-back and switches against an independent
+//! computation; duplicates and weights.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +14,8 @@ const JOB: &str = "adult-roles.yaml";
 
 /// A working folder with the job, and the folder of real data; none where that is absent.
 fn work() -> Option<(Work, PathBuf)> {
-    let data = shared("data/adult/adult.test").and_then(|file| Some(file.parent()?.parent()?.to_owned()))?;
+    let data = shared("data/adult/adult.test")
+        .and_then(|file| Some(file.parent()?.parent()?.to_owned()))?;
     let work = Work::new();
     fs::copy(root().join("tests/jobs").join(JOB), work.path(JOB)).unwrap();
     Some((work, data))
@@ -23,7 +25,9 @@ fn work() -> Option<(Work, PathBuf)> {
 fn groups_and_switches_of_derived_attributes_are_those_of_scikit_learn() {
     let Some((work, data)) = work() else { return };
     work.run(0, JOB, &format!("--data-dir {}", data.display()));
-    let oracle: serde_json::Value = serde_json::from_slice(&fs::read(root().join("tests/oracle/adult_roles.json")).unwrap()).unwrap();
+    let oracle: serde_json::Value =
+        serde_json::from_slice(&fs::read(root().join("tests/oracle/adult_roles.json")).unwrap())
+            .unwrap();
 
     let groups = read_frame(&work.path("out/tables"), &GROUPS).unwrap();
     let mut compared = 0;
@@ -49,53 +53,94 @@ fn groups_and_switches_of_derived_attributes_are_those_of_scikit_learn() {
     }
     assert_eq!(switches.len(), 2 + 2 + 2 + 12 + 12);
     for ((attribute, direction), found) in &switches {
-        assert_eq!(&serde_json::json!(found), &oracle["switches"][attribute][direction], "{attribute} {direction}");
+        assert_eq!(
+            &serde_json::json!(found),
+            &oracle["switches"][attribute][direction],
+            "{attribute} {direction}"
+        );
     }
 
     let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
     let of = |code: &str, place: &str| {
-        issues.records().find(|r| r.text("code") == code && r.text("where") == place).map(|r| r.int("n").unwrap())
+        issues
+            .records()
+            .find(|r| r.text("code") == code && r.text("where") == place)
+            .map(|r| r.int("n").unwrap())
     };
-    assert_eq!(of("missing-group", "trade"), Some(2809), "rows without an occupation have no trade");
+    assert_eq!(
+        of("missing-group", "trade"),
+        Some(2809),
+        "rows without an occupation have no trade"
+    );
     let resolved = fs::read_to_string(work.path("out/job.resolved.yaml")).unwrap();
-    assert!(resolved.contains("Female & Other") && resolved.contains("reference: Male & White"), "{resolved}");
+    assert!(
+        resolved.contains("Female & Other") && resolved.contains("reference: Male & White"),
+        "{resolved}"
+    );
 }
 
-/// 52 rows of Adult equal an earlier one in all columns but the split: 24 in the training file, 28 of the test file (5 of them repeat
-/// a row of the test file, 23 one of the training file).
+/// 52 rows of Adult equal an earlier one in all columns but the split: 24 in the training file, 28
+/// of the test file (5 of them repeat a row of the test file, 23 one of the training file).
 #[test]
 fn exact_duplicates_are_dropped_and_counted() {
     let Some((work, data)) = work() else { return };
-    let args = format!("--data-dir {} --until split --set data.duplicates=drop-exact", data.display());
+    let args =
+        format!("--data-dir {} --until split --set data.duplicates=drop-exact", data.display());
     work.run(0, JOB, &args);
-    let stages = fs::read_dir(work.path("cache")).unwrap().flat_map(|shelf| fs::read_dir(shelf.unwrap().path()).unwrap());
-    let prepared = stages.map(|e| e.unwrap().path()).find(|path| path.join("filters.parquet").exists()).unwrap();
+    let stages = fs::read_dir(work.path("cache"))
+        .unwrap()
+        .flat_map(|shelf| fs::read_dir(shelf.unwrap().path()).unwrap());
+    let prepared = stages
+        .map(|e| e.unwrap().path())
+        .find(|path| path.join("filters.parquet").exists())
+        .unwrap();
     let filters = read_frame(&prepared, &FILTERS).unwrap();
-    let steps: Vec<_> =
-        filters.records().map(|r| (r.text("what").to_owned(), r.int("rows_in").unwrap(), r.int("rows_out").unwrap())).collect();
-    assert_eq!(steps, [("rows of the source".to_owned(), 48_842, 48_842), ("duplicates: drop-exact".to_owned(), 48_842, 48_790)]);
+    let steps: Vec<_> = filters
+        .records()
+        .map(|r| (r.text("what").to_owned(), r.int("rows_in").unwrap(), r.int("rows_out").unwrap()))
+        .collect();
+    assert_eq!(
+        steps,
+        [
+            ("rows of the source".to_owned(), 48_842, 48_842),
+            ("duplicates: drop-exact".to_owned(), 48_842, 48_790)
+        ]
+    );
     work.run(0, JOB, &format!("--data-dir {} --set data.duplicates=drop-exact", data.display()));
     let rows = work.json("out/manifest.json")["rows"].clone();
-    assert_eq!(rows, serde_json::json!({"source": 48_842, "kept": 48_790, "trained": 32_537, "audited": 16_253}));
+    assert_eq!(
+        rows,
+        serde_json::json!({"source": 48_842, "kept": 48_790, "trained": 32_537, "audited": 16_253})
+    );
 }
 
 /// A run without features has no columns to set, and judges by the groups alone.
 #[test]
 fn scores_made_elsewhere_are_compared_by_derived_groups() {
     let work = Work::new();
-    work.write("people.csv", "age,sex,score\n20,f,0.1\n30,m,0.9\n31,f,0.8\n45,m,0.2\n99,m,0.3\n40,f,0.6\n");
+    work.write(
+        "people.csv",
+        "age,sex,score\n20,f,0.1\n30,m,0.9\n31,f,0.8\n45,m,0.2\n99,m,0.3\n40,f,0.6\n",
+    );
     work.write(
         "job.yaml",
-        "cfaudit: 1\nname: live\ndata:\n  rows: {csv: {path: people.csv}}\n  label: none\n  sensitive:\n    sex: {groups: [f, m], reference: m}\n    \
-         age_band: {from: age, bins: [17, 30, 45], reference: \"(30, 45]\"}\n    sex_age: {cross: [sex, age_band]}\nmodels: {live: {scores: {factual: \
-         {column: score}}}}\n",
+        "cfaudit: 1\nname: live\ndata:\n  rows: {csv: {path: people.csv}}\n  label: none\n  \
+         sensitive:\n    sex: {groups: [f, m], reference: m}\n    age_band: {from: age, bins: [17, \
+         30, 45], reference: \"(30, 45]\"}\n    sex_age: {cross: [sex, age_band]}\n\
+         models: {live: {scores: {factual: {column: score}}}}\n",
     );
     work.run(0, "job.yaml", "");
     let groups = read_frame(&work.path("out/tables"), &GROUPS).unwrap();
     let counts: Vec<_> = groups
         .records()
         .filter(|r| r.text("sensitive") != "sex" && !r.text("group").is_empty())
-        .map(|r| (r.text("group").to_owned(), r.int("n").unwrap(), r.int("n_predicted_positive").unwrap()))
+        .map(|r| {
+            (
+                r.text("group").to_owned(),
+                r.int("n").unwrap(),
+                r.int("n_predicted_positive").unwrap(),
+            )
+        })
         .collect();
     let expected = [
         ("(30, 45]", 3, 2),
@@ -118,7 +163,11 @@ fn training_minds_the_weights() {
     let mut rows = "sex,x,y,one,some\n".to_owned();
     for i in 0..400 {
         let (x, y) = ((i * 37) % 100, u8::from((i * 53) % 100 < (i * 37) % 100));
-        rows += &format!("{},{x},{y},1,{}\n", if i % 2 == 0 { "f" } else { "m" }, if y == 1 { 3 } else { 1 });
+        rows += &format!(
+            "{},{x},{y},1,{}\n",
+            if i % 2 == 0 { "f" } else { "m" },
+            if y == 1 { 3 } else { 1 }
+        );
     }
     work.write("people.csv", &rows);
     let scores = |weight: &str| {
@@ -126,15 +175,19 @@ fn training_minds_the_weights() {
         work.write(
             "job.yaml",
             &format!(
-                "cfaudit: 1\nname: weights\ndata:\n  rows: {{csv: {{path: people.csv}}}}\n  label: {{column: y, positive: [1], favourable: positive}}\n{line}  \
-                 sensitive: {{sex: {{groups: [f, m], reference: m}}}}\n  features: {{continuous: [x]}}\n  split: {{share: {{train: 0.5, audit: 0.5}}}}\n\
-                 counterfactuals: {{flip: naive}}\nmodels: {{logistic: {{logistic: {{l2: 1.0}}}}}}\nmetrics: {{bootstrap: {{samples: 10}}}}\n"
+                "cfaudit: 1\nname: weights\ndata:\n  rows: {{csv: {{path: people.csv}}}}\n  label: \
+                 {{column: y, positive: [1], favourable: positive}}\n\
+                 {line}  sensitive: {{sex: {{groups: [f, m], reference: m}}}}\n  features: \
+                 {{continuous: [x]}}\n  split: {{share: {{train: 0.5, audit: 0.5}}}}\n\
+                 counterfactuals: {{flip: naive}}\nmodels: {{logistic: {{logistic: {{l2: \
+                 1.0}}}}}}\nmetrics: {{bootstrap: {{samples: 10}}}}\n"
             ),
         );
         work.cfaudit(0, &format!("run job.yaml --out out --cache cache{weight} --until train"));
         let mut models = crate::work::files(&work.path(&format!("cache{weight}")));
         models.retain(|name, _| name.ends_with("model-0.json"));
-        let model: serde_json::Value = serde_json::from_slice(models.values().next().unwrap()).unwrap();
+        let model: serde_json::Value =
+            serde_json::from_slice(models.values().next().unwrap()).unwrap();
         model["intercept"].as_f64().unwrap()
     };
     let (none, one, some) = (scores(""), scores("one"), scores("some"));

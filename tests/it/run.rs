@@ -1,4 +1,5 @@
-//! `cfaudit run` and its neighbours from outside: streams, exit statuses, what is published and what is left alone.
+//! `cfaudit run` and its neighbours from outside: streams, exit statuses, what is published and
+//! what is left alone.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -20,7 +21,9 @@ const FEW: &str = "--set data.rows.synthetic.rows=3000";
 fn a_run_publishes_a_whole_folder_and_ends_with_its_summary() {
     let work = Work::with_jobs();
     let merged = File::create(work.path("merged")).unwrap();
-    let mut command = work.command(&format!("run {DEMO} --out out --cache cache {FEW} --summary-file line --log-file log"));
+    let mut command = work.command(&format!(
+        "run {DEMO} --out out --cache cache {FEW} --summary-file line --log-file log"
+    ));
     assert!(command.stdout(merged.try_clone().unwrap()).stderr(merged).status().unwrap().success());
 
     // Both streams in one file, as schedulers merge them: the summary is the last line.
@@ -29,7 +32,13 @@ fn a_run_publishes_a_whole_folder_and_ends_with_its_summary() {
     assert!(line.len() < 4096 && merged.lines().count() > 20, "{merged}");
     let mut summary: Json = serde_json::from_str(line).unwrap();
     let keys: Vec<&String> = summary.as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["cfaudit", "job", "run", "out", "verdict", "exit", "gates", "worst", "headline", "rows", "report"]);
+    assert_eq!(
+        keys,
+        [
+            "cfaudit", "job", "run", "out", "verdict", "exit", "gates", "worst", "headline",
+            "rows", "report"
+        ]
+    );
     let keys: Vec<&String> = summary["worst"].as_object().unwrap().keys().collect();
     assert_eq!(keys, ["gate", "metric", "value", "lo", "hi", "n", "limit", "verdict"]);
     let keys: Vec<&String> = summary["gates"].as_object().unwrap().keys().collect();
@@ -43,11 +52,19 @@ fn a_run_publishes_a_whole_folder_and_ends_with_its_summary() {
     assert_eq!(work.json("out/summary.json"), summary);
 
     let names: Vec<String> = files(&work.path("out")).into_keys().collect();
-    let tables = ["counts", "filters", "gates", "groups", "issues", "metrics", "score_shift"].map(|t| format!("tables/{t}.parquet"));
-    let mut expected =
-        ["job.resolved.yaml", "logs/run.jsonl", "manifest.json", "report.html", "rows/outcomes.parquet", "run.json", "summary.json"]
-            .map(str::to_owned)
-            .to_vec();
+    let tables = ["counts", "filters", "gates", "groups", "issues", "metrics", "score_shift"]
+        .map(|t| format!("tables/{t}.parquet"));
+    let mut expected = [
+        "job.resolved.yaml",
+        "logs/run.jsonl",
+        "manifest.json",
+        "report.html",
+        "rows/outcomes.parquet",
+        "run.json",
+        "summary.json",
+    ]
+    .map(str::to_owned)
+    .to_vec();
     expected.extend(tables);
     assert_eq!(names, expected);
     assert_manifest_is_right(&work);
@@ -57,7 +74,9 @@ fn a_run_publishes_a_whole_folder_and_ends_with_its_summary() {
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
     assert!(page.len() < 1 << 20 && page.starts_with("<!") && page.trim_end().ends_with("</html>"));
     assert!(
-        ["<script", "<link", "src=\"http", "url(http", "@import"].iter().all(|word| !page.contains(word)),
+        ["<script", "<link", "src=\"http", "url(http", "@import"]
+            .iter()
+            .all(|word| !page.contains(word)),
         "the page asks the network for something"
     );
 }
@@ -67,7 +86,8 @@ fn a_run_publishes_a_whole_folder_and_ends_with_its_summary() {
 fn assert_manifest_is_right(work: &Work) {
     let mut found = work.results();
     found.remove("manifest.json");
-    let hashes: serde_json::Map<String, Json> = found.into_iter().map(|(name, bytes)| (name, sha256(&bytes).into())).collect();
+    let hashes: serde_json::Map<String, Json> =
+        found.into_iter().map(|(name, bytes)| (name, sha256(&bytes).into())).collect();
     let manifest = work.json("out/manifest.json");
     assert_eq!(manifest["files"], Json::Object(hashes));
     let policies = serde_json::json!({"who_counts": 2, "boundaries": 2, "starts": 2});
@@ -80,7 +100,10 @@ fn assert_log(text: &str) {
     let lines: Vec<Json> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     for line in &lines {
         assert!(EVENT_NAMES.contains(&line["event"].as_str().unwrap()), "{line}");
-        assert!(["ts", "level", "job", "run", "text"].iter().all(|key| line[key].is_string()), "{line}");
+        assert!(
+            ["ts", "level", "job", "run", "text"].iter().all(|key| line[key].is_string()),
+            "{line}"
+        );
     }
     assert_eq!(lines[0]["event"], "run.start");
     assert!(lines.iter().filter(|line| line["event"] == "stage.end").count() > 10);
@@ -118,16 +141,26 @@ fn quiet_prints_nothing_on_success() {
     let work = Work::with_jobs();
     let ran = work.run(0, DEMO, &format!("{FEW} --quiet"));
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""));
-    for verb in [format!("check {DEMO} {FEW}"), format!("plan {DEMO} {FEW}"), format!("data {DEMO} {FEW}"), "gate out".to_owned()] {
+    for verb in [
+        format!("check {DEMO} {FEW}"),
+        format!("plan {DEMO} {FEW}"),
+        format!("data {DEMO} {FEW}"),
+        "gate out".to_owned(),
+    ] {
         let cache = if verb.starts_with("gate") { "" } else { " --cache cache" };
         let ran = work.cfaudit(0, &format!("{verb}{cache} --quiet"));
         assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""), "{verb}");
         assert!(!work.cfaudit(0, &format!("{verb}{cache}")).stdout.is_empty(), "{verb}");
     }
     // What a program asks for is no noise, and what a person must act on is told.
-    assert!(work.cfaudit(0, &format!("plan {DEMO} {FEW} --cache cache --quiet --json")).stdout.starts_with('{'));
+    assert!(
+        work.cfaudit(0, &format!("plan {DEMO} {FEW} --cache cache --quiet --json"))
+            .stdout
+            .starts_with('{')
+    );
     let demo = fs::read_to_string(work.path(DEMO)).unwrap();
-    let gate = "gates:\n  drift: {metric: sr, model: scorecard, counterfactual: world, against: baseline, rise_at_most: 0.1}\n";
+    let gate = "gates:\n  drift: {metric: sr, model: scorecard, counterfactual: world, against: \
+                baseline, rise_at_most: 0.1}\n";
     let world = "  flip: {naive: {}}\n  world: {greedy: {condition_on: label}}\n";
     let job = demo.replacen("gates:\n", gate, 1).replacen("  flip: {naive: {}}\n", world, 1);
     work.write("jobs/drift.yaml", &job);
@@ -160,12 +193,19 @@ fn modes_of_what_is_written() {
                 (false, false) => file,
             };
             *(if is_private { &mut private } else { &mut public }) += 1;
-            assert_eq!(format!("{:o}", meta.permissions().mode() & 0o777), format!("{expected:o}"), "{below} with umask {umask}");
+            assert_eq!(
+                format!("{:o}", meta.permissions().mode() & 0o777),
+                format!("{expected:o}"),
+                "{below} with umask {umask}"
+            );
             if meta.is_dir() {
                 open.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
             }
         }
-        assert!(private > 40 && public > 10 && work.path("out/rows/outcomes.parquet").exists(), "{private} and {public}");
+        assert!(
+            private > 40 && public > 10 && work.path("out/rows/outcomes.parquet").exists(),
+            "{private} and {public}"
+        );
     }
 }
 
@@ -177,7 +217,11 @@ fn json_logs_hold_known_events_only() {
     let names = ["run.start", "stage.start", "stage.end", "gate.verdict", "run.end"];
     ran.says(&names.map(|name| format!("\"event\":\"{name}\"")).each_ref().map(String::as_str));
     work.run(0, DEMO, &format!("{FEW} --log json -v")).says(&["\"event\":\"stage.cached\""]);
-    let failed = work.run(3, DEMO, "--log json --set data.rows.synthetic.rows=3000 --set data.label.positive=[7]");
+    let failed = work.run(
+        3,
+        DEMO,
+        "--log json --set data.rows.synthetic.rows=3000 --set data.label.positive=[7]",
+    );
     failed.says(&["\"event\":\"problem\"", "\"code\":\"unknown-label-value\""]);
     assert!(failed.stderr.lines().last().unwrap().contains("\"code\":\"3\""), "{}", failed.stderr);
 }
@@ -189,7 +233,10 @@ fn a_failed_gate_ends_with_1_unless_gates_only_report() {
     assert_eq!(work.run(1, job, FEW).summary()["exit"], 1);
     let results = work.results();
     let reported = work.run(0, job, &format!("{FEW} --gates report")).summary();
-    assert_eq!([&reported["exit"], &reported["verdict"], &reported["gates"]["fail"]], [&Json::from(0), &"fail".into(), &1.into()]);
+    assert_eq!(
+        [&reported["exit"], &reported["verdict"], &reported["gates"]["fail"]],
+        [&Json::from(0), &"fail".into(), &1.into()]
+    );
     assert_same(&results, &work.results(), "--gates report");
 }
 
@@ -200,8 +247,10 @@ fn until_stops_there_and_publishes_nothing() {
     ran.says(&["nothing published"]);
     assert_eq!(ran.summary()["verdict"], "unfinished");
     assert!(!work.path("out").exists());
-    work.run(2, DEMO, &format!("{FEW} --until nonsense")).says(&["`nonsense`", "hint: known are `prepare`"]);
-    work.run(2, DEMO, &format!("{FEW} --force nonsense")).says(&["`nonsense`", "hint: known are `prepare`"]);
+    work.run(2, DEMO, &format!("{FEW} --until nonsense"))
+        .says(&["`nonsense`", "hint: known are `prepare`"]);
+    work.run(2, DEMO, &format!("{FEW} --force nonsense"))
+        .says(&["`nonsense`", "hint: known are `prepare`"]);
     work.run(0, DEMO, FEW);
     let done = work.json("out/run.json")["stages_run"].as_u64().unwrap();
     assert!(done <= 2, "{done} stages ran again");
@@ -222,17 +271,20 @@ fn folders_of_others_are_left_alone() {
     work.write("strange/thesis.txt", "three years of work");
     let before = files(&strange);
     for replace in ["", "--replace"] {
-        let refused = work.cfaudit(5, &format!("run {DEMO} {FEW} --out strange --cache cache {replace}"));
+        let refused =
+            work.cfaudit(5, &format!("run {DEMO} {FEW} --out strange --cache cache {replace}"));
         refused.says(&["`strange`", "hint: give another folder with `--out`"]);
         assert_same(&before, &files(&strange), "a folder that is not ours");
     }
-    work.cfaudit(5, &format!("run {DEMO} {FEW} --out jobs/demo.yaml/out --cache cache")).says(&["jobs/demo.yaml"]);
+    work.cfaudit(5, &format!("run {DEMO} {FEW} --out jobs/demo.yaml/out --cache cache"))
+        .says(&["jobs/demo.yaml"]);
 }
 
 #[test]
 fn one_run_at_a_time_writes_a_folder() {
     let work = Work::with_jobs();
-    let mut first = Going::start(&mut work.command(&format!("run {DEMO} {FEW} --out out --cache cache")));
+    let mut first =
+        Going::start(&mut work.command(&format!("run {DEMO} {FEW} --out out --cache cache")));
     assert!(first.until(&["stage.start"], "prepare"));
     first.signal("STOP");
     work.run(5, DEMO, FEW).says(&["is writing it", "hint: wait until that run ends"]);
@@ -249,10 +301,23 @@ fn a_page_can_be_rendered_again() {
     work.run(0, DEMO, FEW);
     let before = work.results();
     let nsr = work.cfaudit(0, "explain NSR --in out").stdout;
-    assert!(nsr.contains("formula: ") && nsr.contains("in out:") && nsr.contains("Female -> Male") && nsr.contains(" of "), "{nsr}");
-    assert!(work.cfaudit(0, "explain few-switches --in out").stdout.contains("at_most, interval 0.02"));
-    assert!(work.cfaudit(0, "explain cddpl --in out").stdout.contains("`cddpl` was not measured in out"));
-    work.cfaudit(2, "explain prepare --in out").says(&["`prepare` is neither a metric nor a gate", "hint: "]);
+    assert!(
+        nsr.contains("formula: ")
+            && nsr.contains("in out:")
+            && nsr.contains("Female -> Male")
+            && nsr.contains(" of "),
+        "{nsr}"
+    );
+    assert!(
+        work.cfaudit(0, "explain few-switches --in out").stdout.contains("at_most, interval 0.02")
+    );
+    assert!(
+        work.cfaudit(0, "explain cddpl --in out")
+            .stdout
+            .contains("`cddpl` was not measured in out")
+    );
+    work.cfaudit(2, "explain prepare --in out")
+        .says(&["`prepare` is neither a metric nor a gate", "hint: "]);
     work.cfaudit(0, "report out");
     assert_same(&before, &work.results(), "the same title");
     Ran::of(work.command("report out --title").arg("Of <b>mice</b> & men"), 0);
@@ -266,11 +331,13 @@ fn a_page_can_be_rendered_again() {
         let path = work.path(&format!("out/tables/{table}.parquet"));
         let bytes = fs::read(&path).unwrap();
         fs::remove_file(&path).unwrap();
-        work.cfaudit(5, "report out").says(&[&format!("`out/tables/{table}.parquet`: it is not there"), "hint: "]);
+        work.cfaudit(5, "report out")
+            .says(&[&format!("`out/tables/{table}.parquet`: it is not there"), "hint: "]);
         let mut changed = bytes.clone();
         changed[10] ^= 1;
         fs::write(&path, changed).unwrap();
-        work.cfaudit(5, "report out").says(&[&format!("`out/tables/{table}.parquet`: its content is not"), "hint: "]);
+        work.cfaudit(5, "report out")
+            .says(&[&format!("`out/tables/{table}.parquet`: its content is not"), "hint: "]);
         fs::write(&path, bytes).unwrap();
     }
     let manifest = fs::read(work.path("out/manifest.json")).unwrap();
@@ -312,7 +379,8 @@ fn command_lines_that_are_wrong_end_with_2() {
     }
     work.run(2, "jobs/nowhere.yaml", "").says(&["jobs/nowhere.yaml", "hint: "]);
     work.run(2, DEMO, "--set models.scorecard.nonsense=1").says(&["--set"]);
-    work.cfaudit(2, "check jobs/demo.yaml --no-data --set gates.few-switches.metric=psrr").says(&["`psrr`", "hint: "]);
+    work.cfaudit(2, "check jobs/demo.yaml --no-data --set gates.few-switches.metric=psrr")
+        .says(&["`psrr`", "hint: "]);
     assert!(!work.path("out").exists());
 }
 
@@ -356,15 +424,29 @@ fn signals_end_a_run_and_leave_the_old_folder() {
     let before = work.results();
     let many = "--set data.rows.synthetic.rows=50000";
     for (signal, status) in [("TERM", 143), ("INT", 130)] {
-        let mut going = Going::start(&mut work.command(&format!("run {DEMO} {many} --out out --cache cache")));
+        let mut going =
+            Going::start(&mut work.command(&format!("run {DEMO} {many} --out out --cache cache")));
         // Each signal meets a stage that the one before it had not reached.
-        assert!(going.until(&["stage.start"], if signal == "TERM" { "prepare" } else { "train/scorecard" }));
+        assert!(
+            going.until(
+                &["stage.start"],
+                if signal == "TERM" { "prepare" } else { "train/scorecard" }
+            )
+        );
         going.signal(signal);
         let (ended, log) = going.end();
         assert_eq!(ended.code(), Some(status), "{log}");
-        assert!(log.contains("the output folder is as it was before") && log.contains(&format!("\"code\":\"{status}\"")), "{log}");
+        assert!(
+            log.contains("the output folder is as it was before")
+                && log.contains(&format!("\"code\":\"{status}\"")),
+            "{log}"
+        );
         assert_same(&before, &work.results(), signal);
-        assert_eq!(fs::read_dir(work.path("cache/tmp")).unwrap().count(), 0, "an unfinished result stays in the cache");
+        assert_eq!(
+            fs::read_dir(work.path("cache/tmp")).unwrap().count(),
+            0,
+            "an unfinished result stays in the cache"
+        );
     }
     work.run(0, DEMO, many);
     assert_ne!(before["manifest.json"], work.results()["manifest.json"]);
@@ -380,10 +462,19 @@ fn the_cache_may_be_off_or_deleted() {
     assert_same(&before, &work.results(), "a deleted cache");
     work.cfaudit(0, &format!("run {DEMO} {FEW} --out out --cache off"));
     assert_same(&before, &work.results(), "no cache");
-    assert!(!work.path("outputs/.cache/tmp").exists() || fs::read_dir(work.path("outputs/.cache/tmp")).unwrap().count() == 0);
+    assert!(
+        !work.path("outputs/.cache/tmp").exists()
+            || fs::read_dir(work.path("outputs/.cache/tmp")).unwrap().count() == 0
+    );
 
     // An entry whose bytes are gone is made again.
-    let key = work.json("out/run.json")["stages"].as_array().unwrap().iter().find(|s| s["id"] == "measure").unwrap()["key"].clone();
+    let key = work.json("out/run.json")["stages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|s| s["id"] == "measure")
+        .unwrap()["key"]
+        .clone();
     let key = key.as_str().unwrap();
     File::create(work.path(&format!("cache/{}/{key}/metrics.parquet", &key[..2]))).unwrap();
     work.run(0, DEMO, FEW).says(&["measure: runs, "]);
@@ -399,70 +490,117 @@ fn help_and_version_go_to_stdout() {
     }
 }
 
-/// Two models on the same people: differences of what each has alone, in table and report; none where nobody asks.
+/// Two models on the same people: differences of what each has alone, in table and report; none
+/// where nobody asks.
 #[test]
 fn models_are_compared() {
     let work = Work::with_jobs();
     work.run(0, DEMO, FEW);
     let tables = work.path("out/tables");
     assert!(read_frame(&tables, &COMPARISONS).unwrap().rows.is_empty());
-    assert!(!fs::read_to_string(work.path("out/report.html")).unwrap().contains("One model against another"));
+    assert!(
+        !fs::read_to_string(work.path("out/report.html"))
+            .unwrap()
+            .contains("One model against another")
+    );
     work.run(0, DEMO, &format!("{FEW} --set metrics.compare.blind=scorecard"));
-    let (metrics, comparisons) = (read_frame(&tables, &METRICS).unwrap(), read_frame(&tables, &COMPARISONS).unwrap());
+    let (metrics, comparisons) =
+        (read_frame(&tables, &METRICS).unwrap(), read_frame(&tables, &COMPARISONS).unwrap());
     let (mut intervals, mut sets) = (0, std::collections::BTreeSet::new());
     for c in comparisons.records() {
         let of = |model: &str| {
             let key = ["counterfactual", "sensitive", "scope", "from_group", "to_group", "metric"];
             metrics
                 .records()
-                .find(|m| m.text("model") == model && key.iter().all(|column| m.text(column) == c.text(column)))
+                .find(|m| {
+                    m.text("model") == model
+                        && key.iter().all(|column| m.text(column) == c.text(column))
+                })
                 .unwrap()
                 .real("value")
         };
         assert_eq!((c.text("model"), c.text("against")), ("blind", "scorecard"));
-        assert_eq!((c.real("model_value"), c.real("against_value")), (of("blind"), of("scorecard")));
+        assert_eq!(
+            (c.real("model_value"), c.real("against_value")),
+            (of("blind"), of("scorecard"))
+        );
         assert_eq!(c.real("difference"), of("blind").zip(of("scorecard")).map(|(x, y)| x - y));
         intervals += usize::from(c.real("lo").is_some());
         sets.insert(c.text("counterfactual").to_owned());
     }
     assert!(intervals > 50 && sets.len() > 1, "{intervals} intervals, sets {sets:?}");
-    assert!(fs::read_to_string(work.path("out/report.html")).unwrap().contains("One model against another"));
+    assert!(
+        fs::read_to_string(work.path("out/report.html"))
+            .unwrap()
+            .contains("One model against another")
+    );
     let expected = work.results();
-    work.cfaudit(0, &format!("run {DEMO} {FEW} --set metrics.compare.blind=scorecard --out other --cache other-cache --threads 3"));
+    work.cfaudit(
+        0,
+        &format!(
+            "run {DEMO} {FEW} --set metrics.compare.blind=scorecard --out other \
+             --cache other-cache --threads 3"
+        ),
+    );
     assert_same(&expected, &results(&work.path("other")), "other threads");
 }
 
-/// Beyond 200,000 people score metrics are drawn by blocks; the switch rates of these people have a placebo band.
+/// Beyond 200,000 people score metrics are drawn by blocks; the switch rates of these people have a
+/// placebo band.
 #[test]
 fn many_people_are_drawn_by_blocks() {
     let work = Work::with_jobs();
-    let many = "--set data.rows.synthetic.rows=203000 --set data.split.share.train=0.01 --set data.split.share.audit=0.99 \
-                --set run.keep_rows=none --set counterfactuals.flip.placebo.repeats=20";
+    let many = "--set data.rows.synthetic.rows=203000 --set data.split.share.train=0.01 --set \
+                data.split.share.audit=0.99 --set run.keep_rows=none --set \
+                counterfactuals.flip.placebo.repeats=20";
     work.run(0, DEMO, many);
     let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
     let of = |id: &str, scope: &str| {
-        let found = metrics
-            .records()
-            .find(|r| [r.text("metric"), r.text("scope"), r.text("model"), r.text("counterfactual")] == [id, scope, "scorecard", "flip"]);
+        let found = metrics.records().find(|r| {
+            [r.text("metric"), r.text("scope"), r.text("model"), r.text("counterfactual")]
+                == [id, scope, "scorecard", "flip"]
+        });
         found.unwrap()
     };
     for id in ["rmscd", "mcd", "macd", "kld", "jscd"] {
         for scope in ["direction", "total", "difference"] {
             let row = of(id, scope);
-            assert_eq!(row.text("interval"), "block-bootstrap", "{id} {scope}: {}", row.text("ci_method"));
-            let (lo, value, hi) = (row.real("lo").unwrap(), row.real("value").unwrap(), row.real("hi").unwrap());
-            assert!(lo < value && value < hi && hi - lo < 0.2 * value.abs().max(0.001), "{id} {scope}: {lo} {value} {hi}");
+            assert_eq!(
+                row.text("interval"),
+                "block-bootstrap",
+                "{id} {scope}: {}",
+                row.text("ci_method")
+            );
+            let (lo, value, hi) =
+                (row.real("lo").unwrap(), row.real("value").unwrap(), row.real("hi").unwrap());
+            assert!(
+                lo < value && value < hi && hi - lo < 0.2 * value.abs().max(0.001),
+                "{id} {scope}: {lo} {value} {hi}"
+            );
         }
     }
     assert_eq!(of("rmscd", "total").int("n_rows"), Some(200_970));
-    let band = |id: &str| (of(id, "total").real("placebo_lo"), of(id, "total").real("placebo_hi"), of(id, "total").int("placebo_repeats"));
+    let band = |id: &str| {
+        (
+            of(id, "total").real("placebo_lo"),
+            of(id, "total").real("placebo_hi"),
+            of(id, "total").int("placebo_repeats"),
+        )
+    };
     assert_eq!(band("sr"), (Some(0.0), Some(0.0), Some(20)));
     assert_eq!(band("pcp"), (Some(1.0), Some(1.0), Some(20)));
     assert_eq!(band("p2nr"), (None, None, Some(20)));
     let factual = metrics.records().find(|r| r.text("metric") == "acc").unwrap();
     assert_eq!((factual.real("placebo_lo"), factual.int("placebo_repeats")), (None, None));
-    assert!(fs::read_to_string(work.path("out/report.html")).unwrap().contains("its noise floor is zero"));
+    assert!(
+        fs::read_to_string(work.path("out/report.html"))
+            .unwrap()
+            .contains("its noise floor is zero")
+    );
     let expected = work.results();
-    work.cfaudit(0, &format!("run {DEMO} {many} --out other --cache other-cache --threads 8 --batch-rows 3072"));
+    work.cfaudit(
+        0,
+        &format!("run {DEMO} {many} --out other --cache other-cache --threads 8 --batch-rows 3072"),
+    );
     assert_same(&expected, &results(&work.path("other")), "other threads and batches");
 }

@@ -1,5 +1,5 @@
-//! What must not be lost, overwritten or taken for something else: results of another program, files of users, damaged folders, paths that
-//! lead out of a folder.
+//! What must not be lost, overwritten or taken for something else: results of another program,
+//! files of users, damaged folders, paths that lead out of a folder.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -21,12 +21,17 @@ fn finished() -> Work {
     work
 }
 
-/// Results of another program are never read: the fingerprint of the sources stands in every key, and in no published file but `run.json`.
+/// Results of another program are never read: the fingerprint of the sources stands in every key,
+/// and in no published file but `run.json`.
 #[test]
 fn the_cache_is_bound_to_the_program() {
     let expected = program::fingerprint(&program::files(root()).unwrap());
     let work = finished();
-    assert_eq!(work.json("out/run.json")["code"], expected, "the embedded fingerprint is not that of this tree");
+    assert_eq!(
+        work.json("out/run.json")["code"],
+        expected,
+        "the embedded fingerprint is not that of this tree"
+    );
     let mut n = 0;
     for (name, bytes) in files(&work.path("cache")) {
         if name.ends_with("/stage.json") {
@@ -37,7 +42,10 @@ fn the_cache_is_bound_to_the_program() {
     }
     assert!(n > 5, "{n} stages");
     for (name, bytes) in work.results() {
-        assert!(!bytes.windows(64).any(|text| text == expected.as_bytes()), "{name} holds the fingerprint of the program");
+        assert!(
+            !bytes.windows(64).any(|text| text == expected.as_bytes()),
+            "{name} holds the fingerprint of the program"
+        );
     }
 }
 
@@ -48,18 +56,28 @@ fn edit_manifest(work: &Work, change: impl FnOnce(&mut Json)) {
     work.write("out/manifest.json", &serde_json::to_string_pretty(&manifest).unwrap());
 }
 
-/// A manifest that names a file outside of its folder is refused by all who read it, and that file stays as it is.
+/// A manifest that names a file outside of its folder is refused by all who read it, and that file
+/// stays as it is.
 #[test]
 fn paths_of_a_manifest_do_not_lead_out_of_its_folder() {
     let secret = "nobody may touch this";
     let absolute = |work: &Work| work.path("secret.txt").to_str().unwrap().to_owned();
-    for name in [None, Some("../secret.txt"), Some("tables/../../secret.txt"), Some("manifest.json"), Some("./report.html")] {
+    for name in [
+        None,
+        Some("../secret.txt"),
+        Some("tables/../../secret.txt"),
+        Some("manifest.json"),
+        Some("./report.html"),
+    ] {
         let work = finished();
         work.cfaudit(0, &format!("run {DEMO} {FEW} --out sound --cache cache --set run.seed=2"));
         work.write("secret.txt", secret);
         let name = name.map_or_else(|| absolute(&work), str::to_owned);
         edit_manifest(&work, |manifest| {
-            manifest["files"].as_object_mut().unwrap().insert(name.clone(), sha256(secret.as_bytes()).into());
+            manifest["files"]
+                .as_object_mut()
+                .unwrap()
+                .insert(name.clone(), sha256(secret.as_bytes()).into());
         });
         let before = files(&work.path("out"));
         for args in [
@@ -72,7 +90,11 @@ fn paths_of_a_manifest_do_not_lead_out_of_its_folder() {
             "explain demp_difference --in out",
             &format!("run {DEMO} {FEW} --out fresh --cache cache --baseline out"),
         ] {
-            work.cfaudit(5, args).says(&["manifest.json", "which is no path of a file inside the folder", "hint: "]);
+            work.cfaudit(5, args).says(&[
+                "manifest.json",
+                "which is no path of a file inside the folder",
+                "hint: ",
+            ]);
             assert_eq!(fs::read_to_string(work.path("secret.txt")).unwrap(), secret, "{args}");
             assert_same(&before, &files(&work.path("out")), args);
         }
@@ -91,8 +113,15 @@ fn readers_of_a_folder_verify_it() {
         fs::write(work.path(&format!("out/{name}")), bytes).unwrap();
         sound
     };
-    let mend = |name: &str, sound: &[u8]| fs::write(work.path(&format!("out/{name}")), sound).unwrap();
-    let readers = ["report out --title other", "gate out", "diff out out", "export out --to csv", "explain demp_difference --in out"];
+    let mend =
+        |name: &str, sound: &[u8]| fs::write(work.path(&format!("out/{name}")), sound).unwrap();
+    let readers = [
+        "report out --title other",
+        "gate out",
+        "diff out out",
+        "export out --to csv",
+        "explain demp_difference --in out",
+    ];
     for (name, readers) in [
         ("tables/metrics.parquet", &readers[..]),
         ("tables/gates.parquet", &readers),
@@ -103,12 +132,17 @@ fn readers_of_a_folder_verify_it() {
     ] {
         let sound = spoil(name);
         for args in readers {
-            work.cfaudit(5, args).says(&[name, "its content is not what manifest.json lists", "hint: "]);
+            work.cfaudit(5, args).says(&[
+                name,
+                "its content is not what manifest.json lists",
+                "hint: ",
+            ]);
         }
         mend(name, &sound);
     }
     // A table that nobody lists.
-    fs::copy(work.path("out/tables/metrics.parquet"), work.path("out/tables/comparisons.parquet")).unwrap();
+    fs::copy(work.path("out/tables/metrics.parquet"), work.path("out/tables/comparisons.parquet"))
+        .unwrap();
     work.cfaudit(5, "report out").says(&["comparisons.parquet", "manifest.json does not list it"]);
     fs::remove_file(work.path("out/tables/comparisons.parquet")).unwrap();
     work.cfaudit(0, "explain demp_difference --in out");
@@ -128,7 +162,14 @@ fn flags_overwrite_no_input() {
         work.cfaudit(5, args).says(&["error[operator]: cannot write", "hint: name a"]);
         assert_same(&before, &files(&work.path("")), args);
     };
-    for file in [DEMO, "data.csv", "model.json", "out/manifest.json", "out/tables/gates.parquet", "sound/summary.json"] {
+    for file in [
+        DEMO,
+        "data.csv",
+        "model.json",
+        "out/manifest.json",
+        "out/tables/gates.parquet",
+        "sound/summary.json",
+    ] {
         for args in [run.as_str(), "gate out --baseline sound"] {
             refused(&format!("{args} --summary-file {file}"));
             refused(&format!("{args} --log-file {file}"));
@@ -138,7 +179,8 @@ fn flags_overwrite_no_input() {
         }
     }
     refused(&format!("check {DEMO} --cache cache --log-file data.csv"));
-    // A file of the folder that is not there yet, by another name of the folder, and by the usual place.
+    // A file of the folder that is not there yet, by another name of the folder, and by the usual
+    // place.
     symlink("out", work.path("other-name")).unwrap();
     let before = files(&work.path(""));
     let refused = |args: &str| {
@@ -146,11 +188,14 @@ fn flags_overwrite_no_input() {
         assert_same(&before, &files(&work.path("")), args);
     };
     refused(&format!("{run} --summary-file other-name/annex.html"));
-    refused(&format!("run {DEMO} {FEW} --cache cache --summary-file outputs/gate-demo/summary.json"));
+    refused(&format!(
+        "run {DEMO} {FEW} --cache cache --summary-file outputs/gate-demo/summary.json"
+    ));
     // A folder that the command does not name.
     refused("export out --to csv --file sound/exports/metrics.csv");
     refused(&format!("check {DEMO} --cache cache --log-file sound/logs/run.jsonl"));
-    // What these flags wrote before is replaced, or appended to; a job that cannot be read leaves no old summary, and no other file less.
+    // What these flags wrote before is replaced, or appended to; a job that cannot be read leaves
+    // no old summary, and no other file less.
     for _ in 0..2 {
         work.cfaudit(0, &format!("{run} --summary-file line --log-file log"));
         for form in ["junit", "prometheus", "csv", "mlflow"] {
@@ -173,8 +218,16 @@ fn files_of_users_stay_in_the_output_folder() {
     work.write("out/report-signed.pdf", "signed");
     work.write("out/sign-off/minutes.txt", "agreed");
     let theirs = |what: &str| {
-        assert_eq!(fs::read_to_string(work.path("out/report-signed.pdf")).unwrap(), "signed", "{what}");
-        assert_eq!(fs::read_to_string(work.path("out/sign-off/minutes.txt")).unwrap(), "agreed", "{what}");
+        assert_eq!(
+            fs::read_to_string(work.path("out/report-signed.pdf")).unwrap(),
+            "signed",
+            "{what}"
+        );
+        assert_eq!(
+            fs::read_to_string(work.path("out/sign-off/minutes.txt")).unwrap(),
+            "agreed",
+            "{what}"
+        );
         let listed = work.json("out/manifest.json")["files"].as_object().unwrap().clone();
         assert!(!listed.keys().any(|name| name.contains("sign")), "{what}: {listed:?}");
     };
@@ -188,11 +241,13 @@ fn files_of_users_stay_in_the_output_folder() {
     assert!(work.path("out/tables/changes.parquet").exists());
     theirs("gate");
     work.write("out/exports", "a list of what was exported by hand");
-    work.run(5, DEMO, &format!("{FEW} --set exports=[csv]")).says(&["exports", "hint: move or rename your file"]);
+    work.run(5, DEMO, &format!("{FEW} --set exports=[csv]"))
+        .says(&["exports", "hint: move or rename your file"]);
     theirs("a refused run");
 }
 
-/// A pipe where a job or an include is named is refused at once; one that is standard input is read.
+/// A pipe where a job or an include is named is refused at once; one that is standard input is
+/// read.
 #[test]
 fn a_job_is_a_regular_file() {
     let work = Work::with_jobs();
@@ -206,7 +261,11 @@ fn a_job_is_a_regular_file() {
         ("plan jobs", "not-a-job-file"),
         ("check including.yaml --no-data", "bad-include"),
     ] {
-        work.cfaudit(2, args).says(&[&format!("error[{code}]"), "is a folder, pipe, socket or device, not a file", "hint: name a regular"]);
+        work.cfaudit(2, args).says(&[
+            &format!("error[{code}]"),
+            "is a folder, pipe, socket or device, not a file",
+            "hint: name a regular",
+        ]);
     }
     assert!(started.elapsed() < Duration::from_secs(20));
     let mut command = work.command("check /dev/stdin --no-data");
@@ -215,16 +274,23 @@ fn a_job_is_a_regular_file() {
     assert!(child.wait().unwrap().success());
 }
 
-/// `--cache off` leaves nothing in the working directory, nor where the system keeps temporary files.
+/// `--cache off` leaves nothing in the working directory, nor where the system keeps temporary
+/// files.
 #[test]
 fn no_cache_leaves_nothing() {
     let work = Work::with_jobs();
     fs::create_dir(work.path("tmp")).unwrap();
     fs::create_dir(work.path("results")).unwrap();
-    for args in [format!("run {DEMO} {FEW} --out results/out"), format!("check {DEMO}"), format!("data {DEMO}"), format!("plan {DEMO}")] {
+    for args in [
+        format!("run {DEMO} {FEW} --out results/out"),
+        format!("check {DEMO}"),
+        format!("data {DEMO}"),
+        format!("plan {DEMO}"),
+    ] {
         let mut command = work.command(&format!("{args} --cache off"));
         crate::work::Ran::of(command.env("TMPDIR", work.path("tmp")), 0);
-        let mut left: Vec<_> = fs::read_dir(work.path("")).unwrap().map(|e| e.unwrap().file_name()).collect();
+        let mut left: Vec<_> =
+            fs::read_dir(work.path("")).unwrap().map(|e| e.unwrap().file_name()).collect();
         left.sort();
         assert_eq!(left, ["jobs", "results", "tmp"], "{args}");
         assert_eq!(fs::read_dir(work.path("tmp")).unwrap().count(), 0, "{args}");

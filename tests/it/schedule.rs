@@ -1,4 +1,5 @@
-//! The recipes under `jobs/recipes/`: cron with its bare surroundings, and Airflow itself where `CFAUDIT_AIRFLOW` names it (`make airflow`).
+//! The recipes under `jobs/recipes/`: cron with its bare surroundings, and Airflow itself where
+//! `CFAUDIT_AIRFLOW` names it (`make airflow`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,8 @@ use crate::work::{Work, column, root, sha256};
 
 const RECIPES: &str = "jobs/recipes";
 
-/// A folder of audits: a job whose rows and scores come by the day, and programs on a path of its own.
+/// A folder of audits: a job whose rows and scores come by the day, and programs on a path of its
+/// own.
 struct Audits {
     work: Work,
 }
@@ -23,17 +25,22 @@ impl Audits {
         for folder in ["bin", "jobs", "rows", "scores", "share"] {
             fs::create_dir(work.path(folder)).unwrap();
         }
-        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_cfaudit"), work.path("bin/cfaudit")).unwrap();
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_cfaudit"), work.path("bin/cfaudit"))
+            .unwrap();
         let audits = Audits { work };
         audits.program("alert-risk-team", "echo \"$@\" >> alerts");
         audits.work.write(
             "jobs/production.yaml",
-            "cfaudit: 1\nname: credit\nabout: {version: \"${vars.model_version}\"}\nvars: {asof: required, model_version: required}\n\
-             data:\n  rows: {parquet: \"rows/${vars.asof}.parquet\"}\n  row_id: id\n  label: none\n  \
-             sensitive:\n    sex: {groups: [f, m], reference: m}\ncounterfactuals: {flip: naive}\nmodels:\n  live:\n    scores:\n      \
-             factual: {column: score}\n      counterfactual: {parquet: \"scores/${vars.asof}.parquet\", column: score}\n\
-             metrics: {families: [ccm], bootstrap: {samples: 200}}\ngates:\n  \
-             drift: {metric: sr, model: live, counterfactual: flip, against: baseline, rise_at_most: 0.05}\n",
+            "cfaudit: 1\nname: credit\nabout: {version: \"${vars.model_version}\"}\n\
+             vars: {asof: required, model_version: required}\n\
+             data:\n  rows: {parquet: \"rows/${vars.asof}.parquet\"}\n  row_id: id\n  label: \
+             none\n  sensitive:\n    sex: {groups: [f, m], reference: m}\n\
+             counterfactuals: {flip: naive}\nmodels:\n  live:\n    scores:\n      factual: \
+             {column: score}\n      counterfactual: {parquet: \"scores/${vars.asof}.parquet\", \
+             column: score}\n\
+             metrics: {families: [ccm], bootstrap: {samples: 200}}\n\
+             gates:\n  drift: {metric: sr, model: live, counterfactual: flip, against: baseline, \
+             rise_at_most: 0.05}\n",
         );
         audits
     }
@@ -53,7 +60,12 @@ impl Audits {
             vec![
                 ("id", column(Int64Array::from_iter_values(ids.clone()))),
                 ("sex", column(StringArray::from_iter_values(ids.clone().map(sex)))),
-                ("score", column(Float64Array::from_iter_values(ids.map(|i| if i % 3 == 0 { 0.8 } else { 0.2 })))),
+                (
+                    "score",
+                    column(Float64Array::from_iter_values(
+                        ids.map(|i| if i % 3 == 0 { 0.8 } else { 0.2 }),
+                    )),
+                ),
             ],
         );
     }
@@ -67,20 +79,34 @@ impl Audits {
             vec![
                 ("row_id", column(Int64Array::from_iter_values(ids.clone()))),
                 ("sensitive", column(StringArray::from_iter_values(ids.clone().map(|_| "sex")))),
-                ("to_group", column(StringArray::from_iter_values(ids.clone().map(|i| if i % 2 == 0 { "m" } else { "f" })))),
+                (
+                    "to_group",
+                    column(StringArray::from_iter_values(
+                        ids.clone().map(|i| if i % 2 == 0 { "m" } else { "f" }),
+                    )),
+                ),
                 ("cf_index", column(Int64Array::from_iter_values(ids.clone().map(|_| 0)))),
                 ("score", column(Float64Array::from_iter_values(ids.map(score)))),
             ],
         );
         // Whole or not at all, as a platform should write.
-        fs::rename(self.work.path(&format!("scores/{day}.part")), self.work.path(&format!("scores/{day}.parquet"))).unwrap();
+        fs::rename(
+            self.work.path(&format!("scores/{day}.part")),
+            self.work.path(&format!("scores/{day}.parquet")),
+        )
+        .unwrap();
     }
 
     /// Audits a day and signs it off.
     fn approve(&self, day: &str) {
         self.rows(day);
         self.scores(day, 20);
-        self.work.cfaudit(0, &format!("run jobs/production.yaml --set asof={day} --set model_version=7.2 --out {day}"));
+        self.work.cfaudit(
+            0,
+            &format!(
+                "run jobs/production.yaml --set asof={day} --set model_version=7.2 --out {day}"
+            ),
+        );
         std::os::unix::fs::symlink(day, self.work.path("approved")).unwrap();
     }
 
@@ -105,7 +131,8 @@ fn as_cron(audits: &Audits) -> Output {
     let path = format!("{}:/usr/bin:/bin", audits.work.path("bin").display());
     let mut shell = Command::new("setsid");
     shell.args(["-w", "/bin/sh", "-c", &command]).env_clear();
-    for (name, value) in [("HOME", "/"), ("LOGNAME", "root"), ("SHELL", "/bin/sh"), ("PATH", &path)] {
+    for (name, value) in [("HOME", "/"), ("LOGNAME", "root"), ("SHELL", "/bin/sh"), ("PATH", &path)]
+    {
         shell.env(name, value);
     }
     shell.current_dir("/").stdin(Stdio::null()).output().unwrap()
@@ -126,7 +153,9 @@ fn a_crontab_line_in_the_surroundings_of_cron() {
     audits.approve("2026-11-01");
     let day = yesterday();
     audits.rows(&day);
-    let silent = |output: &Output| assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+    let silent = |output: &Output| {
+        assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}")
+    };
     // Scores are not there yet: somebody hears of status 4.
     as_cron(&audits);
     assert_eq!(audits.read("alerts"), "4\n");
@@ -134,11 +163,15 @@ fn a_crontab_line_in_the_surroundings_of_cron() {
     audits.scores(&day, 20);
     silent(&as_cron(&audits));
     assert_eq!(
-        (audits.read("alerts").as_str(), audits.work.json(&format!("{day}/summary.json"))["verdict"].clone()),
+        (
+            audits.read("alerts").as_str(),
+            audits.work.json(&format!("{day}/summary.json"))["verdict"].clone()
+        ),
         ("4\n", "pass".into())
     );
     assert!(
-        audits.read(&format!("{day}.log")).contains("\"event\":\"run.end\"") && audits.work.path(&format!("{day}/report.html")).exists()
+        audits.read(&format!("{day}.log")).contains("\"event\":\"run.end\"")
+            && audits.work.path(&format!("{day}/report.html")).exists()
     );
     // Every third person switches: the gate speaks.
     audits.scores(&day, 3);
@@ -167,7 +200,11 @@ impl Airflow {
         };
         let audits = Audits::new();
         fs::create_dir_all(audits.work.path("airflow/dags")).unwrap();
-        fs::copy(root().join(RECIPES).join("credit_dag.py"), audits.work.path("airflow/dags/credit_dag.py")).unwrap();
+        fs::copy(
+            root().join(RECIPES).join("credit_dag.py"),
+            audits.work.path("airflow/dags/credit_dag.py"),
+        )
+        .unwrap();
         let airflow = Airflow { audits, program };
         let output = airflow.command(&["db", "migrate"]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -177,7 +214,11 @@ impl Airflow {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         let path = |below: &str| self.audits.work.path(below).into_os_string();
-        let programs = format!("{}:{}:/usr/bin:/bin", self.audits.work.path("bin").display(), self.program.parent().unwrap().display());
+        let programs = format!(
+            "{}:{}:/usr/bin:/bin",
+            self.audits.work.path("bin").display(),
+            self.program.parent().unwrap().display()
+        );
         command.args(args).env_clear().stdin(Stdio::null()).current_dir(self.audits.work.path(""));
         for (name, value) in [
             ("HOME", path("airflow")),
@@ -197,12 +238,14 @@ impl Airflow {
 
     fn run(&self, day: &str) -> DagRun {
         let output = self.command(&["dags", "test", "credit_audit", day]).output().unwrap();
-        let log = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        let log = String::from_utf8_lossy(&output.stdout).into_owned()
+            + &String::from_utf8_lossy(&output.stderr);
         DagRun { success: output.status.success(), log }
     }
 }
 
-/// The recipe under the real Airflow: a pass, the same date again, a gate that fails once and turns the run red, and scores that come late.
+/// The recipe under the real Airflow: a pass, the same date again, a gate that fails once and turns
+/// the run red, and scores that come late.
 #[test]
 #[ignore = "slow, `make test-slow` and `make airflow` run it: the real Airflow"]
 fn the_recipe_under_airflow() {
@@ -215,7 +258,8 @@ fn the_recipe_under_airflow() {
     let passed = airflow.run("2026-11-20");
     assert!(passed.success, "{}", passed.log);
     assert!(
-        passed.log.contains("audit of 2026-11-20: pass, 0 gates failed") && work.path("share/credit-2026-11-20.html").exists(),
+        passed.log.contains("audit of 2026-11-20: pass, 0 gates failed")
+            && work.path("share/credit-2026-11-20.html").exists(),
         "{}",
         passed.log
     );
@@ -223,15 +267,28 @@ fn the_recipe_under_airflow() {
     let before = manifest();
 
     let again = airflow.run("2026-11-20");
-    assert!(again.success && again.log.contains("stages run") || again.log.contains("nothing to do"), "{}", again.log);
+    assert!(
+        again.success && again.log.contains("stages run") || again.log.contains("nothing to do"),
+        "{}",
+        again.log
+    );
     assert_eq!(manifest(), before, "the same date again");
 
     audits.rows("2026-11-21");
     audits.scores("2026-11-21", 3);
     let failed = airflow.run("2026-11-21");
     assert!(!failed.success, "{}", failed.log);
-    assert_eq!(failed.log.matches("gates.drift: fail: ").count(), 1, "a verdict is judged once, never again: {}", failed.log);
-    assert!(failed.log.contains("audit of 2026-11-21: fail, 1 gates failed"), "notify must speak: {}", failed.log);
+    assert_eq!(
+        failed.log.matches("gates.drift: fail: ").count(),
+        1,
+        "a verdict is judged once, never again: {}",
+        failed.log
+    );
+    assert!(
+        failed.log.contains("audit of 2026-11-21: fail, 1 gates failed"),
+        "notify must speak: {}",
+        failed.log
+    );
     assert!(!work.path("share/credit-2026-11-21.html").exists(), "a failed audit is published");
 
     audits.rows("2026-11-22");

@@ -1,8 +1,11 @@
-//! Slices: the numbers inside a value are those of a job that keeps nobody else; small ones are named, and nothing else changes.
+//! Slices: the numbers inside a value are those of a job that keeps nobody else; small ones are
+//! named, and nothing else changes.
 
 use arrow::array::{Float64Array, Int64Array, StringArray};
 use cfaudit::table::io::read_frame;
-use cfaudit::table::{COUNTS, Cell, Frame, GROUPS, ISSUES, METRICS, SCORE_SHIFT, TableDef};
+use cfaudit::table::{
+    COUNTS, GROUPS, ISSUES, METRICS, SCORE_SHIFT, TableCell, TableDef, TableFrame,
+};
 
 use crate::work::{Work, column};
 
@@ -40,15 +43,20 @@ fn draw(i: usize, salt: usize) -> usize {
     (i * 7919 + salt * 104_729 + (i * i * (salt + 3)) % 1009) % 1000
 }
 
-/// 400 people of two sexes in three towns, early or late or neither, with their scores; and those of the counterfactuals of the people whose
-/// shift and town contain these words, in the file `NAME.parquet`.
+/// 400 people of two sexes in three towns, early or late or neither, with their scores; and those
+/// of the counterfactuals of the people whose shift and town contain these words, in the file
+/// `NAME.parquet`.
 fn people(work: &Work, name: &str, [in_shift, in_town]: [&str; 2]) {
     let n = 400_usize;
     let pick = |i: usize, salt: usize, of: &[&'static str]| of[draw(i, salt) % of.len()];
     let sex: Vec<_> = (0..n).map(|i| pick(i, 1, &["m", "f"])).collect();
     let town: Vec<_> = (0..n).map(|i| pick(i, 2, &["a", "a", "a", "b", "b", "c"])).collect();
-    let shift: Vec<_> =
-        (0..n).map(|i| Some(pick(i, 3, &["early", "early", "late", "late", "late", ""])).filter(|s| !s.is_empty())).collect();
+    let shift: Vec<_> = (0..n)
+        .map(|i| {
+            Some(pick(i, 3, &["early", "early", "late", "late", "late", ""]))
+                .filter(|s| !s.is_empty())
+        })
+        .collect();
     let score = |i: usize, salt: usize| draw(i, salt) as f64 / 1000.0;
     work.parquet(
         "people.parquet",
@@ -57,15 +65,27 @@ fn people(work: &Work, name: &str, [in_shift, in_town]: [&str; 2]) {
             ("sex", column(StringArray::from(sex.clone()))),
             ("town", column(StringArray::from(town.clone()))),
             ("shift", column(StringArray::from(shift.clone()))),
-            ("repaid", column(Int64Array::from_iter_values((0..n).map(|i| i64::from(draw(i, 4) > 450))))),
-            ("weight", column(Float64Array::from_iter_values((0..n).map(|i| (draw(i, 5) % 4) as f64)))),
+            (
+                "repaid",
+                column(Int64Array::from_iter_values((0..n).map(|i| i64::from(draw(i, 4) > 450)))),
+            ),
+            (
+                "weight",
+                column(Float64Array::from_iter_values((0..n).map(|i| (draw(i, 5) % 4) as f64))),
+            ),
             ("score", column(Float64Array::from_iter_values((0..n).map(|i| score(i, 6))))),
         ],
     );
-    let (mut id, mut attribute, mut to, mut moved) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for i in (0..n).filter(|&i| shift[i].unwrap_or_default().contains(in_shift) && town[i].contains(in_town)) {
-        let all = ["m", "f"].map(|g| ("sex", g)).into_iter().chain(["a", "b", "c"].map(|g| ("town", g)));
-        for (k, (changed, group)) in all.enumerate().filter(|(_, (_, group))| *group != sex[i] && *group != town[i]) {
+    let (mut id, mut attribute, mut to, mut moved) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for i in (0..n)
+        .filter(|&i| shift[i].unwrap_or_default().contains(in_shift) && town[i].contains(in_town))
+    {
+        let all =
+            ["m", "f"].map(|g| ("sex", g)).into_iter().chain(["a", "b", "c"].map(|g| ("town", g)));
+        for (k, (changed, group)) in
+            all.enumerate().filter(|(_, (_, group))| *group != sex[i] && *group != town[i])
+        {
             id.push(i as i64);
             attribute.push(changed);
             to.push(group);
@@ -85,15 +105,20 @@ fn people(work: &Work, name: &str, [in_shift, in_town]: [&str; 2]) {
     );
 }
 
-fn frame(work: &Work, out: &str, def: &'static TableDef) -> Frame {
+fn frame(work: &Work, out: &str, def: &'static TableDef) -> TableFrame {
     read_frame(&work.path(&format!("{out}/tables")), def).unwrap()
 }
 
 /// The rows of one slice and attribute, without the slice.
-fn rows_of(frame: &Frame, slice: &str, attribute: &str) -> Vec<Vec<Cell>> {
+fn rows_of(frame: &TableFrame, slice: &str, attribute: &str) -> Vec<Vec<TableCell>> {
     let (at, of) = (frame.def.column("slice").unwrap(), frame.def.column("sensitive").unwrap());
-    let is = |cell: &Cell, word: &str| matches!(cell, Cell::Text(text) if text == word);
-    let mut rows: Vec<Vec<Cell>> = frame.rows.iter().filter(|row| is(&row[at], slice) && is(&row[of], attribute)).cloned().collect();
+    let is = |cell: &TableCell, word: &str| matches!(cell, TableCell::Text(text) if text == word);
+    let mut rows: Vec<Vec<TableCell>> = frame
+        .rows
+        .iter()
+        .filter(|row| is(&row[at], slice) && is(&row[of], attribute))
+        .cloned()
+        .collect();
     rows.iter_mut().for_each(|row| row[at] = "".into());
     rows
 }
@@ -110,15 +135,22 @@ fn a_slice_is_a_job_that_keeps_nobody_else() {
             ("shift=early", "{shift: {in: [early]}}", ["early", ""], "sex"),
             ("shift=late", "{shift: {in: [late]}}", ["late", ""], "town"),
             ("town=b", "{town: {in: [b]}}", ["", "b"], "sex"),
-            ("shift=late & town=a", "{shift: {in: [late]}}, {town: {in: [a]}}", ["late", "a"], "sex"),
+            (
+                "shift=late & town=a",
+                "{shift: {in: [late]}}, {town: {in: [a]}}",
+                ["late", "a"],
+                "sex",
+            ),
         ];
         for (slice, keep, inside, attribute) in cases {
             people(&work, "one", inside);
             work.write("one.yaml", &job("one", keep, "", weight));
             work.cfaudit(0, "run one.yaml --cache cache --out one --replace");
             for def in [&METRICS, &COUNTS, &GROUPS, &SCORE_SHIFT] {
-                let (sliced, kept) =
-                    (rows_of(&frame(&work, "all", def), slice, attribute), rows_of(&frame(&work, "one", def), "", attribute));
+                let (sliced, kept) = (
+                    rows_of(&frame(&work, "all", def), slice, attribute),
+                    rows_of(&frame(&work, "one", def), "", attribute),
+                );
                 assert!(
                     !kept.is_empty() && sliced == kept,
                     "{} of `{slice}`, {weight}: {} and {} rows",
@@ -130,7 +162,12 @@ fn a_slice_is_a_job_that_keeps_nobody_else() {
         }
         // Groups are no slices of themselves.
         let groups = frame(&work, "all", &GROUPS);
-        assert!(groups.records().filter(|row| row.text("sensitive") == "town").all(|row| !row.text("slice").contains("town=")));
+        assert!(
+            groups
+                .records()
+                .filter(|row| row.text("sensitive") == "town")
+                .all(|row| !row.text("slice").contains("town="))
+        );
         // All rows as if nobody had asked for slices.
         work.write("none.yaml", &job("all", "", "", weight));
         work.cfaudit(0, "run none.yaml --cache cache --out none");
@@ -147,16 +184,32 @@ fn small_slices_are_counted_and_named() {
     people(&work, "small", ["", ""]);
     work.write("job.yaml", &job("small", "", "by: [shift, town]\n  smallest_cell: 60", ""));
     work.cfaudit(0, "run job.yaml --cache cache --out out");
-    let (groups, metrics, issues) = (frame(&work, "out", &GROUPS), frame(&work, "out", &METRICS), frame(&work, "out", &ISSUES));
+    let (groups, metrics, issues) =
+        (frame(&work, "out", &GROUPS), frame(&work, "out", &METRICS), frame(&work, "out", &ISSUES));
     let people = |slice: &str| {
-        let whole = groups.records().find(|r| r.text("slice") == slice && r.text("sensitive") == "sex" && r.text("group").is_empty());
+        let whole = groups.records().find(|r| {
+            r.text("slice") == slice && r.text("sensitive") == "sex" && r.text("group").is_empty()
+        });
         whole.and_then(|row| row.int("n")).unwrap_or(0)
     };
-    let measured = |slice: &str| metrics.records().any(|row| row.text("slice") == slice && row.text("sensitive") == "sex");
+    let measured = |slice: &str| {
+        metrics.records().any(|row| row.text("slice") == slice && row.text("sensitive") == "sex")
+    };
     let small = "shift=early & town=c";
-    assert!((1..60).contains(&people(small)) && !measured(small) && measured("shift=late"), "{} people", people(small));
-    let issue = issues.records().find(|row| row.text("code") == "small-slice" && row.text("where") == "sex").unwrap();
-    assert!(issue.text("text").contains(&format!("`{small}` ({})", people(small))), "{}", issue.text("text"));
+    assert!(
+        (1..60).contains(&people(small)) && !measured(small) && measured("shift=late"),
+        "{} people",
+        people(small)
+    );
+    let issue = issues
+        .records()
+        .find(|row| row.text("code") == "small-slice" && row.text("where") == "sex")
+        .unwrap();
+    assert!(
+        issue.text("text").contains(&format!("`{small}` ({})", people(small))),
+        "{}",
+        issue.text("text")
+    );
     let lacking = issues.records().find(|row| row.text("code") == "missing-slice").unwrap();
     assert_eq!(lacking.text("where"), "shift");
     let page = std::fs::read_to_string(work.path("out/report.html")).unwrap();

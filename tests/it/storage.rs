@@ -20,14 +20,21 @@ fn people(work: &Work, name: &str, as_integers: bool) {
     let man = |i: u64| i64::from(draw(i, 1) < 0.5);
     let age = |i: u64| 20 + (draw(i, 2) * 40.0) as i64;
     let children = |i: u64| (draw(i, 3) * 4.0) as i64 + man(i);
-    let paid = |i: u64| i64::from(draw(i, 4) < 0.2 + 0.01 * (age(i) - 20) as f64 + 0.05 * children(i) as f64);
+    let paid = |i: u64| {
+        i64::from(draw(i, 4) < 0.2 + 0.01 * (age(i) - 20) as f64 + 0.05 * children(i) as f64)
+    };
     work.parquet(
         &format!("{name}.parquet"),
         vec![
             ("sex", whole(&man)),
             ("age", whole(&age)),
             ("children", whole(&children)),
-            ("job", column(StringArray::from_iter_values(all().map(|i| if draw(i, 6) < 0.4 { "a" } else { "b" })))),
+            (
+                "job",
+                column(StringArray::from_iter_values(
+                    all().map(|i| if draw(i, 6) < 0.4 { "a" } else { "b" }),
+                )),
+            ),
             ("grade", whole(&|i| (draw(i, 7) * 5.0) as i64)),
             ("paid", whole(&paid)),
         ],
@@ -35,13 +42,13 @@ fn people(work: &Work, name: &str, as_integers: bool) {
     work.write(
         &format!("{name}.yaml"),
         &format!(
-            "cfaudit: 1\nname: storage\ndata:\n  rows: {{parquet: {name}.parquet}}\n  \
-             label: {{column: paid, positive: [1], favourable: positive}}\n  \
-             sensitive: {{sex: {{groups: [\"1\", \"0\"], reference: \"1\"}}}}\n  \
-             features: {{continuous: [age, children], nominal: [job], ordinal: {{grade: ascending}}}}\n  \
-             split: {{share: {{train: 0.5, audit: 0.5}}}}\n\
-             counterfactuals:\n  typical: {{greedy: {{condition_on: label}}}}\n  \
-             carried: {{transport: {{move: all, condition_on: label, image: barycentre}}}}\n\
+            "cfaudit: 1\nname: storage\ndata:\n  rows: {{parquet: {name}.parquet}}\n  label: \
+             {{column: paid, positive: [1], favourable: positive}}\n  sensitive: {{sex: {{groups: \
+             [\"1\", \"0\"], reference: \"1\"}}}}\n  features: {{continuous: [age, children], \
+             nominal: [job], ordinal: {{grade: ascending}}}}\n  split: {{share: {{train: 0.5, \
+             audit: 0.5}}}}\n\
+             counterfactuals:\n  typical: {{greedy: {{condition_on: label}}}}\n  carried: \
+             {{transport: {{move: all, condition_on: label, image: barycentre}}}}\n\
              models: {{m: {{logistic: {{l2: 1.0}}}}}}\nmetrics: {{bootstrap: {{samples: 200}}}}\n"
         ),
     );
@@ -62,7 +69,11 @@ fn integers_and_decimals_of_the_same_numbers_give_the_same_tables() {
     assert_same(&integers, &tables("decimals", ""), "stored as integers and as decimals");
     let issues = read_frame(&work.path("decimals/tables"), &ISSUES).unwrap();
     let told = issues.records().find(|issue| issue.text("code") == "whole-numbers").unwrap();
-    assert!(told.text("text").contains("`age`, `children`") && told.int("n") == Some(2), "{}", told.text("text"));
+    assert!(
+        told.text("text").contains("`age`, `children`") && told.int("n") == Some(2),
+        "{}",
+        told.text("text")
+    );
     let why = "because all values are whole in the rows that sets learn from; `data.columns.NAME";
     assert!(told.text("text").contains(why), "{}", told.text("text"));
     // Where the job says so they have decimals in both.
@@ -70,5 +81,6 @@ fn integers_and_decimals_of_the_same_numbers_give_the_same_tables() {
     let decimals = tables("decimals", free);
     assert_same(&tables("integers", free), &decimals, "with decimals");
     assert_ne!(integers["tables/cf_features.parquet"], decimals["tables/cf_features.parquet"]);
-    work.cfaudit(2, "check decimals.yaml --no-data --set data.columns.job.integer=true").says(&["no continuous feature is called `job`"]);
+    work.cfaudit(2, "check decimals.yaml --no-data --set data.columns.job.integer=true")
+        .says(&["no continuous feature is called `job`"]);
 }

@@ -1,7 +1,8 @@
-//! Scores that are made elsewhere and later: what a run asks for, how it goes on, and which answers it refuses.
+//! Scores that are made elsewhere and later: what a run asks for, how it goes on, and which answers
+//! it refuses.
 //!
-//! The platform that makes the scores is played by [`Platform`]: it reads the rows to score as any program would, scores them by a
-//! formula of its own and writes its file.
+//! The platform that makes the scores is played by [`Platform`]: it reads the rows to score as any
+//! program would, scores them by a formula of its own and writes its file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -52,7 +53,9 @@ const LIVE: Platform = Platform { bonus: 0.04 };
 
 impl Platform {
     fn score(&self, a: &Applicant<'_>) -> f64 {
-        let mut score = 0.1 + a.income / 100_000.0 - 0.2 * a.utilisation.unwrap_or(0.5) - 0.01 * a.open_accounts as f64;
+        let mut score = 0.1 + a.income / 100_000.0
+            - 0.2 * a.utilisation.unwrap_or(0.5)
+            - 0.01 * a.open_accounts as f64;
         score += if a.sex == "male" { self.bonus } else { 0.0 };
         score += if a.region == "east" { -0.03 } else { 0.0 };
         score += if a.channel == "branch" { 0.02 } else { 0.0 };
@@ -75,14 +78,19 @@ impl Platform {
                 region: text("region", i),
                 income: real("income", i).unwrap(),
                 utilisation: real("utilisation", i),
-                open_accounts: rows.column_by_name("open_accounts").unwrap().as_primitive::<Int64Type>().value(i),
+                open_accounts: rows
+                    .column_by_name("open_accounts")
+                    .unwrap()
+                    .as_primitive::<Int64Type>()
+                    .value(i),
                 channel: text("channel", i),
             })
         };
         (0..rows.num_rows()).map(score).collect()
     }
 
-    /// Reads the rows to score and gives the lines of the file that answers them, last row first: the order is free.
+    /// Reads the rows to score and gives the lines of the file that answers them, last row first:
+    /// the order is free.
     fn answer(&self, to_score: &Path) -> RecordBatch {
         let rows = read_folder(to_score);
         let scores: ArrayRef = column(Float64Array::from(self.scores(&rows)));
@@ -92,26 +100,33 @@ impl Platform {
         }
         columns.push(("score", scores));
         columns.push(("request", rows.column_by_name("request").unwrap().clone()));
-        let lines = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap();
-        take_record_batch(&lines, &Int64Array::from_iter_values((0..lines.num_rows() as i64).rev())).unwrap()
+        let lines = RecordBatch::try_from_iter_with_nullable(
+            columns.into_iter().map(|(name, array)| (name, array, true)),
+        )
+        .unwrap();
+        take_record_batch(&lines, &Int64Array::from_iter_values((0..lines.num_rows() as i64).rev()))
+            .unwrap()
     }
 }
 
 pub(crate) fn read(path: &Path) -> RecordBatch {
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
     let schema = reader.schema().clone();
-    concat_batches(&schema, &reader.build().unwrap().map(Result::unwrap).collect::<Vec<_>>()).unwrap()
+    concat_batches(&schema, &reader.build().unwrap().map(Result::unwrap).collect::<Vec<_>>())
+        .unwrap()
 }
 
 /// The parts of a folder of rows to score, in order.
 pub(crate) fn read_folder(folder: &Path) -> RecordBatch {
-    let parts: Vec<RecordBatch> = files(folder).keys().map(|name| read(&folder.join(name))).collect();
+    let parts: Vec<RecordBatch> =
+        files(folder).keys().map(|name| read(&folder.join(name))).collect();
     concat_batches(&parts[0].schema(), &parts).unwrap()
 }
 
 pub(crate) fn write(path: &Path, lines: &RecordBatch) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), lines.schema(), None).unwrap();
+    let mut writer =
+        ArrowWriter::try_new(File::create(path).unwrap(), lines.schema(), None).unwrap();
     writer.write(lines).unwrap();
     writer.close().unwrap();
 }
@@ -125,7 +140,8 @@ fn text(lines: &RecordBatch, name: &str, i: usize) -> String {
     lines.column_by_name(name).unwrap().as_string::<i32>().value(i).to_owned()
 }
 
-/// The applicants, some without a sex or with one that the job does not name, and the scores that decided.
+/// The applicants, some without a sex or with one that the job does not name, and the scores that
+/// decided.
 fn decisions() -> RecordBatch {
     let rows = || 0..DECISIONS;
     let sex = |i: i64| match i % 40 {
@@ -135,39 +151,85 @@ fn decisions() -> RecordBatch {
         _ => Some("male"),
     };
     let columns: Vec<(&str, ArrayRef)> = vec![
-        ("application_id", column(rows().map(|i| Some(format!("A-{:05}", 7 * i % 100_000))).collect::<StringArray>())),
+        (
+            "application_id",
+            column(
+                rows().map(|i| Some(format!("A-{:05}", 7 * i % 100_000))).collect::<StringArray>(),
+            ),
+        ),
         ("sex", column(rows().map(sex).collect::<StringArray>())),
-        ("region", column(rows().map(|i| Some(REGIONS[(draw(i, 3) * 3.0) as usize])).collect::<StringArray>())),
+        (
+            "region",
+            column(
+                rows().map(|i| Some(REGIONS[(draw(i, 3) * 3.0) as usize])).collect::<StringArray>(),
+            ),
+        ),
         ("age", column(rows().map(|i| 18 + (draw(i, 5) * 60.0) as i64).collect::<Int64Array>())),
-        ("income", column(rows().map(|i| 20_000.0 + 80_000.0 * draw(i, 6)).collect::<Float64Array>())),
-        ("employment_years", column(rows().map(|i| (draw(i, 7) * 30.0).floor()).collect::<Float64Array>())),
-        ("utilisation", column(rows().map(|i| (i % 50 != 3).then(|| draw(i, 8))).collect::<Float64Array>())),
-        ("open_accounts", column(rows().map(|i| (draw(i, 10) * 9.0) as i64).collect::<Int64Array>())),
-        ("channel", column(rows().map(|i| Some(["web", "branch"][(draw(i, 11) * 2.0) as usize])).collect::<StringArray>())),
-        ("purpose", column(rows().map(|i| Some(["car", "home", "other"][(draw(i, 12) * 3.0) as usize])).collect::<StringArray>())),
-        ("cutoff", column(rows().map(|i| if i % 2 == 0 { 0.4 } else { 0.45 }).collect::<Float64Array>())),
+        (
+            "income",
+            column(rows().map(|i| 20_000.0 + 80_000.0 * draw(i, 6)).collect::<Float64Array>()),
+        ),
+        (
+            "employment_years",
+            column(rows().map(|i| (draw(i, 7) * 30.0).floor()).collect::<Float64Array>()),
+        ),
+        (
+            "utilisation",
+            column(rows().map(|i| (i % 50 != 3).then(|| draw(i, 8))).collect::<Float64Array>()),
+        ),
+        (
+            "open_accounts",
+            column(rows().map(|i| (draw(i, 10) * 9.0) as i64).collect::<Int64Array>()),
+        ),
+        (
+            "channel",
+            column(
+                rows()
+                    .map(|i| Some(["web", "branch"][(draw(i, 11) * 2.0) as usize]))
+                    .collect::<StringArray>(),
+            ),
+        ),
+        (
+            "purpose",
+            column(
+                rows()
+                    .map(|i| Some(["car", "home", "other"][(draw(i, 12) * 3.0) as usize]))
+                    .collect::<StringArray>(),
+            ),
+        ),
+        (
+            "cutoff",
+            column(rows().map(|i| if i % 2 == 0 { 0.4 } else { 0.45 }).collect::<Float64Array>()),
+        ),
     ];
-    let plain = RecordBatch::try_from_iter_with_nullable(columns.iter().map(|(name, array)| (*name, array.clone(), true))).unwrap();
+    let plain = RecordBatch::try_from_iter_with_nullable(
+        columns.iter().map(|(name, array)| (*name, array.clone(), true)),
+    )
+    .unwrap();
     let score: ArrayRef = column(Float64Array::from(LIVE.scores(&plain)));
-    RecordBatch::try_from_iter_with_nullable(columns.into_iter().chain([("score", score)]).map(|(name, array)| (name, array, true)))
-        .unwrap()
+    RecordBatch::try_from_iter_with_nullable(
+        columns.into_iter().chain([("score", score)]).map(|(name, array)| (name, array, true)),
+    )
+    .unwrap()
 }
 
 /// What the shipped job has beside the set `flip`.
 const WORLD: [(&str, &str); 3] = [
     (
-        "  reference: {parquet: \"lake/training/${vars.model_version}.parquet\", label: outcome}   # the distributions that `world` learns\n",
+        "  reference: {parquet: \"lake/training/${vars.model_version}.parquet\", label: outcome}   \
+         # the distributions that `world` learns\n",
         "",
     ),
     (
-        "  world:\n    plausible: {move: [income, employment_years, utilisation], condition_on: {prediction: live}, threshold: 0.5, depth: 1}\n",
+        "  world:\n    plausible: {move: [income, employment_years, utilisation], condition_on: \
+         {prediction: live}, threshold: 0.5, depth: 1}\n",
         "",
     ),
     ("counterfactual: world", "counterfactual: flip"),
 ];
 
-/// A working folder with a day of decisions in two files, and the shipped job with the set `flip` alone: what is asked and answered is
-/// then known without another program.
+/// A working folder with a day of decisions in two files, and the shipped job with the set `flip`
+/// alone: what is asked and answered is then known without another program.
 fn lake() -> Work {
     let work = whole_lake();
     let shipped = fs::read_to_string(work.path(JOB)).unwrap();
@@ -181,16 +243,32 @@ fn lake() -> Work {
     work
 }
 
-/// A working folder with the shipped job, a day of decisions in two files, and the rows that the model learnt from.
+/// A working folder with the shipped job, a day of decisions in two files, and the rows that the
+/// model learnt from.
 fn whole_lake() -> Work {
     let work = Work::with_jobs();
     let learnt = decisions();
-    let outcome: ArrayRef = column((0..DECISIONS).map(|i| i64::from(draw(i, 13) < 0.6)).collect::<Int64Array>());
-    let columns = learnt.schema().fields().iter().zip(learnt.columns()).map(|(f, c)| (f.name().clone(), c.clone())).collect::<Vec<_>>();
-    let columns = columns.into_iter().chain([("outcome".to_owned(), outcome)]).map(|(name, array)| (name, array, true));
-    write(&work.path("lake/training/7.3.parquet"), &RecordBatch::try_from_iter_with_nullable(columns).unwrap());
+    let outcome: ArrayRef =
+        column((0..DECISIONS).map(|i| i64::from(draw(i, 13) < 0.6)).collect::<Int64Array>());
+    let columns = learnt
+        .schema()
+        .fields()
+        .iter()
+        .zip(learnt.columns())
+        .map(|(f, c)| (f.name().clone(), c.clone()))
+        .collect::<Vec<_>>();
+    let columns = columns
+        .into_iter()
+        .chain([("outcome".to_owned(), outcome)])
+        .map(|(name, array)| (name, array, true));
+    write(
+        &work.path("lake/training/7.3.parquet"),
+        &RecordBatch::try_from_iter_with_nullable(columns).unwrap(),
+    );
     let all = decisions();
-    for (name, from, n) in [("part-0.parquet", 0, 150), ("part-1.parquet", 150, all.num_rows() - 150)] {
+    for (name, from, n) in
+        [("part-0.parquet", 0, 150), ("part-1.parquet", 150, all.num_rows() - 150)]
+    {
         write(&work.path("lake/decisions/asof=2026-11-20").join(name), &all.slice(from, n));
     }
     work
@@ -232,17 +310,34 @@ fn a_day_of_decisions_from_request_to_verdict() {
     let n_rows = read_folder(&work.path("out/to-score/flip")).num_rows();
     let awaited = &work.json("out/manifest.json")["awaited"];
     assert_eq!(awaited[0]["path"], SCORES);
-    assert_eq!([&awaited[0]["model"], &awaited[0]["counterfactual"], &awaited[0]["to_score"]], ["live", "flip", "to-score/flip"]);
+    assert_eq!(
+        [&awaited[0]["model"], &awaited[0]["counterfactual"], &awaited[0]["to_score"]],
+        ["live", "flip", "to-score/flip"]
+    );
     assert_eq!(awaited[0]["rows"], n_rows);
     assert_eq!([&awaited[1]["path"], &awaited[1]["to_score"]], [WORLD_SCORES, "to-score/world"]);
     // People of both worlds differ in what `world` moves, and in nothing else.
-    let [flip, world] = ["flip", "world"].map(|set| read_folder(&work.path("out/to-score").join(set)));
-    assert_eq!((flip.num_rows(), flip.schema().fields()), (world.num_rows(), world.schema().fields()));
-    for (name, moves) in [("income", true), ("utilisation", true), ("employment_years", true), ("age", false), ("purpose", false)] {
+    let [flip, world] =
+        ["flip", "world"].map(|set| read_folder(&work.path("out/to-score").join(set)));
+    assert_eq!(
+        (flip.num_rows(), flip.schema().fields()),
+        (world.num_rows(), world.schema().fields())
+    );
+    for (name, moves) in [
+        ("income", true),
+        ("utilisation", true),
+        ("employment_years", true),
+        ("age", false),
+        ("purpose", false),
+    ] {
         assert_eq!(flip.column_by_name(name) != world.column_by_name(name), moves, "{name}");
     }
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
-    assert!(page.contains("Waiting for scores") && page.contains("--set asof=2026-11-20 --set model_version=7.3"), "{page}");
+    assert!(
+        page.contains("Waiting for scores")
+            && page.contains("--set asof=2026-11-20 --set model_version=7.3"),
+        "{page}"
+    );
 
     // Asked again before the platform is done, the run does nothing new.
     let before = work.results();
@@ -262,7 +357,8 @@ fn a_day_of_decisions_from_request_to_verdict() {
     let record = work.json("out/run.json");
     for stage in record["stages"].as_array().unwrap() {
         // The decisions of the day are what `world` conditions on.
-        let early = ["prepare", "split", "fit", "generate"].contains(&stage["kind"].as_str().unwrap())
+        let early = ["prepare", "split", "fit", "generate"]
+            .contains(&stage["kind"].as_str().unwrap())
             || stage["id"] == "score/live"
             || stage["id"].as_str().unwrap().starts_with("request/");
         assert_eq!(stage["cached"], early, "{stage}");
@@ -292,7 +388,8 @@ fn the_rows_to_score_are_the_rows_of_the_user() {
     work.run(4, JOB, VARS);
     let (rows, source) = (read_folder(&work.path("out/to-score/flip")), decisions());
     let schema = rows.schema();
-    let columns: Vec<(&str, &DataType)> = schema.fields().iter().map(|f| (f.name().as_str(), f.data_type())).collect();
+    let columns: Vec<(&str, &DataType)> =
+        schema.fields().iter().map(|f| (f.name().as_str(), f.data_type())).collect();
     let (word, int, real) = (&DataType::Utf8, &DataType::Int64, &DataType::Float64);
     let expected = [
         ("row_id", word),
@@ -314,46 +411,66 @@ fn the_rows_to_score_are_the_rows_of_the_user() {
     assert_eq!(columns, expected);
     let positions = by_id(&source);
     let groups = BTreeMap::from([("sex", vec!["female", "male"]), ("region", REGIONS.to_vec())]);
-    let (mut keys, mut wanted, mut again) = (Vec::new(), BTreeSet::new(), BTreeMap::<String, usize>::new());
+    let (mut keys, mut wanted, mut again) =
+        (Vec::new(), BTreeSet::new(), BTreeMap::<String, usize>::new());
     for (id, &i) in &positions {
         for (attribute, groups) in &groups {
             let array = source.column_by_name(attribute).unwrap().as_string::<i32>();
             let own = if array.is_null(i) { "" } else { array.value(i) };
             if groups.contains(&own) {
-                wanted.extend(groups.iter().filter(|g| **g != own).map(|to| (id.clone(), (*attribute).to_owned(), (*to).to_owned())));
+                wanted.extend(
+                    groups
+                        .iter()
+                        .filter(|g| **g != own)
+                        .map(|to| (id.clone(), (*attribute).to_owned(), (*to).to_owned())),
+                );
             }
         }
     }
     for line in 0..rows.num_rows() {
-        let [id, attribute, from, to] = ["row_id", "sensitive", "from_group", "to_group"].map(|key| text(&rows, key, line));
+        let [id, attribute, from, to] =
+            ["row_id", "sensitive", "from_group", "to_group"].map(|key| text(&rows, key, line));
         let i = positions[&id];
         assert_eq!(text(&source, &attribute, i), from);
         assert_eq!(text(&rows, &attribute, line), to, "the attribute is set");
         for name in expected[6..].iter().map(|c| c.0).filter(|name| *name != attribute) {
-            let (a, b) = (rows.column_by_name(name).unwrap().slice(line, 1), source.column_by_name(name).unwrap().slice(i, 1));
+            let (a, b) = (
+                rows.column_by_name(name).unwrap().slice(line, 1),
+                source.column_by_name(name).unwrap().slice(i, 1),
+            );
             assert_eq!(&a, &b, "`{name}` of {id}");
         }
         if from == to {
             *again.entry(attribute.clone()).or_default() += 1;
         } else {
-            assert!(wanted.remove(&(id.clone(), attribute.clone(), to.clone())), "{id} {attribute} {to} is asked once");
+            assert!(
+                wanted.remove(&(id.clone(), attribute.clone(), to.clone())),
+                "{id} {attribute} {to} is asked once"
+            );
         }
         let place = |groups: &[&str], group: &str| groups.iter().position(|g| *g == group).unwrap();
         keys.push((i, usize::from(attribute == "region"), place(&groups[attribute.as_str()], &to)));
     }
     assert!(wanted.is_empty(), "not asked: {wanted:?}");
-    assert!(keys.is_sorted() && keys.windows(2).all(|k| k[0] != k[1]), "lines stand in the order of rows, attributes, groups");
+    assert!(
+        keys.is_sorted() && keys.windows(2).all(|k| k[0] != k[1]),
+        "lines stand in the order of rows, attributes, groups"
+    );
     // One row in a hundred of 380 and 400, drawn by a hash.
     assert!(again.len() == 2 && again.values().all(|n| (1..=12).contains(n)), "{again:?}");
     let more = format!("{VARS} --set models.live.scores.recheck.share=0.5");
     work.run(4, JOB, &more);
     let half = read_folder(&work.path("out/to-score/flip"));
-    let n = (0..half.num_rows()).filter(|&i| text(&half, "from_group", i) == text(&half, "to_group", i)).count();
+    let n = (0..half.num_rows())
+        .filter(|&i| text(&half, "from_group", i) == text(&half, "to_group", i))
+        .count();
     assert!((320..=460).contains(&n), "{n} of 780");
     let small = format!("{VARS} --set models.live.scores.recheck.share=1.0e-9");
     work.run(4, JOB, &small);
     let few = read_folder(&work.path("out/to-score/flip"));
-    let n = (0..few.num_rows()).filter(|&i| text(&few, "from_group", i) == text(&few, "to_group", i)).count();
+    let n = (0..few.num_rows())
+        .filter(|&i| text(&few, "from_group", i) == text(&few, "to_group", i))
+        .count();
     assert_eq!(n, 2, "one row for each attribute, however small the share");
 }
 
@@ -370,22 +487,32 @@ fn a_request_does_not_depend_on_threads_or_batches() {
     }
 }
 
-/// What is found in features is told where somebody reads them: rows that are scored elsewhere are named by their features.
+/// What is found in features is told where somebody reads them: rows that are scored elsewhere are
+/// named by their features.
 #[test]
 fn features_that_nobody_reads_leave_no_trace() {
     let work = lake();
     let columns = fs::read_to_string(work.path("jobs/base/credit-columns.yaml")).unwrap();
-    let more = "  missing: {null_values: {purpose: [other]}}\n  derive: {years: {from: age, bins: [20, 50, 70]}}\n  features:\n";
+    let more = "  missing: {null_values: {purpose: [other]}}\n  derive: {years: {from: age, bins: \
+                [20, 50, 70]}}\n  features:\n";
     work.write(
         "jobs/base/credit-columns.yaml",
-        &columns.replace("  features:\n", more).replace("channel, purpose", "channel, purpose, years"),
+        &columns
+            .replace("  features:\n", more)
+            .replace("channel, purpose", "channel, purpose, years"),
     );
     work.run(4, JOB, VARS);
     let codes = |work: &Work| {
         let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
-        issues.records().map(|r| r.text("code").to_owned()).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+        issues
+            .records()
+            .map(|r| r.text("code").to_owned())
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect::<Vec<_>>()
     };
-    let expected = ["missing-group", "missing-values", "null-value", "outside-bins", "undeclared-group"];
+    let expected =
+        ["missing-group", "missing-values", "null-value", "outside-bins", "undeclared-group"];
     assert_eq!(codes(&work), expected);
     assert!(read_folder(&work.path("out/to-score/flip")).column_by_name("years").is_some());
     write(&work.path(SCORES), &LIVE.answer(&work.path("out/to-score/flip")));
@@ -397,7 +524,8 @@ fn features_that_nobody_reads_leave_no_trace() {
     let job = fs::read_to_string(work.path(JOB)).unwrap();
     let (head, rest) = job.split_once("      counterfactual: {parquet").unwrap();
     let rest = rest.split_once("    threshold:").unwrap().1.split("gates:").next().unwrap();
-    let alone = format!("{head}    threshold:{rest}").replace("families: [group, ccm, shift]", "families: [group]");
+    let alone = format!("{head}    threshold:{rest}")
+        .replace("families: [group, ccm, shift]", "families: [group]");
     work.write("jobs/alone.yaml", &alone);
     work.cfaudit(0, &format!("run jobs/alone.yaml {VARS} --out out --cache cache"));
     assert_eq!(codes(&work), ["missing-group", "undeclared-group"]);
@@ -406,7 +534,8 @@ fn features_that_nobody_reads_leave_no_trace() {
 /// The page says which files do not say what they answer.
 const UNBOUND: &str = "Not bound to the rows of this audit";
 
-/// Scores of other rows with the same keys: nothing but the request tells, and it is told in the file, in the cache or in the folder.
+/// Scores of other rows with the same keys: nothing but the request tells, and it is told in the
+/// file, in the cache or in the folder.
 #[test]
 fn a_file_of_scores_answers_one_request() {
     let work = whole_lake();
@@ -418,48 +547,91 @@ fn a_file_of_scores_answers_one_request() {
         lines
     };
     work.run(4, JOB, VARS);
-    let request = work.json("out/manifest.json")["awaited"][1]["request"].as_str().unwrap().to_owned();
+    let request =
+        work.json("out/manifest.json")["awaited"][1]["request"].as_str().unwrap().to_owned();
     let asked = read_folder(&work.path("out/to-score/world"));
-    assert!(request.len() == 64 && (0..asked.num_rows()).all(|i| text(&asked, "request", i) == request));
+    assert!(
+        request.len() == 64 && (0..asked.num_rows()).all(|i| text(&asked, "request", i) == request)
+    );
     let part = File::open(work.path("out/to-score/world/part-00000.parquet")).unwrap();
-    let notes = ParquetRecordBatchReaderBuilder::try_new(part).unwrap().metadata().file_metadata().key_value_metadata().cloned().unwrap();
-    assert!(notes.iter().any(|note| note.key == "cfaudit.request" && note.value.as_ref() == Some(&request)), "{notes:?}");
+    let notes = ParquetRecordBatchReaderBuilder::try_new(part)
+        .unwrap()
+        .metadata()
+        .file_metadata()
+        .key_value_metadata()
+        .cloned()
+        .unwrap();
+    assert!(
+        notes
+            .iter()
+            .any(|note| note.key == "cfaudit.request" && note.value.as_ref() == Some(&request)),
+        "{notes:?}"
+    );
     let (flip, world) = (answer("flip"), answer("world"));
     write(&work.path(SCORES), &flip);
     write(&work.path(WORLD_SCORES), &world);
     work.run(0, JOB, VARS);
     let answers = work.json("out/manifest.json")["answers"].clone();
-    assert!(answers[0]["named"] == true && answers[1]["named"] == true && answers[1]["request"] == request.as_str(), "{answers}");
+    assert!(
+        answers[0]["named"] == true
+            && answers[1]["named"] == true
+            && answers[1]["request"] == request.as_str(),
+        "{answers}"
+    );
     assert!(!page(&work).contains(UNBOUND));
 
     // The set moves another feature: the keys are the same, the rows are not.
     let job = fs::read_to_string(work.path(JOB)).unwrap();
-    work.write(JOB, &job.replace("move: [income, employment_years, utilisation]", "move: [income]"));
+    work.write(
+        JOB,
+        &job.replace("move: [income, employment_years, utilisation]", "move: [income]"),
+    );
     let refused = |words: &[&str]| {
         let before = work.results();
         let ran = work.run(3, JOB, VARS);
-        ran.says(&["error[other-request]", &format!("`{WORLD_SCORES}`"), "hint: score the rows", "--> jobs/production.yaml:"]);
+        ran.says(&[
+            "error[other-request]",
+            &format!("`{WORLD_SCORES}`"),
+            "hint: score the rows",
+            "--> jobs/production.yaml:",
+        ]);
         ran.says(words);
         assert_same(&before, &work.results(), "the folder");
     };
     refused(&[&format!("it names the request `{}`", &request[..12])]);
     let noted = |lines: &RecordBatch, id: &str| {
-        let note = parquet::file::metadata::KeyValue::new("cfaudit.request".to_owned(), id.to_owned());
-        let notes = parquet::file::properties::WriterProperties::builder().set_key_value_metadata(Some(vec![note])).build();
-        let mut writer = ArrowWriter::try_new(File::create(work.path(WORLD_SCORES)).unwrap(), lines.schema(), Some(notes)).unwrap();
+        let note =
+            parquet::file::metadata::KeyValue::new("cfaudit.request".to_owned(), id.to_owned());
+        let notes = parquet::file::properties::WriterProperties::builder()
+            .set_key_value_metadata(Some(vec![note]))
+            .build();
+        let mut writer = ArrowWriter::try_new(
+            File::create(work.path(WORLD_SCORES)).unwrap(),
+            lines.schema(),
+            Some(notes),
+        )
+        .unwrap();
         writer.write(lines).unwrap();
         writer.close().unwrap();
     };
     noted(&without(&world), &request);
     refused(&["it names the request"]);
-    let mixed = with_text(&world, "request", &|i| if i == 7 { "another".to_owned() } else { request.clone() });
+    let mixed = with_text(&world, "request", &|i| {
+        if i == 7 { "another".to_owned() } else { request.clone() }
+    });
     write(&work.path(WORLD_SCORES), &mixed);
     let ran = work.run(3, JOB, VARS);
-    ran.says(&["error[other-request]", "the scores answer several requests: here stands `another`", "row 7 ("]);
-    // Taken away, the rows are asked for afresh, and their scores are taken; what is noted is enough.
+    ran.says(&[
+        "error[other-request]",
+        "the scores answer several requests: here stands `another`",
+        "row 7 (",
+    ]);
+    // Taken away, the rows are asked for afresh, and their scores are taken; what is noted is
+    // enough.
     fs::remove_file(work.path(WORLD_SCORES)).unwrap();
     work.run(4, JOB, VARS);
-    let second = work.json("out/manifest.json")["awaited"][0]["request"].as_str().unwrap().to_owned();
+    let second =
+        work.json("out/manifest.json")["awaited"][0]["request"].as_str().unwrap().to_owned();
     assert_ne!(second, request);
     let moved = answer("world");
     noted(&without(&moved), &second);
@@ -471,7 +643,12 @@ fn a_file_of_scores_answers_one_request() {
     work.run(0, JOB, VARS);
     let html = page(&work);
     let verdict = html.split("id=\"verdict\"").nth(1).unwrap().split("<section").next().unwrap();
-    assert!(verdict.contains(UNBOUND) && verdict.contains("world.parquet") && !verdict.contains("flip.parquet"), "{verdict}");
+    assert!(
+        verdict.contains(UNBOUND)
+            && verdict.contains("world.parquet")
+            && !verdict.contains("flip.parquet"),
+        "{verdict}"
+    );
     assert_eq!(work.json("out/manifest.json")["answers"][1]["named"], false);
     let with_both = work.results();
     work.write(JOB, &job);
@@ -497,36 +674,58 @@ fn a_file_of_scores_answers_one_request() {
     assert!(fs::read_to_string(work.path("forgotten/report.html")).unwrap().contains(UNBOUND));
     // The way back; what a folder says does not depend on what a cache remembers.
     cache("out", "kept-out");
-    work.write(JOB, &job.replace("move: [income, employment_years, utilisation]", "move: [income]"));
+    work.write(
+        JOB,
+        &job.replace("move: [income, employment_years, utilisation]", "move: [income]"),
+    );
     work.run(0, JOB, VARS);
     assert_same(&with_both, &work.results(), "the way back");
 }
 
-/// A reference that a variable names is another one after a new model version, and the gate on the change is inconclusive then.
+/// A reference that a variable names is another one after a new model version, and the gate on the
+/// change is inconclusive then.
 #[test]
 fn check_tells_of_a_reference_that_moves_along() {
     let work = whole_lake();
     let told = |work: &Work| work.cfaudit(0, &format!("check {JOB} {VARS} --no-data")).stdout;
     let first = told(&work);
-    let words = ["warning[refitted-gate]", "the rows of `data.reference`, which a variable names", "approve a folder of it"];
+    let words = [
+        "warning[refitted-gate]",
+        "the rows of `data.reference`, which a variable names",
+        "approve a folder of it",
+    ];
     let job = fs::read_to_string(work.path(JOB)).unwrap();
     // The job of these tests may have no such gate or reference of its own.
-    assert!(job.contains("lake/training/${vars.model_version}.parquet") && job.contains("against: baseline"), "{job}");
+    assert!(
+        job.contains("lake/training/${vars.model_version}.parquet")
+            && job.contains("against: baseline"),
+        "{job}"
+    );
     assert!(words.iter().all(|part| first.contains(part)), "{first}");
     assert!(!first.contains("no-recheck"), "{first}");
-    work.write(JOB, &job.replace("lake/training/${vars.model_version}.parquet", "lake/training/7.3.parquet"));
+    work.write(
+        JOB,
+        &job.replace("lake/training/${vars.model_version}.parquet", "lake/training/7.3.parquet"),
+    );
     assert!(!told(&work).contains("refitted-gate"));
 }
 
-/// Two sets of one job may have the same scores, byte by byte: they do not count against each other.
+/// Two sets of one job may have the same scores, byte by byte: they do not count against each
+/// other.
 #[test]
 fn files_of_two_sets_may_be_the_same() {
     let work = Work::new();
     let sets = |world: &str, moved: &str| {
-        let sets = format!("{{flip: naive, {world}: {{plausible: {{move: [{moved}], condition_on: none, threshold: 0.5}}}}}}");
+        let sets = format!(
+            "{{flip: naive, {world}: {{plausible: {{move: [{moved}], condition_on: none, \
+             threshold: 0.5}}}}}}"
+        );
         let job = TWO.replace("{flip: naive, only-sex: {naive: {}, sensitive: [sex]}}", &sets);
         let (before, rest) = job.split_once("  second:\n").unwrap();
-        work.write("job.yaml", &format!("{before}metrics:{}", rest.split_once("metrics:").unwrap().1));
+        work.write(
+            "job.yaml",
+            &format!("{before}metrics:{}", rest.split_once("metrics:").unwrap().1),
+        );
     };
     sets("world", "income");
     write(&work.path("rows.parquet"), &decisions());
@@ -540,16 +739,24 @@ fn files_of_two_sets_may_be_the_same() {
     let lines = RecordBatch::try_new(lines.schema(), columns).unwrap();
     write(&work.path("first-flip.parquet"), &lines);
     write(&work.path("first-world.parquet"), &lines);
-    assert_eq!(fs::read(work.path("first-flip.parquet")).unwrap(), fs::read(work.path("first-world.parquet")).unwrap());
+    assert_eq!(
+        fs::read(work.path("first-flip.parquet")).unwrap(),
+        fs::read(work.path("first-world.parquet")).unwrap()
+    );
     work.run(0, "job.yaml", "");
     let answers = work.json("out/manifest.json")["answers"].clone();
     assert_eq!(answers[1]["sha256"], answers[2]["sha256"], "{answers}");
     assert_ne!(answers[1]["request"], answers[2]["request"], "{answers}");
     work.run(0, "job.yaml", "");
-    // The same bytes for another request of the set are refused, by what the cache and by what the folder remembers.
+    // The same bytes for another request of the set are refused, by what the cache and by what the
+    // folder remembers.
     let refused = |args: &str| {
         let ran = work.cfaudit(3, &format!("run job.yaml {args}"));
-        ran.says(&["error[other-request]", "taken for other rows before", "The same bytes are refused however often they are written"]);
+        ran.says(&[
+            "error[other-request]",
+            "taken for other rows before",
+            "The same bytes are refused however often they are written",
+        ]);
     };
     sets("world", "age");
     refused("--out out --cache other-cache");
@@ -572,7 +779,12 @@ fn a_half_written_file_is_waited_for() {
     for half in [&whole[..whole.len() / 2], &[]] {
         fs::write(&path, half).unwrap();
         let ran = work.run(4, JOB, VARS);
-        ran.says(&["half written", "until it is 15 minutes old", "write such a file elsewhere and rename it", SCORES]);
+        ran.says(&[
+            "half written",
+            "until it is 15 minutes old",
+            "write such a file elsewhere and rename it",
+            SCORES,
+        ]);
         assert!(work.path("out/to-score/flip").exists());
         work.cfaudit(0, &format!("check {JOB} {VARS} --cache cache")).says(&["half written"]);
         let age = |minutes: u64| {
@@ -594,7 +806,12 @@ fn refused(work: &Work, answer: &RecordBatch, code: &str, words: &[&str]) {
     write(&work.path(SCORES), answer);
     let before = work.results();
     let ran = work.run(3, JOB, VARS);
-    ran.says(&[&format!("error[{code}]"), &format!("`{SCORES}`"), "hint: ", "--> jobs/production.yaml:32:7"]);
+    ran.says(&[
+        &format!("error[{code}]"),
+        &format!("`{SCORES}`"),
+        "hint: ",
+        "--> jobs/production.yaml:32:7",
+    ]);
     ran.says(words);
     assert!(ran.stdout.is_empty());
     assert_same(&before, &work.results(), "the folder of the request");
@@ -614,32 +831,81 @@ fn answers_that_do_not_fit_are_refused() {
     let last = text(&good, "row_id", 0);
 
     let other = Platform { bonus: 0.08 };
-    let words = ["rows that were scored again differ", "the largest difference is 0.0", "come from different models or data"];
+    let words = [
+        "rows that were scored again differ",
+        "the largest difference is 0.0",
+        "come from different models or data",
+    ];
     refused(&work, &other.answer(&request), "recheck-differs", &words);
     let scores = good.column_by_name("score").unwrap().as_primitive::<Float64Type>();
-    let without: Float64Array = (0..good.num_rows()).map(|i| (!again(i)).then(|| scores.value(i))).collect();
+    let without: Float64Array =
+        (0..good.num_rows()).map(|i| (!again(i)).then(|| scores.value(i))).collect();
     let mut columns = good.columns().to_vec();
     columns[good.schema().index_of("score").unwrap()] = Arc::new(without);
-    let schema = Arc::new(Schema::new(good.schema().fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect::<Vec<_>>()));
+    let schema = Arc::new(Schema::new(
+        good.schema()
+            .fields()
+            .iter()
+            .map(|f| f.as_ref().clone().with_nullable(true))
+            .collect::<Vec<_>>(),
+    ));
     let null = RecordBatch::try_new(schema, columns).unwrap();
-    refused(&work, &null, "recheck-differs", &["rows that were scored again have a score in one file only:"]);
+    refused(
+        &work,
+        &null,
+        "recheck-differs",
+        &["rows that were scored again have a score in one file only:"],
+    );
     let what = [format!("row_id `{last}`"), "lacks 1 of the ".to_owned()];
-    refused(&work, &only(&good, |i| i != 0), "incomplete-scores", &what.each_ref().map(String::as_str));
-    refused(&work, &only(&good, |i| !again(i)), "incomplete-scores", &["are asked for by `recheck`"]);
+    refused(
+        &work,
+        &only(&good, |i| i != 0),
+        "incomplete-scores",
+        &what.each_ref().map(String::as_str),
+    );
+    refused(
+        &work,
+        &only(&good, |i| !again(i)),
+        "incomplete-scores",
+        &["are asked for by `recheck`"],
+    );
     let twice = concat_batches(&good.schema(), [&good, &good.slice(5, 1)]).unwrap();
     refused(&work, &twice, "duplicate-key", &["twice"]);
-    refused(&work, &renamed(&good, "score", "probability"), "missing-column", &["`score`", "`probability`"]);
+    refused(
+        &work,
+        &renamed(&good, "score", "probability"),
+        "missing-column",
+        &["`score`", "`probability`"],
+    );
     refused(&work, &renamed(&good, "to_group", "target"), "missing-column", &["`to_group`"]);
-    refused(&work, &with_text(&good, "row_id", &|i| text(&good, "row_id", i).replace('A', "B")), "no-scores-found", &["`row_id`"]);
-    let strange = with_text(&good, "row_id", &|i| if i == 9 { "B-1".to_owned() } else { text(&good, "row_id", i) });
+    refused(
+        &work,
+        &with_text(&good, "row_id", &|i| text(&good, "row_id", i).replace('A', "B")),
+        "no-scores-found",
+        &["`row_id`"],
+    );
+    let strange = with_text(&good, "row_id", &|i| {
+        if i == 9 { "B-1".to_owned() } else { text(&good, "row_id", i) }
+    });
     refused(
         &work,
         &strange,
         "unknown-key",
-        &["row 9 (row_id `B-1`, sensitive `", "no row that this job keeps has this row_id\n", "the rows to score are then written afresh"],
+        &[
+            "row 9 (row_id `B-1`, sensitive `",
+            "no row that this job keeps has this row_id\n",
+            "the rows to score are then written afresh",
+        ],
     );
-    let wrong = with_text(&good, "sensitive", &|i| if i == 9 { "gender".to_owned() } else { text(&good, "sensitive", i) });
-    refused(&work, &wrong, "bad-scores", &["`gender` is no sensitive attribute of the job", "row 9 (", "`sex`, `region`"]);
+    let wrong = with_text(&good, "sensitive", &|i| {
+        if i == 9 { "gender".to_owned() } else { text(&good, "sensitive", i) }
+    });
+    refused(
+        &work,
+        &wrong,
+        "bad-scores",
+        &["`gender` is no sensitive attribute of the job", "row 9 (", "`sex`, `region`"],
+    );
     // A row in its own group that nobody asked for again.
     let rows = read_folder(&request);
     let asked: BTreeSet<(String, String)> = (0..rows.num_rows())
@@ -647,7 +913,9 @@ fn answers_that_do_not_fit_are_refused() {
         .map(|i| (text(&rows, "row_id", i), text(&rows, "sensitive", i)))
         .collect();
     let n = rows.num_rows();
-    let free = (0..n).find(|&i| !asked.contains(&(text(&rows, "row_id", i), text(&rows, "sensitive", i)))).unwrap();
+    let free = (0..n)
+        .find(|&i| !asked.contains(&(text(&rows, "row_id", i), text(&rows, "sensitive", i))))
+        .unwrap();
     let own = good.slice(n - 1 - free, 1);
     let own = with_text(&own, "to_group", &|_| text(&rows, "from_group", free));
     refused(
@@ -680,16 +948,21 @@ fn answers_that_do_not_fit_are_refused() {
 fn renamed(lines: &RecordBatch, from: &str, to: &str) -> RecordBatch {
     let schema = lines.schema();
     let names = schema.fields().iter().map(|f| if f.name() == from { to } else { f.name() });
-    RecordBatch::try_from_iter_with_nullable(names.zip(lines.columns()).map(|(name, array)| (name, array.clone(), true))).unwrap()
+    RecordBatch::try_from_iter_with_nullable(
+        names.zip(lines.columns()).map(|(name, array)| (name, array.clone(), true)),
+    )
+    .unwrap()
 }
 
 fn with_text(lines: &RecordBatch, name: &str, value: &dyn Fn(usize) -> String) -> RecordBatch {
     let mut columns = lines.columns().to_vec();
-    columns[lines.schema().index_of(name).unwrap()] = column((0..lines.num_rows()).map(|i| Some(value(i))).collect::<StringArray>());
+    columns[lines.schema().index_of(name).unwrap()] =
+        column((0..lines.num_rows()).map(|i| Some(value(i))).collect::<StringArray>());
     RecordBatch::try_new(lines.schema(), columns).unwrap()
 }
 
-/// Two models share the requests: one has a file of factual scores too, the other asks for rows again.
+/// Two models share the requests: one has a file of factual scores too, the other asks for rows
+/// again.
 const TWO: &str = r#"
 cfaudit: 1
 name: two
@@ -727,17 +1000,45 @@ fn one_request_serves_all_models_and_only_what_is_missing_is_asked() {
     assert_eq!(first.summary()["rows"], kept);
     let folders = |work: &Work| {
         let names = files(&work.path("out/to-score")).into_keys();
-        names.map(|name| name.split('/').next().unwrap().to_owned()).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+        names
+            .map(|name| name.split('/').next().unwrap().to_owned())
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect::<Vec<_>>()
     };
     assert_eq!(folders(&work), ["factual", "flip", "only-sex"]);
     let factual = read_folder(&work.path("out/to-score/factual"));
     assert_eq!(factual.num_rows() as i64, kept);
     let names: Vec<String> = factual.schema().fields().iter().map(|f| f.name().clone()).collect();
-    assert_eq!(names, ["row_id", "request", "sex", "region", "age", "income", "utilisation", "open_accounts", "channel"]);
+    assert_eq!(
+        names,
+        [
+            "row_id",
+            "request",
+            "sex",
+            "region",
+            "age",
+            "income",
+            "utilisation",
+            "open_accounts",
+            "channel"
+        ]
+    );
     let sex = read_folder(&work.path("out/to-score/only-sex"));
     assert!((0..sex.num_rows()).all(|i| text(&sex, "sensitive", i) == "sex"));
-    let paths: Vec<String> = work.json("out/manifest.json")["awaited"].as_array().unwrap().iter().map(|a| a["path"].to_string()).collect();
-    let expected = ["first.parquet", "first-flip.parquet", "first-only-sex.parquet", "second-flip.parquet", "second-only-sex.parquet"];
+    let paths: Vec<String> = work.json("out/manifest.json")["awaited"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|a| a["path"].to_string())
+        .collect();
+    let expected = [
+        "first.parquet",
+        "first-flip.parquet",
+        "first-only-sex.parquet",
+        "second-flip.parquet",
+        "second-only-sex.parquet",
+    ];
     assert_eq!(paths, expected.map(|p| format!("\"{p}\"")));
 
     let answer = |folder: &str| LIVE.answer(&work.path("out/to-score").join(folder));
@@ -754,24 +1055,46 @@ fn one_request_serves_all_models_and_only_what_is_missing_is_asked() {
     let done = work.run(0, "job.yaml", "");
     assert_eq!(done.summary()["rows"], kept);
     let record = work.json("out/run.json");
-    assert!(record["stages"].as_array().unwrap().iter().all(|s| s["kind"] != "generate" || s["cached"] == true), "{record}");
+    assert!(
+        record["stages"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|s| s["kind"] != "generate" || s["cached"] == true),
+        "{record}"
+    );
     let models = work.json("out/manifest.json")["models"].clone();
-    assert!(models[0].get("recheck").is_none() && models[1]["recheck"]["rows"].as_u64().unwrap() > 10, "{models}");
+    assert!(
+        models[0].get("recheck").is_none() && models[1]["recheck"]["rows"].as_u64().unwrap() > 10,
+        "{models}"
+    );
 
     // Nothing tells by which version of the first model its counterfactuals were scored.
     let words = "the request names the rows, not the model: give `recheck`";
     let told = work.cfaudit(0, "check job.yaml --no-data").stdout;
     assert!(told.contains(words) && told.matches("warning[no-recheck]").count() == 1, "{told}");
     let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
-    let told: Vec<&str> = issues.records().filter(|i| i.text("code") == "no-recheck").map(|i| i.text("where")).collect();
+    let told: Vec<&str> = issues
+        .records()
+        .filter(|i| i.text("code") == "no-recheck")
+        .map(|i| i.text("where"))
+        .collect();
     assert_eq!(told, ["models.first.scores"]);
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
     let verdict = page.split("id=\"verdict\"").nth(1).unwrap().split("<section").next().unwrap();
-    assert!(verdict.contains("Model version not checked.") && verdict.contains("the request names the rows, not the model"), "{verdict}");
+    assert!(
+        verdict.contains("Model version not checked.")
+            && verdict.contains("the request names the rows, not the model"),
+        "{verdict}"
+    );
 
     // A factual file that lacks a row is refused like any other.
     write(&work.path("first.parquet"), &as_is.slice(1, as_is.num_rows() - 1));
-    work.run(3, "job.yaml", "").says(&["error[incomplete-scores]", "lacks 1 of the 392 keys", "`first.parquet`"]);
+    work.run(3, "job.yaml", "").says(&[
+        "error[incomplete-scores]",
+        "lacks 1 of the 392 keys",
+        "`first.parquet`",
+    ]);
 }
 
 #[test]
@@ -780,7 +1103,13 @@ fn a_file_of_two_models_is_awaited_once() {
     work.write("job.yaml", &TWO.replace("second-", "first-"));
     write(&work.path("rows.parquet"), &decisions());
     let plan = work.cfaudit(0, "plan job.yaml").stdout;
-    assert!(plan.contains("waits for the scores of models first, second, counterfactual set flip: first-flip.parquet"), "{plan}");
+    assert!(
+        plan.contains(
+            "waits for the scores of models first, second, counterfactual set flip: \
+             first-flip.parquet"
+        ),
+        "{plan}"
+    );
     assert_eq!(plan.matches("first-flip.parquet").count(), 1, "{plan}");
     let ran = work.run(4, "job.yaml", "");
     assert_eq!(ran.stderr.matches("first-flip.parquet").count(), 1, "{}", ran.stderr);
@@ -791,35 +1120,57 @@ fn what_stops_early_does_not_wait() {
     let work = lake();
     let ran = work.run(0, JOB, &format!("{VARS} --until split"));
     assert_eq!(ran.summary()["verdict"], "unfinished");
-    // A stage that only a measuring run has is nothing to force yet; one that no run has is a mistake.
+    // A stage that only a measuring run has is nothing to force yet; one that no run has is a
+    // mistake.
     work.run(4, JOB, &format!("{VARS} --force measure"));
     work.run(2, JOB, &format!("{VARS} --force nonsense")).says(&["`nonsense`"]);
     let ran = work.cfaudit(0, &format!("check {JOB} {VARS} --cache cache"));
-    assert!(ran.stdout.contains("no problem in the job or its data") && ran.stdout.contains(SCORES), "{}", ran.stdout);
-    work.cfaudit(2, &format!("run {JOB} --set asof=2026-11-20")).says(&["error[required-variable]", "`model_version`"]);
+    assert!(
+        ran.stdout.contains("no problem in the job or its data") && ran.stdout.contains(SCORES),
+        "{}",
+        ran.stdout
+    );
+    work.cfaudit(2, &format!("run {JOB} --set asof=2026-11-20"))
+        .says(&["error[required-variable]", "`model_version`"]);
 }
 
 #[test]
 fn a_plan_does_no_work() {
     let work = lake();
     let before = files(&work.path(""));
-    let plan = |status: i32, args: &str| work.cfaudit(status, &format!("plan {JOB} {VARS} --cache cache {args}"));
+    let plan = |status: i32, args: &str| {
+        work.cfaudit(status, &format!("plan {JOB} {VARS} --cache cache {args}"))
+    };
     let fresh = plan(1, "--exit-code").stdout;
-    assert!(fresh.contains("score/to-score") && fresh.contains("never run") && fresh.contains(SCORES), "{fresh}");
+    assert!(
+        fresh.contains("score/to-score") && fresh.contains("never run") && fresh.contains(SCORES),
+        "{fresh}"
+    );
     assert_same(&before, &files(&work.path("")), "a plan");
     work.run(4, JOB, VARS);
     let waits = plan(0, "--exit-code").stdout;
-    assert!(waits.contains("all 7 stages are cached") && waits.contains("waits for the scores of model live"), "{waits}");
+    assert!(
+        waits.contains("all 7 stages are cached")
+            && waits.contains("waits for the scores of model live"),
+        "{waits}"
+    );
 
     write(&work.path(SCORES), &LIVE.answer(&work.path("out/to-score/flip")));
     let before = files(&work.path(""));
-    let json: serde_json::Value = serde_json::from_str(&plan(1, "--json --exit-code").stdout).unwrap();
-    assert_eq!([&json["awaited"], &json["to_download"]], [&serde_json::json!([]), &serde_json::Value::Null]);
+    let json: serde_json::Value =
+        serde_json::from_str(&plan(1, "--json --exit-code").stdout).unwrap();
+    assert_eq!(
+        [&json["awaited"], &json["to_download"]],
+        [&serde_json::json!([]), &serde_json::Value::Null]
+    );
     let stages = json["stages"].as_array().unwrap();
     let of = |id: &str| stages.iter().find(|s| s["id"] == id).unwrap();
     assert_eq!([&of("prepare")["cached"], &of("generate/flip/sex")["cached"]], [true, true]);
     assert_eq!(of("prepare")["rows"], 2 * DECISIONS);
-    assert_eq!([&of("score/live")["cached"], &of("score/live")["reason"]], [&false.into(), &serde_json::json!("never run")]);
+    assert_eq!(
+        [&of("score/live")["cached"], &of("score/live")["reason"]],
+        [&false.into(), &serde_json::json!("never run")]
+    );
     assert_eq!(json["to_run"], stages.iter().filter(|s| s["cached"] == false).count());
     assert_same(&before, &files(&work.path("")), "a plan");
     let ran = work.run(0, JOB, VARS);
@@ -828,9 +1179,12 @@ fn a_plan_does_no_work() {
     assert!(plan(0, "--exit-code").stdout.contains("are cached"));
     let stale = plan(1, "--exit-code --set gates.no-harm-to-women.at_most=0.2").stdout;
     assert!(stale.contains("2 of ") && stale.contains("`gates` changed from"), "{stale}");
-    assert!(work.cfaudit(0, &format!("plan {JOB} {VARS} --cache off")).stdout.contains("never run"));
+    assert!(
+        work.cfaudit(0, &format!("plan {JOB} {VARS} --cache off")).stdout.contains("never run")
+    );
 
-    let adult = work.cfaudit(1, "plan jobs/adult.yaml --cache cache --data-dir nowhere --exit-code").stdout;
+    let adult =
+        work.cfaudit(1, "plan jobs/adult.yaml --cache cache --data-dir nowhere --exit-code").stdout;
     assert!(adult.contains("the data set adult is not in the data folder"), "{adult}");
     assert!(!work.path("nowhere").exists());
     fs::remove_dir_all(work.path("lake")).unwrap();
@@ -840,10 +1194,15 @@ fn a_plan_does_no_work() {
 #[test]
 fn the_data_of_a_job_are_told() {
     let work = lake();
-    let json: serde_json::Value =
-        serde_json::from_str(&work.cfaudit(0, &format!("data {JOB} {VARS} --cache cache --json")).stdout).unwrap();
+    let json: serde_json::Value = serde_json::from_str(
+        &work.cfaudit(0, &format!("data {JOB} {VARS} --cache cache --json")).stdout,
+    )
+    .unwrap();
     let rows = DECISIONS;
-    assert_eq!(json["rows"], serde_json::json!({"source": rows, "kept": rows, "trained": 0, "audited": rows}));
+    assert_eq!(
+        json["rows"],
+        serde_json::json!({"source": rows, "kept": rows, "trained": 0, "audited": rows})
+    );
     assert_eq!([&json["label"], &json["stand_in"]], [&serde_json::Value::Null; 2]);
     let source = decisions();
     let count = |name: &str, value: &str| {
@@ -853,27 +1212,48 @@ fn the_data_of_a_job_are_told() {
     let columns = json["columns"].as_array().unwrap();
     let of = |name: &str| columns.iter().find(|c| c["name"] == name).unwrap();
     let names: Vec<&str> = columns.iter().map(|c| c["name"].as_str().unwrap()).collect();
-    let (first, last) = (["application_id", "sex", "region", "age"], ["purpose", "cutoff", "score"]);
+    let (first, last) =
+        (["application_id", "sex", "region", "age"], ["purpose", "cutoff", "score"]);
     assert_eq!((&names[..4], &names[names.len() - 3..]), (&first[..], &last[..]));
-    assert_eq!([&of("sex")["kind"], &of("sex")["type"], &of("age")["type"]], ["sensitive", "text", "integers"]);
-    assert_eq!([&of("sex")["missing"], &of("sex")["n_levels"], &of("utilisation")["missing"]], [10, 3, 8]);
-    assert_eq!(of("channel")["levels"][0]["n"], count("channel", "web").max(count("channel", "branch")));
+    assert_eq!(
+        [&of("sex")["kind"], &of("sex")["type"], &of("age")["type"]],
+        ["sensitive", "text", "integers"]
+    );
+    assert_eq!(
+        [&of("sex")["missing"], &of("sex")["n_levels"], &of("utilisation")["missing"]],
+        [10, 3, 8]
+    );
+    assert_eq!(
+        of("channel")["levels"][0]["n"],
+        count("channel", "web").max(count("channel", "branch"))
+    );
     let ages = source.column_by_name("age").unwrap().as_primitive::<Int64Type>();
     let (min, max) = (ages.iter().flatten().min().unwrap(), ages.iter().flatten().max().unwrap());
     assert_eq!([&of("age")["min"], &of("age")["max"]], [min as f64, max as f64]);
     let sex = &json["attributes"][0];
     assert_eq!([&sex["name"], &sex["reference"]], ["sex", "male"]);
     assert_eq!(sex["groups"][0]["rows"], count("sex", "female"));
-    assert_eq!([&sex["groups"][2]["group"], &sex["groups"][2]["rows"]], [&serde_json::Value::Null, &20.into()]);
+    assert_eq!(
+        [&sex["groups"][2]["group"], &sex["groups"][2]["rows"]],
+        [&serde_json::Value::Null, &20.into()]
+    );
     assert_eq!(json["awaited"][0]["path"], SCORES);
 
-    let text = work.cfaudit(0, "data jobs/demo.yaml --cache cache --set data.rows.synthetic.rows=3000").stdout;
-    for said in
-        ["demo: 3,000 rows in the source, 3,000 kept; 1,800 train, 1,200 are audited", "label repaid: positive 1 (", "Male (reference)"]
-    {
+    let text = work
+        .cfaudit(0, "data jobs/demo.yaml --cache cache --set data.rows.synthetic.rows=3000")
+        .stdout;
+    for said in [
+        "demo: 3,000 rows in the source, 3,000 kept; 1,800 train, 1,200 are audited",
+        "label repaid: positive 1 (",
+        "Male (reference)",
+    ] {
         assert!(text.contains(said), "`{said}` is not in\n{text}");
     }
-    let ran = Ran::of(work.command("data jobs/demo.yaml --cache cache --set data.rows.synthetic.rows=3000").arg("--json"), 0);
+    let ran = Ran::of(
+        work.command("data jobs/demo.yaml --cache cache --set data.rows.synthetic.rows=3000")
+            .arg("--json"),
+        0,
+    );
     let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     let (label, groups) = (&json["label"], json["attributes"][0]["groups"].as_array().unwrap());
     let sum = |key: &str| groups.iter().map(|g| g[key].as_u64().unwrap()).sum::<u64>();
@@ -881,7 +1261,16 @@ fn the_data_of_a_job_are_told() {
     assert_eq!(sum("positive") + sum("negative") + sum("unlabelled"), 1200);
     assert_eq!(label["n_positive"].as_u64().unwrap() + label["n_negative"].as_u64().unwrap(), 3000);
     // Looking leaves what a run needs.
-    work.cfaudit(0, "run jobs/demo.yaml --out demo --cache cache --set data.rows.synthetic.rows=3000");
+    work.cfaudit(
+        0,
+        "run jobs/demo.yaml --out demo --cache cache --set data.rows.synthetic.rows=3000",
+    );
     let record = work.json("demo/run.json");
-    assert!(record["stages"].as_array().unwrap().iter().all(|s| s["cached"] == (s["kind"] == "prepare" || s["kind"] == "split")));
+    assert!(
+        record["stages"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|s| s["cached"] == (s["kind"] == "prepare" || s["kind"] == "split"))
+    );
 }

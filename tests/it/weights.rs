@@ -1,11 +1,12 @@
-//! People with weights, from the column of the user's file to tables and page: against scikit-learn, and against people without weights.
+//! People with weights, from the column of the user's file to tables and page: against
+//! scikit-learn, and against people without weights.
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use arrow::array::{Float64Array, Int64Array, StringArray};
 use cfaudit::table::io::read_frame;
-use cfaudit::table::{COUNTS, Frame, GATES, GROUPS, METRICS, Record, SCORE_SHIFT};
+use cfaudit::table::{COUNTS, GATES, GROUPS, METRICS, SCORE_SHIFT, TableFrame, TableRecord};
 use serde_json::Value as Json;
 
 use crate::work::{Work, column, root, shared};
@@ -21,30 +22,50 @@ struct Person {
 
 /// The people of `adult.test` with the points that `tests/oracle/weights.py` gives them.
 fn people(text: &str) -> Vec<Person> {
-    let fields = text.lines().map(|line| line.split(',').map(|field| field.trim().trim_end_matches('.')).collect::<Vec<_>>());
+    let fields = text.lines().map(|line| {
+        line.split(',').map(|field| field.trim().trim_end_matches('.')).collect::<Vec<_>>()
+    });
     let person = |f: Vec<&str>| {
         let number = |i: usize| f[i].parse::<i64>().unwrap();
         let (age, hours, female) = (number(0), number(12), f[9] == "Female");
-        let raw = 3 * number(4) + hours / 3 + age / 6 + if f[5] == "Married-civ-spouse" { 10 } else { 0 };
+        let raw =
+            3 * number(4) + hours / 3 + age / 6 + if f[5] == "Married-civ-spouse" { 10 } else { 0 };
         let moved = if female { raw + age % 5 } else { raw - hours % 7 };
-        Person { female, positive: f[14] == ">50K", weight: number(2), points: raw.clamp(0, 100), points_cf: moved.clamp(0, 100) }
+        Person {
+            female,
+            positive: f[14] == ">50K",
+            weight: number(2),
+            points: raw.clamp(0, 100),
+            points_cf: moved.clamp(0, 100),
+        }
     };
     fields.filter(|fields| fields.len() == 15).map(person).collect()
 }
 
-/// A working folder with these people, weights `times` as large, their counterfactual scores, and a job; its line of weights may be empty.
+/// A working folder with these people, weights `times` as large, their counterfactual scores, and a
+/// job; its line of weights may be empty.
 fn work(people: &[Person], times: f64, weight: &str) -> Work {
     let work = Work::new();
     let n = people.len() as i64;
-    let score = |points: fn(&Person) -> i64| column(people.iter().map(|p| Some(points(p) as f64 / 100.0)).collect::<Float64Array>());
+    let score = |points: fn(&Person) -> i64| {
+        column(people.iter().map(|p| Some(points(p) as f64 / 100.0)).collect::<Float64Array>())
+    };
     let sex = |female: bool| Some(if female { "Female" } else { "Male" });
     work.parquet(
         "people.parquet",
         vec![
             ("id", column((0..n).collect::<Int64Array>())),
             ("sex", column(people.iter().map(|p| sex(p.female)).collect::<StringArray>())),
-            ("y", column(people.iter().map(|p| Some(i64::from(p.positive))).collect::<Int64Array>())),
-            ("fnlwgt", column(people.iter().map(|p| Some(p.weight as f64 * times)).collect::<Float64Array>())),
+            (
+                "y",
+                column(people.iter().map(|p| Some(i64::from(p.positive))).collect::<Int64Array>()),
+            ),
+            (
+                "fnlwgt",
+                column(
+                    people.iter().map(|p| Some(p.weight as f64 * times)).collect::<Float64Array>(),
+                ),
+            ),
             ("score", score(|p| p.points)),
         ],
     );
@@ -61,23 +82,28 @@ fn work(people: &[Person], times: f64, weight: &str) -> Work {
     work.write(
         "job.yaml",
         &format!(
-            "cfaudit: 1\nname: weights\ndata:\n  rows: {{parquet: people.parquet}}\n  row_id: id\n  label: {{column: y, positive: [1], favourable: positive}}\n\
-             {weight}  sensitive: {{sex: {{groups: [Male, Female], reference: Male}}}}\ncounterfactuals: {{flip: naive}}\nmodels: {{points: {{threshold: 0.6, \
-             scores: {{factual: {{column: score}}, counterfactual: {{parquet: flip.parquet, column: score}}}}}}}}\n\
-             metrics: {{bootstrap: {{samples: 200}}}}\ngates:\n  kept: {{metric: nsr, model: points, counterfactual: flip, direction: {{sex: [Male, Female]}}, \
-             at_most: 0.5, enough: 50}}\n"
+            "cfaudit: 1\nname: weights\ndata:\n  rows: {{parquet: people.parquet}}\n  row_id: \
+             id\n  label: {{column: y, positive: [1], favourable: positive}}\n\
+             {weight}  sensitive: {{sex: {{groups: [Male, Female], reference: Male}}}}\n\
+             counterfactuals: {{flip: naive}}\nmodels: {{points: {{threshold: 0.6, scores: \
+             {{factual: {{column: score}}, counterfactual: {{parquet: flip.parquet, column: \
+             score}}}}}}}}\n\
+             metrics: {{bootstrap: {{samples: 200}}}}\n\
+             gates:\n  kept: {{metric: nsr, model: points, counterfactual: flip, direction: {{sex: \
+             [Male, Female]}}, at_most: 0.5, enough: 50}}\n"
         ),
     );
     work
 }
 
-fn frame(work: &Work, def: &'static cfaudit::table::TableDef) -> Frame {
+fn frame(work: &Work, def: &'static cfaudit::table::TableDef) -> TableFrame {
     read_frame(&work.path("out/tables"), def).unwrap()
 }
 
 /// Scope, groups and id.
-fn key<'a>(record: &Record<'a>) -> [&'a str; 5] {
-    ["scope", "from_group", "to_group", "counterfactual", "metric"].map(|column| record.text(column))
+fn key<'a>(record: &TableRecord<'a>) -> [&'a str; 5] {
+    ["scope", "from_group", "to_group", "counterfactual", "metric"]
+        .map(|column| record.text(column))
 }
 
 #[test]
@@ -86,18 +112,34 @@ fn values_are_those_of_scikit_learn_with_sample_weight() {
     let people = people(&fs::read_to_string(file).unwrap());
     let work = work(&people, 1.0, "  weight: fnlwgt\n");
     work.run(0, "job.yaml", "");
-    let oracle: Json = serde_json::from_slice(&fs::read(root().join("tests/oracle/weights.json")).unwrap()).unwrap();
+    let oracle: Json =
+        serde_json::from_slice(&fs::read(root().join("tests/oracle/weights.json")).unwrap())
+            .unwrap();
     let metrics = frame(&work, &METRICS);
-    let all: BTreeMap<[&str; 5], Record<'_>> = metrics.records().map(|r| (key(&r), r)).collect();
+    let all: BTreeMap<[&str; 5], TableRecord<'_>> =
+        metrics.records().map(|r| (key(&r), r)).collect();
     let mut compared = 0;
     let mut block = |[scope, from, to, set]: [&str; 4], expected: &Json| {
         for (id, value) in expected.as_object().unwrap() {
             if let Some(id) = id.strip_prefix("n_") {
                 let record = all[&[scope, from, to, set, id]];
-                assert_eq!(serde_json::json!([record.int("numerator"), record.int("denominator")]), *value, "{id} of {scope} {from}");
-                let (part, whole) = (record.real("weight_numerator").unwrap(), record.real("weight_denominator").unwrap());
-                assert!((part / whole - record.real("value").unwrap()).abs() < 1e-15, "{id} of {scope} {from}");
-                assert!(part >= 1000.0 * value[0].as_f64().unwrap(), "weights are in the unit of the column");
+                assert_eq!(
+                    serde_json::json!([record.int("numerator"), record.int("denominator")]),
+                    *value,
+                    "{id} of {scope} {from}"
+                );
+                let (part, whole) = (
+                    record.real("weight_numerator").unwrap(),
+                    record.real("weight_denominator").unwrap(),
+                );
+                assert!(
+                    (part / whole - record.real("value").unwrap()).abs() < 1e-15,
+                    "{id} of {scope} {from}"
+                );
+                assert!(
+                    part >= 1000.0 * value[0].as_f64().unwrap(),
+                    "weights are in the unit of the column"
+                );
             } else if id == "n" {
                 let of = if set.is_empty() { "acc" } else { "sr" };
                 assert_eq!(all[&[scope, from, to, set, of]].int("n_rows"), value.as_i64());
@@ -121,32 +163,46 @@ fn values_are_those_of_scikit_learn_with_sample_weight() {
     block(["pair", "Male", "Female", ""], &oracle["pair"]);
     assert_eq!(compared, 3 * 12 + 3 * 18 + 5);
 
-    // An interval for all that can be drawn; of a formula only where a rate is at an end, so that draws are all alike.
-    let with_interval: Vec<Record<'_>> = metrics.records().filter(|r| !r.text("interval").is_empty()).collect();
-    let of_draws = |r: &&Record<'_>| ["block-bootstrap", "poisson-bootstrap"].contains(&r.text("interval"));
+    // An interval for all that can be drawn; of a formula only where a rate is at an end, so that
+    // draws are all alike.
+    let with_interval: Vec<TableRecord<'_>> =
+        metrics.records().filter(|r| !r.text("interval").is_empty()).collect();
+    let of_draws = |r: &&TableRecord<'_>| {
+        ["block-bootstrap", "poisson-bootstrap"].contains(&r.text("interval"))
+    };
     assert!(with_interval.iter().filter(of_draws).count() > 150);
-    let at_an_end = |r: &Record<'_>| r.text("interval") == "wilson-people" && [Some(0.0), Some(1.0)].contains(&r.real("value"));
+    let at_an_end = |r: &TableRecord<'_>| {
+        r.text("interval") == "wilson-people" && [Some(0.0), Some(1.0)].contains(&r.real("value"))
+    };
     assert!(with_interval.iter().all(|r| of_draws(&r) || at_an_end(r)));
     // Cells and bins weigh what groups weigh.
-    let weight = |frame: &Frame, keep: &dyn Fn(&Record<'_>) -> bool| -> f64 {
+    let weight = |frame: &TableFrame, keep: &dyn Fn(&TableRecord<'_>) -> bool| -> f64 {
         frame.records().filter(keep).map(|r| r.real("weight").expect("there are weights")).sum()
     };
-    let (counts, groups, shift) = (frame(&work, &COUNTS), frame(&work, &GROUPS), frame(&work, &SCORE_SHIFT));
+    let (counts, groups, shift) =
+        (frame(&work, &COUNTS), frame(&work, &GROUPS), frame(&work, &SCORE_SHIFT));
     for (group, expected) in oracle["weight"].as_object().unwrap() {
         let expected = expected.as_f64().unwrap();
         assert_eq!(weight(&groups, &|r| r.text("group") == group), expected);
         let scope = if group.is_empty() { "total" } else { "group" };
         assert_eq!(
-            weight(&counts, &|r| r.text("scope") == scope && r.text("from_group") == group && r.text("counterfactual").is_empty()),
+            weight(&counts, &|r| r.text("scope") == scope
+                && r.text("from_group") == group
+                && r.text("counterfactual").is_empty()),
             expected
         );
         let scope = if group.is_empty() { "total" } else { "direction" };
         assert_eq!(
-            weight(&counts, &|r| r.text("scope") == scope && r.text("from_group") == group && r.text("counterfactual") == "flip"),
+            weight(&counts, &|r| r.text("scope") == scope
+                && r.text("from_group") == group
+                && r.text("counterfactual") == "flip"),
             expected
         );
         if !group.is_empty() {
-            assert_eq!(weight(&shift, &|r| r.text("from_group") == group && r.text("side") == "change"), expected);
+            assert_eq!(
+                weight(&shift, &|r| r.text("from_group") == group && r.text("side") == "change"),
+                expected
+            );
         }
     }
     // A gate asks for people and judges by the weighted interval.
@@ -154,7 +210,10 @@ fn values_are_those_of_scikit_learn_with_sample_weight() {
     let gate = gates.records().next().unwrap();
     let nsr = all[&["direction", "Male", "Female", "flip", "nsr"]];
     assert_eq!((gate.int("denominator"), gate.int("enough")), (nsr.int("denominator"), Some(50)));
-    assert_eq!((gate.real("value"), gate.real("hi"), gate.text("verdict")), (nsr.real("value"), nsr.real("hi"), "pass"));
+    assert_eq!(
+        (gate.real("value"), gate.real("hi"), gate.text("verdict")),
+        (nsr.real("value"), nsr.real("hi"), "pass")
+    );
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
     assert!(page.contains("Shares are weighted by") && page.contains("; counts are people."));
     assert_eq!(work.json("out/manifest.json")["weight"], "fnlwgt");
@@ -174,10 +233,14 @@ fn made_up(n: i64) -> Vec<Person> {
 /// Values and reasons by key.
 fn values(work: &Work) -> BTreeMap<[String; 5], (Option<f64>, String)> {
     let metrics = frame(work, &METRICS);
-    metrics.records().map(|r| (key(&r).map(str::to_owned), (r.real("value"), r.text("undefined").to_owned()))).collect()
+    metrics
+        .records()
+        .map(|r| (key(&r).map(str::to_owned), (r.real("value"), r.text("undefined").to_owned())))
+        .collect()
 }
 
-/// Everybody weighs 0.3: no value differs from those without weights, although 0.3 is no short number in base two.
+/// Everybody weighs 0.3: no value differs from those without weights, although 0.3 is no short
+/// number in base two.
 #[test]
 fn equal_weights_change_no_value() {
     let mut people = made_up(900);
@@ -188,13 +251,15 @@ fn equal_weights_change_no_value() {
     let (found, expected) = (values(&with), values(&without));
     assert!(found.len() > 100, "{}", found.len());
     assert_eq!(found, expected);
-    let nulls =
-        frame(&without, &METRICS).records().all(|r| r.real("weight_numerator").is_none() && !r.text("ci_method").contains("blocks"));
+    let nulls = frame(&without, &METRICS)
+        .records()
+        .all(|r| r.real("weight_numerator").is_none() && !r.text("ci_method").contains("blocks"));
     assert!(nulls && frame(&without, &COUNTS).records().all(|r| r.real("weight").is_none()));
     assert!(!fs::read_to_string(without.path("out/report.html")).unwrap().contains("weighted by"));
 }
 
-/// The unit in which people weigh is nobody's business: a factor that is a power of two changes nothing but the columns of weights.
+/// The unit in which people weigh is nobody's business: a factor that is a power of two changes
+/// nothing but the columns of weights.
 #[test]
 fn a_factor_changes_no_value_and_no_interval() {
     let people = made_up(900);
@@ -202,8 +267,11 @@ fn a_factor_changes_no_value_and_no_interval() {
         let work = work(&people, times, "  weight: fnlwgt\n");
         work.run(0, "job.yaml", "");
         let metrics = frame(&work, &METRICS);
-        let weights = |r: &Record<'_>| r.real("weight_denominator").map(|weight| weight / times);
-        let rows = metrics.records().map(|r| (key(&r).map(str::to_owned), r.real("value"), r.real("lo"), r.real("hi"), weights(&r)));
+        let weights =
+            |r: &TableRecord<'_>| r.real("weight_denominator").map(|weight| weight / times);
+        let rows = metrics.records().map(|r| {
+            (key(&r).map(str::to_owned), r.real("value"), r.real("lo"), r.real("hi"), weights(&r))
+        });
         rows.collect::<Vec<_>>()
     });
     assert_eq!(one, other);
@@ -212,8 +280,9 @@ fn a_factor_changes_no_value_and_no_interval() {
 #[test]
 fn what_is_no_weight_is_refused() {
     let work = Work::new();
-    let job = "cfaudit: 1\nname: bad\ndata:\n  rows: {csv: {path: people.csv}}\n  label: none\n  weight: w\n  sensitive: {sex: {groups: [f, m], \
-               reference: m}}\nmodels: {live: {scores: {factual: {column: score}}}}\n";
+    let job = "cfaudit: 1\nname: bad\ndata:\n  rows: {csv: {path: people.csv}}\n  label: none\n  \
+               weight: w\n  sensitive: {sex: {groups: [f, m], reference: m}}\n\
+               models: {live: {scores: {factual: {column: score}}}}\n";
     work.write("job.yaml", job);
     for (weights, says) in [
         (["1", "-2", "1"], "below 0"),
@@ -223,7 +292,11 @@ fn what_is_no_weight_is_refused() {
         (["0", "0", "0"], "every weight in column `w` is 0"),
         (["1.7e308", "1.7e308", "1"], "too large to be added"),
     ] {
-        let rows: Vec<String> = weights.iter().zip(["f", "m", "f"]).map(|(w, sex)| format!("{sex},{w},0.5\n")).collect();
+        let rows: Vec<String> = weights
+            .iter()
+            .zip(["f", "m", "f"])
+            .map(|(w, sex)| format!("{sex},{w},0.5\n"))
+            .collect();
         work.write("people.csv", &format!("sex,w,score\n{}", rows.concat()));
         work.run(3, "job.yaml", "").says(&[says, "w"]);
         assert!(!work.path("out").exists());

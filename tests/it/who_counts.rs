@@ -1,11 +1,12 @@
-//! Who counts where labels are missing, and gates on rates at an end: from the user's file to tables, gates and page.
+//! Who counts where labels are missing, and gates on rates at an end: from the user's file to
+//! tables, gates and page.
 
 use std::fmt::Write as _;
 use std::fs;
 
 use arrow::array::{Float64Array, Int64Array, StringArray};
 use cfaudit::table::io::read_frame;
-use cfaudit::table::{COMPARISONS, COUNTS, Frame, GATES, GROUPS, ISSUES, METRICS, TableDef};
+use cfaudit::table::{COMPARISONS, COUNTS, GATES, GROUPS, ISSUES, METRICS, TableDef, TableFrame};
 
 use crate::work::{Work, column};
 
@@ -14,7 +15,8 @@ struct Draw(u64);
 
 impl Draw {
     fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
@@ -33,14 +35,15 @@ fn applicants() -> Vec<Applicant> {
         let woman = draw.next() < 0.45;
         // Evenly spread, so that the shares are near those of the scale.
         let base = (f64::from(i) * 0.618_033_988_749_895).fract();
-        let [score, score_cf] = [woman, !woman].map(|woman| (base * if woman { 0.805 } else { 1.25 }).min(1.0));
+        let [score, score_cf] =
+            [woman, !woman].map(|woman| (base * if woman { 0.805 } else { 1.25 }).min(1.0));
         let repays = draw.next() < 0.6 + 0.3 * score;
         Applicant { woman, score, score_cf, repaid: (score >= 0.5).then_some(repays) }
     };
     (0..5000).map(applicant).collect()
 }
 
-fn frame(work: &Work, def: &'static TableDef) -> Frame {
+fn frame(work: &Work, def: &'static TableDef) -> TableFrame {
     read_frame(&work.path("out/tables"), def).unwrap()
 }
 
@@ -93,7 +96,8 @@ on_inconclusive: warn
     (work, people)
 }
 
-/// A credit file with labels of granted people only: the ratio is that of the file, and nobody can miss why label metrics say little.
+/// A credit file with labels of granted people only: the ratio is that of the file, and nobody can
+/// miss why label metrics say little.
 #[test]
 fn labels_of_granted_people_only() {
     let (work, people) = credit();
@@ -104,16 +108,22 @@ fn labels_of_granted_people_only() {
             missing += u32::from(p.repaid.is_none());
             n += 1;
         }
-        (f64::from(granted) / f64::from(n), format!("{:.1} %", 100.0 * f64::from(missing) / f64::from(n)))
+        (
+            f64::from(granted) / f64::from(n),
+            format!("{:.1} %", 100.0 * f64::from(missing) / f64::from(n)),
+        )
     };
-    let ((of_women, without), (of_men, without_men)) = (shares(&|p| p.woman), shares(&|p| !p.woman));
+    let ((of_women, without), (of_men, without_men)) =
+        (shares(&|p| p.woman), shares(&|p| !p.woman));
     let truth = of_women / of_men;
     assert!((truth - 0.63).abs() < 0.03, "{truth}");
 
     let told = [
         "selective-labels".to_owned(),
         format!("{without} of the people of `f` and {without_men} of those of `m` have no label"),
-        "100.0 % of the people with an unfavourable decision of `live` and 0.0 % of the people with a favourable".to_owned(),
+        "100.0 % of the people with an unfavourable decision of `live` and 0.0 % of the people \
+         with a favourable"
+            .to_owned(),
     ];
     let told: Vec<&str> = told.iter().map(String::as_str).collect();
     let check = work.cfaudit(0, "check job.yaml --cache cache");
@@ -125,27 +135,51 @@ fn labels_of_granted_people_only() {
     let issues = frame(&work, &ISSUES);
     let issue = issues.records().find(|issue| issue.text("code") == "selective-labels").unwrap();
     assert_eq!((issue.text("severity"), issue.text("where")), ("warning", "sex"));
-    assert!(told[1..].iter().all(|words| issue.text("text").contains(words)), "{}", issue.text("text"));
+    assert!(
+        told[1..].iter().all(|words| issue.text("text").contains(words)),
+        "{}",
+        issue.text("text")
+    );
 
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();
     let lead = page.find("Selective labels.").unwrap();
-    assert!(lead < page.find("id=\"findings\"").unwrap() && lead < page.find("class=\"verdict").unwrap());
+    assert!(
+        lead < page.find("id=\"findings\"").unwrap()
+            && lead < page.find("class=\"verdict").unwrap()
+    );
     let line = &page[lead..lead + 1500];
-    assert!([without.as_str(), &without_men, "100.0 %", "0.0 %"].iter().all(|share| line.contains(share)), "{line}");
+    assert!(
+        [without.as_str(), &without_men, "100.0 %", "0.0 %"]
+            .iter()
+            .all(|share| line.contains(share)),
+        "{line}"
+    );
 
     let metrics = frame(&work, &METRICS);
     let of = |metric: &str, scope: &str| {
-        metrics.records().find(|r| (r.text("metric"), r.text("scope")) == (metric, scope)).unwrap_or_else(|| panic!("{metric}"))
+        metrics
+            .records()
+            .find(|r| (r.text("metric"), r.text("scope")) == (metric, scope))
+            .unwrap_or_else(|| panic!("{metric}"))
     };
     assert!((of("di", "pair").real("value").unwrap() - truth).abs() < 1e-12);
     let granted = people.iter().filter(|p| p.score >= 0.5).count() as i64;
-    let rows =
-        [("pprev", "total", 5000, false), ("ppv", "total", granted, true), ("di", "pair", 5000, false), ("sr", "total", 5000, false)];
-    for (metric, scope, n_rows, flagged) in
-        rows.into_iter().chain([("tpsr", "total", granted, true), ("eopp_difference", "pair", granted, true)])
+    let rows = [
+        ("pprev", "total", 5000, false),
+        ("ppv", "total", granted, true),
+        ("di", "pair", 5000, false),
+        ("sr", "total", 5000, false),
+    ];
+    for (metric, scope, n_rows, flagged) in rows
+        .into_iter()
+        .chain([("tpsr", "total", granted, true), ("eopp_difference", "pair", granted, true)])
     {
         assert_eq!(of(metric, scope).int("n_rows"), Some(n_rows), "{metric}");
-        assert_eq!(of(metric, scope).text("flags").split(',').any(|flag| flag == "selective_labels"), flagged, "{metric}");
+        assert_eq!(
+            of(metric, scope).text("flags").split(',').any(|flag| flag == "selective_labels"),
+            flagged,
+            "{metric}"
+        );
     }
     let switched = people.iter().filter(|p| (p.score >= 0.5) != (p.score_cf >= 0.5)).count() as f64;
     assert!((of("sr", "total").real("value").unwrap() - switched / 5000.0).abs() < 1e-12);
@@ -154,14 +188,21 @@ fn labels_of_granted_people_only() {
     let verdict = |name: &str| gates.records().find(|gate| gate.text("gate") == name).unwrap();
     for name in ["precision", "right-grants-lost"] {
         assert_eq!(verdict(name).text("verdict"), "inconclusive", "{name}");
-        assert!(verdict(name).text("reason").starts_with("selective_labels"), "{name}: {}", verdict(name).text("reason"));
+        assert!(
+            verdict(name).text("reason").starts_with("selective_labels"),
+            "{name}: {}",
+            verdict(name).text("reason")
+        );
     }
     assert_eq!(verdict("impact").text("verdict"), "fail");
 
-    // The cells of people without a label stand in the table of counts; all cells together are all people.
+    // The cells of people without a label stand in the table of counts; all cells together are all
+    // people.
     let counts = frame(&work, &COUNTS);
     let sum = |set: &str| {
-        let rows = counts.records().filter(|r| (r.text("scope"), r.text("counterfactual")) == ("total", set));
+        let rows = counts
+            .records()
+            .filter(|r| (r.text("scope"), r.text("counterfactual")) == ("total", set));
         rows.map(|r| (r.text("label").is_empty(), r.int("n").unwrap()))
             .fold((0, 0), |(none, all), (empty, n)| (none + if empty { n } else { 0 }, all + n))
     };
@@ -171,14 +212,17 @@ fn labels_of_granted_people_only() {
     assert_eq!(all.int("n_missing_label"), Some(5000 - granted));
 }
 
-/// A model that never switches passes a gate over several counterfactuals a person, and one with weights.
+/// A model that never switches passes a gate over several counterfactuals a person, and one with
+/// weights.
 #[test]
 fn a_model_that_never_switches_passes() {
     for weighed in [false, true] {
         let work = Work::new();
         let (groups, n) = (["a", "b", "c"], 600_i64);
         let score = |i: i64| Some((i % 97) as f64 / 97.0);
-        let names = |of: &dyn Fn(i64) -> usize, n: i64| column((0..n).map(|i| Some(groups[of(i)])).collect::<StringArray>());
+        let names = |of: &dyn Fn(i64) -> usize, n: i64| {
+            column((0..n).map(|i| Some(groups[of(i)])).collect::<StringArray>())
+        };
         work.parquet(
             "rows.parquet",
             vec![
@@ -198,14 +242,18 @@ fn a_model_that_never_switches_passes() {
                 ("score", column((0..2 * n).map(|i| score(i / 2)).collect::<Float64Array>())),
             ],
         );
-        let mut job = "cfaudit: 1\nname: still\ndata:\n  rows: {parquet: rows.parquet}\n  row_id: id\n  label: none\n".to_owned();
+        let mut job = "cfaudit: 1\nname: still\ndata:\n  rows: {parquet: rows.parquet}\n  row_id: \
+                       id\n  label: none\n"
+            .to_owned();
         if weighed {
             job += "  weight: w\n";
         }
         write!(
             job,
-            "  sensitive: {{g: {{groups: [a, b, c], reference: a}}}}\ncounterfactuals: {{flip: naive}}\nmodels: {{m: {{threshold: 0.5, scores: \
-             {{factual: {{column: score}}, counterfactual: {{parquet: flip.parquet, column: score}}}}}}}}\nmetrics: {{bootstrap: {{samples: 100}}}}\n\
+            "  sensitive: {{g: {{groups: [a, b, c], reference: a}}}}\n\
+             counterfactuals: {{flip: naive}}\nmodels: {{m: {{threshold: 0.5, scores: {{factual: \
+             {{column: score}}, counterfactual: {{parquet: flip.parquet, column: score}}}}}}}}\n\
+             metrics: {{bootstrap: {{samples: 100}}}}\n\
              gates:\n  switches: {{metric: sr, model: m, counterfactual: flip, at_most: 0.02}}\n  \
              moves: {{metric: macd, model: m, counterfactual: flip, at_most: 0.02}}\n"
         )
@@ -213,21 +261,40 @@ fn a_model_that_never_switches_passes() {
         work.write("job.yaml", &job);
         work.run(0, "job.yaml", "");
         let gates = frame(&work, &GATES);
-        assert!(gates.records().all(|gate| gate.text("verdict") == "pass") && gates.records().count() == 2);
+        assert!(
+            gates.records().all(|gate| gate.text("verdict") == "pass")
+                && gates.records().count() == 2
+        );
         let metrics = frame(&work, &METRICS);
-        for (metric, method) in [("sr", "wilson-people"), ("cr", "wilson-people"), ("macd", "wilson-moved"), ("rmscd", "wilson-moved")] {
-            let row = metrics.records().find(|r| (r.text("metric"), r.text("scope")) == (metric, "total")).unwrap();
+        for (metric, method) in [
+            ("sr", "wilson-people"),
+            ("cr", "wilson-people"),
+            ("macd", "wilson-moved"),
+            ("rmscd", "wilson-moved"),
+        ] {
+            let row = metrics
+                .records()
+                .find(|r| (r.text("metric"), r.text("scope")) == (metric, "total"))
+                .unwrap();
             assert_eq!(row.text("interval"), method, "{metric}: {}", row.text("ci_method"));
         }
-        let sr = metrics.records().find(|r| (r.text("metric"), r.text("scope")) == ("sr", "total")).unwrap();
+        let sr = metrics
+            .records()
+            .find(|r| (r.text("metric"), r.text("scope")) == ("sr", "total"))
+            .unwrap();
         // 600 people; those who weigh 1 to 4 are as good as 500.
         let n = if weighed { 500.0 } else { 600.0 };
         let squared = 3.841_458_820_694_124;
-        assert!((sr.real("hi").unwrap() - squared / (n + squared)).abs() < 1e-9, "{:?}", sr.real("hi"));
+        assert!(
+            (sr.real("hi").unwrap() - squared / (n + squared)).abs() < 1e-9,
+            "{:?}",
+            sr.real("hi")
+        );
     }
 }
 
-/// A set that conditions on the label measures people with one alone: its values carry the flag, an issue names the others, no gate passes.
+/// A set that conditions on the label measures people with one alone: its values carry the flag, an
+/// issue names the others, no gate passes.
 #[test]
 fn people_without_a_label_have_no_counterfactual_in_a_set_by_label() {
     let (work, people) = (Work::new(), applicants());
@@ -242,13 +309,29 @@ fn people_without_a_label_have_no_counterfactual_in_a_set_by_label() {
         "loans.parquet",
         vec![
             ("id", column((0..people.len() as i64).collect::<Int64Array>())),
-            ("sex", column(people.iter().map(|p| Some(if p.woman { "f" } else { "m" })).collect::<StringArray>())),
+            (
+                "sex",
+                column(
+                    people
+                        .iter()
+                        .map(|p| Some(if p.woman { "f" } else { "m" }))
+                        .collect::<StringArray>(),
+                ),
+            ),
             ("repaid", column(people.iter().enumerate().map(label).collect::<Int64Array>())),
             ("income", column(people.iter().map(|p| Some(p.score)).collect::<Float64Array>())),
-            ("part", column((0..people.len()).map(|i| Some(if audited(i) { "a" } else { "t" })).collect::<StringArray>())),
+            (
+                "part",
+                column(
+                    (0..people.len())
+                        .map(|i| Some(if audited(i) { "a" } else { "t" }))
+                        .collect::<StringArray>(),
+                ),
+            ),
         ],
     );
-    let missing = people.iter().enumerate().filter(|(i, p)| audited(*i) && p.repaid.is_none()).count();
+    let missing =
+        people.iter().enumerate().filter(|(i, p)| audited(*i) && p.repaid.is_none()).count();
     work.write(
         "job.yaml",
         "cfaudit: 1
@@ -271,7 +354,10 @@ gates:
 on_inconclusive: warn
 ",
     );
-    let told = format!("set `by-label` conditions on the label: {missing} people without one have no counterfactual in it");
+    let told = format!(
+        "set `by-label` conditions on the label: {missing} people without one have no \
+         counterfactual in it"
+    );
     let check = work.cfaudit(0, "check job.yaml --cache cache").stdout;
     assert!(check.contains(&told) && !check.contains("set `of-all` conditions"), "{check}");
     work.run(0, "job.yaml", "");
@@ -288,7 +374,11 @@ on_inconclusive: warn
     let verdict = |name: &str| gates.records().find(|gate| gate.text("gate") == name).unwrap();
     assert_eq!(verdict("everybody").text("verdict"), "pass");
     assert_eq!(verdict("labelled").text("verdict"), "inconclusive");
-    assert!(verdict("labelled").text("reason").starts_with("selective_labels"), "{}", verdict("labelled").text("reason"));
+    assert!(
+        verdict("labelled").text("reason").starts_with("selective_labels"),
+        "{}",
+        verdict("labelled").text("reason")
+    );
 }
 
 /// Two models compared: what needs labels is marked as in the table of metrics.
@@ -296,17 +386,31 @@ on_inconclusive: warn
 fn comparisons_carry_selective_labels() {
     let (work, _) = credit();
     let job = fs::read_to_string(work.path("job.yaml")).unwrap();
-    let strict =
-        "  strict:\n    threshold: 0.6\n    scores: {factual: {column: score}, counterfactual: {parquet: flip.parquet, column: score}}\n";
+    let strict = "  strict:\n    threshold: 0.6\n    scores: {factual: {column: score}, \
+                  counterfactual: {parquet: flip.parquet, column: score}}\n";
     let metrics = "metrics: {bootstrap: {samples: 100}";
-    work.write("job.yaml", &job.replace(metrics, &format!("{strict}{metrics}, compare: {{live: strict}}")));
+    work.write(
+        "job.yaml",
+        &job.replace(metrics, &format!("{strict}{metrics}, compare: {{live: strict}}")),
+    );
     work.run(1, "job.yaml", "");
     let comparisons = frame(&work, &COMPARISONS);
     let (of_models, of_one) = (&comparisons, frame(&work, &METRICS));
-    for (metric, flagged) in [("ppv", "selective_labels"), ("tpsr", "selective_labels"), ("pprev", ""), ("sr", "")] {
+    for (metric, flagged) in
+        [("ppv", "selective_labels"), ("tpsr", "selective_labels"), ("pprev", ""), ("sr", "")]
+    {
         let rows: Vec<_> = of_models.records().filter(|row| row.text("metric") == metric).collect();
-        assert!(!rows.is_empty() && rows.iter().all(|row| row.text("flags") == flagged), "{metric}");
-        let both = of_one.records().filter(|row| row.text("metric") == metric && row.text("scope") == "total");
-        assert!(both.map(|row| row.text("flags").contains("selective_labels")).all(|is| is != flagged.is_empty()), "{metric}");
+        assert!(
+            !rows.is_empty() && rows.iter().all(|row| row.text("flags") == flagged),
+            "{metric}"
+        );
+        let both = of_one
+            .records()
+            .filter(|row| row.text("metric") == metric && row.text("scope") == "total");
+        assert!(
+            both.map(|row| row.text("flags").contains("selective_labels"))
+                .all(|is| is != flagged.is_empty()),
+            "{metric}"
+        );
     }
 }

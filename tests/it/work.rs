@@ -55,7 +55,9 @@ impl Work {
     /// Writes a Parquet file of these columns.
     pub(crate) fn parquet(&self, below: &str, columns: Vec<(&str, ArrayRef)>) {
         let batch = batch(columns);
-        let mut writer = ArrowWriter::try_new(File::create(self.path(below)).unwrap(), batch.schema(), None).unwrap();
+        let mut writer =
+            ArrowWriter::try_new(File::create(self.path(below)).unwrap(), batch.schema(), None)
+                .unwrap();
         writer.write(&batch).unwrap();
         writer.close().unwrap();
     }
@@ -64,7 +66,10 @@ impl Work {
     pub(crate) fn csv(&self, below: &str, columns: Vec<(&str, ArrayRef)>) {
         let mut text = columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(",") + "\n";
         for row in 0..columns[0].1.len() {
-            let fields: Vec<String> = columns.iter().map(|(_, array)| array_value_to_string(array, row).unwrap()).collect();
+            let fields: Vec<String> = columns
+                .iter()
+                .map(|(_, array)| array_value_to_string(array, row).unwrap())
+                .collect();
             text += &(fields.join(",") + "\n");
         }
         self.write(below, &text);
@@ -103,7 +108,10 @@ impl Work {
 }
 
 fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
-    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
+    RecordBatch::try_from_iter_with_nullable(
+        columns.into_iter().map(|(name, array)| (name, array, true)),
+    )
+    .unwrap()
 }
 
 /// A run of the program that has ended.
@@ -116,7 +124,10 @@ impl Ran {
     #[track_caller]
     pub(crate) fn of(command: &mut Command, status: i32) -> Self {
         let output = command.output().unwrap();
-        let ran = Ran { stdout: String::from_utf8(output.stdout).unwrap(), stderr: String::from_utf8(output.stderr).unwrap() };
+        let ran = Ran {
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        };
         assert_eq!(output.status.code(), Some(status), "{command:?}\n{}{}", ran.stderr, ran.stdout);
         ran
     }
@@ -143,12 +154,18 @@ pub(crate) struct Going {
 
 impl Going {
     pub(crate) fn start(command: &mut Command) -> Self {
-        let mut child = command.args(["--log", "json"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .args(["--log", "json"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         Going { child, lines }
     }
 
-    /// Goes on until a log line of one of these events and this stage; false where the run ended before.
+    /// Goes on until a log line of one of these events and this stage; false where the run ended
+    /// before.
     pub(crate) fn until(&mut self, events: &[&str], stage: &str) -> bool {
         self.lines.by_ref().any(|line| {
             let line: Json = serde_json::from_str(&line.unwrap()).unwrap();
@@ -158,7 +175,10 @@ impl Going {
 
     /// Sends a signal such as `TERM`.
     pub(crate) fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args([format!("-{name}"), self.child.id().to_string()]).status().unwrap();
+        let sent = Command::new("kill")
+            .args([format!("-{name}"), self.child.id().to_string()])
+            .status()
+            .unwrap();
         assert!(sent.success());
     }
 
@@ -218,7 +238,8 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
 
 /// The YAML files of a folder of this tree, sorted.
 pub(crate) fn yaml_files(below: &str) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = fs::read_dir(root().join(below)).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(root().join(below)).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|e| e == "yaml"));
     files.sort();
     files

@@ -1,4 +1,5 @@
-//! Sets that move features, from the job to the tables: what they promise of every row, and what they say of data that do not suit.
+//! Sets that move features, from the job to the tables: what they promise of every row, and what
+//! they say of data that do not suit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -6,7 +7,9 @@ use std::fs::File;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow::util::display::array_value_to_string;
 use cfaudit::table::io::read_frame;
-use cfaudit::table::{CF_DISTRIBUTIONS, CF_FEATURES, CF_QUALITY, COMPARISONS, ISSUES, METRICS, OUTCOMES, Record};
+use cfaudit::table::{
+    CF_DISTRIBUTIONS, CF_FEATURES, CF_QUALITY, COMPARISONS, ISSUES, METRICS, OUTCOMES, TableRecord,
+};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::work::{Work, assert_same, column, results};
@@ -45,9 +48,14 @@ type Columns = Vec<(&'static str, ArrayRef)>;
 fn people(ids: &[i64]) -> Columns {
     let male = |i: i64| draw(i, 2) < 0.5;
     let shift = |i: i64| f64::from(u8::from(male(i)));
-    let numbers = |of: &dyn Fn(i64) -> f64| column(ids.iter().map(|&i| Some(of(i))).collect::<Float64Array>());
-    let texts = |of: &dyn Fn(i64) -> &'static str| column(ids.iter().map(|&i| Some(of(i))).collect::<StringArray>());
-    let whole = |of: &dyn Fn(i64) -> i64| column(ids.iter().map(|&i| Some(of(i))).collect::<Int64Array>());
+    let numbers = |of: &dyn Fn(i64) -> f64| {
+        column(ids.iter().map(|&i| Some(of(i))).collect::<Float64Array>())
+    };
+    let texts = |of: &dyn Fn(i64) -> &'static str| {
+        column(ids.iter().map(|&i| Some(of(i))).collect::<StringArray>())
+    };
+    let whole =
+        |of: &dyn Fn(i64) -> i64| column(ids.iter().map(|&i| Some(of(i))).collect::<Int64Array>());
     vec![
         ("id", column(Int64Array::from(ids.to_vec()))),
         ("sex", texts(&|i| if male(i) { "m" } else { "f" })),
@@ -79,7 +87,11 @@ fn replaced(columns: &mut Columns, name: &str, array: ArrayRef) {
 /// All columns of a Parquet file as texts.
 fn table(path: &std::path::Path) -> BTreeMap<String, Vec<String>> {
     let mut columns: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for batch in ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap().build().unwrap() {
+    for batch in ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap())
+        .unwrap()
+        .build()
+        .unwrap()
+    {
         let batch = batch.unwrap();
         for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
             let words = (0..array.len()).map(|i| array_value_to_string(array, i).unwrap());
@@ -97,7 +109,8 @@ fn folder_of(work: &Work, stage: &str) -> std::path::PathBuf {
     work.path(&format!("cache/{}/{key}", &key[..2]))
 }
 
-/// What the counterfactuals of a set hold: by row id, target and index, the columns; with `x.` those of the row itself under `own`.
+/// What the counterfactuals of a set hold: by row id, target and index, the columns; with `x.`
+/// those of the row itself under `own`.
 struct Made {
     own: BTreeMap<String, BTreeMap<String, String>>,
     made: BTreeMap<(String, String, String), BTreeMap<String, String>>,
@@ -105,13 +118,20 @@ struct Made {
 
 fn made(work: &Work, set: &str) -> Made {
     let rows = table(&folder_of(work, "prepare").join("rows.parquet"));
-    let cfs = table(&folder_of(work, &format!("generate/{set}/sex")).join("counterfactuals.parquet"));
+    let cfs =
+        table(&folder_of(work, &format!("generate/{set}/sex")).join("counterfactuals.parquet"));
     let ids = &rows["row_id"];
     let at = |columns: &BTreeMap<String, Vec<String>>, i: usize| -> BTreeMap<String, String> {
         columns.iter().map(|(name, values)| (name.clone(), values[i].clone())).collect()
     };
     // One row group: the position in it is that in the file.
-    let key = |k: usize| (ids[cfs["parent"][k].parse::<usize>().unwrap()].clone(), cfs["to_group"][k].clone(), cfs["cf_index"][k].clone());
+    let key = |k: usize| {
+        (
+            ids[cfs["parent"][k].parse::<usize>().unwrap()].clone(),
+            cfs["to_group"][k].clone(),
+            cfs["cf_index"][k].clone(),
+        )
+    };
     Made {
         own: (0..ids.len()).map(|i| (ids[i].clone(), at(&rows, i))).collect(),
         made: (0..cfs["parent"].len()).map(|k| (key(k), at(&cfs, k))).collect(),
@@ -120,51 +140,65 @@ fn made(work: &Work, set: &str) -> Made {
 
 /// The features of a row or counterfactual, but for the attribute.
 fn features(of: &BTreeMap<String, String>) -> BTreeMap<&str, &str> {
-    of.iter().filter(|(name, _)| name.starts_with("x.") && *name != "x.sex").map(|(name, value)| (name.as_str(), value.as_str())).collect()
+    of.iter()
+        .filter(|(name, _)| name.starts_with("x.") && *name != "x.sex")
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect()
 }
 
 /// Nothing moves but what is named, and that does move.
 #[test]
 fn an_allowed_list_is_never_exceeded() {
     let sets = "{world: {plausible: {move: [income, job], condition_on: label, threshold: 0.2}}, \
-                 typical: {greedy: {condition_on: label, keep_fixed: [grade, town]}}, \
-                 carried: {transport: {move: [age, job], condition_on: label}}}";
+                typical: {greedy: {condition_on: label, keep_fixed: [grade, town]}}, \
+                carried: {transport: {move: [age, job], condition_on: label}}}";
     let work = with_people(&job_of(sets, LOGIT));
     work.run(0, "job.yaml", "");
-    for (set, may) in
-        [("world", &["x.income", "x.job"][..]), ("typical", &["x.age", "x.income", "x.job"]), ("carried", &["x.age", "x.job"])]
-    {
+    for (set, may) in [
+        ("world", &["x.income", "x.job"][..]),
+        ("typical", &["x.age", "x.income", "x.job"]),
+        ("carried", &["x.age", "x.job"]),
+    ] {
         let Made { own, made } = made(&work, set);
         assert!(made.len() > 500);
         let mut moved = BTreeSet::new();
         for ((id, ..), cf) in &made {
             assert_ne!(own[id]["x.sex"], cf["x.sex"]);
             let (before, after) = (features(&own[id]), features(cf));
-            moved.extend(before.keys().filter(|name| before[*name] != after[*name]).map(|name| (*name).to_owned()));
+            moved.extend(
+                before
+                    .keys()
+                    .filter(|name| before[*name] != after[*name])
+                    .map(|name| (*name).to_owned()),
+            );
         }
         assert!(moved.iter().all(|name| may.contains(&name.as_str())), "{set}: {moved:?}");
         assert!(moved.contains("x.job") && moved.len() > 1, "{set}: {moved:?}");
     }
 }
 
-/// The counterfactual of a row follows from the row and the reference, not from where the row stands.
+/// The counterfactual of a row follows from the row and the reference, not from where the row
+/// stands.
 #[test]
 fn shuffled_rows_have_the_same_counterfactuals() {
-    let sets = "{world: {plausible: {move: all, condition_on: label, threshold: 0.1, cfs: multiple, keep_within: {centroid_sd: 1.3}}}, \
-                 carried: {transport: {move: all, condition_on: label, max_rows: 60}}}";
+    let sets = "{world: {plausible: {move: all, condition_on: label, threshold: 0.1, cfs: \
+                multiple, keep_within: {centroid_sd: 1.3}}}, carried: {transport: {move: all, \
+                condition_on: label, max_rows: 60}}}";
     // Shares are drawn by row id here, so the same people train.
-    let (straight, shuffled) = (with_people(&job_of(sets, LOGIT)), with_people(&job_of(sets, LOGIT)));
+    let (straight, shuffled) =
+        (with_people(&job_of(sets, LOGIT)), with_people(&job_of(sets, LOGIT)));
     let mut ids = all();
     ids.sort_by(|a, b| draw(*a, 13).total_cmp(&draw(*b, 13)));
     shuffled.parquet("people.parquet", people(&ids));
     straight.run(0, "job.yaml", "");
     shuffled.run(0, "job.yaml", "");
     for set in ["world", "carried"] {
-        let without_parent = |work: &Work| -> BTreeMap<(String, String, String), BTreeMap<String, String>> {
-            let mut made = made(work, set).made;
-            made.values_mut().for_each(|cf| _ = cf.remove("parent"));
-            made
-        };
+        let without_parent =
+            |work: &Work| -> BTreeMap<(String, String, String), BTreeMap<String, String>> {
+                let mut made = made(work, set).made;
+                made.values_mut().for_each(|cf| _ = cf.remove("parent"));
+                made
+            };
         let (a, b) = (without_parent(&straight), without_parent(&shuffled));
         assert!(!a.is_empty());
         assert!(a == b, "{set}");
@@ -174,8 +208,14 @@ fn shuffled_rows_have_the_same_counterfactuals() {
 /// People of whom nobody of the group x of `sex`, and nobody of the group b of `side`, trains.
 fn with_untaught(job: &str) -> Work {
     let job = job
-        .replace("{sex: {groups: [f, m], reference: m}}", "{sex: {groups: [f, m, x], reference: m}, side: {groups: [a, b], reference: a}}")
-        .replace("{share: {train: 0.5, audit: 0.5}}", "{column: part, train: [fit], audit: [test]}");
+        .replace(
+            "{sex: {groups: [f, m], reference: m}}",
+            "{sex: {groups: [f, m, x], reference: m}, side: {groups: [a, b], reference: a}}",
+        )
+        .replace(
+            "{share: {train: 0.5, audit: 0.5}}",
+            "{column: part, train: [fit], audit: [test]}",
+        );
     let work = Work::new();
     work.write("job.yaml", &job);
     let mut columns = people(&all());
@@ -192,45 +232,69 @@ fn with_untaught(job: &str) -> Work {
     replaced(&mut columns, "sex", column((0..N).map(|i| Some(sex(i))).collect::<StringArray>()));
     let side = |i: i64| if audited(i) && i % 5 == 0 { "b" } else { "a" };
     columns.push(("side", column((0..N).map(|i| Some(side(i))).collect::<StringArray>())));
-    columns.push(("part", column((0..N).map(|i| Some(if audited(i) { "test" } else { "fit" })).collect::<StringArray>())));
+    columns.push((
+        "part",
+        column(
+            (0..N).map(|i| Some(if audited(i) { "test" } else { "fit" })).collect::<StringArray>(),
+        ),
+    ));
     work.parquet("people.parquet", columns);
     work
 }
 
-/// Arms of an experiment measure the same set: there too, and where they are compared, what is about the group is undefined.
+/// Arms of an experiment measure the same set: there too, and where they are compared, what is
+/// about the group is undefined.
 #[test]
 fn a_group_without_training_rows_is_undefined_in_arms_too() {
     let sets = "{typical: {greedy: {condition_on: label}, sensitive: [sex]}}";
     let experiment = "experiments: {more: {model: logit, from: typical, arms: {all: {}}}}\n";
     let work = with_untaught(&format!("{}{experiment}", job_of(sets, LOGIT)));
     work.run(0, "job.yaml", "");
-    let is_about_x = |row: &Record<'_>| {
+    let is_about_x = |row: &TableRecord<'_>| {
         let ends = [row.text("from_group"), row.text("to_group")];
         ends.iter().any(|end| end.is_empty() || *end == "x")
     };
     let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
     for arm in ["more/base", "more/all"] {
-        let of_set: Vec<_> = metrics.records().filter(|row| row.text("arm") == arm && row.text("counterfactual") == "typical").collect();
+        let of_set: Vec<_> = metrics
+            .records()
+            .filter(|row| row.text("arm") == arm && row.text("counterfactual") == "typical")
+            .collect();
         let (about, others): (Vec<_>, Vec<_>) = of_set.into_iter().partition(is_about_x);
-        assert!(about.len() > 20 && about.iter().all(|row| (row.real("value"), row.text("undefined")) == (None, "no_training_rows")));
-        assert!(others.iter().any(|row| row.text("metric") == "sr" && row.is_some("value")), "{arm}");
+        assert!(
+            about.len() > 20
+                && about
+                    .iter()
+                    .all(|row| (row.real("value"), row.text("undefined"))
+                        == (None, "no_training_rows"))
+        );
+        assert!(
+            others.iter().any(|row| row.text("metric") == "sr" && row.is_some("value")),
+            "{arm}"
+        );
     }
     let comparisons = read_frame(&work.path("out/tables"), &COMPARISONS).unwrap();
     let of_set = comparisons.records().filter(|row| row.text("counterfactual") == "typical");
     let (about, others): (Vec<_>, Vec<_>) = of_set.partition(is_about_x);
     assert!(about.len() > 20 && others.iter().any(|row| row.is_some("difference")));
     for row in about {
-        let nothing = ["difference", "model_value", "against_value", "lo"].iter().all(|column| !row.is_some(column));
+        let nothing = ["difference", "model_value", "against_value", "lo"]
+            .iter()
+            .all(|column| !row.is_some(column));
         assert!(nothing && row.text("undefined") == "no_training_rows", "{}", row.text("metric"));
     }
 }
 
-/// Weights have no part in what sets learn from rows: `check` and every run say so, of sets that learn.
+/// Weights have no part in what sets learn from rows: `check` and every run say so, of sets that
+/// learn.
 #[test]
 fn weights_that_no_set_learns_from_are_told() {
     let told = |sets: &str| {
         let work = Work::new();
-        work.write("job.yaml", &job_of(sets, LOGIT).replace("  row_id: id\n", "  row_id: id\n  weight: weight\n"));
+        work.write(
+            "job.yaml",
+            &job_of(sets, LOGIT).replace("  row_id: id\n", "  row_id: id\n  weight: weight\n"),
+        );
         let mut columns = people(&all());
         columns.push(("weight", column((0..N).map(|i| Some(1 + i % 3)).collect::<Int64Array>())));
         work.parquet("people.parquet", columns);
@@ -240,7 +304,8 @@ fn weights_that_no_set_learns_from_are_told() {
         let issue = issues.records().find(|issue| issue.text("code") == "unweighted-fit");
         let page = std::fs::read_to_string(work.path("out/report.html")).unwrap();
         let says = [
-            format!("{}{}", check.stdout, check.stderr).contains("have no part in how counterfactuals are made"),
+            format!("{}{}", check.stdout, check.stderr)
+                .contains("have no part in how counterfactuals are made"),
             page.contains("Strategies learn without weights"),
         ];
         (issue.map(|issue| (issue.text("where").to_owned(), issue.text("text").to_owned())), says)
@@ -248,16 +313,22 @@ fn weights_that_no_set_learns_from_are_told() {
     let (issue, says) = told("{flip: naive, typical: {greedy: {condition_on: label}}}");
     let (place, text) = issue.unwrap();
     assert_eq!((place.as_str(), says), ("data.weight", [true, true]));
-    assert!(text.contains("every row counts once where `typical` learns how groups differ"), "{text}");
+    assert!(
+        text.contains("every row counts once where `typical` learns how groups differ"),
+        "{text}"
+    );
     assert_eq!(told("{flip: naive}"), (None, [false, false]));
 }
 
-/// Of one group no row trains: values about it are undefined with the reason, sums too, and everything else of the job is done.
+/// Of one group no row trains: values about it are undefined with the reason, sums too, and
+/// everything else of the job is done.
 #[test]
 fn a_group_without_training_rows_is_undefined_and_ends_no_run() {
-    let sets = "{typical: {greedy: {condition_on: label}, sensitive: [sex]}, world: {plausible: {move: all, condition_on: label}, sensitive: [sex]}, \
-                 carried: {transport: {move: all, condition_on: label, max_rows: 60}, sensitive: [sex]}, \
-                 graph: {graph-uncertain: {discovery: {boss: {}}, bootstraps: 2, knowledge: {none: {}}}, sensitive: [side]}}";
+    let sets = "{typical: {greedy: {condition_on: label}, sensitive: [sex]}, world: {plausible: \
+                {move: all, condition_on: label}, sensitive: [sex]}, carried: {transport: {move: \
+                all, condition_on: label, max_rows: 60}, sensitive: [sex]}, graph: \
+                {graph-uncertain: {discovery: {boss: {}}, bootstraps: 2, knowledge: {none: {}}}, \
+                sensitive: [side]}}";
     let work = with_untaught(&job_of(sets, LOGIT));
     work.run(0, "job.yaml", "");
     let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
@@ -280,9 +351,17 @@ fn a_group_without_training_rows_is_undefined_and_ends_no_run() {
         }
         assert!(undefined > 20 && defined == 3, "{set}: {undefined} {defined}");
     }
-    let of_graphs: Vec<_> = metrics.records().filter(|row| row.text("counterfactual") == "graph/none").collect();
-    assert!(of_graphs.iter().any(|row| row.text("metric") == "h_ga") && of_graphs.iter().any(|row| row.text("metric") == "psr"));
-    assert!(of_graphs.iter().all(|row| row.real("value").is_none() && row.text("undefined") == "no_training_rows"));
+    let of_graphs: Vec<_> =
+        metrics.records().filter(|row| row.text("counterfactual") == "graph/none").collect();
+    assert!(
+        of_graphs.iter().any(|row| row.text("metric") == "h_ga")
+            && of_graphs.iter().any(|row| row.text("metric") == "psr")
+    );
+    assert!(
+        of_graphs
+            .iter()
+            .all(|row| row.real("value").is_none() && row.text("undefined") == "no_training_rows")
+    );
     let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
     let told: Vec<(String, String)> = issues
         .records()
@@ -290,38 +369,55 @@ fn a_group_without_training_rows_is_undefined_and_ends_no_run() {
         .map(|row| (row.text("where").to_owned(), row.text("text").to_owned()))
         .collect();
     assert_eq!(told.iter().map(|issue| issue.0.as_str()).collect::<Vec<_>>(), ["sex", "side"]);
-    assert!(told[0].1.contains("group `x` (set `carried`)") && told[1].1.contains("group `b` (set `graph/none`)"), "{told:?}");
+    assert!(
+        told[0].1.contains("group `x` (set `carried`)")
+            && told[1].1.contains("group `b` (set `graph/none`)"),
+        "{told:?}"
+    );
 }
 
-/// The sums over 120 groups do not fit: the job is refused with its line before anything is made, whoever asks.
+/// The sums over 120 groups do not fit: the job is refused with its line before anything is made,
+/// whoever asks.
 #[test]
 fn more_groups_than_memory_holds_are_refused_before_anything_is_generated() {
     let groups: Vec<String> = (0..120).map(|k| format!("g{k}")).collect();
-    let job = job_of("{flip: {naive: {}}}", LOGIT).replace("[f, m], reference: m", &format!("[{}], reference: g0", groups.join(", ")));
+    let job = job_of("{flip: {naive: {}}}", LOGIT)
+        .replace("[f, m], reference: m", &format!("[{}], reference: g0", groups.join(", ")));
     let work = Work::new();
     work.write("job.yaml", &job);
     let mut columns = people(&all());
-    replaced(&mut columns, "sex", column((0..N).map(|i| Some(groups[(i % 120) as usize].as_str())).collect::<StringArray>()));
+    replaced(
+        &mut columns,
+        "sex",
+        column((0..N).map(|i| Some(groups[(i % 120) as usize].as_str())).collect::<StringArray>()),
+    );
     work.parquet("people.parquet", columns);
     // 14,521 scopes of eight metrics in 512 replicates are 0.5 GB.
     let samples = "--set metrics.bootstrap.samples=500";
     for verb in ["check job.yaml", "run job.yaml --out out --cache cache"] {
         let ran = work.cfaudit(2, &format!("{verb} {samples} --memory 300MB"));
-        ran.says(&["error[too-many-groups]: the 120 groups of `sex` make 14280 directions", "job.yaml:", "hint: join groups", "--memory"]);
+        ran.says(&[
+            "error[too-many-groups]: the 120 groups of `sex` make 14280 directions",
+            "job.yaml:",
+            "hint: join groups",
+            "--memory",
+        ]);
         assert!(!ran.stderr.contains("generate/"), "{}", ran.stderr);
     }
     assert!(!work.path("out").exists());
     work.cfaudit(0, &format!("check job.yaml {samples} --memory 40GB"));
-    // Without score metrics there is no bootstrap of them, and the values of all directions are left.
+    // Without score metrics there is no bootstrap of them, and the values of all directions are
+    // left.
     let ccm = format!("check job.yaml {samples} --set metrics.families=[ccm] --memory");
-    work.cfaudit(2, &format!("{ccm} 300MB")).says(&["whose values take some", "name fewer `metrics.families`"]);
+    work.cfaudit(2, &format!("{ccm} 300MB"))
+        .says(&["whose values take some", "name fewer `metrics.families`"]);
     work.cfaudit(0, &format!("{ccm} 6GB"));
 }
 
 #[test]
 fn several_counterfactuals_include_the_single_one() {
-    let sets = "{one: {plausible: {move: all, condition_on: label, threshold: 0.1}}, \
-                 more: {plausible: {move: all, condition_on: label, threshold: 0.1, cfs: multiple}}}";
+    let sets = "{one: {plausible: {move: all, condition_on: label, threshold: 0.1}}, more: \
+                {plausible: {move: all, condition_on: label, threshold: 0.1, cfs: multiple}}}";
     let work = with_people(&job_of(sets, LOGIT));
     work.run(0, "job.yaml", "");
     let (one, more) = (made(&work, "one").made, made(&work, "more").made);
@@ -330,25 +426,33 @@ fn several_counterfactuals_include_the_single_one() {
     assert!(more.len() > one.len(), "{} {}", more.len(), one.len());
     // Every counterfactual is scored and counted, people once.
     let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
-    let row =
-        |set: &str| metrics.records().find(|m| m.text("counterfactual") == set && m.text("metric") == "sr" && m.text("scope") == "total");
-    let counted = |set: &str| (row(set).unwrap().int("denominator"), row(set).unwrap().int("n_rows"));
+    let row = |set: &str| {
+        metrics.records().find(|m| {
+            m.text("counterfactual") == set
+                && m.text("metric") == "sr"
+                && m.text("scope") == "total"
+        })
+    };
+    let counted =
+        |set: &str| (row(set).unwrap().int("denominator"), row(set).unwrap().int("n_rows"));
     assert_eq!(counted("one").0, Some(one.len() as i64));
     assert_eq!(counted("more"), (Some(more.len() as i64), Some(one.len() as i64)));
 }
 
-/// A counterfactual that fails a check is in no outcome and no count, only in the tables of quality.
+/// A counterfactual that fails a check is in no outcome and no count, only in the tables of
+/// quality.
 #[test]
 fn what_is_not_valid_is_not_measured() {
-    let sets = "{world: {plausible: {move: all, condition_on: label, direction: {income: up}, range: {age: [20, 60]}, \
-                 keep_within: {centroid_sd: 1.4}}}}";
+    let sets = "{world: {plausible: {move: all, condition_on: label, direction: {income: up}, \
+                range: {age: [20, 60]}, keep_within: {centroid_sd: 1.4}}}}";
     let work = with_people(&job_of(sets, LOGIT));
     work.run(0, "job.yaml", "");
     let Made { own, made } = made(&work, "world");
     let number = |of: &BTreeMap<String, String>, name: &str| of[name].parse::<f64>().unwrap();
     let mut n_valid = 0;
     for ((id, ..), cf) in &made {
-        let fits = number(cf, "x.income") >= number(&own[id], "x.income") && (20.0..=60.0).contains(&number(cf, "x.age"));
+        let fits = number(cf, "x.income") >= number(&own[id], "x.income")
+            && (20.0..=60.0).contains(&number(cf, "x.age"));
         let near = cf["plausibility"].parse::<f64>().map_or(true, |p| p <= 1.4);
         assert_eq!(cf["valid"] == "true", fits && near, "{cf:?}");
         n_valid += i64::from(fits && near);
@@ -357,13 +461,19 @@ fn what_is_not_valid_is_not_measured() {
     let outcomes = read_frame(&work.path("out/rows"), &OUTCOMES).unwrap();
     assert_eq!(outcomes.rows.len() as i64, n_valid);
     let quality = read_frame(&work.path("out/tables"), &CF_QUALITY).unwrap();
-    let value =
-        |metric: &str| quality.records().find(|r| r.text("from_group").is_empty() && r.text("metric") == metric).unwrap().real("value");
+    let value = |metric: &str| {
+        quality
+            .records()
+            .find(|r| r.text("from_group").is_empty() && r.text("metric") == metric)
+            .unwrap()
+            .real("value")
+    };
     assert_eq!(value("n_cf"), Some(made.len() as f64));
     assert_eq!(value("share_discarded"), Some(1.0 - n_valid as f64 / made.len() as f64));
     let shapes = read_frame(&work.path("out/tables"), &CF_DISTRIBUTIONS).unwrap();
     let sum = |side: &str| -> i64 {
-        let mine = shapes.records().filter(|r| r.text("feature") == "job" && r.text("side") == side);
+        let mine =
+            shapes.records().filter(|r| r.text("feature") == "job" && r.text("side") == side);
         mine.filter_map(|r| r.int("n")).sum()
     };
     assert_eq!((sum("original"), sum("counterfactual")), (n_valid, n_valid));
@@ -372,15 +482,20 @@ fn what_is_not_valid_is_not_measured() {
 /// Counterfactuals look more like the target group than their rows do.
 #[test]
 fn moved_features_look_like_the_target() {
-    let work = with_people(&job_of("{world: {plausible: {move: [income, grade, job], condition_on: label, threshold: 0.2}}}", LOGIT));
+    let work = with_people(&job_of(
+        "{world: {plausible: {move: [income, grade, job], condition_on: label, threshold: 0.2}}}",
+        LOGIT,
+    ));
     work.run(0, "job.yaml", "");
     let frame = read_frame(&work.path("out/tables"), &CF_FEATURES).unwrap();
     for feature in ["income", "grade", "job"] {
         let value = |metric: &str, from: &str| {
             let is = |text: &str, word: &str| text == word;
-            let mut rows = frame
-                .records()
-                .filter(|r| is(r.text("feature"), feature) && is(r.text("metric"), metric) && is(r.text("from_group"), from));
+            let mut rows = frame.records().filter(|r| {
+                is(r.text("feature"), feature)
+                    && is(r.text("metric"), metric)
+                    && is(r.text("from_group"), from)
+            });
             rows.next().unwrap().real("value").unwrap()
         };
         for from in ["f", "m"] {
@@ -390,7 +505,10 @@ fn moved_features_look_like_the_target() {
         }
     }
     assert!(
-        frame.records().filter(|r| r.text("feature") == "age" && r.text("metric") == "share_changed").all(|r| r.real("value") == Some(0.0))
+        frame
+            .records()
+            .filter(|r| r.text("feature") == "age" && r.text("metric") == "share_changed")
+            .all(|r| r.real("value") == Some(0.0))
     );
 }
 
@@ -400,8 +518,8 @@ fn a_changed_knob_runs_its_set_again() {
     let job = |depth: u32| {
         job_of(
             &format!(
-                "{{flip: naive, world: {{plausible: {{move: all, condition_on: label, depth: {depth}, threshold: 0.1}}}}, \
-                      typical: {{greedy: {{condition_on: label}}}}}}"
+                "{{flip: naive, world: {{plausible: {{move: all, condition_on: label, depth: \
+                 {depth}, threshold: 0.1}}}}, typical: {{greedy: {{condition_on: label}}}}}}"
             ),
             LOGIT,
         )
@@ -435,7 +553,8 @@ fn a_placebo_gives_a_band() {
     ));
     work.run(0, "job.yaml", "");
     let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
-    let sr = metrics.records().find(|m| m.text("metric") == "sr" && m.text("scope") == "total").unwrap();
+    let sr =
+        metrics.records().find(|m| m.text("metric") == "sr" && m.text("scope") == "total").unwrap();
     let (lo, hi) = (sr.real("placebo_lo").unwrap(), sr.real("placebo_hi").unwrap());
     assert_eq!(sr.int("placebo_repeats"), Some(5));
     // Jobs and incomes follow sex, so what the real groups give is beyond what shuffled names give.
@@ -446,13 +565,17 @@ fn a_placebo_gives_a_band() {
 /// Rows of production without labels, strata of training, classes by what the model predicted.
 #[test]
 fn a_reference_of_its_own() {
-    let models = "{live: {scores: {factual: {column: score}, counterfactual: {parquet: cf.parquet, column: score}}}}";
-    let text = job_of("{world: {plausible: {move: [income, job], condition_on: {prediction: live}, depth: 1}}}", models)
-        .replace(
-            "label: {column: repaid, positive: [1], favourable: positive}",
-            "label: none\n  reference: {parquet: training.parquet, label: repaid}",
-        )
-        .replace("  split: {share: {train: 0.5, audit: 0.5}}\n", "");
+    let models = "{live: {scores: {factual: {column: score}, counterfactual: {parquet: cf.parquet, \
+                  column: score}}}}";
+    let text = job_of(
+        "{world: {plausible: {move: [income, job], condition_on: {prediction: live}, depth: 1}}}",
+        models,
+    )
+    .replace(
+        "label: {column: repaid, positive: [1], favourable: positive}",
+        "label: none\n  reference: {parquet: training.parquet, label: repaid}",
+    )
+    .replace("  split: {share: {train: 0.5, audit: 0.5}}\n", "");
     let work = with_people(&text);
     let elsewhere: Vec<i64> = (5000..7000).collect();
     // A level that no row of production has.
@@ -473,13 +596,26 @@ fn a_reference_of_its_own() {
     let asked = table(&work.path("out/to-score/world/part-00000.parquet"));
     assert_eq!(asked["row_id"].len() as i64, N);
     // Incomes come from the training rows, to the last digit.
-    let known: Vec<f64> = table(&work.path("training.parquet"))["income"].iter().map(|x| x.parse().unwrap()).collect();
+    let known: Vec<f64> = table(&work.path("training.parquet"))["income"]
+        .iter()
+        .map(|x| x.parse().unwrap())
+        .collect();
     let (least, most) = known.iter().fold((f64::MAX, f64::MIN), |(a, b), &x| (a.min(x), b.max(x)));
-    assert!(asked["income"].iter().map(|x| x.parse::<f64>().unwrap()).all(|x| (least..=most).contains(&x)));
+    assert!(
+        asked["income"]
+            .iter()
+            .map(|x| x.parse::<f64>().unwrap())
+            .all(|x| (least..=most).contains(&x))
+    );
 
-    let scores: Vec<f64> = (0..asked["row_id"].len()).map(|k| if asked["job"][k] == "smith" { 0.9 } else { 0.2 }).collect();
-    let int = |name: &str| column(asked[name].iter().map(|v| v.parse::<i64>().unwrap()).collect::<Int64Array>());
-    let word = |name: &str| column(asked[name].iter().map(|v| Some(v.as_str())).collect::<StringArray>());
+    let scores: Vec<f64> = (0..asked["row_id"].len())
+        .map(|k| if asked["job"][k] == "smith" { 0.9 } else { 0.2 })
+        .collect();
+    let int = |name: &str| {
+        column(asked[name].iter().map(|v| v.parse::<i64>().unwrap()).collect::<Int64Array>())
+    };
+    let word =
+        |name: &str| column(asked[name].iter().map(|v| Some(v.as_str())).collect::<StringArray>());
     work.parquet(
         "cf.parquet",
         vec![
@@ -492,7 +628,9 @@ fn a_reference_of_its_own() {
     );
     work.run(0, "job.yaml", "");
     let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
-    assert!(metrics.records().any(|m| m.text("metric") == "sr" && m.text("counterfactual") == "world" && m.real("value").is_some()));
+    assert!(metrics.records().any(|m| m.text("metric") == "sr"
+        && m.text("counterfactual") == "world"
+        && m.real("value").is_some()));
 
     // The same columns with other types, and a label that says nothing.
     let refused = |change: &dyn Fn(&mut Columns), words: &[&str]| {
@@ -502,22 +640,35 @@ fn a_reference_of_its_own() {
         work.run(3, "job.yaml", "").says(words);
     };
     let texts = |i: usize| column((0..i).map(|_| Some("12")).collect::<StringArray>());
-    refused(&|t| replaced(t, "income", texts(2000)), &["error[not-numeric]", "`income`", "job.yaml:8:"]);
-    // Numbers that are not whole are those of the same column; the set is another one then, so the scores answer other rows.
-    let floats = column((0..2000).map(|i| Some(20.5 + f64::from(i % 40))).collect::<Float64Array>());
+    refused(
+        &|t| replaced(t, "income", texts(2000)),
+        &["error[not-numeric]", "`income`", "job.yaml:8:"],
+    );
+    // Numbers that are not whole are those of the same column; the set is another one then, so the
+    // scores answer other rows.
+    let floats =
+        column((0..2000).map(|i| Some(20.5 + f64::from(i % 40))).collect::<Float64Array>());
     refused(&|t| replaced(t, "age", floats.clone()), &["error[other-request]"]);
     let grades = column((0..2000).map(|i| Some(i64::from(i % 3))).collect::<Int64Array>());
     refused(
         &|t| replaced(t, "repaid", grades.clone()),
-        &["error[reference-label]: the label `repaid` of the reference holds `0`, `2` beside 1", "positive"],
+        &[
+            "error[reference-label]: the label `repaid` of the reference holds `0`, `2` beside 1",
+            "positive",
+        ],
     );
-    refused(&|t| t.retain(|(name, _)| *name != "town"), &["error[missing-column]", "`town`", "job.yaml:8:"]);
+    refused(
+        &|t| t.retain(|(name, _)| *name != "town"),
+        &["error[missing-column]", "`town`", "job.yaml:8:"],
+    );
 }
 
-/// The audited rows are their own reference where none trains; predictions then stand on both sides.
+/// The audited rows are their own reference where none trains; predictions then stand on both
+/// sides.
 #[test]
 fn predictions_without_any_label() {
-    let models = "{live: {scores: {factual: {column: score}, counterfactual: {parquet: cf.parquet, column: score}}}}";
+    let models = "{live: {scores: {factual: {column: score}, counterfactual: {parquet: cf.parquet, \
+                  column: score}}}}";
     let text = job_of("{world: {greedy: {condition_on: {prediction: live}}}}", models)
         .replace("{column: repaid, positive: [1], favourable: positive}", "none")
         .replace("  split: {share: {train: 0.5, audit: 0.5}}\n", "");
@@ -540,49 +691,79 @@ fn data_that_do_not_suit_a_strategy() {
         assert!(!work.path("out").exists());
     };
     let plausible = "{plausible: {move: [age, income, job], condition_on: label}}";
-    let texts = |of: &dyn Fn(i64) -> Option<&'static str>| column((0..N).map(of).collect::<StringArray>());
+    let texts =
+        |of: &dyn Fn(i64) -> Option<&'static str>| column((0..N).map(of).collect::<StringArray>());
     let gone = column((0..N).map(|_| None).collect::<Float64Array>());
-    refused(plausible, &|c| replaced(c, "income", gone.clone()), &["error[no-values]: `income` is to move", "job.yaml:11:"]);
+    refused(
+        plausible,
+        &|c| replaced(c, "income", gone.clone()),
+        &["error[no-values]: `income` is to move", "job.yaml:11:"],
+    );
     refused(
         plausible,
         &|c| replaced(c, "grade", texts(&|i| Some(if i % 2 == 0 { "low" } else { "high" }))),
         &["error[not-numeric]", "`grade`"],
     );
-    let counterpart = "{plausible: {move: [job], condition_on: label, counterpart: {job: {smith: nurs}}}}";
+    let counterpart =
+        "{plausible: {move: [job], condition_on: label, counterpart: {job: {smith: nurs}}}}";
     refused(
         counterpart,
         &|_| (),
-        &["error[unknown-level]: `nurs` is named as a counterpart", "its levels: `nurse`, `smith`", "job.yaml:11:"],
+        &[
+            "error[unknown-level]: `nurs` is named as a counterpart",
+            "its levels: `nurse`, `smith`",
+            "job.yaml:11:",
+        ],
     );
     // The rows that train have one class, those that are audited both.
     let text = job_of(
         "{world: {plausible: {move: [age], condition_on: label}}}",
-        "{live: {scores: {factual: {column: score}, counterfactual: {parquet: cf.parquet, column: score}}}}",
+        "{live: {scores: {factual: {column: score}, counterfactual: {parquet: cf.parquet, column: \
+         score}}}}",
     );
-    let work = with_people(&text.replace("{share: {train: 0.5, audit: 0.5}}", "{column: part, train: [fit], audit: [test]}"));
+    let work = with_people(&text.replace(
+        "{share: {train: 0.5, audit: 0.5}}",
+        "{column: part, train: [fit], audit: [test]}",
+    ));
     let mut columns = people(&all());
-    replaced(&mut columns, "repaid", column((0..N).map(|i| Some(i64::from(i == 700))).collect::<Int64Array>()));
+    replaced(
+        &mut columns,
+        "repaid",
+        column((0..N).map(|i| Some(i64::from(i == 700))).collect::<Int64Array>()),
+    );
     columns.push(("part", texts(&|i| Some(if i < 600 { "fit" } else { "test" }))));
     work.parquet("people.parquet", columns);
-    work.run(3, "job.yaml", "").says(&["error[unseen-class]: a row has the class `positive`", "row 700", "job.yaml:11:"]);
+    work.run(3, "job.yaml", "").says(&[
+        "error[unseen-class]: a row has the class `positive`",
+        "row 700",
+        "job.yaml:11:",
+    ]);
 }
 
 /// The columns of a one-hot group move together: a row has one level before and one after.
 #[test]
 fn one_hot_groups_stay_one_hot() {
-    let sets = "{world: {plausible: {move: [town, income], condition_on: label, threshold: 0.05, counterpart: {town: {in_x: in_z}}}}}";
-    let text = job_of(sets, LOGIT).replace("nominal: [job, town]", "nominal: [job], onehot: {town: [in_x, in_y, in_z]}");
+    let sets = "{world: {plausible: {move: [town, income], condition_on: label, threshold: 0.05, \
+                counterpart: {town: {in_x: in_z}}}}}";
+    let text = job_of(sets, LOGIT)
+        .replace("nominal: [job, town]", "nominal: [job], onehot: {town: [in_x, in_y, in_z]}");
     let work = with_people(&text);
     let mut columns = people(&all());
     let towns = table(&work.path("people.parquet"))["town"].clone();
     for (name, town) in [("in_x", "x"), ("in_y", "y"), ("in_z", "z")] {
-        columns.push((name, column(towns.iter().map(|t| Some(i64::from(t == town))).collect::<Int64Array>())));
+        columns.push((
+            name,
+            column(towns.iter().map(|t| Some(i64::from(t == town))).collect::<Int64Array>()),
+        ));
     }
     work.parquet("people.parquet", columns);
     work.run(0, "job.yaml", "");
     let Made { own, made } = made(&work, "world");
     let ones = |of: &BTreeMap<String, String>| -> Vec<&str> {
-        ["x.in_x", "x.in_y", "x.in_z"].into_iter().filter(|c| of[*c].parse::<f64>() == Ok(1.0)).collect()
+        ["x.in_x", "x.in_y", "x.in_z"]
+            .into_iter()
+            .filter(|c| of[*c].parse::<f64>() == Ok(1.0))
+            .collect()
     };
     let mut moved = 0;
     for ((id, ..), cf) in &made {
@@ -593,14 +774,25 @@ fn one_hot_groups_stay_one_hot() {
     assert!(moved > 20, "{moved}");
 }
 
-/// What is learnt rests on the reference, the attributes, the label and the one-hot groups: with a cache of another job a run gives what it
-/// gives without.
+/// What is learnt rests on the reference, the attributes, the label and the one-hot groups: with a
+/// cache of another job a run gives what it gives without.
 #[test]
 fn a_changed_job_is_not_answered_from_the_cache_of_another() {
-    let set = "{world: {plausible: {move: all, condition_on: label, keep_within: {centroid_sd: 1.5}}, sensitive: [sex]}}";
-    let job = job_of(set, "{live: {scores: {factual: {column: score}, counterfactual: {parquet: cf.parquet, column: score}}}}")
-        .replace("nominal: [job, town]", "nominal: [job], onehot: {town: [in_x, in_y], more: [in_z, in_o]}")
-        .replace("  split: {share: {train: 0.5, audit: 0.5}}\n", "  reference: {parquet: training.parquet}\n");
+    let set = "{world: {plausible: {move: all, condition_on: label, keep_within: {centroid_sd: \
+               1.5}}, sensitive: [sex]}}";
+    let job = job_of(
+        set,
+        "{live: {scores: {factual: {column: score}, counterfactual: {parquet: \
+         cf.parquet, column: score}}}}",
+    )
+    .replace(
+        "nominal: [job, town]",
+        "nominal: [job], onehot: {town: [in_x, in_y], more: [in_z, in_o]}",
+    )
+    .replace(
+        "  split: {share: {train: 0.5, audit: 0.5}}\n",
+        "  reference: {parquet: training.parquet}\n",
+    );
     let with_towns = |ids: &[i64]| {
         let mut columns = people(ids);
         let towns = columns.iter().find(|(name, _)| *name == "town").unwrap().1.clone();
@@ -620,10 +812,19 @@ fn a_changed_job_is_not_answered_from_the_cache_of_another() {
     for (old, new) in [
         ("town: [in_x, in_y], more: [in_z, in_o]", "town: [in_x, in_y, in_z, in_o]"),
         ("positive: [1]", "positive: [0]"),
-        (sensitive, "sensitive: {job: {groups: [smith, nurse], reference: nurse}, sex: {groups: [m, f], reference: m}}"),
-        ("{parquet: training.parquet}", "{parquet: training.parquet, label: repaid, positive: [0]}"),
+        (
+            sensitive,
+            "sensitive: {job: {groups: [smith, nurse], reference: nurse}, sex: {groups: [m, f], \
+             reference: m}}",
+        ),
+        (
+            "{parquet: training.parquet}",
+            "{parquet: training.parquet, label: repaid, positive: [0]}",
+        ),
     ] {
-        let changed = job.replace(old, new).replace(if new.contains("smith") { "nominal: [job], " } else { "" }, "");
+        let changed = job
+            .replace(old, new)
+            .replace(if new.contains("smith") { "nominal: [job], " } else { "" }, "");
         assert_ne!(changed, job);
         work.write("other.yaml", &changed);
         work.cfaudit(4, "run other.yaml --out warm --cache cache --replace");
@@ -637,24 +838,29 @@ fn a_changed_job_is_not_answered_from_the_cache_of_another() {
     assert!(told_apart, "no change had an effect");
 }
 
-/// Where too few rows of a bin show where to move a number, it stays, and what it is set to belies it: such rows count nowhere.
+/// Where too few rows of a bin show where to move a number, it stays, and what it is set to belies
+/// it: such rows count nowhere.
 #[test]
 fn a_number_outside_the_bin_of_its_group_is_no_counterfactual() {
-    let sets = "{world: {plausible: {move: [age, income], condition_on: label}}, typical: {greedy: {condition_on: label}}, \
-                 carried: {transport: {move: [age, income], condition_on: label}}}";
-    let work = with_people(
-        &job_of(sets, LOGIT)
-            .replace("{sex: {groups: [f, m], reference: m}}", "{band: {from: age, bins: [17, 40, 70, 90], reference: \"(40, 70]\"}}"),
-    );
+    let sets = "{world: {plausible: {move: [age, income], condition_on: label}}, typical: {greedy: \
+                {condition_on: label}}, carried: {transport: {move: [age, income], condition_on: \
+                label}}}";
+    let work = with_people(&job_of(sets, LOGIT).replace(
+        "{sex: {groups: [f, m], reference: m}}",
+        "{band: {from: age, bins: [17, 40, 70, 90], reference: \"(40, 70]\"}}",
+    ));
     let mut columns = people(&all());
     // Eight of 1200 are old, about half of them train.
-    let ages = (0..N).map(|i| Some(if i % 150 == 0 { 80 } else { 18 + (50.0 * draw(i, 3)) as i64 }));
+    let ages =
+        (0..N).map(|i| Some(if i % 150 == 0 { 80 } else { 18 + (50.0 * draw(i, 3)) as i64 }));
     replaced(&mut columns, "age", column(ages.collect::<Int64Array>()));
     work.parquet("people.parquet", columns);
     work.run(0, "job.yaml", "");
     let limits = [(17.0, 40.0), (40.0, 70.0), (70.0, 90.0)];
     for set in ["world", "typical", "carried"] {
-        let cfs = table(&folder_of(&work, &format!("generate/{set}/band")).join("counterfactuals.parquet"));
+        let cfs = table(
+            &folder_of(&work, &format!("generate/{set}/band")).join("counterfactuals.parquet"),
+        );
         let mut valid = [0; 3];
         for ((to, age), judged) in cfs["to_group"].iter().zip(&cfs["x.age"]).zip(&cfs["valid"]) {
             let to: usize = to.parse().unwrap();
@@ -682,5 +888,8 @@ fn a_number_outside_the_bin_of_its_group_is_no_counterfactual() {
                 && m.text("to_group") == "(70, 90]"
         })
     };
-    assert!(sr("world").is_none_or(|m| m.real("value").is_none()) && sr("carried").unwrap().real("value").is_some());
+    assert!(
+        sr("world").is_none_or(|m| m.real("value").is_none())
+            && sr("carried").unwrap().real("value").is_some()
+    );
 }

@@ -2,19 +2,20 @@
 
 use serde_json::Value as Json;
 
-use super::frame::{Variables, expected, near};
-use crate::causal::bag::{Bag, Limits, Weighting};
-use crate::causal::class::{Beyond, Drawn, Listed, count, dags};
+use super::frame::{CaseVariables, expected, near};
+use crate::causal::bag::{BagOfDags, DagLimits, MemberWeighting};
+use crate::causal::class::{DagSampling, LargeClassRule, ListedDags, count_dags, list_or_sample};
 use crate::causal::entropy::EdgeShares;
-use crate::causal::given::given;
+use crate::causal::given::given_class;
 use crate::causal::graph::{Dag, Pdag};
 use crate::causal::knowledge::Knowledge;
-use crate::num::seed::Stream;
+use crate::num::seed::RandomStream;
 use crate::tests::json;
 
-fn named(names: &Json) -> Variables {
-    let names: Vec<String> = names.as_array().unwrap().iter().map(|n| n.as_str().unwrap().to_owned()).collect();
-    Variables { levels: vec![None; names.len()], names }
+fn named(names: &Json) -> CaseVariables {
+    let names: Vec<String> =
+        names.as_array().unwrap().iter().map(|n| n.as_str().unwrap().to_owned()).collect();
+    CaseVariables { levels: vec![None; names.len()], names }
 }
 
 #[test]
@@ -23,12 +24,19 @@ fn classes_agree_with_brute_force() {
     for case in json(&file)["cases"].as_array().unwrap() {
         let (name, variables) = (&case["name"], named(&case["nodes"]));
         let knowledge = variables.knowledge(&case["knowledge"]);
-        let dag = Dag::from_edges(variables.names.len(), &variables.pairs(&case["dag"], true)).unwrap();
-        let class = Pdag::of_dag(&dag, &knowledge);
+        let dag =
+            Dag::from_edges(variables.names.len(), &variables.pairs(&case["dag"], true)).unwrap();
+        let class = Pdag::from_dag(&dag, &knowledge);
         assert_eq!(class.directed(), variables.pairs(&case["pdag"]["directed"], true), "{name}");
-        assert_eq!(class.undirected(), variables.pairs(&case["pdag"]["undirected"], false), "{name}");
-        assert_eq!(count(&class), case["n_dags"].as_u64(), "{name}");
-        let listed = dags(&class, 10_000, Beyond::Fail, &mut Stream::new(1, "")).unwrap();
+        assert_eq!(
+            class.undirected(),
+            variables.pairs(&case["pdag"]["undirected"], false),
+            "{name}"
+        );
+        assert_eq!(count_dags(&class), case["n_dags"].as_u64(), "{name}");
+        let listed =
+            list_or_sample(&class, 10_000, LargeClassRule::Fail, &mut RandomStream::new(1, ""))
+                .unwrap();
         let found: Vec<Vec<(usize, usize)>> = listed.dags.iter().map(Dag::edges).collect();
         assert!(found.is_sorted_by(|a, b| a < b), "{name}: each once, in order");
         if let Some(list) = case["dags"].as_array() {
@@ -36,12 +44,30 @@ fn classes_agree_with_brute_force() {
             all.sort();
             assert_eq!(found, all, "{name}");
         }
-        assert!(listed.dags.iter().all(|dag| Pdag::of_dag(dag, &knowledge) == class && dag.keeps(&knowledge)), "{name}");
+        assert!(
+            listed
+                .dags
+                .iter()
+                .all(|dag| Pdag::from_dag(dag, &knowledge) == class && dag.satisfies(&knowledge)),
+            "{name}"
+        );
         // Drawn by a person it is the same class.
         let by_name = |edges: Vec<(usize, usize)>| -> Vec<(String, String)> {
-            edges.into_iter().map(|(u, v)| (variables.names[u].clone(), variables.names[v].clone())).collect()
+            edges
+                .into_iter()
+                .map(|(u, v)| (variables.names[u].clone(), variables.names[v].clone()))
+                .collect()
         };
-        assert_eq!(given(&variables.names, &by_name(class.directed()), &by_name(class.undirected()), &knowledge), Ok(class), "{name}");
+        assert_eq!(
+            given_class(
+                &variables.names,
+                &by_name(class.directed()),
+                &by_name(class.undirected()),
+                &knowledge
+            ),
+            Ok(class),
+            "{name}"
+        );
     }
 }
 
@@ -56,22 +82,30 @@ fn large_classes_are_counted() {
             other => panic!("unknown guard {other}"),
         };
         for clique in cliques {
-            clique.clone().for_each(|v| (clique.start..v).for_each(|u| graph.link(u, v)));
+            clique.clone().for_each(|v| (clique.start..v).for_each(|u| graph.add_undirected(u, v)));
         }
-        assert_eq!(count(&graph), guard["n_dags"].as_u64(), "{guard}");
+        assert_eq!(count_dags(&graph), guard["n_dags"].as_u64(), "{guard}");
     }
 }
 
 /// A bag of graphs with their multiplicities, a replicate per copy.
-fn bag_of(variables: &Variables, sensitive: usize, members: &Json) -> Bag {
+fn bag_of(variables: &CaseVariables, sensitive: usize, members: &Json) -> BagOfDags {
     let n = variables.names.len();
-    let mut bag = None::<Bag>;
+    let mut bag = None::<BagOfDags>;
     for member in members.as_array().unwrap() {
         let dag = Dag::from_edges(n, &variables.pairs(&member["edges"], true)).unwrap();
-        let class = Pdag::of_dag(&dag, &Knowledge::none(n));
-        let listed = Listed { size: Some(1), dags: vec![dag], drawn: Drawn::All };
+        let class = Pdag::from_dag(&dag, &Knowledge::none(n));
+        let listed = ListedDags { size: Some(1), dags: vec![dag], drawn: DagSampling::All };
         let copies = member["multiplicity"].as_u64().unwrap() as usize;
-        let part = Bag::given(variables.names.clone(), sensitive, &class, &listed, copies, &Limits::default()).unwrap();
+        let part = BagOfDags::from_given_class(
+            variables.names.clone(),
+            sensitive,
+            &class,
+            &listed,
+            copies,
+            &DagLimits::default(),
+        )
+        .unwrap();
         match &mut bag {
             None => bag = Some(part),
             Some(bag) => {
@@ -92,16 +126,24 @@ fn entropies_agree_with_the_paper() {
     let file = expected("entropy.json");
     for case in json(&file)["cases"].as_array().unwrap() {
         let mut names: Vec<String> = vec![case["sensitive"].as_str().unwrap().to_owned()];
-        for edge in case["bag"].as_array().unwrap().iter().flat_map(|member| member["edges"].as_array().unwrap()) {
+        for edge in case["bag"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|member| member["edges"].as_array().unwrap())
+        {
             names.extend(edge.as_array().unwrap().iter().map(|v| v.as_str().unwrap().to_owned()));
         }
         names.sort();
         names.dedup();
-        let variables = Variables { levels: vec![None; names.len()], names };
+        let variables = CaseVariables { levels: vec![None; names.len()], names };
         let sensitive = variables.position(case["sensitive"].as_str().unwrap());
         let bag = bag_of(&variables, sensitive, &case["bag"]);
         assert_eq!(Some(bag.len() as u64), case["total_dags"].as_u64(), "{}", case["name"]);
-        let (edges, below) = (bag.edges(Weighting::Dag), bag.edges_below(Weighting::Dag));
+        let (edges, below) = (
+            bag.edge_shares(MemberWeighting::Dag),
+            bag.descendant_edge_shares(MemberWeighting::Dag),
+        );
         for (found, key) in [(&edges, "edge_frequency"), (&below, "descendant_edge_frequency")] {
             compare_edges(found, &case[key], &variables);
         }
@@ -115,12 +157,16 @@ fn entropies_agree_with_the_paper() {
 }
 
 #[track_caller]
-fn compare_edges(found: &EdgeShares, expected: &Json, variables: &Variables) {
+fn compare_edges(found: &EdgeShares, expected: &Json, variables: &CaseVariables) {
     let expected = expected.as_array().unwrap();
     assert_eq!(found.edges.len(), expected.len());
     for entry in expected {
         let edge = variables.pairs(&Json::Array(vec![entry["edge"].clone()]), true)[0];
-        let found = found.edges.iter().find(|e| (e.from, e.to) == edge).unwrap_or_else(|| panic!("no edge {edge:?}"));
+        let found = found
+            .edges
+            .iter()
+            .find(|e| (e.from, e.to) == edge)
+            .unwrap_or_else(|| panic!("no edge {edge:?}"));
         assert_eq!(Some(found.count), entry["count"].as_u64());
         if let Some(p) = entry["p"].as_f64() {
             near(found.share, p, 1e-10, "share");

@@ -5,16 +5,16 @@ use std::process::Command;
 
 use serde_json::Value as Json;
 
-use crate::causal::bag::{Discovery, Limits, Replicate, Singular};
-use crate::causal::boss::Knobs;
-use crate::causal::draw::Draws;
-use crate::causal::encoding::{Blocks, Encoding, Missing, Variable};
-use crate::causal::knowledge::{Knowledge, Stated};
-use crate::causal::moments::Moments;
-use crate::causal::nodes::Nodes;
-use crate::causal::score::Score;
+use crate::causal::bag::{DagLimits, GraphSearch, SearchedReplicate, SingularRule};
+use crate::causal::boss::BossSettings;
+use crate::causal::draw::BootstrapDraws;
+use crate::causal::encoding::{GraphEncoding, GraphVariable, MissingRows, TrainingBlocks};
+use crate::causal::knowledge::{Knowledge, StatedKnowledge};
+use crate::causal::moments::EncodedMoments;
+use crate::causal::nodes::NodeSet;
+use crate::causal::score::GraphScore;
 use crate::data::training::TrainingRows;
-use crate::data::{Column, MISSING, Rows};
+use crate::data::{FeatureColumn, FeatureRows, MISSING};
 
 /// A file or folder of the expected values of causal searches.
 pub(crate) fn expected(path: &str) -> PathBuf {
@@ -24,7 +24,11 @@ pub(crate) fn expected(path: &str) -> PathBuf {
 /// The text of a file, unpacked by gzip where it is packed.
 pub(crate) fn text(path: &Path) -> String {
     if path.extension().is_some_and(|e| e == "gz") {
-        let unpacked = Command::new("gzip").arg("-dc").arg(path).output().expect("gzip must be there to read the expected values");
+        let unpacked = Command::new("gzip")
+            .arg("-dc")
+            .arg(path)
+            .output()
+            .expect("gzip must be there to read the expected values");
         assert!(unpacked.status.success(), "gzip on {}", path.display());
         return String::from_utf8(unpacked.stdout).unwrap();
     }
@@ -33,23 +37,29 @@ pub(crate) fn text(path: &Path) -> String {
 
 /// Whole numbers, a list per line.
 pub(crate) fn numbers(path: &Path) -> Vec<Vec<usize>> {
-    text(path).lines().map(|line| line.split_whitespace().map(|word| word.parse().unwrap()).collect()).collect()
+    text(path)
+        .lines()
+        .map(|line| line.split_whitespace().map(|word| word.parse().unwrap()).collect())
+        .collect()
 }
 
 /// A small table: names of the columns and the fields of every row.
-pub(crate) struct Csv {
+pub(crate) struct ExpectedTable {
     pub(crate) header: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
 }
 
-impl Csv {
-    pub(crate) fn read(path: &Path) -> Csv {
+impl ExpectedTable {
+    pub(crate) fn read(path: &Path) -> ExpectedTable {
         let mut records = text(path).lines().map(fields).collect::<Vec<_>>().into_iter();
-        Csv { header: records.next().unwrap(), rows: records.collect() }
+        ExpectedTable { header: records.next().unwrap(), rows: records.collect() }
     }
 
-    pub(crate) fn take(&self, positions: &[usize]) -> Csv {
-        Csv { header: self.header.clone(), rows: positions.iter().map(|&i| self.rows[i].clone()).collect() }
+    pub(crate) fn take(&self, positions: &[usize]) -> ExpectedTable {
+        ExpectedTable {
+            header: self.header.clone(),
+            rows: positions.iter().map(|&i| self.rows[i].clone()).collect(),
+        }
     }
 }
 
@@ -67,18 +77,23 @@ fn fields(line: &str) -> Vec<String> {
 
 /// The variables of a case, in its order.
 #[derive(Clone)]
-pub(crate) struct Variables {
+pub(crate) struct CaseVariables {
     pub(crate) names: Vec<String>,
     /// Levels of those that have any.
     pub(crate) levels: Vec<Option<Vec<String>>>,
 }
 
-impl Variables {
-    pub(crate) fn of(list: &Json) -> Variables {
+impl CaseVariables {
+    pub(crate) fn of(list: &Json) -> CaseVariables {
         let text = |value: &Json| value.as_str().unwrap().to_owned();
         let list = list.as_array().unwrap();
-        let levels = |v: &Json| v.get("levels").map(|levels| levels.as_array().unwrap().iter().map(text).collect());
-        Variables { names: list.iter().map(|v| text(&v["name"])).collect(), levels: list.iter().map(levels).collect() }
+        let levels = |v: &Json| {
+            v.get("levels").map(|levels| levels.as_array().unwrap().iter().map(text).collect())
+        };
+        CaseVariables {
+            names: list.iter().map(|v| text(&v["name"])).collect(),
+            levels: list.iter().map(levels).collect(),
+        }
     }
 
     pub(crate) fn position(&self, name: &str) -> usize {
@@ -86,20 +101,29 @@ impl Variables {
     }
 
     /// The variables as columns of a table, in their order.
-    pub(crate) fn rows(&self, csv: &Csv) -> Rows {
+    pub(crate) fn rows(&self, csv: &ExpectedTable) -> FeatureRows {
         let column = |(name, levels): (&String, &Option<Vec<String>>)| {
             let at = csv.header.iter().position(|h| h == name).unwrap();
             let values = csv.rows.iter().map(|row| row[at].as_str());
             match levels {
-                None => Column::Number(values.map(|x| x.parse().unwrap_or(f64::NAN)).collect()),
-                Some(levels) => Column::Code(values.map(|x| levels.iter().position(|l| l == x).map_or(MISSING, |l| l as u32)).collect()),
+                None => {
+                    FeatureColumn::Number(values.map(|x| x.parse().unwrap_or(f64::NAN)).collect())
+                }
+                Some(levels) => FeatureColumn::Code(
+                    values
+                        .map(|x| levels.iter().position(|l| l == x).map_or(MISSING, |l| l as u32))
+                        .collect(),
+                ),
             }
         };
-        Rows { n: csv.rows.len(), columns: self.names.iter().zip(&self.levels).map(column).collect() }
+        FeatureRows {
+            n: csv.rows.len(),
+            columns: self.names.iter().zip(&self.levels).map(column).collect(),
+        }
     }
 
-    pub(crate) fn of_graph(&self) -> Vec<Variable> {
-        let variable = |feature: usize| Variable {
+    pub(crate) fn of_graph(&self) -> Vec<GraphVariable> {
+        let variable = |feature: usize| GraphVariable {
             name: self.names[feature].clone(),
             feature,
             levels: self.levels[feature].as_ref().map(|levels| (0..levels.len() as u32).collect()),
@@ -108,10 +132,14 @@ impl Variables {
     }
 
     pub(crate) fn knowledge(&self, stated: &Json) -> Knowledge {
-        Knowledge::new(&self.names, &serde_json::from_value::<Stated>(stated.clone()).unwrap()).unwrap()
+        Knowledge::new(
+            &self.names,
+            &serde_json::from_value::<StatedKnowledge>(stated.clone()).unwrap(),
+        )
+        .unwrap()
     }
 
-    pub(crate) fn nodes(&self, names: &Json) -> Nodes {
+    pub(crate) fn nodes(&self, names: &Json) -> NodeSet {
         names.as_array().unwrap().iter().map(|name| self.position(name.as_str().unwrap())).collect()
     }
 
@@ -129,48 +157,62 @@ impl Variables {
 }
 
 /// Training rows with what is learnt from them once.
-pub(crate) struct Training {
+pub(crate) struct CaseTraining {
     pub(crate) rows: TrainingRows<'static>,
-    pub(crate) encoding: Encoding,
-    pub(crate) blocks: Blocks,
+    pub(crate) encoding: GraphEncoding,
+    pub(crate) blocks: TrainingBlocks,
 }
 
-impl Training {
-    pub(crate) fn new(variables: &Variables, csv: &Csv) -> Training {
+impl CaseTraining {
+    pub(crate) fn new(variables: &CaseVariables, csv: &ExpectedTable) -> CaseTraining {
         let rows = variables.rows(csv);
         let labels = vec![true; rows.n];
         let rows = TrainingRows::in_memory(rows, labels);
-        let (encoding, blocks) = Encoding::fit(&variables.of_graph(), &rows, Missing::Error, None).unwrap();
-        Training { rows, encoding, blocks }
+        let (encoding, blocks) =
+            GraphEncoding::fit(&variables.of_graph(), &rows, MissingRows::Error, None).unwrap();
+        CaseTraining { rows, encoding, blocks }
     }
 
-    pub(crate) fn moments(&self, draws: &Draws) -> Vec<Moments> {
-        Moments::of_replicates(&self.encoding, &self.blocks, &self.rows, draws).unwrap()
+    pub(crate) fn moments(&self, draws: &BootstrapDraws) -> Vec<EncodedMoments> {
+        EncodedMoments::for_replicates(&self.encoding, &self.blocks, &self.rows, draws).unwrap()
     }
 
     /// The moments of all rows, each once.
-    pub(crate) fn whole(&self) -> Moments {
-        self.moments(&Draws::all_rows(&self.blocks.sizes)).remove(0)
+    pub(crate) fn whole(&self) -> EncodedMoments {
+        self.moments(&BootstrapDraws::all_rows(&self.blocks.sizes)).remove(0)
     }
 
     /// The moments of replicates that list the rows they draw.
-    pub(crate) fn of_lists(&self, lists: &[Vec<usize>]) -> Vec<Moments> {
+    pub(crate) fn of_lists(&self, lists: &[Vec<usize>]) -> Vec<EncodedMoments> {
         let n: u64 = self.blocks.sizes.iter().flatten().sum();
         let times = lists.iter().map(|list| {
             let mut times = vec![0; n as usize];
             list.iter().for_each(|&row| times[row] += 1);
             times
         });
-        self.moments(&Draws::given(times.collect(), &self.blocks.sizes))
+        self.moments(&BootstrapDraws::from_multiplicities(times.collect(), &self.blocks.sizes))
     }
 }
 
 /// What the search finds with the knobs of a case.
-pub(crate) fn discover(variables: &Variables, score: &Score, knowledge: &Knowledge, knobs: Knobs, seed: u64) -> Replicate {
-    let limits = Limits { per_class: 50_000, ..Limits::default() };
-    let singular = Singular::Clamp;
-    let discovery = Discovery { variables: &variables.names, knowledge, knobs: &knobs, singular, limits: &limits, seed };
-    discovery.of_replicate(0, score).unwrap()
+pub(crate) fn discover(
+    variables: &CaseVariables,
+    score: &GraphScore,
+    knowledge: &Knowledge,
+    knobs: BossSettings,
+    seed: u64,
+) -> SearchedReplicate {
+    let limits = DagLimits { per_class: 50_000, ..DagLimits::default() };
+    let singular = SingularRule::Clamp;
+    let discovery = GraphSearch {
+        variables: &variables.names,
+        knowledge,
+        knobs: &knobs,
+        singular,
+        limits: &limits,
+        seed,
+    };
+    discovery.search_replicate(0, score).unwrap()
 }
 
 #[track_caller]

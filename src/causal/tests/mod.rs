@@ -1,4 +1,5 @@
-//! The chain from rows to graphs as a whole: against what other programs computed, and against what it promises.
+//! The chain from rows to graphs as a whole: against what other programs computed, and against what
+//! it promises.
 
 mod classes;
 pub(crate) mod frame;

@@ -2,37 +2,41 @@
 
 use serde_json::Value as Json;
 
-use super::frame::{Csv, Training, Variables, discover, expected, near, text};
-use crate::causal::bag::{Discovery, Limits, Replicate, Singular};
-use crate::causal::boss::Knobs;
-use crate::causal::score::Score;
+use super::frame::{CaseTraining, CaseVariables, ExpectedTable, discover, expected, near, text};
+use crate::causal::bag::{DagLimits, GraphSearch, SearchedReplicate, SingularRule};
+use crate::causal::boss::BossSettings;
+use crate::causal::score::GraphScore;
 use crate::tests::json;
 
 /// The published figures and Tetrad's have one start.
-const PUBLISHED: Knobs = Knobs { penalty: 2.0, starts: 1, bes: false };
+const PUBLISHED: BossSettings = BossSettings { penalty: 2.0, starts: 1, bes: false };
 
-struct Case {
+struct SearchCase {
     json: Json,
-    variables: Variables,
-    training: Training,
+    variables: CaseVariables,
+    training: CaseTraining,
 }
 
-impl Case {
-    fn read(folder: &str, file: &str, data: &str) -> Case {
+impl SearchCase {
+    fn read(folder: &str, file: &str, data: &str) -> SearchCase {
         let folder = expected(folder);
         let json = json(folder.join(file));
-        let variables = Variables::of(&json["variables"]);
-        let training = Training::new(&variables, &Csv::read(&folder.join(data)));
-        Case { json, variables, training }
+        let variables = CaseVariables::of(&json["variables"]);
+        let training = CaseTraining::new(&variables, &ExpectedTable::read(&folder.join(data)));
+        SearchCase { json, variables, training }
     }
 
-    fn score(&self) -> Score {
-        Score::new(&self.training.encoding, &self.training.whole(), self.json["penalty_discount"].as_f64().unwrap())
+    fn score(&self) -> GraphScore {
+        GraphScore::new(
+            &self.training.encoding,
+            &self.training.whole(),
+            self.json["penalty_discount"].as_f64().unwrap(),
+        )
     }
 
-    fn found(&self, bes: bool) -> Replicate {
+    fn found(&self, bes: bool) -> SearchedReplicate {
         let knowledge = self.variables.knowledge(&self.json["knowledge"]);
-        discover(&self.variables, &self.score(), &knowledge, Knobs { bes, ..PUBLISHED }, 1)
+        discover(&self.variables, &self.score(), &knowledge, BossSettings { bes, ..PUBLISHED }, 1)
     }
 
     fn tolerance(&self, score: f64) -> f64 {
@@ -41,23 +45,36 @@ impl Case {
 
     /// Compares all that the expected values hold.
     #[track_caller]
-    fn compare(&self, found: &Replicate, expected: &Json) {
+    fn compare(&self, found: &SearchedReplicate, expected: &Json) {
         let (name, variables) = (&self.json["case"], &self.variables);
         let score = expected["score"].as_f64().unwrap();
         near(found.score, score, self.tolerance(score), &format!("score of {name}"));
         if let Some(order) = expected["order_from_data_order"].as_array() {
-            let order: Vec<usize> = order.iter().map(|v| variables.position(v.as_str().unwrap())).collect();
+            let order: Vec<usize> =
+                order.iter().map(|v| variables.position(v.as_str().unwrap())).collect();
             assert_eq!(found.order, order, "order of {name}");
         }
         if let Some(parents) = expected["parents"].as_object() {
             for (v, parents) in parents {
                 let v = variables.position(v);
-                assert_eq!(found.dag.parents[v], variables.nodes(parents), "parents of {v} in {name}");
+                assert_eq!(
+                    found.dag.parents[v],
+                    variables.nodes(parents),
+                    "parents of {v} in {name}"
+                );
             }
         }
         let cpdag = &expected["cpdag"];
-        assert_eq!(found.class.directed(), variables.pairs(&cpdag["directed"], true), "class of {name}");
-        assert_eq!(found.class.undirected(), variables.pairs(&cpdag["undirected"], false), "class of {name}");
+        assert_eq!(
+            found.class.directed(),
+            variables.pairs(&cpdag["directed"], true),
+            "class of {name}"
+        );
+        assert_eq!(
+            found.class.undirected(),
+            variables.pairs(&cpdag["undirected"], false),
+            "class of {name}"
+        );
         let size = expected.get("n_dags_in_class").or(expected.get("n_dags")).unwrap().as_u64();
         assert_eq!(found.listed.size, size, "size of {name}");
     }
@@ -70,14 +87,23 @@ fn local_scores_agree() {
     for case in json(&file)["cases"].as_array().unwrap() {
         let data = case["data"].as_str().unwrap();
         let folder = data.strip_suffix("/data.csv").unwrap();
-        let read = Case::read(folder, "case.json", "data.csv");
+        let read = SearchCase::read(folder, "case.json", "data.csv");
         let moments = read.training.whole();
         for entry in case["scores"].as_array().unwrap() {
-            let score = Score::new(&read.training.encoding, &moments, entry["penalty_discount"].as_f64().unwrap());
+            let score = GraphScore::new(
+                &read.training.encoding,
+                &moments,
+                entry["penalty_discount"].as_f64().unwrap(),
+            );
             let x = read.variables.position(entry["node"].as_str().unwrap());
-            let found = score.local(x, read.variables.nodes(&entry["parents"])).score;
+            let found = score.local_score(x, read.variables.nodes(&entry["parents"])).score;
             for of in ["score", "tetrad"] {
-                near(found, entry[of].as_f64().unwrap(), 1e-8, &format!("{of} of {entry} in {data}"));
+                near(
+                    found,
+                    entry[of].as_f64().unwrap(),
+                    1e-8,
+                    &format!("{of} of {entry} in {data}"),
+                );
             }
             compared += 1;
         }
@@ -105,17 +131,29 @@ fn searches_agree() {
         "s17_absent_level5",
         "s18_local_optimum12",
     ] {
-        let case = Case::read(&format!("search/{name}"), "case.json", "data.csv");
+        let case = SearchCase::read(&format!("search/{name}"), "case.json", "data.csv");
         let found = case.found(false);
         case.compare(&found, &case.json["expected"]);
         let score = case.score();
-        for (v, expected) in case.json["expected"]["local_scores"].as_object().into_iter().flatten() {
+        for (v, expected) in case.json["expected"]["local_scores"].as_object().into_iter().flatten()
+        {
             let v = case.variables.position(v);
-            near(score.local(v, found.dag.parents[v]).score, expected.as_f64().unwrap(), 1e-8, name);
+            near(
+                score.local_score(v, found.dag.parents[v]).score,
+                expected.as_f64().unwrap(),
+                1e-8,
+                name,
+            );
         }
-        for (v, expected) in case.json["expected"]["clamped_columns"].as_object().into_iter().flatten() {
+        for (v, expected) in
+            case.json["expected"]["clamped_columns"].as_object().into_iter().flatten()
+        {
             let v = case.variables.position(v);
-            assert_eq!(score.local(v, found.dag.parents[v]).determined as u64, expected.as_u64().unwrap(), "{name}");
+            assert_eq!(
+                score.local_score(v, found.dag.parents[v]).determined as u64,
+                expected.as_u64().unwrap(),
+                "{name}"
+            );
             assert_eq!(found.determined.contains(&v), expected.as_u64() != Some(0), "{name}");
         }
     }
@@ -123,7 +161,7 @@ fn searches_agree() {
 
 #[test]
 fn twenty_variables_in_three_tiers_agree() {
-    let case = Case::read("search/s19_random20_tiers", "expected.json", "data.csv.gz");
+    let case = SearchCase::read("search/s19_random20_tiers", "expected.json", "data.csv.gz");
     let found = case.found(false);
     case.compare(&found, &case.json["expected"]);
     assert_eq!(Some(found.dag.edges().len() as u64), case.json["expected"]["n_edges"].as_u64());
@@ -132,15 +170,20 @@ fn twenty_variables_in_three_tiers_agree() {
 #[test]
 fn bootstrap_multiplicities_agree() {
     let folder = expected("search/s14_weights8");
-    let case = Case::read("search/s14_weights8", "case.json", "../s11_mixed8/data.csv");
-    let lines: Vec<Json> = text(&folder.join("replicates.jsonl")).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let list = |line: &Json| line["rows"].as_array().unwrap().iter().map(|row| row.as_u64().unwrap() as usize).collect();
+    let case = SearchCase::read("search/s14_weights8", "case.json", "../s11_mixed8/data.csv");
+    let lines: Vec<Json> = text(&folder.join("replicates.jsonl"))
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let list = |line: &Json| {
+        line["rows"].as_array().unwrap().iter().map(|row| row.as_u64().unwrap() as usize).collect()
+    };
     let moments = case.training.of_lists(&lines.iter().map(list).collect::<Vec<_>>());
     let knowledge = case.variables.knowledge(&case.json["knowledge"]);
     let mut classes = std::collections::BTreeSet::new();
     let mut total = 0;
     for (line, moments) in lines.iter().zip(&moments) {
-        let score = Score::new(&case.training.encoding, moments, 2.0);
+        let score = GraphScore::new(&case.training.encoding, moments, 2.0);
         let found = discover(&case.variables, &score, &knowledge, PUBLISHED, 1);
         case.compare(&found, &line["expected"]);
         total += found.listed.dags.len();
@@ -153,25 +196,34 @@ fn bootstrap_multiplicities_agree() {
 #[test]
 fn backward_search_agrees() {
     for name in ["s15a_bes5", "s15b_bes6", "s15c_bes10"] {
-        let case = Case::read(&format!("search/{name}"), "case.json", "data.csv");
+        let case = SearchCase::read(&format!("search/{name}"), "case.json", "data.csv");
         case.compare(&case.found(false), &case.json["expected_without_bes"]);
         case.compare(&case.found(true), &case.json["expected_with_bes"]);
         let knowledge = case.variables.knowledge(&case.json["knowledge"]);
         let removed = crate::causal::bes::bes(&case.score(), &knowledge, case.found(false).dag).1;
-        assert_eq!(Some(removed as u64), case.json["expected_with_bes"]["operators_applied"].as_u64(), "{name}");
+        assert_eq!(
+            Some(removed as u64),
+            case.json["expected_with_bes"]["operators_applied"].as_u64(),
+            "{name}"
+        );
     }
 }
 
 #[test]
 fn more_starts_leave_a_local_optimum() {
-    let case = Case::read("search/s18_local_optimum12", "case.json", "data.csv");
+    let case = SearchCase::read("search/s18_local_optimum12", "case.json", "data.csv");
     let knowledge = case.variables.knowledge(&case.json["knowledge"]);
     let best = case.json["best_known_score"].as_f64().unwrap();
     let single = case.found(false).score;
-    let knobs = Knobs { starts: 20, ..Knobs::default() };
-    let found: Vec<f64> = (0..10).map(|seed| discover(&case.variables, &case.score(), &knowledge, knobs, seed).score).collect();
+    let knobs = BossSettings { starts: 20, ..BossSettings::default() };
+    let found: Vec<f64> = (0..10)
+        .map(|seed| discover(&case.variables, &case.score(), &knowledge, knobs, seed).score)
+        .collect();
     assert!(found.iter().all(|&score| score >= single - 1e-6), "{found:?}");
-    assert!(found.iter().filter(|&&score| score >= best - 1e-3).count() > 5, "{found:?} against {best}");
+    assert!(
+        found.iter().filter(|&&score| score >= best - 1e-3).count() > 5,
+        "{found:?} against {best}"
+    );
     assert_eq!(
         discover(&case.variables, &case.score(), &knowledge, knobs, 3),
         discover(&case.variables, &case.score(), &knowledge, knobs, 3)
@@ -180,10 +232,21 @@ fn more_starts_leave_a_local_optimum() {
 
 #[test]
 fn a_determined_variable_is_an_error_where_the_job_says_so() {
-    let case = Case::read("search/s16_determined5", "case.json", "data.csv");
-    let (knowledge, knobs, limits) = (case.variables.knowledge(&case.json["knowledge"]), PUBLISHED, Limits::default());
+    let case = SearchCase::read("search/s16_determined5", "case.json", "data.csv");
+    let (knowledge, knobs, limits) =
+        (case.variables.knowledge(&case.json["knowledge"]), PUBLISHED, DagLimits::default());
     let variables = &case.variables.names;
-    let discovery = Discovery { variables, knowledge: &knowledge, knobs: &knobs, singular: Singular::Error, limits: &limits, seed: 1 };
-    let error = discovery.of_replicate(0, &case.score()).unwrap_err().to_string();
-    assert!(error.contains("collinear-columns") && error.contains("`edu`") && error.contains("`years`"), "{error}");
+    let discovery = GraphSearch {
+        variables,
+        knowledge: &knowledge,
+        knobs: &knobs,
+        singular: SingularRule::Error,
+        limits: &limits,
+        seed: 1,
+    };
+    let error = discovery.search_replicate(0, &case.score()).unwrap_err().to_string();
+    assert!(
+        error.contains("collinear-columns") && error.contains("`edu`") && error.contains("`years`"),
+        "{error}"
+    );
 }

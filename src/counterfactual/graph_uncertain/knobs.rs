@@ -1,97 +1,107 @@
 //! The knobs of a graph-uncertain set as a job writes them, and what is wrong with its knowledge.
 //!
-//! Each scenario of `knowledge` is a counterfactual set of its own: of the set `graph` the scenario `low` is `graph/low`. Here a job becomes what
-//! `causal` reads; whether names are variables, and whether what is known can hold, is said with the place inside the set.
+//! Each scenario of `to_knowledge` is a counterfactual set of its own: of the set `graph` the
+//! scenario `low` is `graph/low`. Here a job becomes what `causal` reads; whether names are
+//! variables, and whether what is known can hold, is said with the place inside the set.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Clip;
-use crate::causal::bag::Singular;
+use super::ClipRule;
+use crate::causal::bag::SingularRule;
 use crate::causal::boss;
-use crate::causal::encoding::Missing;
-use crate::causal::given::{BadGraph, given};
+use crate::causal::encoding::MissingRows;
+use crate::causal::given::{GivenGraphError, given_class};
 use crate::causal::graph::Pdag;
-use crate::causal::knowledge::{Contradiction, Knowledge, Stated};
+use crate::causal::knowledge::{Contradiction, Knowledge, StatedKnowledge};
 use crate::param::{ColumnName, Count, Finite, Name};
 
-/// Counterfactuals by causal graphs that are not certain: what follows from the attribute moves as linear equations say, in the best class
-/// of graphs of every bootstrap of the training rows, under the stated knowledge. Every metric then has a value per graph.
+/// Counterfactuals by causal graphs that are not certain: what follows from the attribute moves as
+/// linear equations say, in the best class of graphs of every bootstrap of the training rows, under
+/// the stated knowledge. Every metric then has a value per graph.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct GraphUncertain {
-    /// Where graphs come from: `boss` searches them, `given` takes one that you draw.
-    pub discovery: Source,
-    /// Bootstraps of the training rows, each with graphs and equations of its own. Left out: 100; with a given graph 0, which fits its
-    /// equations once, on the training rows as they are.
+pub struct GraphUncertainBlock {
+    /// Where graphs come from: `boss` searches them, `given_class` takes one that you draw.
+    pub discovery: GraphSource,
+    /// Bootstraps of the training rows, each with graphs and equations of its own. Left out: 100;
+    /// with a given graph 0, which fits its equations once, on the training rows as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 10_000))]
     pub bootstraps: Option<u64>,
     /// What the equations are.
     #[serde(default)]
-    pub mechanism: Equations,
-    /// Graphs of one class that are listed, at most: a class with more is sampled by the seed, as many graphs as this, and the report says so.
+    pub mechanism: EquationKind,
+    /// Graphs of one class that are listed, at most: a class with more is sampled by the seed, as
+    /// many graphs as this, and the report says so.
     #[serde(default = "ten_thousand")]
     pub worlds_at_most: Count,
     /// Graphs of all bootstraps together, at most; more end the run.
     #[serde(default = "two_hundred_thousand")]
     pub worlds_total_at_most: Count,
-    /// The columns in the graph, in the order in which the search starts and breaks ties, at most 128. Left out: the attribute, then
-    /// the features in the order continuous, ordinal, nominal. The attribute must be among them; the label cannot be.
+    /// The columns in the graph, in the order in which the search starts and breaks ties, at
+    /// most 128. Left out: the attribute, then the features in the order continuous, ordinal,
+    /// nominal. The attribute must be among them; the label cannot be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variables: Option<Vec<ColumnName>>,
-    /// Rows without a value for every variable: `error` ends the run, `drop` leaves them out, training rows and audited ones.
+    /// Rows without a value for every variable: `error` ends the run, `drop` leaves them out,
+    /// training rows and audited ones.
     #[serde(default)]
-    pub missing: Missing,
+    pub missing: MissingRows,
     /// Whether every bootstrap keeps the number of rows of each group.
     #[serde(default)]
-    pub stratify: Draw,
-    /// What is done to counterfactual values that no row could have: `none` (the paper), `indicators` are brought into [0, 1], with `range`
-    /// also numbers into the range of the training rows.
+    pub stratify: BootstrapStrata,
+    /// What is done to counterfactual values that no row could have: `none` (the paper),
+    /// `indicators` are brought into [0, 1], with `range` also numbers into the range of the
+    /// training rows.
     #[serde(default)]
-    pub clip: Clip,
-    /// What is known of the graph, a scenario per name, such as `none: {}`; each is a counterfactual set of its own, called `SET/SCENARIO`.
-    pub knowledge: IndexMap<Name, Scenario>,
+    pub clip: ClipRule,
+    /// What is known of the graph, a scenario per name, such as `none: {}`; each is a
+    /// counterfactual set of its own, called `SET/SCENARIO`.
+    pub knowledge: IndexMap<Name, KnowledgeScenario>,
 }
 
 /// Where graphs come from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Source {
+pub enum GraphSource {
     /// Best order score search in every bootstrap.
-    Boss(Boss),
+    Boss(BossBlock),
     /// One graph that you draw, the same for all bootstraps.
-    Given(Drawn),
+    Given(DrawnGraph),
 }
 
 /// Best order score search with the degenerate Gaussian score.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Boss {
+pub struct BossBlock {
     /// The score.
     #[serde(default)]
-    pub score: ScoreKind,
-    /// Penalty discount of the score, above 0: the larger, the fewer edges. The paper's is 2, on the scale 2 log-likelihood.
+    pub score: GraphScoreKind,
+    /// Penalty discount of the score, above 0: the larger, the fewer edges. The paper's is 2, on
+    /// the scale 2 log-likelihood.
     #[serde(default = "two")]
     pub penalty: Finite,
-    /// Starts of the search, 1 to 1000: the order of the variables, then random ones. The more, the more bootstraps end at their best
-    /// graphs; published figures of the method have one.
+    /// Starts of the search, 1 to 1000: the order of the variables, then random ones. The more, the
+    /// more bootstraps end at their best graphs; published figures of the method have one.
     #[serde(default = "ten")]
     #[schemars(range(max = 1000))]
     pub starts: Count,
-    /// Whether edges are removed afterwards by backward equivalence search. The paper's search does not.
+    /// Whether edges are removed afterwards by backward equivalence search. The paper's search does
+    /// not.
     #[serde(default)]
     pub bes: bool,
-    /// A variable that is an exact function of its parents: `clamp` scores it by a stated convention and names it, `error` ends the run.
+    /// A variable that is an exact function of its parents: `clamp` scores it by a stated
+    /// convention and names it, `error` ends the run.
     #[serde(default)]
-    pub singular: Singular,
+    pub singular: SingularRule,
 }
 
 /// The score of the search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum ScoreKind {
+pub enum GraphScoreKind {
     /// Degenerate Gaussian BIC, for numbers and levels alike.
     #[default]
     DegenerateGaussian,
@@ -100,11 +110,12 @@ pub enum ScoreKind {
 /// A graph that you draw.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Drawn {
+pub struct DrawnGraph {
     /// Edges, each `[cause, effect]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edges: Vec<[ColumnName; 2]>,
-    /// Edges of which the direction is open: all graphs that direct them without a cycle and without a new collider are taken.
+    /// Edges of which the direction is open: all graphs that direct them without a cycle and
+    /// without a new collider are taken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undirected: Vec<[ColumnName; 2]>,
 }
@@ -112,7 +123,7 @@ pub struct Drawn {
 /// What the equations are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Equations {
+pub enum EquationKind {
     /// Least squares on the encoded columns; indicators are treated as numbers, as in the paper.
     #[default]
     Linear,
@@ -121,7 +132,7 @@ pub enum Equations {
 /// How bootstraps are drawn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Draw {
+pub enum BootstrapStrata {
     /// From all rows together.
     #[default]
     None,
@@ -132,10 +143,11 @@ pub enum Draw {
 /// What is known of the graph.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Scenario {
-    /// Groups of variables in order of time: nothing causes what lies in an earlier tier. A variable in no tier is free.
+pub struct KnowledgeScenario {
+    /// Groups of variables in order of time: nothing causes what lies in an earlier tier. A
+    /// variable in no tier is free.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tiers: Vec<Tier>,
+    pub tiers: Vec<KnowledgeTier>,
     /// Pairs `[cause, effect]` that are no edge.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forbidden: Vec<[ColumnName; 2]>,
@@ -147,7 +159,7 @@ pub struct Scenario {
 /// A group of variables of one time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Tier {
+pub struct KnowledgeTier {
     /// The variables.
     pub columns: Vec<ColumnName>,
     /// Whether these may cause each other.
@@ -183,50 +195,69 @@ fn two() -> Finite {
 }
 
 /// Bootstraps of a search where the job does not say.
-const BOOTSTRAPS: u64 = 100;
+const DEFAULT_BOOTSTRAPS: u64 = 100;
 
-impl GraphUncertain {
+impl GraphUncertainBlock {
     /// The key of a job.
     pub const WORD: &'static str = "graph-uncertain";
 
     /// Number of bootstraps; 0 = the training rows as they are, once.
-    pub fn bootstraps(&self) -> u64 {
+    pub fn n_bootstraps(&self) -> u64 {
         self.bootstraps.unwrap_or(match self.discovery {
-            Source::Boss(_) => BOOTSTRAPS,
-            Source::Given(_) => 0,
+            GraphSource::Boss(_) => DEFAULT_BOOTSTRAPS,
+            GraphSource::Given(_) => 0,
         })
     }
 
     /// Knobs of the search; those of no search where the graph is given.
-    pub fn search(&self) -> (boss::Knobs, Singular) {
+    pub fn search_settings(&self) -> (boss::BossSettings, SingularRule) {
         match self.discovery {
-            Source::Given(_) => (boss::Knobs::default(), Singular::Clamp),
-            Source::Boss(Boss { penalty, starts, bes, singular, score: ScoreKind::DegenerateGaussian }) => {
+            GraphSource::Given(_) => (boss::BossSettings::default(), SingularRule::Clamp),
+            GraphSource::Boss(BossBlock {
+                penalty,
+                starts,
+                bes,
+                singular,
+                score: GraphScoreKind::DegenerateGaussian,
+            }) => {
                 let starts = usize::try_from(starts.get()).unwrap_or(usize::MAX);
-                (boss::Knobs { penalty: penalty.get(), starts, bes }, singular)
+                (boss::BossSettings { penalty: penalty.get(), starts, bes }, singular)
             }
         }
     }
 
-    /// The class of a given graph under the knowledge of a scenario; none where graphs are searched.
+    /// The class of a given graph under the knowledge of a scenario; none where graphs are
+    /// searched.
     ///
     /// # Errors
     /// The graph cannot be, or the knowledge speaks against it.
-    pub fn drawn(&self, variables: &[String], knowledge: &Knowledge) -> Result<Option<Pdag>, BadGraph> {
-        let Source::Given(drawn) = &self.discovery else { return Ok(None) };
-        given(variables, &pairs(&drawn.edges), &pairs(&drawn.undirected), knowledge).map(Some)
+    pub fn given_class(
+        &self,
+        variables: &[String],
+        knowledge: &Knowledge,
+    ) -> Result<Option<Pdag>, GivenGraphError> {
+        let GraphSource::Given(drawn) = &self.discovery else { return Ok(None) };
+        given_class(variables, &pairs(&drawn.edges), &pairs(&drawn.undirected), knowledge).map(Some)
     }
 
     /// What is wrong with a scenario over these variables.
-    pub fn wrong<'n>(&self, name: &'n Name, variables: &[String]) -> Vec<Wrong<'n>> {
+    pub fn problems<'n>(&self, name: &'n Name, variables: &[String]) -> Vec<KnowledgeProblem<'n>> {
         let Some(scenario) = self.knowledge.get(name) else { return Vec::new() };
-        let wrong = |c: &Contradiction| Wrong { keys: ["knowledge", name.as_str()], below: scenario.place(c), what: c.to_string() };
-        match scenario.knowledge(variables) {
+        let wrong = |c: &Contradiction| KnowledgeProblem {
+            keys: ["knowledge", name.as_str()],
+            below: scenario.place_of(c),
+            what: c.to_string(),
+        };
+        match scenario.to_knowledge(variables) {
             Err(contradictions) => contradictions.iter().map(wrong).collect(),
             Ok(knowledge) => {
-                let Source::Given(drawn) = &self.discovery else { return Vec::new() };
-                let found = self.drawn(variables, &knowledge).err();
-                let wrong = |bad: BadGraph| Wrong { keys: ["discovery", "given"], below: drawn.place(&bad), what: bad.to_string() };
+                let GraphSource::Given(drawn) = &self.discovery else { return Vec::new() };
+                let found = self.given_class(variables, &knowledge).err();
+                let wrong = |bad: GivenGraphError| KnowledgeProblem {
+                    keys: ["discovery", "given"],
+                    below: drawn.place_of(&bad),
+                    what: bad.to_string(),
+                };
                 found.map(wrong).into_iter().collect()
             }
         }
@@ -235,7 +266,7 @@ impl GraphUncertain {
 
 /// Something that is wrong with what is said of a graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrong<'a> {
+pub struct KnowledgeProblem<'a> {
     /// The keys inside the set's block.
     pub keys: [&'a str; 2],
     /// The place below them, such as `.tiers[0]`; empty for all of it.
@@ -244,15 +275,23 @@ pub struct Wrong<'a> {
     pub what: String,
 }
 
-impl Scenario {
+impl KnowledgeScenario {
     /// What is known, by position of the variables.
     ///
     /// # Errors
     /// All that contradicts itself.
-    pub fn knowledge(&self, variables: &[String]) -> Result<Knowledge, Vec<Contradiction>> {
-        let tiers = self.tiers.iter().map(|tier| tier.columns.iter().map(ToString::to_string).collect()).collect();
-        let within = self.tiers.iter().enumerate().filter(|(_, tier)| tier.edges_within == EdgesWithin::Forbidden);
-        let stated = Stated {
+    pub fn to_knowledge(&self, variables: &[String]) -> Result<Knowledge, Vec<Contradiction>> {
+        let tiers = self
+            .tiers
+            .iter()
+            .map(|tier| tier.columns.iter().map(ToString::to_string).collect())
+            .collect();
+        let within = self
+            .tiers
+            .iter()
+            .enumerate()
+            .filter(|(_, tier)| tier.edges_within == EdgesWithin::Forbidden);
+        let stated = StatedKnowledge {
             tiers,
             forbidden_within_tier: within.map(|(t, _)| t).collect(),
             forbidden: pairs(&self.forbidden),
@@ -262,33 +301,48 @@ impl Scenario {
     }
 
     /// Where a contradiction stands.
-    fn place(&self, contradiction: &Contradiction) -> String {
+    fn place_of(&self, contradiction: &Contradiction) -> String {
         let in_tiers = |name: &str| {
-            let all = self.tiers.iter().enumerate().flat_map(|(t, tier)| tier.columns.iter().enumerate().map(move |(i, c)| (t, i, c)));
-            let found: Vec<String> =
-                all.filter(|(.., c)| c.as_str() == name).map(|(t, i, _)| format!(".tiers[{t}].columns[{i}]")).collect();
+            let all =
+                self.tiers.iter().enumerate().flat_map(|(t, tier)| {
+                    tier.columns.iter().enumerate().map(move |(i, c)| (t, i, c))
+                });
+            let found: Vec<String> = all
+                .filter(|(.., c)| c.as_str() == name)
+                .map(|(t, i, _)| format!(".tiers[{t}].columns[{i}]"))
+                .collect();
             found
         };
         let in_pairs = |name: &str| {
             let lists = [("forbidden", &self.forbidden), ("required", &self.required)];
             lists.into_iter().find_map(|(key, list)| {
-                let of_pair = |(i, pair): (usize, &[ColumnName; 2])| Some((i, pair.iter().position(|c| c.as_str() == name)?));
+                let of_pair = |(i, pair): (usize, &[ColumnName; 2])| {
+                    Some((i, pair.iter().position(|c| c.as_str() == name)?))
+                };
                 list.iter().enumerate().find_map(of_pair).map(|(i, k)| format!(".{key}[{i}][{k}]"))
             })
         };
-        let required = |pair: &dyn Fn(&[ColumnName; 2]) -> bool| self.required.iter().position(pair).map(|i| format!(".required[{i}]"));
+        let required = |pair: &dyn Fn(&[ColumnName; 2]) -> bool| {
+            self.required.iter().position(pair).map(|i| format!(".required[{i}]"))
+        };
         let found = match contradiction {
-            Contradiction::UnknownVariable(name) => in_tiers(name).into_iter().next().or_else(|| in_pairs(name)),
+            Contradiction::UnknownVariable(name) => {
+                in_tiers(name).into_iter().next().or_else(|| in_pairs(name))
+            }
             Contradiction::InTwoTiers(name) => in_tiers(name).into_iter().nth(1),
-            Contradiction::Itself(name) => {
+            Contradiction::SelfEdge(name) => {
                 let same = |pair: &[ColumnName; 2]| pair.iter().all(|c| c.as_str() == name);
-                let forbidden = self.forbidden.iter().position(same).map(|i| format!(".forbidden[{i}]"));
+                let forbidden =
+                    self.forbidden.iter().position(same).map(|i| format!(".forbidden[{i}]"));
                 forbidden.or_else(|| required(&same))
             }
-            Contradiction::RequiredForbidden(a, b) => required(&|pair| pair[0].as_str() == a && pair[1].as_str() == b),
-            Contradiction::RequiredCycle(names) => {
-                required(&|pair| names.iter().any(|n| n == pair[0].as_str()) && names.iter().any(|n| n == pair[1].as_str()))
+            Contradiction::RequiredForbidden(a, b) => {
+                required(&|pair| pair[0].as_str() == a && pair[1].as_str() == b)
             }
+            Contradiction::RequiredCycle(names) => required(&|pair| {
+                names.iter().any(|n| n == pair[0].as_str())
+                    && names.iter().any(|n| n == pair[1].as_str())
+            }),
             // Tiers are forbidden within where they stand.
             Contradiction::UnknownTier(_) => None,
         };
@@ -296,21 +350,30 @@ impl Scenario {
     }
 }
 
-impl Drawn {
+impl DrawnGraph {
     /// Where a mistake stands.
-    fn place(&self, bad: &BadGraph) -> String {
+    fn place_of(&self, bad: &GivenGraphError) -> String {
         let lists = [("edges", &self.edges), ("undirected", &self.undirected)];
         // Of what stands twice the second is shown.
         let last = |is: &dyn Fn(&[ColumnName; 2]) -> bool| {
-            let all = lists.iter().flat_map(|(key, list)| list.iter().enumerate().map(move |(i, pair)| (key, i, pair)));
+            let all = lists.iter().flat_map(|(key, list)| {
+                list.iter().enumerate().map(move |(i, pair)| (key, i, pair))
+            });
             all.filter(|(.., pair)| is(pair)).last().map(|(key, i, _)| format!(".{key}[{i}]"))
         };
-        let within = |names: &[&str]| last(&|pair| pair.iter().all(|c| names.contains(&c.as_str())));
+        let within =
+            |names: &[&str]| last(&|pair| pair.iter().all(|c| names.contains(&c.as_str())));
         let found = match bad {
-            BadGraph::UnknownVariable(name) => last(&|pair| pair.iter().any(|c| c.as_str() == name)),
-            BadGraph::Twice(a, b) | BadGraph::AgainstKnowledge(a, b) => within(&[a, b]),
-            BadGraph::Cycle(names) => within(&names.iter().map(String::as_str).collect::<Vec<_>>()),
-            BadGraph::NoDag => None,
+            GivenGraphError::UnknownVariable(name) => {
+                last(&|pair| pair.iter().any(|c| c.as_str() == name))
+            }
+            GivenGraphError::DuplicateEdge(a, b) | GivenGraphError::ContradictsKnowledge(a, b) => {
+                within(&[a, b])
+            }
+            GivenGraphError::Cycle(names) => {
+                within(&names.iter().map(String::as_str).collect::<Vec<_>>())
+            }
+            GivenGraphError::NoConsistentDag => None,
         };
         found.unwrap_or_default()
     }

@@ -1,42 +1,51 @@
-//! Quality of counterfactuals: how near to their rows they are, how much changes, and whether they look like the target group.
+//! Quality of counterfactuals: how near to their rows they are, how much changes, and whether they
+//! look like the target group.
 //!
-//! Source: the cosine similarity that "Towards Counterfactual Group Fairness" reports, and what tools for counterfactual explanations call
-//! proximity, sparsity and plausibility. Over the valid counterfactuals c of originals o, per ordered pair of groups and in total; z is the
-//! z-space of the reference ([`crate::counterfactual::space`]). Per variable and class y the originals and the counterfactuals are compared
-//! with the reference rows of (b, y); the distances of the classes are averaged, weighted by the counterfactuals in which the variable is
-//! not missing. [`sums::Sums`] is gathered batch by batch and merges in any order to the same state; [`Quality`] is made of it once.
-//! Choice: a class that (b, y) lacks enters no distance; where the strategy conditions on nothing there is one class.
+//! Source: the cosine similarity that "Towards Counterfactual Group Fairness" reports, and what
+//! tools for counterfactual explanations call proximity, sparsity and plausibility. Over the valid
+//! counterfactuals c of originals o, per ordered pair of groups and in total; z is the z-space of
+//! the reference ([`crate::counterfactual::space`]). Per variable and class y the originals and the
+//! counterfactuals are compared with the reference rows of (b, y); the distances of the classes are
+//! averaged, weighted by the counterfactuals in which the variable is not missing. [`sums::Sums`]
+//! is gathered batch by batch and merges in any order to the same state; [`CounterfactualQuality`]
+//! is made of it once. Choice: a class that (b, y) lacks enters no distance; where the strategy
+//! conditions on nothing there is one class.
 //! Cost: the width of the z-space per counterfactual.
 
 pub mod shapes;
 pub mod sums;
 mod values;
 
-use crate::counterfactual::conditional::{Condition, Conditional, Counts};
-use crate::counterfactual::space::Space;
-use crate::counterfactual::variable::Variable;
+use crate::counterfactual::conditional::{Conditioning, ReferenceCounts, ReferenceStrata};
+use crate::counterfactual::space::ReferenceSpace;
+use crate::counterfactual::variable::StrategyVariable;
 
 /// What counterfactuals are measured against: the reference.
 #[derive(Debug)]
-pub struct Yardstick {
-    variables: Vec<Variable>,
-    space: Space,
-    strata: Conditional,
+pub struct QualityReference {
+    variables: Vec<StrategyVariable>,
+    space: ReferenceSpace,
+    strata: ReferenceStrata,
 }
 
-impl Yardstick {
+impl QualityReference {
     /// A yardstick of the counts of a reference with `n_groups` declared groups.
-    pub fn new(variables: Vec<Variable>, counts: &Counts, n_groups: usize, condition: Condition) -> Self {
-        let space = Space::of(&variables, counts);
-        let strata = Conditional::new(counts, &variables, n_groups, condition);
-        Yardstick { variables, space, strata }
+    pub fn new(
+        variables: Vec<StrategyVariable>,
+        counts: &ReferenceCounts,
+        n_groups: usize,
+        condition: Conditioning,
+    ) -> Self {
+        let space = ReferenceSpace::from_counts(&variables, counts);
+        let strata = ReferenceStrata::new(counts, &variables, n_groups, condition);
+        QualityReference { variables, space, strata }
     }
 }
 
-/// The quality of the counterfactuals of a pair, or of all. What cannot be computed is `None`: there is nothing to average, or the
-/// reference does not vary.
+/// The quality of the counterfactuals of a pair, or of all. What cannot be computed is `None`:
+/// there is nothing to average, or the reference does not vary.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Quality {
+pub struct CounterfactualQuality {
     /// Counterfactuals before filter and checks.
     pub n_cf: u64,
     /// Distinct pairs of row and target group.
@@ -82,7 +91,8 @@ pub struct VariableQuality {
     pub varies: bool,
     /// Counterfactuals with a value.
     pub n: u64,
-    /// Of these, how many have a class that the target group has: the others enter no distance, and no share out of range.
+    /// Of these, how many have a class that the target group has: the others enter no distance, and
+    /// no share out of range.
     pub n_compared: u64,
     /// Share of changed values among originals that have one.
     pub share_changed: Option<f64>,
@@ -90,11 +100,13 @@ pub struct VariableQuality {
     pub mean_change: Option<f64>,
     /// Mean of |c - o| in standard deviations of the reference.
     pub mean_abs_change_sd: Option<f64>,
-    /// Distance of the originals to the target: Kolmogorov-Smirnov for numbers, total variation for levels.
+    /// Distance of the originals to the target: Kolmogorov-Smirnov for numbers, total variation for
+    /// levels.
     pub dist_before: Option<f64>,
     /// Distance of the counterfactuals to the target.
     pub dist_after: Option<f64>,
-    /// Wasserstein-1 distance of the originals to the target, in standard deviations of the reference.
+    /// Wasserstein-1 distance of the originals to the target, in standard deviations of the
+    /// reference.
     pub w1_before: Option<f64>,
     /// Wasserstein-1 distance of the counterfactuals to the target.
     pub w1_after: Option<f64>,

@@ -1,28 +1,32 @@
-//! The shapes of distributions for a drawing: originals, counterfactuals and real rows of the target group side by side.
+//! The shapes of distributions for a drawing: originals, counterfactuals and real rows of the
+//! target group side by side.
 //!
-//! Numbers are counted in bins of equal width between the ends of the reference; values beyond these count in the outer bins. Where the
-//! reference holds whole numbers only, a bin is some of them: bins that hold now three, now four would draw a comb that nobody has. Levels are
-//! counted one by one; beyond [`MOST_LEVELS`] the ones that are rare in the reference are counted together.
-//! The share of a bar in the target group is the mean of its shares in the classes of that group, weighted by the counterfactuals of the
-//! class as in `dist_after`. So what differs in a drawing is what the distances say, and not that one group has another label more often.
+//! Numbers are counted in bins of equal width between the ends of the reference; values beyond
+//! these count in the outer bins. Where the reference holds whole numbers only, a bin is some of
+//! them: bins that hold now three, now four would draw a comb that nobody has. Levels are counted
+//! one by one; beyond [`MAX_LEVELS`] the ones that are rare in the reference are counted together.
+//! The share of a bar in the target group is the mean of its shares in the classes of that group,
+//! weighted by the counterfactuals of the class as in `dist_after`. So what differs in a drawing is
+//! what the distances say, and not that one group has another label more often.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::counterfactual::joint::Spread;
-use crate::counterfactual::quality::Yardstick;
-use crate::counterfactual::quality::sums::{PairSums, Seen, Sums};
-use crate::num::ecdf::{Ecdf, Tally};
+use crate::counterfactual::joint::LevelCounts;
+use crate::counterfactual::quality::QualityReference;
+use crate::counterfactual::quality::sums::{PairSums, QualitySums, VariableSums};
+use crate::num::ecdf::{Ecdf, ValueTally};
 
 /// The most bins of a number.
-pub const BINS: usize = 20;
+pub const MAX_BINS: usize = 20;
 
 /// Levels that are counted one by one.
-pub const MOST_LEVELS: usize = 30;
+pub const MAX_LEVELS: usize = 30;
 
 /// Counts of one part of a variable.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Bar {
-    /// For a number the edges of the bin: the left one belongs to it, the right one to the last bin only.
+pub struct ShapeBar {
+    /// For a number the edges of the bin: the left one belongs to it, the right one to the last bin
+    /// only.
     pub edges: Option<(f64, f64)>,
     /// For levels the position of the level; none for the rest together.
     pub level: Option<usize>,
@@ -32,26 +36,33 @@ pub struct Bar {
     pub counterfactual: u64,
     /// Reference rows of the target group, whatever their class.
     pub target: u64,
-    /// Share of the bar in the target group, if its classes were as frequent as among the counterfactuals; none where no counterfactual
-    /// has a value and a class that the target has.
+    /// Share of the bar in the target group, if its classes were as frequent as among the
+    /// counterfactuals; none where no counterfactual has a value and a class that the target has.
     pub target_share: Option<f64>,
 }
 
 /// The edges of bins between two ends; of one bin where there is one value only.
-fn edges(least: f64, largest: f64, whole: bool) -> Vec<f64> {
-    // Up to here every whole number is told apart from the next, of ends as of what lies between them.
+fn bin_edges(least: f64, largest: f64, whole: bool) -> Vec<f64> {
+    // Up to here every whole number is told apart from the next, of ends as of what lies between
+    // them.
     const EXACT: f64 = 9e15;
     let n = largest - least + 1.0;
     if whole && n < EXACT && least.abs() < EXACT && largest.abs() < EXACT {
-        let width = (n / BINS as f64).ceil();
+        let width = (n / MAX_BINS as f64).ceil();
         return (0..=(n / width).ceil() as usize).map(|k| least + width * k as f64).collect();
     }
-    let edge = |k: usize| if k == BINS { largest } else { least + (largest - least) * (k as f64 / BINS as f64) };
-    if least < largest { (0..=BINS).map(edge).collect() } else { vec![least, largest] }
+    let edge = |k: usize| {
+        if k == MAX_BINS {
+            largest
+        } else {
+            least + (largest - least) * (k as f64 / MAX_BINS as f64)
+        }
+    };
+    if least < largest { (0..=MAX_BINS).map(edge).collect() } else { vec![least, largest] }
 }
 
 /// How many values lie in each of the bins.
-fn binned(values: &Ecdf, edges: &[f64]) -> Vec<u64> {
+fn bin_counts(values: &Ecdf, edges: &[f64]) -> Vec<u64> {
     let below = |x: f64| values.around(x).0;
     let last = edges.len() - 2;
     let count = |k: usize| {
@@ -62,13 +73,14 @@ fn binned(values: &Ecdf, edges: &[f64]) -> Vec<u64> {
     (0..=last).map(count).collect()
 }
 
-/// The shares of bars in the target group, by class: how many counterfactuals have a value, and how many reference rows lie in each bar.
+/// The shares of bars in the target group, by class: how many counterfactuals have a value, and how
+/// many reference rows lie in each bar.
 #[derive(Default)]
-struct Mixed {
+struct ClassMixture {
     classes: Vec<(u64, Vec<u64>)>,
 }
 
-impl Mixed {
+impl ClassMixture {
     fn add(&mut self, n: u64, target: Vec<u64>) {
         if n > 0 && target.iter().any(|&rows| rows > 0) {
             self.classes.push((n, target));
@@ -77,14 +89,20 @@ impl Mixed {
 
     fn share(&self, bar: usize) -> Option<f64> {
         let all: u64 = self.classes.iter().map(|(n, _)| n).sum();
-        let of = |(n, target): &(u64, Vec<u64>)| *n as f64 * (target[bar] as f64 / target.iter().sum::<u64>() as f64);
+        let of = |(n, target): &(u64, Vec<u64>)| {
+            *n as f64 * (target[bar] as f64 / target.iter().sum::<u64>() as f64)
+        };
         (all > 0).then(|| self.classes.iter().map(of).sum::<f64>() / all as f64)
     }
 }
 
-impl Yardstick {
+impl QualityReference {
     /// For each of these ordered pairs of groups and each variable its bars.
-    pub fn shapes(&self, sums: &Sums, pairs: &BTreeSet<(usize, usize)>) -> BTreeMap<(usize, usize), Vec<Vec<Bar>>> {
+    pub fn shapes(
+        &self,
+        sums: &QualitySums,
+        pairs: &BTreeSet<(usize, usize)>,
+    ) -> BTreeMap<(usize, usize), Vec<Vec<ShapeBar>>> {
         let of_pair = |(&(own, to), pair): (&(usize, usize), &PairSums)| {
             let bars = (0..self.variables.len()).map(|v| self.bars(v, to, pair)).collect();
             ((own, to), bars)
@@ -92,33 +110,44 @@ impl Yardstick {
         sums.pairs.iter().filter(|(pair, _)| pairs.contains(pair)).map(of_pair).collect()
     }
 
-    fn bars(&self, v: usize, to: usize, pair: &PairSums) -> Vec<Bar> {
+    fn bars(&self, v: usize, to: usize, pair: &PairSums) -> Vec<ShapeBar> {
         match self.variables[v].levels() {
             None => self.bins(v, to, pair),
             Some(levels) => self.levels(v, to, pair, levels.n as usize),
         }
     }
 
-    fn bins(&self, v: usize, to: usize, pair: &PairSums) -> Vec<Bar> {
+    fn bins(&self, v: usize, to: usize, pair: &PairSums) -> Vec<ShapeBar> {
         let position = self.position(v);
-        let of_groups = || (0..self.strata.n_groups()).map(|g| &self.strata.table(g, self.strata.pooled()).values[position]);
-        let Some((least, largest)) = of_groups().filter_map(Ecdf::ends).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else {
+        let of_groups = || {
+            (0..self.strata.n_groups())
+                .map(|g| &self.strata.table(g, self.strata.pooled_slot()).values[position])
+        };
+        let Some((least, largest)) =
+            of_groups().filter_map(Ecdf::ends).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+        else {
             return Vec::new();
         };
-        let edges = edges(least, largest, of_groups().all(|values| values.values().iter().all(|x| x.fract() == 0.0)));
-        let (mut before, mut after, mut mixed) = (Tally::default(), Tally::default(), Mixed::default());
+        let edges = bin_edges(
+            least,
+            largest,
+            of_groups().all(|values| values.values().iter().all(|x| x.fract() == 0.0)),
+        );
+        let (mut before, mut after, mut mixed) =
+            (ValueTally::default(), ValueTally::default(), ClassMixture::default());
         for (&class, seen) in &pair.classes {
-            if let Seen::Number { n, before: was, after: is, .. } = &seen[v] {
+            if let VariableSums::Number { n, before: was, after: is, .. } = &seen[v] {
                 before.merge(was);
                 after.merge(is);
                 if let Some(target) = self.table(to, class) {
-                    mixed.add(*n, binned(&target.values[position], &edges));
+                    mixed.add(*n, bin_counts(&target.values[position], &edges));
                 }
             }
         }
-        let target = self.strata.table(to, self.strata.pooled());
-        let counts = [&before.ecdf(), &after.ecdf(), &target.values[position]].map(|values| binned(values, &edges));
-        let bar = |k: usize| Bar {
+        let target = self.strata.table(to, self.strata.pooled_slot());
+        let counts = [&before.ecdf(), &after.ecdf(), &target.values[position]]
+            .map(|values| bin_counts(values, &edges));
+        let bar = |k: usize| ShapeBar {
             edges: Some((edges[k], edges[k + 1])),
             level: None,
             original: counts[0][k],
@@ -129,27 +158,32 @@ impl Yardstick {
         (0..edges.len() - 1).map(bar).collect()
     }
 
-    fn levels(&self, v: usize, to: usize, pair: &PairSums, n: usize) -> Vec<Bar> {
+    fn levels(&self, v: usize, to: usize, pair: &PairSums, n: usize) -> Vec<ShapeBar> {
         let position = self.position(v);
         let mut all = vec![0; n];
         for g in 0..self.strata.n_groups() {
-            for &(level, n) in &self.strata.table(g, self.strata.pooled()).levels[position].levels {
+            for &(level, n) in
+                &self.strata.table(g, self.strata.pooled_slot()).levels[position].levels
+            {
                 all[level as usize] += n;
             }
         }
         let mut order: Vec<usize> = (0..n).collect();
         order.sort_by_key(|&level| (std::cmp::Reverse(all[level]), level));
-        let (shown, rest) = order.split_at(n.min(MOST_LEVELS));
+        let (shown, rest) = order.split_at(n.min(MAX_LEVELS));
         // The bars as levels that are counted together.
         let mut bars: Vec<&[usize]> = shown.chunks(1).collect();
         bars.extend((!rest.is_empty()).then_some(rest));
-        let together =
-            |of: &dyn Fn(usize) -> u64| -> Vec<u64> { bars.iter().map(|bar| bar.iter().map(|&level| of(level)).sum()).collect() };
-        let rows_of = |spread: &Spread| together(&|level| spread.of(u32::try_from(level).unwrap_or(u32::MAX)));
+        let together = |of: &dyn Fn(usize) -> u64| -> Vec<u64> {
+            bars.iter().map(|bar| bar.iter().map(|&level| of(level)).sum()).collect()
+        };
+        let rows_of = |spread: &LevelCounts| {
+            together(&|level| spread.count(u32::try_from(level).unwrap_or(u32::MAX)))
+        };
 
-        let (mut was, mut is, mut mixed) = (vec![0; n], vec![0; n], Mixed::default());
+        let (mut was, mut is, mut mixed) = (vec![0; n], vec![0; n], ClassMixture::default());
         for (&class, seen) in &pair.classes {
-            if let Seen::Levels { n, before, after, .. } = &seen[v] {
+            if let VariableSums::Levels { n, before, after, .. } = &seen[v] {
                 was.iter_mut().zip(before).for_each(|(sum, n)| *sum += n);
                 is.iter_mut().zip(after).for_each(|(sum, n)| *sum += n);
                 if let Some(target) = self.table(to, class) {
@@ -157,9 +191,13 @@ impl Yardstick {
                 }
             }
         }
-        let target = self.strata.table(to, self.strata.pooled());
-        let counts = [together(&|level| was[level]), together(&|level| is[level]), rows_of(&target.levels[position])];
-        let bar = |k: usize| Bar {
+        let target = self.strata.table(to, self.strata.pooled_slot());
+        let counts = [
+            together(&|level| was[level]),
+            together(&|level| is[level]),
+            rows_of(&target.levels[position]),
+        ];
+        let bar = |k: usize| ShapeBar {
             edges: None,
             level: shown.get(k).copied(),
             original: counts[0][k],
@@ -173,44 +211,53 @@ impl Yardstick {
     /// Position of a variable among those of the same kind.
     pub(super) fn position(&self, v: usize) -> usize {
         let variable = &self.variables[v];
-        self.variables[..v].iter().filter(|other| other.levels().is_none() == variable.levels().is_none()).count()
+        self.variables[..v]
+            .iter()
+            .filter(|other| other.levels().is_none() == variable.levels().is_none())
+            .count()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{BINS, Mixed, binned, edges};
-    use crate::num::ecdf::Tally;
+    use super::{ClassMixture, MAX_BINS, bin_counts, bin_edges};
+    use crate::num::ecdf::ValueTally;
 
     #[test]
     fn outer_bins_hold_what_lies_beyond() {
-        let values = Tally::of([-5.0, 0.0, 0.5, 1.0, 1.5, 2.0, 9.0]).ecdf();
-        assert_eq!(binned(&values, &[0.0, 1.0, 2.0]), [3, 4]);
-        assert_eq!(binned(&values, &[3.0, 3.0]), [7]);
-        assert_eq!(binned(&Tally::default().ecdf(), &[0.0, 1.0]), [0]);
+        let values = ValueTally::from_values([-5.0, 0.0, 0.5, 1.0, 1.5, 2.0, 9.0]).ecdf();
+        assert_eq!(bin_counts(&values, &[0.0, 1.0, 2.0]), [3, 4]);
+        assert_eq!(bin_counts(&values, &[3.0, 3.0]), [7]);
+        assert_eq!(bin_counts(&ValueTally::default().ecdf(), &[0.0, 1.0]), [0]);
     }
 
     #[test]
     fn bins_of_whole_numbers_hold_equally_many() {
-        assert_eq!(edges(0.0, 3.0, true), [0.0, 1.0, 2.0, 3.0, 4.0]);
-        assert_eq!(edges(-2.0, -2.0, true), [-2.0, -1.0]);
-        assert_eq!(edges(2.5, 2.5, false), [2.5, 2.5]);
+        assert_eq!(bin_edges(0.0, 3.0, true), [0.0, 1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(bin_edges(-2.0, -2.0, true), [-2.0, -1.0]);
+        assert_eq!(bin_edges(2.5, 2.5, false), [2.5, 2.5]);
         // 74 ages: nineteen bins of four.
-        let ages = edges(17.0, 90.0, true);
+        let ages = bin_edges(17.0, 90.0, true);
         assert_eq!((ages.len(), ages[1], ages[19]), (20, 21.0, 93.0));
         for (least, largest) in [(0.0, 99_999.0), (1.0, 20.0), (1.0, 21.0), (-4e15, 4e15)] {
-            let edges = edges(least, largest, true);
-            assert!(edges.len() <= BINS + 1 && edges[edges.len() - 2] <= largest && largest < edges[edges.len() - 1], "{least} {largest}");
+            let edges = bin_edges(least, largest, true);
+            assert!(
+                edges.len() <= MAX_BINS + 1
+                    && edges[edges.len() - 2] <= largest
+                    && largest < edges[edges.len() - 1],
+                "{least} {largest}"
+            );
         }
-        assert_eq!(edges(0.0, 1.0, false).len(), BINS + 1);
-        assert_eq!(edges(0.0, 1e300, true).last(), Some(&1e300));
+        assert_eq!(bin_edges(0.0, 1.0, false).len(), MAX_BINS + 1);
+        assert_eq!(bin_edges(0.0, 1e300, true).last(), Some(&1e300));
     }
 
     #[test]
     fn classes_of_the_target_weigh_as_among_the_counterfactuals() {
-        let mut mixed = Mixed::default();
+        let mut mixed = ClassMixture::default();
         assert_eq!(mixed.share(0), None);
-        // Three counterfactuals of a class whose rows lie 1 : 3, one of a class whose rows all lie in the first bar.
+        // Three counterfactuals of a class whose rows lie 1 : 3, one of a class whose rows all lie
+        // in the first bar.
         mixed.add(3, vec![10, 30]);
         mixed.add(1, vec![500, 0]);
         // A class that nobody has, and one that the target lacks.

@@ -2,20 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use crate::counterfactual::conditional::Class;
-use crate::counterfactual::filter::Filter;
-use crate::counterfactual::quality::Yardstick;
-use crate::counterfactual::space::Axis;
-use crate::counterfactual::variable::Variable;
-use crate::counterfactual::{Generated, Samples};
-use crate::num::ecdf::{Ecdf, Tally};
-use crate::num::fixed::Fixed;
+use crate::counterfactual::conditional::StratumClass;
+use crate::counterfactual::filter::PlausibilityFilter;
+use crate::counterfactual::quality::QualityReference;
+use crate::counterfactual::space::SpaceAxis;
+use crate::counterfactual::variable::StrategyVariable;
+use crate::counterfactual::{GeneratedBatch, SampleBatch};
+use crate::num::ecdf::{Ecdf, ValueTally};
+use crate::num::fixed::FixedSum;
 
 /// Sums of one variable over the counterfactuals of a pair and class.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Seen {
-    /// Continuous or ordinal: changes in units of the reference's standard deviation, values before and after.
-    Number { n: u64, n_changed: u64, change: Fixed, size: Fixed, before: Tally, after: Tally, n_outside: u64 },
+pub(super) enum VariableSums {
+    /// Continuous or ordinal: changes in units of the reference's standard deviation, values before
+    /// and after.
+    Number {
+        n: u64,
+        n_changed: u64,
+        change: FixedSum,
+        size: FixedSum,
+        before: ValueTally,
+        after: ValueTally,
+        n_outside: u64,
+    },
     /// Categorical: counts by level.
     Levels { n: u64, n_changed: u64, before: Vec<u64>, after: Vec<u64> },
 }
@@ -27,48 +36,61 @@ pub(super) struct PairSums {
     pub(super) n_pairs: u64,
     pub(super) n_pairs_valid: u64,
     pub(super) n_valid: u64,
-    pub(super) cosines: Tally,
-    pub(super) cosine: Fixed,
-    pub(super) l1: Fixed,
-    pub(super) l2: Fixed,
+    pub(super) cosines: ValueTally,
+    pub(super) cosine: FixedSum,
+    pub(super) l1: FixedSum,
+    pub(super) l2: FixedSum,
     pub(super) n_unchanged: u64,
     pub(super) n_changed: u64,
     pub(super) n_clamped: u64,
     pub(super) n_fallback: u64,
     pub(super) n_kept: u64,
-    pub(super) plausibility: Tally,
-    pub(super) classes: BTreeMap<Class, Vec<Seen>>,
+    pub(super) plausibility: ValueTally,
+    pub(super) classes: BTreeMap<StratumClass, Vec<VariableSums>>,
 }
 
 /// What is gathered of counterfactuals, mergeable in any order.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Sums {
+pub struct QualitySums {
     pub(super) pairs: BTreeMap<(usize, usize), PairSums>,
     /// By target group the plausibility of its real rows.
-    pub(super) real: BTreeMap<usize, Tally>,
+    pub(super) reference_plausibility: BTreeMap<usize, ValueTally>,
 }
 
-impl Seen {
-    fn new(variable: &Variable) -> Self {
+impl VariableSums {
+    fn new(variable: &StrategyVariable) -> Self {
         match variable.levels() {
-            Some(levels) => Seen::Levels { n: 0, n_changed: 0, before: vec![0; levels.n as usize], after: vec![0; levels.n as usize] },
-            None => Seen::Number {
+            Some(levels) => VariableSums::Levels {
                 n: 0,
                 n_changed: 0,
-                change: Fixed::ZERO,
-                size: Fixed::ZERO,
-                before: Tally::default(),
-                after: Tally::default(),
+                before: vec![0; levels.n as usize],
+                after: vec![0; levels.n as usize],
+            },
+            None => VariableSums::Number {
+                n: 0,
+                n_changed: 0,
+                change: FixedSum::ZERO,
+                size: FixedSum::ZERO,
+                before: ValueTally::default(),
+                after: ValueTally::default(),
                 n_outside: 0,
             },
         }
     }
 
-    fn merge(&mut self, other: &Seen) {
+    fn merge(&mut self, other: &VariableSums) {
         match (self, other) {
             (
-                Seen::Number { n, n_changed, change, size, before, after, n_outside },
-                Seen::Number { n: m, n_changed: m_changed, change: by, size: of, before: b, after: a, n_outside: m_outside },
+                VariableSums::Number { n, n_changed, change, size, before, after, n_outside },
+                VariableSums::Number {
+                    n: m,
+                    n_changed: m_changed,
+                    change: by,
+                    size: of,
+                    before: b,
+                    after: a,
+                    n_outside: m_outside,
+                },
             ) => {
                 *n += m;
                 *n_changed += m_changed;
@@ -78,14 +100,18 @@ impl Seen {
                 after.merge(a);
                 *n_outside += m_outside;
             }
-            (Seen::Levels { n, n_changed, before, after }, Seen::Levels { n: m, n_changed: m_changed, before: b, after: a }) => {
+            (
+                VariableSums::Levels { n, n_changed, before, after },
+                VariableSums::Levels { n: m, n_changed: m_changed, before: b, after: a },
+            ) => {
                 *n += m;
                 *n_changed += m_changed;
                 before.iter_mut().zip(b).for_each(|(x, y)| *x += y);
                 after.iter_mut().zip(a).for_each(|(x, y)| *x += y);
             }
             // The same variable has the same kind everywhere.
-            (Seen::Number { .. }, Seen::Levels { .. }) | (Seen::Levels { .. }, Seen::Number { .. }) => {}
+            (VariableSums::Number { .. }, VariableSums::Levels { .. })
+            | (VariableSums::Levels { .. }, VariableSums::Number { .. }) => {}
         }
     }
 }
@@ -117,46 +143,51 @@ impl PairSums {
     }
 }
 
-impl Sums {
+impl QualitySums {
     /// Adds the sums of other batches.
-    pub fn merge(&mut self, other: &Sums) {
+    pub fn merge(&mut self, other: &QualitySums) {
         for (pair, sums) in &other.pairs {
             self.pairs.entry(*pair).or_default().merge(sums);
         }
-        for (group, tally) in &other.real {
-            self.real.entry(*group).or_default().merge(tally);
+        for (group, tally) in &other.reference_plausibility {
+            self.reference_plausibility.entry(*group).or_default().merge(tally);
         }
     }
 }
 
 /// The unit in which changes of a variable are added up.
-pub(super) fn unit(axis: &Axis) -> f64 {
+pub(super) fn change_unit(axis: &SpaceAxis) -> f64 {
     match axis {
-        Axis::Number(column) if column.sd > 0.0 => column.sd,
+        SpaceAxis::Number(column) if column.sd > 0.0 => column.sd,
         _ => 1.0,
     }
 }
 
 /// The rows before and after, and a target to compare them with.
-struct Change<'a> {
-    variable: &'a Variable,
-    axis: &'a Axis,
-    samples: &'a Samples<'a>,
-    generated: &'a Generated,
+struct VariableChange<'a> {
+    variable: &'a StrategyVariable,
+    axis: &'a SpaceAxis,
+    samples: &'a SampleBatch<'a>,
+    generated: &'a GeneratedBatch,
     /// The counterfactuals that count, all of one pair and class.
-    chosen: &'a [usize],
+    positions: &'a [usize],
     target: Option<&'a Ecdf>,
 }
 
-impl Change<'_> {
-    fn seen(&self) -> Seen {
-        let mut seen = Seen::new(self.variable);
+impl VariableChange<'_> {
+    fn sums(&self) -> VariableSums {
+        let mut seen = VariableSums::new(self.variable);
         let (rows, made) = (self.samples.rows, &self.generated.rows);
         match &mut seen {
-            Seen::Levels { n, n_changed, before, after } => {
-                for &j in self.chosen {
-                    let (old, new) = (self.variable.level(rows, self.generated.parent[j]), self.variable.level(made, j));
-                    if let (Some(was), Some(is)) = (before.get_mut(old as usize), after.get_mut(new as usize)) {
+            VariableSums::Levels { n, n_changed, before, after } => {
+                for &j in self.positions {
+                    let (old, new) = (
+                        self.variable.level(rows, self.generated.parent[j]),
+                        self.variable.level(made, j),
+                    );
+                    if let (Some(was), Some(is)) =
+                        (before.get_mut(old as usize), after.get_mut(new as usize))
+                    {
                         *was += 1;
                         *is += 1;
                         *n += 1;
@@ -164,12 +195,18 @@ impl Change<'_> {
                     }
                 }
             }
-            Seen::Number { n, n_changed, change, size, before, after, n_outside } => {
-                let unit = unit(self.axis);
+            VariableSums::Number { n, n_changed, change, size, before, after, n_outside } => {
+                let unit = change_unit(self.axis);
                 let ends = self.target.and_then(Ecdf::ends);
-                let (mut olds, mut news) = (Vec::with_capacity(self.chosen.len()), Vec::with_capacity(self.chosen.len()));
-                for &j in self.chosen {
-                    let (old, new) = (self.variable.number(rows, self.generated.parent[j]), self.variable.number(made, j));
+                let (mut olds, mut news) = (
+                    Vec::with_capacity(self.positions.len()),
+                    Vec::with_capacity(self.positions.len()),
+                );
+                for &j in self.positions {
+                    let (old, new) = (
+                        self.variable.number(rows, self.generated.parent[j]),
+                        self.variable.number(made, j),
+                    );
                     if old.is_nan() || new.is_nan() {
                         continue;
                     }
@@ -179,20 +216,27 @@ impl Change<'_> {
                     *n_changed += u64::from((new - old).abs() > 1e-9 * old.abs().max(1.0));
                     change.add_wide((new - old) / unit);
                     size.add_wide((new - old).abs() / unit);
-                    *n_outside += u64::from(ends.is_some_and(|(least, largest)| new < least || new > largest));
+                    *n_outside += u64::from(
+                        ends.is_some_and(|(least, largest)| new < least || new > largest),
+                    );
                 }
-                (*before, *after) = (Tally::of(olds), Tally::of(news));
+                (*before, *after) = (ValueTally::from_values(olds), ValueTally::from_values(news));
             }
         }
         seen
     }
 }
 
-impl Yardstick {
+impl QualityReference {
     /// What a batch of counterfactuals in group `to` adds.
-    pub fn sums(&self, samples: &Samples<'_>, generated: &Generated, to: usize) -> Sums {
-        let mut sums = Sums::default();
-        let mut members: BTreeMap<(usize, Class), Vec<usize>> = BTreeMap::new();
+    pub fn counterfactual_sums(
+        &self,
+        samples: &SampleBatch<'_>,
+        generated: &GeneratedBatch,
+        to: usize,
+    ) -> QualitySums {
+        let mut sums = QualitySums::default();
+        let mut members: BTreeMap<(usize, StratumClass), Vec<usize>> = BTreeMap::new();
         let mut cosines: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         let mut plausibility: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         let (mut z, mut w) = (Vec::new(), Vec::new());
@@ -214,8 +258,14 @@ impl Yardstick {
             pair.n_clamped += u64::from(counters.n_clamped);
             pair.n_fallback += u64::from(counters.n_fallback);
             pair.n_kept += u64::from(counters.n_kept);
-            plausibility.entry(own).or_default().extend(generated.plausibility.as_ref().and_then(|p| p[j]));
-            let class = self.strata.class(samples.classes.get(parent).copied().flatten()).unwrap_or(Class::Unseen);
+            plausibility
+                .entry(own)
+                .or_default()
+                .extend(generated.plausibility.as_ref().and_then(|p| p[j]));
+            let class = self
+                .strata
+                .class(samples.classes.get(parent).copied().flatten())
+                .unwrap_or(StratumClass::Unseen);
             members.entry((own, class)).or_default().push(j);
 
             self.space.vector(&self.variables, samples.rows, parent, &mut z);
@@ -232,18 +282,20 @@ impl Yardstick {
             pair.l2.add_wide(dot(&w, &w).sqrt());
         }
         for (own, cosines) in cosines {
-            sums.pairs.entry((own, to)).or_default().cosines = Tally::of(cosines);
+            sums.pairs.entry((own, to)).or_default().cosines = ValueTally::from_values(cosines);
         }
         for (own, distances) in plausibility {
-            sums.pairs.entry((own, to)).or_default().plausibility = Tally::of(distances);
+            sums.pairs.entry((own, to)).or_default().plausibility =
+                ValueTally::from_values(distances);
         }
         for ((own, class), chosen) in members {
             let mut numbers = 0..;
             let table = self.table(to, class);
-            let of_variable = |(variable, axis): (&Variable, &Axis)| {
+            let of_variable = |(variable, axis): (&StrategyVariable, &SpaceAxis)| {
                 let number = if variable.levels().is_none() { numbers.next() } else { None };
                 let target = number.and_then(|j: usize| Some(&table?.values[j]));
-                Change { variable, axis, samples, generated, chosen: &chosen, target }.seen()
+                VariableChange { variable, axis, samples, generated, positions: &chosen, target }
+                    .sums()
             };
             let seen = self.variables.iter().zip(&self.space.0).map(of_variable).collect();
             sums.pairs.entry((own, to)).or_default().classes.insert(class, seen);
@@ -251,19 +303,32 @@ impl Yardstick {
         sums
     }
 
-    /// What a batch of reference rows adds: the plausibility of each in the section of its own group and class.
-    pub fn real(&self, filter: &Filter, reference: &Samples<'_>) -> Sums {
+    /// What a batch of reference rows adds: the plausibility of each in the section of its own
+    /// group and class.
+    pub fn reference_sums(
+        &self,
+        filter: &PlausibilityFilter,
+        reference: &SampleBatch<'_>,
+    ) -> QualitySums {
         let key = |i: usize| {
-            let (group, class) = reference.key(i);
+            let (group, class) = reference.stratum_key(i);
             let class = if self.strata.n_classes() == 0 { None } else { class };
             group.map(|group| (usize::from(group), class))
         };
         let mut plausibility: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-        for (i, distance) in filter.plausibility(&self.variables, reference.rows, key).into_iter().enumerate() {
+        for (i, distance) in
+            filter.plausibility(&self.variables, reference.rows, key).into_iter().enumerate()
+        {
             if let Some((group, _)) = key(i) {
                 plausibility.entry(group).or_default().extend(distance);
             }
         }
-        Sums { real: plausibility.into_iter().map(|(group, distances)| (group, Tally::of(distances))).collect(), ..Sums::default() }
+        QualitySums {
+            reference_plausibility: plausibility
+                .into_iter()
+                .map(|(group, distances)| (group, ValueTally::from_values(distances)))
+                .collect(),
+            ..QualitySums::default()
+        }
     }
 }

@@ -2,36 +2,37 @@
 
 use std::collections::BTreeMap;
 
-use crate::counterfactual::conditional::{Class, Table};
-use crate::counterfactual::joint::{Spread, gaps};
-use crate::counterfactual::quality::sums::{PairSums, Seen, Sums, unit};
-use crate::counterfactual::quality::{Quality, VariableQuality, Yardstick};
-use crate::counterfactual::space::Axis;
-use crate::num::ecdf::{Tally, distances};
+use crate::counterfactual::conditional::{StratumClass, StratumTable};
+use crate::counterfactual::joint::{LevelCounts, share_gaps};
+use crate::counterfactual::quality::sums::{PairSums, QualitySums, VariableSums, change_unit};
+use crate::counterfactual::quality::{CounterfactualQuality, QualityReference, VariableQuality};
+use crate::counterfactual::space::SpaceAxis;
+use crate::num::ecdf::{ValueTally, distances};
 
 /// A sum per counterfactual; none of none.
-fn share(sum: f64, n: u64) -> Option<f64> {
+fn mean_per(sum: f64, n: u64) -> Option<f64> {
     (n > 0).then(|| sum / n as f64)
 }
 
-fn quantiles(tally: &Tally) -> Option<[f64; 3]> {
+fn quantiles(tally: &ValueTally) -> Option<[f64; 3]> {
     let ecdf = tally.ecdf();
     Some([ecdf.quantile(0.05)?, ecdf.quantile(0.5)?, ecdf.quantile(0.95)?])
 }
 
-/// Half the sum of absolute differences of the shares of levels; none where either side has no values.
-fn total_variation(a: &[u64], b: &Spread) -> Option<f64> {
-    gaps(&Spread::of_counts(a), b).map(|gaps| 0.5 * gaps.sum::<f64>())
+/// Half the sum of absolute differences of the shares of levels; none where either side has no
+/// values.
+fn total_variation(a: &[u64], b: &LevelCounts) -> Option<f64> {
+    share_gaps(&LevelCounts::from_counts(a), b).map(|gaps| 0.5 * gaps.sum::<f64>())
 }
 
 /// A mean over classes, weighted by counterfactuals.
 #[derive(Default)]
-struct Weighted {
+struct WeightedMean {
     sum: f64,
     n: u64,
 }
 
-impl Weighted {
+impl WeightedMean {
     fn add(&mut self, value: Option<f64>, n: u64) {
         if let Some(value) = value {
             self.sum += value * n as f64;
@@ -40,29 +41,32 @@ impl Weighted {
     }
 
     fn mean(&self) -> Option<f64> {
-        share(self.sum, self.n)
+        mean_per(self.sum, self.n)
     }
 }
 
-impl Yardstick {
+impl QualityReference {
     /// The reference rows of a group and class; none where there are no strata of this class.
-    pub(super) fn table(&self, group: usize, class: Class) -> Option<&Table> {
+    pub(super) fn table(&self, group: usize, class: StratumClass) -> Option<&StratumTable> {
         match class {
-            Class::Pooled => Some(self.strata.table(group, self.strata.pooled())),
-            Class::Seen(slot) => Some(self.strata.table(group, slot)),
-            Class::Unseen => None,
+            StratumClass::Pooled => Some(self.strata.table(group, self.strata.pooled_slot())),
+            StratumClass::Seen(slot) => Some(self.strata.table(group, slot)),
+            StratumClass::Unseen => None,
         }
     }
 
     /// The quality for each ordered pair of own and target group, and of all together.
-    pub fn quality(&self, sums: &Sums) -> (BTreeMap<(usize, usize), Quality>, Quality) {
+    pub fn quality(
+        &self,
+        sums: &QualitySums,
+    ) -> (BTreeMap<(usize, usize), CounterfactualQuality>, CounterfactualQuality) {
         let mut all = PairSums::default();
         sums.pairs.values().for_each(|pair| all.merge(pair));
         all.classes.clear();
         let of_pair = |(&(own, to), pair): (&(usize, usize), &PairSums)| {
             let variables = (0..self.variables.len()).map(|v| self.variable(v, to, pair)).collect();
-            let plausibility_real = sums.real.get(&to).and_then(quantiles);
-            ((own, to), Quality { variables, plausibility_real, ..overall(pair) })
+            let plausibility_real = sums.reference_plausibility.get(&to).and_then(quantiles);
+            ((own, to), CounterfactualQuality { variables, plausibility_real, ..overall(pair) })
         };
         (sums.pairs.iter().map(of_pair).collect(), overall(&all))
     }
@@ -71,35 +75,56 @@ impl Yardstick {
         let (variable, axis) = (&self.variables[v], &self.space.0[v]);
         let position = self.position(v);
         let sd = match axis {
-            Axis::Number(column) if column.sd > 0.0 => Some(column.sd),
+            SpaceAxis::Number(column) if column.sd > 0.0 => Some(column.sd),
             _ => None,
         };
         let (mut n, mut n_changed, mut n_outside, mut n_target) = (0, 0, 0, 0);
         let (mut change, mut size) = (0.0, 0.0);
-        let [mut dist_before, mut dist_after, mut w1_before, mut w1_after] = [(); 4].map(|()| Weighted::default());
+        let [mut dist_before, mut dist_after, mut w1_before, mut w1_after] =
+            [(); 4].map(|()| WeightedMean::default());
         for (&class, seen) in &pair.classes {
             let table = self.table(to, class);
             match &seen[v] {
-                Seen::Number { n: m, n_changed: changed, change: by, size: of, before, after, n_outside: outside } => {
+                VariableSums::Number {
+                    n: m,
+                    n_changed: changed,
+                    change: by,
+                    size: of,
+                    before,
+                    after,
+                    n_outside: outside,
+                } => {
                     n += m;
                     n_changed += changed;
                     change += by.to_f64();
                     size += of.to_f64();
-                    let Some(target) = table.map(|t| &t.values[position]).filter(|t| t.n_rows() > 0) else { continue };
+                    let Some(target) =
+                        table.map(|t| &t.values[position]).filter(|t| t.n_rows() > 0)
+                    else {
+                        continue;
+                    };
                     n_target += m;
                     n_outside += outside;
-                    let (was, is) = (distances(&before.ecdf(), target), distances(&after.ecdf(), target));
+                    let (was, is) =
+                        (distances(&before.ecdf(), target), distances(&after.ecdf(), target));
                     dist_before.add(was.map(|d| d.0), *m);
                     dist_after.add(is.map(|d| d.0), *m);
                     w1_before.add(was.and_then(|d| Some(d.1 / sd?)), *m);
                     w1_after.add(is.and_then(|d| Some(d.1 / sd?)), *m);
                 }
-                Seen::Levels { n: m, n_changed: changed, before, after } => {
+                VariableSums::Levels { n: m, n_changed: changed, before, after } => {
                     n += m;
                     n_changed += changed;
-                    let Some(target) = table.map(|t| &t.levels[position]).filter(|t| t.n > 0) else { continue };
+                    let Some(target) = table.map(|t| &t.levels[position]).filter(|t| t.n > 0)
+                    else {
+                        continue;
+                    };
                     n_target += m;
-                    n_outside += (0..).zip(after).filter(|(level, _)| target.of(*level) == 0).map(|(_, n)| n).sum::<u64>();
+                    n_outside += (0..)
+                        .zip(after)
+                        .filter(|(level, _)| target.count(*level) == 0)
+                        .map(|(_, n)| n)
+                        .sum::<u64>();
                     dist_before.add(total_variation(before, target), *m);
                     dist_after.add(total_variation(after, target), *m);
                 }
@@ -112,29 +137,29 @@ impl Yardstick {
             varies: sd.is_some(),
             n,
             n_compared: n_target,
-            share_changed: share(n_changed as f64, n),
-            mean_change: share(change * unit(axis), n).filter(|_| is_number),
-            mean_abs_change_sd: share(size, n).filter(|_| sd.is_some()),
+            share_changed: mean_per(n_changed as f64, n),
+            mean_change: mean_per(change * change_unit(axis), n).filter(|_| is_number),
+            mean_abs_change_sd: mean_per(size, n).filter(|_| sd.is_some()),
             dist_before: dist_before.mean(),
             dist_after: dist_after.mean(),
             w1_before: w1_before.mean(),
             w1_after: w1_after.mean(),
-            out_of_range: share(n_outside as f64, n_target),
+            out_of_range: mean_per(n_outside as f64, n_target),
         }
     }
 }
 
-fn overall(pair: &PairSums) -> Quality {
-    let of_valid = |sum: u64| share(sum as f64, pair.n_valid);
-    Quality {
+fn overall(pair: &PairSums) -> CounterfactualQuality {
+    let of_valid = |sum: u64| mean_per(sum as f64, pair.n_valid);
+    CounterfactualQuality {
         n_cf: pair.n_cf,
         n_pairs: pair.n_pairs,
         n_pairs_valid: pair.n_pairs_valid,
-        share_discarded: share((pair.n_cf - pair.n_valid) as f64, pair.n_cf),
+        share_discarded: mean_per((pair.n_cf - pair.n_valid) as f64, pair.n_cf),
         cos_median: pair.cosines.ecdf().quantile(0.5),
-        cos_mean: share(pair.cosine.to_f64(), pair.cosines.n()),
-        l1_mean: share(pair.l1.to_f64(), pair.n_valid),
-        l2_mean: share(pair.l2.to_f64(), pair.n_valid),
+        cos_mean: mean_per(pair.cosine.to_f64(), pair.cosines.n()),
+        l1_mean: mean_per(pair.l1.to_f64(), pair.n_valid),
+        l2_mean: mean_per(pair.l2.to_f64(), pair.n_valid),
         changed_mean: of_valid(pair.n_changed),
         unchanged_share: of_valid(pair.n_unchanged),
         clamped_mean: of_valid(pair.n_clamped),

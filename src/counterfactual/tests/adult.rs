@@ -1,50 +1,79 @@
-//! Adult: figures on real people that the reference programs reported for the default rules and for the formulas as printed.
+//! Adult: figures on real people that the reference programs reported for the default rules and for
+//! the formulas as printed.
 
 use serde_json::Value as Json;
 
 use super::{feature_of, frame, generate, layout_of, mover, plausible};
-use crate::data::reference::ReferenceGroup;
-use crate::data::{Attribute, Column, Feature, Kind, Layout, MISSING, Rows};
+use crate::data::reference::ReferenceBatch;
+use crate::data::{Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING};
 use crate::tests::shared;
 
-const NUMBERS: [&str; 5] = ["age", "education-num", "capital-gain", "capital-loss", "hours-per-week"];
-const LEVELS: [&str; 6] = ["workclass", "marital-status", "occupation", "relationship", "race", "native-country"];
+const NUMBERS: [&str; 5] =
+    ["age", "education-num", "capital-gain", "capital-loss", "hours-per-week"];
+const LEVELS: [&str; 6] =
+    ["workclass", "marital-status", "occupation", "relationship", "race", "native-country"];
 
-fn adult() -> Option<(Layout, ReferenceGroup)> {
+fn adult() -> Option<(Layout, ReferenceBatch)> {
     let file = shared("data/adult/adult.parquet")?;
     let frame = frame::read(&file);
     let text = |value: &Json| value.as_str().map(str::to_owned);
-    let mut features = vec![feature_of("sex", Kind::Sensitive, vec!["Female".into(), "Male".into()])];
+    let mut features =
+        vec![feature_of("sex", FeatureKind::Sensitive, vec!["Female".into(), "Male".into()])];
     for name in NUMBERS {
-        let kind = if name == "education-num" { Kind::OrdinalNumber } else { Kind::Continuous { integer: true } };
+        let kind = if name == "education-num" {
+            FeatureKind::OrdinalNumber
+        } else {
+            FeatureKind::Continuous { integer: true }
+        };
         features.push(feature_of(name, kind, vec![]));
     }
     for name in LEVELS {
         let mut levels: Vec<String> = frame[name].iter().filter_map(text).collect();
         levels.sort();
         levels.dedup();
-        features.push(feature_of(name, Kind::Nominal, levels));
+        features.push(feature_of(name, FeatureKind::Nominal, levels));
     }
     let column = |feature: &Feature| {
         let values = &frame[&feature.name];
         if feature.kind.is_coded() {
-            let code = |value: &Json| text(value).and_then(|word| feature.levels.iter().position(|level| *level == word));
-            Column::Code(values.iter().map(|v| code(v).map_or(MISSING, |at| u32::try_from(at).unwrap())).collect())
+            let code = |value: &Json| {
+                text(value).and_then(|word| feature.levels.iter().position(|level| *level == word))
+            };
+            FeatureColumn::Code(
+                values
+                    .iter()
+                    .map(|v| code(v).map_or(MISSING, |at| u32::try_from(at).unwrap()))
+                    .collect(),
+            )
         } else {
-            Column::Number(values.iter().map(|v| v.as_f64().unwrap_or(f64::NAN)).collect())
+            FeatureColumn::Number(values.iter().map(|v| v.as_f64().unwrap_or(f64::NAN)).collect())
         }
     };
-    let rows = Rows { n: frame["sex"].len(), columns: features.iter().map(column).collect() };
+    let rows =
+        FeatureRows { n: frame["sex"].len(), columns: features.iter().map(column).collect() };
     let groups = vec![rows.codes(0).iter().map(|&code| u16::try_from(code).unwrap()).collect()];
-    let classes = frame["income"].iter().map(|v| Some(u32::from(v.as_str().is_some_and(|word| word.contains('>'))))).collect();
+    let classes = frame["income"]
+        .iter()
+        .map(|v| Some(u32::from(v.as_str().is_some_and(|word| word.contains('>')))))
+        .collect();
     let groups_of = features[0].levels.clone();
-    let attribute = Attribute { name: "sex".into(), groups: groups_of, reference: 1, feature: 0, level_of_group: vec![0, 1] };
+    let attribute = Attribute {
+        name: "sex".into(),
+        groups: groups_of,
+        reference: 1,
+        feature: 0,
+        level_of_group: vec![0, 1],
+    };
     let layout = layout_of(vec![attribute], features);
-    Some((layout, ReferenceGroup { keys: vec![], rows, groups, classes }))
+    Some((layout, ReferenceBatch { keys: vec![], rows, groups, classes }))
 }
 
 /// Share with a capital gain, and mean hours, of the rows that are chosen; rounded as reported.
-fn gains_and_hours(layout: &Layout, rows: &Rows, chosen: impl Fn(usize) -> bool) -> (f64, f64) {
+fn gains_and_hours(
+    layout: &Layout,
+    rows: &FeatureRows,
+    chosen: impl Fn(usize) -> bool,
+) -> (f64, f64) {
     let chosen: Vec<usize> = (0..rows.n).filter(|&i| chosen(i)).collect();
     let of = |name: &str| rows.numbers(layout.feature(name).unwrap());
     let (gain, hours) = (of("capital-gain"), of("hours-per-week"));
@@ -54,12 +83,16 @@ fn gains_and_hours(layout: &Layout, rows: &Rows, chosen: impl Fn(usize) -> bool)
     ((share * 1000.0).round() / 10.0, (mean * 10.0).round() / 10.0)
 }
 
-/// Women with the lower income as men. Under the formulas as printed every one of them has a capital gain; real men seldom do.
+/// Women with the lower income as men. Under the formulas as printed every one of them has a
+/// capital gain; real men seldom do.
 #[test]
 fn tied_numbers_stay_where_they_belong() {
     let Some((layout, reference)) = adult() else { return };
-    let real =
-        |group: u16| gains_and_hours(&layout, &reference.rows, |i| reference.classes[i] == Some(0) && reference.groups[0][i] == group);
+    let real = |group: u16| {
+        gains_and_hours(&layout, &reference.rows, |i| {
+            reference.classes[i] == Some(0) && reference.groups[0][i] == group
+        })
+    };
     assert_eq!((real(0), real(1)), ((3.7, 35.9), (4.5, 40.7)));
     let as_men = |knobs: &str| {
         let made = generate(&mover(&plausible(knobs), &layout, &reference), &layout, &reference, 1);
@@ -69,13 +102,18 @@ fn tied_numbers_stay_where_they_belong() {
     assert_eq!(as_men(r#", "preset": "as_printed""#), (100.0, 44.6));
 }
 
-/// Men as women: husbands become wives, and married women who live in no family stay as rare as they are (8 real ones).
+/// Men as women: husbands become wives, and married women who live in no family stay as rare as
+/// they are (8 real ones).
 #[test]
 fn levels_stay_consistent() {
     let Some((layout, reference)) = adult() else { return };
     let code = |feature: &str, level: &str| {
         let f = layout.feature(feature).unwrap();
-        (f, u32::try_from(layout.features[f].levels.iter().position(|l| l == level).unwrap()).unwrap())
+        (
+            f,
+            u32::try_from(layout.features[f].levels.iter().position(|l| l == level).unwrap())
+                .unwrap(),
+        )
     };
     let (marital, married) = code("marital-status", "Married-civ-spouse");
     let (relationship, no_family) = code("relationship", "Not-in-family");
@@ -83,8 +121,11 @@ fn levels_stay_consistent() {
     let as_women = |knobs: &str| {
         let made = generate(&mover(&plausible(knobs), &layout, &reference), &layout, &reference, 0);
         let (before, after) = (reference.rows.codes(relationship), made.rows.codes(relationship));
-        let odd = (0..after.len()).filter(|&j| made.rows.codes(marital)[j] == married && after[j] == no_family).count();
-        let husbands: Vec<usize> = (0..after.len()).filter(|&j| before[made.parent[j]] == husband).collect();
+        let odd = (0..after.len())
+            .filter(|&j| made.rows.codes(marital)[j] == married && after[j] == no_family)
+            .count();
+        let husbands: Vec<usize> =
+            (0..after.len()).filter(|&j| before[made.parent[j]] == husband).collect();
         (after.len(), odd, husbands.len(), husbands.iter().filter(|&&j| after[j] == wife).count())
     };
     assert_eq!(as_women(""), (32_650, 15, 19_715, 19_707));

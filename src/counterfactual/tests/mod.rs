@@ -6,27 +6,36 @@ mod oracle;
 mod promises;
 mod worked;
 
-use crate::counterfactual::fit::Plan;
-use crate::counterfactual::generate::Mover;
-use crate::counterfactual::knobs::{Greedy, Plausible};
-use crate::counterfactual::variable::Extras;
-use crate::counterfactual::{Generated, Generator, Samples};
-use crate::data::reference::{ReferenceGroup, ReferenceRows};
-use crate::data::values::Class;
-use crate::data::{Attribute, Column, Feature, Kind, Layout, MISSING, MISSING_GROUP, RowIdKind, Rows};
+use crate::counterfactual::fit::StrategyPlan;
+use crate::counterfactual::generate::MapFlipGenerator;
+use crate::counterfactual::knobs::{GreedyBlock, PlausibleBlock};
+use crate::counterfactual::variable::VariableOptions;
+use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch};
+use crate::data::reference::{ReferenceBatch, ReferenceRows};
+use crate::data::values::ValueClass;
+use crate::data::{
+    Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, MISSING_GROUP,
+    RowIdKind,
+};
 
 /// The plan of plausible with these knobs beside `move: all` and `condition_on: label`.
-fn plausible(knobs: &str) -> Plan {
-    serde_json::from_str::<Plausible>(&format!(r#"{{"move": "all", "condition_on": "label"{knobs}}}"#)).unwrap().plan()
+fn plausible(knobs: &str) -> StrategyPlan {
+    serde_json::from_str::<PlausibleBlock>(&format!(
+        r#"{{"move": "all", "condition_on": "label"{knobs}}}"#
+    ))
+    .unwrap()
+    .plan()
 }
 
 /// The plan of greedy with these knobs beside `condition_on: label`.
-fn greedy(knobs: &str) -> Plan {
-    serde_json::from_str::<Greedy>(&format!(r#"{{"condition_on": "label"{knobs}}}"#)).unwrap().plan()
+fn greedy(knobs: &str) -> StrategyPlan {
+    serde_json::from_str::<GreedyBlock>(&format!(r#"{{"condition_on": "label"{knobs}}}"#))
+        .unwrap()
+        .plan()
 }
 
-fn feature_of(name: &str, kind: Kind, levels: Vec<String>) -> Feature {
-    Feature { name: name.to_owned(), kind, levels, class: Class::Text }
+fn feature_of(name: &str, kind: FeatureKind, levels: Vec<String>) -> Feature {
+    Feature { name: name.to_owned(), kind, levels, class: ValueClass::Text }
 }
 
 /// Rows of these features, none of them derived or hidden.
@@ -46,19 +55,20 @@ fn layout_of(attributes: Vec<Attribute>, features: Vec<Feature>) -> Layout {
     }
 }
 
-/// Features in a short notation: `x` a number, `k:int` whole, `o:ord` ordinal, `c:a,b` nominal with its levels; the first is the
-/// sensitive attribute.
+/// Features in a short notation: `x` a number, `k:int` whole, `o:ord` ordinal, `c:a,b` nominal with
+/// its levels; the first is the sensitive attribute.
 fn layout(features: &[&str]) -> Layout {
     let feature = |(f, text): (usize, &&str)| {
         let (name, kind) = text.split_once(':').unwrap_or((text, ""));
         let kind_of = match kind {
-            "" => Kind::Continuous { integer: false },
-            "int" => Kind::Continuous { integer: true },
-            "ord" => Kind::OrdinalNumber,
-            _ if f == 0 => Kind::Sensitive,
-            _ => Kind::Nominal,
+            "" => FeatureKind::Continuous { integer: false },
+            "int" => FeatureKind::Continuous { integer: true },
+            "ord" => FeatureKind::OrdinalNumber,
+            _ if f == 0 => FeatureKind::Sensitive,
+            _ => FeatureKind::Nominal,
         };
-        let levels = if kind_of.is_coded() { kind.split(',').map(str::to_owned).collect() } else { vec![] };
+        let levels =
+            if kind_of.is_coded() { kind.split(',').map(str::to_owned).collect() } else { vec![] };
         feature_of(name, kind_of, levels)
     };
     let features: Vec<Feature> = features.iter().enumerate().map(feature).collect();
@@ -74,47 +84,70 @@ fn layout(features: &[&str]) -> Layout {
     layout_of(attributes, features)
 }
 
-/// Rows of words, one per feature, then the class (`-` is missing), each row a number of times. Every coded feature is an attribute.
-fn rows(layout: &Layout, table: &[(&str, usize)]) -> ReferenceGroup {
+/// Rows of words, one per feature, then the class (`-` is missing), each row a number of times.
+/// Every coded feature is an attribute.
+fn rows(layout: &Layout, table: &[(&str, usize)]) -> ReferenceBatch {
     let mut lines = Vec::new();
     for (line, times) in table {
         lines.extend(std::iter::repeat_n(line.split(' ').collect::<Vec<_>>(), *times));
     }
-    let code = |f: usize, word: &str| layout.features[f].levels.iter().position(|level| level == word);
+    let code =
+        |f: usize, word: &str| layout.features[f].levels.iter().position(|level| level == word);
     let column = |f: usize| {
         let words = lines.iter().map(|line| line[f]);
         if layout.features[f].kind.is_coded() {
-            Column::Code(words.map(|word| code(f, word).map_or(MISSING, |at| u32::try_from(at).unwrap())).collect())
+            FeatureColumn::Code(
+                words
+                    .map(|word| code(f, word).map_or(MISSING, |at| u32::try_from(at).unwrap()))
+                    .collect(),
+            )
         } else {
-            Column::Number(words.map(|word| word.parse().unwrap_or(f64::NAN)).collect())
+            FeatureColumn::Number(words.map(|word| word.parse().unwrap_or(f64::NAN)).collect())
         }
     };
     let group = |attribute: &Attribute, line: &Vec<&str>| {
-        code(attribute.feature, line[attribute.feature]).map_or(MISSING_GROUP, |at| u16::try_from(at).unwrap())
+        code(attribute.feature, line[attribute.feature])
+            .map_or(MISSING_GROUP, |at| u16::try_from(at).unwrap())
     };
-    let groups = layout.attributes.iter().map(|attribute| lines.iter().map(|line| group(attribute, line)).collect()).collect();
-    let rows = Rows { n: lines.len(), columns: (0..layout.features.len()).map(column).collect() };
+    let groups = layout
+        .attributes
+        .iter()
+        .map(|attribute| lines.iter().map(|line| group(attribute, line)).collect())
+        .collect();
+    let rows =
+        FeatureRows { n: lines.len(), columns: (0..layout.features.len()).map(column).collect() };
     let classes = lines.iter().map(|line| line[layout.features.len()].parse().ok()).collect();
-    ReferenceGroup { keys: vec![], rows, groups, classes }
+    ReferenceBatch { keys: vec![], rows, groups, classes }
 }
 
-fn mover(plan: &Plan, layout: &Layout, reference: &ReferenceGroup) -> Mover {
+fn mover(plan: &StrategyPlan, layout: &Layout, reference: &ReferenceBatch) -> MapFlipGenerator {
     let reference = ReferenceRows::in_memory(vec![reference.clone()]);
-    Mover::new(plan.fit(layout, &Extras::default(), &reference, 0).unwrap())
+    MapFlipGenerator::new(plan.fit(layout, &VariableOptions::default(), &reference, 0).unwrap())
 }
 
-fn generate(mover: &Mover, layout: &Layout, samples: &ReferenceGroup, to: usize) -> Generated {
-    let samples = Samples { keys: &[], rows: &samples.rows, groups: &samples.groups[0], classes: &samples.classes };
+fn generate(
+    mover: &MapFlipGenerator,
+    layout: &Layout,
+    samples: &ReferenceBatch,
+    to: usize,
+) -> GeneratedBatch {
+    let samples = SampleBatch {
+        keys: &[],
+        rows: &samples.rows,
+        groups: &samples.groups[0],
+        classes: &samples.classes,
+    };
     mover.generate(&samples, &layout.attributes[0], to)
 }
 
 /// The rows of the other world in words, as [`rows`] takes them, without the class.
-fn told(layout: &Layout, generated: &Generated) -> Vec<String> {
+fn rows_in_words(layout: &Layout, generated: &GeneratedBatch) -> Vec<String> {
     let word = |f: usize, j: usize| match &generated.rows.columns[f] {
-        Column::Number(values) => values[j].to_string(),
-        Column::Code(codes) if codes[j] == MISSING => "-".to_owned(),
-        Column::Code(codes) => layout.features[f].levels[codes[j] as usize].clone(),
+        FeatureColumn::Number(values) => values[j].to_string(),
+        FeatureColumn::Code(codes) if codes[j] == MISSING => "-".to_owned(),
+        FeatureColumn::Code(codes) => layout.features[f].levels[codes[j] as usize].clone(),
     };
-    let line = |j: usize| (0..layout.features.len()).map(|f| word(f, j)).collect::<Vec<_>>().join(" ");
+    let line =
+        |j: usize| (0..layout.features.len()).map(|f| word(f, j)).collect::<Vec<_>>().join(" ");
     (0..generated.parent.len()).map(line).collect()
 }

@@ -1,20 +1,23 @@
-//! What two other programs generated from the same rows: hand-worked examples, COMPAS, heart disease, and a table of every kind.
+//! What two other programs generated from the same rows: hand-worked examples, COMPAS, heart
+//! disease, and a table of every kind.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json, json};
 
-use super::frame::{self, Frame};
+use super::frame::{self, JsonFrame};
 use super::{feature_of, layout_of};
-use crate::counterfactual::generate::{Fitted, Mover};
-use crate::counterfactual::knobs::{Greedy, Plausible};
-use crate::counterfactual::naive::Naive;
-use crate::counterfactual::quality::sums::Sums;
-use crate::counterfactual::quality::{Quality, Yardstick};
-use crate::counterfactual::variable::Extras;
-use crate::counterfactual::{Generated, Generator, Samples};
-use crate::data::reference::{ReferenceGroup, ReferenceRows};
-use crate::data::{Attribute, Column, Feature, Kind, Layout, MISSING, MISSING_GROUP, Rows};
+use crate::counterfactual::generate::{FittedMapFlip, MapFlipGenerator};
+use crate::counterfactual::knobs::{GreedyBlock, PlausibleBlock};
+use crate::counterfactual::naive::NaiveGenerator;
+use crate::counterfactual::quality::sums::QualitySums;
+use crate::counterfactual::quality::{CounterfactualQuality, QualityReference};
+use crate::counterfactual::variable::VariableOptions;
+use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch};
+use crate::data::reference::{ReferenceBatch, ReferenceRows};
+use crate::data::{
+    Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, MISSING_GROUP,
+};
 use crate::tests::{expected, json, shared};
 
 fn list(value: &Json) -> &[Json] {
@@ -39,8 +42,8 @@ fn name(of: &Json) -> &str {
 }
 
 /// Rows of a list of objects, column by column.
-fn frame_of(rows: &Json) -> Frame {
-    let mut frame = Frame::new();
+fn frame_of(rows: &Json) -> JsonFrame {
+    let mut frame = JsonFrame::new();
     for (i, row) in list(rows).iter().enumerate() {
         for (key, value) in row.as_object().unwrap() {
             let column = frame.entry(key.clone()).or_default();
@@ -52,15 +55,15 @@ fn frame_of(rows: &Json) -> Frame {
 }
 
 /// A case: what the rows are, and how they are read.
-struct Case<'a> {
+struct OracleCase<'a> {
     config: &'a Json,
     layout: Layout,
-    extras: Extras,
+    extras: VariableOptions,
     labels: Vec<String>,
 }
 
-impl<'a> Case<'a> {
-    fn new(config: &'a Json, frames: &[&Frame]) -> Self {
+impl<'a> OracleCase<'a> {
+    fn new(config: &'a Json, frames: &[&JsonFrame]) -> Self {
         let seen = |column: &str| {
             let values = frames.iter().filter_map(|f| f.get(column)).flatten();
             let mut words: Vec<String> = values.filter_map(word).collect();
@@ -68,80 +71,140 @@ impl<'a> Case<'a> {
             words.dedup();
             words
         };
-        let entries = std::iter::once(&config["sensitive"]).chain(list(&config["decorrelate"]).iter().map(|entry| &entry["sensitive"]));
-        let sensitive: Vec<(&str, Vec<String>)> =
-            entries.map(|entry| (entry["column"].as_str().unwrap(), words(list(&entry["groups"])))).collect();
+        let entries = std::iter::once(&config["sensitive"])
+            .chain(list(&config["decorrelate"]).iter().map(|entry| &entry["sensitive"]));
+        let sensitive: Vec<(&str, Vec<String>)> = entries
+            .map(|entry| (entry["column"].as_str().unwrap(), words(list(&entry["groups"]))))
+            .collect();
         let mut features = Vec::new();
-        let mut extras = Extras::default();
-        let mut push = |name: &str, kind: Kind, levels: Vec<String>| features.push(feature_of(name, kind, levels));
+        let mut extras = VariableOptions::default();
+        let mut push = |name: &str, kind: FeatureKind, levels: Vec<String>| {
+            features.push(feature_of(name, kind, levels))
+        };
         let with_rest = |column: &str, mut levels: Vec<String>| {
-            levels.extend(seen(column).into_iter().filter(|word| !levels.contains(word)).collect::<Vec<_>>());
+            levels.extend(
+                seen(column).into_iter().filter(|word| !levels.contains(word)).collect::<Vec<_>>(),
+            );
             levels
         };
-        push(sensitive[0].0, Kind::Sensitive, with_rest(sensitive[0].0, sensitive[0].1.clone()));
+        push(
+            sensitive[0].0,
+            FeatureKind::Sensitive,
+            with_rest(sensitive[0].0, sensitive[0].1.clone()),
+        );
         let mut position = 1;
         for feature in list(&config["features"]) {
             let name = name(feature);
             let integer = feature["integer"] == json!(true);
             match feature["kind"].as_str().unwrap() {
-                "continuous" => push(name, Kind::Continuous { integer }, vec![]),
-                "ordinal" if feature["order"].is_array() => push(name, Kind::OrdinalLevel, words(list(&feature["order"]))),
-                "ordinal" => push(name, Kind::OrdinalNumber, vec![]),
+                "continuous" => push(name, FeatureKind::Continuous { integer }, vec![]),
+                "ordinal" if feature["order"].is_array() => {
+                    push(name, FeatureKind::OrdinalLevel, words(list(&feature["order"])))
+                }
+                "ordinal" => push(name, FeatureKind::OrdinalNumber, vec![]),
                 "onehot" => {
                     let columns = words(list(&feature["columns"]));
-                    extras.onehot.push((name.to_owned(), (position..position + columns.len()).collect()));
+                    extras
+                        .onehot
+                        .push((name.to_owned(), (position..position + columns.len()).collect()));
                     position += columns.len() - 1;
-                    columns.iter().for_each(|column| push(column, Kind::Continuous { integer: true }, vec![]));
+                    columns.iter().for_each(|column| {
+                        push(column, FeatureKind::Continuous { integer: true }, vec![])
+                    });
                 }
-                _ => push(name, Kind::Nominal, words(list(&feature["values"]))),
+                _ => push(name, FeatureKind::Nominal, words(list(&feature["values"]))),
             }
             position += 1;
         }
         let attribute = |(column, groups): &(&str, Vec<String>)| {
             let feature = features.iter().position(|f| f.name == *column).unwrap();
-            let level = |group: &String| u32::try_from(features[feature].levels.iter().position(|l| l == group).unwrap()).unwrap();
+            let level = |group: &String| {
+                u32::try_from(features[feature].levels.iter().position(|l| l == group).unwrap())
+                    .unwrap()
+            };
             let level_of_group = groups.iter().map(level).collect();
-            Attribute { name: (*column).to_owned(), groups: groups.clone(), reference: 0, feature, level_of_group }
+            Attribute {
+                name: (*column).to_owned(),
+                groups: groups.clone(),
+                reference: 0,
+                feature,
+                level_of_group,
+            }
         };
         let attributes = sensitive.iter().map(attribute).collect();
         let layout = layout_of(attributes, features);
-        Case { config, layout, extras, labels: seen(config["label"]["column"].as_str().unwrap()) }
+        OracleCase {
+            config,
+            layout,
+            extras,
+            labels: seen(config["label"]["column"].as_str().unwrap()),
+        }
     }
 
-    fn rows(&self, frame: &Frame, n: usize) -> ReferenceGroup {
-        let values = |column: &str| frame.get(column).cloned().unwrap_or_else(|| vec![Json::Null; n]);
+    fn rows(&self, frame: &JsonFrame, n: usize) -> ReferenceBatch {
+        let values =
+            |column: &str| frame.get(column).cloned().unwrap_or_else(|| vec![Json::Null; n]);
         let column = |feature: &Feature| {
             let values = values(&feature.name);
             if feature.kind.is_coded() {
-                let code = |value: &Json| word(value).and_then(|word| feature.levels.iter().position(|level| *level == word));
-                Column::Code(values.iter().map(|v| code(v).map_or(MISSING, |c| u32::try_from(c).unwrap())).collect())
+                let code = |value: &Json| {
+                    word(value)
+                        .and_then(|word| feature.levels.iter().position(|level| *level == word))
+                };
+                FeatureColumn::Code(
+                    values
+                        .iter()
+                        .map(|v| code(v).map_or(MISSING, |c| u32::try_from(c).unwrap()))
+                        .collect(),
+                )
             } else {
-                Column::Number(values.iter().map(|v| v.as_f64().unwrap_or(f64::NAN)).collect())
+                FeatureColumn::Number(
+                    values.iter().map(|v| v.as_f64().unwrap_or(f64::NAN)).collect(),
+                )
             }
         };
         let groups = |attribute: &Attribute| {
-            let position = |value: &Json| word(value).and_then(|word| attribute.groups.iter().position(|group| *group == word));
-            values(&attribute.name).iter().map(|v| position(v).map_or(MISSING_GROUP, |g| u16::try_from(g).unwrap())).collect()
+            let position = |value: &Json| {
+                word(value)
+                    .and_then(|word| attribute.groups.iter().position(|group| *group == word))
+            };
+            values(&attribute.name)
+                .iter()
+                .map(|v| position(v).map_or(MISSING_GROUP, |g| u16::try_from(g).unwrap()))
+                .collect()
         };
-        let class =
-            |value: &Json| word(value).and_then(|word| self.labels.iter().position(|l| *l == word)).map(|c| u32::try_from(c).unwrap());
-        let rows = Rows { n, columns: self.layout.features.iter().map(column).collect() };
-        let classes = values(self.config["label"]["column"].as_str().unwrap()).iter().map(class).collect();
-        ReferenceGroup { keys: vec![], rows, groups: self.layout.attributes.iter().map(groups).collect(), classes }
+        let class = |value: &Json| {
+            word(value)
+                .and_then(|word| self.labels.iter().position(|l| *l == word))
+                .map(|c| u32::try_from(c).unwrap())
+        };
+        let rows = FeatureRows { n, columns: self.layout.features.iter().map(column).collect() };
+        let classes =
+            values(self.config["label"]["column"].as_str().unwrap()).iter().map(class).collect();
+        ReferenceBatch {
+            keys: vec![],
+            rows,
+            groups: self.layout.attributes.iter().map(groups).collect(),
+            classes,
+        }
     }
 
     /// The knobs as a job writes them.
     fn knobs(&self) -> Json {
         let config = self.config;
         let flip = &config["flip"];
-        let or = |value: &Json, word: &str| if value.is_null() { json!(word) } else { value.clone() };
+        let or =
+            |value: &Json, word: &str| if value.is_null() { json!(word) } else { value.clone() };
         let mut counterpart = Map::new();
         for feature in list(&config["features"]) {
             if feature["counterpart"].is_object() {
                 counterpart.insert(name(feature).to_owned(), feature["counterpart"].clone());
             }
         }
-        let entry = |entry: &Json| json!({"sensitive": entry["sensitive"]["column"], "move": or(&entry["allow"], "all")});
+        let entry = |entry: &Json| {
+            json!({"sensitive": entry["sensitive"]["column"],
+            "move": or(&entry["allow"], "all")})
+        };
         let mut knobs = json!({
             "condition_on": if config["label_mode"] == "pooled" { "none" } else { "label" },
             "threshold": flip["tau"],
@@ -164,7 +227,8 @@ impl<'a> Case<'a> {
         });
         if let Some(filter) = config["filter"].as_object() {
             knobs["keep_within"] = json!({
-                "centroid_sd": filter["k"], "explained": filter["explained"], "max_components": filter["max_components"],
+                "centroid_sd": filter["k"], "explained": filter["explained"],
+                "max_components": filter["max_components"],
             });
         }
         if config["strategy"] == "greedy" {
@@ -176,48 +240,58 @@ impl<'a> Case<'a> {
         knobs
     }
 
-    fn generator(&self, reference: ReferenceGroup) -> Box<dyn Generator> {
+    fn generator(&self, reference: ReferenceBatch) -> Box<dyn Generator> {
         let plan = match self.config["strategy"].as_str().unwrap() {
-            "naive" => return Box::new(Naive),
-            "greedy" => serde_json::from_value::<Greedy>(self.knobs()).unwrap().plan(),
-            _ => serde_json::from_value::<Plausible>(self.knobs()).unwrap().plan(),
+            "naive" => return Box::new(NaiveGenerator),
+            "greedy" => serde_json::from_value::<GreedyBlock>(self.knobs()).unwrap().plan(),
+            _ => serde_json::from_value::<PlausibleBlock>(self.knobs()).unwrap().plan(),
         };
         let reference = ReferenceRows::in_memory(vec![reference]);
         let fitted = plan.fit(&self.layout, &self.extras, &reference, 0).unwrap();
         // What is used has been written and read back.
         let text = serde_json::to_string(&fitted).unwrap();
-        let read = serde_json::from_str::<Fitted>(&text).unwrap();
+        let read = serde_json::from_str::<FittedMapFlip>(&text).unwrap();
         assert_eq!(read, fitted);
-        Box::new(Mover::new(read))
+        Box::new(MapFlipGenerator::new(read))
     }
 
     /// The value of a column of a row of the other world.
-    fn value(&self, feature: usize, rows: &Rows, j: usize) -> Json {
+    fn value(&self, feature: usize, rows: &FeatureRows, j: usize) -> Json {
         match &rows.columns[feature] {
-            Column::Number(values) => json!(values[j]),
-            Column::Code(codes) if codes[j] == MISSING => Json::Null,
-            Column::Code(codes) => json!(self.layout.features[feature].levels[codes[j] as usize]),
+            FeatureColumn::Number(values) => json!(values[j]),
+            FeatureColumn::Code(codes) if codes[j] == MISSING => Json::Null,
+            FeatureColumn::Code(codes) => {
+                json!(self.layout.features[feature].levels[codes[j] as usize])
+            }
         }
     }
 }
 
 /// Positions of the rows that a config selects.
-fn selected(frame: &Frame, by: &Json, n: usize) -> Vec<usize> {
+fn selected(frame: &JsonFrame, by: &Json, n: usize) -> Vec<usize> {
     match by["column"].as_str() {
         None => (0..n).collect(),
-        Some(column) => (0..n).filter(|&i| list(&by["values"]).contains(&frame[column][i])).collect(),
+        Some(column) => {
+            (0..n).filter(|&i| list(&by["values"]).contains(&frame[column][i])).collect()
+        }
     }
 }
 
-fn taken(frame: &Frame, positions: &[usize]) -> Frame {
-    frame.iter().map(|(name, values)| (name.clone(), positions.iter().map(|&i| values[i].clone()).collect())).collect()
+fn taken(frame: &JsonFrame, positions: &[usize]) -> JsonFrame {
+    frame
+        .iter()
+        .map(|(name, values)| {
+            (name.clone(), positions.iter().map(|&i| values[i].clone()).collect())
+        })
+        .collect()
 }
 
-fn n_rows(frame: &Frame) -> usize {
+fn n_rows(frame: &JsonFrame) -> usize {
     frame.values().map(Vec::len).max().unwrap_or(0)
 }
 
-/// Whether a value is the expected one: numbers to 1e-9 of max(1, |expected|), everything else exactly.
+/// Whether a value is the expected one: numbers to 1e-9 of max(1, |expected|), everything else
+/// exactly.
 fn same(found: &Json, expected: &Json) -> bool {
     match (found.as_f64(), expected.as_f64()) {
         (Some(x), Some(y)) => (x - y).abs() <= 1e-9 * y.abs().max(1.0),
@@ -225,15 +299,36 @@ fn same(found: &Json, expected: &Json) -> bool {
     }
 }
 
-/// Everything that is made, one entry per counterfactual in the order of the expected rows: row, target, index within its batch.
-fn check(case: &Case<'_>, reference: ReferenceGroup, samples: &ReferenceGroup, row_ids: &[usize], expected: &Frame, what: &str) -> usize {
+/// Everything that is made, one entry per counterfactual in the order of the expected rows: row,
+/// target, index within its batch.
+fn check(
+    case: &OracleCase<'_>,
+    reference: ReferenceBatch,
+    samples: &ReferenceBatch,
+    row_ids: &[usize],
+    expected: &JsonFrame,
+    what: &str,
+) -> usize {
     let generator = case.generator(reference);
     let attribute = &case.layout.attributes[0];
-    let samples = Samples { keys: &[], rows: &samples.rows, groups: &samples.groups[0], classes: &samples.classes };
-    let made: Vec<Generated> = (0..attribute.groups.len()).map(|to| generator.generate(&samples, attribute, to)).collect();
+    let samples = SampleBatch {
+        keys: &[],
+        rows: &samples.rows,
+        groups: &samples.groups[0],
+        classes: &samples.classes,
+    };
+    let made: Vec<GeneratedBatch> =
+        (0..attribute.groups.len()).map(|to| generator.generate(&samples, attribute, to)).collect();
     let mut order: Vec<(usize, usize, u16, usize)> = Vec::new();
     for (to, generated) in made.iter().enumerate() {
-        order.extend(generated.parent.iter().zip(&generated.cf_index).enumerate().map(|(j, (&parent, &k))| (parent, to, k, j)));
+        order.extend(
+            generated
+                .parent
+                .iter()
+                .zip(&generated.cf_index)
+                .enumerate()
+                .map(|(j, (&parent, &k))| (parent, to, k, j)),
+        );
     }
     order.sort_unstable();
     let mut faults = Vec::new();
@@ -254,9 +349,15 @@ fn check(case: &Case<'_>, reference: ReferenceGroup, samples: &ReferenceGroup, r
             ("plausibility".to_owned(), json!(generated.plausibility.as_ref().and_then(|p| p[j]))),
             ("valid".to_owned(), json!(generated.valid[j])),
         ];
-        found.extend((0..case.layout.features.len()).map(|f| (case.layout.features[f].name.clone(), case.value(f, &generated.rows, j))));
+        found
+            .extend((0..case.layout.features.len()).map(|f| {
+                (case.layout.features[f].name.clone(), case.value(f, &generated.rows, j))
+            }));
         for (name, column) in expected {
-            let (_, value) = found.iter().find(|(known, _)| known == name).unwrap_or_else(|| panic!("{what}: {name} is not compared"));
+            let (_, value) = found
+                .iter()
+                .find(|(known, _)| known == name)
+                .unwrap_or_else(|| panic!("{what}: {name} is not compared"));
             let wanted = column.get(e).unwrap_or(&Json::Null);
             if !same(value, wanted) {
                 faults.push(format!(
@@ -266,7 +367,12 @@ fn check(case: &Case<'_>, reference: ReferenceGroup, samples: &ReferenceGroup, r
             }
         }
     }
-    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults[..faults.len().min(20)].join("\n"));
+    assert!(
+        faults.is_empty(),
+        "{} faults\n{}",
+        faults.len(),
+        faults[..faults.len().min(20)].join("\n")
+    );
     assert_eq!(order.len(), n_rows(expected), "{what}");
     order.len()
 }
@@ -277,7 +383,7 @@ fn worked_examples() {
     let examples = json(expected("generation/micro_generation.json"));
     for example in list(&examples) {
         let (reference, samples) = (frame_of(&example["reference"]), frame_of(&example["samples"]));
-        let case = Case::new(&example["config"], &[&reference, &samples]);
+        let case = OracleCase::new(&example["config"], &[&reference, &samples]);
         let n = n_rows(&samples);
         let row_ids: Vec<usize> = (0..n).collect();
         let made = case.rows(&samples, n);
@@ -294,7 +400,7 @@ fn worked_examples() {
 }
 
 /// The values of a quality under the names of the oracle, those that are there.
-fn values(quality: &Quality) -> Map<String, Json> {
+fn values(quality: &CounterfactualQuality) -> Map<String, Json> {
     let numbers = [
         ("share_discarded", quality.share_discarded),
         ("cos_median", quality.cos_median),
@@ -307,7 +413,8 @@ fn values(quality: &Quality) -> Map<String, Json> {
         ("fallback_mean", quality.fallback_mean),
         ("kept_mean", quality.kept_mean),
     ];
-    let mut map: Map<String, Json> = numbers.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+    let mut map: Map<String, Json> =
+        numbers.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
     map.insert("n_cf".to_owned(), json!(quality.n_cf));
     map.insert("n_pairs".to_owned(), json!(quality.n_pairs));
     let mut features = Map::new();
@@ -323,7 +430,10 @@ fn values(quality: &Quality) -> Map<String, Json> {
             ("out_of_range", v.out_of_range),
         ];
         let there = numbers.into_iter().filter(|(_, value)| value.is_some());
-        features.insert(v.name.clone(), there.map(|(name, value)| (name.to_owned(), json!(value))).collect());
+        features.insert(
+            v.name.clone(),
+            there.map(|(name, value)| (name.to_owned(), json!(value))).collect(),
+        );
     }
     if !features.is_empty() {
         map.insert("features".to_owned(), Json::Object(features));
@@ -346,32 +456,55 @@ fn compare(found: &Json, expected: &Json, path: &str, faults: &mut Vec<String>) 
 }
 
 /// The quality of a filtered case, gathered in two parts that are merged in the wrong order.
-fn check_quality(case: &Case<'_>, reference: ReferenceGroup, samples: &ReferenceGroup, expected: &Json, what: &str) {
-    let plan = serde_json::from_value::<Plausible>(case.knobs()).unwrap().plan();
-    let fitted = plan.fit(&case.layout, &case.extras, &ReferenceRows::in_memory(vec![reference.clone()]), 0).unwrap();
+fn check_quality(
+    case: &OracleCase<'_>,
+    reference: ReferenceBatch,
+    samples: &ReferenceBatch,
+    expected: &Json,
+    what: &str,
+) {
+    let plan = serde_json::from_value::<PlausibleBlock>(case.knobs()).unwrap().plan();
+    let fitted = plan
+        .fit(&case.layout, &case.extras, &ReferenceRows::in_memory(vec![reference.clone()]), 0)
+        .unwrap();
     let filter = fitted.filter.clone().unwrap();
     assert_eq!(json!(filter.n_components()), expected["components"], "{what}");
     let attribute = &case.layout.attributes[0];
-    let yardstick = Yardstick::new(fitted.variables.clone(), &fitted.counts, attribute.groups.len(), fitted.rules.condition);
-    let mover = Mover::new(fitted);
+    let yardstick = QualityReference::new(
+        fitted.variables.clone(),
+        &fitted.counts,
+        attribute.groups.len(),
+        fitted.rules.condition,
+    );
+    let mover = MapFlipGenerator::new(fitted);
     let mut parts = Vec::new();
     for half in [0, 1] {
         let positions: Vec<usize> = (0..samples.rows.n).filter(|i| i % 2 == half).collect();
-        let (groups, classes): (Vec<u16>, Vec<Option<u32>>) = positions.iter().map(|&i| (samples.groups[0][i], samples.classes[i])).unzip();
+        let (groups, classes): (Vec<u16>, Vec<Option<u32>>) =
+            positions.iter().map(|&i| (samples.groups[0][i], samples.classes[i])).unzip();
         let rows = samples.rows.take(&positions);
-        let batch = Samples { keys: &[], rows: &rows, groups: &groups, classes: &classes };
-        parts.extend((0..attribute.groups.len()).map(|to| yardstick.sums(&batch, &mover.generate(&batch, attribute, to), to)));
+        let batch = SampleBatch { keys: &[], rows: &rows, groups: &groups, classes: &classes };
+        parts.extend((0..attribute.groups.len()).map(|to| {
+            yardstick.counterfactual_sums(&batch, &mover.generate(&batch, attribute, to), to)
+        }));
     }
-    let mut sums = Sums::default();
+    let mut sums = QualitySums::default();
     parts.iter().rev().for_each(|part| sums.merge(part));
-    let reference = Samples { keys: &[], rows: &reference.rows, groups: &reference.groups[0], classes: &reference.classes };
-    sums.merge(&yardstick.real(&filter, &reference));
+    let reference = SampleBatch {
+        keys: &[],
+        rows: &reference.rows,
+        groups: &reference.groups[0],
+        classes: &reference.classes,
+    };
+    sums.merge(&yardstick.reference_sums(&filter, &reference));
     let (pairs, total) = yardstick.quality(&sums);
     let mut faults = Vec::new();
     for wanted in list(&expected["pairs"]) {
         // Groups that are whole numbers stand here with a decimal point.
         let side = |key: &str| {
-            let group = wanted[key].as_f64().map_or_else(|| word(&wanted[key]), |number| Some(number.to_string()));
+            let group = wanted[key]
+                .as_f64()
+                .map_or_else(|| word(&wanted[key]), |number| Some(number.to_string()));
             group.map(|group| attribute.groups.iter().position(|g| *g == group).unwrap())
         };
         let quality = match (side("source"), side("target")) {
@@ -384,34 +517,61 @@ fn check_quality(case: &Case<'_>, reference: ReferenceGroup, samples: &Reference
         map.remove("target");
         compare(&Json::Object(values(quality)), &wanted, what, &mut faults);
     }
-    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults[..faults.len().min(30)].join("\n"));
+    assert!(
+        faults.is_empty(),
+        "{} faults\n{}",
+        faults.len(),
+        faults[..faults.len().min(30)].join("\n")
+    );
     assert_eq!(list(&expected["pairs"]).len(), pairs.len() + 1);
     // Real rows lie nearer to their own centroid than what the filter lets pass by a wide margin.
-    assert!(pairs.values().all(|quality| quality.plausibility_real.is_some_and(|q| q[1] > 0.3 && q[1] < 1.3)));
+    assert!(
+        pairs
+            .values()
+            .all(|quality| quality.plausibility_real.is_some_and(|q| q[1] > 0.3 && q[1] < 1.3))
+    );
 }
 
 fn full(folder: &Path) -> usize {
     let input = frame::read(&folder.join("input.parquet"));
     let n = n_rows(&input);
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|file| file.extension().is_some_and(|e| e == "json") && !file.to_string_lossy().ends_with(".metrics.json"));
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| {
+        file.extension().is_some_and(|e| e == "json")
+            && !file.to_string_lossy().ends_with(".metrics.json")
+    });
     files.sort();
     let mut total = 0;
     for file in &files {
         let described = json(file);
         let config = &described["config"];
-        let case = Case::new(config, &[&input]);
+        let case = OracleCase::new(config, &[&input]);
         let of = |by: &Json| {
             let positions = selected(&input, by, n);
             (case.rows(&taken(&input, &positions), positions.len()), positions)
         };
-        let ((reference, _), (samples, row_ids)) = (of(&config["reference"]), of(&config["samples"]));
+        let ((reference, _), (samples, row_ids)) =
+            (of(&config["reference"]), of(&config["samples"]));
         let expected = frame::read(&folder.join(described["expected"].as_str().unwrap()));
         let metrics = file.with_extension("metrics.json");
         if metrics.exists() {
-            check_quality(&case, reference.clone(), &samples, &json(&metrics), described["case"].as_str().unwrap());
+            check_quality(
+                &case,
+                reference.clone(),
+                &samples,
+                &json(&metrics),
+                described["case"].as_str().unwrap(),
+            );
         }
-        total += check(&case, reference, &samples, &row_ids, &expected, described["case"].as_str().unwrap());
+        total += check(
+            &case,
+            reference,
+            &samples,
+            &row_ids,
+            &expected,
+            described["case"].as_str().unwrap(),
+        );
     }
     total
 }

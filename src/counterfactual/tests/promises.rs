@@ -1,22 +1,24 @@
-//! What strategies promise: the same counterfactuals for any batches and threads, presets, decorrelation, verdicts.
+//! What strategies promise: the same counterfactuals for any batches and threads, presets,
+//! decorrelation, verdicts.
 
-use super::{generate, layout, mover, plausible, rows, told};
-use crate::counterfactual::conditional::Condition;
-use crate::counterfactual::decorrelate::{Reference, Twins};
-use crate::counterfactual::knobs::{Greedy, Plausible};
-use crate::counterfactual::variable::Extras;
-use crate::counterfactual::{Generated, Generator, Samples};
-use crate::data::reference::{ReferenceGroup, ReferenceRows};
-use crate::data::{Column, Layout};
-use crate::num::seed::Stream;
+use super::{generate, layout, mover, plausible, rows, rows_in_words};
+use crate::counterfactual::conditional::Conditioning;
+use crate::counterfactual::decorrelate::{DecorrelatedReference, TwinGenerator};
+use crate::counterfactual::knobs::{GreedyBlock, PlausibleBlock};
+use crate::counterfactual::variable::VariableOptions;
+use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch};
+use crate::data::reference::{ReferenceBatch, ReferenceRows};
+use crate::data::{FeatureColumn, Layout};
+use crate::num::seed::RandomStream;
 
 fn people() -> Layout {
     layout(&["g:a,b,c", "x", "k:int", "o:ord", "f:n,y", "h:p,q,r,s", "e:m,w"])
 }
 
-/// Seeded rows in which everything depends on the group, some of it missing, some groups not declared.
-fn sample(layout: &Layout, n: usize, seed: u64) -> ReferenceGroup {
-    let mut stream = Stream::new(seed, "promises");
+/// Seeded rows in which everything depends on the group, some of it missing, some groups not
+/// declared.
+fn sample(layout: &Layout, n: usize, seed: u64) -> ReferenceBatch {
+    let mut stream = RandomStream::new(seed, "promises");
     let mut lines = Vec::new();
     for _ in 0..n {
         let g = stream.u64() % 4;
@@ -27,16 +29,23 @@ fn sample(layout: &Layout, n: usize, seed: u64) -> ReferenceGroup {
         let f = if stream.u01() < 0.2 + 0.25 * shift { "y" } else { "n" };
         let h = ["p", "q", "r", "-", "s"][(stream.u64() % (3 + g.min(2))) as usize];
         let e = if stream.u01() < 0.5 - 0.1 * shift { "m" } else { "w" };
-        let class = ["0", "1", "-"][usize::from(stream.u01() < 0.3) + usize::from(stream.u01() < 0.02)];
+        let class =
+            ["0", "1", "-"][usize::from(stream.u01() < 0.3) + usize::from(stream.u01() < 0.02)];
         lines.push(format!("{} {x} {k} {o} {f} {h} {e} {class}", ["a", "b", "c", "-"][g as usize]));
     }
     let table: Vec<(&str, usize)> = lines.iter().map(|line| (line.as_str(), 1)).collect();
     rows(layout, &table)
 }
 
-fn part(of: &ReferenceGroup, positions: &[usize]) -> ReferenceGroup {
-    let groups = of.groups.iter().map(|groups| positions.iter().map(|&i| groups[i]).collect()).collect();
-    ReferenceGroup { keys: vec![], rows: of.rows.take(positions), groups, classes: positions.iter().map(|&i| of.classes[i]).collect() }
+fn part(of: &ReferenceBatch, positions: &[usize]) -> ReferenceBatch {
+    let groups =
+        of.groups.iter().map(|groups| positions.iter().map(|&i| groups[i]).collect()).collect();
+    ReferenceBatch {
+        keys: vec![],
+        rows: of.rows.take(positions),
+        groups,
+        classes: positions.iter().map(|&i| of.classes[i]).collect(),
+    }
 }
 
 const KNOBS: &str = r#", "threshold": 0.08, "depth": 2, "cfs": "multiple", "keep_within": {"centroid_sd": 1.2},
@@ -61,29 +70,36 @@ fn batches_and_threads_change_nothing() {
             made.parent.iter_mut().for_each(|parent| *parent += start);
             made
         };
-        let mut batches: Vec<Generated> = std::thread::scope(|scope| {
-            let threads: Vec<_> = starts.iter().rev().map(|&start| scope.spawn(move || batch(start))).collect();
+        let mut batches: Vec<GeneratedBatch> = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                starts.iter().rev().map(|&start| scope.spawn(move || batch(start))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         batches.reverse();
         let mut joined = batches.remove(0);
         for batch in &batches {
-            let words = (told(layout, &joined), told(layout, batch));
+            let words = (rows_in_words(layout, &joined), rows_in_words(layout, batch));
             joined.parent.extend(&batch.parent);
             joined.cf_index.extend(&batch.cf_index);
             joined.counters.extend(&batch.counters);
             joined.valid.extend(&batch.valid);
             joined.plausibility.as_mut().unwrap().extend(batch.plausibility.as_ref().unwrap());
-            joined.account.merge(&batch.account);
-            joined.rows = crate::data::Rows::gather(
+            joined.tally.merge(&batch.tally);
+            joined.rows = crate::data::FeatureRows::gather(
                 &[&joined.rows, &batch.rows],
                 (0..joined.rows.n).map(|i| (0, i)).chain((0..batch.rows.n).map(|i| (1, i))),
             );
-            assert_eq!(told(layout, &joined), [words.0, words.1].concat());
+            assert_eq!(rows_in_words(layout, &joined), [words.0, words.1].concat());
         }
-        assert_eq!(told(layout, &joined), told(layout, &whole));
-        assert_eq!((joined.parent, joined.cf_index, joined.counters), (whole.parent, whole.cf_index, whole.counters));
-        assert_eq!((joined.valid, joined.plausibility, joined.account), (whole.valid, whole.plausibility, whole.account));
+        assert_eq!(rows_in_words(layout, &joined), rows_in_words(layout, &whole));
+        assert_eq!(
+            (joined.parent, joined.cf_index, joined.counters),
+            (whole.parent, whole.cf_index, whole.counters)
+        );
+        assert_eq!(
+            (joined.valid, joined.plausibility, joined.tally),
+            (whole.valid, whole.plausibility, whole.tally)
+        );
     }
     assert!(n_more > 50, "{n_more}");
 }
@@ -93,35 +109,59 @@ fn batches_and_threads_change_nothing() {
 fn the_cut_of_the_reference_changes_nothing() {
     let layout = people();
     let whole = sample(&layout, 2500, 3);
-    let parts: Vec<ReferenceGroup> = [0..700, 700..701, 701..2500].map(|range| part(&whole, &range.collect::<Vec<_>>())).into();
+    let parts: Vec<ReferenceBatch> =
+        [0..700, 700..701, 701..2500].map(|range| part(&whole, &range.collect::<Vec<_>>())).into();
     let plan = plausible(KNOBS);
-    let fit = |groups: Vec<ReferenceGroup>| {
-        let fitted = plan.fit(&layout, &Extras::default(), &ReferenceRows::in_memory(groups), 0).unwrap();
+    let fit = |groups: Vec<ReferenceBatch>| {
+        let fitted = plan
+            .fit(&layout, &VariableOptions::default(), &ReferenceRows::in_memory(groups), 0)
+            .unwrap();
         serde_json::to_string(&fitted).unwrap()
     };
     assert!(fit(vec![whole]) == fit(parts));
 }
 
-/// With every group of `e` a row has a twin in the other, equal but for x; so `e` no longer depends on any other column.
+/// With every group of `e` a row has a twin in the other, equal but for x; so `e` no longer depends
+/// on any other column.
 #[test]
 fn decorrelation_makes_independent() {
     let layout = layout(&["e:m,w", "g:a,b", "x", "h:p,q"]);
-    let reference =
-        rows(&layout, &[("m a 1 p 1", 30), ("m b 2 p 0", 10), ("w a 3 q 1", 12), ("w b 5 p 0", 40), ("- b 5 p 0", 3), ("w a 3 q -", 2)]);
+    let reference = rows(
+        &layout,
+        &[
+            ("m a 1 p 1", 30),
+            ("m b 2 p 0", 10),
+            ("w a 3 q 1", 12),
+            ("w b 5 p 0", 40),
+            ("- b 5 p 0", 3),
+            ("w a 3 q -", 2),
+        ],
+    );
     let memory = ReferenceRows::in_memory(vec![reference.clone()]);
-    let plan = serde_json::from_str::<Plausible>(r#"{"move": ["x"], "condition_on": "label"}"#).unwrap().plan();
-    let twins = Twins {
+    let plan =
+        serde_json::from_str::<PlausibleBlock>(r#"{"move": ["x"], "condition_on": "label"}"#)
+            .unwrap()
+            .plan();
+    let twins = TwinGenerator {
         position: 0,
         attribute: layout.attributes[0].clone(),
-        mover: crate::counterfactual::generate::Mover::new(plan.fit(&layout, &Extras::default(), &memory, 0).unwrap()),
+        mover: crate::counterfactual::generate::MapFlipGenerator::new(
+            plan.fit(&layout, &VariableOptions::default(), &memory, 0).unwrap(),
+        ),
     };
     let mut enlarged = Vec::new();
-    Reference { rows: &memory, twins: vec![twins] }.fold(Clone::clone, |group| enlarged.push(group)).unwrap();
+    DecorrelatedReference { rows: &memory, twins: vec![twins] }
+        .fold(Clone::clone, |group| enlarged.push(group))
+        .unwrap();
     let enlarged = &enlarged[0];
     // Rows without a group of their own or without a class have no twin.
     assert_eq!(enlarged.rows.n, reference.rows.n + 92);
     let count = |e: u32, g: u16, h: u32| {
-        let is = |&i: &usize| enlarged.rows.codes(0)[i] == e && enlarged.groups[1][i] == g && enlarged.rows.codes(3)[i] == h;
+        let is = |&i: &usize| {
+            enlarged.rows.codes(0)[i] == e
+                && enlarged.groups[1][i] == g
+                && enlarged.rows.codes(3)[i] == h
+        };
         (0..enlarged.rows.n).filter(|i| is(i) && enlarged.classes[*i].is_some()).count()
     };
     for (g, h, n) in [(0, 0, 30), (0, 1, 12), (1, 0, 50), (1, 1, 0)] {
@@ -132,18 +172,30 @@ fn decorrelation_makes_independent() {
         assert!(own == crate::data::MISSING_GROUP || u32::from(own) == enlarged.rows.codes(0)[i]);
     }
     // x of the twins comes from the other group of the same class.
-    assert_eq!(enlarged.rows.numbers(2)[reference.rows.n..].iter().filter(|&&x| x == 3.0).count(), 30);
+    assert_eq!(
+        enlarged.rows.numbers(2)[reference.rows.n..].iter().filter(|&&x| x == 3.0).count(),
+        30
+    );
 }
 
-/// The attribute that is changed stays in the twins, also where all may move; it still decides which levels are likely in them.
+/// The attribute that is changed stays in the twins, also where all may move; it still decides
+/// which levels are likely in them.
 #[test]
 fn twins_stay_in_the_group_that_is_changed() {
     let layout = layout(&["g:a,b", "e:m,w", "c:u,v,w", "x"]);
-    let table = [("a m u 1 1", 40), ("a m v 2 1", 20), ("b w w 3 1", 40), ("b w v 4 1", 12), ("a w v 5 1", 11), ("b m u 1 1", 6)];
+    let table = [
+        ("a m u 1 1", 40),
+        ("a m v 2 1", 20),
+        ("b w w 3 1", 40),
+        ("b w v 4 1", 12),
+        ("a w v 5 1", 11),
+        ("b m u 1 1", 6),
+    ];
     let reference = ReferenceRows::in_memory(vec![rows(&layout, &table)]);
     let fit = |moves: &str| {
-        let plan = plausible(&format!(r#", "decorrelate": [{{"sensitive": "e", "move": {moves}}}]"#));
-        plan.fit(&layout, &Extras::default(), &reference, 0).unwrap()
+        let plan =
+            plausible(&format!(r#", "decorrelate": [{{"sensitive": "e", "move": {moves}}}]"#));
+        plan.fit(&layout, &VariableOptions::default(), &reference, 0).unwrap()
     };
     assert_eq!(fit(r#""all""#), fit(r#"["c", "x"]"#));
     assert_ne!(fit(r#""all""#), fit(r#"["x"]"#));
@@ -161,12 +213,19 @@ fn presets_are_their_knobs() {
         "flip": {"rule": "directed", "min_support": 10, "impossible": 0.01, "impossible_ratio": 0.05, "min_expected": 3}"#;
     assert_eq!(plausible(""), plausible(defaults));
     assert_eq!(plausible(&format!(r#", "preset": "as_printed"{defaults}"#)), plausible(""));
-    let greedy = |knobs: &str| serde_json::from_str::<Greedy>(&format!(r#"{{"condition_on": "none"{knobs}}}"#)).unwrap().plan();
+    let greedy = |knobs: &str| {
+        serde_json::from_str::<GreedyBlock>(&format!(r#"{{"condition_on": "none"{knobs}}}"#))
+            .unwrap()
+            .plan()
+    };
     let relation = r#", "relation": {"test": "ks", "alpha": 0.05, "min_effect": 0}"#;
     assert_eq!(greedy(""), greedy(relation));
-    assert_eq!(greedy("").condition, Condition::Nothing);
-    assert_ne!(greedy(r#", "preset": "as_printed""#).may, greedy("").may);
-    assert_eq!(greedy(&format!(r#", "preset": "as_printed"{relation}"#)).may, greedy("").may);
+    assert_eq!(greedy("").condition, Conditioning::Nothing);
+    assert_ne!(greedy(r#", "preset": "as_printed""#).move_rule, greedy("").move_rule);
+    assert_eq!(
+        greedy(&format!(r#", "preset": "as_printed"{relation}"#)).move_rule,
+        greedy("").move_rule
+    );
 }
 
 /// Knobs come back from their own words; words that mean nothing are refused.
@@ -174,26 +233,40 @@ fn presets_are_their_knobs() {
 fn knobs_survive_being_written() {
     for condition in [r#""label""#, r#""none""#, r#"{"label":"raw"}"#, r#"{"prediction":"live"}"#] {
         for moves in [r#""all""#, r#"["x","f"]"#] {
-            let text = format!(r#"{{"move":{moves},"condition_on":{condition},"flip":{{"impossible_ratio":"none"}}}}"#);
-            let knobs: Plausible = serde_json::from_str(&text).unwrap();
+            let text = format!(
+                r#"{{"move":{moves},"condition_on":{condition},"flip":{{"impossible_ratio":"none"}}}}"#
+            );
+            let knobs: PlausibleBlock = serde_json::from_str(&text).unwrap();
             let written = serde_json::to_string(&knobs).unwrap();
-            assert!(written.starts_with(&format!(r#"{{"move":{moves},"condition_on":{condition}"#)), "{written}");
-            assert_eq!(serde_json::from_str::<Plausible>(&written).unwrap(), knobs);
+            assert!(
+                written.starts_with(&format!(r#"{{"move":{moves},"condition_on":{condition}"#)),
+                "{written}"
+            );
+            assert_eq!(serde_json::from_str::<PlausibleBlock>(&written).unwrap(), knobs);
         }
     }
     for wrong in [r#""everything""#, r#"{"prediction":""}"#, r#"{"label":"binary"}"#, "3"] {
-        assert!(serde_json::from_str::<Plausible>(&format!(r#"{{"move":"all","condition_on":{wrong}}}"#)).is_err(), "{wrong}");
+        assert!(
+            serde_json::from_str::<PlausibleBlock>(&format!(
+                r#"{{"move":"all","condition_on":{wrong}}}"#
+            ))
+            .is_err(),
+            "{wrong}"
+        );
     }
 }
 
-/// Sections that are too small, or do not vary, give no verdict, and a counterfactual without a verdict is valid.
+/// Sections that are too small, or do not vary, give no verdict, and a counterfactual without a
+/// verdict is valid.
 #[test]
 fn no_verdict_without_a_section() {
     let layout = layout(&["g:a,b", "x", "z"]);
     let spread: Vec<String> = (0..40).map(|k| format!("a {} {} 1", k % 7, k % 5)).collect();
     let mut table: Vec<(&str, usize)> = spread.iter().map(|line| (line.as_str(), 1)).collect();
     table.extend([("b 3 3 1", 30), ("b 100 2 0", 3), ("a 100 2 0", 3)]);
-    let plan = serde_json::from_str::<Plausible>(r#"{"move": ["x"], "condition_on": "label", "keep_within": {"centroid_sd": 1.5}}"#);
+    let plan = serde_json::from_str::<PlausibleBlock>(
+        r#"{"move": ["x"], "condition_on": "label", "keep_within": {"centroid_sd": 1.5}}"#,
+    );
     let mover = mover(&plan.unwrap().plan(), &layout, &rows(&layout, &table));
     let made = generate(&mover, &layout, &rows(&layout, &[("a 1 1 1", 1), ("a 1 1 0", 1)]), 1);
     assert_eq!((made.plausibility, made.valid), (Some(vec![None, None]), vec![true, true]));
@@ -207,15 +280,21 @@ fn no_verdict_without_a_section() {
 fn the_best_of_several() {
     let layout = people();
     let (reference, samples) = (sample(&layout, 1500, 1), sample(&layout, 300, 2));
-    let knobs =
-        |select: &str| format!(r#", "threshold": 0.1, "cfs": "multiple", "keep_within": {{"centroid_sd": 1.2, "select": "{select}"}}"#);
-    let all = generate(&mover(&plausible(&knobs("all")), &layout, &reference), &layout, &samples, 1);
-    let best = generate(&mover(&plausible(&knobs("best")), &layout, &reference), &layout, &samples, 1);
+    let knobs = |select: &str| {
+        format!(
+            r#", "threshold": 0.1, "cfs": "multiple", "keep_within": {{"centroid_sd": 1.2, "select": "{select}"}}"#
+        )
+    };
+    let all =
+        generate(&mover(&plausible(&knobs("all")), &layout, &reference), &layout, &samples, 1);
+    let best =
+        generate(&mover(&plausible(&knobs("best")), &layout, &reference), &layout, &samples, 1);
     assert_eq!(all.plausibility, best.plausibility);
     let distances = all.plausibility.unwrap();
     let mut several = 0;
     for parent in 0..300 {
-        let of_row: Vec<usize> = (0..all.parent.len()).filter(|&j| all.parent[j] == parent).collect();
+        let of_row: Vec<usize> =
+            (0..all.parent.len()).filter(|&j| all.parent[j] == parent).collect();
         let valid: Vec<usize> = of_row.iter().copied().filter(|&j| all.valid[j]).collect();
         let chosen: Vec<usize> = of_row.into_iter().filter(|&j| best.valid[j]).collect();
         assert_eq!(chosen.len(), valid.len().min(1));
@@ -225,33 +304,38 @@ fn the_best_of_several() {
     assert!(several > 10);
 }
 
-/// Rows that get none: those of the target group, of no group, and without a class; only the last are counted here.
+/// Rows that get none: those of the target group, of no group, and without a class; only the last
+/// are counted here.
 #[test]
 fn rows_without_counterfactuals() {
     let layout = layout(&["g:a,b", "x"]);
     let reference = rows(&layout, &[("a 1 1", 10), ("b 2 1", 10)]);
     let samples = rows(&layout, &[("a 1 1", 1), ("b 2 1", 1), ("- 3 1", 1), ("a 1 -", 2)]);
     let made = generate(&mover(&plausible(""), &layout, &reference), &layout, &samples, 1);
-    assert_eq!((made.parent, made.account.no_class), (vec![0], 2));
-    let pooled = serde_json::from_str::<Plausible>(r#"{"move": "all", "condition_on": "none"}"#).unwrap().plan();
+    assert_eq!((made.parent, made.tally.no_class), (vec![0], 2));
+    let pooled =
+        serde_json::from_str::<PlausibleBlock>(r#"{"move": "all", "condition_on": "none"}"#)
+            .unwrap()
+            .plan();
     let made = generate(&mover(&pooled, &layout, &reference), &layout, &samples, 1);
-    assert_eq!((made.parent, made.account.no_class), (vec![0, 3, 4], 0));
+    assert_eq!((made.parent, made.tally.no_class), (vec![0, 3, 4], 0));
 }
 
 #[test]
 fn a_reference_without_rows_is_refused() {
     let layout = layout(&["g:a,b", "x"]);
     let none = ReferenceRows::in_memory(vec![rows(&layout, &[])]);
-    let refused = plausible("").fit(&layout, &Extras::default(), &none, 0).unwrap_err();
+    let refused = plausible("").fit(&layout, &VariableOptions::default(), &none, 0).unwrap_err();
     assert!(refused.to_string().starts_with("error[no-reference-rows]"), "{refused}");
-    let stray = serde_json::from_str::<Plausible>(
+    let stray = serde_json::from_str::<PlausibleBlock>(
         r#"{"move": "all", "condition_on": "label", "decorrelate": [{"sensitive": "age", "move": "all"}]}"#,
     );
     let rows = ReferenceRows::in_memory(vec![rows(&layout, &[("a 1 1", 1)])]);
-    assert!(stray.unwrap().plan().fit(&layout, &Extras::default(), &rows, 0).is_err());
+    assert!(stray.unwrap().plan().fit(&layout, &VariableOptions::default(), &rows, 0).is_err());
 }
 
-/// Equal groups: the map is the identity and nothing flips, so a counterfactual differs in the attribute alone.
+/// Equal groups: the map is the identity and nothing flips, so a counterfactual differs in the
+/// attribute alone.
 #[test]
 fn equal_groups_change_nothing() {
     let layout = people();
@@ -261,19 +345,30 @@ fn equal_groups_change_nothing() {
         let positions: Vec<usize> = (0..400).filter(|&i| half.groups[0][i] == group).collect();
         let mut twin = part(&half, &positions);
         twin.groups[0].fill(other);
-        twin.rows.columns[0] = Column::Code(vec![u32::from(other); positions.len()]);
+        twin.rows.columns[0] = FeatureColumn::Code(vec![u32::from(other); positions.len()]);
         both = part(&join(&both, &twin), &(0..both.rows.n + positions.len()).collect::<Vec<_>>());
     }
     let mover = mover(&plausible(r#", "threshold": 0.01"#), &layout, &both);
-    let samples = Samples { keys: &[], rows: &half.rows, groups: &half.groups[0], classes: &half.classes };
+    let samples = SampleBatch {
+        keys: &[],
+        rows: &half.rows,
+        groups: &half.groups[0],
+        classes: &half.classes,
+    };
     let made = mover.generate(&samples, &layout.attributes[0], 1);
-    let own_a: Vec<usize> = (0..made.parent.len()).filter(|&j| half.groups[0][made.parent[j]] == 0).collect();
+    let own_a: Vec<usize> =
+        (0..made.parent.len()).filter(|&j| half.groups[0][made.parent[j]] == 0).collect();
     assert!(own_a.len() > 50 && own_a.iter().all(|&j| made.counters[j].n_changed == 0));
 }
 
-fn join(a: &ReferenceGroup, b: &ReferenceGroup) -> ReferenceGroup {
+fn join(a: &ReferenceBatch, b: &ReferenceBatch) -> ReferenceBatch {
     let order = (0..a.rows.n).map(|i| (0, i)).chain((0..b.rows.n).map(|i| (1, i)));
     let groups = a.groups.iter().zip(&b.groups).map(|(x, y)| [x.as_slice(), y].concat()).collect();
-    let rows = crate::data::Rows::gather(&[&a.rows, &b.rows], order);
-    ReferenceGroup { keys: vec![], rows, groups, classes: [a.classes.as_slice(), &b.classes].concat() }
+    let rows = crate::data::FeatureRows::gather(&[&a.rows, &b.rows], order);
+    ReferenceBatch {
+        keys: vec![],
+        rows,
+        groups,
+        classes: [a.classes.as_slice(), &b.classes].concat(),
+    }
 }

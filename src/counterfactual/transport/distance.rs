@@ -1,72 +1,87 @@
-//! How far rows are from each other for transport: the variables that may move, each in its own unit.
+//! How far rows are from each other for transport: the variables that may move, each in its own
+//! unit.
 //!
-//! Units: a number or an ordered level counts in population standard deviations of the reference (of its values that are not
-//! missing); a category counts 1 when it differs. A missing value of a source costs nothing and stays missing; a missing level that
-//! stands for missing values (`barred`) is treated as missing too. A one-hot group is one category; with no 1 or several it is
-//! missing. A feature that is the same in all rows of the reference costs nothing.
+//! Units: a number or an ordered level counts in population standard deviations of the reference
+//! (of its values that are not missing); a category counts 1 when it differs. A missing value of a
+//! source costs nothing and stays missing; a missing level that stands for missing values
+//! (`barred`) is treated as missing too. A one-hot group is one category; with no 1 or several it
+//! is missing. A feature that is the same in all rows of the reference costs nothing.
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::transport::{Cost, Population};
-use crate::counterfactual::variable::{Scale, Variable};
-use crate::data::Rows;
+use crate::counterfactual::transport::{TransportCost, TransportPopulation};
+use crate::counterfactual::variable::{StrategyVariable, VariableScale};
+use crate::data::FeatureRows;
 use crate::num::moments::mean_and_sd;
 
 /// The features that may move, with their units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Distance {
-    variables: Vec<Variable>,
+pub struct TransportDistance {
+    variables: Vec<StrategyVariable>,
     /// What counts as 1: a standard deviation; for categories 1.
     units: Vec<f64>,
     /// For ordered features the values that the reference has, ascending; empty for others.
     steps: Vec<Vec<f64>>,
 }
 
-impl Distance {
-    /// The distance over these features, with the units of these rows: all of the reference, whatever their group and class.
-    pub fn new(variables: Vec<Variable>, reference: &Rows) -> Distance {
+impl TransportDistance {
+    /// The distance over these features, with the units of these rows: all of the reference,
+    /// whatever their group and class.
+    pub fn new(variables: Vec<StrategyVariable>, reference: &FeatureRows) -> TransportDistance {
         let units = variables
             .iter()
             .map(|variable| match variable.scale {
-                Scale::Categorical(_) => 1.0,
-                _ => mean_and_sd((0..reference.n).map(|i| variable.value(reference, i))).map_or(0.0, |(_, sd)| sd),
+                VariableScale::Categorical(_) => 1.0,
+                _ => mean_and_sd((0..reference.n).map(|i| variable.value(reference, i)))
+                    .map_or(0.0, |(_, sd)| sd),
             })
             .collect();
-        Distance::with_units(variables, units, reference)
+        TransportDistance::with_units(variables, units, reference)
     }
 
-    /// The distance over these features with units given, one per feature; 0 or less makes a feature cost nothing.
-    pub(super) fn with_units(variables: Vec<Variable>, units: Vec<f64>, reference: &Rows) -> Distance {
+    /// The distance over these features with units given, one per feature; 0 or less makes a
+    /// feature cost nothing.
+    pub(super) fn with_units(
+        variables: Vec<StrategyVariable>,
+        units: Vec<f64>,
+        reference: &FeatureRows,
+    ) -> TransportDistance {
         let steps = variables
             .iter()
             .map(|variable| {
                 let mut steps = Vec::new();
-                if variable.scale == (Scale::Ordinal {}) {
-                    steps.extend((0..reference.n).map(|i| variable.value(reference, i)).filter(|x| !x.is_nan()));
+                if variable.scale == (VariableScale::Ordinal {}) {
+                    steps.extend(
+                        (0..reference.n)
+                            .map(|i| variable.value(reference, i))
+                            .filter(|x| !x.is_nan()),
+                    );
                     steps.sort_by(f64::total_cmp);
                     steps.dedup();
                 }
                 steps
             })
             .collect();
-        Distance { variables, units, steps }
+        TransportDistance { variables, units, steps }
     }
 
     /// The features, in the order of their declaration.
-    pub fn variables(&self) -> &[Variable] {
+    pub fn variables(&self) -> &[StrategyVariable] {
         &self.variables
     }
 
-    /// For each feature the difference that costs 1: a standard deviation, or 1 for a category; 0 where a feature costs nothing.
+    /// For each feature the difference that costs 1: a standard deviation, or 1 for a category; 0
+    /// where a feature costs nothing.
     pub fn units(&self) -> &[f64] {
         &self.units
     }
 
-    /// The value of the reference that is nearest to `x` for an ordered feature, of equals the lower; `x` where there is none.
-    pub fn nearest_step(&self, variable: usize, x: f64) -> f64 {
+    /// The value of the reference that is nearest to `x` for an ordered feature, of equals the
+    /// lower; `x` where there is none.
+    pub fn nearest_value(&self, variable: usize, x: f64) -> f64 {
         let steps = &self.steps[variable];
         let above = steps.partition_point(|&step| step < x);
         match (above.checked_sub(1).map(|below| steps[below]), steps.get(above)) {
@@ -83,12 +98,20 @@ impl Distance {
     }
 
     /// Whether a row has a value in all features that may move.
-    pub fn is_complete(&self, rows: &Rows, i: usize) -> bool {
+    pub fn is_complete(&self, rows: &FeatureRows, i: usize) -> bool {
         self.variables.iter().all(|variable| !variable.value(rows, i).is_nan())
     }
 
     /// Adds the costs from a source to the targets from position `start` on to a row of zeros.
-    pub(super) fn costs(&self, cost: Cost, sources: &Points, source: usize, targets: &Points, start: usize, row: &mut [f64]) {
+    pub(super) fn costs(
+        &self,
+        cost: TransportCost,
+        sources: &WeightedPoints,
+        source: usize,
+        targets: &WeightedPoints,
+        start: usize,
+        row: &mut [f64],
+    ) {
         for (at, (variable, &unit)) in self.variables.iter().zip(&self.units).enumerate() {
             let value = sources.values[at][source];
             let to = &targets.values[at][start..start + row.len()];
@@ -96,15 +119,19 @@ impl Distance {
                 continue;
             }
             match (&variable.scale, cost) {
-                (Scale::Categorical(_), _) => row.iter_mut().zip(to).for_each(|(c, &x)| *c += f64::from(u8::from(x != value))),
-                (_, Cost::L1Squared) => row.iter_mut().zip(to).for_each(|(c, &x)| *c += ((value - x) / unit).abs()),
-                (_, Cost::L2Squared) => row.iter_mut().zip(to).for_each(|(c, &x)| {
+                (VariableScale::Categorical(_), _) => {
+                    row.iter_mut().zip(to).for_each(|(c, &x)| *c += f64::from(u8::from(x != value)))
+                }
+                (_, TransportCost::L1Squared) => {
+                    row.iter_mut().zip(to).for_each(|(c, &x)| *c += ((value - x) / unit).abs())
+                }
+                (_, TransportCost::L2Squared) => row.iter_mut().zip(to).for_each(|(c, &x)| {
                     let z = (value - x) / unit;
                     *c += z * z;
                 }),
             }
         }
-        if cost == Cost::L1Squared {
+        if cost == TransportCost::L1Squared {
             row.iter_mut().for_each(|c| *c *= *c);
         }
     }
@@ -112,9 +139,9 @@ impl Distance {
 
 /// Rows as weighted points: rows with equal values are one.
 #[derive(Debug, Clone)]
-pub(super) struct Points {
+pub(super) struct WeightedPoints {
     /// For each point the position of its row of lowest key; ascending by that key.
-    pub(super) first: Vec<usize>,
+    pub(super) first_row: Vec<usize>,
     /// For each point the number of rows.
     pub(super) weight: Vec<u64>,
     /// For each row, in the order given, its point.
@@ -123,23 +150,38 @@ pub(super) struct Points {
     values: Vec<Vec<f64>>,
 }
 
-impl Points {
+impl WeightedPoints {
     /// The points of the rows at these positions.
-    pub(super) fn of(distance: &Distance, side: &Population<'_>, at: &[usize]) -> Points {
+    pub(super) fn from_rows(
+        distance: &TransportDistance,
+        side: &TransportPopulation<'_>,
+        at: &[usize],
+    ) -> WeightedPoints {
         let mut order: Vec<usize> = (0..at.len()).collect();
         order.sort_by_key(|&k| (side.row_key[at[k]], at[k]));
         let values = vec![Vec::new(); distance.variables.len()];
-        let mut points = Points { first: Vec::new(), weight: Vec::new(), point_of: vec![0; at.len()], values };
+        let mut points = WeightedPoints {
+            first_row: Vec::new(),
+            weight: Vec::new(),
+            point_of: vec![0; at.len()],
+            values,
+        };
         let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
         for k in order {
             let row = at[k];
-            let value = |variable: &Variable| variable.value(side.rows, row);
-            let next = points.first.len() as u32;
-            let point = *known.entry(distance.variables.iter().map(|variable| bits(value(variable))).collect()).or_insert(next);
+            let value = |variable: &StrategyVariable| variable.value(side.rows, row);
+            let next = points.first_row.len() as u32;
+            let point = *known
+                .entry(distance.variables.iter().map(|variable| bits(value(variable))).collect())
+                .or_insert(next);
             if point == next {
-                points.first.push(row);
+                points.first_row.push(row);
                 points.weight.push(0);
-                points.values.iter_mut().zip(&distance.variables).for_each(|(values, variable)| values.push(value(variable)));
+                points
+                    .values
+                    .iter_mut()
+                    .zip(&distance.variables)
+                    .for_each(|(values, variable)| values.push(value(variable)));
             }
             points.weight[point as usize] += 1;
             points.point_of[k] = point;
@@ -149,7 +191,7 @@ impl Points {
 
     /// How many there are.
     pub(super) fn len(&self) -> usize {
-        self.first.len()
+        self.first_row.len()
     }
 }
 

@@ -1,60 +1,74 @@
 //! What a row makes of the targets that transport gives it: one of them, their mean, or all.
 //!
-//! The features that may move are set; a value that is missing in the row stays missing, all other columns are copied. The column of
-//! the sensitive attribute is left to the caller.
-//! Choice: in a barycentre an ordinal takes the value of the reference that is nearest to the mean (of equals the lower), a whole
-//! number is rounded as generation rounds it, floor(x + 0.5 + 1e-9), and of categories with equal mass the first in declared order
-//! is taken; so that models get values that can occur.
+//! The features that may move are set; a value that is missing in the row stays missing, all other
+//! columns are copied. The column of the sensitive attribute is left to the caller.
+//! Choice: in a barycentre an ordinal takes the value of the reference that is nearest to the mean
+//! (of equals the lower), a whole number is rounded as generation rounds it, floor(x + 0.5 + 1e-9),
+//! and of categories with equal mass the first in declared order is taken; so that models get
+//! values that can occur.
 
-use crate::counterfactual::transport::distance::Distance;
-use crate::counterfactual::transport::{Block, Image, Matches, Population, Solved};
-use crate::counterfactual::variable::{Scale, Variable};
-use crate::data::Rows;
+use crate::counterfactual::transport::distance::TransportDistance;
+use crate::counterfactual::transport::{
+    SolvedProblem, TransportImage, TransportMatches, TransportPopulation, TransportProblem,
+};
+use crate::counterfactual::variable::{StrategyVariable, VariableScale};
+use crate::data::FeatureRows;
 use crate::error::{Fault, Result};
 
 /// The counterfactuals of all blocks.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Images {
+pub struct TransportImages {
     /// For each counterfactual the position of its row in the samples, ascending.
     pub parent: Vec<usize>,
-    /// Its number among those of the row, from 0; with [`Image::All`] most mass first.
+    /// Its number among those of the row, from 0; with [`TransportImage::All`] most mass first.
     pub cf_index: Vec<u16>,
-    /// Its share of the row: 1, but for [`Image::All`], where those of a row sum to 1.
+    /// Its share of the row: 1, but for [`TransportImage::All`], where those of a row sum to 1.
     pub weight: Vec<f64>,
     /// The position in the reference of the row whose values it has; `None` for a barycentre.
     pub target: Vec<Option<usize>>,
     /// Whether its stratum was solved in parts.
     pub approximate: Vec<bool>,
     /// The rows.
-    pub rows: Rows,
+    pub rows: FeatureRows,
 }
 
-/// The counterfactuals of all samples that are in a block, in the order of the samples. `solved` belongs to `blocks` one by one.
+/// The counterfactuals of all samples that are in a block, in the order of the samples. `solved`
+/// belongs to `blocks` one by one.
 ///
 /// # Errors
 /// A row with more counterfactuals than `cf_index` can number.
 pub fn images(
-    image: Image,
-    distance: &Distance,
-    samples: &Population<'_>,
-    reference: &Population<'_>,
-    blocks: &[Block],
-    solved: &[Solved],
-) -> Result<Images> {
-    let mut of_sample: Vec<(usize, &Matches, bool)> = Vec::new();
+    image: TransportImage,
+    distance: &TransportDistance,
+    samples: &TransportPopulation<'_>,
+    reference: &TransportPopulation<'_>,
+    blocks: &[TransportProblem],
+    solved: &[SolvedProblem],
+) -> Result<TransportImages> {
+    let mut of_sample: Vec<(usize, &TransportMatches, bool)> = Vec::new();
     for (block, solved) in blocks.iter().zip(solved) {
         let matches = solved.point_of.iter().map(|&point| &solved.points[point as usize]);
-        of_sample.extend(block.sources.iter().zip(matches).map(|(&sample, matches)| (sample, matches, block.approximate)));
+        of_sample.extend(
+            block
+                .sources
+                .iter()
+                .zip(matches)
+                .map(|(&sample, matches)| (sample, matches, block.approximate)),
+        );
     }
     of_sample.sort_unstable_by_key(|(sample, ..)| *sample);
-    let n = if image == Image::All { of_sample.iter().map(|(_, of, _)| of.matches.len()).sum() } else { of_sample.len() };
-    let mut made = Images {
+    let n = if image == TransportImage::All {
+        of_sample.iter().map(|(_, of, _)| of.matches.len()).sum()
+    } else {
+        of_sample.len()
+    };
+    let mut made = TransportImages {
         parent: Vec::with_capacity(n),
         cf_index: Vec::with_capacity(n),
         weight: Vec::with_capacity(n),
         target: Vec::with_capacity(n),
         approximate: Vec::with_capacity(n),
-        rows: Rows { n: 0, columns: Vec::new() },
+        rows: FeatureRows { n: 0, columns: Vec::new() },
     };
     // For each counterfactual what its row goes to.
     let mut goes_to = Vec::with_capacity(n);
@@ -69,13 +83,13 @@ pub fn images(
             Ok(())
         };
         match image {
-            Image::Argmax => push(0, 1.0, Some(of.matches[0].target))?,
-            Image::All => {
+            TransportImage::Argmax => push(0, 1.0, Some(of.matches[0].target))?,
+            TransportImage::All => {
                 for (k, one) in of.matches.iter().enumerate() {
                     push(k, one.mass as f64 / of.supply as f64, Some(one.target))?;
                 }
             }
-            Image::Barycentre => push(0, 1.0, None)?,
+            TransportImage::Barycentre => push(0, 1.0, None)?,
         }
     }
     made.rows = samples.rows.take(&made.parent);
@@ -94,28 +108,38 @@ pub fn images(
     Ok(made)
 }
 
-fn too_many(of: &Matches) -> Fault {
-    let what = format!("a row goes to {} rows, and at most 65536 counterfactuals of a row can be numbered", of.matches.len());
+fn too_many(of: &TransportMatches) -> Fault {
+    let what = format!(
+        "a row goes to {} rows, and at most 65536 counterfactuals of a row can be numbered",
+        of.matches.len()
+    );
     Fault::new("no-transport", what).hint("lower `max_rows`, or ask for `image: argmax`")
 }
 
-fn barycentre(distance: &Distance, at: usize, variable: &Variable, of: &Matches, reference: &Rows) -> f64 {
+fn barycentre(
+    distance: &TransportDistance,
+    at: usize,
+    variable: &StrategyVariable,
+    of: &TransportMatches,
+    reference: &FeatureRows,
+) -> f64 {
     let values = of.matches.iter().map(|m| (variable.value(reference, m.target), m.mass));
-    if let Scale::Categorical(_) = variable.scale {
-        return heaviest(values.collect());
+    if let VariableScale::Categorical(_) = variable.scale {
+        return heaviest_level(values.collect());
     }
     // Around the first value, so that the mean of equal values is that value.
     let first = variable.value(reference, of.matches[0].target);
-    let mean = first + values.map(|(x, mass)| (x - first) * (mass as f64 / of.supply as f64)).sum::<f64>();
+    let mean =
+        first + values.map(|(x, mass)| (x - first) * (mass as f64 / of.supply as f64)).sum::<f64>();
     match variable.scale {
-        Scale::Ordinal {} => distance.nearest_step(at, mean),
-        Scale::Continuous { integer: true } => (mean + 0.5 + 1e-9).floor(),
+        VariableScale::Ordinal {} => distance.nearest_value(at, mean),
+        VariableScale::Continuous { integer: true } => (mean + 0.5 + 1e-9).floor(),
         _ => mean,
     }
 }
 
 /// The level with the most mass, of equals the lowest.
-fn heaviest(mut levels: Vec<(f64, u64)>) -> f64 {
+fn heaviest_level(mut levels: Vec<(f64, u64)>) -> f64 {
     levels.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut best = (f64::NAN, 0);
     for group in levels.chunk_by(|a, b| a.0 == b.0) {

@@ -1,86 +1,114 @@
 use std::path::Path;
 
-use super::distance::Distance;
-use super::image::{Images, images};
-use super::{Block, Cost, Image, Population, Settings, Solved, blocks, solve};
-use crate::counterfactual::variable::{Levels, Scale, Variable};
-use crate::data::{Column, MISSING, MISSING_GROUP, Rows};
-use crate::num::seed::Stream;
+use super::distance::TransportDistance;
+use super::image::{TransportImages, images};
+use super::{
+    SolvedProblem, TransportCost, TransportImage, TransportPopulation, TransportProblem,
+    TransportSettings, solve, transport_problems,
+};
+use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
+use crate::data::{FeatureColumn, FeatureRows, MISSING, MISSING_GROUP};
+use crate::num::seed::RandomStream;
 use crate::param::{Count, Seed};
 
 /// Rows of which a test may own the parts.
 #[derive(Clone)]
-struct People {
-    rows: Rows,
+struct TestPopulation {
+    rows: FeatureRows,
     row_key: Vec<u64>,
     groups: Vec<u16>,
     classes: Vec<Option<u32>>,
 }
 
-impl People {
+impl TestPopulation {
     /// Rows of one group and class, with keys from `first_key` on.
-    fn new(columns: Vec<Column>, n: usize, group: u16, first_key: u64) -> People {
+    fn new(columns: Vec<FeatureColumn>, n: usize, group: u16, first_key: u64) -> TestPopulation {
         let row_key = (first_key..).take(n).collect();
-        People { rows: Rows { n, columns }, row_key, groups: vec![group; n], classes: vec![Some(0); n] }
+        TestPopulation {
+            rows: FeatureRows { n, columns },
+            row_key,
+            groups: vec![group; n],
+            classes: vec![Some(0); n],
+        }
     }
 
-    fn population(&self) -> Population<'_> {
-        Population { rows: &self.rows, row_key: &self.row_key, groups: &self.groups, classes: &self.classes }
+    fn population(&self) -> TransportPopulation<'_> {
+        TransportPopulation {
+            rows: &self.rows,
+            row_key: &self.row_key,
+            groups: &self.groups,
+            classes: &self.classes,
+        }
     }
 }
 
-fn numbers(values: &[f64]) -> Column {
-    Column::Number(values.to_vec())
+fn numbers(values: &[f64]) -> FeatureColumn {
+    FeatureColumn::Number(values.to_vec())
 }
 
-fn variable(column: usize, scale: Scale) -> Variable {
-    Variable { name: column.to_string(), columns: vec![column], scale }
+fn variable(column: usize, scale: VariableScale) -> StrategyVariable {
+    StrategyVariable { name: column.to_string(), columns: vec![column], scale }
 }
 
-const NUMBER: Scale = Scale::Continuous { integer: false };
+const NUMBER: VariableScale = VariableScale::Continuous { integer: false };
 
 /// Ten levels, one of which may stand for missing values.
-fn category(barred: Option<u32>) -> Scale {
-    Scale::Categorical(Levels { n: 10, barred, counterparts: vec![] })
+fn category(barred: Option<u32>) -> VariableScale {
+    VariableScale::Categorical(CategoryLevels { n: 10, barred, counterparts: vec![] })
 }
 
-struct Ran {
-    blocks: Vec<Block>,
-    solved: Vec<Solved>,
-    images: Images,
+struct TransportRun {
+    blocks: Vec<TransportProblem>,
+    solved: Vec<SolvedProblem>,
+    images: TransportImages,
 }
 
-fn run(settings: &Settings, distance: &Distance, samples: &People, reference: &People, to: u16) -> Ran {
+fn run(
+    settings: &TransportSettings,
+    distance: &TransportDistance,
+    samples: &TestPopulation,
+    reference: &TestPopulation,
+    to: u16,
+) -> TransportRun {
     let (samples, reference) = (samples.population(), reference.population());
-    let blocks = blocks(settings, distance, Seed(42), &samples, &reference, to).blocks;
-    let solved: Vec<Solved> = blocks.iter().map(|b| solve(settings, distance, &samples, &reference, b).unwrap()).collect();
+    let blocks =
+        transport_problems(settings, distance, Seed(42), &samples, &reference, to).problems;
+    let solved: Vec<SolvedProblem> = blocks
+        .iter()
+        .map(|b| solve(settings, distance, &samples, &reference, b).unwrap())
+        .collect();
     let images = images(settings.image, distance, &samples, &reference, &blocks, &solved).unwrap();
-    Ran { blocks, solved, images }
+    TransportRun { blocks, solved, images }
 }
 
-fn exact() -> Settings {
-    Settings { image: Image::Argmax, cost: Cost::L2Squared, max_rows: Count::new(4000).unwrap() }
+fn exact() -> TransportSettings {
+    TransportSettings {
+        image: TransportImage::Argmax,
+        cost: TransportCost::L2Squared,
+        max_rows: Count::new(4000).unwrap(),
+    }
 }
 
-fn with(image: Image) -> Settings {
-    Settings { image, ..exact() }
+fn with(image: TransportImage) -> TransportSettings {
+    TransportSettings { image, ..exact() }
 }
 
 /// The micro-example of section 11 of the specification: {0, 1} to {0, 1, 4}, unscaled; cost 19/6.
 #[test]
 fn two_sources_and_three_targets() {
-    let samples = People::new(vec![numbers(&[0.0, 1.0])], 2, 0, 0);
-    let reference = People::new(vec![numbers(&[0.0, 1.0, 4.0])], 3, 1, 2);
-    let distance = Distance::with_units(vec![variable(0, NUMBER)], vec![1.0], &reference.rows);
-    let argmax = run(&with(Image::Argmax), &distance, &samples, &reference, 1);
+    let samples = TestPopulation::new(vec![numbers(&[0.0, 1.0])], 2, 0, 0);
+    let reference = TestPopulation::new(vec![numbers(&[0.0, 1.0, 4.0])], 3, 1, 2);
+    let distance =
+        TransportDistance::with_units(vec![variable(0, NUMBER)], vec![1.0], &reference.rows);
+    let argmax = run(&with(TransportImage::Argmax), &distance, &samples, &reference, 1);
     assert!((argmax.solved[0].cost - 19.0 / 6.0).abs() < 1e-12);
     assert_eq!(argmax.images.rows.columns, [numbers(&[0.0, 4.0])]);
     assert_eq!(argmax.images.target, [Some(0), Some(2)]);
-    let mean = run(&with(Image::Barycentre), &distance, &samples, &reference, 1).images;
+    let mean = run(&with(TransportImage::Barycentre), &distance, &samples, &reference, 1).images;
     let found = mean.rows.numbers(0);
     assert!((found[0] - 1.0 / 3.0).abs() < 1e-12 && (found[1] - 3.0).abs() < 1e-12, "{found:?}");
     assert_eq!(mean.target, [None, None]);
-    let all = run(&with(Image::All), &distance, &samples, &reference, 1).images;
+    let all = run(&with(TransportImage::All), &distance, &samples, &reference, 1).images;
     assert_eq!((&all.parent[..], &all.cf_index[..]), (&[0, 0, 1, 1][..], &[0, 1, 0, 1][..]));
     assert_eq!(all.weight, [2.0 / 3.0, 1.0 / 3.0, 2.0 / 3.0, 1.0 / 3.0]);
     assert_eq!(all.rows.columns, [numbers(&[0.0, 1.0, 4.0, 1.0])]);
@@ -88,14 +116,25 @@ fn two_sources_and_three_targets() {
 
 #[test]
 fn strata_are_by_group_and_class() {
-    let mut samples = People::new(vec![numbers(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])], 6, 0, 0);
+    let mut samples = TestPopulation::new(vec![numbers(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])], 6, 0, 0);
     samples.groups = vec![0, 1, 2, 0, MISSING_GROUP, 0];
     samples.classes = vec![Some(0), Some(0), Some(0), Some(7), Some(0), None];
-    let mut reference = People::new(vec![numbers(&[10.0, 20.0, f64::NAN, 40.0])], 4, 1, 10);
+    let mut reference = TestPopulation::new(vec![numbers(&[10.0, 20.0, f64::NAN, 40.0])], 4, 1, 10);
     reference.classes = vec![Some(0), Some(1), Some(7), None];
-    let distance = Distance::new(vec![variable(0, NUMBER)], &reference.rows);
-    let made = blocks(&exact(), &distance, Seed(1), &samples.population(), &reference.population(), 1);
-    let found: Vec<_> = made.blocks.iter().map(|b| (b.from, b.to, b.class, &b.sources[..], &b.targets[..], b.approximate)).collect();
+    let distance = TransportDistance::new(vec![variable(0, NUMBER)], &reference.rows);
+    let made = transport_problems(
+        &exact(),
+        &distance,
+        Seed(1),
+        &samples.population(),
+        &reference.population(),
+        1,
+    );
+    let found: Vec<_> = made
+        .problems
+        .iter()
+        .map(|b| (b.from, b.to, b.class, &b.sources[..], &b.targets[..], b.approximate))
+        .collect();
     assert_eq!(found, [(0, 1, 0, &[0][..], &[0][..], false), (2, 1, 0, &[2][..], &[0][..], false)]);
     // The only target of class 7 lacks a value.
     assert_eq!(made.without_target, [3]);
@@ -104,40 +143,79 @@ fn strata_are_by_group_and_class() {
 /// Two features; costs and deviations by hand: sd of {0, 2} is 1, of {0, 20} is 10.
 #[test]
 fn distances_are_in_standard_deviations() {
-    let samples = People::new(vec![numbers(&[3.0, f64::NAN]), numbers(&[20.0, 20.0]), Column::Code(vec![0, 1])], 2, 0, 0);
-    let reference = People::new(vec![numbers(&[0.0, 2.0]), numbers(&[0.0, 20.0]), Column::Code(vec![1, 1])], 2, 1, 2);
-    let distance = Distance::new(vec![variable(0, NUMBER), variable(1, Scale::Ordinal {}), variable(2, category(None))], &reference.rows);
+    let samples = TestPopulation::new(
+        vec![numbers(&[3.0, f64::NAN]), numbers(&[20.0, 20.0]), FeatureColumn::Code(vec![0, 1])],
+        2,
+        0,
+        0,
+    );
+    let reference = TestPopulation::new(
+        vec![numbers(&[0.0, 2.0]), numbers(&[0.0, 20.0]), FeatureColumn::Code(vec![1, 1])],
+        2,
+        1,
+        2,
+    );
+    let distance = TransportDistance::new(
+        vec![
+            variable(0, NUMBER),
+            variable(1, VariableScale::Ordinal {}),
+            variable(2, category(None)),
+        ],
+        &reference.rows,
+    );
     let mut costs = Vec::new();
-    for cost in [Cost::L2Squared, Cost::L1Squared] {
+    for cost in [TransportCost::L2Squared, TransportCost::L1Squared] {
         for source in 0..2 {
             for target in 0..2 {
-                let block = Block { from: 0, to: 1, class: 0, sources: vec![source], targets: vec![target], approximate: false };
-                let settings = Settings { cost, ..exact() };
-                costs.push(solve(&settings, &distance, &samples.population(), &reference.population(), &block).unwrap().cost);
+                let block = TransportProblem {
+                    from: 0,
+                    to: 1,
+                    class: 0,
+                    sources: vec![source],
+                    targets: vec![target],
+                    approximate: false,
+                };
+                let settings = TransportSettings { cost, ..exact() };
+                costs.push(
+                    solve(
+                        &settings,
+                        &distance,
+                        &samples.population(),
+                        &reference.population(),
+                        &block,
+                    )
+                    .unwrap()
+                    .cost,
+                );
             }
         }
     }
     assert_eq!(costs, [9.0 + 4.0 + 1.0, 1.0 + 0.0 + 1.0, 4.0, 0.0, 36.0, 4.0, 4.0, 0.0]);
     // What is missing stays missing.
-    let made = run(&with(Image::Argmax), &distance, &samples, &reference, 1).images;
+    let made = run(&with(TransportImage::Argmax), &distance, &samples, &reference, 1).images;
     assert!(made.rows.numbers(0)[1].is_nan() && !made.rows.numbers(1)[1].is_nan());
 }
 
 #[test]
 fn equal_rows_are_one_point_with_weight() {
-    let samples = People::new(vec![numbers(&[0.0, -0.0, 1.0, 0.0])], 4, 0, 0);
-    let reference = People::new(vec![numbers(&[5.0, 0.0, 5.0, 0.0, 5.0, 1.0])], 6, 1, 10);
-    let distance = Distance::with_units(vec![variable(0, NUMBER)], vec![1.0], &reference.rows);
-    let ran = run(&with(Image::All), &distance, &samples, &reference, 1);
+    let samples = TestPopulation::new(vec![numbers(&[0.0, -0.0, 1.0, 0.0])], 4, 0, 0);
+    let reference = TestPopulation::new(vec![numbers(&[5.0, 0.0, 5.0, 0.0, 5.0, 1.0])], 6, 1, 10);
+    let distance =
+        TransportDistance::with_units(vec![variable(0, NUMBER)], vec![1.0], &reference.rows);
+    let ran = run(&with(TransportImage::All), &distance, &samples, &reference, 1);
     assert_eq!(ran.solved[0].point_of, [0, 0, 1, 0]);
     // In order of size: 0 to 0 (1/3), 0 to 1 (1/6), 0 to 5 (1/4), 1 to 5 (1/4).
     assert!((ran.solved[0].cost - (1.0 / 6.0 + 25.0 / 4.0 + 16.0 / 4.0)).abs() < 1e-12);
-    assert_eq!(ran.images.parent.iter().filter(|&&p| p == 0).count(), ran.images.parent.iter().filter(|&&p| p == 3).count());
+    assert_eq!(
+        ran.images.parent.iter().filter(|&&p| p == 0).count(),
+        ran.images.parent.iter().filter(|&&p| p == 3).count()
+    );
     let total: f64 = ran.images.weight.iter().sum();
     assert!((total - 4.0).abs() < 1e-12);
     // Mass of a value over all sources = its share of the targets.
     for (value, share) in [(0.0, 2.0 / 6.0), (1.0, 1.0 / 6.0), (5.0, 3.0 / 6.0)] {
-        let weights = ran.images.weight.iter().zip(ran.images.rows.numbers(0)).filter(|(_, x)| **x == value);
+        let weights =
+            ran.images.weight.iter().zip(ran.images.rows.numbers(0)).filter(|(_, x)| **x == value);
         assert!((weights.map(|(w, _)| w).sum::<f64>() / 4.0 - share).abs() < 1e-12, "{value}");
     }
 }
@@ -146,9 +224,10 @@ fn equal_rows_are_one_point_with_weight() {
 #[test]
 fn barycentres_have_values_that_can_occur() {
     let columns = |n: usize, x: &[f64], ordinal: &[f64], level: &[u32], hot: [&[f64]; 3]| {
-        let mut columns = vec![numbers(x), numbers(x), numbers(ordinal), Column::Code(level.to_vec())];
+        let mut columns =
+            vec![numbers(x), numbers(x), numbers(ordinal), FeatureColumn::Code(level.to_vec())];
         columns.extend(hot.map(numbers));
-        People::new(columns, n, 0, 0)
+        TestPopulation::new(columns, n, 0, 0)
     };
     let samples = columns(1, &[0.0], &[1.0], &[5], [&[1.0], &[0.0], &[0.0]]);
     let mut reference = columns(
@@ -161,63 +240,122 @@ fn barycentres_have_values_that_can_occur() {
     reference.groups = vec![1; 4];
     let axes = vec![
         variable(0, NUMBER),
-        variable(1, Scale::Continuous { integer: true }),
-        variable(2, Scale::Ordinal {}),
+        variable(1, VariableScale::Continuous { integer: true }),
+        variable(2, VariableScale::Ordinal {}),
         variable(3, category(None)),
-        Variable { columns: vec![4, 5, 6], scale: category(None), name: "hot".into() },
+        StrategyVariable { columns: vec![4, 5, 6], scale: category(None), name: "hot".into() },
     ];
-    let distance = Distance::new(axes, &reference.rows);
-    let made = run(&with(Image::Barycentre), &distance, &samples, &reference, 1).images.rows;
+    let distance = TransportDistance::new(axes, &reference.rows);
+    let made =
+        run(&with(TransportImage::Barycentre), &distance, &samples, &reference, 1).images.rows;
     assert_eq!(made.columns[0], numbers(&[1.5]));
     assert_eq!(made.columns[1], numbers(&[2.0]));
-    // The mean 4.25 is nearest to 4; of two levels with equal mass the first; of the one-hot group the third has half the mass.
+    // The mean 4.25 is nearest to 4; of two levels with equal mass the first; of the one-hot group
+    // the third has half the mass.
     assert_eq!(made.columns[2], numbers(&[4.0]));
-    assert_eq!(made.columns[3], Column::Code(vec![2]));
+    assert_eq!(made.columns[3], FeatureColumn::Code(vec![2]));
     assert_eq!(made.columns[4..], [numbers(&[0.0]), numbers(&[0.0]), numbers(&[1.0])]);
-    assert_eq!([6.0, 6.1, 0.0, 99.0].map(|x| distance.nearest_step(2, x)), [4.0, 8.0, 1.0, 8.0]);
+    assert_eq!([6.0, 6.1, 0.0, 99.0].map(|x| distance.nearest_value(2, x)), [4.0, 8.0, 1.0, 8.0]);
 }
 
 #[test]
 fn what_stands_for_missing_is_missing() {
-    let samples = People::new(vec![Column::Code(vec![2, MISSING, 0]), numbers(&[1.0, 1.0, 0.0]), numbers(&[1.0, 0.0, 0.0])], 3, 0, 0);
-    let reference = People::new(vec![Column::Code(vec![2, 1, 1]), numbers(&[1.0, 0.0, 0.0]), numbers(&[0.0, 0.0, 1.0])], 3, 1, 3);
-    let distance = Distance::new(
-        vec![variable(0, category(Some(2))), Variable { columns: vec![1, 2], scale: category(None), name: "hot".into() }],
+    let samples = TestPopulation::new(
+        vec![
+            FeatureColumn::Code(vec![2, MISSING, 0]),
+            numbers(&[1.0, 1.0, 0.0]),
+            numbers(&[1.0, 0.0, 0.0]),
+        ],
+        3,
+        0,
+        0,
+    );
+    let reference = TestPopulation::new(
+        vec![
+            FeatureColumn::Code(vec![2, 1, 1]),
+            numbers(&[1.0, 0.0, 0.0]),
+            numbers(&[0.0, 0.0, 1.0]),
+        ],
+        3,
+        1,
+        3,
+    );
+    let distance = TransportDistance::new(
+        vec![
+            variable(0, category(Some(2))),
+            StrategyVariable { columns: vec![1, 2], scale: category(None), name: "hot".into() },
+        ],
         &reference.rows,
     );
-    let ran = run(&with(Image::Argmax), &distance, &samples, &reference, 1);
+    let ran = run(&with(TransportImage::Argmax), &distance, &samples, &reference, 1);
     assert_eq!(ran.blocks[0].targets, [2]);
     // The one-hot group of the first row has two 1, that of the third none: both stay as they are.
-    assert_eq!(ran.images.rows.columns, [Column::Code(vec![2, MISSING, 1]), numbers(&[1.0, 0.0, 0.0]), numbers(&[1.0, 1.0, 0.0])]);
+    assert_eq!(
+        ran.images.rows.columns,
+        [
+            FeatureColumn::Code(vec![2, MISSING, 1]),
+            numbers(&[1.0, 0.0, 0.0]),
+            numbers(&[1.0, 1.0, 0.0])
+        ]
+    );
 }
 
-fn crowd(seed: u64, n: usize, first_key: u64, group: u16) -> People {
-    let mut stream = Stream::new(seed, "crowd");
+fn crowd(seed: u64, n: usize, first_key: u64, group: u16) -> TestPopulation {
+    let mut stream = RandomStream::new(seed, "crowd");
     let shift = f64::from(group);
     let columns = vec![
-        Column::Number((0..n).map(|_| stream.normal() + shift).collect()),
-        Column::Number((0..n).map(|_| (4.0 * stream.u01()).floor()).collect()),
-        Column::Code((0..n).map(|_| (stream.u64() % 3) as u32).collect()),
+        FeatureColumn::Number((0..n).map(|_| stream.normal() + shift).collect()),
+        FeatureColumn::Number((0..n).map(|_| (4.0 * stream.u01()).floor()).collect()),
+        FeatureColumn::Code((0..n).map(|_| (stream.u64() % 3) as u32).collect()),
     ];
-    let mut people = People::new(columns, n, group, first_key);
+    let mut people = TestPopulation::new(columns, n, group, first_key);
     people.classes = (0..n).map(|i| Some((i % 2) as u32)).collect();
     people
 }
 
-fn crowd_distance(reference: &People) -> Distance {
-    Distance::new(vec![variable(0, NUMBER), variable(1, Scale::Ordinal {}), variable(2, category(None))], &reference.rows)
+fn crowd_distance(reference: &TestPopulation) -> TransportDistance {
+    TransportDistance::new(
+        vec![
+            variable(0, NUMBER),
+            variable(1, VariableScale::Ordinal {}),
+            variable(2, category(None)),
+        ],
+        &reference.rows,
+    )
 }
 
 #[test]
 fn large_strata_are_cut_into_blocks() {
     let (samples, reference) = (crowd(1, 500, 0, 0), crowd(2, 300, 1000, 1));
     let distance = crowd_distance(&reference);
-    let at_most = |most: u64| Settings { max_rows: Count::new(most).unwrap(), ..exact() };
-    let cut = |most: u64| blocks(&at_most(most), &distance, Seed(42), &samples.population(), &reference.population(), 1).blocks;
-    let sizes = |blocks: &[Block]| blocks.iter().map(|b| (b.sources.len(), b.targets.len(), b.approximate)).collect::<Vec<_>>();
+    let at_most = |most: u64| TransportSettings { max_rows: Count::new(most).unwrap(), ..exact() };
+    let cut = |most: u64| {
+        transport_problems(
+            &at_most(most),
+            &distance,
+            Seed(42),
+            &samples.population(),
+            &reference.population(),
+            1,
+        )
+        .problems
+    };
+    let sizes = |blocks: &[TransportProblem]| {
+        blocks.iter().map(|b| (b.sources.len(), b.targets.len(), b.approximate)).collect::<Vec<_>>()
+    };
     assert_eq!(sizes(&cut(250)), [(250, 150, false), (250, 150, false)]);
     assert_eq!(sizes(&cut(249)), [(125, 150, true); 4]);
-    assert_eq!(sizes(&cut(120)), [(83, 120, true), (83, 120, true), (84, 120, true), (83, 120, true), (83, 120, true), (84, 120, true)]);
+    assert_eq!(
+        sizes(&cut(120)),
+        [
+            (83, 120, true),
+            (83, 120, true),
+            (84, 120, true),
+            (83, 120, true),
+            (83, 120, true),
+            (84, 120, true)
+        ]
+    );
     assert_eq!(sizes(&cut(1))[..2], [(1, 1, true), (1, 1, true)]);
     let parts = cut(120);
     let mut sources: Vec<usize> = parts.iter().flat_map(|b| b.sources.clone()).collect();
@@ -228,18 +366,32 @@ fn large_strata_are_cut_into_blocks() {
     let made = run(&at_most(120), &distance, &samples, &reference, 1).images;
     assert!(made.parent.iter().copied().eq(0..500) && made.approximate.iter().all(|&a| a));
     // One feature with four values makes four points a side: nothing to cut.
-    let few = Distance::new(vec![variable(1, NUMBER)], &reference.rows);
-    assert_eq!(sizes(&blocks(&at_most(4), &few, Seed(42), &samples.population(), &reference.population(), 1).blocks).len(), 2);
+    let few = TransportDistance::new(vec![variable(1, NUMBER)], &reference.rows);
+    assert_eq!(
+        sizes(
+            &transport_problems(
+                &at_most(4),
+                &few,
+                Seed(42),
+                &samples.population(),
+                &reference.population(),
+                1
+            )
+            .problems
+        )
+        .len(),
+        2
+    );
 }
 
 #[test]
 fn the_order_of_rows_is_of_no_effect() {
     let (samples, reference) = (crowd(3, 160, 0, 0), crowd(4, 90, 1000, 1));
-    let shuffled = |people: &People, seed: u64| {
+    let shuffled = |people: &TestPopulation, seed: u64| {
         let mut order: Vec<usize> = (0..people.rows.n).collect();
-        let mut stream = Stream::new(seed, "shuffle");
+        let mut stream = RandomStream::new(seed, "shuffle");
         (1..order.len()).rev().for_each(|i| order.swap(i, stream.u64() as usize % (i + 1)));
-        let shuffled = People {
+        let shuffled = TestPopulation {
             rows: people.rows.take(&order),
             row_key: order.iter().map(|&i| people.row_key[i]).collect(),
             groups: order.iter().map(|&i| people.groups[i]).collect(),
@@ -247,12 +399,22 @@ fn the_order_of_rows_is_of_no_effect() {
         };
         (shuffled, order)
     };
-    let ((other_samples, order), (other_reference, _)) = (shuffled(&samples, 5), shuffled(&reference, 6));
-    for (image, most) in [(Image::Argmax, 4000), (Image::Barycentre, 4000), (Image::All, 4000), (Image::Barycentre, 30)] {
-        let settings = Settings { image, max_rows: Count::new(most).unwrap(), ..exact() };
+    let ((other_samples, order), (other_reference, _)) =
+        (shuffled(&samples, 5), shuffled(&reference, 6));
+    for (image, most) in [
+        (TransportImage::Argmax, 4000),
+        (TransportImage::Barycentre, 4000),
+        (TransportImage::All, 4000),
+        (TransportImage::Barycentre, 30),
+    ] {
+        let settings = TransportSettings { image, max_rows: Count::new(most).unwrap(), ..exact() };
         let one = run(&settings, &crowd_distance(&reference), &samples, &reference, 1).images;
-        let other = run(&settings, &crowd_distance(&other_reference), &other_samples, &other_reference, 1).images;
-        let mut back: Vec<(usize, u16, usize)> = (0..other.parent.len()).map(|k| (order[other.parent[k]], other.cf_index[k], k)).collect();
+        let other =
+            run(&settings, &crowd_distance(&other_reference), &other_samples, &other_reference, 1)
+                .images;
+        let mut back: Vec<(usize, u16, usize)> = (0..other.parent.len())
+            .map(|k| (order[other.parent[k]], other.cf_index[k], k))
+            .collect();
         back.sort_unstable();
         let at: Vec<usize> = back.iter().map(|&(.., k)| k).collect();
         assert!(one.parent.iter().eq(back.iter().map(|(p, ..)| p)));
@@ -264,25 +426,36 @@ fn the_order_of_rows_is_of_no_effect() {
 /// With one number and as many targets as sources, transport pairs the ranks.
 #[test]
 fn one_number_keeps_its_order() {
-    let mut stream = Stream::new(7, "ranks");
+    let mut stream = RandomStream::new(7, "ranks");
     let mut draw = |n: usize| -> Vec<f64> { (0..n).map(|_| stream.normal()).collect() };
     let (from, to) = (draw(80), draw(80));
-    let (samples, reference) = (People::new(vec![numbers(&from)], 80, 0, 0), People::new(vec![numbers(&to)], 80, 1, 80));
-    let made = run(&exact(), &Distance::new(vec![variable(0, NUMBER)], &reference.rows), &samples, &reference, 1).images;
+    let (samples, reference) = (
+        TestPopulation::new(vec![numbers(&from)], 80, 0, 0),
+        TestPopulation::new(vec![numbers(&to)], 80, 1, 80),
+    );
+    let made = run(
+        &exact(),
+        &TransportDistance::new(vec![variable(0, NUMBER)], &reference.rows),
+        &samples,
+        &reference,
+        1,
+    )
+    .images;
     let rank = |values: &[f64], x: f64| values.iter().filter(|&&v| v < x).count();
     assert!(made.rows.numbers(0).iter().zip(&from).all(|(&y, &x)| rank(&to, y) == rank(&from, x)));
 }
 
 #[test]
 fn distances_beyond_the_range_of_numbers_are_a_fault() {
-    let samples = People::new(vec![numbers(&[1e300])], 1, 0, 0);
-    let reference = People::new(vec![numbers(&[0.0, 1e-300])], 2, 1, 1);
-    let distance = Distance::new(vec![variable(0, NUMBER)], &reference.rows);
+    let samples = TestPopulation::new(vec![numbers(&[1e300])], 1, 0, 0);
+    let reference = TestPopulation::new(vec![numbers(&[0.0, 1e-300])], 2, 1, 1);
+    let distance = TransportDistance::new(vec![variable(0, NUMBER)], &reference.rows);
     let (samples, reference) = (samples.population(), reference.population());
-    let made = blocks(&exact(), &distance, Seed(42), &samples, &reference, 1);
-    let error = solve(&exact(), &distance, &samples, &reference, &made.blocks[0]).unwrap_err();
-    let expected = "error[no-transport]: no optimal transport of 1 rows to 2 rows: a distance is not a finite number\n  \
-                    hint: look for values without sense, of a size beyond 1e150";
+    let made = transport_problems(&exact(), &distance, Seed(42), &samples, &reference, 1);
+    let error = solve(&exact(), &distance, &samples, &reference, &made.problems[0]).unwrap_err();
+    let expected = "error[no-transport]: no optimal transport of 1 rows to 2 rows: a distance is \
+                    not a finite number\n  hint: look for values without sense, of a size beyond \
+                    1e150";
     assert_eq!(error.to_string(), expected);
 }
 

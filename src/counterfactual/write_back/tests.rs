@@ -2,29 +2,43 @@
 
 use std::collections::BTreeMap;
 
-use super::{Change, RawCounts, WriteBack, number_of, ordered};
-use crate::data::derive::{Bin, DerivedFeature, Rule};
-use crate::data::values::Class;
-use crate::data::{Attribute, Column, Feature, Kind, Layout, MISSING, RowIdKind, Rows};
+use super::{RawCounts, WriteBack, WriteBackRow, number_of_bits, ordered_bits};
+use crate::data::derive::{DerivationRule, DerivedBin, DerivedFeature};
+use crate::data::values::ValueClass;
+use crate::data::{
+    Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, RowIdKind,
+};
 
-fn feature(name: &str, kind: Kind, levels: &[&str]) -> Feature {
-    Feature { name: name.to_owned(), kind, levels: levels.iter().map(|&l| l.to_owned()).collect(), class: Class::Text }
+fn feature(name: &str, kind: FeatureKind, levels: &[&str]) -> Feature {
+    Feature {
+        name: name.to_owned(),
+        kind,
+        levels: levels.iter().map(|&l| l.to_owned()).collect(),
+        class: ValueClass::Text,
+    }
 }
 
 fn attribute(name: &str, groups: &[&str], feature: usize, level_of_group: &[u32]) -> Attribute {
     let groups = groups.iter().map(|&g| g.to_owned()).collect();
-    Attribute { name: name.to_owned(), groups, reference: 0, feature, level_of_group: level_of_group.to_vec() }
+    Attribute {
+        name: name.to_owned(),
+        groups,
+        reference: 0,
+        feature,
+        level_of_group: level_of_group.to_vec(),
+    }
 }
 
-fn map(pairs: &[(&str, &str)], otherwise: Option<&str>) -> Rule {
+fn map(pairs: &[(&str, &str)], otherwise: Option<&str>) -> DerivationRule {
     let names = pairs.iter().map(|(word, name)| ((*word).to_owned(), (*name).to_owned())).collect();
-    Rule::Map { names, otherwise: otherwise.map(str::to_owned) }
+    DerivationRule::Map { names, otherwise: otherwise.map(str::to_owned) }
 }
 
-/// 0 sex, 1 race2 = race mapped, 2 both = sex x race2, 3 race, 4 age, 5 band = age binned, 6 site2 = site mapped, 7 site.
+/// 0 sex, 1 race2 = race mapped, 2 both = sex x race2, 3 race, 4 age, 5 band = age binned, 6
+/// site2 = site mapped, 7 site.
 fn layout() -> Layout {
     let levels = ["White & f", "White & m", "Other & f", "Other & m"];
-    let bin = |name: &str, lo, hi, closed| Bin { name: name.to_owned(), lo, hi, closed };
+    let bin = |name: &str, lo, hi, closed| DerivedBin { name: name.to_owned(), lo, hi, closed };
     Layout {
         n_rows: 6,
         row_id: RowIdKind::RowNumber,
@@ -37,25 +51,40 @@ fn layout() -> Layout {
             attribute("site2", &["a", "b"], 6, &[0, 1]),
         ],
         features: vec![
-            feature("sex", Kind::Sensitive, &["f", "m"]),
-            feature("race2", Kind::Sensitive, &["White", "Other"]),
-            feature("both", Kind::Sensitive, &levels),
-            feature("race", Kind::Nominal, &["Asian", "Black", "White", "missing"]),
-            feature("age", Kind::Continuous { integer: true }, &[]),
-            feature("band", Kind::Nominal, &["[17, 30]", "(30, 45]"]),
-            feature("site2", Kind::Sensitive, &["a", "b"]),
-            feature("site", Kind::OrdinalNumber, &[]),
+            feature("sex", FeatureKind::Sensitive, &["f", "m"]),
+            feature("race2", FeatureKind::Sensitive, &["White", "Other"]),
+            feature("both", FeatureKind::Sensitive, &levels),
+            feature("race", FeatureKind::Nominal, &["Asian", "Black", "White", "missing"]),
+            feature("age", FeatureKind::Continuous { integer: true }, &[]),
+            feature("band", FeatureKind::Nominal, &["[17, 30]", "(30, 45]"]),
+            feature("site2", FeatureKind::Sensitive, &["a", "b"]),
+            feature("site", FeatureKind::OrdinalNumber, &[]),
         ],
         hidden: vec![1, 2, 6],
         derived: vec![
-            DerivedFeature { feature: 1, parents: vec![Some(3)], rule: map(&[("White", "White")], Some("Other")) },
-            DerivedFeature { feature: 2, parents: vec![Some(1), Some(0)], rule: Rule::Cross(vec![BTreeMap::new(), BTreeMap::new()]) },
+            DerivedFeature {
+                feature: 1,
+                parents: vec![Some(3)],
+                rule: map(&[("White", "White")], Some("Other")),
+            },
+            DerivedFeature {
+                feature: 2,
+                parents: vec![Some(1), Some(0)],
+                rule: DerivationRule::Cross(vec![BTreeMap::new(), BTreeMap::new()]),
+            },
             DerivedFeature {
                 feature: 5,
                 parents: vec![Some(4)],
-                rule: Rule::Bins(vec![bin("[17, 30]", 17.0, 30.0, true), bin("(30, 45]", 30.0, 45.0, false)]),
+                rule: DerivationRule::Bins(vec![
+                    bin("[17, 30]", 17.0, 30.0, true),
+                    bin("(30, 45]", 30.0, 45.0, false),
+                ]),
             },
-            DerivedFeature { feature: 6, parents: vec![Some(7)], rule: map(&[("1", "a"), ("2", "a"), ("3", "b")], None) },
+            DerivedFeature {
+                feature: 6,
+                parents: vec![Some(7)],
+                rule: map(&[("1", "a"), ("2", "a"), ("3", "b")], None),
+            },
         ],
         carried: Vec::new(),
         strata: None,
@@ -63,40 +92,49 @@ fn layout() -> Layout {
     }
 }
 
-/// race: Asian 2 (both positive), Black 2 (both negative), White 1, missing 3; site: 1, 2, 2, 3, none, 3.
-fn rows() -> Rows {
-    Rows {
+/// race: Asian 2 (both positive), Black 2 (both negative), White 1, missing 3; site: 1, 2, 2, 3,
+/// none, 3.
+fn rows() -> FeatureRows {
+    FeatureRows {
         n: 8,
         columns: vec![
-            Column::Code(vec![0, 1, 0, 1, 0, 1, 0, 1]),
-            Column::Code(vec![1, 1, 1, 1, 0, MISSING, MISSING, MISSING]),
-            Column::Code(vec![2, 3, 2, 3, 0, MISSING, MISSING, MISSING]),
-            Column::Code(vec![0, 0, 1, 1, 2, 3, 3, 3]),
-            Column::Number(vec![20.0, 30.0, 31.0, 45.0, 50.0, f64::NAN, 17.0, 18.0]),
-            Column::Code(vec![0, 0, 1, 1, MISSING, MISSING, 0, 0]),
-            Column::Code(vec![0, 0, 0, 1, MISSING, 1, 0, 0]),
-            Column::Number(vec![1.0, 2.0, 2.0, 3.0, f64::NAN, 3.0, 1.0, 1.0]),
+            FeatureColumn::Code(vec![0, 1, 0, 1, 0, 1, 0, 1]),
+            FeatureColumn::Code(vec![1, 1, 1, 1, 0, MISSING, MISSING, MISSING]),
+            FeatureColumn::Code(vec![2, 3, 2, 3, 0, MISSING, MISSING, MISSING]),
+            FeatureColumn::Code(vec![0, 0, 1, 1, 2, 3, 3, 3]),
+            FeatureColumn::Number(vec![20.0, 30.0, 31.0, 45.0, 50.0, f64::NAN, 17.0, 18.0]),
+            FeatureColumn::Code(vec![0, 0, 1, 1, MISSING, MISSING, 0, 0]),
+            FeatureColumn::Code(vec![0, 0, 0, 1, MISSING, 1, 0, 0]),
+            FeatureColumn::Number(vec![1.0, 2.0, 2.0, 3.0, f64::NAN, 3.0, 1.0, 1.0]),
         ],
     }
 }
 
-const LABELS: [Option<bool>; 8] = [Some(true), Some(true), Some(false), Some(false), Some(true), None, Some(true), Some(false)];
+const LABELS: [Option<bool>; 8] =
+    [Some(true), Some(true), Some(false), Some(false), Some(true), None, Some(true), Some(false)];
 
 fn fitted(layout: &Layout, attribute: usize, reference: &[usize]) -> WriteBack {
-    let (mut first, mut second) = (RawCounts::new(layout, attribute), RawCounts::new(layout, attribute));
+    let (mut first, mut second) =
+        (RawCounts::new(layout, attribute), RawCounts::new(layout, attribute));
     for (k, &i) in reference.iter().enumerate() {
-        if k % 2 == 0 { first.add(&rows(), i, LABELS[i]) } else { second.add(&rows(), i, LABELS[i]) }
+        if k % 2 == 0 {
+            first.add(&rows(), i, LABELS[i])
+        } else {
+            second.add(&rows(), i, LABELS[i])
+        }
     }
     second.merge(&first);
     WriteBack::new(layout, attribute, &second)
 }
 
 /// The rows, each set to a group of the attribute by naive, and what followed.
-fn applied(back: &WriteBack, layout: &Layout, attribute: usize, to: usize) -> Rows {
+fn applied(back: &WriteBack, layout: &Layout, attribute: usize, to: usize) -> FeatureRows {
     let attribute = &layout.attributes[attribute];
     let mut made = rows();
-    made.columns[attribute.feature] = Column::Code(vec![attribute.level_of_group[to]; made.n]);
-    let changes: Vec<Change> = (0..made.n).map(|row| Change { row, parent: row, from: 0, to }).collect();
+    made.columns[attribute.feature] =
+        FeatureColumn::Code(vec![attribute.level_of_group[to]; made.n]);
+    let changes: Vec<WriteBackRow> =
+        (0..made.n).map(|row| WriteBackRow { row, parent: row, from: 0, to }).collect();
     back.apply(&mut made, &changes, &rows(), &LABELS);
     made
 }
@@ -106,7 +144,8 @@ fn a_mapped_attribute_sets_the_most_frequent_raw_value_of_group_and_label() {
     let layout = layout();
     let back = fitted(&layout, 1, &[0, 1, 2, 3, 4, 5, 6, 7]);
     let made = applied(&back, &layout, 1, 1);
-    // Other: Asian where positive, Black where negative; without a label both occur twice, the first level wins. `missing` is no race.
+    // Other: Asian where positive, Black where negative; without a label both occur twice, the
+    // first level wins. `missing` is no race.
     assert_eq!(made.codes(3), [0, 0, 1, 1, 0, 0, 0, 1]);
     // White occurs with a positive label only; negative rows take it all the same.
     assert_eq!(applied(&back, &layout, 1, 0).codes(3), [2; 8]);
@@ -123,7 +162,7 @@ fn numbers_that_deny_their_group_are_found() {
     let denied = |layout: &Layout, attribute: usize, to: usize| {
         let back = fitted(layout, attribute, &[0, 1, 2, 3, 4, 5, 6, 7]);
         let made = applied(&back, layout, attribute, to);
-        (0..made.n).filter(|&row| back.contradicts(&made, row)).collect::<Vec<_>>()
+        (0..made.n).filter(|&row| back.contradicts_group(&made, row)).collect::<Vec<_>>()
     };
     assert_eq!(denied(&layout, 4, 1), [0, 1, 4, 5, 6, 7]);
     assert_eq!(denied(&layout, 4, 0), [2, 3, 4, 5]);
@@ -136,11 +175,14 @@ fn numbers_that_deny_their_group_are_found() {
 fn a_group_without_reference_rows_is_out_of_reach() {
     let layout = layout();
     let back = fitted(&layout, 1, &[4]);
-    assert_eq!([0, 1].map(|to| back.reaches(to)), [true, false]);
+    assert_eq!([0, 1].map(|to| back.can_set_group(to)), [true, false]);
     // A cross needs both of its parts.
     let back = fitted(&layout, 2, &[4]);
-    assert_eq!([0, 1, 2, 3].map(|to| back.reaches(to)), [true, true, false, false]);
-    assert!([0, 1].iter().all(|&to| fitted(&layout, 0, &[]).reaches(to)), "a column as it stands needs no reference");
+    assert_eq!([0, 1, 2, 3].map(|to| back.can_set_group(to)), [true, true, false, false]);
+    assert!(
+        [0, 1].iter().all(|&to| fitted(&layout, 0, &[]).can_set_group(to)),
+        "a column as it stands needs no reference"
+    );
 }
 
 #[test]
@@ -149,22 +191,34 @@ fn a_part_of_a_cross_that_stays_keeps_its_raw_value() {
     // Of the reference rows the Other are Asian.
     let back = fitted(&layout, 2, &[0, 1, 4]);
     let mut made = rows();
-    made.columns[2] = Column::Code(vec![3; 8]);
+    made.columns[2] = FeatureColumn::Code(vec![3; 8]);
     // A Black woman and a White woman become Other & m.
-    let changes = [2, 4].map(|row| Change { row, parent: row, from: if row == 2 { 2 } else { 0 }, to: 3 });
+    let changes = [2, 4].map(|row| WriteBackRow {
+        row,
+        parent: row,
+        from: if row == 2 { 2 } else { 0 },
+        to: 3,
+    });
     let written = back.apply(&mut made, &changes, &rows(), &LABELS);
     assert_eq!((made.codes(0)[2], made.codes(3)[2]), (1, 1), "Black is Other already");
     assert_eq!((made.codes(0)[4], made.codes(3)[4]), (1, 0));
-    let values: Vec<_> = written.values(&layout).map(|(from, to, column, value, n)| (from, to, column.name.as_str(), value, n)).collect();
+    let values: Vec<_> = written
+        .values(&layout)
+        .map(|(from, to, column, value, n)| (from, to, column.name.as_str(), value, n))
+        .collect();
     let expected = [(0, 3, "sex", "m", 1), (0, 3, "race", "Asian", 1), (2, 3, "sex", "m", 1)];
-    assert_eq!(values, expected.map(|(from, to, column, value, n)| (from, to, column, value.to_owned(), n)));
+    assert_eq!(
+        values,
+        expected.map(|(from, to, column, value, n)| (from, to, column, value.to_owned(), n))
+    );
 }
 
 #[test]
 fn mapped_numbers_are_set_to_the_most_frequent_number() {
     let layout = layout();
     let back = fitted(&layout, 3, &[0, 1, 2, 3, 4, 5]);
-    // a: 1 once and 2 once where positive (the lowest wins), 2 where negative; without a label 2 is the most frequent. Who is in a stays.
+    // a: 1 once and 2 once where positive (the lowest wins), 2 where negative; without a label 2 is
+    // the most frequent. Who is in a stays.
     assert_eq!(applied(&back, &layout, 3, 0).numbers(7), [1.0, 2.0, 2.0, 2.0, 1.0, 2.0, 1.0, 1.0]);
     assert_eq!(applied(&back, &layout, 3, 1).numbers(7), [3.0; 8]);
 }
@@ -184,15 +238,21 @@ fn a_cross_sets_its_parts_and_these_theirs() {
 fn derived_features_follow_their_parents_and_only_them() {
     let layout = layout();
     let back = fitted(&layout, 0, &[]);
-    assert!(!RawCounts::new(&layout, 0).is_needed() && !back.is_empty());
+    assert!(!RawCounts::new(&layout, 0).has_columns() && !back.is_empty());
     let mut made = rows();
-    made.columns[0] = Column::Code(vec![1; 8]);
+    made.columns[0] = FeatureColumn::Code(vec![1; 8]);
     // A strategy moved three ages: into another bin, out of all bins, and not at all.
-    made.columns[4] = Column::Number(vec![40.0, 99.0, 31.0, 45.0, 20.0, f64::NAN, 17.0, 18.0]);
-    let changes: Vec<Change> = (0..8).map(|row| Change { row, parent: row, from: 0, to: 1 }).collect();
+    made.columns[4] =
+        FeatureColumn::Number(vec![40.0, 99.0, 31.0, 45.0, 20.0, f64::NAN, 17.0, 18.0]);
+    let changes: Vec<WriteBackRow> =
+        (0..8).map(|row| WriteBackRow { row, parent: row, from: 0, to: 1 }).collect();
     back.apply(&mut made, &changes, &rows(), &LABELS);
     assert_eq!(made.codes(5), [1, MISSING, 1, 1, 0, MISSING, 0, 0]);
-    assert_eq!(made.codes(2), [3, 3, 3, 3, 1, MISSING, MISSING, MISSING], "sex changed in the rows of `f`");
+    assert_eq!(
+        made.codes(2),
+        [3, 3, 3, 3, 1, MISSING, MISSING, MISSING],
+        "sex changed in the rows of `f`"
+    );
     assert_eq!(made.codes(3), rows().codes(3));
 }
 
@@ -201,16 +261,24 @@ fn counterfactuals_need_not_stand_beside_their_originals() {
     let layout = layout();
     let back = fitted(&layout, 1, &[0, 1, 2, 3, 4]);
     let mut made = rows().take(&[2, 4]);
-    made.columns[1] = Column::Code(vec![0, 1]);
-    back.apply(&mut made, &[Change { row: 0, parent: 2, from: 1, to: 0 }, Change { row: 1, parent: 4, from: 0, to: 1 }], &rows(), &[]);
+    made.columns[1] = FeatureColumn::Code(vec![0, 1]);
+    back.apply(
+        &mut made,
+        &[
+            WriteBackRow { row: 0, parent: 2, from: 1, to: 0 },
+            WriteBackRow { row: 1, parent: 4, from: 0, to: 1 },
+        ],
+        &rows(),
+        &[],
+    );
     assert_eq!(made.codes(3), [2, 0], "without labels: over the group");
 }
 
 #[test]
 fn numbers_keep_their_order() {
     let sorted = [f64::NEG_INFINITY, -2.5, -0.0, 1e-300, 3.0, f64::MAX];
-    let bits: Vec<u64> = sorted.iter().map(|&x| ordered(x)).collect();
+    let bits: Vec<u64> = sorted.iter().map(|&x| ordered_bits(x)).collect();
     assert!(bits.is_sorted());
-    assert!(sorted.iter().zip(bits).all(|(&x, bits)| number_of(bits) == x));
-    assert_eq!(ordered(-0.0), ordered(0.0));
+    assert!(sorted.iter().zip(bits).all(|(&x, bits)| number_of_bits(bits) == x));
+    assert_eq!(ordered_bits(-0.0), ordered_bits(0.0));
 }

@@ -1,12 +1,16 @@
-//! The Adult data set (Census Income): reads the two original files, and makes a stand-in from published counts.
+//! The Adult data set (Census Income): reads the two original files, and makes a stand-in from
+//! published counts.
 //!
-//! Source: UCI Machine Learning Repository, data set 2, DOI 10.24432/C5XW20; Kohavi and Becker 1996, CC BY 4.0. Traps of the files:
-//! fields are separated by a comma and a blank, `?` means missing, the test file begins with a comment line and its labels end in a
-//! dot, both files end in an empty line.
+//! Source: UCI Machine Learning Repository, data set 2, DOI 10.24432/C5XW20; Kohavi and Becker
+//! 1996, CC BY 4.0. Traps of the files: fields are separated by a comma and a blank, `?` means
+//! missing, the test file begins with a comment line and its labels end in a dot, both files end in
+//! an empty line.
 //!
-//! Stand-in: `adult_marginals.json` holds counts over both files by (sex, income). The number of rows of each (split, sex, income) is
-//! exact; the other columns are drawn independently of each other from their counts within (sex, income), except that marital status
-//! and relationship are drawn as pairs and education follows education-num. fnlwgt is interpolated between its 5 % quantiles.
+//! Stand-in: `adult_marginals.json` holds counts over both files by (sex, income). The number of
+//! rows of each (split, sex, income) is exact; the other columns are drawn independently of each
+//! other from their counts within (sex, income), except that marital status and relationship are
+//! drawn as pairs and education follows education-num. fnlwgt is interpolated between its 5 %
+//! quantiles.
 //! So what a model learns from it about any two of these columns is no finding about people.
 
 use std::path::Path;
@@ -14,46 +18,57 @@ use std::path::Path;
 use arrow::array::RecordBatch;
 use serde::Deserialize;
 
-use super::marginals::{Counts, between, dealt};
-use super::typed::Table;
-use super::{DataSet, Form, Member, Type};
+use super::marginals::{MarginalCounts, assign_cells, interpolate_quantiles};
+use super::typed::TypedTable;
+use super::{CatalogType, DataSetFile, FileVersion, PublicDataSet};
 use crate::error::Result;
 use crate::num::seed::{h, u01};
 
-pub(super) const SET: DataSet = DataSet {
+pub(super) const SET: PublicDataSet = PublicDataSet {
     name: "adult",
     title: "Adult (Census Income): 48,842 people, is the yearly income above 50,000 dollars?",
-    source: "UCI Machine Learning Repository, DOI 10.24432/C5XW20, CC BY 4.0; cite Kohavi and Becker 1996",
+    source: "UCI Machine Learning Repository, DOI 10.24432/C5XW20, CC BY 4.0; cite Kohavi and \
+             Becker 1996",
     archives: &["https://archive.ics.uci.edu/static/public/2/adult.zip"],
     members: &[
-        Member {
+        DataSetFile {
             name: "adult.data",
-            forms: &[Form { bytes: 3_974_305, sha256: "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d" }],
-            addresses: &["https://archive.ics.uci.edu/ml/machine-learning-databases/adult/adult.data"],
+            versions: &[FileVersion {
+                bytes: 3_974_305,
+                sha256: "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+            }],
+            addresses: &[
+                "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/adult.data",
+            ],
         },
-        Member {
+        DataSetFile {
             name: "adult.test",
-            forms: &[Form { bytes: 2_003_153, sha256: "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05" }],
-            addresses: &["https://archive.ics.uci.edu/ml/machine-learning-databases/adult/adult.test"],
+            versions: &[FileVersion {
+                bytes: 2_003_153,
+                sha256: "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+            }],
+            addresses: &[
+                "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/adult.test",
+            ],
         },
     ],
     columns: &[
-        ("age", Type::Int),
-        ("workclass", Type::Text),
-        ("fnlwgt", Type::Int),
-        ("education", Type::Text),
-        ("education-num", Type::Int),
-        ("marital-status", Type::Text),
-        ("occupation", Type::Text),
-        ("relationship", Type::Text),
-        ("race", Type::Text),
-        ("sex", Type::Text),
-        ("capital-gain", Type::Int),
-        ("capital-loss", Type::Int),
-        ("hours-per-week", Type::Int),
-        ("native-country", Type::Text),
-        ("income", Type::Text),
-        ("split", Type::Text),
+        ("age", CatalogType::Int),
+        ("workclass", CatalogType::Text),
+        ("fnlwgt", CatalogType::Int),
+        ("education", CatalogType::Text),
+        ("education-num", CatalogType::Int),
+        ("marital-status", CatalogType::Text),
+        ("occupation", CatalogType::Text),
+        ("relationship", CatalogType::Text),
+        ("race", CatalogType::Text),
+        ("sex", CatalogType::Text),
+        ("capital-gain", CatalogType::Int),
+        ("capital-loss", CatalogType::Int),
+        ("hours-per-week", CatalogType::Int),
+        ("native-country", CatalogType::Text),
+        ("income", CatalogType::Text),
+        ("split", CatalogType::Text),
     ],
     read,
     stand_in: Some(stand_in),
@@ -64,7 +79,7 @@ const SEED: u64 = 1996;
 
 /// The rows of `adult.data` and `adult.test`, train first; `split` says which.
 fn read(folder: &Path, files: &[Vec<u8>]) -> Result<RecordBatch> {
-    let mut rows = Table::new(SET.columns);
+    let mut rows = TypedTable::new(SET.columns);
     for ((member, split), bytes) in SET.members.iter().zip(["train", "test"]).zip(files) {
         rows.push_lines(&folder.join(member.name), bytes, |line| {
             let fields = line.split(',').map(|field| match field.trim() {
@@ -79,45 +94,45 @@ fn read(folder: &Path, files: &[Vec<u8>]) -> Result<RecordBatch> {
 
 /// Counts by (sex, income), in the order of `strata`.
 #[derive(Deserialize)]
-struct Marginals {
+struct AdultMarginals {
     strata: Vec<(String, String)>,
-    cells: Cells,
-    columns: Columns,
+    cells: AdultCells,
+    columns: AdultColumns,
     education: Vec<String>,
     #[serde(rename = "fnlwgt quantiles")]
     fnlwgt: Vec<Vec<i64>>,
 }
 
 #[derive(Deserialize)]
-struct Cells {
+struct AdultCells {
     train: Vec<usize>,
     test: Vec<usize>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct Columns {
-    age: Counts<i64>,
-    workclass: Counts<Option<String>>,
-    education_num: Counts<i64>,
+struct AdultColumns {
+    age: MarginalCounts<i64>,
+    workclass: MarginalCounts<Option<String>>,
+    education_num: MarginalCounts<i64>,
     #[serde(rename = "marital-status and relationship")]
-    family: Counts<(String, String)>,
-    occupation: Counts<Option<String>>,
-    race: Counts<Option<String>>,
-    capital_gain: Counts<i64>,
-    capital_loss: Counts<i64>,
-    hours_per_week: Counts<i64>,
-    native_country: Counts<Option<String>>,
+    family: MarginalCounts<(String, String)>,
+    occupation: MarginalCounts<Option<String>>,
+    race: MarginalCounts<Option<String>>,
+    capital_gain: MarginalCounts<i64>,
+    capital_loss: MarginalCounts<i64>,
+    hours_per_week: MarginalCounts<i64>,
+    native_country: MarginalCounts<Option<String>>,
 }
 
 /// The rows of the stand-in.
 fn stand_in() -> Result<RecordBatch> {
-    let marginals: Marginals =
-        serde_json::from_str(include_str!("adult_marginals.json")).expect("the counts in the program are well formed");
-    let mut rows = Table::new(SET.columns);
+    let marginals: AdultMarginals = serde_json::from_str(include_str!("adult_marginals.json"))
+        .expect("the counts in the program are well formed");
+    let mut rows = TypedTable::new(SET.columns);
     let mut row = 0;
     for (split, cells) in [("train", &marginals.cells.train), ("test", &marginals.cells.test)] {
-        for stratum in dealt(cells, SEED, row) {
+        for stratum in assign_cells(cells, SEED, row) {
             let fields = draw(&marginals, stratum, split, row as u64);
             rows.push(fields.iter().map(String::as_str))?;
             row += 1;
@@ -126,19 +141,23 @@ fn stand_in() -> Result<RecordBatch> {
     rows.finish()
 }
 
-fn draw(marginals: &Marginals, stratum: usize, split: &str, row: u64) -> [String; 16] {
+fn draw(marginals: &AdultMarginals, stratum: usize, split: &str, row: u64) -> [String; 16] {
     let u = |column: u64| u01(h(SEED, row, column));
-    let number = |counts: &Counts<i64>, column: u64| counts.draw(stratum, u(column)).to_string();
-    let text = |counts: &Counts<Option<String>>, column: u64| counts.draw(stratum, u(column)).clone().unwrap_or_default();
+    let number =
+        |counts: &MarginalCounts<i64>, column: u64| counts.draw(stratum, u(column)).to_string();
+    let text = |counts: &MarginalCounts<Option<String>>, column: u64| {
+        counts.draw(stratum, u(column)).clone().unwrap_or_default()
+    };
     let c = &marginals.columns;
     let (sex, income) = marginals.strata[stratum].clone();
     let (marital, relationship) = c.family.draw(stratum, u(1)).clone();
     let education = *c.education_num.draw(stratum, u(2));
-    let education_name = usize::try_from(education - 1).ok().and_then(|i| marginals.education.get(i)).cloned();
+    let education_name =
+        usize::try_from(education - 1).ok().and_then(|i| marginals.education.get(i)).cloned();
     [
         number(&c.age, 4),
         text(&c.workclass, 5),
-        (between(&marginals.fnlwgt[stratum], u(3)) as i64).to_string(),
+        (interpolate_quantiles(&marginals.fnlwgt[stratum], u(3)) as i64).to_string(),
         education_name.unwrap_or_default(),
         education.to_string(),
         marital,

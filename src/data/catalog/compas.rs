@@ -1,51 +1,71 @@
-//! The COMPAS two-year data set: reads the published file without its columns that name people, and makes a stand-in.
+//! The COMPAS two-year data set: reads the published file without its columns that name people, and
+//! makes a stand-in.
 //!
-//! Source: ProPublica, repository `propublica/compas-analysis`; the repository states no licence. Traps of the file:
-//! - It names real people. `name`, `first`, `last`, `dob` and the case numbers are never imported; a copy that lacks these columns is
-//!   accepted beside the published file.
-//! - `decile_score` and `priors_count` stand there twice, equal in every row: the second ones are `decile_score.1`, `priors_count.1`.
-//! - Lines end in CRLF, 112 rows have quoted commas, an empty field is missing; `violent_recid` is empty throughout.
-//! - `days_b_screening_arrest` is missing in 307 rows; a missing value must fail ProPublica's filter, as it does in `keep`.
-//! - All 998 people screened after 2014-04-01 have the label 1 (Barenstein 2019): the follow-up of the others was cut off.
+//! Source: ProPublica, repository `propublica/compas-analysis`; the repository states no licence.
+//! Traps of the file:
+//! - It names real people. `name`, `first`, `last`, `dob` and the case numbers are never imported;
+//!   a copy that lacks these columns is accepted beside the published file.
+//! - `decile_score` and `priors_count` stand there twice, equal in every row: the second ones are
+//!   `decile_score.1`, `priors_count.1`.
+//! - Lines end in CRLF, 112 rows have quoted commas, an empty field is missing; `violent_recid` is
+//!   empty throughout.
+//! - `days_b_screening_arrest` is missing in 307 rows; a missing value must fail ProPublica's
+//!   filter, as it does in `keep`.
+//! - All 998 people screened after 2014-04-01 have the label 1 (Barenstein 2019): the follow-up of
+//!   the others was cut off.
 //!
-//! Stand-in: `compas_marginals.json` holds counts of the published file. The number of rows of each (race, label, days within 30 of
-//! the screening, beyond, or missing) is exact, so ProPublica's filter keeps the published numbers. The other columns are drawn from
-//! their counts within (race, label), where races of less than 400 people share one set of counts and rare high values share a band:
+//! Stand-in: `compas_marginals.json` holds counts of the published file. The number of rows of each
+//! (race, label, days within 30 of the screening, beyond, or missing) is exact, so ProPublica's
+//! filter keeps the published numbers. The other columns are drawn from their counts within (race,
+//! label), where races of less than 400 people share one set of counts and rare high values share a
+//! band:
 //!
-//! - sex, c_charge_degree, the three juvenile counts, and (is_recid, is_violent_recid) as pairs: independently of each other;
-//! - age: between 5 % quantiles, whose ends are the 1 % and the 99 % quantile; age_cat follows from it;
-//! - priors_count, decile_score and v_decile_score: at the quantile `Phi(z)` of their counts, with the linear model
-//!   `z_priors = 0.26 z_age + e1`, `z_decile = 0.48 z_priors - 0.49 z_age + e2`, `z_violent = 0.61 z_decile - 0.41 z_age + e3`, where
-//!   each `z` is standard normal and each `e` normal with the variance that is left; the coefficients were fitted to normal scores
-//!   within (race, label) of the published file. The texts of the scores and the second columns follow from these.
+//! - sex, c_charge_degree, the three juvenile counts, and (is_recid, is_violent_recid) as pairs:
+//!   independently of each other;
+//! - age: between 5 % quantiles, whose ends are the 1 % and the 99 % quantile; age_cat follows from
+//!   it;
+//! - priors_count, decile_score and v_decile_score: at the quantile `Phi(z)` of their counts, with
+//!   the linear model `z_priors = 0.26 z_age + e1`, `z_decile = 0.48 z_priors - 0.49 z_age + e2`,
+//!   `z_violent = 0.61 z_decile - 0.41 z_age + e3`, where each `z` is standard normal and each `e`
+//!   normal with the variance that is left; the coefficients were fitted to normal scores within
+//!   (race, label) of the published file. The texts of the scores and the second columns follow
+//!   from these.
 //!
-//! `id` counts from 1. The other columns (days and times, descriptions of charges, custody, survival times) are empty. So a model may
-//! learn from it how age, priors and scores go together, and nothing else about people.
+//! `id` counts from 1. The other columns (days and times, descriptions of charges, custody,
+//! survival times) are empty. So a model may learn from it how age, priors and scores go together,
+//! and nothing else about people.
 
 use std::path::Path;
 
 use arrow::array::RecordBatch;
 use serde::Deserialize;
 
-use super::marginals::{Counts, between, dealt};
-use super::typed::Table;
-use super::{DataSet, Form, Member, Type};
+use super::marginals::{MarginalCounts, assign_cells, interpolate_quantiles};
+use super::typed::TypedTable;
+use super::{CatalogType, DataSetFile, FileVersion, PublicDataSet};
 use crate::error::Result;
 use crate::num::seed::{h, u01};
 use crate::num::summary::normal_quantile;
 
-pub(super) const SET: DataSet = DataSet {
+pub(super) const SET: PublicDataSet = PublicDataSet {
     name: "compas",
-    title: "COMPAS two-year: 7,214 defendants of Broward County, is there a new arrest within two years?",
-    source: "ProPublica, repository propublica/compas-analysis; no licence is stated, so do not pass the file on; it names people, and \
-             cfaudit never imports those columns",
+    title: "COMPAS two-year: 7,214 defendants of Broward County, is there a new arrest within two \
+            years?",
+    source: "ProPublica, repository propublica/compas-analysis; no licence is stated, so do not \
+             pass the file on; it names people, and cfaudit never imports those columns",
     archives: &[],
-    members: &[Member {
+    members: &[DataSetFile {
         name: "compas-scores-two-years.csv",
-        forms: &[
-            Form { bytes: 2_546_489, sha256: "c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d" },
+        versions: &[
+            FileVersion {
+                bytes: 2_546_489,
+                sha256: "c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d",
+            },
             // The copy without the columns that name people.
-            Form { bytes: 2_076_659, sha256: "a5e5c34bfd2d1f065bb12a44c0323421baf74b98b97d585915a0c2e1513ecaba" },
+            FileVersion {
+                bytes: 2_076_659,
+                sha256: "a5e5c34bfd2d1f065bb12a44c0323421baf74b98b97d585915a0c2e1513ecaba",
+            },
         ],
         addresses: &[
             "https://raw.githubusercontent.com/propublica/compas-analysis/bafff5da3f2e45eca6c2d5055faad269defd135a/compas-scores-two-years.csv",
@@ -54,52 +74,52 @@ pub(super) const SET: DataSet = DataSet {
         ],
     }],
     columns: &[
-        ("id", Type::Int),
-        ("compas_screening_date", Type::Date),
-        ("sex", Type::Text),
-        ("age", Type::Int),
-        ("age_cat", Type::Text),
-        ("race", Type::Text),
-        ("juv_fel_count", Type::Int),
-        ("decile_score", Type::Int),
-        ("juv_misd_count", Type::Int),
-        ("juv_other_count", Type::Int),
-        ("priors_count", Type::Int),
-        ("days_b_screening_arrest", Type::Int),
-        ("c_jail_in", Type::Time),
-        ("c_jail_out", Type::Time),
-        ("c_offense_date", Type::Date),
-        ("c_arrest_date", Type::Date),
-        ("c_days_from_compas", Type::Int),
-        ("c_charge_degree", Type::Text),
-        ("c_charge_desc", Type::Text),
-        ("is_recid", Type::Int),
-        ("r_charge_degree", Type::Text),
-        ("r_days_from_arrest", Type::Int),
-        ("r_offense_date", Type::Date),
-        ("r_charge_desc", Type::Text),
-        ("r_jail_in", Type::Date),
-        ("r_jail_out", Type::Date),
-        ("violent_recid", Type::Text),
-        ("is_violent_recid", Type::Int),
-        ("vr_charge_degree", Type::Text),
-        ("vr_offense_date", Type::Date),
-        ("vr_charge_desc", Type::Text),
-        ("type_of_assessment", Type::Text),
-        ("decile_score.1", Type::Int),
-        ("score_text", Type::Text),
-        ("screening_date", Type::Date),
-        ("v_type_of_assessment", Type::Text),
-        ("v_decile_score", Type::Int),
-        ("v_score_text", Type::Text),
-        ("v_screening_date", Type::Date),
-        ("in_custody", Type::Date),
-        ("out_custody", Type::Date),
-        ("priors_count.1", Type::Int),
-        ("start", Type::Int),
-        ("end", Type::Int),
-        ("event", Type::Int),
-        ("two_year_recid", Type::Int),
+        ("id", CatalogType::Int),
+        ("compas_screening_date", CatalogType::Date),
+        ("sex", CatalogType::Text),
+        ("age", CatalogType::Int),
+        ("age_cat", CatalogType::Text),
+        ("race", CatalogType::Text),
+        ("juv_fel_count", CatalogType::Int),
+        ("decile_score", CatalogType::Int),
+        ("juv_misd_count", CatalogType::Int),
+        ("juv_other_count", CatalogType::Int),
+        ("priors_count", CatalogType::Int),
+        ("days_b_screening_arrest", CatalogType::Int),
+        ("c_jail_in", CatalogType::Time),
+        ("c_jail_out", CatalogType::Time),
+        ("c_offense_date", CatalogType::Date),
+        ("c_arrest_date", CatalogType::Date),
+        ("c_days_from_compas", CatalogType::Int),
+        ("c_charge_degree", CatalogType::Text),
+        ("c_charge_desc", CatalogType::Text),
+        ("is_recid", CatalogType::Int),
+        ("r_charge_degree", CatalogType::Text),
+        ("r_days_from_arrest", CatalogType::Int),
+        ("r_offense_date", CatalogType::Date),
+        ("r_charge_desc", CatalogType::Text),
+        ("r_jail_in", CatalogType::Date),
+        ("r_jail_out", CatalogType::Date),
+        ("violent_recid", CatalogType::Text),
+        ("is_violent_recid", CatalogType::Int),
+        ("vr_charge_degree", CatalogType::Text),
+        ("vr_offense_date", CatalogType::Date),
+        ("vr_charge_desc", CatalogType::Text),
+        ("type_of_assessment", CatalogType::Text),
+        ("decile_score.1", CatalogType::Int),
+        ("score_text", CatalogType::Text),
+        ("screening_date", CatalogType::Date),
+        ("v_type_of_assessment", CatalogType::Text),
+        ("v_decile_score", CatalogType::Int),
+        ("v_score_text", CatalogType::Text),
+        ("v_screening_date", CatalogType::Date),
+        ("in_custody", CatalogType::Date),
+        ("out_custody", CatalogType::Date),
+        ("priors_count.1", CatalogType::Int),
+        ("start", CatalogType::Int),
+        ("end", CatalogType::Int),
+        ("event", CatalogType::Int),
+        ("two_year_recid", CatalogType::Int),
     ],
     read,
     stand_in: Some(stand_in),
@@ -109,7 +129,7 @@ pub(super) const SET: DataSet = DataSet {
 const SEED: u64 = 2016;
 
 fn read(folder: &Path, files: &[Vec<u8>]) -> Result<RecordBatch> {
-    let mut rows = Table::new(SET.columns);
+    let mut rows = TypedTable::new(SET.columns);
     for (member, bytes) in SET.members.iter().zip(files) {
         rows.push_csv(&folder.join(member.name), bytes)?;
     }
@@ -118,72 +138,88 @@ fn read(folder: &Path, files: &[Vec<u8>]) -> Result<RecordBatch> {
 
 /// Counts of the published file.
 #[derive(Deserialize)]
-struct Marginals {
+struct CompasMarginals {
     /// Race, label, and how many rows have days within 30 of the screening, beyond, and none.
     cells: Vec<(String, u8, [usize; 3])>,
     /// (race, label) to which the counts and quantiles below belong, in this order.
     strata: Vec<(String, u8)>,
-    columns: Columns,
+    columns: CompasColumns,
     /// For days within 30 of the screening, and for those beyond.
-    days_b_screening_arrest: Counts<Band>,
+    days_b_screening_arrest: MarginalCounts<IntegerBand>,
     #[serde(rename = "age quantiles")]
     age: Vec<Vec<i64>>,
 }
 
 /// The integers from the first to the second, drawn evenly.
-type Band = (i64, i64);
+type IntegerBand = (i64, i64);
 
 #[derive(Deserialize)]
-struct Columns {
-    sex: Counts<String>,
-    juv_fel_count: Counts<Band>,
-    juv_misd_count: Counts<Band>,
-    juv_other_count: Counts<Band>,
-    priors_count: Counts<Band>,
-    c_charge_degree: Counts<String>,
-    decile_score: Counts<i64>,
-    v_decile_score: Counts<i64>,
+struct CompasColumns {
+    sex: MarginalCounts<String>,
+    juv_fel_count: MarginalCounts<IntegerBand>,
+    juv_misd_count: MarginalCounts<IntegerBand>,
+    juv_other_count: MarginalCounts<IntegerBand>,
+    priors_count: MarginalCounts<IntegerBand>,
+    c_charge_degree: MarginalCounts<String>,
+    decile_score: MarginalCounts<i64>,
+    v_decile_score: MarginalCounts<i64>,
     #[serde(rename = "is_recid and is_violent_recid")]
-    recid: Counts<(u8, u8)>,
+    recid: MarginalCounts<(u8, u8)>,
 }
 
 /// The rows of the stand-in.
 fn stand_in() -> Result<RecordBatch> {
-    let marginals: Marginals =
-        serde_json::from_str(include_str!("compas_marginals.json")).expect("the counts in the program are well formed");
+    let marginals: CompasMarginals = serde_json::from_str(include_str!("compas_marginals.json"))
+        .expect("the counts in the program are well formed");
     let sizes: Vec<usize> = marginals.cells.iter().flat_map(|(_, _, n)| *n).collect();
-    let mut rows = Table::new(SET.columns);
-    for (row, cell) in dealt(&sizes, SEED, 0).into_iter().enumerate() {
+    let mut rows = TypedTable::new(SET.columns);
+    for (row, cell) in assign_cells(&sizes, SEED, 0).into_iter().enumerate() {
         let (race, label, _) = &marginals.cells[cell / 3];
         let drawn = draw(&marginals, race, *label, cell % 3, row as u64);
-        let value = |name: &str| drawn.iter().find(|(column, _)| *column == name).map_or("", |(_, value)| value);
+        let value = |name: &str| {
+            drawn.iter().find(|(column, _)| *column == name).map_or("", |(_, value)| value)
+        };
         rows.push(SET.columns.iter().map(|(name, _)| value(name)))?;
     }
     rows.finish()
 }
 
-/// The columns that are not empty. `days` is 0 for days within 30 of the screening, 1 for days beyond, 2 for none.
-fn draw(marginals: &Marginals, race: &str, label: u8, days: usize, row: u64) -> Vec<(&'static str, String)> {
+/// The columns that are not empty. `days` is 0 for days within 30 of the screening, 1 for days
+/// beyond, 2 for none.
+fn draw(
+    marginals: &CompasMarginals,
+    race: &str,
+    label: u8,
+    days: usize,
+    row: u64,
+) -> Vec<(&'static str, String)> {
     let u = |stream: u64| u01(h(SEED, row, stream));
     // The middle of a cell of [0, 1), so that the quantile is finite.
-    let normal = |stream: u64| normal_quantile(((h(SEED, row, stream) >> 12) as f64 + 0.5) / (1_u64 << 52) as f64);
+    let normal = |stream: u64| {
+        normal_quantile(((h(SEED, row, stream) >> 12) as f64 + 0.5) / (1_u64 << 52) as f64)
+    };
     let known = |race: &str| marginals.strata.iter().position(|(r, l)| r == race && *l == label);
     let stratum = known(race).or_else(|| known("any other")).unwrap_or(0);
     let c = &marginals.columns;
 
     let z_age = normal(1);
-    let z_priors = 0.26 * z_age + rest(&[0.26 * 0.26]) * normal(2);
-    let z_decile = 0.48 * z_priors - 0.49 * z_age + rest(&[0.48 * 0.48, 0.49 * 0.49, -2.0 * 0.48 * 0.49 * 0.26]) * normal(3);
+    let z_priors = 0.26 * z_age + residual_sd(&[0.26 * 0.26]) * normal(2);
+    let z_decile = 0.48 * z_priors - 0.49 * z_age
+        + residual_sd(&[0.48 * 0.48, 0.49 * 0.49, -2.0 * 0.48 * 0.49 * 0.26]) * normal(3);
     // The correlation of age and decile score that the lines above imply.
     let r = 0.48 * 0.26 - 0.49;
-    let z_violent = 0.61 * z_decile - 0.41 * z_age + rest(&[0.61 * 0.61, 0.41 * 0.41, -2.0 * 0.61 * 0.41 * r]) * normal(4);
+    let z_violent = 0.61 * z_decile - 0.41 * z_age
+        + residual_sd(&[0.61 * 0.61, 0.41 * 0.41, -2.0 * 0.61 * 0.41 * r]) * normal(4);
 
-    let age = (between(&marginals.age[stratum], phi(z_age)) + 0.5) as i64;
-    let priors = within(*c.priors_count.draw(stratum, phi(z_priors)), u(5)).to_string();
-    let decile = *c.decile_score.draw(stratum, phi(z_decile));
-    let violent = *c.v_decile_score.draw(stratum, phi(z_violent));
+    let age = (interpolate_quantiles(&marginals.age[stratum], normal_cdf(z_age)) + 0.5) as i64;
+    let priors =
+        value_in_band(*c.priors_count.draw(stratum, normal_cdf(z_priors)), u(5)).to_string();
+    let decile = *c.decile_score.draw(stratum, normal_cdf(z_decile));
+    let violent = *c.v_decile_score.draw(stratum, normal_cdf(z_violent));
     let (is_recid, is_violent_recid) = *c.recid.draw(stratum, u(6));
-    let window = (days < 2).then(|| within(*marginals.days_b_screening_arrest.draw(days, u(7)), u(8)).to_string());
+    let window = (days < 2).then(|| {
+        value_in_band(*marginals.days_b_screening_arrest.draw(days, u(7)), u(8)).to_string()
+    });
     vec![
         ("id", (row + 1).to_string()),
         ("sex", c.sex.draw(stratum, u(9)).clone()),
@@ -200,9 +236,15 @@ fn draw(marginals: &Marginals, race: &str, label: u8, days: usize, row: u64) -> 
             .to_owned(),
         ),
         ("race", race.to_owned()),
-        ("juv_fel_count", within(*c.juv_fel_count.draw(stratum, u(10)), u(11)).to_string()),
-        ("juv_misd_count", within(*c.juv_misd_count.draw(stratum, u(12)), u(13)).to_string()),
-        ("juv_other_count", within(*c.juv_other_count.draw(stratum, u(14)), u(15)).to_string()),
+        ("juv_fel_count", value_in_band(*c.juv_fel_count.draw(stratum, u(10)), u(11)).to_string()),
+        (
+            "juv_misd_count",
+            value_in_band(*c.juv_misd_count.draw(stratum, u(12)), u(13)).to_string(),
+        ),
+        (
+            "juv_other_count",
+            value_in_band(*c.juv_other_count.draw(stratum, u(14)), u(15)).to_string(),
+        ),
         ("priors_count", priors.clone()),
         ("priors_count.1", priors),
         ("days_b_screening_arrest", window.unwrap_or_default()),
@@ -221,16 +263,16 @@ fn draw(marginals: &Marginals, race: &str, label: u8, days: usize, row: u64) -> 
 }
 
 /// The standard deviation that is left of 1 when these parts of the variance are explained.
-fn rest(explained: &[f64]) -> f64 {
+fn residual_sd(explained: &[f64]) -> f64 {
     libm::sqrt(1.0 - explained.iter().sum::<f64>())
 }
 
 /// The standard normal distribution function, kept below 1.
-fn phi(z: f64) -> f64 {
+fn normal_cdf(z: f64) -> f64 {
     (0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)).min(1.0 - f64::EPSILON)
 }
 
-fn within((from, to): Band, u: f64) -> i64 {
+fn value_in_band((from, to): IntegerBand, u: f64) -> i64 {
     from + (u * (to - from + 1) as f64) as i64
 }
 

@@ -1,60 +1,70 @@
 //! The German Credit data set (Statlog): 1,000 applicants in the coded file with 20 features.
 //!
-//! Source: UCI Machine Learning Repository, data set 144, DOI 10.24432/C5NC77, CC BY 4.0. Traps of the file:
+//! Source: UCI Machine Learning Repository, data set 144, DOI 10.24432/C5NC77, CC BY 4.0. Traps of
+//! the file:
 //! - Fields are separated by blanks and have no header: the names of the columns are ours.
 //! - The label `class` is 1 for good and 2 for bad.
-//! - Sex stands only inside `personal_status_sex`: A92 (and A95, which never occurs) is female, A91, A93 and A94 are male. Groemping
-//!   2019 ("South German Credit") reports coding errors, so treat sex made of A92 with doubt.
+//! - Sex stands only inside `personal_status_sex`: A92 (and A95, which never occurs) is female,
+//!   A91, A93 and A94 are male. Groemping 2019 ("South German Credit") reports coding errors, so
+//!   treat sex made of A92 with doubt.
 
 use std::path::Path;
 
 use arrow::array::RecordBatch;
 
-use super::typed::Table;
-use super::{DataSet, Form, Member, Type};
+use super::typed::TypedTable;
+use super::{CatalogType, DataSetFile, FileVersion, PublicDataSet};
 use crate::error::Result;
 
-pub(super) const SET: DataSet = DataSet {
+pub(super) const SET: PublicDataSet = PublicDataSet {
     name: "german",
     title: "German Credit (Statlog): 1,000 applicants, is the credit risk good?",
-    source: "UCI Machine Learning Repository, DOI 10.24432/C5NC77, CC BY 4.0; the codes are explained in german.doc there",
+    source: "UCI Machine Learning Repository, DOI 10.24432/C5NC77, CC BY 4.0; the codes are \
+             explained in german.doc there",
     archives: &["https://archive.ics.uci.edu/static/public/144/statlog+german+credit+data.zip"],
-    members: &[Member {
+    members: &[DataSetFile {
         name: "german.data",
-        forms: &[Form { bytes: 79_793, sha256: "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871" }],
-        addresses: &["https://archive.ics.uci.edu/ml/machine-learning-databases/statlog/german/german.data"],
+        versions: &[FileVersion {
+            bytes: 79_793,
+            sha256: "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871",
+        }],
+        addresses: &[
+            "https://archive.ics.uci.edu/ml/machine-learning-databases/statlog/german/german.data",
+        ],
     }],
     columns: &[
-        ("status", Type::Text),
-        ("duration", Type::Int),
-        ("credit_history", Type::Text),
-        ("purpose", Type::Text),
-        ("credit_amount", Type::Int),
-        ("savings", Type::Text),
-        ("employment", Type::Text),
-        ("installment_rate", Type::Int),
-        ("personal_status_sex", Type::Text),
-        ("other_debtors", Type::Text),
-        ("residence_since", Type::Int),
-        ("property", Type::Text),
-        ("age", Type::Int),
-        ("other_installment_plans", Type::Text),
-        ("housing", Type::Text),
-        ("existing_credits", Type::Int),
-        ("job", Type::Text),
-        ("num_dependents", Type::Int),
-        ("telephone", Type::Text),
-        ("foreign_worker", Type::Text),
-        ("class", Type::Int),
+        ("status", CatalogType::Text),
+        ("duration", CatalogType::Int),
+        ("credit_history", CatalogType::Text),
+        ("purpose", CatalogType::Text),
+        ("credit_amount", CatalogType::Int),
+        ("savings", CatalogType::Text),
+        ("employment", CatalogType::Text),
+        ("installment_rate", CatalogType::Int),
+        ("personal_status_sex", CatalogType::Text),
+        ("other_debtors", CatalogType::Text),
+        ("residence_since", CatalogType::Int),
+        ("property", CatalogType::Text),
+        ("age", CatalogType::Int),
+        ("other_installment_plans", CatalogType::Text),
+        ("housing", CatalogType::Text),
+        ("existing_credits", CatalogType::Int),
+        ("job", CatalogType::Text),
+        ("num_dependents", CatalogType::Int),
+        ("telephone", CatalogType::Text),
+        ("foreign_worker", CatalogType::Text),
+        ("class", CatalogType::Int),
     ],
     read,
     stand_in: None,
 };
 
 fn read(folder: &Path, files: &[Vec<u8>]) -> Result<RecordBatch> {
-    let mut rows = Table::new(SET.columns);
+    let mut rows = TypedTable::new(SET.columns);
     for (member, bytes) in SET.members.iter().zip(files) {
-        rows.push_lines(&folder.join(member.name), bytes, |line| Some(line.split_ascii_whitespace().collect()))?;
+        rows.push_lines(&folder.join(member.name), bytes, |line| {
+            Some(line.split_ascii_whitespace().collect())
+        })?;
     }
     rows.finish()
 }

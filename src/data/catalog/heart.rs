@@ -1,69 +1,93 @@
 //! The Heart Disease data set: four hospitals, 14 columns each, read from the four processed files.
 //!
-//! Source: UCI Machine Learning Repository, data set 45, DOI 10.24432/C52P4X, CC BY 4.0; Detrano et al. 1989. Traps of the files:
-//! - `?` means missing, and so does a cholesterol of 0 in all 123 Swiss and 49 of the Long Beach rows: that is left to the job, because
-//!   the file says 0.
+//! Source: UCI Machine Learning Repository, data set 45, DOI 10.24432/C52P4X, CC BY 4.0; Detrano et
+//! al. 1989. Traps of the files:
+//! - `?` means missing, and so does a cholesterol of 0 in all 123 Swiss and 49 of the Long Beach
+//!   rows: that is left to the job, because the file says 0.
 //! - Integers are written `63.0` at Cleveland, `28` elsewhere.
-//! - The label `num` counts from 0 to 4, but the Hungarian file says 0 or 1 only: across sites, disease is `num` above 0.
+//! - The label `num` counts from 0 to 4, but the Hungarian file says 0 or 1 only: across sites,
+//!   disease is `num` above 0.
 //!
-//! Beside the files' columns `site` says where a row comes from. The raw files with 76 columns are not read: the one of Cleveland is
-//! damaged, and they hold the vessel findings from which `num` is made.
+//! Beside the files' columns `site` says where a row comes from. The raw files with 76 columns are
+//! not read: the one of Cleveland is damaged, and they hold the vessel findings from which `num` is
+//! made.
 
 use std::path::Path;
 
 use arrow::array::RecordBatch;
 
-use super::typed::Table;
-use super::{DataSet, Form, Member, Type};
+use super::typed::TypedTable;
+use super::{CatalogType, DataSetFile, FileVersion, PublicDataSet};
 use crate::error::Result;
 
-pub(super) const SET: DataSet = DataSet {
+pub(super) const SET: PublicDataSet = PublicDataSet {
     name: "heart",
     title: "Heart Disease: 920 patients of four hospitals, is a coronary vessel narrowed?",
-    source: "UCI Machine Learning Repository, DOI 10.24432/C52P4X, CC BY 4.0; the donors ask publications to name the principal \
-             investigators, who are listed in heart-disease.names there",
+    source: "UCI Machine Learning Repository, DOI 10.24432/C52P4X, CC BY 4.0; the donors ask \
+             publications to name the principal investigators, who are listed in \
+             heart-disease.names there",
     archives: &[
         "https://archive.ics.uci.edu/static/public/45/heart+disease.zip",
         "https://archive.ics.uci.edu/static/public/45/heart%2Bdisease.zip",
     ],
     members: &[
-        Member {
+        DataSetFile {
             name: "processed.cleveland.data",
-            forms: &[Form { bytes: 18_461, sha256: "a74b7efa387bc9d108d7d0115d831fe9b414b29ae7124f331b622b4efa0427c8" }],
-            addresses: &["https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/processed.cleveland.data"],
+            versions: &[FileVersion {
+                bytes: 18_461,
+                sha256: "a74b7efa387bc9d108d7d0115d831fe9b414b29ae7124f331b622b4efa0427c8",
+            }],
+            addresses: &[
+                "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/processed.cleveland.data",
+            ],
         },
-        Member {
+        DataSetFile {
             name: "processed.hungarian.data",
-            forms: &[Form { bytes: 10_263, sha256: "d1ad108f785768cd3d7e82dc522e6f5a61eea93cccfb3a46ee8076f73fc3d796" }],
-            addresses: &["https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/processed.hungarian.data"],
+            versions: &[FileVersion {
+                bytes: 10_263,
+                sha256: "d1ad108f785768cd3d7e82dc522e6f5a61eea93cccfb3a46ee8076f73fc3d796",
+            }],
+            addresses: &[
+                "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/processed.hungarian.data",
+            ],
         },
-        Member {
+        DataSetFile {
             name: "processed.switzerland.data",
-            forms: &[Form { bytes: 4_109, sha256: "834a405ccf5b66ab4056bb77794adc8df0b7125186454c0a1d002d33c6c3b314" }],
-            addresses: &["https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/processed.switzerland.data"],
+            versions: &[FileVersion {
+                bytes: 4_109,
+                sha256: "834a405ccf5b66ab4056bb77794adc8df0b7125186454c0a1d002d33c6c3b314",
+            }],
+            addresses: &[
+                "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/processed.switzerland.data",
+            ],
         },
-        Member {
+        DataSetFile {
             name: "processed.va.data",
-            forms: &[Form { bytes: 6_737, sha256: "e7c93d8d0d2acdadfa4c5e8de768e2191e7f618b952e29623f1f0d5949ff6b8f" }],
-            addresses: &["https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/processed.va.data"],
+            versions: &[FileVersion {
+                bytes: 6_737,
+                sha256: "e7c93d8d0d2acdadfa4c5e8de768e2191e7f618b952e29623f1f0d5949ff6b8f",
+            }],
+            addresses: &[
+                "https://archive.ics.uci.edu/ml/machine-learning-databases/heart-disease/processed.va.data",
+            ],
         },
     ],
     columns: &[
-        ("age", Type::Int),
-        ("sex", Type::Int),
-        ("cp", Type::Int),
-        ("trestbps", Type::Int),
-        ("chol", Type::Int),
-        ("fbs", Type::Int),
-        ("restecg", Type::Int),
-        ("thalach", Type::Int),
-        ("exang", Type::Int),
-        ("oldpeak", Type::Float),
-        ("slope", Type::Int),
-        ("ca", Type::Int),
-        ("thal", Type::Int),
-        ("num", Type::Int),
-        ("site", Type::Text),
+        ("age", CatalogType::Int),
+        ("sex", CatalogType::Int),
+        ("cp", CatalogType::Int),
+        ("trestbps", CatalogType::Int),
+        ("chol", CatalogType::Int),
+        ("fbs", CatalogType::Int),
+        ("restecg", CatalogType::Int),
+        ("thalach", CatalogType::Int),
+        ("exang", CatalogType::Int),
+        ("oldpeak", CatalogType::Float),
+        ("slope", CatalogType::Int),
+        ("ca", CatalogType::Int),
+        ("thal", CatalogType::Int),
+        ("num", CatalogType::Int),
+        ("site", CatalogType::Text),
     ],
     read,
     stand_in: None,
@@ -73,10 +97,11 @@ pub(super) const SET: DataSet = DataSet {
 const SITES: [&str; 4] = ["cleveland", "hungarian", "switzerland", "va"];
 
 fn read(folder: &Path, files: &[Vec<u8>]) -> Result<RecordBatch> {
-    let mut rows = Table::new(SET.columns);
+    let mut rows = TypedTable::new(SET.columns);
     for ((member, site), bytes) in SET.members.iter().zip(SITES).zip(files) {
         rows.push_lines(&folder.join(member.name), bytes, |line| {
-            let fields = line.trim_end().split(',').map(|field| if field == "?" { "" } else { field });
+            let fields =
+                line.trim_end().split(',').map(|field| if field == "?" { "" } else { field });
             Some(fields.chain([site]).collect())
         })?;
     }

@@ -10,7 +10,10 @@ use crate::error::{Error, Result};
 
 fn stream(batches: &[Vec<(&str, ArrayRef)>]) -> Vec<u8> {
     let batch = |columns: &Vec<(&str, ArrayRef)>| {
-        RecordBatch::try_from_iter_with_nullable(columns.iter().map(|(name, array)| (*name, Arc::clone(array), true))).unwrap()
+        RecordBatch::try_from_iter_with_nullable(
+            columns.iter().map(|(name, array)| (*name, Arc::clone(array), true)),
+        )
+        .unwrap()
     };
     let mut writer = StreamWriter::try_new(Vec::new(), &batch(&batches[0]).schema()).unwrap();
     batches.iter().for_each(|b| writer.write(&batch(b)).unwrap());
@@ -25,24 +28,35 @@ fn doubles(values: &[Option<f64>]) -> ArrayRef {
 fn read(bytes: &[u8], n_rows: u64) -> Result<Vec<f64>> {
     let mut scores = Vec::new();
     let mut source = bytes;
-    read_stream(&mut source, n_rows, &|bytes| String::from_utf8_lossy(bytes).replace("s3cr3t", "[TOKEN]"), &mut |part| {
-        scores.extend_from_slice(part);
-        Ok(())
-    })?;
+    read_stream(
+        &mut source,
+        n_rows,
+        &|bytes| String::from_utf8_lossy(bytes).replace("s3cr3t", "[TOKEN]"),
+        &mut |part| {
+            scores.extend_from_slice(part);
+            Ok(())
+        },
+    )?;
     Ok(scores)
 }
 
 #[track_caller]
 fn check_fault(result: Result<Vec<f64>>, words: &str) {
     match result {
-        Err(Error::Data(fault)) => assert!(fault.code == "bad-output" && fault.what.contains(words), "{}", fault.what),
+        Err(Error::Data(fault)) => {
+            assert!(fault.code == "bad-output" && fault.what.contains(words), "{}", fault.what)
+        }
         other => panic!("expected `{words}`, got {other:?}"),
     }
 }
 
 #[test]
 fn batches_are_cut_freely() {
-    let parts = [vec![("score", doubles(&[Some(0.25), Some(1.0)]))], vec![("score", doubles(&[]))], vec![("score", doubles(&[Some(0.0)]))]];
+    let parts = [
+        vec![("score", doubles(&[Some(0.25), Some(1.0)]))],
+        vec![("score", doubles(&[]))],
+        vec![("score", doubles(&[Some(0.0)]))],
+    ];
     assert_eq!(read(&stream(&parts), 3).unwrap(), [0.25, 1.0, 0.0]);
     let many: Vec<Option<f64>> = (0..100_000).map(|i| Some(f64::from(i) / 1e5)).collect();
     let scores = read(&stream(&[vec![("score", doubles(&many))]]), 100_000).unwrap();
@@ -70,10 +84,22 @@ fn numbers_of_scores() {
 #[test]
 fn wrong_columns_and_types() {
     let one = || doubles(&[Some(0.5)]);
-    check_fault(read(&stream(&[vec![("prob", one())]]), 1), "a stream with `prob`, expected exactly one column, `score`");
-    check_fault(read(&stream(&[vec![("row_id", one()), ("score", one())]]), 1), "with `row_id`, `score`, expected exactly one");
-    check_fault(read(&stream(&[vec![("score", Arc::new(Int64Array::from(vec![1])))]]), 1), "of type Int, expected Float64");
-    check_fault(read(&stream(&[vec![("score", Arc::new(StringArray::from(vec!["0.5"])))]]), 1), "of type Utf8, expected Float64");
+    check_fault(
+        read(&stream(&[vec![("prob", one())]]), 1),
+        "a stream with `prob`, expected exactly one column, `score`",
+    );
+    check_fault(
+        read(&stream(&[vec![("row_id", one()), ("score", one())]]), 1),
+        "with `row_id`, `score`, expected exactly one",
+    );
+    check_fault(
+        read(&stream(&[vec![("score", Arc::new(Int64Array::from(vec![1])))]]), 1),
+        "of type Int, expected Float64",
+    );
+    check_fault(
+        read(&stream(&[vec![("score", Arc::new(StringArray::from(vec!["0.5"])))]]), 1),
+        "of type Utf8, expected Float64",
+    );
 }
 
 #[test]
@@ -97,7 +123,10 @@ fn what_is_no_stream() {
 
 #[test]
 fn no_cut_and_no_damage_is_worse_than_a_fault() {
-    let whole = stream(&[vec![("score", doubles(&[Some(0.25), None, Some(0.75)]))], vec![("score", doubles(&[Some(0.5)]))]]);
+    let whole = stream(&[
+        vec![("score", doubles(&[Some(0.25), None, Some(0.75)]))],
+        vec![("score", doubles(&[Some(0.5)]))],
+    ]);
     for cut in 0..whole.len() {
         match read(&whole[..cut], 4) {
             // Only the mark of the end is missing, or a part of its padding.
@@ -131,10 +160,16 @@ fn files_of_scores() {
     };
     check_fault(read(1), "wrote no file `{scores}`");
     let write = |columns: Vec<(&str, ArrayRef)>| {
-        let batch = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap();
+        let batch = RecordBatch::try_from_iter_with_nullable(
+            columns.into_iter().map(|(name, array)| (name, array, true)),
+        )
+        .unwrap();
         crate::data::tests::write(&path, &batch, 2);
     };
-    write(vec![("index", Arc::new(Int64Array::from(vec![0, 1, 2]))), ("score", doubles(&[Some(0.25), None, Some(1.0)]))]);
+    write(vec![
+        ("index", Arc::new(Int64Array::from(vec![0, 1, 2]))),
+        ("score", doubles(&[Some(0.25), None, Some(1.0)])),
+    ]);
     let scores = read(3).unwrap();
     assert!(scores[0] == 0.25 && scores[1].is_nan() && scores[2] == 1.0);
     check_fault(read(2), "more scores than the 2");

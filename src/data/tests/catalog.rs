@@ -1,4 +1,5 @@
-//! The catalog: every data set is read from its published files as the typed copies beside them hold it.
+//! The catalog: every data set is read from its published files as the typed copies beside them
+//! hold it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,23 +9,30 @@ use arrow::compute::concat_batches;
 use arrow::util::display::array_value_to_string;
 
 use super::{BATCH, fault, workers};
-use crate::data::catalog::download::{Access, Fetch, obtain};
-use crate::data::catalog::{DATA_SETS, DataSet, Origin, data_set, import};
+use crate::data::catalog::download::{DataSetAccess, FetchBytes, obtain};
+use crate::data::catalog::{DATA_SETS, DataSetOrigin, PublicDataSet, data_set, import};
 use crate::error::Result;
-use crate::table::io::{Owner, ParquetFile};
-use crate::table::ordered::Watch;
+use crate::table::io::{FileOwner, ParquetFile};
+use crate::table::ordered::StageWatch;
 use crate::tests::shared;
 
 /// Obtains a data set and imports it.
-pub(super) fn obtained(set: &'static DataSet, data_dir: &Path, stand_in: bool, fetch: Fetch<'_>, out: &Path) -> Result<Origin> {
-    let origin = obtain(set, Access { data_dir, stand_in, fetch }, Watch::SILENT)?;
-    import(set, &origin, out, BATCH, &workers(2), Watch::SILENT)?;
+pub(super) fn obtained(
+    set: &'static PublicDataSet,
+    data_dir: &Path,
+    stand_in: bool,
+    fetch: FetchBytes<'_>,
+    out: &Path,
+) -> Result<DataSetOrigin> {
+    let origin = obtain(set, DataSetAccess { data_dir, stand_in, fetch }, StageWatch::SILENT)?;
+    import(set, &origin, out, BATCH, &workers(2), StageWatch::SILENT)?;
     Ok(origin)
 }
 
 pub(super) fn rows(path: &Path) -> RecordBatch {
-    let file = ParquetFile::open(path, Owner::Ours).unwrap();
-    let batches: Vec<RecordBatch> = (0..file.n_groups()).map(|g| file.read_group(g, None).unwrap()).collect();
+    let file = ParquetFile::open(path, FileOwner::Program).unwrap();
+    let batches: Vec<RecordBatch> =
+        (0..file.n_groups()).map(|g| file.read_group(g, None).unwrap()).collect();
     concat_batches(&batches[0].schema(), &batches).unwrap()
 }
 
@@ -35,7 +43,7 @@ pub(super) fn real(name: &str) -> Option<RecordBatch> {
     let out = dir.path().join("source.parquet");
     let never = |_: &str, _: u64| panic!("nothing is to be downloaded");
     let origin = obtained(data_set(name).unwrap(), &data, false, &never, &out).unwrap();
-    assert!(matches!(origin, Origin::Files(found) if found.folder == data.join(name)));
+    assert!(matches!(origin, DataSetOrigin::Files(found) if found.folder == data.join(name)));
     Some(rows(&out))
 }
 
@@ -43,7 +51,9 @@ pub(super) fn real(name: &str) -> Option<RecordBatch> {
 pub(super) fn tally(rows: &RecordBatch, columns: &[&str]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for i in 0..rows.num_rows() {
-        let words = columns.iter().map(|c| array_value_to_string(rows.column_by_name(c).unwrap(), i).unwrap());
+        let words = columns
+            .iter()
+            .map(|c| array_value_to_string(rows.column_by_name(c).unwrap(), i).unwrap());
         *counts.entry(words.collect::<Vec<_>>().join(" ")).or_insert(0) += 1;
     }
     counts
@@ -60,17 +70,30 @@ fn assert_counts(rows: &RecordBatch, columns: &[&str], expected: &[(&str, usize)
 fn every_cell_is_that_of_the_typed_copy() {
     assert!(DATA_SETS.is_sorted_by_key(|set| set.name));
     for set in DATA_SETS {
-        let (Some(ours), Some(copy)) = (real(set.name), shared(&format!("data/{0}/{0}.parquet", set.name))) else { return };
+        let (Some(ours), Some(copy)) =
+            (real(set.name), shared(&format!("data/{0}/{0}.parquet", set.name)))
+        else {
+            return;
+        };
         let expected = rows(&copy);
         assert_eq!(ours.schema().fields(), expected.schema().fields(), "{}", set.name);
-        assert!(set.columns.iter().map(|(name, _)| *name).eq(ours.schema().fields().iter().map(|f| f.name().as_str())));
-        for (field, (ours, expected)) in ours.schema().fields().iter().zip(ours.columns().iter().zip(expected.columns())) {
+        assert!(
+            set.columns.iter().map(|(name, _)| *name).eq(ours
+                .schema()
+                .fields()
+                .iter()
+                .map(|f| f.name().as_str()))
+        );
+        for (field, (ours, expected)) in
+            ours.schema().fields().iter().zip(ours.columns().iter().zip(expected.columns()))
+        {
             assert_eq!(ours, expected, "{} of {}", field.name(), set.name);
         }
     }
 }
 
-// The expected counts below are those of the notes beside the public test data, counted apart from this program.
+// The expected counts below are those of the notes beside the public test data, counted apart from
+// this program.
 
 #[test]
 fn compas_has_its_published_counts() {
@@ -80,22 +103,33 @@ fn compas_has_its_published_counts() {
     assert_counts(&rows, &["sex"], &[("Female", 1_395), ("Male", 5_819)]);
     assert_counts(&rows, &["score_text"], &[("High", 1_403), ("Low", 3_897), ("Medium", 1_914)]);
     let race = tally(&rows, &["race", "two_year_recid"]);
-    assert_eq!([race["African-American 0"] + race["African-American 1"], race["African-American 1"]], [3_696, 1_901]);
+    assert_eq!(
+        [race["African-American 0"] + race["African-American 1"], race["African-American 1"]],
+        [3_696, 1_901]
+    );
     assert_eq!([race["Caucasian 0"] + race["Caucasian 1"], race["Caucasian 1"]], [2_454, 966]);
     assert_eq!(rows.column_by_name("days_b_screening_arrest").unwrap().null_count(), 307);
     assert_eq!(rows.column_by_name("violent_recid").unwrap().null_count(), 7_214);
     for twice in ["decile_score", "priors_count"] {
-        assert_eq!(rows.column_by_name(twice).unwrap(), rows.column_by_name(&format!("{twice}.1")).unwrap());
+        assert_eq!(
+            rows.column_by_name(twice).unwrap(),
+            rows.column_by_name(&format!("{twice}.1")).unwrap()
+        );
     }
 }
 
 #[test]
 fn heart_has_its_published_counts() {
     let Some(rows) = real("heart") else { return };
-    assert_counts(&rows, &["site"], &[("cleveland", 303), ("hungarian", 294), ("switzerland", 123), ("va", 200)]);
+    assert_counts(
+        &rows,
+        &["site"],
+        &[("cleveland", 303), ("hungarian", 294), ("switzerland", 123), ("va", 200)],
+    );
     assert_counts(&rows, &["sex"], &[("0", 194), ("1", 726)]);
     let num = tally(&rows, &["site", "num"]);
-    let of = |site: &str| [0, 1, 2, 3, 4].map(|n| num.get(&format!("{site} {n}")).copied().unwrap_or(0));
+    let of =
+        |site: &str| [0, 1, 2, 3, 4].map(|n| num.get(&format!("{site} {n}")).copied().unwrap_or(0));
     assert_eq!(of("cleveland"), [164, 55, 36, 35, 13]);
     assert_eq!(of("hungarian"), [188, 106, 0, 0, 0]);
     assert_eq!(of("switzerland"), [8, 48, 32, 30, 5]);
@@ -110,7 +144,11 @@ fn heart_has_its_published_counts() {
 fn german_has_its_published_counts() {
     let Some(rows) = real("german") else { return };
     assert_counts(&rows, &["class"], &[("1", 700), ("2", 300)]);
-    assert_counts(&rows, &["personal_status_sex"], &[("A91", 50), ("A92", 310), ("A93", 548), ("A94", 92)]);
+    assert_counts(
+        &rows,
+        &["personal_status_sex"],
+        &[("A91", 50), ("A92", 310), ("A93", 548), ("A94", 92)],
+    );
     let bad = tally(&rows, &["personal_status_sex", "class"]);
     assert_eq!(["A91 2", "A92 2", "A93 2", "A94 2"].map(|k| bad[k]), [20, 109, 146, 25]);
     assert_counts(&rows, &["foreign_worker"], &[("A201", 963), ("A202", 37)]);
@@ -121,8 +159,16 @@ fn german_has_its_published_counts() {
 fn law_has_its_published_counts() {
     let Some(rows) = real("law") else { return };
     assert_counts(&rows, &["pass_bar"], &[("0", 1_836), ("1", 16_856)]);
-    assert_counts(&rows, &["male", "pass_bar"], &[("0 0", 8_142 - 7_245), ("0 1", 7_245), ("1 0", 10_550 - 9_611), ("1 1", 9_611)]);
-    assert_counts(&rows, &["racetxt", "pass_bar"], &[("0 0", 1_201 - 742), ("0 1", 742), ("1 0", 17_491 - 16_114), ("1 1", 16_114)]);
+    assert_counts(
+        &rows,
+        &["male", "pass_bar"],
+        &[("0 0", 8_142 - 7_245), ("0 1", 7_245), ("1 0", 10_550 - 9_611), ("1 1", 9_611)],
+    );
+    assert_counts(
+        &rows,
+        &["racetxt", "pass_bar"],
+        &[("0 0", 1_201 - 742), ("0 1", 742), ("1 0", 17_491 - 16_114), ("1 1", 16_114)],
+    );
     assert!(rows.columns().iter().all(|c| c.null_count() == 0));
 }
 
@@ -130,7 +176,8 @@ fn law_has_its_published_counts() {
 #[test]
 fn columns_that_name_people_are_never_imported() {
     let set = data_set("compas").unwrap();
-    let secret = ["name", "first", "last", "dob", "c_case_number", "r_case_number", "vr_case_number"];
+    let secret =
+        ["name", "first", "last", "dob", "c_case_number", "r_case_number", "vr_case_number"];
     let mut header = vec![];
     let mut fields = vec![];
     for (i, (column, _)) in set.columns.iter().enumerate() {
@@ -145,7 +192,11 @@ fn columns_that_name_people_are_never_imported() {
     let rows = (set.read)(Path::new("compas"), &[text.into_bytes()]).unwrap();
     assert_eq!((rows.num_rows(), rows.num_columns()), (1, 46));
     assert!(rows.columns().iter().all(|c| c.null_count() == 1));
-    assert!(set.columns.iter().all(|(column, _)| !secret.contains(column) && !column.ends_with("case_number")));
+    assert!(
+        set.columns
+            .iter()
+            .all(|(column, _)| !secret.contains(column) && !column.ends_with("case_number"))
+    );
 }
 
 #[test]
@@ -157,9 +208,18 @@ fn a_wrong_file_in_the_folder_is_never_replaced() {
         std::fs::create_dir(file.parent().unwrap()).unwrap();
         std::fs::write(&file, "39, State-gov\n").unwrap();
         for stand_in in [false, true] {
-            let fault = fault(obtained(set, dir.path(), stand_in, &never, &dir.path().join("source.parquet")));
+            let fault = fault(obtained(
+                set,
+                dir.path(),
+                stand_in,
+                &never,
+                &dir.path().join("source.parquet"),
+            ));
             assert_eq!(fault.code, "wrong-checksum");
-            assert!(set.members[0].forms.iter().all(|form| fault.what.contains(form.sha256)), "{fault}");
+            assert!(
+                set.members[0].versions.iter().all(|form| fault.what.contains(form.sha256)),
+                "{fault}"
+            );
         }
         assert_eq!(std::fs::read(&file).unwrap(), b"39, State-gov\n");
     }
@@ -174,8 +234,22 @@ fn a_file_that_changes_after_it_was_found_is_not_imported() {
     std::fs::copy(data, &copy).unwrap();
     let set = data_set("german").unwrap();
     let never = |_: &str, _: u64| panic!("nothing is to be downloaded");
-    let origin = obtain(set, Access { data_dir: dir.path(), stand_in: false, fetch: &never }, Watch::SILENT).unwrap();
-    let import = || import(set, &origin, &dir.path().join("source.parquet"), BATCH, &workers(1), Watch::SILENT);
+    let origin = obtain(
+        set,
+        DataSetAccess { data_dir: dir.path(), stand_in: false, fetch: &never },
+        StageWatch::SILENT,
+    )
+    .unwrap();
+    let import = || {
+        import(
+            set,
+            &origin,
+            &dir.path().join("source.parquet"),
+            BATCH,
+            &workers(1),
+            StageWatch::SILENT,
+        )
+    };
     import().unwrap();
     std::fs::write(&copy, "A11 6 A34\n").unwrap();
     assert_eq!(fault(import()).code, "wrong-checksum");
@@ -189,13 +263,23 @@ fn what_cannot_be_had_says_where_to_put_which_file() {
     let dir = tempfile::tempdir().unwrap();
     let offline = |_: &str, _: u64| Err("no network".to_owned());
     for set in DATA_SETS {
-        let fault = fault(obtained(set, dir.path(), set.stand_in.is_none(), &offline, &dir.path().join("source.parquet")));
+        let fault = fault(obtained(
+            set,
+            dir.path(),
+            set.stand_in.is_none(),
+            &offline,
+            &dir.path().join("source.parquet"),
+        ));
         assert_eq!(fault.code, "unreachable-data");
         assert!(fault.what.contains("no network"));
         let hint = fault.hint.unwrap();
         for member in set.members {
             let path = dir.path().join(set.name).join(member.name);
-            assert!(hint.contains(&format!("`{}`", path.display())) && hint.contains(member.forms[0].sha256), "{hint}");
+            assert!(
+                hint.contains(&format!("`{}`", path.display()))
+                    && hint.contains(member.versions[0].sha256),
+                "{hint}"
+            );
             assert!(hint.contains(member.addresses[0]), "{hint}");
         }
         assert_eq!(hint.contains("stand_in"), set.stand_in.is_some());

@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use super::catalog::{obtained, rows};
 use super::fault;
-use crate::data::catalog::download::{Access, http, obtain};
-use crate::data::catalog::{DataSet, Form, Member, Origin, Type, data_set};
+use crate::data::catalog::download::{DataSetAccess, http, obtain};
+use crate::data::catalog::{
+    CatalogType, DataSetFile, DataSetOrigin, FileVersion, PublicDataSet, data_set,
+};
 use crate::error::Result;
-use crate::table::ordered::Watch;
+use crate::table::ordered::StageWatch;
 use crate::tests::shared;
 
 const ONE: &[u8] = b"1\n2\n";
@@ -19,33 +21,42 @@ const TWO: &[u8] = b"3\n";
 /// Another accepted form of the second member.
 const TWO_TRIMMED: &[u8] = b"3\n\n";
 
-static TINY: DataSet = DataSet {
+static TINY: PublicDataSet = PublicDataSet {
     name: "tiny",
     title: "three integers in two files",
     source: "made up",
     archives: &["zip/today", "zip/older"],
     members: &[
-        Member {
+        DataSetFile {
             name: "one.data",
-            forms: &[Form { bytes: 4, sha256: "a6e2b7a040683432de03a18fd8a1939a2fdf82585b364bfc874bdd4095c4cae1" }],
+            versions: &[FileVersion {
+                bytes: 4,
+                sha256: "a6e2b7a040683432de03a18fd8a1939a2fdf82585b364bfc874bdd4095c4cae1",
+            }],
             addresses: &["one/today"],
         },
-        Member {
+        DataSetFile {
             name: "two.data",
-            forms: &[
-                Form { bytes: 2, sha256: "1121cfccd5913f0a63fec40a6ffd44ea64f9dc135c66634ba001d10bcf4302a2" },
-                Form { bytes: 3, sha256: "088162f602ebc87b99c569eb59cc2956c16736601f80bf284d4bafe36e4faa5e" },
+            versions: &[
+                FileVersion {
+                    bytes: 2,
+                    sha256: "1121cfccd5913f0a63fec40a6ffd44ea64f9dc135c66634ba001d10bcf4302a2",
+                },
+                FileVersion {
+                    bytes: 3,
+                    sha256: "088162f602ebc87b99c569eb59cc2956c16736601f80bf284d4bafe36e4faa5e",
+                },
             ],
             addresses: &["two/today", "two/older"],
         },
     ],
-    columns: &[("n", Type::Int)],
+    columns: &[("n", CatalogType::Int)],
     read: |_, _| unreachable!("it is never imported"),
     stand_in: None,
 };
 
 /// What a local server answers to one request.
-enum Answer {
+enum ServerAnswer {
     Good(Vec<u8>),
     /// The header promises more than comes before the connection ends.
     BreaksOff(Vec<u8>),
@@ -62,10 +73,12 @@ enum Answer {
     Noise,
     Silence,
 }
-use Answer::{BreaksOff, ChunksBreakOff, Good, Noise, NotFound, Redirect, SaysLess, Silence, Stalls};
+use ServerAnswer::{
+    BreaksOff, ChunksBreakOff, Good, Noise, NotFound, Redirect, SaysLess, Silence, Stalls,
+};
 
 /// Serves one answer per connection on a port of its own; returns its address.
-fn serve(answers: Vec<Answer>) -> String {
+fn serve(answers: Vec<ServerAnswer>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let elsewhere = format!("{address}/elsewhere");
@@ -75,7 +88,8 @@ fn serve(answers: Vec<Answer>) -> String {
             let Ok((mut stream, _)) = listener.accept() else { return };
             let _ = stream.read(&mut [0; 4096]);
             let mut send = |head: String, body: &[u8]| {
-                let _ = stream.write_all(format!("HTTP/1.1 {head}\r\nConnection: close\r\n\r\n").as_bytes());
+                let _ = stream
+                    .write_all(format!("HTTP/1.1 {head}\r\nConnection: close\r\n\r\n").as_bytes());
                 let _ = stream.write_all(body);
             };
             let ok = |length: usize| format!("200 OK\r\nContent-Length: {length}");
@@ -84,7 +98,10 @@ fn serve(answers: Vec<Answer>) -> String {
                 BreaksOff(body) => send(ok(body.len() + 10), &body),
                 SaysLess(body) => send(ok(body.len() - 1), &body),
                 ChunksBreakOff(body) => {
-                    send("200 OK\r\nTransfer-Encoding: chunked".to_owned(), format!("{:x}\r\n", body.len()).as_bytes());
+                    send(
+                        "200 OK\r\nTransfer-Encoding: chunked".to_owned(),
+                        format!("{:x}\r\n", body.len()).as_bytes(),
+                    );
                     let _ = stream.write_all(&body);
                 }
                 Stalls(body) => {
@@ -92,7 +109,9 @@ fn serve(answers: Vec<Answer>) -> String {
                     open.push(stream);
                 }
                 NotFound => send("404 Not Found\r\nContent-Length: 0".to_owned(), b""),
-                Redirect => send(format!("302 Found\r\nLocation: {elsewhere}\r\nContent-Length: 0"), b""),
+                Redirect => {
+                    send(format!("302 Found\r\nLocation: {elsewhere}\r\nContent-Length: 0"), b"")
+                }
                 Noise => {
                     let _ = stream.write_all(b"220 mail.example.org ready\r\n");
                 }
@@ -118,13 +137,14 @@ fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
 /// The names of the files of a folder, sorted.
 fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
-    let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> =
+        entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
 
 /// Downloads the tiny data set; returns the result and the addresses that were asked.
-fn tiny(data_dir: &Path, answers: Vec<Answer>) -> (Result<Origin>, Vec<String>) {
+fn tiny(data_dir: &Path, answers: Vec<ServerAnswer>) -> (Result<DataSetOrigin>, Vec<String>) {
     let http = http(Duration::from_millis(300), Duration::from_millis(600));
     let server = serve(answers);
     let asked = RefCell::new(Vec::new());
@@ -132,22 +152,26 @@ fn tiny(data_dir: &Path, answers: Vec<Answer>) -> (Result<Origin>, Vec<String>) 
         asked.borrow_mut().push(address.to_owned());
         http(&server, limit)
     };
-    let result = obtain(&TINY, Access { data_dir, stand_in: true, fetch: &fetch }, Watch::SILENT);
+    let result = obtain(
+        &TINY,
+        DataSetAccess { data_dir, stand_in: true, fetch: &fetch },
+        StageWatch::SILENT,
+    );
     (result, asked.into_inner())
 }
 
 /// Answers that give all files.
 #[track_caller]
-fn succeeds(answers: Vec<Answer>, asked: &[&str]) {
+fn succeeds(answers: Vec<ServerAnswer>, asked: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
     let (result, addresses) = tiny(dir.path(), answers);
-    let Origin::Files(found) = result.unwrap() else { panic!("a stand-in") };
+    let DataSetOrigin::Files(found) = result.unwrap() else { panic!("a stand-in") };
     assert_eq!(found.folder, dir.path().join("tiny"));
     assert_eq!(names(&found.folder), ["one.data", "two.data"]);
     assert_eq!(addresses, asked);
     assert_eq!(std::fs::read(found.folder.join("one.data")).unwrap(), ONE);
     let two = std::fs::read(found.folder.join("two.data")).unwrap();
-    assert_eq!(found.forms[1].bytes, two.len() as u64);
+    assert_eq!(found.versions[1].bytes, two.len() as u64);
 }
 
 #[test]
@@ -164,25 +188,36 @@ fn what_an_archive_lacks_is_asked_for_elsewhere() {
     let all = ["zip/today", "zip/older", "one/today", "two/today"];
     succeeds(vec![NotFound, NotFound, one(), two()], &all);
     succeeds(vec![NotFound, NotFound, one(), Good(TWO_TRIMMED.to_vec())], &all);
-    succeeds(vec![NotFound, NotFound, one(), NotFound, two()], &["zip/today", "zip/older", "one/today", "two/today", "two/older"]);
-    // No archive at all, one that is cut off, one with a flipped byte, one with another file under the name.
+    succeeds(
+        vec![NotFound, NotFound, one(), NotFound, two()],
+        &["zip/today", "zip/older", "one/today", "two/today", "two/older"],
+    );
+    // No archive at all, one that is cut off, one with a flipped byte, one with another file under
+    // the name.
     succeeds(vec![Good(b"no archive".to_vec()), Silence, one(), two()], &all);
     let whole = zip(&[("one.data", ONE), ("two.data", TWO)]);
-    succeeds(vec![Good(whole[..whole.len() / 2].to_vec()), BreaksOff(whole.clone()), one(), two()], &all);
+    succeeds(
+        vec![Good(whole[..whole.len() / 2].to_vec()), BreaksOff(whole.clone()), one(), two()],
+        &all,
+    );
     let mut flipped = whole;
     let name = flipped.windows(8).position(|w| w == b"one.data").unwrap();
     flipped[name + 9] ^= 0x55;
     succeeds(vec![Good(flipped), NotFound, one()], &["zip/today", "zip/older", "one/today"]);
-    succeeds(vec![Good(zip(&[("two.data", TWO)])), Good(zip(&[("one.data", TWO)])), one()], &["zip/today", "zip/older", "one/today"]);
+    succeeds(
+        vec![Good(zip(&[("two.data", TWO)])), Good(zip(&[("one.data", TWO)])), one()],
+        &["zip/today", "zip/older", "one/today"],
+    );
     succeeds(
         vec![Good(zip(&[("one.data", &[b'1'; 900_000]), ("two.data", TWO)])), NotFound, one()],
         &["zip/today", "zip/older", "one/today"],
     );
 }
 
-/// Answers to the four addresses of the first member and to the rest that leave the data set incomplete.
+/// Answers to the four addresses of the first member and to the rest that leave the data set
+/// incomplete.
 #[track_caller]
-fn fails(one: Answer, words: &str) {
+fn fails(one: ServerAnswer, words: &str) {
     let dir = tempfile::tempdir().unwrap();
     let (result, asked) = tiny(dir.path(), vec![NotFound, NotFound, one, Good(TWO.to_vec())]);
     let fault = fault(result);
@@ -192,7 +227,7 @@ fn fails(one: Answer, words: &str) {
     assert_eq!(names(&dir.path().join("tiny")), ["two.data"]);
     assert_eq!(asked.len(), 4);
     let (result, asked) = tiny(dir.path(), vec![NotFound, NotFound, Good(ONE.to_vec())]);
-    assert!(matches!(result.unwrap(), Origin::Files(_)));
+    assert!(matches!(result.unwrap(), DataSetOrigin::Files(_)));
     assert_eq!(asked, ["zip/today", "zip/older", "one/today"]);
 }
 
@@ -244,11 +279,20 @@ fn the_archive_of_uci_gives_the_heart_data() {
     let Some(data) = shared("data/heart/heart+disease.zip") else { return };
     let archive = std::fs::read(&data).unwrap();
     let single = |name: &str| Good(std::fs::read(data.with_file_name(name)).unwrap());
-    let members = ["processed.cleveland.data", "processed.hungarian.data", "processed.switzerland.data", "processed.va.data"];
+    let members = [
+        "processed.cleveland.data",
+        "processed.hungarian.data",
+        "processed.switzerland.data",
+        "processed.va.data",
+    ];
     let mut older = vec![NotFound, NotFound];
     older.extend(members.map(single));
     let expected = rows(&data.with_file_name("heart.parquet"));
-    for answers in [vec![Good(archive.clone())], vec![BreaksOff(archive[..64_000].to_vec()), Good(archive)], older] {
+    for answers in [
+        vec![Good(archive.clone())],
+        vec![BreaksOff(archive[..64_000].to_vec()), Good(archive)],
+        older,
+    ] {
         let dir = tempfile::tempdir().unwrap();
         let (server, http) = (serve(answers), http(Duration::from_secs(1), Duration::from_secs(5)));
         let fetch = |_: &str, limit: u64| http(&server, limit);

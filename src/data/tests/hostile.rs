@@ -4,15 +4,22 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, NullArray, StringArray};
+use arrow::array::{
+    ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, NullArray, StringArray,
+};
 use indexmap::IndexMap;
 
-use super::{batches, column, columns, counts, fault, integers, keep, label, numbers, parquet, prepare_parquet, sensitive, texts, words};
-use crate::data::prepare::{Missing, MissingRule, Order, PrepareParams, Severity, SplitColumn};
+use super::{
+    batches, column, columns, counts, fault, integers, keep, label, numbers, parquet,
+    prepare_parquet, sensitive, texts, words,
+};
+use crate::data::prepare::{
+    IssueSeverity, MissingBlock, MissingRule, OrdinalOrder, PrepareParams, SplitColumn,
+};
 use crate::data::rows::{RowIds, RowsReader};
-use crate::data::source::Source;
-use crate::data::values::Class;
-use crate::data::{Kind, MISSING_GROUP};
+use crate::data::source::ParquetSource;
+use crate::data::values::ValueClass;
+use crate::data::{FeatureKind, MISSING_GROUP};
 use crate::error::{Exit, Fault};
 use crate::param::Word;
 
@@ -72,14 +79,26 @@ fn columns_that_are_not_there() {
 #[test]
 fn values_that_are_no_numbers() {
     let fault = check("x", numbers(&[1.0, 2.0, f64::INFINITY, f64::NEG_INFINITY]), |_| ());
-    assert_eq!((fault.code, fault.row.as_deref(), fault.column.as_deref()), ("infinite-value", Some("row 2"), Some("x")));
+    assert_eq!(
+        (fault.code, fault.row.as_deref(), fault.column.as_deref()),
+        ("infinite-value", Some("row 2"), Some("x"))
+    );
     let fault = check("x", texts(&["1", "2", "3", "much"]), |_| ());
     assert_eq!((fault.code, fault.row.as_deref()), ("not-numeric", Some("row 3")));
     assert_eq!(check("x", texts(&["1", "2", "3", "4"]), |_| ()).code, "not-numeric");
     assert_eq!(check("x", Arc::new(BooleanArray::from(vec![true; 4])), |_| ()).code, "not-numeric");
-    assert_eq!(check("x", Arc::new(BinaryArray::from(vec![b"".as_slice(); 4])), |_| ()).code, "unsupported-type");
-    assert_eq!(check("c", numbers(&[0.0, 0.0, f64::INFINITY, 0.0]), |p| p.carry = columns(&["c"])).code, "infinite-value");
-    let fault = check("u", Arc::new(arrow::array::UInt64Array::from(vec![0, 0, 0, u64::MAX])), |p| p.continuous = columns(&["u"]));
+    assert_eq!(
+        check("x", Arc::new(BinaryArray::from(vec![b"".as_slice(); 4])), |_| ()).code,
+        "unsupported-type"
+    );
+    assert_eq!(
+        check("c", numbers(&[0.0, 0.0, f64::INFINITY, 0.0]), |p| p.carry = columns(&["c"])).code,
+        "infinite-value"
+    );
+    let fault =
+        check("u", Arc::new(arrow::array::UInt64Array::from(vec![0, 0, 0, u64::MAX])), |p| {
+            p.continuous = columns(&["u"])
+        });
     assert_eq!(fault.code, "unreadable-value");
 }
 
@@ -94,7 +113,10 @@ fn one_hot_groups_hold_one_level_a_row() {
         p.continuous = columns(&["u"]);
         p.onehot[0].1 = columns(&["u"]);
     });
-    assert_eq!((fault.code, fault.row.as_deref(), fault.column.as_deref()), ("bad-onehot", Some("row 2"), Some("u")));
+    assert_eq!(
+        (fault.code, fault.row.as_deref(), fault.column.as_deref()),
+        ("bad-onehot", Some("row 2"), Some("u"))
+    );
 
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("in.parquet");
@@ -108,12 +130,13 @@ fn one_hot_groups_hold_one_level_a_row() {
     let issue = prepared.issues.iter().find(|i| i.code == "broken-onehot").unwrap();
     assert_eq!((issue.place.as_str(), issue.n), ("level", 3));
     assert!(issue.text.contains("2 rows have no 1 and 1 rows have several"), "{}", issue.text);
-    assert!(params.tells(issue.code, &issue.place));
+    assert!(params.reports_issue(issue.code, &issue.place));
 }
 
 #[test]
 fn missing_values_follow_their_rule() {
-    let holes: ArrayRef = Arc::new(Float64Array::from(vec![Some(1.0), Some(f64::NAN), Some(3.0), None]));
+    let holes: ArrayRef =
+        Arc::new(Float64Array::from(vec![Some(1.0), Some(f64::NAN), Some(3.0), None]));
     let fault = check("x", Arc::clone(&holes), |p| p.missing.continuous = MissingRule::Error);
     assert_eq!((fault.code, fault.row.as_deref()), ("missing-value", Some("row 1")));
     let dir = tempfile::tempdir().unwrap();
@@ -122,10 +145,17 @@ fn missing_values_follow_their_rule() {
     rows[2].1 = holes;
     parquet(&file, rows, 3);
     let prepared = prepare_parquet(&file, &params(), dir.path(), 1024, 1).unwrap();
-    let missing: Vec<bool> = batches(dir.path())[0].rows.numbers(1).iter().map(|v| v.is_nan()).collect();
+    let missing: Vec<bool> =
+        batches(dir.path())[0].rows.numbers(1).iter().map(|v| v.is_nan()).collect();
     assert_eq!(missing, [false, true, false, true]);
-    assert_eq!(prepared.issues.iter().map(|i| (i.code, i.n)).collect::<Vec<_>>(), [("missing-values", 2)]);
-    let params = PrepareParams { missing: Missing { continuous: MissingRule::DropRow, ..Missing::default() }, ..params() };
+    assert_eq!(
+        prepared.issues.iter().map(|i| (i.code, i.n)).collect::<Vec<_>>(),
+        [("missing-values", 2)]
+    );
+    let params = PrepareParams {
+        missing: MissingBlock { continuous: MissingRule::DropRow, ..MissingBlock::default() },
+        ..params()
+    };
     assert_eq!(prepare_parquet(&file, &params, dir.path(), 1024, 1).unwrap().layout.n_rows, 2);
 }
 
@@ -135,31 +165,51 @@ fn words_that_no_value_can_meet() {
     let fault = with(|p| p.label = label("y", &["2"]));
     assert_eq!(
         (fault.code, fault.hint.as_deref()),
-        ("unknown-label-value", Some("the values seen are `0` (2), `1` (2); where it may be absent, close the list by `negative`"))
+        (
+            "unknown-label-value",
+            Some(
+                "the values seen are `0` (2), `1` (2); where it may be absent, close the list by \
+                 `negative`"
+            )
+        )
     );
     assert_eq!(with(|p| p.keep = vec![keep(r#"{"x": {"in": ["many"]}}"#)]).code, "not-a-number");
     assert_eq!(with(|p| p.keep = vec![keep(r#"{"g": {"at_least": 1}}"#)]).code, "not-numeric");
     assert_eq!(
-        check("b", Arc::new(BooleanArray::from(vec![true; 4])), |p| p.keep = vec![keep(r#"{"b": {"in": ["1"]}}"#)]).code,
+        check("b", Arc::new(BooleanArray::from(vec![true; 4])), |p| p.keep =
+            vec![keep(r#"{"b": {"in": ["1"]}}"#)])
+        .code,
         "not-a-boolean"
     );
     assert_eq!(with(|p| p.sensitive = vec![sensitive("g", &["A", "B"])]).code, "unknown-group");
     assert_eq!(with(|p| p.sensitive = vec![sensitive("y", &["1", "1.0"])]).code, "duplicate-group");
-    let order = |levels: &[&str]| vec![(column("g"), Order::Levels(words(levels)))];
+    let order = |levels: &[&str]| vec![(column("g"), OrdinalOrder::Levels(words(levels)))];
     let fault = with(|p| (p.sensitive, p.ordinal) = (Vec::new(), order(&["a"])));
     assert_eq!((fault.code, fault.row.as_deref()), ("undeclared-level", Some("row 1")));
-    let split = |train: &[&str], audit: &[&str]| Some(SplitColumn { column: column("y"), train: words(train), audit: words(audit) });
+    let split = |train: &[&str], audit: &[&str]| {
+        Some(SplitColumn { column: column("y"), train: words(train), audit: words(audit) })
+    };
     assert_eq!(with(|p| p.split = split(&["1"], &["1.0"])).code, "overlapping-split");
     assert_eq!(with(|p| p.split = split(&["1"], &["3"])).code, "no-audit-rows");
 }
 
 #[test]
 fn rows_that_are_gone() {
-    let fault = with(|p| p.keep = vec![keep(r#"{"x": {"above": 1}}"#), keep(r#"{"x": {"below": 2}}"#), keep(r#"{"g": {"in": ["a"]}}"#)]);
-    assert_eq!((fault.code, fault.what.as_str()), ("no-rows", "no row is left: `keep x: {below: 2}` lost the last 3 of 4 rows"));
+    let fault = with(|p| {
+        p.keep = vec![
+            keep(r#"{"x": {"above": 1}}"#),
+            keep(r#"{"x": {"below": 2}}"#),
+            keep(r#"{"g": {"in": ["a"]}}"#),
+        ]
+    });
+    assert_eq!(
+        (fault.code, fault.what.as_str()),
+        ("no-rows", "no row is left: `keep x: {below: 2}` lost the last 3 of 4 rows")
+    );
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("in.parquet");
-    let none: Vec<(&str, ArrayRef)> = rows().into_iter().map(|(name, array)| (name, array.slice(0, 0))).collect();
+    let none: Vec<(&str, ArrayRef)> =
+        rows().into_iter().map(|(name, array)| (name, array.slice(0, 0))).collect();
     parquet(&file, none, 2);
     assert_eq!(fault_of(&file, &params()).code, "no-rows");
 }
@@ -171,7 +221,10 @@ fn fault_of(file: &Path, params: &PrepareParams) -> Fault {
 #[test]
 fn row_ids_that_identify_nobody() {
     let fault = check("id", texts(&["p", "q", "p", "q"]), |_| ());
-    assert_eq!((fault.code, fault.what.as_str()), ("duplicate-row-id", "the row id `p` occurs in row 0 and in row 2"));
+    assert_eq!(
+        (fault.code, fault.what.as_str()),
+        ("duplicate-row-id", "the row id `p` occurs in row 0 and in row 2")
+    );
     assert_eq!(check("id", integers(&[7, 8, 9, 7]), |_| ()).row.unwrap(), "row 3");
     let holes: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(3), Some(4)]));
     assert_eq!(check("id", holes, |_| ()).code, "missing-row-id");
@@ -210,9 +263,18 @@ fn groups_that_are_missing_or_strange_stay_and_are_counted() {
     rows[1].1 = Arc::new(Int64Array::from(vec![Some(0), Some(1), None, Some(1)]));
     parquet(&file, rows, 2);
     let prepared = prepare_parquet(&file, &params(), dir.path(), 1024, 1).unwrap();
-    let mut codes: Vec<_> = prepared.issues.iter().map(|i| (i.code, i.place.as_str(), i.n)).collect();
+    let mut codes: Vec<_> =
+        prepared.issues.iter().map(|i| (i.code, i.place.as_str(), i.n)).collect();
     codes.sort_unstable();
-    assert_eq!(codes, [("absent-group", "g", 0), ("missing-group", "g", 1), ("missing-label", "y", 1), ("undeclared-group", "g", 1)]);
+    assert_eq!(
+        codes,
+        [
+            ("absent-group", "g", 0),
+            ("missing-group", "g", 1),
+            ("missing-label", "y", 1),
+            ("undeclared-group", "g", 1)
+        ]
+    );
     assert_eq!(
         counts(dir.path(), 0).into_iter().collect::<Vec<_>>(),
         [((0, 0), 1), ((0, 1), 1), ((MISSING_GROUP, 1), 1), ((MISSING_GROUP, 2), 1)]
@@ -222,7 +284,8 @@ fn groups_that_are_missing_or_strange_stay_and_are_counted() {
     assert_eq!(ids, RowIds::Text(vec!["p".into(), "q".into(), "r".into(), "s".into()]));
 }
 
-/// What the data hold comes first: a group that differs by a slip of the pen is named with what it differs by.
+/// What the data hold comes first: a group that differs by a slip of the pen is named with what it
+/// differs by.
 #[test]
 fn groups_that_differ_only_by_case_or_blanks() {
     let text_of = |groups: &[&str], values: [&str; 4], code: &str| {
@@ -233,36 +296,58 @@ fn groups_that_differ_only_by_case_or_blanks() {
         parquet(&file, rows, 2);
         let params = PrepareParams { sensitive: vec![sensitive("g", groups)], ..params() };
         match prepare_parquet(&file, &params, dir.path(), 1024, 1) {
-            Ok(prepared) => prepared.issues.iter().find(|issue| issue.code == code).unwrap().text.clone(),
+            Ok(prepared) => {
+                prepared.issues.iter().find(|issue| issue.code == code).unwrap().text.clone()
+            }
             Err(error) => fault::<()>(Err(error)).hint.unwrap(),
         }
     };
     let values = ["Male", "female", "female", "male "];
     let absent = text_of(&["Male", "Female"], values, "absent-group");
-    assert!(absent.ends_with("; the data hold `female`, and `Female` and `female` differ only by case"), "{absent}");
+    assert!(
+        absent.ends_with("; the data hold `female`, and `Female` and `female` differ only by case"),
+        "{absent}"
+    );
     let others = text_of(&["Male", "Female"], values, "undeclared-group");
-    let both = "`female` (2; it and `Female` differ only by case), `male ` (1; it and `Male` differ only by case and blanks)";
+    let both = "`female` (2; it and `Female` differ only by case), `male ` (1; it and `Male` \
+                differ only by case and blanks)";
     assert!(others.contains(both), "{others}");
     let two = text_of(&["Male", "female", "male "], values, "similar-groups");
-    assert!(two.starts_with("the groups `Male` and `male ` of `g` differ only by case and blanks, and count as two"), "{two}");
+    assert!(
+        two.starts_with(
+            "the groups `Male` and `male ` of `g` differ only by case and blanks, and count as two"
+        ),
+        "{two}"
+    );
     // A group that the data hold and the job names does not hide the one that is meant.
     let near = text_of(&["Mole", "Male"], ["Male", "Moles", "Moles", "Male"], "absent-group");
     assert!(near.ends_with("; did you mean `Moles`?"), "{near}");
     let none = text_of(&["MALE", "FEMALE"], values, "");
-    assert!(none.starts_with("the data hold `Male`, and `MALE` and `Male` differ only by case; the values seen are"), "{none}");
+    assert!(
+        none.starts_with(
+            "the data hold `Male`, and `MALE` and `Male` differ only by case; the values seen are"
+        ),
+        "{none}"
+    );
 }
 
-/// A missing value and the value `missing` are two things, unless the job says that the word means missing.
+/// A missing value and the value `missing` are two things, unless the job says that the word means
+/// missing.
 #[test]
 fn a_level_called_missing_is_no_missing_value() {
-    let both: ArrayRef = Arc::new(StringArray::from(vec![Some("missing"), None, Some("red"), Some("missing")]));
+    let both: ArrayRef =
+        Arc::new(StringArray::from(vec![Some("missing"), None, Some("red"), Some("missing")]));
     let level = |p: &mut PrepareParams| {
         p.nominal = columns(&["colour"]);
         p.missing.nominal = MissingRule::Level;
     };
     let fault = check("colour", Arc::clone(&both), level);
     assert_eq!((fault.code, fault.column.as_deref()), ("ambiguous-missing", Some("colour")));
-    assert!(fault.what.contains("no value in 1 rows and the value `missing` in 2"), "{}", fault.what);
+    assert!(
+        fault.what.contains("no value in 1 rows and the value `missing` in 2"),
+        "{}",
+        fault.what
+    );
     assert!(fault.hint.unwrap().contains("missing: {null_values: {colour: [missing]}}"));
     let prepared = |array: ArrayRef, change: &dyn Fn(&mut PrepareParams)| {
         let dir = tempfile::tempdir().unwrap();
@@ -273,15 +358,21 @@ fn a_level_called_missing_is_no_missing_value() {
         let mut params = params();
         level(&mut params);
         change(&mut params);
-        prepare_parquet(&file, &params, dir.path(), 1024, 1).unwrap().layout.features[2].levels.clone()
+        prepare_parquet(&file, &params, dir.path(), 1024, 1).unwrap().layout.features[2]
+            .levels
+            .clone()
     };
     let named = IndexMap::from([(column("colour"), vec![Word("missing".to_owned())])]);
-    assert_eq!(prepared(Arc::clone(&both), &|p| p.missing.null_values = named.clone()), ["missing", "red"]);
+    assert_eq!(
+        prepared(Arc::clone(&both), &|p| p.missing.null_values = named.clone()),
+        ["missing", "red"]
+    );
     assert_eq!(prepared(both, &|p| p.missing.nominal = MissingRule::Keep), ["missing", "red"]);
     assert_eq!(prepared(texts(&["missing", "red", "red", "red"]), &|_| ()), ["missing", "red"]);
 }
 
-/// Whether a column of numbers is whole follows from its values, not from the type that they are stored in.
+/// Whether a column of numbers is whole follows from its values, not from the type that they are
+/// stored in.
 #[test]
 fn whole_numbers_are_told_by_their_values() {
     let of = |array: ArrayRef, change: &dyn Fn(&mut PrepareParams)| {
@@ -292,22 +383,27 @@ fn whole_numbers_are_told_by_their_values() {
         parquet(&file, all, 2);
         let mut params = params();
         change(&mut params);
-        let feature = prepare_parquet(&file, &params, dir.path(), 1024, 1).unwrap().layout.features[1].clone();
-        (feature.kind == Kind::Continuous { integer: true }, feature.class)
+        let feature = prepare_parquet(&file, &params, dir.path(), 1024, 1).unwrap().layout.features
+            [1]
+        .clone();
+        (feature.kind == FeatureKind::Continuous { integer: true }, feature.class)
     };
-    let some: ArrayRef = Arc::new(Float64Array::from(vec![Some(1.0), None, Some(-3.0), Some(f64::NAN)]));
+    let some: ArrayRef =
+        Arc::new(Float64Array::from(vec![Some(1.0), None, Some(-3.0), Some(f64::NAN)]));
     for (array, whole, class) in [
-        (integers(&[1, 2, 3, 4]), true, Class::Int),
-        (numbers(&[1.0, 2.0, 3.0, 4.0]), true, Class::Float),
-        (some, true, Class::Float),
-        (numbers(&[1.0, 2.0, 3.5, 4.0]), false, Class::Float),
+        (integers(&[1, 2, 3, 4]), true, ValueClass::Int),
+        (numbers(&[1.0, 2.0, 3.0, 4.0]), true, ValueClass::Float),
+        (some, true, ValueClass::Float),
+        (numbers(&[1.0, 2.0, 3.5, 4.0]), false, ValueClass::Float),
     ] {
         assert_eq!(of(array, &|_| ()), (whole, class));
     }
-    let says = |integer: bool| move |p: &mut PrepareParams| p.integer = BTreeMap::from([("x".to_owned(), integer)]);
-    assert_eq!(of(numbers(&[1.0, 2.5, 3.0, 4.0]), &says(true)), (true, Class::Float));
+    let says = |integer: bool| {
+        move |p: &mut PrepareParams| p.integer = BTreeMap::from([("x".to_owned(), integer)])
+    };
+    assert_eq!(of(numbers(&[1.0, 2.5, 3.0, 4.0]), &says(true)), (true, ValueClass::Float));
     // With decimals allowed programs get the column with decimals too.
-    assert_eq!(of(integers(&[1, 2, 3, 4]), &says(false)), (false, Class::Float));
+    assert_eq!(of(integers(&[1, 2, 3, 4]), &says(false)), (false, ValueClass::Float));
 }
 
 #[test]
@@ -316,9 +412,16 @@ fn too_many_levels_are_refused() {
     let file = dir.path().join("in.parquet");
     let n = 100_001;
     let names = StringArray::from_iter_values((0..n).map(|i| format!("name {i}")));
-    let (g, y) = (StringArray::from_iter_values((0..n).map(|i| if i % 2 == 0 { "a" } else { "b" })), Int64Array::from_iter_values(0..n));
+    let (g, y) = (
+        StringArray::from_iter_values((0..n).map(|i| if i % 2 == 0 { "a" } else { "b" })),
+        Int64Array::from_iter_values(0..n),
+    );
     parquet(&file, vec![("g", Arc::new(g)), ("y", Arc::new(y)), ("name", Arc::new(names))], 10_000);
-    let params = PrepareParams { sensitive: vec![sensitive("g", &["a", "b"])], nominal: columns(&["name"]), ..PrepareParams::default() };
+    let params = PrepareParams {
+        sensitive: vec![sensitive("g", &["a", "b"])],
+        nominal: columns(&["name"]),
+        ..PrepareParams::default()
+    };
     let fault = fault_of(&file, &params);
     assert_eq!((fault.code, fault.column.as_deref()), ("too-many-levels", Some("name")));
 }
@@ -330,7 +433,11 @@ fn with_values(n: i64, v: impl Fn(i64) -> String) -> (tempfile::TempDir, PathBuf
     let g = StringArray::from_iter_values((0..n).map(|i| if i % 2 == 0 { "a" } else { "b" }));
     let v = StringArray::from_iter_values((0..n).map(v));
     parquet(&file, vec![("g", Arc::new(g)), ("v", Arc::new(v))], 1000);
-    let params = PrepareParams { sensitive: vec![sensitive("g", &["a", "b"])], nominal: columns(&["v"]), ..PrepareParams::default() };
+    let params = PrepareParams {
+        sensitive: vec![sensitive("g", &["a", "b"])],
+        nominal: columns(&["v"]),
+        ..PrepareParams::default()
+    };
     (dir, file, params)
 }
 
@@ -340,7 +447,10 @@ fn many_levels_are_told() {
         let (dir, file, params) = with_values(n, |i| format!("town {i}"));
         let prepared = prepare_parquet(&file, &params, dir.path(), 1024, 2).unwrap();
         let issue = prepared.issues.iter().find(|issue| issue.code == "many-levels");
-        assert_eq!(issue.map(|issue| (issue.n, issue.place.as_str(), issue.severity)), told.map(|n| (n, "v", Severity::Warning)));
+        assert_eq!(
+            issue.map(|issue| (issue.n, issue.place.as_str(), issue.severity)),
+            told.map(|n| (n, "v", IssueSeverity::Warning))
+        );
     }
 }
 
@@ -354,11 +464,19 @@ fn numbers_are_no_levels() {
     let refused = fault(values(1001, &german));
     assert_eq!((refused.code, refused.column.as_deref()), ("numbers-as-levels", Some("v")));
     let hint = refused.hint.unwrap();
-    assert!(hint.contains("decimal point instead of the comma") && hint.contains("list `v` under `continuous`"), "{hint}");
+    assert!(
+        hint.contains("decimal point instead of the comma")
+            && hint.contains("list `v` under `continuous`"),
+        "{hint}"
+    );
     // Above the number of levels that any column may have the numbers are told, too.
     assert_eq!(fault(values(100_001, &german)).code, "numbers-as-levels");
     let points = fault(values(1001, &|i| format!("{}.5", i)));
-    assert!(points.what.contains("decimal point") && points.hint.unwrap().starts_with("list `v`"), "{}", points.what);
+    assert!(
+        points.what.contains("decimal point") && points.hint.unwrap().starts_with("list `v`"),
+        "{}",
+        points.what
+    );
     // Three digits behind every sign: it may stand between thousands, and `350` is no larger.
     let thousands = |sign: char| {
         move |i: i64| match 300 + 13 * i {
@@ -406,7 +524,11 @@ fn parts_must_agree_and_folders_may_be_columns() {
     let dir = tempfile::tempdir().unwrap();
     for (folder, group) in [("g=a", 0), ("g=b", 1)] {
         std::fs::create_dir_all(dir.path().join("lake").join(folder)).unwrap();
-        let columns = rows().into_iter().skip(1).map(|(name, array)| (name, array.slice(2 * group, 2))).collect();
+        let columns = rows()
+            .into_iter()
+            .skip(1)
+            .map(|(name, array)| (name, array.slice(2 * group, 2)))
+            .collect();
         parquet(&dir.path().join("lake").join(folder).join("part.parquet"), columns, 100);
     }
     std::fs::write(dir.path().join("lake/_SUCCESS"), "").unwrap();
@@ -416,16 +538,28 @@ fn parts_must_agree_and_folders_may_be_columns() {
         prepare_parquet(&dir.path().join(pattern), &params(), &out, 1024, 2).unwrap();
         assert_eq!(batches(&out)[0].groups[0], [0, 0, 1, 1], "{pattern}");
     }
-    let source = Source::parquet(dir.path().join("lake").to_str().unwrap(), &["g", "x"]).unwrap();
+    let source =
+        ParquetSource::parquet(dir.path().join("lake").to_str().unwrap(), &["g", "x"]).unwrap();
     let rows_of = |fault: Fault| fault.row.unwrap();
-    assert_eq!(rows_of(source.at(Fault::default(), 3)), "row 3 (row 1 of this file)");
+    assert_eq!(rows_of(source.locate_row(Fault::default(), 3)), "row 3 (row 1 of this file)");
     // A part without a type for its nulls takes that of the others.
     let nulls: ArrayRef = Arc::new(NullArray::new(2));
-    parquet(&dir.path().join("lake/g=b/part.parquet"), vec![("y", integers(&[0, 1])), ("x", nulls), ("id", texts(&["u", "v"]))], 100);
+    parquet(
+        &dir.path().join("lake/g=b/part.parquet"),
+        vec![("y", integers(&[0, 1])), ("x", nulls), ("id", texts(&["u", "v"]))],
+        100,
+    );
     let filtered = PrepareParams { keep: vec![keep(r#"{"x": {"in": ["2"]}}"#)], ..params() };
-    assert_eq!(prepare_parquet(&dir.path().join("lake"), &filtered, &out, 1024, 2).unwrap().layout.n_rows, 1);
+    assert_eq!(
+        prepare_parquet(&dir.path().join("lake"), &filtered, &out, 1024, 2).unwrap().layout.n_rows,
+        1
+    );
     // The same column as text in one part.
-    parquet(&dir.path().join("lake/g=b/part.parquet"), vec![("y", texts(&["1"])), ("x", numbers(&[1.0])), ("id", texts(&["z"]))], 100);
+    parquet(
+        &dir.path().join("lake/g=b/part.parquet"),
+        vec![("y", texts(&["1"])), ("x", numbers(&[1.0])), ("id", texts(&["z"]))],
+        100,
+    );
     let fault = fault_of(&dir.path().join("lake"), &params());
     assert_eq!(fault.code, "type-changes");
     assert!(fault.what.contains("g=a") && fault.what.contains("g=b"), "{fault}");

@@ -6,30 +6,35 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
 
 use super::{BATCH, column, columns, counts, fault, keep, label, sensitive, words, workers};
-use crate::data::import::{Csv, csv};
+use crate::data::import::{CsvBlock, import_csv};
 use crate::data::prepare::{PrepareParams, prepare};
-use crate::data::source::Source;
+use crate::data::source::ParquetSource;
 use crate::error::Result;
-use crate::table::io::{Owner, ParquetFile};
-use crate::table::ordered::Watch;
+use crate::table::io::{FileOwner, ParquetFile};
+use crate::table::ordered::StageWatch;
 use crate::tests::shared;
 
-fn params(path: &Path) -> Csv {
-    Csv { path: path.to_str().unwrap().to_owned(), delimiter: ',', header: true, null_values: words(&["?"]) }
+fn params(path: &Path) -> CsvBlock {
+    CsvBlock {
+        path: path.to_str().unwrap().to_owned(),
+        delimiter: ',',
+        header: true,
+        null_values: words(&["?"]),
+    }
 }
 
 fn import(text: &[u8], needed: &[&str]) -> Result<RecordBatch> {
     import_as(text, needed, |_| ())
 }
 
-fn import_as(text: &[u8], needed: &[&str], change: impl Fn(&mut Csv)) -> Result<RecordBatch> {
+fn import_as(text: &[u8], needed: &[&str], change: impl Fn(&mut CsvBlock)) -> Result<RecordBatch> {
     let dir = tempfile::tempdir().unwrap();
     let (from, to) = (dir.path().join("in.csv"), dir.path().join("source.parquet"));
     std::fs::write(&from, text).unwrap();
     let mut params = params(&from);
     change(&mut params);
-    csv(&params, needed, &to, 1024, &workers(2), Watch::SILENT)?;
-    let file = ParquetFile::open(&to, Owner::Ours)?;
+    import_csv(&params, needed, &to, 1024, &workers(2), StageWatch::SILENT)?;
+    let file = ParquetFile::open(&to, FileOwner::Program)?;
     file.read_group(0, None)
 }
 
@@ -39,29 +44,37 @@ fn texts(batch: &RecordBatch, column: usize) -> Vec<Option<String>> {
 
 #[test]
 fn types_hold_for_the_whole_file() {
-    let text = b"\xEF\xBB\xBFa,b,c,d,unused\r\n1, 2.5 ,x,,1\r\n\r\n-7,3,\"y, \"\"z\"\"\r\nw\",,1\r\n?,1e3,true,?,1";
+    let text = b"\xEF\xBB\xBFa,b,c,d,unused\r\n1, 2.5 ,x,,1\r\n\r\n-7,3,\"y, \"\"z\"\"\r\n\
+                 w\",,1\r\n?,1e3,true,?,1";
     let batch = import(text, &["b", "a", "c", "d"]).unwrap();
     assert_eq!(batch.column(0).as_primitive::<Float64Type>().values(), &[2.5, 3.0, 1000.0]);
     let a = batch.column(1).as_primitive::<Int64Type>();
     assert_eq!(a.iter().collect::<Vec<_>>(), [Some(1), Some(-7), None]);
-    assert_eq!(texts(&batch, 2), [Some("x".to_owned()), Some("y, \"z\"\r\nw".to_owned()), Some("true".to_owned())]);
+    assert_eq!(
+        texts(&batch, 2),
+        [Some("x".to_owned()), Some("y, \"z\"\r\nw".to_owned()), Some("true".to_owned())]
+    );
     assert_eq!(batch.column(3).null_count(), 3);
 }
 
 #[test]
 fn what_is_no_number_makes_a_column_text() {
-    let kind = |values: &str| import(format!("a\n{values}").as_bytes(), &["a"]).unwrap().column(0).data_type().clone();
+    let kind = |values: &str| {
+        import(format!("a\n{values}").as_bytes(), &["a"]).unwrap().column(0).data_type().clone()
+    };
     assert_eq!(kind("1\n2"), DataType::Int64);
     assert_eq!(kind("1\n2.0"), DataType::Float64);
     assert_eq!(kind("9223372036854775807\n9223372036854775808"), DataType::Float64);
-    for text in ["1\nx", "1\ninf", "1\nNaN", "2020-01-01", "1_000", "1,5".replace(',', ";").as_str()] {
+    for text in
+        ["1\nx", "1\ninf", "1\nNaN", "2020-01-01", "1_000", "1,5".replace(',', ";").as_str()]
+    {
         assert_eq!(kind(text), DataType::Utf8, "{text}");
     }
 }
 
 #[test]
 fn headerless_files_and_other_delimiters() {
-    let change = |c: &mut Csv| (c.header, c.delimiter) = (false, ';');
+    let change = |c: &mut CsvBlock| (c.header, c.delimiter) = (false, ';');
     let batch = import_as(b"1;a\n2;b\n", &["column_2"], change).unwrap();
     assert_eq!(texts(&batch, 0), [Some("a".to_owned()), Some("b".to_owned())]);
     assert_eq!(fault(import_as(b"1\n", &[], |c| c.delimiter = '"')).code, "bad-delimiter");
@@ -72,7 +85,12 @@ fn headerless_files_and_other_delimiters() {
 fn broken_lines_are_named() {
     let check = |text: &[u8], code: &str, row: Option<&str>| {
         let fault = fault(import(text, &["a"]));
-        assert_eq!((fault.code, fault.row.as_deref()), (code, row), "{}", String::from_utf8_lossy(text));
+        assert_eq!(
+            (fault.code, fault.row.as_deref()),
+            (code, row),
+            "{}",
+            String::from_utf8_lossy(text)
+        );
         assert!(fault.file.is_some());
     };
     check(b"", "empty-file", None);
@@ -97,7 +115,9 @@ fn broken_lines_are_named() {
 
 #[test]
 fn compas_as_text_gives_the_rows_of_compas_as_parquet() {
-    let (Some(text), Some(typed)) = (shared("data/compas/compas-scores-two-years.csv"), shared("data/compas/compas.parquet")) else {
+    let (Some(text), Some(typed)) =
+        (shared("data/compas/compas-scores-two-years.csv"), shared("data/compas/compas.parquet"))
+    else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
@@ -111,18 +131,34 @@ fn compas_as_text_gives_the_rows_of_compas_as_parquet() {
         ..PrepareParams::default()
     };
     let needed = prepare_params.columns();
-    let run = |name: &str, source: &Source| {
+    let run = |name: &str, source: &ParquetSource| {
         let out = dir.path().join(name);
         std::fs::create_dir(&out).unwrap();
-        prepare(source, &prepare_params, &out, BATCH, &workers(2), Watch::SILENT).unwrap();
+        prepare(source, &prepare_params, &out, BATCH, &workers(2), StageWatch::SILENT).unwrap();
         (std::fs::read(out.join("rows.parquet")).unwrap(), counts(&out, 0))
     };
     let imported = dir.path().join("source.parquet");
-    let files = csv(&params(&text), &needed, &imported, 1024, &workers(2), Watch::SILENT).unwrap();
+    let files =
+        import_csv(&params(&text), &needed, &imported, 1024, &workers(2), StageWatch::SILENT)
+            .unwrap();
     assert_eq!(files, std::slice::from_ref(&text));
-    let from_text = run("text", &Source::imported(&imported, &text, &needed).unwrap());
+    let from_text = run("text", &ParquetSource::imported(&imported, &text, &needed).unwrap());
     assert_eq!(from_text.1.values().sum::<u64>(), 6_172);
-    assert!(from_text == run("parquet", &Source::parquet(typed.to_str().unwrap(), &needed).unwrap()));
+    assert!(
+        from_text
+            == run("parquet", &ParquetSource::parquet(typed.to_str().unwrap(), &needed).unwrap())
+    );
     // `priors_count` has a twin in the file.
-    assert_eq!(fault(csv(&params(&text), &["priors_count"], &imported, 1024, &workers(1), Watch::SILENT)).code, "duplicate-column");
+    assert_eq!(
+        fault(import_csv(
+            &params(&text),
+            &["priors_count"],
+            &imported,
+            1024,
+            &workers(1),
+            StageWatch::SILENT
+        ))
+        .code,
+        "duplicate-column"
+    );
 }

@@ -1,4 +1,5 @@
-//! Tests of the whole way from a source to split rows: real data, independence of cuts, hostile inputs.
+//! Tests of the whole way from a source to split rows: real data, independence of cuts, hostile
+//! inputs.
 
 mod catalog;
 mod download;
@@ -19,18 +20,18 @@ use indexmap::IndexMap;
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 
-use crate::data::keep::Condition;
-use crate::data::prepare::{LabelParams, PrepareParams, Prepared, SensitiveParams, prepare};
+use crate::data::keep::KeepCondition;
+use crate::data::prepare::{LabelParams, PrepareFindings, PrepareParams, SensitiveParams, prepare};
 use crate::data::rows::{PreparedBatch, RowsReader};
-use crate::data::source::Source;
+use crate::data::source::ParquetSource;
 use crate::error::{Error, Fault, Result};
 use crate::param::{ColumnName, Word};
-use crate::table::ordered::{Watch, Workers};
+use crate::table::ordered::{StageWatch, WorkerPool};
 
 pub(super) const BATCH: usize = 4096;
 
-pub(super) fn workers(threads: usize) -> Workers {
-    Workers::new(threads).unwrap()
+pub(super) fn workers(threads: usize) -> WorkerPool {
+    WorkerPool::new(threads).unwrap()
 }
 
 pub(super) fn column(name: &str) -> ColumnName {
@@ -46,27 +47,46 @@ pub(super) fn words(texts: &[&str]) -> Vec<Word> {
 }
 
 pub(super) fn label(name: &str, positive: &[&str]) -> Option<LabelParams> {
-    Some(LabelParams { column: column(name), positive: words(positive), negative: None, classes: Vec::new() })
+    Some(LabelParams {
+        column: column(name),
+        positive: words(positive),
+        negative: None,
+        classes: Vec::new(),
+    })
 }
 
 pub(super) fn sensitive(name: &str, groups: &[&str]) -> SensitiveParams {
-    SensitiveParams { name: column(name), column: column(name), groups: words(groups), reference: Word(groups[0].to_owned()) }
+    SensitiveParams {
+        name: column(name),
+        column: column(name),
+        groups: words(groups),
+        reference: Word(groups[0].to_owned()),
+    }
 }
 
 /// A `keep` filter, written as in a job.
-pub(super) fn keep(json: &str) -> BTreeMap<ColumnName, Condition> {
+pub(super) fn keep(json: &str) -> BTreeMap<ColumnName, KeepCondition> {
     serde_json::from_str(json).unwrap()
 }
 
 /// Writes a Parquet file with row groups of `group_rows`.
 pub(super) fn parquet(path: &Path, columns: Vec<(&str, ArrayRef)>, group_rows: usize) {
-    let batch = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap();
+    let batch = RecordBatch::try_from_iter_with_nullable(
+        columns.into_iter().map(|(name, array)| (name, array, true)),
+    )
+    .unwrap();
     write(path, &batch, group_rows);
 }
 
 pub(super) fn write(path: &Path, batch: &RecordBatch, group_rows: usize) {
-    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(group_rows)).build();
-    let mut writer = ArrowWriter::try_new(std::fs::File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
+    let properties =
+        WriterProperties::builder().set_max_row_group_row_count(Some(group_rows)).build();
+    let mut writer = ArrowWriter::try_new(
+        std::fs::File::create(path).unwrap(),
+        batch.schema(),
+        Some(properties),
+    )
+    .unwrap();
     writer.write(batch).unwrap();
     writer.close().unwrap();
 }
@@ -84,9 +104,15 @@ pub(super) fn integers(values: &[i64]) -> ArrayRef {
 }
 
 /// Prepares Parquet at `pattern` into `out`.
-pub(super) fn prepare_parquet(pattern: &Path, params: &PrepareParams, out: &Path, batch_rows: usize, threads: usize) -> Result<Prepared> {
-    let source = Source::parquet(pattern.to_str().unwrap(), &params.columns())?;
-    prepare(&source, params, out, batch_rows, &workers(threads), Watch::SILENT)
+pub(super) fn prepare_parquet(
+    pattern: &Path,
+    params: &PrepareParams,
+    out: &Path,
+    batch_rows: usize,
+    threads: usize,
+) -> Result<PrepareFindings> {
+    let source = ParquetSource::parquet(pattern.to_str().unwrap(), &params.columns())?;
+    prepare(&source, params, out, batch_rows, &workers(threads), StageWatch::SILENT)
 }
 
 pub(super) fn fault<T: std::fmt::Debug>(result: Result<T>) -> Fault {
@@ -115,6 +141,8 @@ pub(super) fn counts(folder: &Path, attribute: usize) -> BTreeMap<(u16, u8), u64
 }
 
 /// What makes a map of `IndexMap` from pairs.
-pub(super) fn index<K: std::hash::Hash + Eq, V, const N: usize>(pairs: [(K, V); N]) -> IndexMap<K, V> {
+pub(super) fn index<K: std::hash::Hash + Eq, V, const N: usize>(
+    pairs: [(K, V); N],
+) -> IndexMap<K, V> {
     pairs.into_iter().collect()
 }

@@ -3,14 +3,19 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::{BATCH, batches, column, columns, counts, keep, label, prepare_parquet, sensitive, workers, write};
-use crate::data::prepare::{Direction, Missing, MissingRule, Order, PrepareParams, SplitColumn, prepare};
+use super::{
+    BATCH, batches, column, columns, counts, keep, label, prepare_parquet, sensitive, workers,
+    write,
+};
+use crate::data::prepare::{
+    MissingBlock, MissingRule, OrdinalDirection, OrdinalOrder, PrepareParams, SplitColumn, prepare,
+};
 use crate::data::rows::RowsReader;
-use crate::data::source::Source;
-use crate::data::split::{RolesReader, Rule, TRAIN, roles};
-use crate::data::{Column, Kind};
-use crate::error::{Error, Signal};
-use crate::table::ordered::Watch;
+use crate::data::source::ParquetSource;
+use crate::data::split::{RolesReader, SplitMethod, TRAIN, assign_roles};
+use crate::data::{FeatureColumn, FeatureKind};
+use crate::error::{Error, StopSignal};
+use crate::table::ordered::StageWatch;
 use crate::tests::shared;
 
 pub(super) fn adult() -> PrepareParams {
@@ -18,10 +23,28 @@ pub(super) fn adult() -> PrepareParams {
         label: label("income", &[">50K"]),
         sensitive: vec![sensitive("sex", &["Male", "Female"])],
         continuous: columns(&["age", "hours-per-week", "capital-gain", "capital-loss"]),
-        ordinal: vec![(column("education-num"), Order::Numbers(Direction::Ascending))],
-        nominal: columns(&["workclass", "marital-status", "occupation", "relationship", "race", "native-country"]),
-        missing: Missing { nominal: MissingRule::Level, continuous: MissingRule::DropRow, ..Missing::default() },
-        split: Some(SplitColumn { column: column("split"), train: super::words(&["train"]), audit: super::words(&["test"]) }),
+        ordinal: vec![(
+            column("education-num"),
+            OrdinalOrder::Numbers(OrdinalDirection::Ascending),
+        )],
+        nominal: columns(&[
+            "workclass",
+            "marital-status",
+            "occupation",
+            "relationship",
+            "race",
+            "native-country",
+        ]),
+        missing: MissingBlock {
+            nominal: MissingRule::Level,
+            continuous: MissingRule::DropRow,
+            ..MissingBlock::default()
+        },
+        split: Some(SplitColumn {
+            column: column("split"),
+            train: super::words(&["train"]),
+            audit: super::words(&["test"]),
+        }),
         ..PrepareParams::default()
     }
 }
@@ -33,13 +56,18 @@ fn adult_has_the_counts_of_its_publication() {
     let prepared = prepare_parquet(&file, &adult(), out.path(), BATCH, 2).unwrap();
     assert_eq!(prepared.layout.n_rows, 48_842);
     let counts = counts(out.path(), 0);
-    assert_eq!(counts.into_values().collect::<Vec<_>>(), [32_650 - 9_918, 9_918, 16_192 - 1_769, 1_769]);
+    assert_eq!(
+        counts.into_values().collect::<Vec<_>>(),
+        [32_650 - 9_918, 9_918, 16_192 - 1_769, 1_769]
+    );
 
     let reader = RowsReader::open(out.path()).unwrap();
     assert_eq!(reader.layout(), &prepared.layout);
     let sizes: Vec<usize> = (0..reader.n_groups()).map(|g| reader.file().group_rows(g)).collect();
     assert!(sizes[..11].iter().all(|&n| n == BATCH) && sizes[11..] == [48_842 - 11 * BATCH]);
-    let roles = roles(&reader, Rule::Column, 1, &super::workers(2), Watch::SILENT).unwrap();
+    let roles =
+        assign_roles(&reader, SplitMethod::Column, 1, &super::workers(2), StageWatch::SILENT)
+            .unwrap();
     assert_eq!(roles.0.iter().filter(|&&r| r == 0).count(), 16_281);
     assert_eq!(roles.0.iter().filter(|&&r| r == TRAIN).count(), 32_561);
     roles.write(&out.path().join("roles.parquet"), &reader).unwrap();
@@ -52,20 +80,32 @@ fn adult_has_the_counts_of_its_publication() {
     let levels = &prepared.layout.features[occupation].levels;
     let missing = u32::try_from(levels.iter().position(|l| l == "missing").unwrap()).unwrap();
     assert_eq!(levels.len(), 15);
-    let n: usize = batches(out.path()).iter().map(|b| b.rows.codes(occupation).iter().filter(|&&c| c == missing).count()).sum();
+    let n: usize = batches(out.path())
+        .iter()
+        .map(|b| b.rows.codes(occupation).iter().filter(|&&c| c == missing).count())
+        .sum();
     assert_eq!(n, 2_809);
-    assert_eq!(prepared.layout.features[1].kind, Kind::Continuous { integer: true });
-    assert_eq!(prepared.filters.iter().map(|f| (f.rows_in, f.rows_out)).collect::<Vec<_>>(), [(48_842, 48_842); 4]);
+    assert_eq!(prepared.layout.features[1].kind, FeatureKind::Continuous { integer: true });
+    assert_eq!(
+        prepared.filters.iter().map(|f| (f.rows_in, f.rows_out)).collect::<Vec<_>>(),
+        [(48_842, 48_842); 4]
+    );
 }
 
 #[test]
 fn dropping_rows_with_missing_values_leaves_the_complete_rows() {
     let Some(file) = shared("data/adult/adult.parquet") else { return };
     let out = tempfile::tempdir().unwrap();
-    let params = PrepareParams { missing: Missing { nominal: MissingRule::DropRow, ..Missing::default() }, ..adult() };
+    let params = PrepareParams {
+        missing: MissingBlock { nominal: MissingRule::DropRow, ..MissingBlock::default() },
+        ..adult()
+    };
     let prepared = prepare_parquet(&file, &params, out.path(), BATCH, 2).unwrap();
     assert_eq!(prepared.layout.n_rows, 45_222);
-    assert_eq!(counts(out.path(), 0).into_values().collect::<Vec<_>>(), [30_527 - 9_539, 9_539, 14_695 - 1_669, 1_669]);
+    assert_eq!(
+        counts(out.path(), 0).into_values().collect::<Vec<_>>(),
+        [30_527 - 9_539, 9_539, 14_695 - 1_669, 1_669]
+    );
 }
 
 #[test]
@@ -73,17 +113,31 @@ fn a_run_can_be_stopped_between_row_groups() {
     let Some(file) = shared("data/adult/adult.parquet") else { return };
     let out = tempfile::tempdir().unwrap();
     let params = adult();
-    let source = Source::parquet(file.to_str().unwrap(), &params.columns()).unwrap();
+    let source = ParquetSource::parquet(file.to_str().unwrap(), &params.columns()).unwrap();
     let left = AtomicU64::new(3);
-    let check = || if left.fetch_sub(1, Relaxed) > 0 { Ok(()) } else { Err(Error::Interrupted(Signal::Interrupt)) };
-    let watch = Watch { check: &check, ..Watch::SILENT };
+    let check = || {
+        if left.fetch_sub(1, Relaxed) > 0 {
+            Ok(())
+        } else {
+            Err(Error::Interrupted(StopSignal::Interrupt))
+        }
+    };
+    let watch = StageWatch { check: &check, ..StageWatch::SILENT };
     let result = prepare(&source, &params, out.path(), BATCH, &workers(1), watch);
-    assert!(matches!(result, Err(Error::Interrupted(Signal::Interrupt))));
+    assert!(matches!(result, Err(Error::Interrupted(StopSignal::Interrupt))));
     let done = AtomicU64::new(0);
     let progress = |n: u64| {
         done.fetch_add(n, Relaxed);
     };
-    prepare(&source, &params, out.path(), BATCH, &workers(2), Watch { progress: &progress, ..Watch::SILENT }).unwrap();
+    prepare(
+        &source,
+        &params,
+        out.path(),
+        BATCH,
+        &workers(2),
+        StageWatch { progress: &progress, ..StageWatch::SILENT },
+    )
+    .unwrap();
     assert_eq!(done.into_inner(), 2 * 48_842);
 }
 
@@ -109,7 +163,8 @@ fn compas_filters_lose_the_rows_that_propublica_lost() {
     let out = tempfile::tempdir().unwrap();
     let mut params = compas();
     let prepared = prepare_parquet(&file, &params, out.path(), BATCH, 2).unwrap();
-    let steps: Vec<_> = prepared.filters.iter().map(|f| (f.what.as_str(), f.rows_in, f.rows_out)).collect();
+    let steps: Vec<_> =
+        prepared.filters.iter().map(|f| (f.what.as_str(), f.rows_in, f.rows_out)).collect();
     assert_eq!(
         steps,
         [
@@ -144,16 +199,25 @@ fn conditions_treat_missing_values_alike() {
     // 307 rows have no value.
     assert_eq!(n(r#"{"days_b_screening_arrest": {"missing": {}}}"#), 307);
     assert_eq!(n(r#"{"days_b_screening_arrest": {"present": {}}}"#), 7_214 - 307);
-    let zero = n(r#"{"days_b_screening_arrest": {"in": [0]}}"#.replace("[0]", "[\"0.0\"]").as_str());
+    let zero =
+        n(r#"{"days_b_screening_arrest": {"in": [0]}}"#.replace("[0]", "[\"0.0\"]").as_str());
     assert_eq!(n(r#"{"days_b_screening_arrest": {"not_in": ["0"]}}"#), 7_214 - 307 - zero);
-    assert_eq!(n(r#"{"days_b_screening_arrest": {"above": 30}}"#) + n(r#"{"days_b_screening_arrest": {"at_most": 30}}"#), 7_214 - 307);
-    assert_eq!(n(r#"{"days_b_screening_arrest": {"below": -30}}"#) + n(r#"{"days_b_screening_arrest": {"at_least": -30}}"#), 7_214 - 307);
+    assert_eq!(
+        n(r#"{"days_b_screening_arrest": {"above": 30}}"#)
+            + n(r#"{"days_b_screening_arrest": {"at_most": 30}}"#),
+        7_214 - 307
+    );
+    assert_eq!(
+        n(r#"{"days_b_screening_arrest": {"below": -30}}"#)
+            + n(r#"{"days_b_screening_arrest": {"at_least": -30}}"#),
+        7_214 - 307
+    );
 }
 
 /// Keys, labels, groups, and each feature as bits.
-type Flat = (Vec<u64>, Vec<Option<bool>>, Vec<u16>, Vec<Vec<Option<u64>>>);
+type FlatRows = (Vec<u64>, Vec<Option<bool>>, Vec<u16>, Vec<Vec<Option<u64>>>);
 
-fn rows_of(folder: &Path) -> Flat {
+fn rows_of(folder: &Path) -> FlatRows {
     let mut all = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for batch in batches(folder) {
         all.0.extend(batch.row_key);
@@ -165,8 +229,11 @@ fn rows_of(folder: &Path) -> Flat {
             }
             // Bits, so that two missing numbers are equal.
             match column {
-                Column::Number(values) => all.3[i].extend(values.into_iter().map(|v| (!v.is_nan()).then_some(v.to_bits()))),
-                Column::Code(codes) => all.3[i].extend(codes.into_iter().map(|c| Some(u64::from(c)))),
+                FeatureColumn::Number(values) => all.3[i]
+                    .extend(values.into_iter().map(|v| (!v.is_nan()).then_some(v.to_bits()))),
+                FeatureColumn::Code(codes) => {
+                    all.3[i].extend(codes.into_iter().map(|c| Some(u64::from(c))))
+                }
             }
         }
     }
@@ -177,22 +244,38 @@ fn rows_of(folder: &Path) -> Flat {
 fn cuts_and_threads_change_no_byte() {
     let Some(file) = shared("data/adult/adult.parquet") else { return };
     let dir = tempfile::tempdir().unwrap();
-    let whole = crate::table::io::ParquetFile::open(&file, crate::table::io::Owner::User).unwrap().read_group(0, None).unwrap();
+    let whole = crate::table::io::ParquetFile::open(&file, crate::table::io::FileOwner::User)
+        .unwrap()
+        .read_group(0, None)
+        .unwrap();
     let cut = dir.path().join("cut.parquet");
     write(&cut, &whole, 5_000);
     std::fs::create_dir(dir.path().join("parts")).unwrap();
     for (i, first) in (0..48_842).step_by(20_000).enumerate() {
-        write(&dir.path().join(format!("parts/part-{i}.parquet")), &whole.slice(first, 20_000.min(48_842 - first)), 7_777);
+        write(
+            &dir.path().join(format!("parts/part-{i}.parquet")),
+            &whole.slice(first, 20_000.min(48_842 - first)),
+            7_777,
+        );
     }
     let params = PrepareParams { keep: vec![keep(r#"{"age": {"at_least": 25}}"#)], ..adult() };
     let run = |name: &str, pattern: &Path, batch_rows: usize, threads: usize| {
         let out = dir.path().join(name);
         std::fs::create_dir(&out).unwrap();
         let prepared = prepare_parquet(pattern, &params, &out, batch_rows, threads).unwrap();
-        (prepared, std::fs::read(out.join("layout.json")).unwrap(), std::fs::read(out.join("rows.parquet")).unwrap(), rows_of(&out))
+        (
+            prepared,
+            std::fs::read(out.join("layout.json")).unwrap(),
+            std::fs::read(out.join("rows.parquet")).unwrap(),
+            rows_of(&out),
+        )
     };
     let base = run("base", &file, BATCH, 1);
-    for (name, pattern, threads) in [("threads", file.as_path(), 8), ("cut-1", &cut, 2), ("parts-1", &dir.path().join("parts"), 3)] {
+    for (name, pattern, threads) in [
+        ("threads", file.as_path(), 8),
+        ("cut-1", &cut, 2),
+        ("parts-1", &dir.path().join("parts"), 3),
+    ] {
         let other = run(name, pattern, BATCH, threads);
         assert!(base == other, "{name}");
     }

@@ -7,18 +7,23 @@ use arrow::array::{AsArray, UInt32Array};
 use arrow::compute::take_record_batch;
 use arrow::datatypes::Int32Type;
 
-use super::{BATCH, column, columns, integers, label, parquet, prepare_parquet, sensitive, texts, workers, write};
+use super::{
+    BATCH, column, columns, integers, label, parquet, prepare_parquet, sensitive, texts, workers,
+    write,
+};
 use crate::data::prepare::PrepareParams;
 use crate::data::rows::RowsReader;
-use crate::data::split::{NEITHER, Roles, Rule, Stratify, TRAIN, audited, roles, trains};
+use crate::data::split::{
+    NEITHER, RowRoles, SplitMethod, Stratification, TRAIN, assign_roles, audited, trains,
+};
 use crate::error::Result;
 use crate::param::Fraction;
-use crate::table::io::{Owner, ParquetFile};
-use crate::table::ordered::Watch;
+use crate::table::io::{FileOwner, ParquetFile};
+use crate::table::ordered::StageWatch;
 use crate::tests::shared;
 
-fn split(folder: &Path, rule: Rule, seed: u64) -> Result<Roles> {
-    roles(&RowsReader::open(folder).unwrap(), rule, seed, &workers(2), Watch::SILENT)
+fn split(folder: &Path, rule: SplitMethod, seed: u64) -> Result<RowRoles> {
+    assign_roles(&RowsReader::open(folder).unwrap(), rule, seed, &workers(2), StageWatch::SILENT)
 }
 
 #[test]
@@ -26,14 +31,29 @@ fn folds_of_the_micro_case() {
     // Expected: `folds` of the hand cases for generation.
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("rows.in.parquet");
-    let (y, g) = (integers(&[0, 0, 0, 1, 1, 0, 1, 0]), texts(&["A", "A", "B", "A", "B", "B", "B", "A"]));
+    let (y, g) =
+        (integers(&[0, 0, 0, 1, 1, 0, 1, 0]), texts(&["A", "A", "B", "A", "B", "B", "B", "A"]));
     parquet(&file, vec![("y", y), ("g", g)], 100);
-    let params = PrepareParams { label: label("y", &["1"]), sensitive: vec![sensitive("g", &["A", "B"])], ..PrepareParams::default() };
+    let params = PrepareParams {
+        label: label("y", &["1"]),
+        sensitive: vec![sensitive("g", &["A", "B"])],
+        ..PrepareParams::default()
+    };
     prepare_parquet(&file, &params, dir.path(), BATCH, 1).unwrap();
-    assert_eq!(split(dir.path(), Rule::Folds(2, Stratify::LabelAndGroup), 42).unwrap().0, [1, 0, 1, 1, 1, 0, 0, 0]);
-    assert!(split(dir.path(), Rule::Folds(9, Stratify::LabelAndGroup), 42).is_err());
-    assert!(split(dir.path(), Rule::Share(Fraction::new(0.01).unwrap(), Stratify::None), 42).is_err());
-    assert_eq!(split(dir.path(), Rule::All, 42).unwrap().0, [0; 8]);
+    assert_eq!(
+        split(dir.path(), SplitMethod::Folds(2, Stratification::LabelAndGroup), 42).unwrap().0,
+        [1, 0, 1, 1, 1, 0, 0, 0]
+    );
+    assert!(split(dir.path(), SplitMethod::Folds(9, Stratification::LabelAndGroup), 42).is_err());
+    assert!(
+        split(
+            dir.path(),
+            SplitMethod::Share(Fraction::new(0.01).unwrap(), Stratification::None),
+            42
+        )
+        .is_err()
+    );
+    assert_eq!(split(dir.path(), SplitMethod::All, 42).unwrap().0, [0; 8]);
 }
 
 fn compas(out: &Path, batch_rows: usize) -> Option<()> {
@@ -52,18 +72,34 @@ fn compas(out: &Path, batch_rows: usize) -> Option<()> {
 #[test]
 fn folds_of_compas() {
     let out = tempfile::tempdir().unwrap();
-    let (Some(()), Some(file)) = (compas(out.path(), 1024), shared("expected/generation/augmentation/compas_folds.parquet")) else {
+    let (Some(()), Some(file)) =
+        (compas(out.path(), 1024), shared("expected/generation/augmentation/compas_folds.parquet"))
+    else {
         return;
     };
-    let expected = ParquetFile::open(&file, Owner::User).unwrap().read_group(0, Some(&["fold"])).unwrap();
-    let expected: Vec<u8> = expected.column(0).as_primitive::<Int32Type>().values().iter().map(|&f| u8::try_from(f).unwrap()).collect();
-    let rule = Rule::Folds(5, Stratify::LabelAndGroup);
+    let expected =
+        ParquetFile::open(&file, FileOwner::User).unwrap().read_group(0, Some(&["fold"])).unwrap();
+    let expected: Vec<u8> = expected
+        .column(0)
+        .as_primitive::<Int32Type>()
+        .values()
+        .iter()
+        .map(|&f| u8::try_from(f).unwrap())
+        .collect();
+    let rule = SplitMethod::Folds(5, Stratification::LabelAndGroup);
     assert_eq!(split(out.path(), rule, 42).unwrap().0, expected);
     // Many passes over few rows each give the same ranks.
     let reader = RowsReader::open(out.path()).unwrap();
-    let by_hundreds =
-        crate::data::split::ranked(&reader, (Stratify::LabelAndGroup, None), 42, 100, &workers(3), Watch::SILENT, |c| (c % 5) as u8)
-            .unwrap();
+    let by_hundreds = crate::data::split::roles_by_rank(
+        &reader,
+        (Stratification::LabelAndGroup, None),
+        42,
+        100,
+        &workers(3),
+        StageWatch::SILENT,
+        |c| (c % 5) as u8,
+    )
+    .unwrap();
     assert_eq!(by_hundreds.0, expected);
 }
 
@@ -73,7 +109,13 @@ fn shares_are_exact_in_all_strata_together() {
     let Some(()) = compas(out.path(), 1024) else { return };
     let reader = RowsReader::open(out.path()).unwrap();
     let mut seen = BTreeMap::new();
-    let roles = split(out.path(), Rule::Share(Fraction::new(0.2).unwrap(), Stratify::Label), 7).unwrap().0;
+    let roles = split(
+        out.path(),
+        SplitMethod::Share(Fraction::new(0.2).unwrap(), Stratification::Label),
+        7,
+    )
+    .unwrap()
+    .0;
     assert_eq!(roles.iter().filter(|&&r| r == 0).count(), 6_172 / 5);
     let mut position = 0;
     for group in 0..reader.n_groups() {
@@ -93,9 +135,13 @@ fn shares_are_exact_in_all_strata_together() {
 fn a_row_keeps_its_role_when_rows_come_in_another_order() {
     let Some(file) = shared("data/compas/compas.parquet") else { return };
     let dir = tempfile::tempdir().unwrap();
-    let rows = ParquetFile::open(&file, Owner::User).unwrap().read_group(0, None).unwrap();
+    let rows = ParquetFile::open(&file, FileOwner::User).unwrap().read_group(0, None).unwrap();
     let backwards = UInt32Array::from_iter_values((0..7_214).rev());
-    write(&dir.path().join("backwards.parquet"), &take_record_batch(&rows, &backwards).unwrap(), 1_000);
+    write(
+        &dir.path().join("backwards.parquet"),
+        &take_record_batch(&rows, &backwards).unwrap(),
+        1_000,
+    );
     let params = PrepareParams {
         row_id: Some(column("id")),
         label: label("two_year_recid", &["1"]),
@@ -108,7 +154,12 @@ fn a_row_keeps_its_role_when_rows_come_in_another_order() {
         let prepared = prepare_parquet(file, &params, out.path(), 1024, 2).unwrap();
         let reader = RowsReader::open(out.path()).unwrap();
         let keys = (0..reader.n_groups()).flat_map(|g| reader.read_keys(g).unwrap().row_key);
-        let roles = split(out.path(), Rule::Share(Fraction::new(0.3).unwrap(), Stratify::LabelAndGroup), 3).unwrap();
+        let roles = split(
+            out.path(),
+            SplitMethod::Share(Fraction::new(0.3).unwrap(), Stratification::LabelAndGroup),
+            3,
+        )
+        .unwrap();
         (prepared.layout, keys.zip(roles.0).collect::<BTreeMap<u64, u8>>())
     };
     assert!(run(&file) == run(&dir.path().join("backwards.parquet")));

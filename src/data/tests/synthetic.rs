@@ -6,31 +6,48 @@ use arrow::array::AsArray;
 use arrow::datatypes::{Float64Type, Int64Type};
 
 use super::{column, fault, index, workers};
-use crate::data::synthetic::{Linear, Logit, Mechanism, Noise, NormalNoise, Synthetic, generate};
+use crate::data::synthetic::{
+    LinearMechanism, LogitMechanism, Mechanism, MechanismNoise, NormalNoise, SyntheticBlock,
+    generate,
+};
 use crate::num::seed::{h, u01};
 use crate::param::{Count, Finite, Fraction, Word};
-use crate::table::io::{Owner, ParquetFile};
-use crate::table::ordered::Watch;
+use crate::table::io::{FileOwner, ParquetFile};
+use crate::table::ordered::StageWatch;
 
 fn finite(value: f64) -> Finite {
     Finite::new(value).unwrap()
 }
 
-fn params(rows: u64) -> Synthetic {
+fn params(rows: u64) -> SyntheticBlock {
     let p = |p: f64| Fraction::new(p).unwrap();
-    let levels = index([(Word("a".into()), p(0.2)), (Word("b".into()), p(0.5)), (Word("c".into()), p(0.3))]);
+    let levels =
+        index([(Word("a".into()), p(0.2)), (Word("b".into()), p(0.5)), (Word("c".into()), p(0.3))]);
     let effects = index([("flag".to_owned(), finite(2.0)), ("level=b".to_owned(), finite(-1.0))]);
     let columns = index([
         (column("flag"), Mechanism::Bernoulli(p(0.3))),
         (column("level"), Mechanism::Levels(levels)),
-        (column("x"), Mechanism::Linear(Linear { intercept: finite(5.0), effects, noise: Noise::Normal(NormalNoise { sd: finite(0.5) }) })),
-        (column("y"), Mechanism::Logit(Logit { intercept: finite(-5.0), effects: index([("x".to_owned(), finite(1.0))]) })),
+        (
+            column("x"),
+            Mechanism::Linear(LinearMechanism {
+                intercept: finite(5.0),
+                effects,
+                noise: MechanismNoise::Normal(NormalNoise { sd: finite(0.5) }),
+            }),
+        ),
+        (
+            column("y"),
+            Mechanism::Logit(LogitMechanism {
+                intercept: finite(-5.0),
+                effects: index([("x".to_owned(), finite(1.0))]),
+            }),
+        ),
     ]);
-    Synthetic { rows: Count::new(rows).unwrap(), columns }
+    SyntheticBlock { rows: Count::new(rows).unwrap(), columns }
 }
 
-fn run(path: &Path, params: &Synthetic, threads: usize) -> Vec<u8> {
-    generate(params, 42, path, 4096, &workers(threads), Watch::SILENT).unwrap();
+fn run(path: &Path, params: &SyntheticBlock, threads: usize) -> Vec<u8> {
+    generate(params, 42, path, 4096, &workers(threads), StageWatch::SILENT).unwrap();
     std::fs::read(path).unwrap()
 }
 
@@ -41,7 +58,7 @@ fn the_rows_follow_their_mechanisms() {
     let bytes = run(&path, &params(20_000), 1);
     assert!(bytes == run(&path, &params(20_000), 8));
 
-    let file = ParquetFile::open(&path, Owner::Ours).unwrap();
+    let file = ParquetFile::open(&path, FileOwner::Program).unwrap();
     let mut rows = Vec::new();
     for group in 0..file.n_groups() {
         let batch = file.read_group(group, None).unwrap();
@@ -70,9 +87,14 @@ fn the_rows_follow_their_mechanisms() {
         );
     }
     // Five standard errors.
-    let near = |value: f64, expected: f64, error: f64| assert!((value - expected).abs() < 5.0 * error, "{value} is not near {expected}");
+    let near = |value: f64, expected: f64, error: f64| {
+        assert!((value - expected).abs() < 5.0 * error, "{value} is not near {expected}")
+    };
     let n = rows.len() as f64;
-    let noise: Vec<f64> = rows.iter().map(|r| r.2 - 5.0 - 2.0 * r.0 as f64 + f64::from(u8::from(r.1 == "b"))).collect();
+    let noise: Vec<f64> = rows
+        .iter()
+        .map(|r| r.2 - 5.0 - 2.0 * r.0 as f64 + f64::from(u8::from(r.1 == "b")))
+        .collect();
     near(noise.iter().sum::<f64>() / n, 0.0, 0.5 / n.sqrt());
     near(noise.iter().map(|e| e * e).sum::<f64>() / n, 0.25, 0.25 * (2.0 / n).sqrt());
     let p = |x: f64| 1.0 / (1.0 + (5.0 - x).exp());
@@ -91,8 +113,18 @@ fn effects_must_name_what_was_drawn_before() {
     ] {
         let mut params = params(10);
         let effects = index([(effect.to_owned(), finite(1.0))]);
-        params.columns.insert(column("x"), Mechanism::Logit(Logit { intercept: finite(0.0), effects }));
-        let fault = fault(generate(&params, 1, &dir.path().join("s.parquet"), 1024, &workers(1), Watch::SILENT));
+        params.columns.insert(
+            column("x"),
+            Mechanism::Logit(LogitMechanism { intercept: finite(0.0), effects }),
+        );
+        let fault = fault(generate(
+            &params,
+            1,
+            &dir.path().join("s.parquet"),
+            1024,
+            &workers(1),
+            StageWatch::SILENT,
+        ));
         assert!(fault.code == "unknown-parent" && fault.what.contains(expected), "{fault}");
     }
 }

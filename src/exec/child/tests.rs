@@ -9,22 +9,26 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, test_kill_process_group};
 
-use super::{Input, Program, Variable, run};
-use crate::error::{Error, Fault, Result, Signal};
+use super::{ChildProgram, EnvVariable, ProgramInput, run};
+use crate::error::{Error, Fault, Result, StopSignal};
 use crate::exec::StageContext;
-use crate::exec::cancel::Cancel;
+use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{Event, Observer};
 
 #[derive(Default)]
-struct Heard(Mutex<Vec<Event>>);
+struct ChildEvents(Mutex<Vec<Event>>);
 
-impl Observer for Heard {
+impl Observer for ChildEvents {
     fn on(&self, event: &Event) {
         self.0.lock().unwrap().push(event.clone());
     }
 }
 
-fn on_stage<T>(cancel: &Cancel, heard: &Heard, work: impl FnOnce(&StageContext<'_>) -> T) -> T {
+fn on_stage<T>(
+    cancel: &CancelFlag,
+    heard: &ChildEvents,
+    work: impl FnOnce(&StageContext<'_>) -> T,
+) -> T {
     work(&StageContext {
         stage: "score/live",
         out: Path::new("."),
@@ -38,13 +42,13 @@ fn on_stage<T>(cancel: &Cancel, heard: &Heard, work: impl FnOnce(&StageContext<'
     })
 }
 
-fn variable(name: &str, value: &str, secret: bool) -> Variable {
-    Variable { name: name.to_owned(), value: value.into(), secret }
+fn variable(name: &str, value: &str, secret: bool) -> EnvVariable {
+    EnvVariable { name: name.to_owned(), value: value.into(), secret }
 }
 
-fn program(argv: &[&str]) -> Program {
+fn program(argv: &[&str]) -> ChildProgram {
     let path = std::env::var("PATH").unwrap();
-    Program {
+    ChildProgram {
         name: "the command of model `live`".to_owned(),
         argv: argv.iter().map(|&a| a.to_owned()).collect(),
         env: vec![variable("PATH", &path, false), variable("TOKEN", "hunter2-hunter2", true)],
@@ -52,18 +56,20 @@ fn program(argv: &[&str]) -> Program {
     }
 }
 
-fn shell(script: &str) -> Program {
+fn shell(script: &str) -> ChildProgram {
     program(&["sh", "-c", script])
 }
 
 fn all(output: &mut dyn Read) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    output.read_to_end(&mut bytes).map_err(|e| Fault::new("bad-output", format!("wrote what breaks off: {e}")))?;
+    output
+        .read_to_end(&mut bytes)
+        .map_err(|e| Fault::new("bad-output", format!("wrote what breaks off: {e}")))?;
     Ok(bytes)
 }
 
 /// Feeds ten megabytes.
-fn flood(input: &mut Input<'_>) -> Result<()> {
+fn flood(input: &mut ProgramInput<'_>) -> Result<()> {
     for i in 0..1000_u32 {
         let line = vec![i.to_le_bytes()[0]; 10_000];
         input.write_all(&line).map_err(|e| Error::io("feed", Path::new("stdin"), &e))?;
@@ -71,8 +77,9 @@ fn flood(input: &mut Input<'_>) -> Result<()> {
     Ok(())
 }
 
-fn ran(program: &Program) -> Result<Vec<u8>> {
-    on_stage(&Cancel::default(), &Heard::default(), |ctx| run(ctx, program, flood, all)).map(|(bytes, _)| bytes)
+fn ran(program: &ChildProgram) -> Result<Vec<u8>> {
+    on_stage(&CancelFlag::default(), &ChildEvents::default(), |ctx| run(ctx, program, flood, all))
+        .map(|(bytes, _)| bytes)
 }
 
 #[track_caller]
@@ -86,7 +93,10 @@ fn fault(result: Result<Vec<u8>>) -> Fault {
 #[test]
 fn a_program_may_read_and_write_in_any_order() {
     assert_eq!(ran(&program(&["cat"])).unwrap().len(), 10_000_000);
-    assert_eq!(ran(&shell("head -c 10000000 /dev/zero; cat > /dev/null")).unwrap().len(), 10_000_000);
+    assert_eq!(
+        ran(&shell("head -c 10000000 /dev/zero; cat > /dev/null")).unwrap().len(),
+        10_000_000
+    );
     assert_eq!(ran(&shell("cat > /dev/null; echo done")).unwrap(), b"done\n");
     // Not to read is no failure: what it writes decides.
     assert_eq!(ran(&shell("echo done")).unwrap(), b"done\n");
@@ -103,18 +113,35 @@ fn the_environment_is_what_it_is_given() {
 
 #[test]
 fn failures_name_command_status_and_last_lines() {
-    let failed = fault(ran(&shell("echo one >&2; printf \"bar 1%%\\rbar 100%%\\n\\033[31mred $TOKEN\\n\" >&2; exit 3")));
+    let failed = fault(ran(&shell(
+        "echo one >&2; printf \"bar 1%%\\rbar 100%%\\n\\033[31mred $TOKEN\\n\" >&2; exit 3",
+    )));
     assert_eq!(failed.code, "command-failed");
     let lines: Vec<&str> = failed.what.lines().collect();
     assert_eq!(lines[0], "the command of model `live` failed with exit status 3");
     assert!(lines[1].starts_with("  command: `sh -c 'echo one >&2;"), "{}", lines[1]);
-    assert_eq!(lines[2..], ["  its standard error ended with:", "  | one", "  | bar 100%", "  | \\u{1b}[31mred [TOKEN]"]);
+    assert_eq!(
+        lines[2..],
+        [
+            "  its standard error ended with:",
+            "  | one",
+            "  | bar 100%",
+            "  | \\u{1b}[31mred [TOKEN]"
+        ]
+    );
     assert!(failed.hint.is_some());
 
     let killed = fault(ran(&shell("kill -SEGV $$")));
-    assert!(killed.what.contains("failed with signal 11 (SIGSEGV)") && killed.what.contains("wrote nothing to its standard error"));
+    assert!(
+        killed.what.contains("failed with signal 11 (SIGSEGV)")
+            && killed.what.contains("wrote nothing to its standard error")
+    );
     let absent = fault(ran(&program(&["no-such-program-anywhere"])));
-    assert!(absent.code == "command-not-started" && absent.what.contains("no folder of PATH holds it"), "{}", absent.what);
+    assert!(
+        absent.code == "command-not-started" && absent.what.contains("no folder of PATH holds it"),
+        "{}",
+        absent.what
+    );
     let absent = fault(ran(&program(&["./no/such/file"])));
     assert!(absent.what.contains("there is no such file"), "{}", absent.what);
     let folder = tempfile::tempdir().unwrap();
@@ -126,16 +153,23 @@ fn failures_name_command_status_and_last_lines() {
 
 #[test]
 fn a_flood_on_standard_error_is_drained_and_its_end_kept() {
-    let script = "i=0; while [ $i -lt 60000 ]; do echo \"line $i of a long story that goes on and on and on and on and on\" >&2; i=$((i+1)); done; cat > /dev/null; exit 1";
+    let script = "i=0; while [ $i -lt 60000 ]; do echo \"line $i of a long story that goes on and \
+                  on and on and on and on\" >&2; i=$((i+1)); done; cat > /dev/null; exit 1";
     let failed = fault(ran(&shell(script)));
     let lines: Vec<&str> = failed.what.lines().filter(|l| l.starts_with("  | ")).collect();
     assert_eq!(lines.len(), 20);
-    assert!(lines[19].contains("line 59999 of") && lines[0].contains("line 59980 of"), "{}", lines[0]);
+    assert!(
+        lines[19].contains("line 59999 of") && lines[0].contains("line 59980 of"),
+        "{}",
+        lines[0]
+    );
 }
 
 #[test]
 fn a_line_without_an_end_is_shown_by_its_end() {
-    let failed = fault(ran(&shell("head -c 5000000 /dev/zero | tr '\\0' 'x' >&2; printf ' the end' >&2; exit 1")));
+    let failed = fault(ran(&shell(
+        "head -c 5000000 /dev/zero | tr '\\0' 'x' >&2; printf ' the end' >&2; exit 1",
+    )));
     let line = failed.what.lines().last().unwrap();
     assert!(line.len() < 500 && line.ends_with("xxx the end"), "{line}");
 }
@@ -161,7 +195,7 @@ fn the_time_limit_ends_the_whole_group() {
     let file = folder.path().join("pid");
     let hangs = shell(&format!("echo $$ > {}; sleep 300 & sleep 300 | sleep 300", file.display()));
     let started = Instant::now();
-    let late = fault(ran(&Program { time_limit: Duration::from_millis(300), ..hangs }));
+    let late = fault(ran(&ChildProgram { time_limit: Duration::from_millis(300), ..hangs }));
     assert!(late.what.contains("did not end within its time limit of 0.3 s"), "{}", late.what);
     assert!(started.elapsed() < Duration::from_secs(20));
     assert_gone(group(&file));
@@ -171,8 +205,9 @@ fn the_time_limit_ends_the_whole_group() {
 fn a_signal_to_the_run_ends_the_whole_group() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
-    let hangs = shell(&format!("echo $$ > {}; trap '' TERM; sleep 300 & wait; sleep 300", file.display()));
-    let (cancel, heard) = (Cancel::default(), Heard::default());
+    let hangs =
+        shell(&format!("echo $$ > {}; trap '' TERM; sleep 300 & wait; sleep 300", file.display()));
+    let (cancel, heard) = (CancelFlag::default(), ChildEvents::default());
     let started = Instant::now();
     let result = std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -180,15 +215,19 @@ fn a_signal_to_the_run_ends_the_whole_group() {
                 std::thread::sleep(Duration::from_millis(5));
             }
             std::thread::sleep(Duration::from_millis(50));
-            cancel.raise(Signal::Terminate);
+            cancel.raise(StopSignal::Terminate);
         });
         on_stage(&cancel, &heard, |ctx| run(ctx, &hangs, flood, all))
     });
-    assert!(matches!(result, Err(Error::Interrupted(Signal::Terminate))));
+    assert!(matches!(result, Err(Error::Interrupted(StopSignal::Terminate))));
     assert!(started.elapsed() < Duration::from_secs(20));
     assert_gone(group(&file));
     let heard = heard.0.into_inner().unwrap();
-    assert!(matches!(&heard[..], [Event::CommandStart { .. }, Event::CommandEnd { code, .. }] if code == "killed"), "{heard:?}");
+    assert!(
+        matches!(&heard[..],
+            [Event::CommandStart { .. }, Event::CommandEnd { code, .. }] if code == "killed"),
+        "{heard:?}"
+    );
 }
 
 #[test]
@@ -210,11 +249,19 @@ fn unusable_output_ends_the_program_and_its_own_failure_says_more() {
     let refuse = |output: &mut dyn Read| -> Result<()> {
         let mut first = [0; 4];
         output.read_exact(&mut first).map_err(|e| Error::io("read", Path::new("stdout"), &e))?;
-        Err(Fault::new("bad-output", format!("wrote `{}`", String::from_utf8_lossy(&first))).hint("do not").into())
+        Err(Fault::new("bad-output", format!("wrote `{}`", String::from_utf8_lossy(&first)))
+            .hint("do not")
+            .into())
     };
-    let run_it = |script: &str| on_stage(&Cancel::default(), &Heard::default(), |ctx| run(ctx, &shell(script), flood, refuse));
+    let run_it = |script: &str| {
+        on_stage(&CancelFlag::default(), &ChildEvents::default(), |ctx| {
+            run(ctx, &shell(script), flood, refuse)
+        })
+    };
     let check = |script: &str, words: &str| match run_it(script) {
-        Err(Error::Data(fault)) => assert!(fault.what.contains(words) && fault.hint.is_some(), "{}", fault.what),
+        Err(Error::Data(fault)) => {
+            assert!(fault.what.contains(words) && fault.hint.is_some(), "{}", fault.what)
+        }
         other => panic!("{other:?}"),
     };
     let started = Instant::now();
@@ -226,19 +273,29 @@ fn unusable_output_ends_the_program_and_its_own_failure_says_more() {
 
 #[test]
 fn what_stops_the_feeder_ends_the_program() {
-    let stuck = |_: &mut Input<'_>| -> Result<()> { Err(Fault::new("bad-row", "row 7").into()) };
-    let result = on_stage(&Cancel::default(), &Heard::default(), |ctx| run(ctx, &program(&["sleep", "300"]), stuck, all));
+    let stuck =
+        |_: &mut ProgramInput<'_>| -> Result<()> { Err(Fault::new("bad-row", "row 7").into()) };
+    let result = on_stage(&CancelFlag::default(), &ChildEvents::default(), |ctx| {
+        run(ctx, &program(&["sleep", "300"]), stuck, all)
+    });
     assert!(matches!(result, Err(Error::Data(fault)) if fault.code == "bad-row"));
 }
 
 #[test]
 fn events_tell_start_and_end() {
-    let heard = Heard::default();
+    let heard = ChildEvents::default();
     let unread = |_: &mut dyn Read| Ok(());
     let script = "echo 'for people' ; echo 'a b' >&2";
-    let ((), ended) = on_stage(&Cancel::default(), &heard, |ctx| run(ctx, &shell(script), |_| Ok(()), unread)).unwrap();
+    let ((), ended) = on_stage(&CancelFlag::default(), &heard, |ctx| {
+        run(ctx, &shell(script), |_| Ok(()), unread)
+    })
+    .unwrap();
     let heard = heard.0.into_inner().unwrap();
-    let [Event::CommandStart { stage, text }, Event::CommandEnd { code, text: tail, .. }] = &heard[..] else { panic!("{heard:?}") };
+    let [Event::CommandStart { stage, text }, Event::CommandEnd { code, text: tail, .. }] =
+        &heard[..]
+    else {
+        panic!("{heard:?}")
+    };
     assert_eq!((stage.as_str(), code.as_str()), ("score/live", "exit status 0"));
     assert!(text.starts_with("sh -c 'echo '\\''for people"), "{text}");
     assert!(tail.contains("a b") && tail.contains("for people"), "{tail}");

@@ -3,18 +3,18 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::{OutputFolder, Published};
-use crate::error::{Error, Exit, Signal};
-use crate::exec::cancel::Cancel;
+use super::{OutputFolder, PublishOutcome};
+use crate::error::{Error, Exit, StopSignal};
+use crate::exec::cancel::CancelFlag;
 use crate::exec::files::{exchange_in_steps, files_below};
 
-struct Place {
+struct FolderBench {
     root: tempfile::TempDir,
 }
 
-impl Place {
+impl FolderBench {
     fn new() -> Self {
-        Place { root: tempfile::tempdir().unwrap() }
+        FolderBench { root: tempfile::tempdir().unwrap() }
     }
 
     fn out(&self) -> PathBuf {
@@ -27,7 +27,9 @@ impl Place {
         std::fs::create_dir_all(folder.join("tables")).unwrap();
         std::fs::write(
             folder.join("manifest.json"),
-            format!(r#"{{"job":"{job}","value":"{value}","files":{{"tables/metrics.parquet":""}}}}"#),
+            format!(
+                r#"{{"job":"{job}","value":"{value}","files":{{"tables/metrics.parquet":""}}}}"#
+            ),
         )
         .unwrap();
         std::fs::write(folder.join("tables/metrics.parquet"), value).unwrap();
@@ -35,24 +37,33 @@ impl Place {
         folder
     }
 
-    fn publish(&self, value: &str, run: &str) -> Published {
-        let extras = [("run.json".to_owned(), run.into()), ("logs/run.jsonl".to_owned(), run.into())];
+    fn publish(&self, value: &str, run: &str) -> PublishOutcome {
+        let extras =
+            [("run.json".to_owned(), run.into()), ("logs/run.jsonl".to_owned(), run.into())];
         let folder = OutputFolder::claim(&self.out(), "demo", false).unwrap();
-        folder.publish(&self.content("demo", value), &extras, &Cancel::default()).unwrap()
+        folder.publish(&self.content("demo", value), &extras, &CancelFlag::default()).unwrap()
     }
 
     fn holds(&self, value: &str, run: &str) {
         let read = |name: &str| std::fs::read_to_string(self.out().join(name)).unwrap();
-        assert_eq!((read("tables/metrics.parquet"), read("run.json"), read("logs/run.jsonl")), (value.into(), run.into(), run.into()));
-        let names: Vec<_> = files_below(&self.out()).unwrap().into_iter().map(|file| file.name).collect();
-        assert_eq!(names, ["logs/run.jsonl", "manifest.json", "run.json", "tables/metrics.parquet"]);
+        assert_eq!(
+            (read("tables/metrics.parquet"), read("run.json"), read("logs/run.jsonl")),
+            (value.into(), run.into(), run.into())
+        );
+        let names: Vec<_> =
+            files_below(&self.out()).unwrap().into_iter().map(|file| file.name).collect();
+        assert_eq!(
+            names,
+            ["logs/run.jsonl", "manifest.json", "run.json", "tables/metrics.parquet"]
+        );
         self.is_tidy();
     }
 
     /// Nothing stands beside the folder.
     fn is_tidy(&self) {
         let parent = self.out().parent().unwrap().to_path_buf();
-        let names: Vec<_> = std::fs::read_dir(parent).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let names: Vec<_> =
+            std::fs::read_dir(parent).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert!(names.iter().all(|name| name == "demo"), "{names:?}");
     }
 }
@@ -63,41 +74,44 @@ fn words(error: &Error) -> (Exit, String) {
 
 #[test]
 fn created_unchanged_replaced() {
-    let place = Place::new();
-    assert_eq!(place.publish("1", "first"), Published::Created);
+    let place = FolderBench::new();
+    assert_eq!(place.publish("1", "first"), PublishOutcome::Created);
     place.holds("1", "first");
-    assert_eq!(place.publish("1", "second"), Published::Unchanged);
+    assert_eq!(place.publish("1", "second"), PublishOutcome::Unchanged);
     place.holds("1", "second");
-    assert_eq!(place.publish("2", "third"), Published::Replaced);
+    assert_eq!(place.publish("2", "third"), PublishOutcome::Replaced);
     place.holds("2", "third");
     // A table that was tampered with is mended.
     std::fs::write(place.out().join("tables/metrics.parquet"), "3").unwrap();
-    assert_eq!(place.publish("2", "fourth"), Published::Replaced);
+    assert_eq!(place.publish("2", "fourth"), PublishOutcome::Replaced);
     place.holds("2", "fourth");
 }
 
 #[test]
 fn an_empty_folder_is_taken() {
-    let place = Place::new();
+    let place = FolderBench::new();
     std::fs::create_dir_all(place.out()).unwrap();
-    assert_eq!(place.publish("1", "first"), Published::Created);
+    assert_eq!(place.publish("1", "first"), PublishOutcome::Created);
     place.holds("1", "first");
 }
 
 /// What others put into the folder is theirs: it moves along, and nothing of ours takes its place.
 #[test]
 fn files_of_others_move_into_the_new_folder() {
-    let place = Place::new();
+    let place = FolderBench::new();
     place.publish("1", "first");
     let at = |name: &str| place.out().join(name);
     std::fs::write(at("signed.pdf"), "signed").unwrap();
     std::fs::create_dir_all(at("tables/notes")).unwrap();
     std::fs::write(at("tables/notes/of-mine.txt"), "mine").unwrap();
     std::os::unix::fs::symlink("signed.pdf", at("latest.pdf")).unwrap();
-    assert_eq!(place.publish("2", "second"), Published::Replaced);
+    assert_eq!(place.publish("2", "second"), PublishOutcome::Replaced);
     let read = |name: &str| std::fs::read_to_string(at(name)).unwrap();
     let theirs = |value: &str| {
-        assert_eq!([read("signed.pdf"), read("tables/notes/of-mine.txt"), read("latest.pdf")], ["signed", "mine", "signed"]);
+        assert_eq!(
+            [read("signed.pdf"), read("tables/notes/of-mine.txt"), read("latest.pdf")],
+            ["signed", "mine", "signed"]
+        );
         assert!(at("latest.pdf").is_symlink());
         assert_eq!(read("tables/metrics.parquet"), value);
         place.is_tidy();
@@ -111,9 +125,15 @@ fn files_of_others_move_into_the_new_folder() {
         let content = place.content("demo", "3");
         std::fs::write(content.join(name), "ours").unwrap();
         let folder = OutputFolder::claim(&place.out(), "demo", false).unwrap();
-        let (exit, text) = words(&folder.publish(&content, &[], &Cancel::default()).unwrap_err());
+        let (exit, text) =
+            words(&folder.publish(&content, &[], &CancelFlag::default()).unwrap_err());
         drop(folder);
-        assert!(exit == Exit::Operator && text.contains("page.html") && text.contains("hint: move or rename"), "{text}");
+        assert!(
+            exit == Exit::Operator
+                && text.contains("page.html")
+                && text.contains("hint: move or rename"),
+            "{text}"
+        );
         assert_eq!(std::fs::read_to_string(&there).unwrap(), "theirs");
         theirs("2");
         std::fs::remove_file(there).unwrap();
@@ -124,23 +144,26 @@ fn files_of_others_move_into_the_new_folder() {
 
 #[test]
 fn a_link_to_the_folder_is_followed_and_stays() {
-    let place = Place::new();
+    let place = FolderBench::new();
     place.publish("1", "first");
     let link = place.root.path().join("latest");
     std::os::unix::fs::symlink(place.out(), &link).unwrap();
     let folder = OutputFolder::claim(&link, "demo", false).unwrap();
     assert!(OutputFolder::claim(&place.out(), "demo", false).is_err());
-    folder.publish(&place.content("demo", "2"), &[], &Cancel::default()).unwrap();
+    folder.publish(&place.content("demo", "2"), &[], &CancelFlag::default()).unwrap();
     assert!(link.is_symlink());
     assert_eq!(std::fs::read_to_string(link.join("tables/metrics.parquet")).unwrap(), "2");
 }
 
 #[test]
 fn what_is_not_ours_is_refused() {
-    let place = Place::new();
+    let place = FolderBench::new();
     let refused = |replace: bool, cause: &str| {
         let (exit, text) = words(&OutputFolder::claim(&place.out(), "demo", replace).unwrap_err());
-        assert!(exit == Exit::Operator && text.contains(cause) && text.contains("hint: "), "{text}");
+        assert!(
+            exit == Exit::Operator && text.contains(cause) && text.contains("hint: "),
+            "{text}"
+        );
         place.is_tidy();
     };
     std::fs::create_dir_all(place.out()).unwrap();
@@ -161,37 +184,57 @@ fn what_is_not_ours_is_refused() {
 
 #[test]
 fn a_failed_publish_keeps_the_old_folder() {
-    let place = Place::new();
+    let place = FolderBench::new();
     place.publish("1", "first");
     let folder = OutputFolder::claim(&place.out(), "demo", false).unwrap();
-    let none = Cancel::default();
+    let none = CancelFlag::default();
 
     // The manifest of another job, and none.
-    assert!(words(&folder.publish(&place.content("other", "2"), &[], &none).unwrap_err()).1.contains("of the job `demo`"));
-    assert_eq!(folder.publish(&place.root.path().join("gone"), &[], &none).unwrap_err().exit(), Exit::Operator);
+    assert!(
+        words(&folder.publish(&place.content("other", "2"), &[], &none).unwrap_err())
+            .1
+            .contains("of the job `demo`")
+    );
+    assert_eq!(
+        folder.publish(&place.root.path().join("gone"), &[], &none).unwrap_err().exit(),
+        Exit::Operator
+    );
     // Half way: the last file to be written has a folder's name.
     let clash = [("tables".to_owned(), vec![])];
-    assert_eq!(folder.publish(&place.content("demo", "2"), &clash, &none).unwrap_err().exit(), Exit::Operator);
+    assert_eq!(
+        folder.publish(&place.content("demo", "2"), &clash, &none).unwrap_err().exit(),
+        Exit::Operator
+    );
     let outside = [("../run.json".to_owned(), vec![])];
-    assert!(words(&folder.publish(&place.content("demo", "2"), &outside, &none).unwrap_err()).1.contains("leads out"));
-    let cancel = Cancel::default();
-    cancel.raise(Signal::Terminate);
-    assert_eq!(folder.publish(&place.content("demo", "2"), &[], &cancel).unwrap_err().exit(), Exit::Terminated);
+    assert!(
+        words(&folder.publish(&place.content("demo", "2"), &outside, &none).unwrap_err())
+            .1
+            .contains("leads out")
+    );
+    let cancel = CancelFlag::default();
+    cancel.raise(StopSignal::Terminate);
+    assert_eq!(
+        folder.publish(&place.content("demo", "2"), &[], &cancel).unwrap_err().exit(),
+        Exit::Terminated
+    );
     drop(folder);
     place.holds("1", "first");
 }
 
 #[test]
 fn a_parent_that_cannot_be_written_is_named() {
-    let place = Place::new();
+    let place = FolderBench::new();
     std::fs::write(place.root.path().join("outputs"), "a file").unwrap();
     let (exit, text) = words(&OutputFolder::claim(&place.out(), "demo", false).unwrap_err());
     assert!(exit == Exit::Operator && text.contains("outputs"), "{text}");
 
-    let place = Place::new();
+    let place = FolderBench::new();
     place.publish("1", "first");
     let parent = place.out().parent().unwrap().to_path_buf();
-    let mode = |bits| std::fs::set_permissions(&parent, std::os::unix::fs::PermissionsExt::from_mode(bits)).unwrap();
+    let mode = |bits| {
+        std::fs::set_permissions(&parent, std::os::unix::fs::PermissionsExt::from_mode(bits))
+            .unwrap()
+    };
     mode(0o555);
     let claim = OutputFolder::claim(&place.out(), "demo", false).map(drop);
     mode(0o755);
@@ -204,7 +247,7 @@ fn a_parent_that_cannot_be_written_is_named() {
 
 #[test]
 fn leftovers_of_a_killed_run_are_mended() {
-    let place = Place::new();
+    let place = FolderBench::new();
     place.publish("1", "first");
     let beside = |name: &str| place.out().with_file_name(name);
     // Killed between the two renames of a file system without exchange.
@@ -224,18 +267,18 @@ fn leftovers_of_a_killed_run_are_mended() {
 
 #[test]
 fn two_steps_do_what_the_exchange_does() {
-    let place = Place::new();
+    let place = FolderBench::new();
     place.publish("1", "first");
     let folder = OutputFolder::claim(&place.out(), "demo", false).unwrap();
-    let new = folder.beside("new");
+    let new = folder.sibling("new");
     std::fs::create_dir(&new).unwrap();
     std::fs::write(new.join("manifest.json"), r#"{"job":"demo"}"#).unwrap();
-    exchange_in_steps(&new, folder.path(), &folder.beside("old")).unwrap();
+    exchange_in_steps(&new, folder.path(), &folder.sibling("old")).unwrap();
     assert_eq!(files_below(&place.out()).unwrap().len(), 1);
     assert_eq!(files_below(&new).unwrap().len(), 4);
     // The new folder is missing: the old one comes back.
     std::fs::remove_dir_all(&new).unwrap();
-    assert!(exchange_in_steps(&new, folder.path(), &folder.beside("old")).is_err());
+    assert!(exchange_in_steps(&new, folder.path(), &folder.sibling("old")).is_err());
     assert_eq!(files_below(&place.out()).unwrap().len(), 1);
     drop(folder);
     place.is_tidy();
@@ -254,7 +297,7 @@ fn hold_for_another_process() {
 
 #[test]
 fn a_second_process_is_refused_until_the_first_is_killed() {
-    let place = Place::new();
+    let place = FolderBench::new();
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "exec::folder::tests::hold_for_another_process", "--nocapture"])
         .env(HOLD, place.out())
@@ -265,7 +308,10 @@ fn a_second_process_is_refused_until_the_first_is_killed() {
     assert!(lines.any(|line| line.unwrap().contains("claimed")));
     let (exit, text) = words(&OutputFolder::claim(&place.out(), "demo", true).unwrap_err());
     assert_eq!(exit, Exit::Operator);
-    assert!(text.contains(&format!("process `{}` is writing it", child.id())) && text.contains("--out"), "{text}");
+    assert!(
+        text.contains(&format!("process `{}` is writing it", child.id())) && text.contains("--out"),
+        "{text}"
+    );
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(OutputFolder::claim(&place.out(), "demo", false).is_ok());
@@ -273,9 +319,13 @@ fn a_second_process_is_refused_until_the_first_is_killed() {
 
 #[test]
 fn publishing_the_same_twice_gives_the_same_bytes() {
-    let place = Place::new();
+    let place = FolderBench::new();
     let read = || -> BTreeMap<String, Vec<u8>> {
-        files_below(&place.out()).unwrap().into_iter().map(|file| (file.name, std::fs::read(file.path).unwrap())).collect()
+        files_below(&place.out())
+            .unwrap()
+            .into_iter()
+            .map(|file| (file.name, std::fs::read(file.path).unwrap()))
+            .collect()
     };
     place.publish("1", "first");
     let first = read();

@@ -1,18 +1,23 @@
-//! Clarify's metrics against its worked examples, its library and a reference; groups against the rest; worst cases; facets by hand.
+//! Clarify's metrics against its worked examples, its library and a reference; groups against the
+//! rest; worst cases; facets by hand.
 
 use std::path::Path;
 
 use serde_json::Value as Json;
 
-use super::oracle::{Columns, metrics_folder, near, object, parquet};
+use super::oracle::{OracleColumns, metrics_folder, near, object, parquet};
 use super::{one, settings};
-use crate::metric::clarify::{Favoured, SAMPLED};
+use crate::metric::clarify::{FavouredFacets, SAMPLED};
 use crate::metric::counts::{Confusion, FactualCounts};
-use crate::metric::flips::{Crowd, FlipTest, Flips, Knobs, Looked};
-use crate::metric::measure::{Favourable, Measured, Settings, measure_factual};
-use crate::metric::scope::{Scope, Who};
+use crate::metric::flips::{
+    FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,
+};
+use crate::metric::measure::{
+    FavourablePrediction, MeasureSettings, MeasuredValue, measure_factual,
+};
+use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::strata::Strata;
-use crate::metric::{Family, Reads, Undefined, catalog};
+use crate::metric::{CatalogFamily, Reads, Undefined, catalog};
 use crate::param::{Count, Level, Seed};
 use crate::tests::{json, shared};
 
@@ -20,15 +25,17 @@ use crate::tests::{json, shared};
 fn counts(groups: &[Confusion]) -> FactualCounts {
     let mut counts = FactualCounts::new(groups.len());
     for (group, c) in groups.iter().enumerate() {
-        for (n, label, predicted) in [(c.tp, true, true), (c.fp, false, true), (c.fn_, true, false), (c.tn, false, false)] {
+        for (n, label, predicted) in
+            [(c.tp, true, true), (c.fp, false, true), (c.fn_, true, false), (c.tn, false, false)]
+        {
             (0..n).for_each(|_| counts.groups[group].add(Some(label), Some(predicted), false));
         }
     }
     counts
 }
 
-fn plain() -> Settings {
-    Settings { families: vec![Family::Clarify], level: None, ..settings() }
+fn plain() -> MeasureSettings {
+    MeasureSettings { families: vec![CatalogFamily::Clarify], level: None, ..settings() }
 }
 
 fn confusion(of: &Json) -> Confusion {
@@ -45,14 +52,22 @@ fn worked_examples() {
     for example in examples["examples"].as_array().unwrap() {
         let (name, given) = (example["metric"].as_str().unwrap(), &example["given"]);
         let number = |key: &str| given[key].as_f64().unwrap();
-        let tenths = |q: f64| Confusion { tp: (q * 10.0).round() as u64, tn: (10.0 - q * 10.0).round() as u64, ..Confusion::default() };
-        // Of DCAcc and DCR only labels and predictions of one side are given: so many of them that both fit.
+        let tenths = |q: f64| Confusion {
+            tp: (q * 10.0).round() as u64,
+            tn: (10.0 - q * 10.0).round() as u64,
+            ..Confusion::default()
+        };
+        // Of DCAcc and DCR only labels and predictions of one side are given: so many of them that
+        // both fit.
         let (labels, predictions) = if name == "DCAcc" { ("1", "pred") } else { ("0", "pred") };
         let side = |facet: &str| {
-            let (n, p) = (number(&format!("n_{facet}{labels}")), number(&format!("n{predictions}_{facet}{labels}")));
+            let (n, p) = (
+                number(&format!("n_{facet}{labels}")),
+                number(&format!("n{predictions}_{facet}{labels}")),
+            );
             let (n, p) = (n as u64, p as u64);
             let c = Confusion::labelled(n.min(p), p - n.min(p), n - n.min(p), 7);
-            if name == "DCAcc" { c } else { c.turned() }
+            if name == "DCAcc" { c } else { c.swap_classes() }
         };
         let groups = match name {
             "DPPL" | "DI" => vec![tenths(number("q_a")), tenths(number("q_d"))],
@@ -62,53 +77,84 @@ fn worked_examples() {
         };
         let measured = measure_factual(&counts(&groups), None, &plain());
         let id = catalog().find(|metric| metric.symbol == name).unwrap().id;
-        near(one(&measured, id, if name == "GE" { Scope::Total } else { Scope::Pair(0, 1) }), &example["value"], 1e-12);
+        near(
+            one(
+                &measured,
+                id,
+                if name == "GE" { MetricScope::Total } else { MetricScope::Pair(0, 1) },
+            ),
+            &example["value"],
+            1e-12,
+        );
         compared += 1;
     }
     assert_eq!(compared, 15);
 }
 
-/// Where the negative prediction is favourable, everything is as if the classes had each other's names.
+/// Where the negative prediction is favourable, everything is as if the classes had each other's
+/// names.
 #[test]
 fn a_favourable_negative_turns_both_classes() {
     let groups = [Confusion::labelled(30, 12, 7, 51), Confusion::labelled(22, 5, 16, 29)];
     let strata = |turn: bool| {
-        let mut counts = counts(&groups.map(|c| if turn { c.turned() } else { c })).in_strata(Strata::new(3, 2, None));
+        let mut counts = counts(&groups.map(|c| if turn { c.swap_classes() } else { c }))
+            .with_strata(Strata::new(3, 2, None));
         for (i, yes) in (0..200_u64).map(|i| (i, i % 5 < 2 + i / 120)) {
             counts.add_stratum((i % 2) as usize, (i, 1), Some(yes != turn), Some((i % 3) as u32));
         }
         counts
     };
-    let with = |favourable| Settings { families: vec![Family::Clarify], favourable, ..settings() };
+    let with = |favourable| MeasureSettings {
+        families: vec![CatalogFamily::Clarify],
+        favourable,
+        ..settings()
+    };
     let (there, here) = (
-        measure_factual(&strata(false), None, &with(Favourable::Negative)),
-        measure_factual(&strata(true), None, &with(Favourable::Positive)),
+        measure_factual(&strata(false), None, &with(FavourablePrediction::Negative)),
+        measure_factual(&strata(true), None, &with(FavourablePrediction::Positive)),
     );
     let mut defined = 0;
     for (x, y) in there.iter().zip(&here) {
-        assert_eq!((x.metric.id, x.value, x.impaired, x.flags.clone()), (y.metric.id, y.value, y.impaired, y.flags.clone()));
+        assert_eq!(
+            (x.metric.id, x.value, x.impaired, x.flags.clone()),
+            (y.metric.id, y.value, y.impaired, y.flags.clone())
+        );
         defined += usize::from(x.value.is_ok());
     }
     assert_eq!(defined, 1 + 9 + 4 + 1);
     // Nobody is denied, said in the words of each naming.
-    let all =
-        measure_factual(&counts(&[Confusion { tp: 5, ..Confusion::default() }; 2]).in_strata(Strata::new(1, 2, None)), None, &plain());
-    assert_eq!(one(&all, "cddpl", Scope::Pair(0, 1)).value, Err(Undefined::EmptyGroup));
+    let all = measure_factual(
+        &counts(&[Confusion { tp: 5, ..Confusion::default() }; 2])
+            .with_strata(Strata::new(1, 2, None)),
+        None,
+        &plain(),
+    );
+    assert_eq!(one(&all, "cddpl", MetricScope::Pair(0, 1)).value, Err(Undefined::EmptyGroup));
     let alike = |favourable| {
-        let mut counts = counts(&[Confusion { tp: 5, ..Confusion::default() }; 2]).in_strata(Strata::new(1, 2, None));
+        let mut counts = counts(&[Confusion { tp: 5, ..Confusion::default() }; 2])
+            .with_strata(Strata::new(1, 2, None));
         (0..10).for_each(|i| counts.add_stratum(i % 2, (i as u64, 1), Some(true), Some(0)));
-        one(&measure_factual(&counts, None, &with(favourable)), "cddpl", Scope::Pair(0, 1)).value
+        one(&measure_factual(&counts, None, &with(favourable)), "cddpl", MetricScope::Pair(0, 1))
+            .value
     };
-    assert_eq!(alike(Favourable::Positive), Err(Undefined::NoPredictedNegative));
-    assert_eq!(alike(Favourable::Negative), Err(Undefined::NoPredictedNegative));
+    assert_eq!(alike(FavourablePrediction::Positive), Err(Undefined::NoPredictedNegative));
+    assert_eq!(alike(FavourablePrediction::Negative), Err(Undefined::NoPredictedNegative));
 }
 
-/// DPPL, RD, SD, DAR and AD are named gaps of the family group, with their intervals; `di` is measured once.
+/// DPPL, RD, SD, DAR and AD are named gaps of the family group, with their intervals; `di` is
+/// measured once.
 #[test]
 fn aliases_are_equal() {
     let groups = [Confusion::labelled(30, 12, 7, 51), Confusion::labelled(22, 5, 16, 29)];
-    let measured = measure_factual(&counts(&groups), None, &Settings { families: vec![Family::Group, Family::Clarify], ..settings() });
-    let pair = |id: &str| one(&measured, id, Scope::Pair(0, 1));
+    let measured = measure_factual(
+        &counts(&groups),
+        None,
+        &MeasureSettings {
+            families: vec![CatalogFamily::Group, CatalogFamily::Clarify],
+            ..settings()
+        },
+    );
+    let pair = |id: &str| one(&measured, id, MetricScope::Pair(0, 1));
     for (alias, of) in [
         ("dppl", "demp_difference"),
         ("rd", "eopp_difference"),
@@ -124,70 +170,145 @@ fn aliases_are_equal() {
     // Who is worse off is said by the sign.
     let contrary = [Confusion::labelled(10, 0, 10, 10), Confusion::labelled(10, 5, 0, 10)];
     let many = contrary.map(|c| Confusion::labelled(40 * c.tp, 40 * c.fp, 40 * c.fn_, 40 * c.tn));
-    let signs = measure_factual(&counts(&many), None, &Settings { level: Some(Level::DEFAULT), ..plain() });
-    let impaired = |id: &str| one(&signs, id, Scope::Pair(0, 1)).impaired;
-    assert!(measure_factual(&counts(&contrary), None, &plain()).iter().all(|m| m.impaired.is_none()), "without an interval");
-    assert_eq!(["rd", "drr", "dcacc", "dar", "te", "sd"].map(impaired), [Some(0), Some(0), Some(0), Some(1), None, Some(0)]);
-    assert_eq!(measured.iter().filter(|m| m.metric.id == "di").count(), 2, "of the pair, and of the worst case");
-    let elsewhere = Settings { favoured: Favoured::Groups(vec![1]), families: vec![Family::Group, Family::Clarify], ..settings() };
+    let signs = measure_factual(
+        &counts(&many),
+        None,
+        &MeasureSettings { level: Some(Level::DEFAULT), ..plain() },
+    );
+    let impaired = |id: &str| one(&signs, id, MetricScope::Pair(0, 1)).impaired;
+    assert!(
+        measure_factual(&counts(&contrary), None, &plain()).iter().all(|m| m.impaired.is_none()),
+        "without an interval"
+    );
+    assert_eq!(
+        ["rd", "drr", "dcacc", "dar", "te", "sd"].map(impaired),
+        [Some(0), Some(0), Some(0), Some(1), None, Some(0)]
+    );
+    assert_eq!(
+        measured.iter().filter(|m| m.metric.id == "di").count(),
+        2,
+        "of the pair, and of the worst case"
+    );
+    let elsewhere = MeasureSettings {
+        favoured: FavouredFacets::Groups(vec![1]),
+        families: vec![CatalogFamily::Group, CatalogFamily::Clarify],
+        ..settings()
+    };
     let measured = measure_factual(&counts(&groups), None, &elsewhere);
-    assert_eq!(one(&measured, "di", Scope::Pair(1, 0)).value, Ok((42.0 / 100.0) / (27.0 / 72.0)));
-    assert!(measured.iter().any(|m| m.metric.id == "dppl" && m.scope == Scope::Pair(1, 0)));
+    assert_eq!(
+        one(&measured, "di", MetricScope::Pair(1, 0)).value,
+        Ok((42.0 / 100.0) / (27.0 / 72.0))
+    );
+    assert!(measured.iter().any(|m| m.metric.id == "dppl" && m.scope == MetricScope::Pair(1, 0)));
 }
 
 /// What each comparison is made of.
 #[test]
 fn the_rest_is_all_other_groups() {
-    let groups = [Confusion::labelled(30, 12, 7, 51), Confusion::labelled(22, 5, 16, 29), Confusion::labelled(3, 4, 5, 6)];
+    let groups = [
+        Confusion::labelled(30, 12, 7, 51),
+        Confusion::labelled(22, 5, 16, 29),
+        Confusion::labelled(3, 4, 5, 6),
+    ];
     let mut rest = groups[0];
     rest.merge(&groups[2]);
-    let families = vec![Family::Group, Family::Clarify];
-    let three = measure_factual(&counts(&groups), None, &Settings { favoured: Favoured::Rest, families: families.clone(), ..settings() });
-    let two = measure_factual(&counts(&[rest, groups[1]]), None, &Settings { families: families.clone(), ..settings() });
-    let turned = measure_factual(&counts(&[groups[1], rest]), None, &Settings { families, ..settings() });
+    let families = vec![CatalogFamily::Group, CatalogFamily::Clarify];
+    let three = measure_factual(
+        &counts(&groups),
+        None,
+        &MeasureSettings {
+            favoured: FavouredFacets::Rest,
+            families: families.clone(),
+            ..settings()
+        },
+    );
+    let two = measure_factual(
+        &counts(&[rest, groups[1]]),
+        None,
+        &MeasureSettings { families: families.clone(), ..settings() },
+    );
+    let turned = measure_factual(
+        &counts(&[groups[1], rest]),
+        None,
+        &MeasureSettings { families, ..settings() },
+    );
     let mut compared = 0;
-    for m in two.iter().filter(|m| m.scope == Scope::Pair(0, 1)) {
+    for m in two.iter().filter(|m| m.scope == MetricScope::Pair(0, 1)) {
         let other = match m.metric.family {
-            Family::Clarify => one(&three, m.metric.id, Scope::RestVsOne(1)),
-            _ => one(&three, m.metric.id, Scope::OneVsRest(1)),
+            CatalogFamily::Clarify => one(&three, m.metric.id, MetricScope::RestVsOne(1)),
+            _ => one(&three, m.metric.id, MetricScope::OneVsRest(1)),
         };
-        let m = if m.metric.family == Family::Clarify { m } else { one(&turned, m.metric.id, m.scope) };
+        let m = if m.metric.family == CatalogFamily::Clarify {
+            m
+        } else {
+            one(&turned, m.metric.id, m.scope)
+        };
         assert_eq!((m.value, m.n_rows), (other.value, other.n_rows), "{}", m.metric.id);
-        let formula = |m: &Measured| m.interval.filter(|interval| interval.method.as_str() != "bootstrap");
+        let formula = |m: &MeasuredValue| {
+            m.interval.filter(|interval| interval.method.as_str() != "bootstrap")
+        };
         assert_eq!(formula(m), formula(other), "{}", m.metric.id);
         compared += 1;
     }
     assert_eq!(compared, 37 + 9);
-    assert_eq!(one(&three, "dppl", Scope::RestVsOne(2)).impaired, None, "18 people make nothing clear");
+    assert_eq!(
+        one(&three, "dppl", MetricScope::RestVsOne(2)).impaired,
+        None,
+        "18 people make nothing clear"
+    );
     let many = groups.map(|c| Confusion::labelled(40 * c.tp, 40 * c.fp, 40 * c.fn_, 40 * c.tn));
-    let rest = Settings { favoured: Favoured::Rest, families: vec![Family::Clarify], ..settings() };
-    assert_eq!(one(&measure_factual(&counts(&many), None, &rest), "dppl", Scope::RestVsOne(1)).impaired, Some(1));
-    let pairs = |all: &[Measured], scope: &str| all.iter().filter(|m| m.scope.as_str() == scope && m.metric.id == "dppl").count();
+    let rest = MeasureSettings {
+        favoured: FavouredFacets::Rest,
+        families: vec![CatalogFamily::Clarify],
+        ..settings()
+    };
+    assert_eq!(
+        one(&measure_factual(&counts(&many), None, &rest), "dppl", MetricScope::RestVsOne(1))
+            .impaired,
+        Some(1)
+    );
+    let pairs = |all: &[MeasuredValue], scope: &str| {
+        all.iter().filter(|m| m.scope.as_str() == scope && m.metric.id == "dppl").count()
+    };
     assert_eq!((pairs(&three, "one_vs_rest"), pairs(&three, "pair")), (3, 0));
-    assert!(two.iter().all(|m| m.scope.as_str() != "one_vs_rest"), "of two groups the rest is the other");
+    assert!(
+        two.iter().all(|m| m.scope.as_str() != "one_vs_rest"),
+        "of two groups the rest is the other"
+    );
 }
 
 #[test]
 fn strata_that_are_the_groups_have_no_disparity() {
     let groups = [Confusion::labelled(30, 12, 7, 51); 2];
-    let measured = measure_factual(&counts(&groups).in_strata(Strata::of_groups(2)), None, &plain());
+    let measured =
+        measure_factual(&counts(&groups).with_strata(Strata::of_groups(2)), None, &plain());
     for id in ["cddpl", "cddpl_defined_strata_only", "undefined_strata", "undefined_strata_share"] {
-        let m = one(&measured, id, Scope::Pair(0, 1));
-        assert_eq!((m.value, m.numerator, m.n_rows), (Err(Undefined::StratumIsGroup), None, 0), "{id}");
+        let m = one(&measured, id, MetricScope::Pair(0, 1));
+        assert_eq!(
+            (m.value, m.numerator, m.n_rows),
+            (Err(Undefined::StratumIsGroup), None, 0),
+            "{id}"
+        );
     }
     let none = measure_factual(&counts(&groups), None, &plain());
-    assert!(none.iter().all(|m| !matches!(m.metric.reads, Reads::Strata(_) | Reads::StrataRate(_) | Reads::Flips { .. })));
+    assert!(none.iter().all(|m| !matches!(
+        m.metric.reads,
+        Reads::Strata(_) | Reads::StrataRate(_) | Reads::Flips { .. }
+    )));
 }
 
-/// One data set as scored by one model: counts with strata, and the flip test over the columns of a file.
-struct Audited {
+/// One data set as scored by one model: counts with strata, and the flip test over the columns of a
+/// file.
+struct ClarifyFixture {
     counts: FactualCounts,
     order: Vec<String>,
-    looked: Vec<Looked>,
+    looked: Vec<FlipTestPerson>,
 }
 
-fn audited(rows: &Columns, facet: &str, stratum: &str) -> Audited {
-    let texts = |column: &str| rows.texts[column].iter().map(|text| text.clone().unwrap()).collect::<Vec<_>>();
+fn audited(rows: &OracleColumns, facet: &str, stratum: &str) -> ClarifyFixture {
+    let texts = |column: &str| {
+        rows.texts[column].iter().map(|text| text.clone().unwrap()).collect::<Vec<_>>()
+    };
     let distinct = |column: &str| {
         let mut all = texts(column);
         all.sort();
@@ -195,93 +316,177 @@ fn audited(rows: &Columns, facet: &str, stratum: &str) -> Audited {
         all
     };
     let (order, strata) = (distinct(facet), distinct(stratum));
-    let mut counts = FactualCounts::new(order.len()).in_strata(Strata::new(strata.len(), order.len(), None));
+    let mut counts =
+        FactualCounts::new(order.len()).with_strata(Strata::new(strata.len(), order.len(), None));
     let mut looked = Vec::new();
     for (i, (group, stratum)) in texts(facet).iter().zip(texts(stratum)).enumerate() {
         let place = |all: &[String], of: &str| all.iter().position(|word| word == of).unwrap();
-        let (group, label, predicted) =
-            (place(&order, group), rows.numbers["y"][i].map(|y| y == 1.0), rows.numbers["score"][i].map(|score| score >= 0.5));
+        let (group, label, predicted) = (
+            place(&order, group),
+            rows.numbers["y"][i].map(|y| y == 1.0),
+            rows.numbers["score"][i].map(|score| score >= 0.5),
+        );
         counts.groups[group].add(label, predicted, false);
         counts.add_stratum(group, (i as u64, 1), predicted, Some(place(&strata, &stratum) as u32));
-        looked.push(Looked { row: i as u64, key: i as u64, group, predicted: predicted.unwrap(), weight: 1 });
+        looked.push(FlipTestPerson {
+            row: i as u64,
+            key: i as u64,
+            group,
+            predicted: predicted.unwrap(),
+            weight: 1,
+        });
     }
-    Audited { counts, order, looked }
+    ClarifyFixture { counts, order, looked }
 }
 
-fn flips(audited: &Audited, features: &Columns, most: u64) -> Flips {
-    let columns: Vec<&Vec<Option<f64>>> = features.numbers.iter().filter(|(name, _)| *name != "row_id").map(|(_, values)| values).collect();
-    let knobs = Knobs { neighbours: Count::new(5).unwrap(), standard: false, most: Count::new(most).unwrap() };
-    let mut crowd = Crowd::new(columns.len(), &knobs, Seed(1));
+fn flips(audited: &ClarifyFixture, features: &OracleColumns, most: u64) -> FlipTestResult {
+    let columns: Vec<&Vec<Option<f64>>> = features
+        .numbers
+        .iter()
+        .filter(|(name, _)| *name != "row_id")
+        .map(|(_, values)| values)
+        .collect();
+    let knobs = FlipTestSettings {
+        neighbours: Count::new(5).unwrap(),
+        standardise: false,
+        max_people: Count::new(most).unwrap(),
+    };
+    let mut crowd = FlipTestSample::new(columns.len(), &knobs, Seed(1));
     for (i, person) in audited.looked.iter().enumerate() {
         crowd.add(*person, &columns.iter().map(|column| column[i].unwrap()).collect::<Vec<_>>());
     }
-    let test = FlipTest::new(crowd, audited.order.len(), &Favoured::Rest.facets(audited.order.len()), &knobs, None);
-    let mut flips = test.nobody();
-    (0..test.n_pieces()).for_each(|piece| flips.add(&test.piece(piece)));
+    let test = PreparedFlipTest::new(
+        crowd,
+        audited.order.len(),
+        &FavouredFacets::Rest.facets(audited.order.len()),
+        &knobs,
+        None,
+    );
+    let mut flips = test.empty();
+    (0..test.n_pieces()).for_each(|piece| flips.add(&test.votes(piece)));
     flips
 }
 
-fn favourable(word: &str) -> Favourable {
-    if word == "negative" { Favourable::Negative } else { Favourable::Positive }
+fn favourable(word: &str) -> FavourablePrediction {
+    if word == "negative" { FavourablePrediction::Negative } else { FavourablePrediction::Positive }
 }
 
-fn against_rest(favourable: Favourable) -> Settings {
-    Settings { favoured: Favoured::Rest, favourable, samples: Count::new(100).unwrap(), families: vec![Family::Clarify], ..settings() }
+fn against_rest(favourable: FavourablePrediction) -> MeasureSettings {
+    MeasureSettings {
+        favoured: FavouredFacets::Rest,
+        favourable,
+        samples: Count::new(100).unwrap(),
+        families: vec![CatalogFamily::Clarify],
+        ..settings()
+    }
 }
 
 /// The library (smclarify 0.5) and an independent reference on COMPAS and German credit.
 fn check_dataset(folder: &Path) {
     let library = json(folder.join("expected_smclarify.json"));
-    let (raw, tie_free) = (parquet(folder.join("features.parquet")), parquet(folder.join("features_ft_tiefree.parquet")));
+    let (raw, tie_free) = (
+        parquet(folder.join("features.parquet")),
+        parquet(folder.join("features_ft_tiefree.parquet")),
+    );
     for model in ["lr", "lgbm"] {
         let rows = parquet(folder.join(format!("scores_{model}.parquet")));
         let expected = json(folder.join(format!("expected_{model}.json")));
         let mut compared = 0;
-        for (key, favourable) in
-            [("clarify_reference", Favourable::Positive), ("clarify_reference_favourable_negative", Favourable::Negative)]
-        {
+        for (key, favourable) in [
+            ("clarify_reference", FavourablePrediction::Positive),
+            ("clarify_reference_favourable_negative", FavourablePrediction::Negative),
+        ] {
             for case in expected[key].as_array().into_iter().flatten() {
-                let audited = audited(&rows, case["facet"].as_str().unwrap(), case["stratum"].as_str().unwrap());
-                let d = audited.order.iter().position(|group| Some(group.as_str()) == case["d"].as_str()).unwrap();
+                let audited = audited(
+                    &rows,
+                    case["facet"].as_str().unwrap(),
+                    case["stratum"].as_str().unwrap(),
+                );
+                let d = audited
+                    .order
+                    .iter()
+                    .position(|group| Some(group.as_str()) == case["d"].as_str())
+                    .unwrap();
                 let measured = measure_factual(&audited.counts, None, &against_rest(favourable));
-                for (name, value) in object(&case["metrics"]).iter().filter(|(name, _)| *name != "CDDPL_undefined_strata") {
+                for (name, value) in object(&case["metrics"])
+                    .iter()
+                    .filter(|(name, _)| *name != "CDDPL_undefined_strata")
+                {
                     let id = catalog().find(|metric| metric.symbol == name).unwrap().id;
-                    near(one(&measured, id, if id == "ge" { Scope::Total } else { Scope::RestVsOne(d) }), value, 1e-12);
+                    near(
+                        one(
+                            &measured,
+                            id,
+                            if id == "ge" { MetricScope::Total } else { MetricScope::RestVsOne(d) },
+                        ),
+                        value,
+                        1e-12,
+                    );
                     compared += 1;
                 }
                 let undefined = case["metrics"]["CDDPL_undefined_strata"].as_array().unwrap().len();
-                assert_eq!(one(&measured, "undefined_strata", Scope::RestVsOne(d)).value, Ok(undefined as f64));
-                let interval = one(&measured, "cddpl", Scope::RestVsOne(d)).interval.unwrap();
+                assert_eq!(
+                    one(&measured, "undefined_strata", MetricScope::RestVsOne(d)).value,
+                    Ok(undefined as f64)
+                );
+                let interval = one(&measured, "cddpl", MetricScope::RestVsOne(d)).interval.unwrap();
                 assert!(interval.hi - interval.lo < 0.5, "{interval:?}");
             }
         }
         for run in library["runs"].as_array().unwrap().iter().filter(|run| run["model"] == model) {
-            let audited = audited(&rows, run["facet"].as_str().unwrap(), run["group_variable"].as_str().unwrap());
-            let d = audited.order.iter().position(|group| Some(group.as_str()) == run["d"].as_str()).unwrap();
+            let audited = audited(
+                &rows,
+                run["facet"].as_str().unwrap(),
+                run["group_variable"].as_str().unwrap(),
+            );
+            let d = audited
+                .order
+                .iter()
+                .position(|group| Some(group.as_str()) == run["d"].as_str())
+                .unwrap();
             let settings = against_rest(favourable(run["favourable_prediction"].as_str().unwrap()));
-            let scope = Scope::RestVsOne(d);
-            for (features, of) in
-                [(&tie_free, &run["FT_tiefree"]["reference"]), (&raw, &run["FT_raw_features"]["reference_ties_by_row_order"])]
-            {
-                let measured = measure_factual(&audited.counts, Some(&flips(&audited, features, 1_000_000)), &settings);
+            let scope = MetricScope::RestVsOne(d);
+            for (features, of) in [
+                (&tie_free, &run["FT_tiefree"]["reference"]),
+                (&raw, &run["FT_raw_features"]["reference_ties_by_row_order"]),
+            ] {
+                let measured = measure_factual(
+                    &audited.counts,
+                    Some(&flips(&audited, features, 1_000_000)),
+                    &settings,
+                );
                 near(one(&measured, "ft", scope), &of["FT_docs_sign"], 0.0);
                 near(one(&measured, "ft_library_sign", scope), &of["FT_library_sign"], 0.0);
                 if features as *const _ == &raw {
                     for (name, value) in object(&run["values"]) {
                         let symbol = if name == "DCA" { "DCAcc" } else { name };
                         let id = catalog().find(|metric| metric.symbol == symbol).unwrap().id;
-                        near(one(&measured, id, if id == "ge" { Scope::Total } else { scope }), value, 1e-12);
+                        near(
+                            one(&measured, id, if id == "ge" { MetricScope::Total } else { scope }),
+                            value,
+                            1e-12,
+                        );
                         compared += 1;
                     }
                 }
             }
             let library = &run["FT_tiefree"]["library_value"];
-            let measured = measure_factual(&audited.counts, Some(&flips(&audited, &tie_free, 1_000_000)), &settings);
+            let measured = measure_factual(
+                &audited.counts,
+                Some(&flips(&audited, &tie_free, 1_000_000)),
+                &settings,
+            );
             near(one(&measured, "ft_library_sign", scope), library, 1e-12);
             // A sample says that it is one.
-            let sampled = measure_factual(&audited.counts, Some(&flips(&audited, &tie_free, 500)), &settings);
+            let sampled =
+                measure_factual(&audited.counts, Some(&flips(&audited, &tie_free, 500)), &settings);
             let m = one(&sampled, "ft", scope);
-            assert!(m.flags.contains(&SAMPLED) && m.ci_method.contains(&format!("a sample of 500 of {}", audited.looked.len())), "{m:?}");
+            assert!(
+                m.flags.contains(&SAMPLED)
+                    && m.ci_method
+                        .contains(&format!("a sample of 500 of {}", audited.looked.len())),
+                "{m:?}"
+            );
         }
         assert!(compared >= 2 * 13 + 2 * 12, "{compared}");
     }
@@ -301,7 +506,8 @@ fn german() {
     }
 }
 
-/// One group against the rest, and the groups that are furthest apart, as the reference and fairlearn 0.15 have them.
+/// One group against the rest, and the groups that are furthest apart, as the reference and
+/// fairlearn 0.15 have them.
 #[test]
 fn rests_and_worst_cases() {
     let Some(folder) = shared("expected/metrics") else { return };
@@ -312,39 +518,77 @@ fn rests_and_worst_cases() {
             let expected = json(folder.join(format!("{dataset}/expected_{model}.json")));
             for (facet, classic) in object(&expected["classic"]) {
                 let audited = audited(&rows, facet, stratum);
-                let settings = Settings { families: vec![Family::Group], samples: Count::new(200).unwrap(), ..settings() };
+                let settings = MeasureSettings {
+                    families: vec![CatalogFamily::Group],
+                    samples: Count::new(200).unwrap(),
+                    ..settings()
+                };
                 let measured = measure_factual(&audited.counts, None, &settings);
-                let place = |group: &Json| audited.order.iter().position(|name| Some(name.as_str()) == group.as_str()).unwrap();
+                let place = |group: &Json| {
+                    audited
+                        .order
+                        .iter()
+                        .position(|name| Some(name.as_str()) == group.as_str())
+                        .unwrap()
+                };
                 for case in classic["one_vs_rest"].as_array().into_iter().flatten() {
                     let a = place(&case["a"]);
-                    let (rest, of) = (audited.counts.confusion(Who::Rest(a)), &case["rest"]);
-                    assert_eq!([rest.tp, rest.fp, rest.fn_, rest.tn].map(Some), ["TP", "FP", "FN", "TN"].map(|name| of[name].as_u64()));
+                    let (rest, of) =
+                        (audited.counts.confusion(GroupSelection::Rest(a)), &case["rest"]);
+                    assert_eq!(
+                        [rest.tp, rest.fp, rest.fn_, rest.tn].map(Some),
+                        ["TP", "FP", "FN", "TN"].map(|name| of[name].as_u64())
+                    );
                     for (name, value) in object(&case["fairness"]) {
                         let metric = catalog().find(|metric| metric.symbol == name).unwrap();
                         // Of two groups the rest is the other.
                         if audited.order.len() > 2 {
-                            near(one(&measured, metric.id, Scope::OneVsRest(a)), value, 1e-12);
+                            near(
+                                one(&measured, metric.id, MetricScope::OneVsRest(a)),
+                                value,
+                                1e-12,
+                            );
                         }
                         rests += 1;
                     }
                 }
                 for (name, case) in object(&classic["worst_case"]) {
-                    let of = |suffix: &str| one(&measured, &format!("{}_{suffix}", name.to_lowercase()), Scope::WorstCase);
+                    let of = |suffix: &str| {
+                        one(
+                            &measured,
+                            &format!("{}_{suffix}", name.to_lowercase()),
+                            MetricScope::WorstCase,
+                        )
+                    };
                     near(of("difference"), &case["max_minus_min"], 1e-12);
                     near(of("ratio"), &case["min_over_max"], 1e-12);
                     near(of("to_total"), &case["max_abs_to_total"], 1e-12);
                     let furthest = of("difference").furthest.unwrap();
-                    assert_eq!((furthest.highest, furthest.lowest), (Some(place(&case["max_group"])), Some(place(&case["min_group"]))));
-                    let groups = ["n_groups", "n_groups_defined"].map(|key| case[key].as_u64().unwrap());
+                    assert_eq!(
+                        (furthest.highest, furthest.lowest),
+                        (Some(place(&case["max_group"])), Some(place(&case["min_group"])))
+                    );
+                    let groups =
+                        ["n_groups", "n_groups_defined"].map(|key| case[key].as_u64().unwrap());
                     assert_eq!(furthest.n_undefined, groups[0] - groups[1]);
                     worst += 1;
                 }
                 let library = &expected["fairlearn"][facet];
-                for (what, suffix) in
-                    [("difference_between_groups", "difference"), ("ratio_between_groups", "ratio"), ("difference_to_overall", "to_total")]
-                {
+                for (what, suffix) in [
+                    ("difference_between_groups", "difference"),
+                    ("ratio_between_groups", "ratio"),
+                    ("difference_to_overall", "to_total"),
+                ] {
                     for (name, value) in library[what].as_object().into_iter().flatten() {
-                        near(one(&measured, &format!("{}_{suffix}", name.to_lowercase()), Scope::WorstCase), value, 1e-12);
+                        near(
+                            one(
+                                &measured,
+                                &format!("{}_{suffix}", name.to_lowercase()),
+                                MetricScope::WorstCase,
+                            ),
+                            value,
+                            1e-12,
+                        );
                         fairlearn += 1;
                     }
                 }
@@ -355,7 +599,7 @@ fn rests_and_worst_cases() {
                     ("equal_opportunity_difference", "eopp_difference"),
                 ] {
                     if let Some(value) = library.get(name) {
-                        near(one(&measured, id, Scope::WorstCase), value, 1e-12);
+                        near(one(&measured, id, MetricScope::WorstCase), value, 1e-12);
                         fairlearn += 1;
                     }
                 }

@@ -1,22 +1,26 @@
-//! Several classes: values that other programs computed, two classes against the metrics of two, weights against people who are there
-//! several times, partitions, coverage.
+//! Several classes: values that other programs computed, two classes against the metrics of two,
+//! weights against people who are there several times, partitions, coverage.
 
 use super::oracle::{check_confusion, check_eccm, check_values, near, object, parquet};
 use super::{measure_counterfactual, measure_factual, one, settings};
 use crate::metric::classes::counts::{ClassCounterfactual, ClassPerson};
-use crate::metric::classes::measure::{Transition, measure_factual_classes, measure_switch_classes};
-use crate::metric::classes::{FactualClasses, Matrix, SwitchClasses, likeliest};
-use crate::metric::measure::{Measured, Settings};
-use crate::metric::scope::{Scope, Who};
-use crate::metric::{Family, Undefined};
-use crate::num::seed::Stream;
+use crate::metric::classes::measure::{
+    ClassTransition, measure_factual_classes, measure_switch_classes,
+};
+use crate::metric::classes::{
+    ClassMatrix, FactualClassCounts, SwitchClassCounts, most_likely_class,
+};
+use crate::metric::measure::{MeasureSettings, MeasuredValue};
+use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::{CatalogFamily, Undefined};
+use crate::num::seed::RandomStream;
 use crate::param::{Count, Seed};
 use crate::tests::{json, shared};
 use serde_json::Value as Json;
 
 /// A person by key, with counterfactuals; scores stand beside, so that they can be lent out.
 #[derive(Clone, Default)]
-struct Someone {
+struct ClassTestPerson {
     key: u64,
     group: usize,
     label: Option<usize>,
@@ -26,53 +30,90 @@ struct Someone {
     moved: Vec<(usize, Option<usize>, Vec<Option<f64>>)>,
 }
 
-impl Someone {
-    fn add(&self, factual: &mut FactualClasses, switches: &mut SwitchClasses) {
-        let Someone { key, group, label, predicted, ref scores, weight, ref moved } = *self;
+impl ClassTestPerson {
+    fn add(&self, factual: &mut FactualClassCounts, switches: &mut SwitchClassCounts) {
+        let ClassTestPerson { key, group, label, predicted, ref scores, weight, ref moved } = *self;
         let person = ClassPerson { group, label, predicted, scores, weight };
-        let moved: Vec<ClassCounterfactual> =
-            moved.iter().map(|(to, predicted, scores)| ClassCounterfactual { to: *to, predicted: *predicted, scores }).collect();
+        let moved: Vec<ClassCounterfactual> = moved
+            .iter()
+            .map(|(to, predicted, scores)| ClassCounterfactual {
+                to: *to,
+                predicted: *predicted,
+                scores,
+            })
+            .collect();
         factual.add(key, &person);
         switches.add(key, &person, &moved);
     }
 }
 
-struct Gathered {
-    factual: FactualClasses,
-    switches: SwitchClasses,
+struct ClassTestEvidence {
+    factual: FactualClassCounts,
+    switches: SwitchClassCounts,
 }
 
 /// Evidence of people in as many batches as `batch` names, merged last first.
-fn gather(people: &[Someone], sizes: [usize; 2], weighed: bool, batch: impl Fn(usize) -> usize) -> Gathered {
+fn gather(
+    people: &[ClassTestPerson],
+    sizes: [usize; 2],
+    weighed: bool,
+    batch: impl Fn(usize) -> usize,
+) -> ClassTestEvidence {
     let [classes, groups] = sizes;
     let parts = (0..people.len()).map(&batch).max().map_or(1, |last| last + 1);
-    let (mut factual, mut switches) = (vec![FactualClasses::new(classes, groups); parts], vec![SwitchClasses::new(classes, groups); parts]);
+    let (mut factual, mut switches) = (
+        vec![FactualClassCounts::new(classes, groups); parts],
+        vec![SwitchClassCounts::new(classes, groups); parts],
+    );
     if weighed {
-        factual = factual.into_iter().map(|counts| counts.weighed(settings().seed)).collect();
-        switches = switches.into_iter().map(|counts| counts.weighed(settings().seed)).collect();
+        factual = factual.into_iter().map(|counts| counts.with_weights(settings().seed)).collect();
+        switches =
+            switches.into_iter().map(|counts| counts.with_weights(settings().seed)).collect();
     }
-    people.iter().enumerate().for_each(|(i, someone)| someone.add(&mut factual[batch(i)], &mut switches[batch(i)]));
-    let mut all = Gathered { factual: factual.pop().unwrap(), switches: switches.pop().unwrap() };
+    people
+        .iter()
+        .enumerate()
+        .for_each(|(i, someone)| someone.add(&mut factual[batch(i)], &mut switches[batch(i)]));
+    let mut all =
+        ClassTestEvidence { factual: factual.pop().unwrap(), switches: switches.pop().unwrap() };
     factual.iter().rev().for_each(|part| all.factual.merge(part));
     switches.iter().rev().for_each(|part| all.switches.merge(part));
     all
 }
 
 /// Random people with labels and scores of each class, some missing.
-fn people(classes: usize, groups: usize, per_target: usize, n: u64, weight: impl Fn(u64) -> u64) -> Vec<Someone> {
-    let mut stream = Stream::new(6, &format!("classes/{classes}/{groups}/{per_target}"));
+fn people(
+    classes: usize,
+    groups: usize,
+    per_target: usize,
+    n: u64,
+    weight: impl Fn(u64) -> u64,
+) -> Vec<ClassTestPerson> {
+    let mut stream = RandomStream::new(6, &format!("classes/{classes}/{groups}/{per_target}"));
     let mut below = |n: usize| ((stream.u01() * n as f64) as usize).min(n - 1);
     let mut scored = |near: &[Option<f64>]| -> Vec<Option<f64>> {
         let missing = below(20) == 0;
         let score = |class: usize| near.get(class).copied().flatten().unwrap_or(0.5) * 0.6;
-        (0..classes).map(|class| (!missing).then(|| score(class)).map(|base| base + below(1000) as f64 / 2500.0)).collect()
+        (0..classes)
+            .map(|class| {
+                (!missing).then(|| score(class)).map(|base| base + below(1000) as f64 / 2500.0)
+            })
+            .collect()
     };
-    let mut all: Vec<Someone> = (0..n)
+    let mut all: Vec<ClassTestPerson> = (0..n)
         .map(|key| {
             let scores = scored(&[]);
             let moved = (0..groups * per_target).map(|to| (to % groups, scored(&scores)));
-            let moved: Vec<_> = moved.map(|(to, scores)| (to, likeliest(&scores), scores)).collect();
-            Someone { key: key * 7919, predicted: likeliest(&scores), scores, weight: weight(key), moved, ..Someone::default() }
+            let moved: Vec<_> =
+                moved.map(|(to, scores)| (to, most_likely_class(&scores), scores)).collect();
+            ClassTestPerson {
+                key: key * 7919,
+                predicted: most_likely_class(&scores),
+                scores,
+                weight: weight(key),
+                moved,
+                ..ClassTestPerson::default()
+            }
         })
         .collect();
     for someone in &mut all {
@@ -89,11 +130,16 @@ fn matrix(expected: &Json) -> Vec<Vec<u64>> {
     serde_json::from_value(expected.clone()).unwrap()
 }
 
-fn cells(found: &Matrix) -> Vec<Vec<u64>> {
+fn cells(found: &ClassMatrix) -> Vec<Vec<u64>> {
     found.rows().map(<[u64]>::to_vec).collect()
 }
 
-fn transition(all: &[Transition], scope: Scope, from: usize, to: usize) -> &Transition {
+fn transition(
+    all: &[ClassTransition],
+    scope: MetricScope,
+    from: usize,
+    to: usize,
+) -> &ClassTransition {
     all.iter().find(|t| (t.scope, t.from_class, t.to_class) == (scope, from, to)).unwrap()
 }
 
@@ -103,51 +149,92 @@ fn several_classes() {
     let Some(folder) = shared("expected/metrics/multiclass") else { return };
     let expected = json(folder.join("expected_multiclass.json"));
     let rows = parquet(folder.join("multiclass.parquet"));
-    let classes: Vec<&str> = expected["labels"].as_array().unwrap().iter().map(|label| label.as_str().unwrap()).collect();
+    let classes: Vec<&str> = expected["labels"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|label| label.as_str().unwrap())
+        .collect();
     let groups = ["Male", "Female"];
-    let place = |names: &[&str], column: &str, i: usize| names.iter().position(|name| rows.texts[column][i].as_deref() == Some(name));
-    let someone = |i: usize| Someone {
+    let place = |names: &[&str], column: &str, i: usize| {
+        names.iter().position(|name| rows.texts[column][i].as_deref() == Some(name))
+    };
+    let someone = |i: usize| ClassTestPerson {
         key: i as u64,
         group: place(&groups, "sex", i).unwrap(),
         label: place(&classes, "y", i),
         predicted: place(&classes, "pred", i),
         weight: 1,
-        moved: vec![(place(&groups, "target", i).unwrap(), place(&classes, "pred_cf", i), Vec::new())],
-        ..Someone::default()
+        moved: vec![(
+            place(&groups, "target", i).unwrap(),
+            place(&classes, "pred_cf", i),
+            Vec::new(),
+        )],
+        ..ClassTestPerson::default()
     };
-    let people: Vec<Someone> = (0..rows.texts["y"].len()).map(someone).collect();
-    let settings =
-        Settings { families: vec![Family::Performance, Family::Ccm, Family::Eccm], samples: Count::new(50).unwrap(), ..settings() };
+    let people: Vec<ClassTestPerson> = (0..rows.texts["y"].len()).map(someone).collect();
+    let settings = MeasureSettings {
+        families: vec![CatalogFamily::Performance, CatalogFamily::Ccm, CatalogFamily::Eccm],
+        samples: Count::new(50).unwrap(),
+        ..settings()
+    };
     // A weight of 1 changes nothing but the intervals.
     for weighed in [false, true] {
         let found = gather(&people, [3, 2], weighed, |i| i % 3);
         let factual = measure_factual_classes(&found.factual, &settings);
         let (switches, transitions) = measure_switch_classes(&found.switches, &settings);
         let mut compared = 0;
-        let mut check = |who: Who, direction: Option<(usize, usize)>, expected: &Json| {
+        let mut check = |who: GroupSelection,
+                         direction: Option<(usize, usize)>,
+                         expected: &Json| {
             let (group, scope) = match direction {
-                Some((from, to)) => (Scope::Group(from), Scope::Direction(from, to)),
-                None => (Scope::Total, Scope::Total),
+                Some((from, to)) => (MetricScope::Group(from), MetricScope::Direction(from, to)),
+                None => (MetricScope::Total, MetricScope::Total),
             };
             assert_eq!(Some(found.switches.matrix(direction).n()), expected["n"].as_u64());
-            assert_eq!(cells(&found.switches.matrix(direction)), matrix(&expected["ccm_rows_factual_cols_counterfactual"]));
-            assert_eq!(cells(&found.factual.matrix(who)), matrix(&expected["confusion_rows_label_cols_prediction"]));
+            assert_eq!(
+                cells(&found.switches.matrix(direction)),
+                matrix(&expected["ccm_rows_factual_cols_counterfactual"])
+            );
+            assert_eq!(
+                cells(&found.factual.matrix(who)),
+                matrix(&expected["confusion_rows_label_cols_prediction"])
+            );
             if weighed {
-                assert_eq!(found.switches.weight_matrix(direction), Some(found.switches.matrix(direction)));
+                assert_eq!(
+                    found.switches.weight_matrix(direction),
+                    Some(found.switches.matrix(direction))
+                );
                 assert_eq!(found.factual.weight_matrix(who), Some(found.factual.matrix(who)));
             }
             for (class, name) in classes.iter().enumerate() {
-                assert_eq!(cells(&found.switches.matrix_of_label(direction, Some(class))), matrix(&expected["eccm_by_label"][name]));
+                assert_eq!(
+                    cells(&found.switches.matrix_of_label(direction, Some(class))),
+                    matrix(&expected["eccm_by_label"][name])
+                );
                 if weighed {
                     let by_weight = found.switches.weight_matrix_of_label(direction, Some(class));
-                    assert_eq!(by_weight, Some(found.switches.matrix_of_label(direction, Some(class))));
+                    assert_eq!(
+                        by_weight,
+                        Some(found.switches.matrix_of_label(direction, Some(class)))
+                    );
                 }
-                let (classic, eccm) = (&expected["one_vs_all"][name]["classic"], &expected["one_vs_all"][name]["eccm"]);
-                let (people, switched) = (&found.factual.one_vs_all()[class], &found.switches.one_vs_all()[class]);
+                let (classic, eccm) = (
+                    &expected["one_vs_all"][name]["classic"],
+                    &expected["one_vs_all"][name]["eccm"],
+                );
+                let (people, switched) =
+                    (&found.factual.one_vs_rest()[class], &found.switches.one_vs_rest()[class]);
                 check_confusion(&people.confusion(who), classic);
-                compared += check_values(&measure_factual(people, None, &settings), group, classic, false);
-                let spreads = switched.spreads();
-                check_eccm(&direction.map_or(spreads.total(), |(from, to)| spreads.direction(from, to)).eccm(), eccm);
+                compared +=
+                    check_values(&measure_factual(people, None, &settings), group, classic, false);
+                let spreads = switched.cell_profiles();
+                check_eccm(
+                    &direction
+                        .map_or(spreads.total(), |(from, to)| spreads.direction(from, to))
+                        .eccm(),
+                    eccm,
+                );
                 let values = measure_counterfactual(switched, None, None, &settings);
                 compared += check_values(&values, scope, eccm, false);
                 near(one(&values, "nsr", scope), &expected["switch_rate_from_class"][name], 1e-12);
@@ -160,44 +247,66 @@ fn several_classes() {
             }
             for (name, rate) in object(&expected["transition_rate"]) {
                 let (from, to) = name.split_once(" -> ").unwrap();
-                let [from, to] = [from, to].map(|name| classes.iter().position(|class| *class == name).unwrap());
+                let [from, to] =
+                    [from, to].map(|name| classes.iter().position(|class| *class == name).unwrap());
                 let found = transition(&transitions, scope, from, to).value;
-                assert!((found.unwrap() - rate.as_f64().unwrap()).abs() < 1e-12, "{name}: {found:?} instead of {rate}");
+                assert!(
+                    (found.unwrap() - rate.as_f64().unwrap()).abs() < 1e-12,
+                    "{name}: {found:?} instead of {rate}"
+                );
                 compared += 1;
             }
         };
-        check(Who::One(0), Some((0, 1)), &expected["directions"]["Male -> Female"]);
-        check(Who::One(1), Some((1, 0)), &expected["directions"]["Female -> Male"]);
-        check(Who::All, None, &expected["total"]);
+        check(GroupSelection::One(0), Some((0, 1)), &expected["directions"]["Male -> Female"]);
+        check(GroupSelection::One(1), Some((1, 0)), &expected["directions"]["Female -> Male"]);
+        check(GroupSelection::All, None, &expected["total"]);
         assert_eq!(compared, 3 * (3 * (14 + 18) + 6));
     }
 }
 
-/// Of two classes everything is what the metrics of two classes say, with the same intervals of rates.
+/// Of two classes everything is what the metrics of two classes say, with the same intervals of
+/// rates.
 #[test]
 fn two_classes() {
     let found = gather(&people(2, 3, 1, 900, |_| 1), [2, 3], false, |_| 0);
     let factual = measure_factual_classes(&found.factual, &settings());
     let (switches, transitions) = measure_switch_classes(&found.switches, &settings());
-    let binary = measure_factual(&found.factual.one_vs_all()[1], None, &settings());
-    let moved = measure_counterfactual(&found.switches.one_vs_all()[1], None, None, &settings());
-    let same = |ours: &Measured, all: &[Measured]| {
+    let binary = measure_factual(&found.factual.one_vs_rest()[1], None, &settings());
+    let moved = measure_counterfactual(&found.switches.one_vs_rest()[1], None, None, &settings());
+    let same = |ours: &MeasuredValue, all: &[MeasuredValue]| {
         let theirs = one(all, ours.metric.id, ours.scope);
         let near = |x: f64, y: f64| (x - y).abs() < 1e-12;
         assert!(near(ours.value.unwrap(), theirs.value.unwrap()), "{ours:?} {theirs:?}");
-        assert_eq!((ours.numerator, ours.denominator, ours.n_rows), (theirs.numerator, theirs.denominator, theirs.n_rows));
-        assert_eq!((&ours.flags, ours.ideal, &ours.ci_method), (&theirs.flags, theirs.ideal, &theirs.ci_method));
+        assert_eq!(
+            (ours.numerator, ours.denominator, ours.n_rows),
+            (theirs.numerator, theirs.denominator, theirs.n_rows)
+        );
+        assert_eq!(
+            (&ours.flags, ours.ideal, &ours.ci_method),
+            (&theirs.flags, theirs.ideal, &theirs.ci_method)
+        );
         let (mine, other) = (ours.interval.unwrap(), theirs.interval.unwrap());
         // Other streams draw the worlds, which agree within their noise.
-        let within = if ours.ci_method.contains("bootstrap") { 0.15 * (other.hi - other.lo) } else { 1e-12 };
-        assert!((mine.lo - other.lo).abs() <= within && (mine.hi - other.hi).abs() <= within, "{ours:?} {theirs:?}");
+        let within =
+            if ours.ci_method.contains("bootstrap") { 0.15 * (other.hi - other.lo) } else { 1e-12 };
+        assert!(
+            (mine.lo - other.lo).abs() <= within && (mine.hi - other.hi).abs() <= within,
+            "{ours:?} {theirs:?}"
+        );
     };
     factual.iter().for_each(|m| same(m, &binary));
     switches.iter().for_each(|m| same(m, &moved));
     assert_eq!((factual.len(), switches.len()), (2 * (4 + 3), 3 * (6 + 3 + 3 + 3 + 1)));
-    for (scope, from, to, id) in [(Scope::Direction(0, 2), 0, 1, "psr"), (Scope::Total, 1, 0, "nsr"), (Scope::OneToRest(1), 0, 1, "psr")] {
+    for (scope, from, to, id) in [
+        (MetricScope::Direction(0, 2), 0, 1, "psr"),
+        (MetricScope::Total, 1, 0, "nsr"),
+        (MetricScope::OneToRest(1), 0, 1, "psr"),
+    ] {
         let (t, m) = (transition(&transitions, scope, from, to), one(&moved, id, scope));
-        assert_eq!((t.value, t.cases.numerator, t.cases.denominator), (m.value, m.numerator.unwrap(), m.denominator.unwrap()));
+        assert_eq!(
+            (t.value, t.cases.numerator, t.cases.denominator),
+            (m.value, m.numerator.unwrap(), m.denominator.unwrap())
+        );
     }
 }
 
@@ -207,15 +316,19 @@ fn scores_per_class() {
     let people = people(3, 2, 1, 400, |_| 1);
     let found = gather(&people, [3, 2], false, |_| 0);
     for class in 0..3 {
-        let pairs = people.iter().filter(|p| p.group == 0).filter_map(|p| Some((p.scores[class]?, p.moved[0].2[class]?)));
+        let pairs = people
+            .iter()
+            .filter(|p| p.group == 0)
+            .filter_map(|p| Some((p.scores[class]?, p.moved[0].2[class]?)));
         let squares: Vec<f64> = pairs.map(|(s, c)| (c - s).powi(2)).collect();
-        let shift = found.switches.one_vs_all()[class].shift(0, 1);
+        let shift = found.switches.one_vs_rest()[class].shift(0, 1);
         assert_eq!(shift.n(), squares.len() as u64);
-        let mean = shift.squared().iter().map(|sum| sum.to_f64()).sum::<f64>() / squares.len() as f64;
+        let mean =
+            shift.squared().iter().map(|sum| sum.to_f64()).sum::<f64>() / squares.len() as f64;
         assert!((mean - squares.iter().sum::<f64>() / squares.len() as f64).abs() < 1e-12);
     }
-    assert_eq!(likeliest(&[Some(0.2), Some(0.4), Some(0.4)]), Some(1));
-    assert_eq!((likeliest(&[Some(0.2), None]), likeliest(&[])), (None, None));
+    assert_eq!(most_likely_class(&[Some(0.2), Some(0.4), Some(0.4)]), Some(1));
+    assert_eq!((most_likely_class(&[Some(0.2), None]), most_likely_class(&[])), (None, None));
 }
 
 /// Whoever weighs n counts as n people.
@@ -223,19 +336,26 @@ fn scores_per_class() {
 fn weights_are_repeated_people() {
     for (groups, per_target) in [(2, 1), (3, 2)] {
         let people = people(4, groups, per_target, 300, |i| 1 + i % 4);
-        let repeated: Vec<Someone> = people.iter().flat_map(|p| vec![Someone { weight: 1, ..p.clone() }; p.weight as usize]).collect();
-        let few = Settings { samples: Count::new(200).unwrap(), ..settings() };
-        let (by_weight, by_people) = (gather(&people, [4, groups], true, |i| i % 2), gather(&repeated, [4, groups], false, |_| 0));
+        let repeated: Vec<ClassTestPerson> = people
+            .iter()
+            .flat_map(|p| vec![ClassTestPerson { weight: 1, ..p.clone() }; p.weight as usize])
+            .collect();
+        let few = MeasureSettings { samples: Count::new(200).unwrap(), ..settings() };
+        let (by_weight, by_people) = (
+            gather(&people, [4, groups], true, |i| i % 2),
+            gather(&repeated, [4, groups], false, |_| 0),
+        );
         assert_eq!(by_weight.switches.weight_matrix(None), Some(by_people.switches.matrix(None)));
         let direction = Some((1, 0));
         assert_eq!(
             by_weight.switches.weight_matrix_of_label(direction, Some(2)),
             Some(by_people.switches.matrix_of_label(direction, Some(2)))
         );
-        let of = |found: &Gathered| {
+        let of = |found: &ClassTestEvidence| {
             let (mut values, transitions) = measure_switch_classes(&found.switches, &few);
             values.extend(measure_factual_classes(&found.factual, &few));
-            let transitions = transitions.into_iter().map(|t| (t.value, t.weights.unwrap_or(t.cases).numerator));
+            let transitions =
+                transitions.into_iter().map(|t| (t.value, t.weights.unwrap_or(t.cases).numerator));
             (values, transitions.collect::<Vec<_>>())
         };
         let ((ours, transitions), (theirs, expected)) = (of(&by_weight), of(&by_people));
@@ -245,30 +365,45 @@ fn weights_are_repeated_people() {
             assert_eq!((m.metric.id, m.scope, m.value), (n.metric.id, n.scope, n.value));
             assert_eq!(m.weights, n.numerator.zip(n.denominator));
             let interval = m.interval.unwrap();
-            assert!(m.ci_method.contains("blocks") && interval.lo <= m.value.unwrap() && interval.hi >= m.value.unwrap(), "{m:?}");
+            assert!(
+                m.ci_method.contains("blocks")
+                    && interval.lo <= m.value.unwrap()
+                    && interval.hi >= m.value.unwrap(),
+                "{m:?}"
+            );
         }
     }
 }
 
-/// Random partitions into batches give the same bytes of evidence and of values; so do reading and writing.
+/// Random partitions into batches give the same bytes of evidence and of values; so do reading and
+/// writing.
 #[test]
 fn any_partition_gives_the_same() {
-    let few = Settings { samples: Count::new(40).unwrap(), ..settings() };
+    let few = MeasureSettings { samples: Count::new(40).unwrap(), ..settings() };
     for weighed in [false, true] {
         let people = people(3, 3, 2, 300, |i| 1 + i % 5);
-        let text = |found: &Gathered| {
-            let evidence = serde_json::to_string(&found.factual).unwrap() + &serde_json::to_string(&found.switches).unwrap();
+        let text = |found: &ClassTestEvidence| {
+            let evidence = serde_json::to_string(&found.factual).unwrap()
+                + &serde_json::to_string(&found.switches).unwrap();
             let (values, transitions) = measure_switch_classes(&found.switches, &few);
-            (evidence, format!("{values:?} {transitions:?} {:?}", measure_factual_classes(&found.factual, &few)))
+            (
+                evidence,
+                format!(
+                    "{values:?} {transitions:?} {:?}",
+                    measure_factual_classes(&found.factual, &few)
+                ),
+            )
         };
         let whole = text(&gather(&people, [3, 3], weighed, |_| 0));
         for trial in 0..6 {
-            let mut stream = Stream::new(trial, "partition");
+            let mut stream = RandomStream::new(trial, "partition");
             let parts = 1 + (stream.u01() * 9.0) as usize;
-            let batches: Vec<usize> = people.iter().map(|_| (stream.u01() * parts as f64) as usize).collect();
+            let batches: Vec<usize> =
+                people.iter().map(|_| (stream.u01() * parts as f64) as usize).collect();
             let found = gather(&people, [3, 3], weighed, |i| batches[i]);
             assert!(text(&found) == whole, "{parts} batches");
-            let read: SwitchClasses = serde_json::from_str(&serde_json::to_string(&found.switches).unwrap()).unwrap();
+            let read: SwitchClassCounts =
+                serde_json::from_str(&serde_json::to_string(&found.switches).unwrap()).unwrap();
             assert_eq!(read, found.switches);
         }
     }
@@ -276,56 +411,79 @@ fn any_partition_gives_the_same() {
 
 #[test]
 fn without_labels_or_people() {
-    let mut switches = SwitchClasses::new(3, 2);
-    let mut factual = FactualClasses::new(3, 2);
+    let mut switches = SwitchClassCounts::new(3, 2);
+    let mut factual = FactualClassCounts::new(3, 2);
     for someone in people(3, 2, 1, 50, |_| 1) {
-        Someone { label: None, ..someone }.add(&mut factual, &mut switches);
+        ClassTestPerson { label: None, ..someone }.add(&mut factual, &mut switches);
     }
     let values = measure_factual_classes(&factual, &settings());
     assert!(values.iter().all(|m| m.value == Err(Undefined::NoLabel)) && values.len() == 8);
     let (values, _) = measure_switch_classes(&switches, &settings());
     assert!(values.iter().all(|m| m.value.is_ok()) && values.len() == 3 * 4);
-    let (nobody, transitions) = measure_switch_classes(&SwitchClasses::new(3, 2), &settings());
-    let empty = |value: crate::metric::Value| value == Err(Undefined::EmptyGroup);
+    let (nobody, transitions) = measure_switch_classes(&SwitchClassCounts::new(3, 2), &settings());
+    let empty = |value: crate::metric::MetricValue| value == Err(Undefined::EmptyGroup);
     assert!(nobody.iter().all(|m| empty(m.value)) && transitions.iter().all(|t| empty(t.value)));
-    let none = measure_switch_classes(&switches, &Settings { families: vec![Family::Shift], ..settings() });
+    let none = measure_switch_classes(
+        &switches,
+        &MeasureSettings { families: vec![CatalogFamily::Shift], ..settings() },
+    );
     assert!(none.0.is_empty() && none.1.is_empty());
 }
 
-/// How often a nominal 95 % interval of CMCC, of its difference and of a transition holds the true one. The head of `measure` states what
-/// 4000 samples give (`CFAUDIT_TRIALS=4000`, printed with `--nocapture`); fewer must agree.
+/// How often a nominal 95 % interval of CMCC, of its difference and of a transition holds the true
+/// one. The head of `measure` states what 4000 samples give (`CFAUDIT_TRIALS=4000`, printed with
+/// `--nocapture`); fewer must agree.
 #[test]
 fn coverage() {
     let trials: u64 = std::env::var("CFAUDIT_TRIALS").map_or(200, |n| n.parse().unwrap());
     // Three classes of 0.5, 0.3, 0.2; one in five moves to the next.
-    let truth = Matrix::of(3, &[40, 10, 0, 0, 24, 6, 4, 0, 16]).correlation().unwrap();
+    let truth = ClassMatrix::from_cells(3, &[40, 10, 0, 0, 24, 6, 4, 0, 16]).correlation().unwrap();
     let mut wrong = Vec::new();
     for (n, stated) in STATED {
         let mut held = [0_u64; 3];
         for trial in 0..trials {
-            let mut stream = Stream::new(trial, &format!("coverage/classes/{n}"));
-            let mut switches = SwitchClasses::new(3, 2);
+            let mut stream = RandomStream::new(trial, &format!("coverage/classes/{n}"));
+            let mut switches = SwitchClassCounts::new(3, 2);
             for key in 0..2 * n {
                 let (u, v) = (stream.u01(), stream.u01());
                 let class = usize::from(u >= 0.5) + usize::from(u >= 0.8);
                 let after = if v < 0.2 { (class + 1) % 3 } else { class };
                 let group = (key % 2) as usize;
-                let person = ClassPerson { group, label: None, predicted: Some(class), scores: &[], weight: 1 };
-                switches.add(key, &person, &[ClassCounterfactual { to: 1 - group, predicted: Some(after), scores: &[] }]);
+                let person = ClassPerson {
+                    group,
+                    label: None,
+                    predicted: Some(class),
+                    scores: &[],
+                    weight: 1,
+                };
+                switches.add(
+                    key,
+                    &person,
+                    &[ClassCounterfactual { to: 1 - group, predicted: Some(after), scores: &[] }],
+                );
             }
-            let settings = Settings { samples: Count::new(1000).unwrap(), seed: Seed(trial), families: vec![Family::Ccm], ..settings() };
+            let settings = MeasureSettings {
+                samples: Count::new(1000).unwrap(),
+                seed: Seed(trial),
+                families: vec![CatalogFamily::Ccm],
+                ..settings()
+            };
             let (values, transitions) = measure_switch_classes(&switches, &settings);
-            let direction = Scope::Direction(0, 1);
+            let direction = MetricScope::Direction(0, 1);
             let found = [
                 (one(&values, "cmcc", direction).interval, truth),
-                (one(&values, "cmcc", Scope::Difference(0, 1)).interval, 0.0),
+                (one(&values, "cmcc", MetricScope::Difference(0, 1)).interval, 0.0),
                 (transition(&transitions, direction, 0, 1).interval, 0.2),
             ];
             for (held, (interval, truth)) in held.iter_mut().zip(found) {
-                *held += u64::from(interval.is_some_and(|interval| (interval.lo..=interval.hi).contains(&truth)));
+                *held += u64::from(
+                    interval.is_some_and(|interval| (interval.lo..=interval.hi).contains(&truth)),
+                );
             }
         }
-        for ((what, held), stated) in ["CMCC", "difference", "transition"].iter().zip(held).zip(stated) {
+        for ((what, held), stated) in
+            ["CMCC", "difference", "transition"].iter().zip(held).zip(stated)
+        {
             let share = held as f64 / trials as f64;
             println!("{n} people, {what}: {share:.4}");
             let error = (stated * (1.0 - stated) / trials as f64).sqrt();
@@ -338,4 +496,5 @@ fn coverage() {
 }
 
 /// People of a direction; the coverage of CMCC, of the difference of two, of a transition.
-const STATED: [(u64, [f64; 3]); 3] = [(10, [0.803, 0.762, 0.951]), (30, [0.913, 0.926, 0.952]), (300, [0.951, 0.948, 0.952])];
+const STATED: [(u64, [f64; 3]); 3] =
+    [(10, [0.803, 0.762, 0.951]), (30, [0.913, 0.926, 0.952]), (300, [0.951, 0.948, 0.952])];

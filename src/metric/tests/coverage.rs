@@ -1,36 +1,45 @@
-//! How often nominal 95 % intervals hold the true value, simulated from a seed, where people are few and rates are rare.
+//! How often nominal 95 % intervals hold the true value, simulated from a seed, where people are
+//! few and rates are rare.
 //!
-//! The head of [`interval`](crate::metric::interval) states what `CFAUDIT_TRIALS=20000` gives (4000 of
-//! them for the bootstrap), printed with `--nocapture`; fewer samples must agree. Intervals of scores, of people with weights, of two models and of several classes are simulated beside their engines.
+//! The head of [`interval`](crate::metric::interval) states what `CFAUDIT_TRIALS=20000` gives (4000
+//! of them for the bootstrap), printed with `--nocapture`; fewer samples must agree. Intervals of
+//! scores, of people with weights, of two models and of several classes are simulated beside their
+//! engines.
 
 use crate::metric::counts::Eccm;
-use crate::metric::interval::{Interval, Method, katz, newcombe, percentile, resample, wilson, z_of};
-use crate::metric::{Rate, Reads, Undefined, Value, find};
+use crate::metric::interval::{
+    IntervalProcedure, ValueInterval, katz, newcombe, percentile, resample, wilson, z_of_level,
+};
+use crate::metric::{MetricValue, Rate, Reads, Undefined, find};
 use crate::num::binomial::{binomial, multinomial};
-use crate::num::seed::Stream;
+use crate::num::seed::RandomStream;
 
 /// The share of intervals that hold, and the share of samples with an interval.
-pub(in crate::metric) type Shares = (f64, f64);
+pub(in crate::metric) type IntervalCoverage = (f64, f64);
 
-/// What a simulation gave: the share of samples with an interval, and the share of these in which it held the true value.
+/// What a simulation gave: the share of samples with an interval, and the share of these in which
+/// it held the true value.
 #[derive(Default)]
-pub(in crate::metric) struct Held {
+pub(in crate::metric) struct CoverageCount {
     samples: u64,
     given: u64,
     held: u64,
 }
 
-impl Held {
-    pub(in crate::metric) fn add(&mut self, interval: Option<Interval>, truth: f64) {
+impl CoverageCount {
+    pub(in crate::metric) fn add(&mut self, interval: Option<ValueInterval>, truth: f64) {
         self.samples += 1;
         self.given += u64::from(interval.is_some());
-        self.held += u64::from(interval.is_some_and(|interval| (interval.lo..=interval.hi).contains(&truth)));
+        self.held += u64::from(
+            interval.is_some_and(|interval| (interval.lo..=interval.hi).contains(&truth)),
+        );
     }
 
     /// What is wrong with what is stated, within four standard errors and the half of a last digit.
-    pub(in crate::metric) fn check(&self, what: &str, stated: Shares) -> Option<String> {
+    pub(in crate::metric) fn check(&self, what: &str, stated: IntervalCoverage) -> Option<String> {
         let shares = [(self.held, self.given, stated.0), (self.given, self.samples, stated.1)];
-        let [held, given] = shares.map(|(part, whole, _)| if whole == 0 { 0.0 } else { part as f64 / whole as f64 });
+        let [held, given] = shares
+            .map(|(part, whole, _)| if whole == 0 { 0.0 } else { part as f64 / whole as f64 });
         println!("{what}: held {held:.4}, given {given:.4}");
         // Without any interval there is nothing to be held.
         let far = shares.iter().filter(|(_, whole, _)| *whole > 0).any(|&(part, whole, stated)| {
@@ -46,13 +55,13 @@ fn trials(default: u64) -> u64 {
 }
 
 /// A rate of n people drawn where it is p.
-fn drawn(stream: &mut Stream, n: u64, p: f64) -> Rate {
+fn drawn(stream: &mut RandomStream, n: u64, p: f64) -> Rate {
     Rate { numerator: binomial(stream, n, p), denominator: n, empty: Undefined::EmptyGroup }
 }
 
-/// People, the true rate of all groups; Wilson's interval of a rate, Newcombe's of a difference of two such groups, Katz's of their ratio:
-/// the share held of those given, and the share given.
-const FORMULAS: [(u64, f64, [Shares; 3]); 9] = [
+/// People, the true rate of all groups; Wilson's interval of a rate, Newcombe's of a difference of
+/// two such groups, Katz's of their ratio: the share held of those given, and the share given.
+const FORMULAS: [(u64, f64, [IntervalCoverage; 3]); 9] = [
     (10, 0.5, [(0.98, 1.0), (0.959, 1.0), (0.985, 0.998)]),
     (10, 0.1, [(0.932, 1.0), (0.991, 1.0), (1.0, 0.426)]),
     (10, 0.02, [(0.984, 1.0), (1.0, 1.0), (1.0, 0.032)]),
@@ -66,10 +75,10 @@ const FORMULAS: [(u64, f64, [Shares; 3]); 9] = [
 
 #[test]
 fn rates_differences_and_ratios() {
-    let (z, mut wrong) = (z_of(0.95), Vec::new());
+    let (z, mut wrong) = (z_of_level(0.95), Vec::new());
     for (n, p, stated) in FORMULAS {
-        let mut stream = Stream::new(1, &format!("coverage/formulas/{n}/{p}"));
-        let mut held: [Held; 3] = Default::default();
+        let mut stream = RandomStream::new(1, &format!("coverage/formulas/{n}/{p}"));
+        let mut held: [CoverageCount; 3] = Default::default();
         for _ in 0..trials(4000) {
             let (a, b) = (drawn(&mut stream, n, p), drawn(&mut stream, n, p));
             held[0].add(wilson(a, z), p);
@@ -83,8 +92,9 @@ fn rates_differences_and_ratios() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// People, the true share that switches; the percentile bootstrap of CMCC, of P2NR and of a difference of two CMCC.
-const COUNTS: [(u64, f64, [Shares; 3]); 6] = [
+/// People, the true share that switches; the percentile bootstrap of CMCC, of P2NR and of a
+/// difference of two CMCC.
+const COUNTS: [(u64, f64, [IntervalCoverage; 3]); 6] = [
     (10, 0.2, [(0.988, 0.698), (0.899, 0.037), (0.933, 0.521)]),
     (10, 0.02, [(0.995, 0.151), (0.0, 0.0), (0.997, 0.22)]),
     (30, 0.2, [(0.932, 0.999), (0.962, 0.52), (0.929, 1.0)]),
@@ -102,42 +112,68 @@ fn bootstrap_of_counts() {
     let (cmcc, p2nr) = (score("cmcc"), score("p2nr"));
     let mut wrong = Vec::new();
     for (n, share, stated) in COUNTS {
-        // Half of the people are predicted positive, and of both halves as many switch: cells CN, SP, SN, CP.
+        // Half of the people are predicted positive, and of both halves as many switch: cells CN,
+        // SP, SN, CP.
         let rare = (share * 500.0) as u64;
         let shares = [500 - rare, rare, rare, 500 - rare];
-        let people = |stream: &mut Stream| {
+        let people = |stream: &mut RandomStream| {
             let mut cells = [0; 4];
             multinomial(stream, n, &shares, |cell, count| cells[cell] = count);
             cells
         };
         let eccm = |[cn, sp, sn, cp]: [u64; 4]| Eccm::labelled([cn, sp, sn, cp, 0, 0, 0, 0]);
         let truth = cmcc(&eccm(shares)).unwrap();
-        let mut held: [Held; 3] = Default::default();
+        let mut held: [CoverageCount; 3] = Default::default();
         for trial in 0..trials(200).min(4000) {
-            let mut stream = Stream::new(trial, &format!("coverage/counts/{n}/{share}"));
+            let mut stream = RandomStream::new(trial, &format!("coverage/counts/{n}/{share}"));
             let samples = [people(&mut stream), people(&mut stream)];
             let worlds: Vec<Vec<[u64; 4]>> = samples
                 .iter()
                 .enumerate()
                 .map(|(side, cells)| {
-                    let kinds: Vec<([u64; 4], u64)> = (0..4).map(|i| (std::array::from_fn(|j| u64::from(i == j)), cells[i])).collect();
-                    resample(&kinds, 500, Stream::new(trial, &format!("coverage/worlds/{side}")))
+                    let kinds: Vec<([u64; 4], u64)> = (0..4)
+                        .map(|i| (std::array::from_fn(|j| u64::from(i == j)), cells[i]))
+                        .collect();
+                    resample(
+                        &kinds,
+                        500,
+                        RandomStream::new(trial, &format!("coverage/worlds/{side}")),
+                    )
                 })
                 .collect();
-            let interval = |value: Value, replicates: Vec<Value>| {
-                // As everywhere: a value that is undefined, or outside the percentiles, has no interval.
+            let interval = |value: MetricValue, replicates: Vec<MetricValue>| {
+                // As everywhere: a value that is undefined, or outside the percentiles, has no
+                // interval.
                 let value = value.ok()?;
-                let (interval, _) = percentile(replicates.into_iter(), 0.95, Method::Bootstrap).ok()?;
+                let (interval, _) =
+                    percentile(replicates.into_iter(), 0.95, IntervalProcedure::Bootstrap).ok()?;
                 (interval.lo..=interval.hi).contains(&value).then_some(interval)
             };
-            let of = |score: fn(&Eccm) -> Value| interval(score(&eccm(samples[0])), worlds[0].iter().map(|w| score(&eccm(*w))).collect());
+            let of = |score: fn(&Eccm) -> MetricValue| {
+                interval(
+                    score(&eccm(samples[0])),
+                    worlds[0].iter().map(|w| score(&eccm(*w))).collect(),
+                )
+            };
             held[0].add(of(cmcc), truth);
             held[1].add(of(p2nr), 1.0);
-            let gap = |a: [u64; 4], b: [u64; 4]| crate::metric::difference(cmcc(&eccm(a)), cmcc(&eccm(b)));
-            held[2].add(interval(gap(samples[0], samples[1]), worlds[0].iter().zip(&worlds[1]).map(|(a, b)| gap(*a, *b)).collect()), 0.0);
+            let gap = |a: [u64; 4], b: [u64; 4]| {
+                crate::metric::difference(cmcc(&eccm(a)), cmcc(&eccm(b)))
+            };
+            held[2].add(
+                interval(
+                    gap(samples[0], samples[1]),
+                    worlds[0].iter().zip(&worlds[1]).map(|(a, b)| gap(*a, *b)).collect(),
+                ),
+                0.0,
+            );
         }
-        for ((held, name), stated) in held.iter().zip(["CMCC", "P2NR", "difference of CMCC"]).zip(stated) {
-            wrong.extend(held.check(&format!("bootstrap, {name}, {n} people, {share} switch"), stated));
+        for ((held, name), stated) in
+            held.iter().zip(["CMCC", "P2NR", "difference of CMCC"]).zip(stated)
+        {
+            wrong.extend(
+                held.check(&format!("bootstrap, {name}, {n} people, {share} switch"), stated),
+            );
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");

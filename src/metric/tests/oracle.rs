@@ -1,6 +1,7 @@
 //! Published figures, and values that other programs computed from real and from awkward data.
 //!
-//! Clarify's metrics, one group against the rest and worst cases stand in [`super::clarify`], several classes in [`super::classes`].
+//! Clarify's metrics, one group against the rest and worst cases stand in [`super::clarify`],
+//! several classes in [`super::classes`].
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,14 +12,14 @@ use arrow::datatypes::{DataType, Float64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Map, Value as Json};
 
-use super::{People, gather, one, settings};
+use super::{TestPeople, gather, one, settings};
 use crate::metric::clarify::errors;
-use crate::metric::counts::{CELLS, Confusion, Counterfactual, Eccm, Person};
-use crate::metric::interval::{Method, percentile, resample};
-use crate::metric::measure::{Favourable, Measured, Settings};
-use crate::metric::scope::{Scope, Who};
-use crate::metric::{Family, Reads, catalog};
-use crate::num::seed::Stream;
+use crate::metric::counts::{CELLS, Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
+use crate::metric::interval::{IntervalProcedure, percentile, resample};
+use crate::metric::measure::{FavourablePrediction, MeasureSettings, MeasuredValue};
+use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::{CatalogFamily, Reads, catalog};
+use crate::num::seed::RandomStream;
 use crate::param::Count;
 use crate::tests::{expected, json, shared};
 
@@ -32,24 +33,33 @@ pub(super) fn object(value: &Json) -> &Map<String, Json> {
 
 /// The columns of a small file: numbers (NaN as missing) or texts.
 #[derive(Default)]
-pub(super) struct Columns {
+pub(super) struct OracleColumns {
     pub(super) numbers: BTreeMap<String, Vec<Option<f64>>>,
     pub(super) texts: BTreeMap<String, Vec<Option<String>>>,
 }
 
-pub(super) fn parquet(path: PathBuf) -> Columns {
-    let mut columns = Columns::default();
-    for batch in ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(path).unwrap()).unwrap().build().unwrap() {
+pub(super) fn parquet(path: PathBuf) -> OracleColumns {
+    let mut columns = OracleColumns::default();
+    for batch in ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(path).unwrap())
+        .unwrap()
+        .build()
+        .unwrap()
+    {
         let batch = batch.unwrap();
         for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
             let name = field.name().clone();
             if field.data_type().is_numeric() {
                 let array = cast(array, &DataType::Float64).unwrap();
-                let values = array.as_primitive::<Float64Type>().iter().map(|x| x.filter(|x| !x.is_nan()));
+                let values =
+                    array.as_primitive::<Float64Type>().iter().map(|x| x.filter(|x| !x.is_nan()));
                 columns.numbers.entry(name).or_default().extend(values);
             } else {
                 let array = cast(array, &DataType::Utf8).unwrap();
-                columns.texts.entry(name).or_default().extend(array.as_string::<i32>().iter().map(|x| x.map(str::to_owned)));
+                columns
+                    .texts
+                    .entry(name)
+                    .or_default()
+                    .extend(array.as_string::<i32>().iter().map(|x| x.map(str::to_owned)));
             }
         }
     }
@@ -62,25 +72,34 @@ pub(super) fn id(name: &str) -> String {
         "JSD_hist_bits" => "jsd_hist".to_owned(),
         "KLD_hist_nats" => "kld_hist".to_owned(),
         "KLD_hist_smoothed_nats" => "kld_hist_smoothed".to_owned(),
-        _ => catalog().find(|metric| metric.symbol == name).unwrap_or_else(|| panic!("no symbol `{name}`")).id.to_owned(),
+        _ => catalog()
+            .find(|metric| metric.symbol == name)
+            .unwrap_or_else(|| panic!("no symbol `{name}`"))
+            .id
+            .to_owned(),
     }
 }
 
-/// Names of the oracle that are no metrics: counts, intervals, and variants that the papers do not use.
+/// Names of the oracle that are no metrics: counts, intervals, and variants that the papers do not
+/// use.
 pub(super) fn is_metric(name: &str) -> bool {
     let count = name.len() <= 3 && CELLS.iter().any(|cell| cell.name == name)
         || ["N", "TP", "FP", "FN", "TN", "CP", "SN", "SP", "CN"].contains(&name);
-    !(count || name.starts_with("ci95") || ["n_pairs", "JSD_vec_nats", "JSD_hist_nats_sqrt"].contains(&name))
+    !(count
+        || name.starts_with("ci95")
+        || ["n_pairs", "JSD_vec_nats", "JSD_hist_nats_sqrt"].contains(&name))
 }
 
 #[track_caller]
-pub(super) fn near(m: &Measured, expected: &Json, within: f64) {
-    let what = || format!("`{}` in {:?}: {:?} instead of {expected}", m.metric.id, m.scope, m.value);
+pub(super) fn near(m: &MeasuredValue, expected: &Json, within: f64) {
+    let what =
+        || format!("`{}` in {:?}: {:?} instead of {expected}", m.metric.id, m.scope, m.value);
     match expected.as_f64() {
         None => assert!(m.value.is_err(), "{}", what()),
         Some(expected) => {
             let found = m.value.unwrap_or_else(|_| panic!("{}", what()));
-            let squares = m.metric.id == "jscd" && (found * found - expected * expected).abs() < 1e-12;
+            let squares =
+                m.metric.id == "jscd" && (found * found - expected * expected).abs() < 1e-12;
             assert!((found - expected).abs() <= within || squares, "{}", what());
         }
     }
@@ -88,16 +107,22 @@ pub(super) fn near(m: &Measured, expected: &Json, within: f64) {
 
 /// The interval, where the oracle has one.
 #[track_caller]
-pub(super) fn near_interval(m: &Measured, expected: Option<&Json>) {
+pub(super) fn near_interval(m: &MeasuredValue, expected: Option<&Json>) {
     let Some(expected) = expected else { return };
-    let what = || format!("`{}` in {:?}: {:?} instead of {expected}", m.metric.id, m.scope, m.interval);
+    let what =
+        || format!("`{}` in {:?}: {:?} instead of {expected}", m.metric.id, m.scope, m.interval);
     match expected.as_array() {
         None => assert!(m.interval.is_none(), "{}", what()),
         Some(ends) => {
             let found = m.interval.unwrap_or_else(|| panic!("{}", what()));
             let (lo, hi) = (ends[0].as_f64().unwrap(), ends[1].as_f64().unwrap());
             // The ends of a ratio may be large: its tolerance is relative there.
-            assert!((found.lo - lo).abs() <= 1e-9 * lo.abs().max(1.0) && (found.hi - hi).abs() <= 1e-9 * hi.abs().max(1.0), "{}", what());
+            assert!(
+                (found.lo - lo).abs() <= 1e-9 * lo.abs().max(1.0)
+                    && (found.hi - hi).abs() <= 1e-9 * hi.abs().max(1.0),
+                "{}",
+                what()
+            );
         }
     }
 }
@@ -120,12 +145,20 @@ pub(super) fn check_eccm(e: &Eccm, expected: &Json) {
         assert_eq!(Some(e.0[i]), expected[cell.name].as_u64(), "{}", cell.name);
     }
     if !expected["N"].is_null() {
-        assert_eq!(["CP", "SN", "SP", "CN", "N"].map(|name| expected[name].as_u64().unwrap()), [e.cp(), e.sn(), e.sp(), e.cn(), e.n()]);
+        assert_eq!(
+            ["CP", "SN", "SP", "CN", "N"].map(|name| expected[name].as_u64().unwrap()),
+            [e.cp(), e.sn(), e.sp(), e.cn(), e.n()]
+        );
     }
 }
 
 /// Values and intervals of one scope: the number of values compared.
-pub(super) fn check_values(measured: &[Measured], scope: Scope, expected: &Json, intervals: bool) -> usize {
+pub(super) fn check_values(
+    measured: &[MeasuredValue],
+    scope: MetricScope,
+    expected: &Json,
+    intervals: bool,
+) -> usize {
     let names: Vec<&String> = object(expected).keys().filter(|name| is_metric(name)).collect();
     for &name in &names {
         let m = one(measured, &id(name), scope);
@@ -138,7 +171,7 @@ pub(super) fn check_values(measured: &[Measured], scope: Scope, expected: &Json,
 }
 
 /// Differences and ratios of one pair of scopes, with intervals.
-pub(super) fn check_gap(m: &Measured, expected: &Json, what: &str, within: f64) {
+pub(super) fn check_gap(m: &MeasuredValue, expected: &Json, what: &str, within: f64) {
     near(m, &expected[what], within);
     near_interval(m, expected.get(format!("{what}_ci95")));
 }
@@ -149,33 +182,70 @@ fn published_matrices() {
     let all = json(folder.join("published.json"));
     let (mut cases, mut exact, mut figures) = (0, 0, 0);
     for case in all["cases"].as_array().unwrap() {
-        let groups: Vec<&String> = object(&case["cells"]).keys().filter(|group| *group != "Total").collect();
-        let mut people = People::new();
+        let groups: Vec<&String> =
+            object(&case["cells"]).keys().filter(|group| *group != "Total").collect();
+        let mut people = TestPeople::new();
         for (group, name) in groups.iter().enumerate() {
             for cell in &CELLS[..8] {
-                let person = Person { group, label: cell.label, predicted: Some(cell.predicted), score: None, weight: 1 };
-                let moved = Counterfactual { to: 1 - group, predicted: Some(cell.predicted_cf), score: None };
+                let person = ScoredPerson {
+                    group,
+                    label: cell.label,
+                    predicted: Some(cell.predicted),
+                    score: None,
+                    weight: 1,
+                };
+                let moved = ScoredCounterfactual {
+                    to: 1 - group,
+                    predicted: Some(cell.predicted_cf),
+                    score: None,
+                };
                 for _ in 0..case["cells"][name.as_str()][cell.name].as_u64().unwrap() {
                     people.push((person, vec![moved]));
                 }
             }
         }
-        let favourable = if case["favourable_prediction"] == "positive" { Favourable::Positive } else { Favourable::Negative };
-        let families = vec![Family::Performance, Family::Group, Family::Ccm, Family::Eccm];
-        let found = gather(&people, 2, true, 1, &Settings { favourable, families, samples: Count::new(20).unwrap(), ..settings() });
+        let favourable = if case["favourable_prediction"] == "positive" {
+            FavourablePrediction::Positive
+        } else {
+            FavourablePrediction::Negative
+        };
+        let families = vec![
+            CatalogFamily::Performance,
+            CatalogFamily::Group,
+            CatalogFamily::Ccm,
+            CatalogFamily::Eccm,
+        ];
+        let found = gather(
+            &people,
+            2,
+            true,
+            1,
+            &MeasureSettings {
+                favourable,
+                families,
+                samples: Count::new(20).unwrap(),
+                ..settings()
+            },
+        );
         let scopes = |name: &str| match groups.iter().position(|group| *group == name) {
-            Some(group) => (Scope::Group(group), Scope::Direction(group, 1 - group)),
-            None => (Scope::Total, Scope::Total),
+            Some(group) => (MetricScope::Group(group), MetricScope::Direction(group, 1 - group)),
+            None => (MetricScope::Total, MetricScope::Total),
         };
         let value = |name: &str, scope: &str| {
             let (group, direction) = scopes(scope);
-            let performance = crate::metric::find(&id(name)).unwrap().family == Family::Performance;
+            let performance =
+                crate::metric::find(&id(name)).unwrap().family == CatalogFamily::Performance;
             one(&found.measured, &id(name), if performance { group } else { direction })
         };
         for (scope, values) in object(&case["exact"]) {
             match scopes(scope).1 {
-                Scope::Direction(from, to) => check_eccm(&found.counts.spreads().direction(from, to).eccm(), &case["cells"][scope]),
-                _ => check_eccm(&found.counts.spreads().total().eccm(), &case["cells"][scope]),
+                MetricScope::Direction(from, to) => check_eccm(
+                    &found.counts.cell_profiles().direction(from, to).eccm(),
+                    &case["cells"][scope],
+                ),
+                _ => {
+                    check_eccm(&found.counts.cell_profiles().total().eccm(), &case["cells"][scope])
+                }
             }
             for (name, expected) in object(values) {
                 let m = value(name, scope);
@@ -183,7 +253,11 @@ fn published_matrices() {
                 if let (Some(n), Some(d), Some(num), Some(den)) =
                     (m.numerator, m.denominator, expected["num"].as_u64(), expected["den"].as_u64())
                 {
-                    assert_eq!(u128::from(n) * u128::from(den), u128::from(d) * u128::from(num), "{name} {scope}");
+                    assert_eq!(
+                        u128::from(n) * u128::from(den),
+                        u128::from(d) * u128::from(num),
+                        "{name} {scope}"
+                    );
                 }
                 if let (Some(reason), Err(undefined)) = (expected["reason"].as_str(), m.value) {
                     assert_eq!(undefined.code(), reason, "{name} {scope}");
@@ -194,34 +268,51 @@ fn published_matrices() {
         for (name, expected) in case["parity"]["difference"].as_object().into_iter().flatten() {
             assert_eq!(case["parity"]["a"], groups[0].as_str());
             let difference = match crate::metric::find(&format!("{}_difference", id(name))) {
-                Some(metric) => one(&found.measured, metric.id, Scope::Pair(0, 1)),
-                None => one(&found.measured, &id(name), Scope::Difference(0, 1)),
+                Some(metric) => one(&found.measured, metric.id, MetricScope::Pair(0, 1)),
+                None => one(&found.measured, &id(name), MetricScope::Difference(0, 1)),
             };
             near(difference, expected, 1e-12);
             let upside_down = case["parity"]["ratio_b_over_a"][name].as_f64();
-            if let (Some(metric), Some(b_over_a)) = (crate::metric::find(&format!("{}_ratio", id(name))), upside_down) {
-                let a_over_b = one(&found.measured, metric.id, Scope::Pair(0, 1)).value;
-                assert!(a_over_b.map_or(b_over_a == 0.0, |ratio| (ratio * b_over_a - 1.0).abs() < 1e-12), "{name}");
+            if let (Some(metric), Some(b_over_a)) =
+                (crate::metric::find(&format!("{}_ratio", id(name))), upside_down)
+            {
+                let a_over_b = one(&found.measured, metric.id, MetricScope::Pair(0, 1)).value;
+                assert!(
+                    a_over_b
+                        .map_or(b_over_a == 0.0, |ratio| (ratio * b_over_a - 1.0).abs() < 1e-12),
+                    "{name}"
+                );
             }
         }
         for (scope, printed) in object(&case["published"]) {
-            for (name, figure) in object(printed).iter().filter(|(_, figure)| figure["status"] == "consistent") {
+            for (name, figure) in
+                object(printed).iter().filter(|(_, figure)| figure["status"] == "consistent")
+            {
                 let m = if scope == "Diff" {
                     match crate::metric::find(&format!("{}_difference", id(name))) {
-                        Some(metric) => one(&found.measured, metric.id, Scope::Pair(0, 1)),
-                        None => one(&found.measured, &id(name), Scope::Difference(0, 1)),
+                        Some(metric) => one(&found.measured, metric.id, MetricScope::Pair(0, 1)),
+                        None => one(&found.measured, &id(name), MetricScope::Difference(0, 1)),
                     }
                 } else {
                     value(name, scope)
                 };
                 let scale = if figure["unit"] == "percent" { 100.0 } else { 1.0 };
-                let half = 0.5 * 0.1_f64.powi(i32::try_from(figure["decimals"].as_i64().unwrap()).unwrap());
+                let half = 0.5
+                    * 0.1_f64.powi(i32::try_from(figure["decimals"].as_i64().unwrap()).unwrap());
                 match (m.value, figure["value"].as_f64()) {
                     (Ok(value), Some(printed)) => {
                         let off = value * scale - printed;
-                        assert!(off.abs() <= half + 1e-9, "{} {scope} {name}: off by {off}", case["id"]);
+                        assert!(
+                            off.abs() <= half + 1e-9,
+                            "{} {scope} {name}: off by {off}",
+                            case["id"]
+                        );
                     }
-                    (value, printed) => assert!(value.is_err() && printed.is_none(), "{} {scope} {name}", case["id"]),
+                    (value, printed) => assert!(
+                        value.is_err() && printed.is_none(),
+                        "{} {scope} {name}",
+                        case["id"]
+                    ),
                 }
                 figures += 1;
             }
@@ -231,15 +322,22 @@ fn published_matrices() {
     assert_eq!((cases, exact, figures), (17, 17 * 3 * 31, 379 + 222 + 60));
 }
 
-fn dataset(folder: &Path, model: &str, attribute: &str, order: &[String]) -> People {
+fn dataset(folder: &Path, model: &str, attribute: &str, order: &[String]) -> TestPeople {
     let factual = parquet(folder.join(format!("scores_{model}.parquet")));
     let moved = folder.join(format!("cf_{attribute}_{model}.parquet"));
-    let group = |text: &Option<String>| order.iter().position(|name| Some(name) == text.as_ref()).unwrap();
-    let mut people: BTreeMap<u64, (Person, Vec<Counterfactual>)> = BTreeMap::new();
+    let group =
+        |text: &Option<String>| order.iter().position(|name| Some(name) == text.as_ref()).unwrap();
+    let mut people: BTreeMap<u64, (ScoredPerson, Vec<ScoredCounterfactual>)> = BTreeMap::new();
     for (i, row) in factual.numbers["row_id"].iter().enumerate() {
         let score = factual.numbers["score"][i];
         let label = factual.numbers["y"][i].map(|y| y == 1.0);
-        let person = Person { group: group(&factual.texts[attribute][i]), label, predicted: score.map(|s| s >= 0.5), score, weight: 1 };
+        let person = ScoredPerson {
+            group: group(&factual.texts[attribute][i]),
+            label,
+            predicted: score.map(|s| s >= 0.5),
+            score,
+            weight: 1,
+        };
         people.insert(row.unwrap() as u64, (person, Vec::new()));
     }
     if moved.exists() {
@@ -248,7 +346,11 @@ fn dataset(folder: &Path, model: &str, attribute: &str, order: &[String]) -> Peo
             let score = moved.numbers["score_cf"][i];
             let (person, cfs) = people.get_mut(&(row.unwrap() as u64)).unwrap();
             assert_eq!(person.group, group(&moved.texts["source"][i]));
-            cfs.push(Counterfactual { to: group(&moved.texts["target"][i]), predicted: score.map(|s| s >= 0.5), score });
+            cfs.push(ScoredCounterfactual {
+                to: group(&moved.texts["target"][i]),
+                predicted: score.map(|s| s >= 0.5),
+                score,
+            });
         }
     }
     people.into_values().collect()
@@ -261,48 +363,96 @@ fn check_dataset(name: &str) {
         for (attribute, classic) in object(&expected["classic"]) {
             let mut order: Vec<String> = object(&classic["groups"]).keys().cloned().collect();
             order.sort();
-            let place = |group: &Json| order.iter().position(|name| name == group.as_str().unwrap()).unwrap();
+            let place = |group: &Json| {
+                order.iter().position(|name| name == group.as_str().unwrap()).unwrap()
+            };
             let people = dataset(&folder, model, attribute, &order);
-            let found = gather(&people, order.len(), true, 3, &Settings { samples: Count::new(200).unwrap(), ..settings() });
+            let found = gather(
+                &people,
+                order.len(),
+                true,
+                3,
+                &MeasureSettings { samples: Count::new(200).unwrap(), ..settings() },
+            );
             let (mut compared, mut rests, all) = (0, 0, &found.measured);
             for (group, values) in object(&classic["groups"]) {
                 let group = place(&Json::from(group.as_str()));
-                check_confusion(&found.factual.confusion(Who::One(group)), values);
-                compared += check_values(all, Scope::Group(group), values, true);
+                check_confusion(&found.factual.confusion(GroupSelection::One(group)), values);
+                compared += check_values(all, MetricScope::Group(group), values, true);
             }
-            check_confusion(&found.factual.confusion(Who::All), &classic["total"]);
-            compared += check_values(all, Scope::Total, &classic["total"], true);
+            check_confusion(&found.factual.confusion(GroupSelection::All), &classic["total"]);
+            compared += check_values(all, MetricScope::Total, &classic["total"], true);
             for pair in classic["pairs"].as_array().unwrap() {
-                let scope = Scope::Pair(place(&pair["a"]), place(&pair["b"]));
+                let scope = MetricScope::Pair(place(&pair["a"]), place(&pair["b"]));
                 compared += check_values(all, scope, &pair["fairness"], false);
                 for (metric, gap) in object(&pair["parity"]) {
-                    check_gap(one(all, &format!("{}_difference", id(metric)), scope), gap, "difference", 1e-12);
+                    check_gap(
+                        one(all, &format!("{}_difference", id(metric)), scope),
+                        gap,
+                        "difference",
+                        1e-12,
+                    );
                     // Ratios may be large: their tolerance is relative there.
                     let ratio = one(all, &format!("{}_ratio", id(metric)), scope);
-                    check_gap(ratio, gap, "ratio", 1e-12 * ratio.value.map_or(1.0, |ratio| ratio.abs().max(1.0)));
+                    check_gap(
+                        ratio,
+                        gap,
+                        "ratio",
+                        1e-12 * ratio.value.map_or(1.0, |ratio| ratio.abs().max(1.0)),
+                    );
                     compared += 2;
                 }
             }
             let counterfactual = &expected["counterfactual"][attribute];
-            for (direction, values) in counterfactual["directions"].as_object().into_iter().flatten() {
+            for (direction, values) in
+                counterfactual["directions"].as_object().into_iter().flatten()
+            {
                 let (from, to) = direction.split_once(" -> ").unwrap();
                 let (from, to) = (place(&Json::from(from)), place(&Json::from(to)));
-                check_eccm(&found.counts.spreads().direction(from, to).eccm(), &values["ccm"]);
-                compared += check_values(all, Scope::Direction(from, to), &values["ccm"], true);
-                assert_eq!(Some(found.counts.shift(from, to).n()), values["scores"]["n_pairs"].as_u64());
-                compared += check_values(all, Scope::Direction(from, to), &values["scores"], false);
+                check_eccm(
+                    &found.counts.cell_profiles().direction(from, to).eccm(),
+                    &values["ccm"],
+                );
+                compared +=
+                    check_values(all, MetricScope::Direction(from, to), &values["ccm"], true);
+                assert_eq!(
+                    Some(found.counts.shift(from, to).n()),
+                    values["scores"]["n_pairs"].as_u64()
+                );
+                compared +=
+                    check_values(all, MetricScope::Direction(from, to), &values["scores"], false);
             }
             if counterfactual.is_object() {
-                check_eccm(&found.counts.spreads().total().eccm(), &counterfactual["total"]["ccm"]);
+                check_eccm(
+                    &found.counts.cell_profiles().total().eccm(),
+                    &counterfactual["total"]["ccm"],
+                );
                 // With more than two groups people repeat, and Wilson does not hold for a total.
-                compared += check_values(all, Scope::Total, &counterfactual["total"]["ccm"], order.len() == 2);
-                compared += check_values(all, Scope::Total, &counterfactual["total"]["scores"], false);
+                compared += check_values(
+                    all,
+                    MetricScope::Total,
+                    &counterfactual["total"]["ccm"],
+                    order.len() == 2,
+                );
+                compared += check_values(
+                    all,
+                    MetricScope::Total,
+                    &counterfactual["total"]["scores"],
+                    false,
+                );
             }
-            for (scope, blocks) in [("one_to_rest", &counterfactual["one_to_rest"]), ("rest_to_one", &counterfactual["rest_to_one"])] {
+            for (scope, blocks) in [
+                ("one_to_rest", &counterfactual["one_to_rest"]),
+                ("rest_to_one", &counterfactual["rest_to_one"]),
+            ] {
                 for (group, values) in blocks.as_object().into_iter().flatten() {
                     let group = place(&Json::from(group.as_str()));
                     let one_to_rest = scope == "one_to_rest";
-                    let scope = if one_to_rest { Scope::OneToRest(group) } else { Scope::RestToOne(group) };
+                    let scope = if one_to_rest {
+                        MetricScope::OneToRest(group)
+                    } else {
+                        MetricScope::RestToOne(group)
+                    };
                     // People moved to several groups repeat.
                     compared += check_values(all, scope, &values["ccm"], !one_to_rest);
                     compared += check_values(all, scope, &values["scores"], false);
@@ -318,14 +468,26 @@ fn check_dataset(name: &str) {
             }
             for pair in counterfactual["parity"].as_array().into_iter().flatten() {
                 let (a, b) = pair["a"].as_str().unwrap().split_once(" -> ").unwrap();
-                let scope = Scope::Difference(place(&Json::from(a)), place(&Json::from(b)));
-                for (metric, gap) in object(&pair["ccm"]).iter().chain(object(&pair["scores"])).filter(|(metric, _)| is_metric(metric)) {
-                    check_gap(one(all, &id(metric), scope), gap, "difference", 2.0 * tolerance(metric));
+                let scope = MetricScope::Difference(place(&Json::from(a)), place(&Json::from(b)));
+                for (metric, gap) in object(&pair["ccm"])
+                    .iter()
+                    .chain(object(&pair["scores"]))
+                    .filter(|(metric, _)| is_metric(metric))
+                {
+                    check_gap(
+                        one(all, &id(metric), scope),
+                        gap,
+                        "difference",
+                        2.0 * tolerance(metric),
+                    );
                     compared += 1;
                 }
             }
             assert!(compared > 80, "{name} {model} {attribute}: {compared} values compared");
-            assert_eq!(rests, if order.len() > 2 && counterfactual.is_object() { 3 * order.len() } else { 0 });
+            assert_eq!(
+                rests,
+                if order.len() > 2 && counterfactual.is_object() { 3 * order.len() } else { 0 }
+            );
         }
     }
 }
@@ -356,12 +518,18 @@ fn bootstrap_of_counts() {
                 (cells, case["cells"][cell.name].as_u64().unwrap())
             })
             .collect();
-        let worlds = resample(&kinds, 2000, Stream::new(42, "reference"));
+        let worlds = resample(&kinds, 2000, RandomStream::new(42, "reference"));
         for (name, expected) in object(&case["metrics"]).iter() {
-            let metric = (name != "TE_term_FN_over_FP").then(|| crate::metric::find(&id(name)).unwrap());
+            let metric =
+                (name != "TE_term_FN_over_FP").then(|| crate::metric::find(&id(name)).unwrap());
             let value = |cells: &[u64; 8]| {
                 let e = Eccm::labelled(*cells);
-                let c = Confusion::labelled(e.tcp() + e.tsn(), e.fcp() + e.fsn(), e.fcn() + e.fsp(), e.tcn() + e.tsp());
+                let c = Confusion::labelled(
+                    e.tcp() + e.tsn(),
+                    e.fcp() + e.fsn(),
+                    e.fcn() + e.fsp(),
+                    e.tcn() + e.tsp(),
+                );
                 match metric.map(|metric| metric.reads) {
                     None => errors(&c),
                     Some(Reads::Score(score) | Reads::Benefit(score)) => score(&c),
@@ -370,14 +538,23 @@ fn bootstrap_of_counts() {
                     _ => unreachable!(),
                 }
             };
-            let Ok((found, _)) = percentile(worlds.iter().map(value), 0.95, Method::Bootstrap) else {
+            let Ok((found, _)) =
+                percentile(worlds.iter().map(value), 0.95, IntervalProcedure::Bootstrap)
+            else {
                 assert_eq!(expected["ci95"][0], expected["ci95"][1]);
                 boundaries += 1;
                 continue;
             };
             for (end, i) in [(found.lo, 0), (found.hi, 1)] {
-                let (ours, error) = (expected["ci95"][i].as_f64().unwrap(), expected["mc_se_R2000"][i].as_f64().unwrap());
-                assert!((end - ours).abs() <= 5.0 * error + 1e-9, "{} {name}: {end} instead of {ours} +- {error}", case["case"]);
+                let (ours, error) = (
+                    expected["ci95"][i].as_f64().unwrap(),
+                    expected["mc_se_R2000"][i].as_f64().unwrap(),
+                );
+                assert!(
+                    (end - ours).abs() <= 5.0 * error + 1e-9,
+                    "{} {name}: {end} instead of {ours} +- {error}",
+                    case["case"]
+                );
             }
             compared += 1;
         }
@@ -385,28 +562,41 @@ fn bootstrap_of_counts() {
     assert_eq!((compared, boundaries), (4 * 7 - 1, 1));
 }
 
-/// Percentile intervals of score metrics from 20,000 replicates with Poisson weights, against as many of ours.
+/// Percentile intervals of score metrics from 20,000 replicates with Poisson weights, against as
+/// many of ours.
 #[test]
 fn bootstrap_of_scores() {
     let Some(german) = shared("expected/metrics/german") else { return };
     let reference = json(metrics_folder().join("bootstrap_reference.json"));
     let order = ["Female".to_owned(), "Male".to_owned()];
     let people = dataset(&german, "lgbm", "sex", &order);
-    let settings = Settings { families: vec![Family::Shift], samples: Count::new(20_000).unwrap(), ..settings() };
+    let settings = MeasureSettings {
+        families: vec![CatalogFamily::Shift],
+        samples: Count::new(20_000).unwrap(),
+        ..settings()
+    };
     let found = gather(&people, 2, true, 1, &settings).measured;
     let mut compared = 0;
     for case in reference["score_metrics"].as_array().unwrap() {
-        assert_eq!((case["dataset"].as_str(), case["model"].as_str()), (Some("german"), Some("lgbm")));
-        let from = order.iter().position(|group| Some(group.as_str()) == case["source"].as_str()).unwrap();
+        assert_eq!(
+            (case["dataset"].as_str(), case["model"].as_str()),
+            (Some("german"), Some("lgbm"))
+        );
+        let from =
+            order.iter().position(|group| Some(group.as_str()) == case["source"].as_str()).unwrap();
         for (name, point) in object(&case["point"]) {
-            let m = one(&found, &id(name), Scope::Direction(from, 1 - from));
+            let m = one(&found, &id(name), MetricScope::Direction(from, 1 - from));
             near(m, point, tolerance(name));
             let (interval, expected) = (m.interval.unwrap(), &case["ci95"]["poisson"][name]);
             let [lo, hi] = [0, 1].map(|i| expected[i].as_f64().unwrap());
-            // An end of a normal distribution has the error sqrt(q (1 - q) / R) / density = 2.67 sd / sqrt(R), here in both runs.
+            // An end of a normal distribution has the error sqrt(q (1 - q) / R) / density = 2.67 sd
+            // / sqrt(R), here in both runs.
             let error = 2.67 * (hi - lo) / 3.92 / 20_000_f64.sqrt() * 2_f64.sqrt();
             for (found, expected) in [(interval.lo, lo), (interval.hi, hi)] {
-                assert!((found - expected).abs() < 5.0 * error, "{name} of {from}: {found} instead of {expected} +- {error}");
+                assert!(
+                    (found - expected).abs() < 5.0 * error,
+                    "{name} of {from}: {found} instead of {expected} +- {error}"
+                );
                 compared += 1;
             }
         }

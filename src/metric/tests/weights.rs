@@ -1,37 +1,59 @@
-//! People with weights against people who are there several times, and against people without; partitions; coverage of the intervals.
+//! People with weights against people who are there several times, and against people without;
+//! partitions; coverage of the intervals.
 
 use std::collections::BTreeSet;
 
-use super::coverage::{Held, Shares};
-use super::{Gathered, People, STRATA, measure_counterfactual, measure_factual, one, part_of, people, second, settings, stratum};
-use crate::metric::counts::{Confusion, Counterfactual, CounterfactualCounts, Eccm, FactualCounts, Person};
-use crate::metric::measure::{Measured, Settings};
-use crate::metric::redraw::{Blocks, Pairs, Redraw, ShiftEvidence};
-use crate::metric::scope::{Scope, Who};
+use super::coverage::{CoverageCount, IntervalCoverage};
+use super::{
+    STRATA, TestEvidence, TestPeople, measure_counterfactual, measure_factual, one, part_of,
+    people, second, settings, stratum,
+};
+use crate::metric::counts::{
+    Confusion, CounterfactualCounts, Eccm, FactualCounts, ScoredCounterfactual, ScoredPerson,
+};
+use crate::metric::measure::{MeasureSettings, MeasuredValue};
+use crate::metric::redraw::{ScorePairs, ShiftBlocks, ShiftBootstrap, ShiftEvidence};
+use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::strata::Strata;
-use crate::metric::weights::BLOCKS;
+use crate::metric::weights::PEOPLE_BLOCKS;
 use crate::metric::{Reads, Undefined};
-use crate::num::seed::Stream;
+use crate::num::seed::RandomStream;
 use crate::param::{Count, Level, Seed};
 
 /// People by key.
-pub(super) type Keyed = Vec<(u64, Person, Vec<Counterfactual>)>;
+pub(super) type WeightedPeople = Vec<(u64, ScoredPerson, Vec<ScoredCounterfactual>)>;
 
-fn keyed(people: People, weight: impl Fn(u64) -> u64) -> Keyed {
-    (0..).zip(people).map(|(key, (person, cfs))| (key * 7919, Person { weight: weight(key), ..person }, cfs)).collect()
+fn keyed(people: TestPeople, weight: impl Fn(u64) -> u64) -> WeightedPeople {
+    (0..)
+        .zip(people)
+        .map(|(key, (person, cfs))| {
+            (key * 7919, ScoredPerson { weight: weight(key), ..person }, cfs)
+        })
+        .collect()
 }
 
 /// Everybody as often as they weigh, under their own key, with weight 1.
-fn repeated(people: &Keyed) -> Keyed {
+fn repeated(people: &WeightedPeople) -> WeightedPeople {
     let copies = people.iter().flat_map(|one| (0..one.1.weight).map(move |_| one));
-    copies.map(|(key, person, cfs)| (*key, Person { weight: 1, ..*person }, cfs.clone())).collect()
+    copies
+        .map(|(key, person, cfs)| (*key, ScoredPerson { weight: 1, ..*person }, cfs.clone()))
+        .collect()
 }
 
 /// Evidence and values of people with weights, gathered in `parts` batches and merged last first.
-fn gather(people: &Keyed, groups: usize, parts: usize, settings: &Settings) -> Gathered {
-    let mut factual =
-        vec![FactualCounts::new(groups).weighed(settings.seed).in_strata(Strata::new(STRATA, groups, Some(settings.seed))); parts];
-    let mut counts = vec![CounterfactualCounts::new(groups).weighed(settings.seed); parts];
+fn gather(
+    people: &WeightedPeople,
+    groups: usize,
+    parts: usize,
+    settings: &MeasureSettings,
+) -> TestEvidence {
+    let mut factual = vec![
+        FactualCounts::new(groups)
+            .with_weights(settings.seed)
+            .with_strata(Strata::new(STRATA, groups, Some(settings.seed)));
+        parts
+    ];
+    let mut counts = vec![CounterfactualCounts::new(groups).with_weights(settings.seed); parts];
     for (i, (key, person, cfs)) in people.iter().enumerate() {
         let (factual, counts) = (&mut factual[part_of(i, parts)], &mut counts[part_of(i, parts)]);
         factual.groups[person.group].add(person.label, person.predicted, false);
@@ -43,37 +65,73 @@ fn gather(people: &Keyed, groups: usize, parts: usize, settings: &Settings) -> G
     let mut all = (factual.pop().unwrap(), counts.pop().unwrap());
     factual.iter().rev().for_each(|part| all.0.merge(part));
     counts.iter().rev().for_each(|part| all.1.merge(part));
-    let mut pairs = vec![Pairs::new(&all.1); parts];
-    people.iter().enumerate().for_each(|(i, (key, person, cfs))| pairs[part_of(i, parts)].add(*key, person, cfs));
+    let mut pairs = vec![ScorePairs::new(&all.1); parts];
+    people
+        .iter()
+        .enumerate()
+        .for_each(|(i, (key, person, cfs))| pairs[part_of(i, parts)].add(*key, person, cfs));
     let mut merged = pairs.pop().unwrap();
     pairs.into_iter().rev().for_each(|part| merged.merge(part));
     let second = merged.second_pass(&all.1);
-    let intervals =
-        settings.level.map(|level| intervals(&Redraw::of_people(&merged, &second, settings.samples, settings.seed), &all.1, level));
+    let intervals = settings.level.map(|level| {
+        intervals(
+            &ShiftBootstrap::of_people(&merged, &second, settings.samples, settings.seed),
+            &all.1,
+            level,
+        )
+    });
     let mut measured = measure_factual(&all.0, None, settings);
-    measured.extend(measure_counterfactual(&all.1, Some(&ShiftEvidence { second, intervals }), None, settings));
-    Gathered { factual: all.0, counts: all.1, measured }
+    measured.extend(measure_counterfactual(
+        &all.1,
+        Some(&ShiftEvidence { second, intervals }),
+        None,
+        settings,
+    ));
+    TestEvidence { factual: all.0, counts: all.1, measured }
 }
 
-fn intervals(redraw: &Redraw<'_>, counts: &CounterfactualCounts, level: Level) -> crate::metric::redraw::ShiftIntervals {
-    redraw.intervals(&(0..redraw.n_tiles()).map(|number| redraw.tile(number)).collect::<Vec<_>>(), counts, level)
+fn intervals(
+    redraw: &ShiftBootstrap<'_>,
+    counts: &CounterfactualCounts,
+    level: Level,
+) -> crate::metric::redraw::ShiftIntervals {
+    redraw.intervals(
+        &(0..redraw.n_tiles()).map(|number| redraw.tile(number)).collect::<Vec<_>>(),
+        counts,
+        level,
+    )
 }
 
-fn unweighed(people: &Keyed, groups: usize, settings: &Settings) -> Vec<Measured> {
-    let all = super::gather(&people.iter().map(|(_, person, cfs)| (*person, cfs.clone())).collect(), groups, true, 1, settings).measured;
+fn unweighed(
+    people: &WeightedPeople,
+    groups: usize,
+    settings: &MeasureSettings,
+) -> Vec<MeasuredValue> {
+    let all = super::gather(
+        &people.iter().map(|(_, person, cfs)| (*person, cfs.clone())).collect(),
+        groups,
+        true,
+        1,
+        settings,
+    )
+    .measured;
     // Neighbours have one vote each, whatever their weights: the flip test has tests of its own.
     all.into_iter().filter(|m| !matches!(m.metric.reads, Reads::Flips { .. })).collect()
 }
 
 const PLACES: [(usize, usize, usize); 4] = [(2, 1, 700), (2, 3, 300), (3, 1, 600), (4, 2, 400)];
 
-/// A person who weighs 3 counts as three people in every value. The smoothed divergence is the one that counts people too.
+/// A person who weighs 3 counts as three people in every value. The smoothed divergence is the one
+/// that counts people too.
 #[test]
 fn a_weight_is_so_many_people() {
-    let plain = Settings { level: None, ..settings() };
+    let plain = MeasureSettings { level: None, ..settings() };
     for (groups, per_target, n) in PLACES {
         let people = keyed(people(groups, per_target, n), |i| i * i % 5);
-        let (by_weight, by_number) = (gather(&people, groups, 1, &plain).measured, unweighed(&repeated(&people), groups, &plain));
+        let (by_weight, by_number) = (
+            gather(&people, groups, 1, &plain).measured,
+            unweighed(&repeated(&people), groups, &plain),
+        );
         assert_eq!(by_weight.len(), by_number.len());
         let once = unweighed(&people, groups, &plain);
         let mut compared = BTreeSet::new();
@@ -83,11 +141,20 @@ fn a_weight_is_so_many_people() {
                 assert_eq!(w.value, p.value, "{} in {:?}", w.metric.id, w.scope);
                 compared.extend(w.value.map(|_| w.metric.id));
             }
-            assert_eq!(w.weights, p.numerator.zip(p.denominator), "{} in {:?}", w.metric.id, w.scope);
+            assert_eq!(
+                w.weights,
+                p.numerator.zip(p.denominator),
+                "{} in {:?}",
+                w.metric.id,
+                w.scope
+            );
             let counted = one(&once, w.metric.id, w.scope);
-            assert_eq!((w.n_rows, w.numerator, w.denominator), (counted.n_rows, counted.numerator, counted.denominator));
+            assert_eq!(
+                (w.n_rows, w.numerator, w.denominator),
+                (counted.n_rows, counted.numerator, counted.denominator)
+            );
             // The groups that are furthest apart are others by weight.
-            if w.scope != Scope::WorstCase {
+            if w.scope != MetricScope::WorstCase {
                 assert_eq!(w.flags, counted.flags, "flags are about people");
             }
         }
@@ -95,34 +162,50 @@ fn a_weight_is_so_many_people() {
     }
 }
 
-/// Whatever everybody weighs alike, values are those of people without weights, and people are counted as people.
+/// Whatever everybody weighs alike, values are those of people without weights, and people are
+/// counted as people.
 #[test]
 fn equal_weights_change_no_value() {
-    let plain = Settings { level: None, ..settings() };
+    let plain = MeasureSettings { level: None, ..settings() };
     for (groups, per_target, n) in PLACES {
         let people = keyed(people(groups, per_target, n), |_| 1);
         let without = unweighed(&people, groups, &plain);
         for m in gather(&people, groups, 1, &plain).measured {
             let other = one(&without, m.metric.id, m.scope);
-            assert_eq!((m.value, m.numerator, m.denominator, m.n_rows), (other.value, other.numerator, other.denominator, other.n_rows));
+            assert_eq!(
+                (m.value, m.numerator, m.denominator, m.n_rows),
+                (other.value, other.numerator, other.denominator, other.n_rows)
+            );
             let weights = other.numerator.zip(other.denominator);
             assert_eq!((m.impaired, &m.flags, m.weights), (other.impaired, &other.flags, weights));
         }
         // Powers of two leave every rounding as it is, also that of the smoothed divergence.
-        let heavy = people.iter().map(|(key, person, cfs)| (*key, Person { weight: 1 << 20, ..*person }, cfs.clone())).collect();
+        let heavy = people
+            .iter()
+            .map(|(key, person, cfs)| {
+                (*key, ScoredPerson { weight: 1 << 20, ..*person }, cfs.clone())
+            })
+            .collect();
         for m in gather(&heavy, groups, 1, &plain).measured {
-            assert_eq!(m.value, one(&without, m.metric.id, m.scope).value, "{} in {:?}", m.metric.id, m.scope);
+            assert_eq!(
+                m.value,
+                one(&without, m.metric.id, m.scope).value,
+                "{} in {:?}",
+                m.metric.id,
+                m.scope
+            );
         }
     }
 }
 
 #[test]
 fn any_partition_gives_the_same_values_and_intervals() {
-    let few = Settings { samples: Count::new(60).unwrap(), ..settings() };
+    let few = MeasureSettings { samples: Count::new(60).unwrap(), ..settings() };
     for (groups, per_target) in [(2, 1), (3, 2)] {
         // Weights that do not fit any number of bits evenly, up to the largest.
-        let mut stream = Stream::new(4, "weights");
-        let drawn: Vec<u64> = (0..600).map(|_| (stream.u01() * stream.u01() * 4e9) as u64).collect();
+        let mut stream = RandomStream::new(4, "weights");
+        let drawn: Vec<u64> =
+            (0..600).map(|_| (stream.u01() * stream.u01() * 4e9) as u64).collect();
         let people = keyed(people(groups, per_target, 600), |i| drawn[i as usize]);
         let (whole, parts) = (gather(&people, groups, 1, &few), gather(&people, groups, 7, &few));
         assert!(whole.factual == parts.factual && whole.counts == parts.counts);
@@ -134,12 +217,21 @@ fn any_partition_gives_the_same_values_and_intervals() {
         let text = serde_json::to_string(&whole.factual).unwrap();
         assert_eq!(serde_json::from_str::<FactualCounts>(&text).unwrap(), whole.factual);
         let blocks = |parts: usize| {
-            let mut blocks = vec![Blocks::new(&whole.counts, few.seed); parts];
-            people.iter().enumerate().for_each(|(i, (key, person, cfs))| blocks[part_of(i, parts)].add(*key, person, cfs));
+            let mut blocks = vec![ShiftBlocks::new(&whole.counts, few.seed); parts];
+            people.iter().enumerate().for_each(|(i, (key, person, cfs))| {
+                blocks[part_of(i, parts)].add(*key, person, cfs)
+            });
             let mut all = blocks.pop().unwrap();
             blocks.into_iter().rev().for_each(|part| all.merge(part));
             let second = all.second_pass(&whole.counts);
-            (intervals(&Redraw::of_blocks(&all, &second, few.seed), &whole.counts, Level::DEFAULT), second)
+            (
+                intervals(
+                    &ShiftBootstrap::of_blocks(&all, &second, few.seed),
+                    &whole.counts,
+                    Level::DEFAULT,
+                ),
+                second,
+            )
         };
         assert_eq!(blocks(1), blocks(5));
     }
@@ -150,7 +242,10 @@ fn any_partition_gives_the_same_values_and_intervals() {
 fn intervals_are_those_of_blocks() {
     for (groups, per_target, n) in [(2, 1, 500), (3, 2, 300)] {
         let people = keyed(people(groups, per_target, n), |i| i % 4);
-        let (by_weight, by_number) = (gather(&people, groups, 1, &settings()), gather(&repeated(&people), groups, 1, &settings()));
+        let (by_weight, by_number) = (
+            gather(&people, groups, 1, &settings()),
+            gather(&repeated(&people), groups, 1, &settings()),
+        );
         let mut some = 0;
         for (w, p) in by_weight.measured.iter().zip(&by_number.measured) {
             let what = format!("{} in {:?}: {w:?}", w.metric.id, w.scope);
@@ -159,8 +254,15 @@ fn intervals_are_those_of_blocks() {
                 assert!([Ok(0.0), Ok(1.0)].contains(&w.value), "{what}");
                 continue;
             }
-            let expected = if matches!(w.metric.reads, Reads::Shift(_)) { "poisson-bootstrap" } else { "block-bootstrap" };
-            assert!(w.interval.is_none_or(|interval| interval.method.as_str() == expected), "{what}");
+            let expected = if matches!(w.metric.reads, Reads::Shift(_)) {
+                "poisson-bootstrap"
+            } else {
+                "block-bootstrap"
+            };
+            assert!(
+                w.interval.is_none_or(|interval| interval.method.as_str() == expected),
+                "{what}"
+            );
             if expected == "block-bootstrap" {
                 assert_eq!((w.interval, &w.ci_method), (p.interval, &p.ci_method), "{what}");
             } else if let (Some(a), Some(b)) = (w.interval, p.interval)
@@ -170,17 +272,18 @@ fn intervals_are_those_of_blocks() {
                 assert!(near(a.lo, b.lo) && near(a.hi, b.hi), "{what}: {p:?}");
             }
             if let Some(interval) = w.interval {
-                assert!(interval.lo < interval.hi && (interval.lo..=interval.hi).contains(&w.value.unwrap()), "{what}");
+                assert!(
+                    interval.lo < interval.hi
+                        && (interval.lo..=interval.hi).contains(&w.value.unwrap()),
+                    "{what}"
+                );
                 some += usize::from(expected == "block-bootstrap");
             }
         }
         assert!(some > 150, "{some}");
-        assert!(
-            by_weight
-                .measured
-                .iter()
-                .any(|m| m.ci_method == "percentile bootstrap of 1000 blocks of people with Poisson weights, 2000 replicates")
-        );
+        assert!(by_weight.measured.iter().any(|m| m.ci_method
+            == "percentile bootstrap of 1000 blocks of people with \
+                Poisson weights, 2000 replicates"));
     }
 }
 
@@ -188,53 +291,79 @@ fn intervals_are_those_of_blocks() {
 #[test]
 fn blocks_and_formulas_agree() {
     let people = keyed(people(2, 1, 4000), |_| 1);
-    let (blocks, formulas) = (gather(&people, 2, 1, &settings()).measured, unweighed(&people, 2, &settings()));
+    let (blocks, formulas) =
+        (gather(&people, 2, 1, &settings()).measured, unweighed(&people, 2, &settings()));
     for (id, scope) in [
-        ("tpr", Scope::Group(0)),
-        ("acc", Scope::Total),
-        ("eopp_difference", Scope::Pair(0, 1)),
-        ("demp_ratio", Scope::Pair(0, 1)),
-        ("mcc", Scope::Group(1)),
-        ("sr", Scope::Direction(0, 1)),
-        ("nsr", Scope::Difference(0, 1)),
-        ("cmcc", Scope::Total),
+        ("tpr", MetricScope::Group(0)),
+        ("acc", MetricScope::Total),
+        ("eopp_difference", MetricScope::Pair(0, 1)),
+        ("demp_ratio", MetricScope::Pair(0, 1)),
+        ("mcc", MetricScope::Group(1)),
+        ("sr", MetricScope::Direction(0, 1)),
+        ("nsr", MetricScope::Difference(0, 1)),
+        ("cmcc", MetricScope::Total),
     ] {
         let [a, b] = [&blocks, &formulas].map(|all| one(all, id, scope).interval.unwrap());
         let (width, other) = (a.hi - a.lo, b.hi - b.lo);
         assert!((0.85..1.15).contains(&(width / other)), "{id} {scope:?}: {a:?} {b:?}");
-        assert!((a.lo - b.lo).abs() < 0.15 * other && (a.hi - b.hi).abs() < 0.15 * other, "{id} {scope:?}: {a:?} {b:?}");
+        assert!(
+            (a.lo - b.lo).abs() < 0.15 * other && (a.hi - b.hi).abs() < 0.15 * other,
+            "{id} {scope:?}: {a:?} {b:?}"
+        );
     }
 }
 
 /// Who could be divided by may be there and weigh nothing: undefined with that reason, never 0.
 #[test]
 fn those_who_weigh_nothing_leave_no_value() {
-    let person = |label, predicted, weight| Person { group: 0, label: Some(label), predicted: Some(predicted), score: Some(0.25), weight };
-    let cf = [Counterfactual { to: 1, predicted: Some(false), score: Some(0.125) }];
-    let people: Keyed =
-        vec![(1, person(true, true, 0), cf.to_vec()), (2, person(false, true, 2), cf.to_vec()), (3, person(false, false, 3), cf.to_vec())];
-    let plain = Settings { level: None, ..settings() };
+    let person = |label, predicted, weight| ScoredPerson {
+        group: 0,
+        label: Some(label),
+        predicted: Some(predicted),
+        score: Some(0.25),
+        weight,
+    };
+    let cf = [ScoredCounterfactual { to: 1, predicted: Some(false), score: Some(0.125) }];
+    let people: WeightedPeople = vec![
+        (1, person(true, true, 0), cf.to_vec()),
+        (2, person(false, true, 2), cf.to_vec()),
+        (3, person(false, false, 3), cf.to_vec()),
+    ];
+    let plain = MeasureSettings { level: None, ..settings() };
     let all = gather(&people, 2, 1, &plain).measured;
     let value = |id: &str, scope| one(&all, id, scope).value;
-    assert_eq!(value("tpr", Scope::Group(0)), Err(Undefined::ZeroWeight));
-    assert_eq!((one(&all, "tpr", Scope::Group(0)).denominator, one(&all, "tpr", Scope::Group(0)).weights), (Some(1), Some((0, 0))));
-    assert_eq!(value("fpr", Scope::Group(0)), Ok(0.4));
-    assert_eq!(value("tpr", Scope::Group(1)), Err(Undefined::EmptyGroup));
-    assert_eq!(value("tpsr", Scope::Direction(0, 1)), Err(Undefined::ZeroWeight));
-    assert_eq!(value("fnsr", Scope::Direction(0, 1)), Err(Undefined::NoFalseNegative));
-    assert_eq!(value("bacc", Scope::Group(0)), Err(Undefined::OperandUndefined));
-    assert_eq!(value("rmscd", Scope::Direction(0, 1)), Ok(0.125));
-    let nobody: Keyed = people.iter().map(|(key, person, cfs)| (*key, Person { weight: 0, ..*person }, cfs.clone())).collect();
+    assert_eq!(value("tpr", MetricScope::Group(0)), Err(Undefined::ZeroWeight));
+    assert_eq!(
+        (
+            one(&all, "tpr", MetricScope::Group(0)).denominator,
+            one(&all, "tpr", MetricScope::Group(0)).weights
+        ),
+        (Some(1), Some((0, 0)))
+    );
+    assert_eq!(value("fpr", MetricScope::Group(0)), Ok(0.4));
+    assert_eq!(value("tpr", MetricScope::Group(1)), Err(Undefined::EmptyGroup));
+    assert_eq!(value("tpsr", MetricScope::Direction(0, 1)), Err(Undefined::ZeroWeight));
+    assert_eq!(value("fnsr", MetricScope::Direction(0, 1)), Err(Undefined::NoFalseNegative));
+    assert_eq!(value("bacc", MetricScope::Group(0)), Err(Undefined::OperandUndefined));
+    assert_eq!(value("rmscd", MetricScope::Direction(0, 1)), Ok(0.125));
+    let nobody: WeightedPeople = people
+        .iter()
+        .map(|(key, person, cfs)| (*key, ScoredPerson { weight: 0, ..*person }, cfs.clone()))
+        .collect();
     let none = gather(&nobody, 2, 1, &plain).measured;
     for m in &none {
         let scope = m.scope;
         assert!(m.value.is_err(), "{} in {scope:?}", m.metric.id);
-        if matches!(scope, Scope::Direction(0, 1)) && !["p2nr", "fnsr", "tspr", "fspr", "cmcc", "pcp", "psdr"].contains(&m.metric.id) {
+        if matches!(scope, MetricScope::Direction(0, 1))
+            && !["p2nr", "fnsr", "tspr", "fspr", "cmcc", "pcp", "psdr"].contains(&m.metric.id)
+        {
             assert_eq!(m.value, Err(Undefined::ZeroWeight), "{}", m.metric.id);
         }
-        assert!(m.numerator.is_none_or(|n| n <= 3) && m.weights.is_none_or(|weights| weights == (0, 0)));
+        assert!(
+            m.numerator.is_none_or(|n| n <= 3) && m.weights.is_none_or(|weights| weights == (0, 0))
+        );
     }
-    assert_eq!(one(&none, "acc", Scope::Total).n_rows, 3);
+    assert_eq!(one(&none, "acc", MetricScope::Total).n_rows, 3);
 }
 
 /// Values of people without weights do not know of any of this.
@@ -242,15 +371,21 @@ fn those_who_weigh_nothing_leave_no_value() {
 fn without_weights_there_are_none() {
     let people = people(2, 1, 200);
     let gathered = super::gather(&people, 2, true, 1, &settings());
-    assert!(gathered.measured.iter().all(|m| m.weights.is_none() && !m.ci_method.contains("blocks")));
-    assert!(gathered.factual.weight(Who::All).is_none() && gathered.counts.weight_cells(None).is_none());
+    assert!(
+        gathered.measured.iter().all(|m| m.weights.is_none() && !m.ci_method.contains("blocks"))
+    );
+    assert!(
+        gathered.factual.weight(GroupSelection::All).is_none()
+            && gathered.counts.weight_cells(None).is_none()
+    );
     assert!(!serde_json::to_string(&gathered.counts).unwrap().contains("weighed"));
     assert!(second(&people, &gathered.counts, 1, &settings()).intervals.is_some());
 }
 
-/// How often a nominal 95 % interval of a weighted rate and of a gap of two holds the true value, where large weights are rare and go
-/// with the outcome. The head of `weights` states what 4000 samples give, of few people or rare rates 2000 (`CFAUDIT_TRIALS=4000`,
-/// printed with `--nocapture`); fewer must agree.
+/// How often a nominal 95 % interval of a weighted rate and of a gap of two holds the true value,
+/// where large weights are rare and go with the outcome. The head of `weights` states what 4000
+/// samples give, of few people or rare rates 2000 (`CFAUDIT_TRIALS=4000`, printed with
+/// `--nocapture`); fewer must agree.
 #[test]
 fn coverage() {
     let trials: u64 = std::env::var("CFAUDIT_TRIALS").map_or(100, |n| n.parse().unwrap());
@@ -258,20 +393,28 @@ fn coverage() {
     for (n, p, stated) in STATED {
         // Outcomes and weights: those predicted positive weigh 2 to 11, others 1 to 10.
         let truth = p * 6.5 / (p * 6.5 + (1.0 - p) * 5.5);
-        let mut held: [Held; 2] = Default::default();
+        let mut held: [CoverageCount; 2] = Default::default();
         for trial in 0..trials {
             let seed = Seed(trial);
-            let mut stream = Stream::new(trial, &format!("coverage/{n}"));
-            let mut counts = FactualCounts::new(2).weighed(seed);
+            let mut stream = RandomStream::new(trial, &format!("coverage/{n}"));
+            let mut counts = FactualCounts::new(2).with_weights(seed);
             for key in 0..n {
-                let (group, positive, weight) = ((key % 2) as usize, stream.u01() < p, 1 + (stream.u01() * 10.0) as u64);
+                let (group, positive, weight) =
+                    ((key % 2) as usize, stream.u01() < p, 1 + (stream.u01() * 10.0) as u64);
                 counts.groups[group].add(Some(true), Some(positive), false);
-                counts.add_weight(group, key, weight + u64::from(positive), Some(true), Some(positive));
+                counts.add_weight(
+                    group,
+                    key,
+                    weight + u64::from(positive),
+                    Some(true),
+                    Some(positive),
+                );
             }
-            let settings = Settings { samples: Count::new(1000).unwrap(), seed, ..settings() };
+            let settings =
+                MeasureSettings { samples: Count::new(1000).unwrap(), seed, ..settings() };
             let measured = measure_factual(&counts, None, &settings);
-            held[0].add(one(&measured, "pprev", Scope::Total).interval, truth);
-            held[1].add(one(&measured, "demp_difference", Scope::Pair(0, 1)).interval, 0.0);
+            held[0].add(one(&measured, "pprev", MetricScope::Total).interval, truth);
+            held[1].add(one(&measured, "demp_difference", MetricScope::Pair(0, 1)).interval, 0.0);
         }
         for ((held, what), stated) in held.iter().zip(["rate", "gap"]).zip(stated) {
             wrong.extend(held.check(&format!("{n} people, {p} positive, {what}"), stated));
@@ -280,8 +423,9 @@ fn coverage() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// People, and the share predicted positive; of a rate and of a gap the share of intervals that hold, and the share of samples with one.
-const STATED: [(u64, f64, [Shares; 2]); 5] = [
+/// People, and the share predicted positive; of a rate and of a gap the share of intervals that
+/// hold, and the share of samples with one.
+const STATED: [(u64, f64, [IntervalCoverage; 2]); 5] = [
     (10, 0.3, [(0.934, 0.97), (0.985, 0.969)]),
     (30, 0.3, [(0.942, 1.0), (0.936, 1.0)]),
     (300, 0.02, [(0.9, 0.999), (0.925, 0.999)]),
@@ -293,24 +437,27 @@ const STATED: [(u64, f64, [Shares; 2]); 5] = [
 #[test]
 fn blocks_add_up() {
     let people = keyed(people(3, 2, 500), |i| 1 + i % 9);
-    let gathered = gather(&people, 3, 1, &Settings { level: None, ..settings() });
+    let gathered = gather(&people, 3, 1, &MeasureSettings { level: None, ..settings() });
     let mut cells = [0; 12];
-    for (block, sums) in gathered.counts.blocks(gathered.counts.places().total()).unwrap() {
-        assert!(block < u64::from(BLOCKS));
+    for (block, sums) in gathered.counts.blocks(gathered.counts.scope_index().total()).unwrap() {
+        assert!(block < u64::from(PEOPLE_BLOCKS));
         cells.iter_mut().zip(sums).for_each(|(cell, sum)| *cell += sum);
     }
     assert_eq!(gathered.counts.weight_cells(None), Some(Eccm(cells)));
-    let (whole, mut parts) = (gathered.factual.weight_confusion(Who::All).unwrap(), Confusion::default());
-    (0..3).for_each(|group| parts.merge(&gathered.factual.weight_confusion(Who::One(group)).unwrap()));
+    let (whole, mut parts) =
+        (gathered.factual.weight_confusion(GroupSelection::All).unwrap(), Confusion::default());
+    (0..3).for_each(|group| {
+        parts.merge(&gathered.factual.weight_confusion(GroupSelection::One(group)).unwrap())
+    });
     assert_eq!(whole, parts);
     let all = people.iter().map(|(_, person, _)| person.weight).sum::<u64>();
-    assert_eq!(gathered.factual.weight(Who::All), Some(all));
+    assert_eq!(gathered.factual.weight(GroupSelection::All), Some(all));
 }
 
 /// Every number of threads gives the same.
 #[test]
 fn threads_change_nothing() {
-    let few = Settings { samples: Count::new(100).unwrap(), ..settings() };
+    let few = MeasureSettings { samples: Count::new(100).unwrap(), ..settings() };
     let people = keyed(people(4, 2, 400), |i| 1 + i % 5);
     let of = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

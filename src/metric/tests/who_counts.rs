@@ -1,25 +1,32 @@
-//! Who counts, selective labels, and intervals of rates at an end, against values that another program computed.
+//! Who counts, selective labels, and intervals of rates at an end, against values that another
+//! program computed.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
 use super::oracle::{
-    Columns, check_confusion, check_eccm, check_gap, check_values, id, is_metric, metrics_folder, near, near_interval, object, parquet,
-    tolerance,
+    OracleColumns, check_confusion, check_eccm, check_gap, check_values, id, is_metric,
+    metrics_folder, near, near_interval, object, parquet, tolerance,
 };
-use super::weights::Keyed;
+use super::weights::WeightedPeople;
 use super::{one, second, settings};
-use crate::metric::clarify::{Favoured, generalized_entropy};
-use crate::metric::counts::{Confusion, Counterfactual, CounterfactualCounts, Eccm, FactualCounts, Person};
-use crate::metric::flips::{Crowd, FlipTest, Flips, Knobs, Looked};
-use crate::metric::interval::{newcombe, z_of};
-use crate::metric::labels::{MissingLabels, differ, share};
-use crate::metric::measure::{Favourable, Measured, Settings, measure_factual};
-use crate::metric::scope::{Scope, Who};
+use crate::metric::clarify::{FavouredFacets, generalized_entropy};
+use crate::metric::counts::{
+    Confusion, CounterfactualCounts, Eccm, FactualCounts, ScoredCounterfactual, ScoredPerson,
+};
+use crate::metric::flips::{
+    FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,
+};
+use crate::metric::interval::{newcombe, z_of_level};
+use crate::metric::labels::{MissingLabels, share, shares_differ};
+use crate::metric::measure::{
+    FavourablePrediction, MeasureSettings, MeasuredValue, measure_factual,
+};
+use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::strata::Strata;
 use crate::metric::switches::measure_counterfactual;
-use crate::metric::{Family, Rate, find};
+use crate::metric::{CatalogFamily, Rate, find};
 use crate::param::Count;
 use crate::tests::json;
 
@@ -27,8 +34,8 @@ use crate::tests::json;
 const UNITS: f64 = 4.0;
 
 /// The people of a case.
-struct Case {
-    people: Keyed,
+struct CountingCase {
+    people: WeightedPeople,
     weighed: bool,
     /// By person.
     strata: Vec<Option<u32>>,
@@ -38,13 +45,21 @@ struct Case {
     groups: usize,
 }
 
-fn case(rows: &Columns, name: &str, groups: &[&str], predict: &dyn Fn(f64) -> bool) -> Case {
+fn case(
+    rows: &OracleColumns,
+    name: &str,
+    groups: &[&str],
+    predict: &dyn Fn(f64) -> bool,
+) -> CountingCase {
     let here = |i: &usize| rows.texts["case"][*i].as_deref() == Some(name);
     let of: Vec<usize> = (0..rows.texts["case"].len()).filter(here).collect();
     let number = |column: &str, i: usize| rows.numbers.get(column).and_then(|values| values[i]);
     let features: Vec<&String> = rows.numbers.keys().filter(|column| is_feature(column)).collect();
-    let features: Vec<&String> = features.into_iter().filter(|column| of.iter().any(|&i| number(column, i).is_some())).collect();
-    let mut case = Case {
+    let features: Vec<&String> = features
+        .into_iter()
+        .filter(|column| of.iter().any(|&i| number(column, i).is_some()))
+        .collect();
+    let mut case = CountingCase {
         people: Vec::new(),
         weighed: of.iter().any(|&i| number("weight", i).is_some()),
         strata: Vec::new(),
@@ -54,32 +69,47 @@ fn case(rows: &Columns, name: &str, groups: &[&str], predict: &dyn Fn(f64) -> bo
     };
     // A column that is empty throughout stands for no counterfactual.
     let steps = [(1, "score_cf"), (2, "score_cf_2"), (3, "score_cf_3"), (4, "score_cf_4")];
-    let steps: Vec<(usize, &str)> =
-        steps.into_iter().filter(|(step, column)| *step == 1 || of.iter().any(|&i| number(column, i).is_some())).collect();
+    let steps: Vec<(usize, &str)> = steps
+        .into_iter()
+        .filter(|(step, column)| *step == 1 || of.iter().any(|&i| number(column, i).is_some()))
+        .collect();
     let mut strata: Vec<&String> = Vec::new();
     for i in of {
         // Rows without a group belong to nobody.
-        let Some(group) = groups.iter().position(|group| rows.texts["group"][i].as_deref() == Some(group)) else { continue };
+        let Some(group) =
+            groups.iter().position(|group| rows.texts["group"][i].as_deref() == Some(group))
+        else {
+            continue;
+        };
         let counterfactual = |&(step, column): &(usize, &str)| {
             let score = number(column, i);
             let to = (group + step) % groups.len();
-            Counterfactual { to, predicted: score.map(predict), score }
+            ScoredCounterfactual { to, predicted: score.map(predict), score }
         };
         let moved = steps.iter().map(counterfactual);
         let score = number("score", i);
         let weight = if case.weighed { number("weight", i).unwrap() * UNITS } else { 1.0 };
         assert_eq!(weight.fract(), 0.0);
         let label = number("y", i).map(|y| y == 1.0);
-        let person = Person { group, label, predicted: score.map(predict), score, weight: weight as u64 };
+        let person = ScoredPerson {
+            group,
+            label,
+            predicted: score.map(predict),
+            score,
+            weight: weight as u64,
+        };
         case.people.push((i as u64, person, moved.collect()));
-        case.strata.push(rows.texts.get("stratum").and_then(|all| all[i].as_ref()).map(|stratum| {
-            let place = strata.iter().position(|known| *known == stratum);
-            place.unwrap_or_else(|| {
-                strata.push(stratum);
-                strata.len() - 1
-            }) as u32
-        }));
-        case.features.push(features.iter().map(|column| number(column, i).unwrap_or(f64::NAN)).collect());
+        case.strata.push(rows.texts.get("stratum").and_then(|all| all[i].as_ref()).map(
+            |stratum| {
+                let place = strata.iter().position(|known| *known == stratum);
+                place.unwrap_or_else(|| {
+                    strata.push(stratum);
+                    strata.len() - 1
+                }) as u32
+            },
+        ));
+        case.features
+            .push(features.iter().map(|column| number(column, i).unwrap_or(f64::NAN)).collect());
     }
     case.n_strata = strata.len();
     if features.is_empty() {
@@ -93,25 +123,34 @@ fn is_feature(column: &str) -> bool {
 }
 
 /// What was counted and measured.
-struct Found {
+struct CountingResult {
     factual: FactualCounts,
     counts: CounterfactualCounts,
-    flips: Option<Flips>,
-    measured: Vec<Measured>,
+    flips: Option<FlipTestResult>,
+    measured: Vec<MeasuredValue>,
 }
 
-fn measure(case: &Case, settings: &Settings) -> Found {
+fn measure(case: &CountingCase, settings: &MeasureSettings) -> CountingResult {
     let mut factual = FactualCounts::new(case.groups);
     let mut counts = CounterfactualCounts::new(case.groups);
     if case.weighed {
-        (factual, counts) = (factual.weighed(settings.seed), counts.weighed(settings.seed));
+        (factual, counts) =
+            (factual.with_weights(settings.seed), counts.with_weights(settings.seed));
     }
     if case.n_strata > 0 {
-        factual = factual.in_strata(Strata::new(case.n_strata, case.groups, case.weighed.then_some(settings.seed)));
+        factual = factual.with_strata(Strata::new(
+            case.n_strata,
+            case.groups,
+            case.weighed.then_some(settings.seed),
+        ));
     }
     let width = case.features.first().map_or(0, Vec::len);
-    let knobs = Knobs { neighbours: Count::new(5).unwrap(), standard: false, most: Count::new(1 << 20).unwrap() };
-    let mut crowd = Crowd::new(width, &knobs, settings.seed);
+    let knobs = FlipTestSettings {
+        neighbours: Count::new(5).unwrap(),
+        standardise: false,
+        max_people: Count::new(1 << 20).unwrap(),
+    };
+    let mut crowd = FlipTestSample::new(width, &knobs, settings.seed);
     for (i, (key, person, cfs)) in case.people.iter().enumerate() {
         factual.groups[person.group].add(person.label, person.predicted, person.score == Some(0.5));
         factual.add_stratum(person.group, (*key, person.weight), person.predicted, case.strata[i]);
@@ -121,19 +160,25 @@ fn measure(case: &Case, settings: &Settings) -> Found {
             counts.add_weight(*key, person, cfs);
         }
         if let (Some(predicted), Some(features)) = (person.predicted, case.features.get(i)) {
-            let Person { group, weight, .. } = *person;
-            crowd.add(Looked { row: *key, key: *key, group, predicted, weight }, features);
+            let ScoredPerson { group, weight, .. } = *person;
+            crowd.add(FlipTestPerson { row: *key, key: *key, group, predicted, weight }, features);
         }
     }
-    let test = FlipTest::new(crowd, case.groups, &settings.favoured.facets(case.groups), &knobs, None);
-    let mut flips = test.nobody();
-    (0..test.n_pieces()).for_each(|piece| flips.add(&test.piece(piece)));
+    let test = PreparedFlipTest::new(
+        crowd,
+        case.groups,
+        &settings.favoured.facets(case.groups),
+        &knobs,
+        None,
+    );
+    let mut flips = test.empty();
+    (0..test.n_pieces()).for_each(|piece| flips.add(&test.votes(piece)));
     let flips = (width > 0).then_some(flips);
     let mut measured = measure_factual(&factual, flips.as_ref(), settings);
     let people = case.people.iter().map(|(_, person, cfs)| (*person, cfs.clone())).collect();
     let evidence = second(&people, &counts, 1, settings);
     measured.extend(measure_counterfactual(&counts, Some(&evidence), None, settings));
-    Found { factual, counts, flips, measured }
+    CountingResult { factual, counts, flips, measured }
 }
 
 fn texts(of: &Json) -> Vec<&str> {
@@ -141,34 +186,64 @@ fn texts(of: &Json) -> Vec<&str> {
 }
 
 #[derive(Default)]
-struct Compared {
+struct CheckedCounts {
     values: usize,
     reasons: usize,
     people: usize,
 }
 
-impl Compared {
+impl CheckedCounts {
     /// A block of values of one scope, with the reasons of those that have none.
-    fn block(&mut self, found: &Found, scope: Scope, values: &Json, reasons: &Json) {
+    fn block(&mut self, found: &CountingResult, scope: MetricScope, values: &Json, reasons: &Json) {
         self.values += check_values(&found.measured, scope, values, true);
-        for (metric, reason) in reasons.as_object().into_iter().flatten().filter(|(metric, _)| is_metric(metric)) {
+        for (metric, reason) in
+            reasons.as_object().into_iter().flatten().filter(|(metric, _)| is_metric(metric))
+        {
             let value = one(&found.measured, &id(metric), scope).value;
-            assert_eq!(value.unwrap_err().code(), reason.as_str().unwrap(), "{metric} in {scope:?}");
+            assert_eq!(
+                value.unwrap_err().code(),
+                reason.as_str().unwrap(),
+                "{metric} in {scope:?}"
+            );
             self.reasons += 1;
         }
     }
 
     /// How many people stand behind a value.
-    fn n_rows(&mut self, found: &Found, metric: &str, scope: Scope, expected: &Json) {
-        assert_eq!(Some(one(&found.measured, metric, scope).n_rows), expected.as_u64(), "{metric} in {scope:?}");
+    fn n_rows(
+        &mut self,
+        found: &CountingResult,
+        metric: &str,
+        scope: MetricScope,
+        expected: &Json,
+    ) {
+        assert_eq!(
+            Some(one(&found.measured, metric, scope).n_rows),
+            expected.as_u64(),
+            "{metric} in {scope:?}"
+        );
         self.people += 1;
     }
 
     /// Metrics without a label and with one, counterfactually.
-    fn pairs(&mut self, found: &Found, scope: Scope, eccm: &Eccm, sums: &Json, people: [&Json; 2]) {
-        let labelled = [eccm.tcp() + eccm.fcp(), eccm.tsn() + eccm.fsn(), eccm.fsp() + eccm.tsp(), eccm.fcn() + eccm.tcn()];
+    fn pairs(
+        &mut self,
+        found: &CountingResult,
+        scope: MetricScope,
+        eccm: &Eccm,
+        sums: &Json,
+        people: [&Json; 2],
+    ) {
+        let labelled = [
+            eccm.tcp() + eccm.fcp(),
+            eccm.tsn() + eccm.fsn(),
+            eccm.fsp() + eccm.tsp(),
+            eccm.fcn() + eccm.tcn(),
+        ];
         assert_eq!(labelled.map(Some), ["CP", "SN", "SP", "CN"].map(|name| sums[name].as_u64()));
-        ["sr", "cmcc", "rmscd"].iter().for_each(|metric| self.n_rows(found, metric, scope, people[0]));
+        ["sr", "cmcc", "rmscd"]
+            .iter()
+            .for_each(|metric| self.n_rows(found, metric, scope, people[0]));
         ["tpsr", "tsnr"].iter().for_each(|metric| self.n_rows(found, metric, scope, people[1]));
     }
 }
@@ -178,32 +253,55 @@ impl Compared {
 fn each_metric_counts_everybody_it_can() {
     let folder = metrics_folder();
     let expected = json(folder.join("edge_who_counts.json"));
-    let mut files: BTreeMap<String, Columns> = BTreeMap::new();
-    let (mut all, mut cases) = (Compared::default(), 0);
+    let mut files: BTreeMap<String, OracleColumns> = BTreeMap::new();
+    let (mut all, mut cases) = (CheckedCounts::default(), 0);
     for (name, expected) in object(&expected["cases"]) {
         let file = expected["file"].as_str().unwrap();
         let rows = files.entry(file.to_owned()).or_insert_with(|| parquet(folder.join(file)));
         let order = texts(&expected["declared_groups"]);
-        let favourable = if expected["favourable"] == "positive" { Favourable::Positive } else { Favourable::Negative };
+        let favourable = if expected["favourable"] == "positive" {
+            FavourablePrediction::Positive
+        } else {
+            FavourablePrediction::Negative
+        };
         for (rule, expected) in object(expected).iter().filter(|(key, _)| key.starts_with("rule")) {
             println!("{name} {rule}");
-            let case = case(rows, name, &order, &|score| if rule == "rule >=" { score >= 0.5 } else { score > 0.5 });
-            let plain = Settings { favourable, samples: Count::new(20).unwrap(), ..settings() };
+            let case = case(rows, name, &order, &|score| {
+                if rule == "rule >=" { score >= 0.5 } else { score > 0.5 }
+            });
+            let plain =
+                MeasureSettings { favourable, samples: Count::new(20).unwrap(), ..settings() };
             check(&mut all, &order, &measure(&case, &plain), expected, favourable);
-            let rest = Settings { favoured: Favoured::Rest, families: vec![Family::Clarify], ..plain };
+            let rest = MeasureSettings {
+                favoured: FavouredFacets::Rest,
+                families: vec![CatalogFamily::Clarify],
+                ..plain
+            };
             check_rest(&mut all, &order, &measure(&case, &rest), expected, favourable);
             cases += 1;
         }
     }
     assert_eq!(cases, 2 * 30);
-    assert!(all.values > 9_000 && all.reasons > 600 && all.people > 1_000, "{} {} {}", all.values, all.reasons, all.people);
+    assert!(
+        all.values > 9_000 && all.reasons > 600 && all.people > 1_000,
+        "{} {} {}",
+        all.values,
+        all.reasons,
+        all.people
+    );
 }
 
-fn check(all: &mut Compared, order: &[&str], found: &Found, expected: &Json, favourable: Favourable) {
+fn check(
+    all: &mut CheckedCounts,
+    order: &[&str],
+    found: &CountingResult,
+    expected: &Json,
+    favourable: FavourablePrediction,
+) {
     let place = |group: &Json| order.iter().position(|name| Some(*name) == group.as_str()).unwrap();
-    let spreads = found.counts.spreads();
+    let spreads = found.counts.cell_profiles();
     let (single, n) = (expected["counterfactual"]["directions"].is_null(), order.len());
-    let mut of = |scopes: [Scope; 2], c: Confusion, e: Eccm, expected: &Json| {
+    let mut of = |scopes: [MetricScope; 2], c: Confusion, e: Eccm, expected: &Json| {
         check_confusion(&c, &expected["classic"]);
         check_eccm(&e, &expected["eccm"]);
         let who = &expected["who"];
@@ -213,8 +311,16 @@ fn check(all: &mut Compared, order: &[&str], found: &Found, expected: &Json, fav
             all.block(found, scope, &expected[part], &expected["reasons"][part]);
         }
         all.n_rows(found, "pprev", scopes[0], &who["prediction"]["n_rows"]);
-        ["acc", "tpr", "mcc"].iter().for_each(|metric| all.n_rows(found, metric, scopes[0], &who["label"]["n_rows"]));
-        all.pairs(found, scopes[1], &e, &who["eccm"], [&who["ccm"]["n_people"], &who["eccm"]["n_people"]]);
+        ["acc", "tpr", "mcc"]
+            .iter()
+            .for_each(|metric| all.n_rows(found, metric, scopes[0], &who["label"]["n_rows"]));
+        all.pairs(
+            found,
+            scopes[1],
+            &e,
+            &who["eccm"],
+            [&who["ccm"]["n_people"], &who["eccm"]["n_people"]],
+        );
         for (kind, of) in [("classic", "who"), ("eccm", "")] {
             let Some(weights) = expected["weights"][kind].as_object() else { continue };
             let rate = |metric: &str, scope| one(&found.measured, metric, scope).weights.unwrap();
@@ -222,7 +328,10 @@ fn check(all: &mut Compared, order: &[&str], found: &Found, expected: &Json, fav
             if of.is_empty() {
                 assert_eq!(rate("sr", scopes[1]), (units("SP") + units("SN"), units("N")));
             } else {
-                assert_eq!(rate("pprev", scopes[0]), (units("predicted_positive"), units("predicted")));
+                assert_eq!(
+                    rate("pprev", scopes[0]),
+                    (units("predicted_positive"), units("predicted"))
+                );
                 assert_eq!(rate("prev", scopes[0]), (units("TP") + units("FN"), units("N")));
             }
         }
@@ -230,24 +339,43 @@ fn check(all: &mut Compared, order: &[&str], found: &Found, expected: &Json, fav
     for (group, name) in order.iter().enumerate() {
         let (to, expected) = ((group + 1) % n, &expected["groups"][name]);
         let direction = spreads.direction(group, to).eccm();
-        let confusion = found.factual.confusion(Who::One(group));
-        of([Scope::Group(group), Scope::Direction(group, to)], confusion, direction, expected);
+        let confusion = found.factual.confusion(GroupSelection::One(group));
+        of(
+            [MetricScope::Group(group), MetricScope::Direction(group, to)],
+            confusion,
+            direction,
+            expected,
+        );
         let rows = &found.factual.groups[group];
         let excluded = |why: &str| expected["excluded"][why].as_u64().unwrap();
-        assert_eq!([rows.n_missing_label(), rows.n_missing_score()], ["missing_label", "missing_factual_score"].map(excluded));
-        assert!(!single || found.counts.n_missing_score(group) == excluded("missing_counterfactual_score"));
-        assert_eq!([rows.n(), rows.n_at_threshold()].map(Some), ["rows", "n_scores_equal_threshold"].map(|key| expected[key].as_u64()));
+        assert_eq!(
+            [rows.n_missing_label(), rows.n_missing_score()],
+            ["missing_label", "missing_factual_score"].map(excluded)
+        );
+        assert!(
+            !single
+                || found.counts.n_missing_score(group) == excluded("missing_counterfactual_score")
+        );
+        assert_eq!(
+            [rows.n(), rows.n_at_threshold()].map(Some),
+            ["rows", "n_scores_equal_threshold"].map(|key| expected[key].as_u64())
+        );
     }
-    of([Scope::Total; 2], found.factual.confusion(Who::All), spreads.total().eccm(), &expected["total"]);
+    of(
+        [MetricScope::Total; 2],
+        found.factual.confusion(GroupSelection::All),
+        spreads.total().eccm(),
+        &expected["total"],
+    );
     check_gaps(
         all,
         found,
-        Scope::Pair(place(&expected["fairness"]["a"]), place(&expected["fairness"]["b"])),
+        MetricScope::Pair(place(&expected["fairness"]["a"]), place(&expected["fairness"]["b"])),
         &expected["fairness"],
         &Json::Null,
     );
     for pair in expected["pairs"].as_array().into_iter().flatten() {
-        let scope = Scope::Pair(place(&pair["a"]), place(&pair["b"]));
+        let scope = MetricScope::Pair(place(&pair["a"]), place(&pair["b"]));
         check_gaps(all, found, scope, &pair["fairness"], &pair["fairness_ci95"]);
         for (metric, gap) in object(&pair["parity"]) {
             for what in ["difference", "ratio"] {
@@ -259,43 +387,81 @@ fn check(all: &mut Compared, order: &[&str], found: &Found, expected: &Json, fav
     }
     for rest in expected["one_vs_rest"].as_array().into_iter().flatten().filter(|_| n > 2) {
         let group = place(&rest["a"]);
-        check_confusion(&found.factual.confusion(Who::Rest(group)), &rest["rest"]);
-        check_gaps(all, found, Scope::OneVsRest(group), &rest["fairness"], &rest["fairness_ci95"]);
+        check_confusion(&found.factual.confusion(GroupSelection::Rest(group)), &rest["rest"]);
+        check_gaps(
+            all,
+            found,
+            MetricScope::OneVsRest(group),
+            &rest["fairness"],
+            &rest["fairness_ci95"],
+        );
     }
     for (metric, worst) in expected["worst_case"].as_object().into_iter().flatten() {
-        for (what, key) in [("difference", "max_minus_min"), ("ratio", "min_over_max"), ("to_total", "max_abs_to_total")] {
-            let m = one(&found.measured, &format!("{}_{what}", id(metric)), Scope::WorstCase);
+        for (what, key) in [
+            ("difference", "max_minus_min"),
+            ("ratio", "min_over_max"),
+            ("to_total", "max_abs_to_total"),
+        ] {
+            let m = one(&found.measured, &format!("{}_{what}", id(metric)), MetricScope::WorstCase);
             near(m, &worst[key], 1e-12);
             let furthest = m.furthest.unwrap();
-            let undefined = worst["n_groups"].as_u64().unwrap() - worst["n_groups_defined"].as_u64().unwrap();
+            let undefined =
+                worst["n_groups"].as_u64().unwrap() - worst["n_groups_defined"].as_u64().unwrap();
             assert_eq!(furthest.n_undefined, undefined, "{metric}");
             if what == "difference" {
                 let holder = |key: &str| worst[key].as_str().map(|_| place(&worst[key]));
-                assert_eq!([furthest.highest, furthest.lowest], ["max_group", "min_group"].map(holder), "{metric}");
+                assert_eq!(
+                    [furthest.highest, furthest.lowest],
+                    ["max_group", "min_group"].map(holder),
+                    "{metric}"
+                );
             }
             all.values += 1;
         }
     }
     let clarify = &expected["clarify"];
     let (a, d) = (place(&clarify["a"]), place(&clarify["d"]));
-    let mut both = [Who::One(a), Who::One(d)].map(|who| cells(found, who));
+    let mut both = [GroupSelection::One(a), GroupSelection::One(d)].map(|who| cells(found, who));
     let other = both[1];
     both[0].merge(&other);
-    check_clarify(all, found, Scope::Pair(a, d), [Who::One(a), Who::One(d)], clarify, &expected["clarify_ci95"]);
-    let seen = if favourable == Favourable::Negative { both[0].turned() } else { both[0] };
-    let entropy = Measured { value: generalized_entropy(&seen), ..one(&found.measured, "ge", Scope::Total).clone() };
+    check_clarify(
+        all,
+        found,
+        MetricScope::Pair(a, d),
+        [GroupSelection::One(a), GroupSelection::One(d)],
+        clarify,
+        &expected["clarify_ci95"],
+    );
+    let seen =
+        if favourable == FavourablePrediction::Negative { both[0].swap_classes() } else { both[0] };
+    let entropy = MeasuredValue {
+        value: generalized_entropy(&seen),
+        ..one(&found.measured, "ge", MetricScope::Total).clone()
+    };
     near(&entropy, &clarify["GE"], 1e-12);
     check_counterfactual(all, order, found, &expected["counterfactual"]);
-    check_selective(&MissingLabels::of(&found.factual), order, &expected["selective_labels"]);
+    check_selective(
+        &MissingLabels::from_counts(&found.factual),
+        order,
+        &expected["selective_labels"],
+    );
 }
 
 /// What people weigh, or themselves where nobody has a weight.
-fn cells(found: &Found, who: Who) -> Confusion {
+fn cells(found: &CountingResult, who: GroupSelection) -> Confusion {
     found.factual.weight_confusion(who).unwrap_or_else(|| found.factual.confusion(who))
 }
 
-fn check_gaps(all: &mut Compared, found: &Found, scope: Scope, expected: &Json, intervals: &Json) {
-    for (name, value) in object(expected).iter().filter(|(name, _)| !["a", "b"].contains(&name.as_str())) {
+fn check_gaps(
+    all: &mut CheckedCounts,
+    found: &CountingResult,
+    scope: MetricScope,
+    expected: &Json,
+    intervals: &Json,
+) {
+    for (name, value) in
+        object(expected).iter().filter(|(name, _)| !["a", "b"].contains(&name.as_str()))
+    {
         let m = one(&found.measured, &id(name), scope);
         near(m, value, 1e-12 * m.value.map_or(1.0, |value| value.abs().max(1.0)));
         near_interval(m, intervals.get(name));
@@ -303,7 +469,14 @@ fn check_gaps(all: &mut Compared, found: &Found, scope: Scope, expected: &Json, 
     }
 }
 
-fn check_clarify(all: &mut Compared, found: &Found, scope: Scope, facets: [Who; 2], expected: &Json, intervals: &Json) {
+fn check_clarify(
+    all: &mut CheckedCounts,
+    found: &CountingResult,
+    scope: MetricScope,
+    facets: [GroupSelection; 2],
+    expected: &Json,
+    intervals: &Json,
+) {
     let n = |key: &str| expected[key].as_u64().unwrap();
     for (name, value) in object(expected) {
         let of = |metric: &str| one(&found.measured, metric, scope);
@@ -312,16 +485,24 @@ fn check_clarify(all: &mut Compared, found: &Found, scope: Scope, facets: [Who; 
             "CDDPL_rows" => assert_eq!(of("cddpl").n_rows, n(name)),
             "CDDPL_undefined_strata" => {
                 let undefined = value.as_array().unwrap().len() as f64;
-                assert!(of("undefined_strata").value.is_err() || of("undefined_strata").value == Ok(undefined));
+                assert!(
+                    of("undefined_strata").value.is_err()
+                        || of("undefined_strata").value == Ok(undefined)
+                );
             }
             "CDDPL_missing_stratum" => {
                 let strata = found.factual.strata.as_ref().unwrap();
-                let groups = facets.into_iter().flat_map(|who| who.groups(found.factual.groups.len()));
+                let groups =
+                    facets.into_iter().flat_map(|who| who.groups(found.factual.groups.len()));
                 assert_eq!(groups.map(|group| strata.n_missing(group)).sum::<u64>(), n(name));
             }
             "k" => {
                 assert_eq!(of("ft").n_rows, n("n_a") + n("n_d"));
-                assert!(of("ft").ci_method.contains(&format!("; {} neighbour", n("k"))), "{}", of("ft").ci_method);
+                assert!(
+                    of("ft").ci_method.contains(&format!("; {} neighbour", n("k"))),
+                    "{}",
+                    of("ft").ci_method
+                );
             }
             "FT_missing_feature" => assert_eq!(found.flips.as_ref().unwrap().missing, n(name)),
             _ => {
@@ -335,31 +516,57 @@ fn check_clarify(all: &mut Compared, found: &Found, scope: Scope, facets: [Who; 
 }
 
 /// Each group against all others, as Clarify compares them.
-fn check_rest(all: &mut Compared, order: &[&str], found: &Found, expected: &Json, favourable: Favourable) {
+fn check_rest(
+    all: &mut CheckedCounts,
+    order: &[&str],
+    found: &CountingResult,
+    expected: &Json,
+    favourable: FavourablePrediction,
+) {
     for block in expected["clarify_one_vs_rest"].as_array().into_iter().flatten() {
         let d = order.iter().position(|name| Some(*name) == block["d"].as_str()).unwrap();
-        check_clarify(all, found, Scope::RestVsOne(d), [Who::Rest(d), Who::One(d)], block, &block["ci95"]);
-        near(one(&found.measured, "ge", Scope::Total), &block["GE"], 1e-12);
-        let everybody = cells(found, Who::All);
-        let seen = if favourable == Favourable::Negative { everybody.turned() } else { everybody };
+        check_clarify(
+            all,
+            found,
+            MetricScope::RestVsOne(d),
+            [GroupSelection::Rest(d), GroupSelection::One(d)],
+            block,
+            &block["ci95"],
+        );
+        near(one(&found.measured, "ge", MetricScope::Total), &block["GE"], 1e-12);
+        let everybody = cells(found, GroupSelection::All);
+        let seen = if favourable == FavourablePrediction::Negative {
+            everybody.swap_classes()
+        } else {
+            everybody
+        };
         let entropy = generalized_entropy(&seen);
-        assert_eq!(entropy.is_ok(), one(&found.measured, "ge", Scope::Total).value.is_ok());
+        assert_eq!(entropy.is_ok(), one(&found.measured, "ge", MetricScope::Total).value.is_ok());
     }
 }
 
-fn check_counterfactual(all: &mut Compared, order: &[&str], found: &Found, expected: &Json) {
-    let spreads = found.counts.spreads();
+fn check_counterfactual(
+    all: &mut CheckedCounts,
+    order: &[&str],
+    found: &CountingResult,
+    expected: &Json,
+) {
+    let spreads = found.counts.cell_profiles();
     let place = |group: &str| order.iter().position(|name| *name == group).unwrap();
-    let direction = |text: &Json| text.as_str().unwrap().split_once(" -> ").map(|(a, b)| (place(a), place(b))).unwrap();
+    let direction = |text: &Json| {
+        text.as_str().unwrap().split_once(" -> ").map(|(a, b)| (place(a), place(b))).unwrap()
+    };
     for kind in ["directions", "one_to_rest", "rest_to_one"] {
         for (name, block) in expected[kind].as_object().into_iter().flatten() {
             let (scope, spread) = match kind {
                 "directions" => {
                     let (from, to) = direction(&Json::from(name.as_str()));
-                    (Scope::Direction(from, to), Some(spreads.direction(from, to)))
+                    (MetricScope::Direction(from, to), Some(spreads.direction(from, to)))
                 }
-                "one_to_rest" => (Scope::OneToRest(place(name)), spreads.one_to_rest(place(name))),
-                _ => (Scope::RestToOne(place(name)), spreads.rest_to_one(place(name))),
+                "one_to_rest" => {
+                    (MetricScope::OneToRest(place(name)), spreads.one_to_rest(place(name)))
+                }
+                _ => (MetricScope::RestToOne(place(name)), spreads.rest_to_one(place(name))),
             };
             let eccm = spread.unwrap().eccm();
             check_eccm(&eccm, &block["ccm"]);
@@ -373,19 +580,28 @@ fn check_counterfactual(all: &mut Compared, order: &[&str], found: &Found, expec
         }
     }
     if expected["any_switch"].is_object() {
-        check_any(all, found, Scope::Total, &expected["any_switch"]);
+        check_any(all, found, MetricScope::Total, &expected["any_switch"]);
     }
     for pair in expected["parity"].as_array().into_iter().flatten() {
         let (from, to) = direction(&pair["a"]);
         assert_eq!(direction(&pair["b"]), (to, from));
-        for (metric, gap) in object(&pair["ccm"]).iter().chain(object(&pair["scores"])).filter(|(metric, _)| is_metric(metric)) {
-            check_gap(one(&found.measured, &id(metric), Scope::Difference(from, to)), gap, "difference", 2.0 * tolerance(metric));
+        for (metric, gap) in object(&pair["ccm"])
+            .iter()
+            .chain(object(&pair["scores"]))
+            .filter(|(metric, _)| is_metric(metric))
+        {
+            check_gap(
+                one(&found.measured, &id(metric), MetricScope::Difference(from, to)),
+                gap,
+                "difference",
+                2.0 * tolerance(metric),
+            );
             all.values += 1;
         }
     }
 }
 
-fn check_any(all: &mut Compared, found: &Found, scope: Scope, expected: &Json) {
+fn check_any(all: &mut CheckedCounts, found: &CountingResult, scope: MetricScope, expected: &Json) {
     for name in ["SR_any", "PSR_any", "NSR_any"] {
         let m = one(&found.measured, &id(name), scope);
         near(m, &expected[name], 1e-12);
@@ -400,12 +616,13 @@ fn rate_of(expected: &Json) -> Rate {
 
 fn check_selective(found: &MissingLabels, order: &[&str], expected: &Json) {
     let groups: Vec<Rate> = order.iter().map(|name| rate_of(&expected["groups"][name])).collect();
-    let decisions = ["negative", "positive"].map(|decision| rate_of(&expected["decisions"][decision]));
+    let decisions =
+        ["negative", "positive"].map(|decision| rate_of(&expected["decisions"][decision]));
     assert_eq!((&found.groups, found.decisions), (&groups, decisions));
     let place = |group: &Json| order.iter().position(|name| Some(*name) == group.as_str()).unwrap();
     for pair in expected["group_pairs"].as_array().unwrap() {
         let (a, b) = (groups[place(&pair["a"])], groups[place(&pair["b"])]);
-        assert_eq!(Some(differ(a, b)), pair["flag"].as_bool());
+        assert_eq!(Some(shares_differ(a, b)), pair["flag"].as_bool());
         check_difference([a, b], pair);
     }
     check_difference(decisions, &expected["decisions"]);
@@ -415,11 +632,14 @@ fn check_selective(found: &MissingLabels, order: &[&str], expected: &Json) {
 }
 
 fn check_difference([a, b]: [Rate; 2], expected: &Json) {
-    let interval = newcombe(a, b, z_of(0.95));
+    let interval = newcombe(a, b, z_of_level(0.95));
     let Some(ends) = expected["ci95"].as_array() else { return assert!(interval.is_none()) };
     let interval = interval.unwrap();
     let ends: Vec<f64> = ends.iter().map(|end| end.as_f64().unwrap()).collect();
-    assert!((interval.lo - ends[0]).abs() < 1e-9 && (interval.hi - ends[1]).abs() < 1e-9, "{interval:?}");
+    assert!(
+        (interval.lo - ends[0]).abs() < 1e-9 && (interval.hi - ends[1]).abs() < 1e-9,
+        "{interval:?}"
+    );
 }
 
 /// The rule of selective labels on counts alone.
@@ -429,10 +649,11 @@ fn one_point_is_compared_in_whole_numbers() {
     let expected = json(folder.join("edge_who_counts.json"));
     let mut flagged = 0;
     for case in expected["selective_labels_counts"].as_array().unwrap() {
-        let [a, b] = [0, 1].map(|i| share(case["missing"][i].as_u64().unwrap(), case["n"][i].as_u64().unwrap()));
-        assert_eq!(Some(differ(a, b)), case["flag"].as_bool(), "{}", case["what"]);
+        let [a, b] = [0, 1]
+            .map(|i| share(case["missing"][i].as_u64().unwrap(), case["n"][i].as_u64().unwrap()));
+        assert_eq!(Some(shares_differ(a, b)), case["flag"].as_bool(), "{}", case["what"]);
         check_difference([a, b], case);
-        flagged += usize::from(differ(a, b));
+        flagged += usize::from(shares_differ(a, b));
     }
     assert!(flagged > 4, "{flagged}");
 }
@@ -447,47 +668,60 @@ fn rates_at_an_end_are_judged_by_people() {
     for (name, expected) in object(&expected["cases"]) {
         println!("{name}");
         let order = texts(&expected["declared_groups"]);
-        let found =
-            measure(&case(&rows, name, &order, &|score| score >= 0.5), &Settings { samples: Count::new(500).unwrap(), ..settings() });
+        let found = measure(
+            &case(&rows, name, &order, &|score| score >= 0.5),
+            &MeasureSettings { samples: Count::new(500).unwrap(), ..settings() },
+        );
         let place = |group: &str| order.iter().position(|name| *name == group).unwrap();
-        let mut check = |scope: Scope, expected: &Json| {
+        let mut check = |scope: MetricScope, expected: &Json| {
             for (metric, expected) in object(expected) {
                 let m = one(&found.measured, &id(metric), scope);
                 near(m, &expected["value"], 1e-12);
                 let method = expected["method"].as_str().unwrap();
                 *methods.entry(method.to_owned()).or_default() += 1;
-                let what = || format!("{name}: {metric} in {scope:?}: {:?}, {}", m.interval, m.ci_method);
+                let what =
+                    || format!("{name}: {metric} in {scope:?}: {:?}, {}", m.interval, m.ci_method);
                 match method {
-                    "bootstrap" => assert!(m.interval.is_none_or(|interval| interval.method.as_str().ends_with("bootstrap")), "{}", what()),
+                    "bootstrap" => assert!(
+                        m.interval
+                            .is_none_or(|interval| interval.method.as_str().ends_with("bootstrap")),
+                        "{}",
+                        what()
+                    ),
                     "" => assert!(m.interval.is_none(), "{}", what()),
                     _ => {
                         let interval = m.interval.unwrap_or_else(|| panic!("{}", what()));
                         let end = |key: &str| expected[key].as_f64().unwrap();
-                        assert!((interval.lo - end("lo")).abs() < 1e-12 && (interval.hi - end("hi")).abs() < 1e-12, "{}", what());
+                        assert!(
+                            (interval.lo - end("lo")).abs() < 1e-12
+                                && (interval.hi - end("hi")).abs() < 1e-12,
+                            "{}",
+                            what()
+                        );
                         assert_eq!(interval.method.as_str(), method, "{}", what());
                     }
                 }
             }
         };
-        check(Scope::Total, &expected["total"]);
+        check(MetricScope::Total, &expected["total"]);
         for (kind, block) in object(expected) {
             for (of, values) in block.as_object().into_iter().flatten() {
                 match kind.as_str() {
                     "directions" => {
                         let (from, to) = of.split_once(" -> ").unwrap();
-                        check(Scope::Direction(place(from), place(to)), values);
+                        check(MetricScope::Direction(place(from), place(to)), values);
                     }
-                    "one_to_rest" => check(Scope::OneToRest(place(of)), values),
-                    "rest_to_one" => check(Scope::RestToOne(place(of)), values),
-                    "any_switch" | "factual" if of == "total" => check(Scope::Total, values),
-                    "any_switch" => check(Scope::OneToRest(place(of)), values),
-                    "factual" => check(Scope::Group(place(of)), values),
+                    "one_to_rest" => check(MetricScope::OneToRest(place(of)), values),
+                    "rest_to_one" => check(MetricScope::RestToOne(place(of)), values),
+                    "any_switch" | "factual" if of == "total" => check(MetricScope::Total, values),
+                    "any_switch" => check(MetricScope::OneToRest(place(of)), values),
+                    "factual" => check(MetricScope::Group(place(of)), values),
                     _ => {}
                 }
             }
         }
         for (metric, expected) in object(&expected["no_rates_of_the_total"]) {
-            let m = one(&found.measured, &id(metric), Scope::Total);
+            let m = one(&found.measured, &id(metric), MetricScope::Total);
             near(m, &expected["value"], 1e-12);
             assert!(expected["ci"] == "bootstrap" || m.interval.is_none(), "{name}: {metric}");
         }
@@ -495,10 +729,15 @@ fn rates_at_an_end_are_judged_by_people() {
     assert!(methods["wilson-people"] > 300 && methods["wilson"] > 100, "{methods:?}");
     for case in expected["formula"].as_array().unwrap() {
         let number = |key: &str| case[key].as_f64().unwrap();
-        let method = crate::metric::interval::Method::WilsonPeople { weighed: true };
-        let z = z_of(number("level"));
-        let interval = crate::metric::interval::wilson_of_people(number("k") > 0.0, number("n"), z, method).unwrap();
-        assert!((interval.lo - number("lo")).abs() < 1e-12 && (interval.hi - number("hi")).abs() < 1e-12);
+        let method = crate::metric::interval::IntervalProcedure::WilsonPeople { weighed: true };
+        let z = z_of_level(number("level"));
+        let interval =
+            crate::metric::interval::wilson_of_people(number("k") > 0.0, number("n"), z, method)
+                .unwrap();
+        assert!(
+            (interval.lo - number("lo")).abs() < 1e-12
+                && (interval.hi - number("hi")).abs() < 1e-12
+        );
     }
 }
 
@@ -506,19 +745,37 @@ fn rates_at_an_end_are_judged_by_people() {
 #[test]
 fn nobody_moves() {
     for weighed in [false, true] {
-        let people: Keyed = (0..40_u64)
+        let people: WeightedPeople = (0..40_u64)
             .map(|i| {
                 let group = (i % 2) as usize;
                 let score = Some(0.3 + 0.01 * i as f64);
-                let person = Person { group, label: None, predicted: Some(i > 20), score, weight: if weighed { 1 + i % 3 } else { 1 } };
-                (i, person, vec![Counterfactual { to: 1 - group, predicted: person.predicted, score }])
+                let person = ScoredPerson {
+                    group,
+                    label: None,
+                    predicted: Some(i > 20),
+                    score,
+                    weight: if weighed { 1 + i % 3 } else { 1 },
+                };
+                (
+                    i,
+                    person,
+                    vec![ScoredCounterfactual {
+                        to: 1 - group,
+                        predicted: person.predicted,
+                        score,
+                    }],
+                )
             })
             .collect();
-        let effective = |of: &dyn Fn(&Person) -> bool| {
-            let weights: Vec<f64> = people.iter().filter(|(_, person, _)| of(person)).map(|(_, person, _)| person.weight as f64).collect();
+        let effective = |of: &dyn Fn(&ScoredPerson) -> bool| {
+            let weights: Vec<f64> = people
+                .iter()
+                .filter(|(_, person, _)| of(person))
+                .map(|(_, person, _)| person.weight as f64)
+                .collect();
             weights.iter().sum::<f64>().powi(2) / weights.iter().map(|w| w * w).sum::<f64>()
         };
-        let case = |people: &Keyed| Case {
+        let case = |people: &WeightedPeople| CountingCase {
             strata: vec![None; people.len()],
             people: people.clone(),
             weighed,
@@ -527,25 +784,43 @@ fn nobody_moves() {
             groups: 2,
         };
         let found = measure(&case(&people), &settings()).measured;
-        let squared = z_of(0.95).powi(2);
-        for (scope, n) in [(Scope::Total, effective(&|_| true)), (Scope::Direction(0, 1), effective(&|person| person.group == 0))] {
+        let squared = z_of_level(0.95).powi(2);
+        for (scope, n) in [
+            (MetricScope::Total, effective(&|_| true)),
+            (MetricScope::Direction(0, 1), effective(&|person| person.group == 0)),
+        ] {
             let most = squared / (n + squared);
-            for (metric, lo, hi) in [("macd", 0.0, most), ("rmscd", 0.0, most.sqrt()), ("mcd", -most, most)] {
+            for (metric, lo, hi) in
+                [("macd", 0.0, most), ("rmscd", 0.0, most.sqrt()), ("mcd", -most, most)]
+            {
                 let m = one(&found, metric, scope);
                 let interval = m.interval.unwrap_or_else(|| panic!("{metric}: {}", m.ci_method));
                 assert_eq!((m.value, interval.method.as_str()), (Ok(0.0), "wilson-moved"));
-                assert!((interval.lo - lo).abs() < 1e-15 && (interval.hi - hi).abs() < 1e-15, "{metric} {interval:?}");
+                assert!(
+                    (interval.lo - lo).abs() < 1e-15 && (interval.hi - hi).abs() < 1e-15,
+                    "{metric} {interval:?}"
+                );
             }
             for metric in ["kld", "jscd", "jsd_hist", "kld_hist"] {
                 let m = one(&found, metric, scope);
-                assert!(m.interval.is_none() && m.ci_method.contains("replicates agree"), "{metric}: {}", m.ci_method);
+                assert!(
+                    m.interval.is_none() && m.ci_method.contains("replicates agree"),
+                    "{metric}: {}",
+                    m.ci_method
+                );
             }
-            assert!(find("macd").is_some() && one(&found, "macd", Scope::Difference(0, 1)).interval.is_none());
+            assert!(
+                find("macd").is_some()
+                    && one(&found, "macd", MetricScope::Difference(0, 1)).interval.is_none()
+            );
         }
         // Where one score moves there is a bootstrap again.
         let mut moved = people.clone();
         moved[7].2[0].score = Some(0.9);
         let found = measure(&case(&moved), &settings()).measured;
-        assert_ne!(one(&found, "macd", Scope::Total).interval.unwrap().method.as_str(), "wilson-moved");
+        assert_ne!(
+            one(&found, "macd", MetricScope::Total).interval.unwrap().method.as_str(),
+            "wilson-moved"
+        );
     }
 }

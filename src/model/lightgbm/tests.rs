@@ -1,26 +1,31 @@
-//! Trees against LightGBM's own predictions (tests/oracle/trees.json, made by trees.py), and what they promise.
+//! Trees against LightGBM's own predictions (tests/oracle/trees.json, made by trees.py), and what
+//! they promise.
 
 use serde_json::Value;
 
 use super::TreesTrainer;
 use crate::data::training::TrainingRows;
-use crate::data::values::Class;
-use crate::data::{Column, Feature, Kind, Rows};
-use crate::model::trees::{Ensemble, TreesModel};
-use crate::model::{Scorer, Trained, Trainer};
+use crate::data::values::ValueClass;
+use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
+use crate::model::trees::{TreeEnsemble, TreesModel};
+use crate::model::{ModelTrainer, Scorer, TrainedModel};
 
 const N: u32 = 400;
 
 fn features() -> Vec<Feature> {
-    let feature =
-        |name: &str| Feature { name: name.to_owned(), kind: Kind::Continuous { integer: false }, levels: Vec::new(), class: Class::Float };
+    let feature = |name: &str| Feature {
+        name: name.to_owned(),
+        kind: FeatureKind::Continuous { integer: false },
+        levels: Vec::new(),
+        class: ValueClass::Float,
+    };
     vec![feature("x"), feature("z")]
 }
 
-fn rows() -> Rows {
+fn rows() -> FeatureRows {
     let x = (0..N).map(|i| f64::from(i % 17) - 0.3 * f64::from(i % 5)).collect();
     let z = (0..N).map(|i| f64::from((i * 7) % 11)).collect();
-    Rows { n: N as usize, columns: vec![Column::Number(x), Column::Number(z)] }
+    FeatureRows { n: N as usize, columns: vec![FeatureColumn::Number(x), FeatureColumn::Number(z)] }
 }
 
 fn labels() -> Vec<bool> {
@@ -35,7 +40,7 @@ fn boosting() -> TreesTrainer {
     TreesTrainer {
         features: features(),
         omit: Vec::new(),
-        ensemble: Ensemble::Boosting,
+        ensemble: TreeEnsemble::Boosting,
         trees: 10,
         leaves: 7,
         smallest_leaf: 20,
@@ -53,7 +58,14 @@ fn sampled() -> TreesTrainer {
 }
 
 fn forest() -> TreesTrainer {
-    TreesTrainer { ensemble: Ensemble::Forest, learning_rate: 1.0, l2: 0.0, row_share: 0.632, column_share: 0.5, ..boosting() }
+    TreesTrainer {
+        ensemble: TreeEnsemble::Forest,
+        learning_rate: 1.0,
+        l2: 0.0,
+        row_share: 0.632,
+        column_share: 0.5,
+        ..boosting()
+    }
 }
 
 fn fit(trainer: &TreesTrainer, weights: Vec<f64>) -> TreesModel {
@@ -68,13 +80,18 @@ fn scores(model: &dyn Scorer) -> Vec<f64> {
 
 #[test]
 fn trees_predict_what_lightgbm_predicts() {
-    let oracle: Value = serde_json::from_str(include_str!("../../../tests/oracle/trees.json")).unwrap();
-    for (kind, trainer) in [("boosting", boosting()), ("sampled", sampled()), ("forest", forest())] {
+    let oracle: Value =
+        serde_json::from_str(include_str!("../../../tests/oracle/trees.json")).unwrap();
+    for (kind, trainer) in [("boosting", boosting()), ("sampled", sampled()), ("forest", forest())]
+    {
         for (name, weights) in [("plain", Vec::new()), ("weighted", weights())] {
             let expected = oracle["predictions"][kind][name].as_array().unwrap();
             let got = scores(&fit(&trainer, weights));
             for (i, (got, want)) in got.iter().zip(expected).enumerate() {
-                assert!((got - want.as_f64().unwrap()).abs() < 1e-12, "{kind} {name} row {i}: {got} {want}");
+                assert!(
+                    (got - want.as_f64().unwrap()).abs() < 1e-12,
+                    "{kind} {name} row {i}: {got} {want}"
+                );
             }
         }
     }
@@ -88,14 +105,19 @@ fn the_unit_of_weights_changes_nothing_and_rows_of_weight_zero_are_not_there() {
             let other = fit(&trainer, weights().iter().map(|w| w * unit).collect());
             assert_eq!(other, model, "{unit}");
         }
-        assert_eq!(fit(&trainer, vec![3.0; N as usize]), fit(&trainer, Vec::new()), "equal weights are none");
+        assert_eq!(
+            fit(&trainer, vec![3.0; N as usize]),
+            fit(&trainer, Vec::new()),
+            "equal weights are none"
+        );
         let some: Vec<f64> = (0..N).map(|i| f64::from(u8::from(i % 5 > 0))).collect();
         let kept: Vec<usize> = (0..N as usize).filter(|i| i % 5 > 0).collect();
         let labels_kept = kept.iter().map(|&i| labels()[i]).collect();
         let mut fewer = TrainingRows::in_memory(rows().take(&kept), labels_kept);
         let without = trainer.fit_model(&fewer).unwrap();
         fewer = TrainingRows::weighted(rows(), labels(), some);
-        // The encoding is learned from all rows, so thresholds may differ in the last bits; the answers may not.
+        // The encoding is learned from all rows, so thresholds may differ in the last bits; the
+        // answers may not.
         let with = trainer.fit_model(&fewer).unwrap();
         scores(&with).iter().zip(scores(&without)).for_each(|(a, b)| assert!((a - b).abs() < 1e-9));
     }
@@ -112,16 +134,25 @@ fn chance_follows_the_seed_and_nothing_else() {
     assert_eq!(fit(&boosting(), Vec::new()), fit(&again, Vec::new()), "nothing is drawn");
 }
 
-/// Counterfactuals of causal graphs have levels by halves: a little of a level is none of it, and most of it is the level.
+/// Counterfactuals of causal graphs have levels by halves: a little of a level is none of it, and
+/// most of it is the level.
 #[test]
 fn a_level_by_parts_is_rounded() {
-    let levels =
-        Feature { name: "owns".to_owned(), kind: Kind::Nominal, levels: vec!["no".to_owned(), "yes".to_owned()], class: Class::Text };
-    let owns = Column::Code((0..N).map(|i| u32::from((i * 7) % 17 > 8)).collect());
+    let levels = Feature {
+        name: "owns".to_owned(),
+        kind: FeatureKind::Nominal,
+        levels: vec!["no".to_owned(), "yes".to_owned()],
+        class: ValueClass::Text,
+    };
+    let owns = FeatureColumn::Code((0..N).map(|i| u32::from((i * 7) % 17 > 8)).collect());
     for trainer in [boosting(), TreesTrainer { row_share: 1.0, column_share: 1.0, ..forest() }] {
         let trainer = TreesTrainer { features: vec![levels.clone()], row_share: 0.9, ..trainer };
-        let model =
-            trainer.fit_model(&TrainingRows::in_memory(Rows { n: N as usize, columns: vec![owns.clone()] }, labels())).expect("fits");
+        let model = trainer
+            .fit_model(&TrainingRows::in_memory(
+                FeatureRows { n: N as usize, columns: vec![owns.clone()] },
+                labels(),
+            ))
+            .expect("fits");
         let [no, little, most, yes] = [0.0, 0.1, 0.9, 1.0].map(|part| model.score_encoded(&[part]));
         assert_eq!((no, yes), (little, most), "{:?}", trainer.ensemble);
         assert!(yes > no + 0.05, "{no} {yes}");
@@ -143,15 +174,24 @@ fn a_model_reads_back_as_it_was_written() {
 
 #[test]
 fn faults_of_the_data_are_said() {
-    let said = |rows: Rows, labels: Vec<bool>, trainer: TreesTrainer| {
-        trainer.fit_model(&TrainingRows::in_memory(rows, labels)).expect_err("is refused").to_string()
+    let said = |rows: FeatureRows, labels: Vec<bool>, trainer: TreesTrainer| {
+        trainer
+            .fit_model(&TrainingRows::in_memory(rows, labels))
+            .expect_err("is refused")
+            .to_string()
     };
     let all = said(rows(), vec![true; N as usize], boosting());
     assert!(all.contains("one-class"), "{all}");
     let few: Vec<usize> = (0..39).collect();
     let few = said(rows().take(&few), labels()[..39].to_vec(), boosting());
     assert!(few.contains("39 training rows") && few.contains("20 rows on either side"), "{few}");
-    let same = Rows { n: N as usize, columns: vec![Column::Number(vec![1.0; N as usize]), Column::Number(vec![2.0; N as usize])] };
+    let same = FeatureRows {
+        n: N as usize,
+        columns: vec![
+            FeatureColumn::Number(vec![1.0; N as usize]),
+            FeatureColumn::Number(vec![2.0; N as usize]),
+        ],
+    };
     let same = said(same, labels(), forest());
     assert!(same.contains("undetermined-model"), "{same}");
     let large = said(rows(), labels(), TreesTrainer { smallest_leaf: 201, ..boosting() });

@@ -1,7 +1,8 @@
-//! Which columns an input of the model gets, their values as it takes them, and what its probabilities mean.
+//! Which columns an input of the model gets, their values as it takes them, and what its
+//! probabilities mean.
 
 use super::OnnxParams;
-use crate::data::{Column, MISSING, Rows};
+use crate::data::{FeatureColumn, FeatureRows, MISSING};
 use crate::error::{Error, Fault, Result};
 
 /// What rounding may add to a probability of single precision.
@@ -14,21 +15,33 @@ impl OnnxParams {
     }
 
     /// The positions of the columns that the model may see.
-    pub(super) fn seen(&self) -> Vec<usize> {
+    pub(super) fn visible_columns(&self) -> Vec<usize> {
         (0..self.features.len()).filter(|&f| !self.omit.contains(&self.features[f].name)).collect()
     }
 
-    /// The columns of an input. `only` says that the model has no other, `width` how many it takes, where it says so.
-    pub(super) fn columns(&self, input: &str, only: bool, width: Option<usize>) -> Result<Vec<usize>> {
-        let seen = self.seen();
+    /// The columns of an input. `only` says that the model has no other, `width` how many it takes,
+    /// where it says so.
+    pub(super) fn columns(
+        &self,
+        input: &str,
+        only: bool,
+        width: Option<usize>,
+    ) -> Result<Vec<usize>> {
+        let seen = self.visible_columns();
         let find = |name: &str| seen.iter().copied().find(|&f| self.features[f].name == name);
         let columns = match self.inputs.iter().find(|(name, _)| name == input) {
             Some((_, names)) => names
                 .iter()
                 .map(|name| {
                     find(name).ok_or_else(|| {
-                        let what = format!("the input `{input}` of the model is to get the column `{name}`, which is none of its inputs");
-                        Error::from(self.fault("bad-model", what).hint("name a feature or a sensitive column that is not omitted"))
+                        let what = format!(
+                            "the input `{input}` of the model is to get the column \
+                             `{name}`, which is none of its inputs"
+                        );
+                        Error::from(
+                            self.fault("bad-model", what)
+                                .hint("name a feature or a sensitive column that is not omitted"),
+                        )
                     })
                 })
                 .collect::<Result<Vec<usize>>>()?,
@@ -36,16 +49,21 @@ impl OnnxParams {
                 Some(column) => vec![column],
                 None if only => seen.clone(),
                 None => {
-                    let what = format!("the model has an input `{input}`, and no column has this name");
+                    let what =
+                        format!("the model has an input `{input}`, and no column has this name");
                     let hint = format!("say which columns it gets: `inputs: {{{input}: [...]}}`");
                     return Err(self.fault("bad-model", what).hint(hint).into());
                 }
             },
         };
         if let Some(width) = width.filter(|&width| width != columns.len()) {
-            let names: Vec<&str> = columns.iter().map(|&f| self.features[f].name.as_str()).collect();
-            let what =
-                format!("the input `{input}` of the model takes {width} columns and would get {}: `{}`", names.len(), names.join("`, `"));
+            let names: Vec<&str> =
+                columns.iter().map(|&f| self.features[f].name.as_str()).collect();
+            let what = format!(
+                "the input `{input}` of the model takes {width} columns and would get {}: `{}`",
+                names.len(),
+                names.join("`, `")
+            );
             let hint = "name its columns in order under `inputs`, or leave some out by `omit`";
             return Err(self.fault("bad-model", what).hint(hint).into());
         }
@@ -55,7 +73,7 @@ impl OnnxParams {
     /// Writes a column as numbers into every `width`-th place.
     pub(super) fn numbers<T>(
         &self,
-        rows: &Rows,
+        rows: &FeatureRows,
         range: &[usize],
         column: usize,
         of: impl Fn(f64) -> T,
@@ -64,42 +82,85 @@ impl OnnxParams {
     ) -> Result<()> {
         let feature = &self.features[column];
         match &rows.columns[column] {
-            Column::Number(values) => range.iter().zip(into.iter_mut().step_by(width)).for_each(|(&i, to)| *to = of(values[i])),
-            Column::Code(codes) => {
-                let levels: Option<Vec<f64>> = feature.levels.iter().map(|level| level.parse().ok()).collect();
+            FeatureColumn::Number(values) => range
+                .iter()
+                .zip(into.iter_mut().step_by(width))
+                .for_each(|(&i, to)| *to = of(values[i])),
+            FeatureColumn::Code(codes) => {
+                let levels: Option<Vec<f64>> =
+                    feature.levels.iter().map(|level| level.parse().ok()).collect();
                 let Some(levels) = levels else {
-                    let what = format!("the column `{}` holds text, and the model takes numbers for it", feature.name);
-                    let hint = "leave the column out by `omit`, or export the model with an input of strings for it";
+                    let what = format!(
+                        "the column `{}` holds text, and the model takes numbers for it",
+                        feature.name
+                    );
+                    let hint = "leave the column out by `omit`, or export the model with an input \
+                                of strings for it";
                     return Err(self.fault("bad-model", what).hint(hint).into());
                 };
-                let value = |code: u32| if code == MISSING { f64::NAN } else { levels.get(code as usize).copied().unwrap_or(f64::NAN) };
-                range.iter().zip(into.iter_mut().step_by(width)).for_each(|(&i, to)| *to = of(value(codes[i])));
+                let value = |code: u32| {
+                    if code == MISSING {
+                        f64::NAN
+                    } else {
+                        levels.get(code as usize).copied().unwrap_or(f64::NAN)
+                    }
+                };
+                range
+                    .iter()
+                    .zip(into.iter_mut().step_by(width))
+                    .for_each(|(&i, to)| *to = of(value(codes[i])));
             }
         }
         Ok(())
     }
 
     /// A column as whole numbers.
-    pub(super) fn integers(&self, rows: &Rows, range: &[usize], column: usize, width: usize, into: &mut [f64]) -> Result<()> {
+    pub(super) fn integers(
+        &self,
+        rows: &FeatureRows,
+        range: &[usize],
+        column: usize,
+        width: usize,
+        into: &mut [f64],
+    ) -> Result<()> {
         self.numbers(rows, range, column, |x| x, width, into)?;
         let whole = |x: &&f64| x.fract() == 0.0 && x.abs() < 9e15;
         match into.iter().step_by(width).find(|x| !whole(x)) {
             None => Ok(()),
             Some(x) => {
-                let (name, found) = (&self.features[column].name, if x.is_nan() { "a missing value".to_owned() } else { format!("`{x}`") });
-                let what = format!("the column `{name}` holds {found}, and the model takes whole numbers for it");
-                let hint = "fill or drop such rows (`data.missing`), or export the model with an input of floats";
+                let (name, found) = (
+                    &self.features[column].name,
+                    if x.is_nan() { "a missing value".to_owned() } else { format!("`{x}`") },
+                );
+                let what = format!(
+                    "the column `{name}` holds {found}, and the model takes whole numbers for it"
+                );
+                let hint = "fill or drop such rows (`data.missing`), or export the model with an \
+                            input of floats";
                 Err(self.fault("bad-model", what).hint(hint).into())
             }
         }
     }
 
     /// The words of a column into every `width`-th place.
-    pub(super) fn words<'a>(&'a self, rows: &Rows, range: &[usize], column: usize, width: usize, into: &mut [&'a str]) -> Result<()> {
+    pub(super) fn words<'a>(
+        &'a self,
+        rows: &FeatureRows,
+        range: &[usize],
+        column: usize,
+        width: usize,
+        into: &mut [&'a str],
+    ) -> Result<()> {
         let feature = &self.features[column];
-        let Column::Code(codes) = &rows.columns[column] else {
-            let what = format!("the column `{}` holds numbers, and the model takes text for it", feature.name);
-            return Err(self.fault("bad-model", what).hint("declare it as nominal, or export the model with an input of floats").into());
+        let FeatureColumn::Code(codes) = &rows.columns[column] else {
+            let what = format!(
+                "the column `{}` holds numbers, and the model takes text for it",
+                feature.name
+            );
+            return Err(self
+                .fault("bad-model", what)
+                .hint("declare it as nominal, or export the model with an input of floats")
+                .into());
         };
         let word = |code: u32| feature.levels.get(code as usize).map_or("", String::as_str);
         range.iter().zip(into.iter_mut().step_by(width)).for_each(|(&i, to)| *to = word(codes[i]));
@@ -116,9 +177,15 @@ impl OnnxParams {
         position.ok_or_else(|| {
             let what = match &self.positive {
                 None => format!("the model gives {width} probabilities a row"),
-                Some(word) => format!("the model gives {width} probabilities a row, and `{word}` is no position among them"),
+                Some(word) => format!(
+                    "the model gives {width} probabilities a row, and `{word}` \
+                     is no position among them"
+                ),
             };
-            let hint = format!("say which is that of the positive class: `positive: 0` to `positive: {}`", width.saturating_sub(1));
+            let hint = format!(
+                "say which is that of the positive class: `positive: 0` to `positive: {}`",
+                width.saturating_sub(1)
+            );
             self.fault("bad-model", what).hint(hint).into()
         })
     }
@@ -133,7 +200,8 @@ impl OnnxParams {
         } else {
             format!("the model gives `{score}` for a row, which is not in [0, 1]")
         };
-        let hint = "the score is the probability of the positive class; name the output that holds it under `output`";
+        let hint = "the score is the probability of the positive class; name the output that holds \
+                    it under `output`";
         Err(self.fault("bad-scores", what).hint(hint).into())
     }
 }

@@ -1,8 +1,10 @@
 //! The files beside an ONNX model that hold its weights, as the model names them.
 //!
-//! A model above 2 GB, and any other that was saved so, keeps tensors in files of its folder: who swaps such a file has another model. This
-//! reads the fields of the protobuf that lead to their names, and skips the rest without loading it.
-//! Source: onnx.proto of ONNX 1.18 (`TensorProto.external_data`, key `location`, relative to the folder of the model).
+//! A model above 2 GB, and any other that was saved so, keeps tensors in files of its folder: who
+//! swaps such a file has another model. This reads the fields of the protobuf that lead to their
+//! names, and skips the rest without loading it.
+//! Source: onnx.proto of ONNX 1.18 (`TensorProto.external_data`, key `location`, relative to the
+//! folder of the model).
 
 use std::collections::BTreeSet;
 use std::io::{BufReader, Read, Seek};
@@ -11,10 +13,10 @@ use std::path::Path;
 use crate::exec::files;
 
 /// Messages inside messages: graphs stand in attributes of nodes of graphs.
-const DEPTH: usize = 100;
+const MAX_DEPTH: usize = 100;
 
 /// Bytes of a key or a location.
-const LONGEST: u64 = 1 << 16;
+const MAX_KEY_BYTES: u64 = 1 << 16;
 
 /// The messages that are looked into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +34,9 @@ enum OnnxMessage {
 impl OnnxMessage {
     /// What a field of this message holds, if it leads to a tensor.
     fn field(self, number: u64) -> Option<OnnxMessage> {
-        use OnnxMessage::{Attribute, Function, Graph, Model, Node, SparseTensor, Tensor, Training};
+        use OnnxMessage::{
+            Attribute, Function, Graph, Model, Node, SparseTensor, Tensor, Training,
+        };
         Some(match (self, number) {
             (Model, 7) | (Training, 1 | 2) | (Attribute, 6 | 11) => Graph,
             (Model, 20) => Training,
@@ -56,18 +60,18 @@ const EXTERNAL_DATA: u64 = 13;
 pub fn locations(path: &Path) -> Result<BTreeSet<String>, String> {
     let file = files::open(path).map_err(|e| e.cause())?;
     let end = file.metadata().map_err(|e| e.to_string())?.len();
-    let mut walk = Walk { file: BufReader::new(file), at: 0, found: BTreeSet::new() };
+    let mut walk = ProtobufWalk { file: BufReader::new(file), at: 0, found: BTreeSet::new() };
     walk.message(OnnxMessage::Model, end, 0)?;
     Ok(walk.found)
 }
 
-struct Walk<R> {
+struct ProtobufWalk<R> {
     file: BufReader<R>,
     at: u64,
     found: BTreeSet<String>,
 }
 
-impl<R: Read + Seek> Walk<R> {
+impl<R: Read + Seek> ProtobufWalk<R> {
     fn byte(&mut self) -> Result<u8, String> {
         let mut byte = [0];
         self.file.read_exact(&mut byte).map_err(|_| "it ends in the middle".to_owned())?;
@@ -93,8 +97,13 @@ impl<R: Read + Seek> Walk<R> {
         self.file.seek_relative(n).map_err(|e| e.to_string())
     }
 
-    /// Calls `each` with the number and the end of every field of bytes up to `end`; what it leaves is skipped.
-    fn fields(&mut self, end: u64, mut each: impl FnMut(&mut Self, u64, u64) -> Result<(), String>) -> Result<(), String> {
+    /// Calls `each` with the number and the end of every field of bytes up to `end`; what it leaves
+    /// is skipped.
+    fn fields(
+        &mut self,
+        end: u64,
+        mut each: impl FnMut(&mut Self, u64, u64) -> Result<(), String>,
+    ) -> Result<(), String> {
         while self.at < end {
             let tag = self.varint()?;
             match tag & 7 {
@@ -103,7 +112,11 @@ impl<R: Read + Seek> Walk<R> {
                 5 => self.skip(4)?,
                 2 => {
                     let length = self.varint()?;
-                    let field_end = self.at.checked_add(length).filter(|at| *at <= end).ok_or("a field is longer than its message")?;
+                    let field_end = self
+                        .at
+                        .checked_add(length)
+                        .filter(|at| *at <= end)
+                        .ok_or("a field is longer than its message")?;
                     each(self, tag >> 3, field_end)?;
                     self.skip(field_end - self.at)?;
                 }
@@ -114,7 +127,7 @@ impl<R: Read + Seek> Walk<R> {
     }
 
     fn message(&mut self, message: OnnxMessage, end: u64, depth: usize) -> Result<(), String> {
-        if depth > DEPTH {
+        if depth > MAX_DEPTH {
             return Err("it is nested too deeply".to_owned());
         }
         self.fields(end, |walk, number, end| match message.field(number) {
@@ -133,14 +146,17 @@ impl<R: Read + Seek> Walk<R> {
             _ => Ok(()),
         })?;
         if key == b"location" {
-            self.found.insert(String::from_utf8(value).map_err(|_| "the name of a file is no UTF-8".to_owned())?);
+            self.found.insert(
+                String::from_utf8(value)
+                    .map_err(|_| "the name of a file is no UTF-8".to_owned())?,
+            );
         }
         Ok(())
     }
 
     fn bytes(&mut self, end: u64) -> Result<Vec<u8>, String> {
         let n = end - self.at;
-        if n > LONGEST {
+        if n > MAX_KEY_BYTES {
             return Err("the name of a file is too long".to_owned());
         }
         (0..n).map(|_| self.byte()).collect()
@@ -180,10 +196,13 @@ mod tests {
         locations(file.path()).map(|found| found.into_iter().collect())
     }
 
-    /// Tensors stand in initializers, in attributes of nodes, in graphs of attributes, in functions and in sparse tensors.
+    /// Tensors stand in initializers, in attributes of nodes, in graphs of attributes, in functions
+    /// and in sparse tensors.
     #[test]
     fn every_place_of_a_tensor_is_found() {
-        let tensor = |file: &str| [field(9, &[1; 300]), pair("location", file), pair("offset", "0")].concat();
+        let tensor = |file: &str| {
+            [field(9, &[1; 300]), pair("location", file), pair("offset", "0")].concat()
+        };
         let node = |inside: &[u8]| field(1, &field(5, inside));
         let graph = [
             field(5, &tensor("weights.bin")),
@@ -196,10 +215,22 @@ mod tests {
         .concat();
         let function = field(7, &field(5, &field(10, &tensor("function.bin"))));
         // A version as a number, a name, the graph, a function, training.
-        let model =
-            [vec![8, 9], field(2, b"maker"), field(7, &graph), field(25, &function), field(20, &field(1, &field(5, &tensor("train.bin"))))];
+        let model = [
+            vec![8, 9],
+            field(2, b"maker"),
+            field(7, &graph),
+            field(25, &function),
+            field(20, &field(1, &field(5, &tensor("train.bin")))),
+        ];
         let model = model.concat();
-        let expected = ["branch.bin", "constant.bin", "function.bin", "sparse.bin", "train.bin", "weights.bin"];
+        let expected = [
+            "branch.bin",
+            "constant.bin",
+            "function.bin",
+            "sparse.bin",
+            "train.bin",
+            "weights.bin",
+        ];
         assert_eq!(found(&model).unwrap(), expected);
         assert_eq!(found(&[]).unwrap(), [""; 0]);
         // No cut or changed byte stops it but with words.

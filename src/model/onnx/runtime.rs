@@ -10,25 +10,25 @@ use ort::session::builder::GraphOptimizationLevel;
 use ort::session::{Session, SessionInputValue};
 use ort::value::{DynMap, DynValue, Tensor, TensorElementType, ValueType};
 
-use super::{INSTALL, OnnxParams};
-use crate::data::Rows;
+use super::{INSTALL_HINT, OnnxParams};
+use crate::data::FeatureRows;
 use crate::error::{Error, Result};
 use crate::model::Scorer;
 
 /// Rows of a block.
-const BLOCK: usize = 4096;
+const BLOCK_ROWS: usize = 4096;
 
 /// An ONNX model that is ready to score.
 pub struct OnnxScorer {
     params: OnnxParams,
     environment: Environment,
-    inputs: Vec<Input>,
+    inputs: Vec<OnnxInput>,
     output: String,
     /// Sessions that nobody uses just now.
     idle: Mutex<Vec<Session>>,
 }
 
-struct Input {
+struct OnnxInput {
     name: String,
     element: TensorElementType,
     /// Whether it is a list and no table.
@@ -40,15 +40,19 @@ impl OnnxScorer {
     /// Loads the library, from the first of these places where it is, and the model.
     ///
     /// # Errors
-    /// The library is nowhere; the file is no model that it takes; inputs or outputs do not fit the rows.
+    /// The library is nowhere; the file is no model that it takes; inputs or outputs do not fit the
+    /// rows.
     pub fn load(params: OnnxParams, libraries: &[PathBuf]) -> Result<OnnxScorer> {
         let environment = environment(libraries, &params)?;
-        let session = open(&params, &environment)?;
+        let session = open_session(&params, &environment)?;
         let only = session.inputs().len() == 1;
         let input = |input: &ort::value::Outlet| {
             let (name, kind) = (input.name().to_owned(), input.dtype());
             let (Some(element), Some(shape)) = (kind.tensor_type(), kind.tensor_shape()) else {
-                return Err(Error::from(params.fault("bad-model", format!("the input `{name}` of the model is no table"))));
+                return Err(Error::from(
+                    params
+                        .fault("bad-model", format!("the input `{name}` of the model is no table")),
+                ));
             };
             let width = shape.get(1).copied().and_then(|width| usize::try_from(width).ok());
             Ok((name, element, shape.len() < 2, width))
@@ -57,85 +61,134 @@ impl OnnxScorer {
         let mut inputs = Vec::new();
         for (name, element, flat, width) in described {
             let columns = params.columns(&name, only, if flat { Some(1) } else { width })?;
-            inputs.push(Input { name, element, flat, columns });
+            inputs.push(OnnxInput { name, element, flat, columns });
         }
-        if let Some((unknown, _)) = params.inputs.iter().find(|(name, _)| inputs.iter().all(|input| input.name != *name)) {
+        if let Some((unknown, _)) =
+            params.inputs.iter().find(|(name, _)| inputs.iter().all(|input| input.name != *name))
+        {
             let known: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
             let hint = format!("its inputs are: `{}`", known.join("`, `"));
-            return Err(params.fault("bad-model", format!("the model has no input `{unknown}`")).hint(hint).into());
+            return Err(params
+                .fault("bad-model", format!("the model has no input `{unknown}`"))
+                .hint(hint)
+                .into());
         }
         let output = output(&params, &session)?;
         Ok(OnnxScorer { params, environment, inputs, output, idle: Mutex::new(vec![session]) })
     }
 
-    fn block(&self, session: &mut Session, rows: &Rows, range: &[usize], scores: &mut Vec<f64>) -> Result<()> {
+    fn block(
+        &self,
+        session: &mut Session,
+        rows: &FeatureRows,
+        range: &[usize],
+        scores: &mut Vec<f64>,
+    ) -> Result<()> {
         let mut values: Vec<(&str, SessionInputValue<'_>)> = Vec::new();
         for input in &self.inputs {
             values.push((input.name.as_str(), self.value(input, rows, range)?.into()));
         }
-        let failed = |e: ort::Error| self.params.fault("bad-model", format!("the model failed: {}", first_line(&e)));
+        let failed = |e: ort::Error| {
+            self.params.fault("bad-model", format!("the model failed: {}", first_line(&e)))
+        };
         let mut outputs = session.run(values).map_err(failed)?;
         let Some(output) = outputs.remove(self.output.as_str()) else {
-            return Err(self.params.fault("bad-model", format!("the model gave no output `{}`", self.output)).into());
+            return Err(self
+                .params
+                .fault("bad-model", format!("the model gave no output `{}`", self.output))
+                .into());
         };
         self.read(output, range.len(), scores)
     }
 
     /// The columns of an input as the runtime takes them.
-    fn value(&self, input: &Input, rows: &Rows, range: &[usize]) -> Result<DynValue> {
+    fn value(&self, input: &OnnxInput, rows: &FeatureRows, range: &[usize]) -> Result<DynValue> {
         let width = input.columns.len();
         let n = range.len() * width;
-        let shape: Vec<usize> = if input.flat { vec![range.len()] } else { vec![range.len(), width] };
+        let shape: Vec<usize> =
+            if input.flat { vec![range.len()] } else { vec![range.len(), width] };
         let params = &self.params;
         let columns = || input.columns.iter().copied().enumerate();
         let made = match input.element {
             TensorElementType::Float32 => {
                 let mut values = vec![0.0_f32; n];
-                columns().try_for_each(|(k, c)| params.numbers(rows, range, c, |x| x as f32, width, &mut values[k..]))?;
+                columns().try_for_each(|(k, c)| {
+                    params.numbers(rows, range, c, |x| x as f32, width, &mut values[k..])
+                })?;
                 Tensor::from_array((shape, values)).map(Tensor::into_dyn)
             }
             TensorElementType::Float64 => {
                 let mut values = vec![0.0_f64; n];
-                columns().try_for_each(|(k, c)| params.numbers(rows, range, c, |x| x, width, &mut values[k..]))?;
+                columns().try_for_each(|(k, c)| {
+                    params.numbers(rows, range, c, |x| x, width, &mut values[k..])
+                })?;
                 Tensor::from_array((shape, values)).map(Tensor::into_dyn)
             }
             TensorElementType::Int64 | TensorElementType::Int32 | TensorElementType::Bool => {
                 let mut values = vec![0.0_f64; n];
-                columns().try_for_each(|(k, c)| params.integers(rows, range, c, width, &mut values[k..]))?;
+                columns().try_for_each(|(k, c)| {
+                    params.integers(rows, range, c, width, &mut values[k..])
+                })?;
                 match input.element {
-                    TensorElementType::Int64 => {
-                        Tensor::from_array((shape, values.iter().map(|x| *x as i64).collect::<Vec<i64>>())).map(Tensor::into_dyn)
-                    }
-                    TensorElementType::Int32 => {
-                        Tensor::from_array((shape, values.iter().map(|x| *x as i32).collect::<Vec<i32>>())).map(Tensor::into_dyn)
-                    }
-                    _ => Tensor::from_array((shape, values.iter().map(|x| *x != 0.0).collect::<Vec<bool>>())).map(Tensor::into_dyn),
+                    TensorElementType::Int64 => Tensor::from_array((
+                        shape,
+                        values.iter().map(|x| *x as i64).collect::<Vec<i64>>(),
+                    ))
+                    .map(Tensor::into_dyn),
+                    TensorElementType::Int32 => Tensor::from_array((
+                        shape,
+                        values.iter().map(|x| *x as i32).collect::<Vec<i32>>(),
+                    ))
+                    .map(Tensor::into_dyn),
+                    _ => Tensor::from_array((
+                        shape,
+                        values.iter().map(|x| *x != 0.0).collect::<Vec<bool>>(),
+                    ))
+                    .map(Tensor::into_dyn),
                 }
             }
             TensorElementType::String => {
                 let mut values = vec![""; n];
-                columns().try_for_each(|(k, c)| params.words(rows, range, c, width, &mut values[k..]))?;
+                columns()
+                    .try_for_each(|(k, c)| params.words(rows, range, c, width, &mut values[k..]))?;
                 let values: Vec<String> = values.into_iter().map(str::to_owned).collect();
                 Tensor::from_string_array((shape, values.as_slice())).map(Tensor::into_dyn)
             }
             other => {
-                let what = format!("the input `{}` of the model takes values of type {other:?}", input.name);
-                return Err(params.fault("bad-model", what).hint("export it with inputs of floats, whole numbers or strings").into());
+                let what = format!(
+                    "the input `{}` of the model takes values of type {other:?}",
+                    input.name
+                );
+                return Err(params
+                    .fault("bad-model", what)
+                    .hint("export it with inputs of floats, whole numbers or strings")
+                    .into());
             }
         };
-        made.map_err(|e| params.fault("bad-model", format!("rows do not fit the model: {}", first_line(&e))).into())
+        made.map_err(|e| {
+            params
+                .fault("bad-model", format!("rows do not fit the model: {}", first_line(&e)))
+                .into()
+        })
     }
 
     /// The scores of an output for `n` rows.
     fn read(&self, output: DynValue, n: usize, scores: &mut Vec<f64>) -> Result<()> {
         let params = &self.params;
         let wrong = |what: String| params.fault("bad-model", what);
-        let failed = |e: ort::Error| wrong(format!("the output `{}` cannot be read: {}", self.output, first_line(&e)));
+        let failed = |e: ort::Error| {
+            wrong(format!("the output `{}` cannot be read: {}", self.output, first_line(&e)))
+        };
         if matches!(output.dtype(), ValueType::Sequence(_)) {
             let sequence = output.downcast::<ort::value::DynSequenceValueType>().map_err(failed)?;
             let maps: Vec<DynMap> = sequence.try_extract_sequence().map_err(failed)?;
             if maps.len() != n {
-                return Err(wrong(format!("the output `{}` has {} entries for {n} rows", self.output, maps.len())).into());
+                return Err(wrong(format!(
+                    "the output `{}` has {} entries for {n} rows",
+                    self.output,
+                    maps.len()
+                ))
+                .into());
             }
             for map in &maps {
                 scores.push(params.checked(self.entry(map)?)?);
@@ -152,12 +205,22 @@ impl OnnxScorer {
                 (shape.to_vec(), values.iter().map(|&x| f64::from(x)).collect())
             }
         };
-        if n == 0 || values.len() % n != 0 || values.is_empty() || shape.first() != i64::try_from(n).ok().as_ref() {
-            return Err(wrong(format!("the output `{}` has the shape {shape:?} for {n} rows", self.output)).into());
+        if n == 0
+            || values.len() % n != 0
+            || values.is_empty()
+            || shape.first() != i64::try_from(n).ok().as_ref()
+        {
+            return Err(wrong(format!(
+                "the output `{}` has the shape {shape:?} for {n} rows",
+                self.output
+            ))
+            .into());
         }
         let width = values.len() / n;
         let at = if width == 1 { 0 } else { params.position(width)? };
-        values.chunks(width).try_for_each(|row| params.checked(row[at]).map(|score| scores.push(score)))
+        values
+            .chunks(width)
+            .try_for_each(|row| params.checked(row[at]).map(|score| scores.push(score)))
     }
 
     /// The probability of the positive class in the map of a row.
@@ -168,33 +231,40 @@ impl OnnxScorer {
             let key: Option<i64> = positive.unwrap_or("1").parse().ok();
             (key.and_then(|key| numbers.get(&key).copied()), sorted(numbers.keys()))
         } else {
-            let words: HashMap<String, f32> = map
-                .try_extract_map()
-                .map_err(|e| params.fault("bad-model", format!("the output `{}` cannot be read: {}", self.output, first_line(&e))))?;
+            let words: HashMap<String, f32> = map.try_extract_map().map_err(|e| {
+                params.fault(
+                    "bad-model",
+                    format!("the output `{}` cannot be read: {}", self.output, first_line(&e)),
+                )
+            })?;
             (positive.and_then(|key| words.get(key).copied()), sorted(words.keys()))
         };
         found.map(f64::from).ok_or_else(|| {
             let what = match positive {
                 Some(word) => format!("the model knows no class `{word}`"),
-                None => "the model names its classes, and the job does not say which is positive".to_owned(),
+                None => "the model names its classes, and the job does not say which is positive"
+                    .to_owned(),
             };
-            params.fault("bad-model", what).hint(format!("write `positive: CLASS`; the classes are {}", known.join(", "))).into()
+            params
+                .fault("bad-model", what)
+                .hint(format!("write `positive: CLASS`; the classes are {}", known.join(", ")))
+                .into()
         })
     }
 }
 
 impl Scorer for OnnxScorer {
-    fn score(&self, rows: &Rows, scores: &mut Vec<f64>) -> Result<()> {
+    fn score(&self, rows: &FeatureRows, scores: &mut Vec<f64>) -> Result<()> {
         if rows.n == 0 {
             return Ok(());
         }
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut session = match idle {
             Some(session) => session,
-            None => open(&self.params, &self.environment)?,
+            None => open_session(&self.params, &self.environment)?,
         };
         let all: Vec<usize> = (0..rows.n).collect();
-        for range in all.chunks(BLOCK) {
+        for range in all.chunks(BLOCK_ROWS) {
             match range {
                 [one] => {
                     self.block(&mut session, rows, &[*one, *one], scores)?;
@@ -225,18 +295,25 @@ fn environment(libraries: &[PathBuf], params: &OnnxParams) -> Result<Environment
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
     match &*loaded {
         Some(environment) => Ok(environment.clone()),
-        None => Ok(loaded.insert(start(libraries, params)?).clone()),
+        None => Ok(loaded.insert(load_library(libraries, params)?).clone()),
     }
 }
 
-/// Loads the library. What cannot be loaded is no reason to stop looking, unless it is all there is.
-pub(super) fn start(libraries: &[PathBuf], params: &OnnxParams) -> Result<Environment> {
+/// Loads the library. What cannot be loaded is no reason to stop looking, unless it is all there
+/// is.
+pub(super) fn load_library(libraries: &[PathBuf], params: &OnnxParams) -> Result<Environment> {
     let mut tried = Vec::new();
     for library in libraries {
         match ort::init_from(library) {
             Ok(builder) => {
-                let fault = |e: ort::Error| params.fault("no-runtime", format!("the ONNX runtime does not start: {}", first_line(&e)));
-                let environment = builder.with_name("cfaudit").with_telemetry(false).build().map_err(fault)?;
+                let fault = |e: ort::Error| {
+                    params.fault(
+                        "no-runtime",
+                        format!("the ONNX runtime does not start: {}", first_line(&e)),
+                    )
+                };
+                let environment =
+                    builder.with_name("cfaudit").with_telemetry(false).build().map_err(fault)?;
                 // Its warnings would stand among the lines of this program.
                 environment.set_log_level(LogLevel::Error);
                 return Ok(environment);
@@ -246,12 +323,13 @@ pub(super) fn start(libraries: &[PathBuf], params: &OnnxParams) -> Result<Enviro
     }
     let what = match tried.as_slice() {
         [one] => format!("the ONNX runtime cannot be loaded: {one}"),
-        _ => "the library of the ONNX runtime, version 1.18 or newer, is nowhere to be found".to_owned(),
+        _ => "the library of the ONNX runtime, version 1.18 or newer, is nowhere to be found"
+            .to_owned(),
     };
-    Err(params.fault("no-runtime", what).hint(INSTALL).into())
+    Err(params.fault("no-runtime", what).hint(INSTALL_HINT).into())
 }
 
-fn open(params: &OnnxParams, environment: &Environment) -> Result<Session> {
+fn open_session(params: &OnnxParams, environment: &Environment) -> Result<Session> {
     let session = || {
         Session::builder(environment)?
             .with_optimization_level(GraphOptimizationLevel::Level3)?
@@ -261,29 +339,45 @@ fn open(params: &OnnxParams, environment: &Environment) -> Result<Session> {
     };
     session().map_err(|e: ort::Error| {
         let hint = "the file must be an ONNX model with operators that the installed runtime knows";
-        params.fault("bad-model", format!("the ONNX runtime does not take the model: {}", first_line(&e))).hint(hint).into()
+        params
+            .fault(
+                "bad-model",
+                format!("the ONNX runtime does not take the model: {}", first_line(&e)),
+            )
+            .hint(hint)
+            .into()
     })
 }
 
 /// The output that holds the probabilities.
 fn output(params: &OnnxParams, session: &Session) -> Result<String> {
-    let outputs: Vec<(&str, &ValueType)> = session.outputs().iter().map(|output| (output.name(), output.dtype())).collect();
+    let outputs: Vec<(&str, &ValueType)> =
+        session.outputs().iter().map(|output| (output.name(), output.dtype())).collect();
     let known: Vec<String> = outputs.iter().map(|(name, _)| format!("`{name}`")).collect();
-    let hint = format!("name the one that holds the probabilities under `output`: {}", known.join(", "));
+    let hint =
+        format!("name the one that holds the probabilities under `output`: {}", known.join(", "));
     if let Some(name) = &params.output {
         return match outputs.iter().any(|(output, _)| output == name) {
             true => Ok(name.clone()),
-            false => Err(params.fault("bad-model", format!("the model has no output `{name}`")).hint(hint).into()),
+            false => Err(params
+                .fault("bad-model", format!("the model has no output `{name}`"))
+                .hint(hint)
+                .into()),
         };
     }
     let holds = |kind: &ValueType| {
         matches!(kind.tensor_type(), Some(TensorElementType::Float32 | TensorElementType::Float64))
             || matches!(kind, ValueType::Sequence(of) if matches!(**of, ValueType::Map { .. }))
     };
-    let of_numbers: Vec<&str> = outputs.iter().filter(|(_, kind)| holds(kind)).map(|(name, _)| *name).collect();
-    let named: Vec<&str> = of_numbers.iter().copied().filter(|name| name.to_lowercase().contains("prob")).collect();
+    let of_numbers: Vec<&str> =
+        outputs.iter().filter(|(_, kind)| holds(kind)).map(|(name, _)| *name).collect();
+    let named: Vec<&str> =
+        of_numbers.iter().copied().filter(|name| name.to_lowercase().contains("prob")).collect();
     match (named.as_slice(), of_numbers.as_slice()) {
         ([one], _) | ([], [one]) => Ok((*one).to_owned()),
-        _ => Err(params.fault("bad-model", "it is not clear which output of the model holds the probabilities").hint(hint).into()),
+        _ => Err(params
+            .fault("bad-model", "it is not clear which output of the model holds the probabilities")
+            .hint(hint)
+            .into()),
     }
 }

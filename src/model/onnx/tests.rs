@@ -1,11 +1,12 @@
-//! ONNX models against Python's onnxruntime (tests/onnx, made by make.py). Skipped, visibly, where the library is not installed.
+//! ONNX models against Python's onnxruntime (tests/onnx, made by make.py). Skipped, visibly, where
+//! the library is not installed.
 
 use std::path::{Path, PathBuf};
 
-use super::runtime::start;
+use super::runtime::load_library;
 use super::{OnnxParams, OnnxScorer};
-use crate::data::values::Class;
-use crate::data::{Column, Feature, Kind, MISSING, Rows};
+use crate::data::values::ValueClass;
+use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING};
 use crate::model::Scorer;
 use crate::pipeline::runtime::libraries;
 
@@ -13,23 +14,23 @@ const N: u32 = 40;
 const JOBS: [&str; 3] = ["clerk", "nurse", "pilot"];
 
 fn features() -> Vec<Feature> {
-    let feature = |name: &str, kind: Kind, levels: &[&str]| Feature {
+    let feature = |name: &str, kind: FeatureKind, levels: &[&str]| Feature {
         name: name.to_owned(),
         kind,
         levels: levels.iter().map(|&l| l.to_owned()).collect(),
-        class: if levels.is_empty() { Class::Float } else { Class::Text },
+        class: if levels.is_empty() { ValueClass::Float } else { ValueClass::Text },
     };
-    let number = |name| feature(name, Kind::Continuous { integer: false }, &[]);
-    vec![feature("job", Kind::Nominal, &JOBS), number("age"), number("income")]
+    let number = |name| feature(name, FeatureKind::Continuous { integer: false }, &[]);
+    vec![feature("job", FeatureKind::Nominal, &JOBS), number("age"), number("income")]
 }
 
-fn rows() -> Rows {
+fn rows() -> FeatureRows {
     let columns = vec![
-        Column::Code((0..N).map(|i| (i * 5) % 3).collect()),
-        Column::Number((0..N).map(|i| 20.0 + f64::from((i * 7) % 41)).collect()),
-        Column::Number((0..N).map(|i| 10.0 + f64::from((i * 13) % 57) / 2.0).collect()),
+        FeatureColumn::Code((0..N).map(|i| (i * 5) % 3).collect()),
+        FeatureColumn::Number((0..N).map(|i| 20.0 + f64::from((i * 7) % 41)).collect()),
+        FeatureColumn::Number((0..N).map(|i| 10.0 + f64::from((i * 13) % 57) / 2.0).collect()),
     ];
-    Rows { n: N as usize, columns }
+    FeatureRows { n: N as usize, columns }
 }
 
 fn params(model: &str) -> OnnxParams {
@@ -49,14 +50,17 @@ fn installed() -> Option<Vec<PathBuf>> {
     let libraries = libraries();
     match OnnxScorer::load(params("linear"), &libraries) {
         Err(e) if e.to_string().contains("no-runtime") => {
-            crate::tests::skip("no library of the ONNX runtime here: pip install onnxruntime, or set ORT_DYLIB_PATH");
+            crate::tests::skip(
+                "no library of the ONNX runtime here: pip install onnxruntime, or set \
+                 ORT_DYLIB_PATH",
+            );
             None
         }
         _ => Some(libraries),
     }
 }
 
-fn scores(params: OnnxParams, rows: &Rows, libraries: &[PathBuf]) -> Vec<f64> {
+fn scores(params: OnnxParams, rows: &FeatureRows, libraries: &[PathBuf]) -> Vec<f64> {
     let scorer = OnnxScorer::load(params, libraries).expect("loads");
     let mut scores = Vec::new();
     scorer.score(rows, &mut scores).expect("scores");
@@ -67,18 +71,24 @@ fn refused(change: impl FnOnce(&mut OnnxParams), model: &str, libraries: &[PathB
     let mut params = params(model);
     change(&mut params);
     let load = OnnxScorer::load(params, libraries);
-    load.and_then(|scorer| scorer.score(&rows(), &mut Vec::new())).expect_err("is refused").to_string()
+    load.and_then(|scorer| scorer.score(&rows(), &mut Vec::new()))
+        .expect_err("is refused")
+        .to_string()
 }
 
 #[test]
 fn scores_are_those_of_python() {
     let Some(libraries) = installed() else { return };
-    let expected: serde_json::Value = serde_json::from_str(include_str!("../../../tests/onnx/expected.json")).unwrap();
+    let expected: serde_json::Value =
+        serde_json::from_str(include_str!("../../../tests/onnx/expected.json")).unwrap();
     for model in ["linear", "trees", "zipmap", "lightgbm", "named"] {
         let got = scores(params(model), &rows(), &libraries);
-        let want: Vec<f64> = expected[model].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
+        let want: Vec<f64> =
+            expected[model].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
         assert_eq!(got.len(), want.len());
-        got.iter().zip(&want).for_each(|(got, want)| assert!((got - want).abs() < 1e-6, "{model}: {got} {want}"));
+        got.iter()
+            .zip(&want)
+            .for_each(|(got, want)| assert!((got - want).abs() < 1e-6, "{model}: {got} {want}"));
     }
 }
 
@@ -106,16 +116,25 @@ fn a_score_does_not_depend_on_the_rows_around_it() {
 fn inputs_and_classes_are_named_by_the_job() {
     let Some(libraries) = installed() else { return };
     let straight = scores(params("linear"), &rows(), &libraries);
-    let swapped = OnnxParams { inputs: vec![("X".to_owned(), vec!["income".to_owned(), "age".to_owned()])], ..params("linear") };
+    let swapped = OnnxParams {
+        inputs: vec![("X".to_owned(), vec!["income".to_owned(), "age".to_owned()])],
+        ..params("linear")
+    };
     assert_ne!(scores(swapped, &rows(), &libraries), straight);
-    let named = OnnxParams { inputs: vec![("X".to_owned(), vec!["age".to_owned(), "income".to_owned()])], ..params("linear") };
+    let named = OnnxParams {
+        inputs: vec![("X".to_owned(), vec!["age".to_owned(), "income".to_owned()])],
+        ..params("linear")
+    };
     assert_eq!(scores(named, &rows(), &libraries), straight);
     let other = OnnxParams { positive: Some("0".to_owned()), ..params("linear") };
     let other = scores(other, &rows(), &libraries);
     other.iter().zip(&straight).for_each(|(a, b)| assert!((a + b - 1.0).abs() < 1e-6));
     let bad = OnnxParams { positive: Some("bad".to_owned()), ..params("zipmap") };
     let good = scores(params("zipmap"), &rows(), &libraries);
-    scores(bad, &rows(), &libraries).iter().zip(&good).for_each(|(a, b)| assert!((a + b - 1.0).abs() < 1e-6));
+    scores(bad, &rows(), &libraries)
+        .iter()
+        .zip(&good)
+        .for_each(|(a, b)| assert!((a + b - 1.0).abs() < 1e-6));
 }
 
 #[test]
@@ -129,7 +148,11 @@ fn what_does_not_fit_is_said() {
     said(|p| p.omit.push("age".to_owned()), "linear", &["takes 2 columns", "`income`"]);
     said(|p| p.omit.push("job".to_owned()), "named", &["input `job`", "no column has this name"]);
     said(|p| p.inputs = vec![("Y".to_owned(), Vec::new())], "linear", &["no input `Y`", "`X`"]);
-    said(|p| p.inputs = vec![("X".to_owned(), vec!["age".to_owned(), "job".to_owned()])], "linear", &["`job`", "none of its inputs"]);
+    said(
+        |p| p.inputs = vec![("X".to_owned(), vec!["age".to_owned(), "job".to_owned()])],
+        "linear",
+        &["`job`", "none of its inputs"],
+    );
     said(
         |p| {
             p.omit.clear();
@@ -138,8 +161,16 @@ fn what_does_not_fit_is_said() {
         "linear",
         &["`job` holds text"],
     );
-    said(|p| p.inputs = vec![("job".to_owned(), vec!["age".to_owned()])], "named", &["`age` holds numbers"]);
-    said(|p| p.output = Some("probability".to_owned()), "linear", &["no output `probability`", "`label`, `probabilities`"]);
+    said(
+        |p| p.inputs = vec![("job".to_owned(), vec!["age".to_owned()])],
+        "named",
+        &["`age` holds numbers"],
+    );
+    said(
+        |p| p.output = Some("probability".to_owned()),
+        "linear",
+        &["no output `probability`", "`label`, `probabilities`"],
+    );
     said(|p| p.output = Some("label".to_owned()), "zipmap", &["no output `label`"]);
     said(|p| p.positive = Some("2".to_owned()), "linear", &["`2` is no position"]);
     said(|p| p.positive = None, "zipmap", &["which is positive", "`bad`, `good`"]);
@@ -151,17 +182,24 @@ fn what_does_not_fit_is_said() {
 #[test]
 fn an_absent_library_is_said_with_the_way_to_get_it() {
     // Asked directly: what another test has loaded stays loaded.
-    let said = |libraries: &[PathBuf]| start(libraries, &params("linear")).err().map(|e| e.to_string()).unwrap_or_default();
+    let said = |libraries: &[PathBuf]| {
+        load_library(libraries, &params("linear")).err().map(|e| e.to_string()).unwrap_or_default()
+    };
     let text = said(&[]);
-    assert!(text.contains("no-runtime") && text.contains("nowhere to be found") && text.contains("pip install onnxruntime"), "{text}");
+    assert!(
+        text.contains("no-runtime")
+            && text.contains("nowhere to be found")
+            && text.contains("pip install onnxruntime"),
+        "{text}"
+    );
 }
 
 #[test]
 fn missing_text_is_empty_and_missing_numbers_are_nan() {
     let (named, rows) = (params("named"), rows());
     let mut gone = rows.take(&[0, 1]);
-    gone.columns[0] = Column::Code(vec![MISSING, 1]);
-    gone.columns[1] = Column::Number(vec![f64::NAN, 3.0]);
+    gone.columns[0] = FeatureColumn::Code(vec![MISSING, 1]);
+    gone.columns[1] = FeatureColumn::Number(vec![f64::NAN, 3.0]);
     let mut words = vec!["x"; 2];
     named.words(&gone, &[0, 1], 0, 1, &mut words).unwrap();
     assert_eq!(words, ["", "nurse"]);

@@ -4,35 +4,41 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::causal;
-use crate::data::derive::{Bin, Recipe};
-use crate::data::source::listed;
-use crate::data::split::Stratify;
+use crate::data::derive::{DerivationRecipe, DerivedBin};
+use crate::data::source::list_words;
+use crate::data::split::Stratification;
 use crate::data::{Layout, RowIdKind};
 use crate::error::Result;
 use crate::explain;
 use crate::metric::{self, cf_quality};
-use crate::param::{Argument, ColumnName, Count, Fraction, Name, Word};
-use crate::pipeline::{Settings, measuring};
+use crate::param::{ColumnName, CommandArgument, Count, Fraction, Name, Word};
+use crate::pipeline::{RunSettings, measuring};
 use crate::report::GlossaryEntry;
 use crate::spec::check::CheckedJob;
-use crate::spec::experiments::Experiment;
-use crate::spec::threshold::{Threshold, ThresholdOf};
+use crate::spec::experiments::ExperimentBlock;
+use crate::spec::threshold::{ThresholdBlock, ThresholdOf};
 use crate::spec::{self, Job};
 use crate::table::io::read_frame;
 use crate::table::manifest::{
-    ArmWords, AttributeWords, ExperimentWords, LabelWords, Manifest, ModelWords, Policies, RowCounts, SetWords, Words,
+    ArmWords, AttributeWords, ExperimentWords, LabelWords, Manifest, ModelWords, PolicyVersions,
+    ReportWords, RowCounts, SetWords,
 };
 use crate::table::{FILTERS, TABLES};
 
-use super::{FORMAT, Origins};
+use super::{FORMAT, FolderOrigins};
 
 /// What a folder says of itself, but for what its files hold.
-pub(super) fn manifest(origins: &Origins<'_>, out: &Path) -> Result<Manifest> {
-    let Origins { checked, settings, input, run, ground, .. } = *origins;
+pub(super) fn manifest(origins: &FolderOrigins<'_>, out: &Path) -> Result<Manifest> {
+    let FolderOrigins { checked, settings, input, run, context: ground, .. } = *origins;
     let job = &checked.job;
     let layout = ground.rows.layout();
     let filters = read_frame(&out.join("tables"), &FILTERS)?;
-    let source_rows = filters.records().next().and_then(|r| r.int("rows_in")).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+    let source_rows = filters
+        .records()
+        .next()
+        .and_then(|r| r.int("rows_in"))
+        .and_then(|n| u64::try_from(n).ok())
+        .unwrap_or(0);
     Ok(Manifest {
         cfaudit: FORMAT,
         program: env!("CARGO_PKG_VERSION").to_owned(),
@@ -40,9 +46,12 @@ pub(super) fn manifest(origins: &Origins<'_>, out: &Path) -> Result<Manifest> {
         run: run.to_owned(),
         job_hash: checked.hash.clone(),
         stand_in: input.stand_in.clone(),
-        words: words(job),
+        words: report_words(job),
         label: label_words(job, layout),
-        favourable_without_label: job.data.favourable.map(|side| side == spec::Side::Positive),
+        favourable_without_label: job
+            .data
+            .favourable
+            .map(|side| side == spec::FavourableClass::Positive),
         attributes: layout
             .attributes
             .iter()
@@ -50,17 +59,27 @@ pub(super) fn manifest(origins: &Origins<'_>, out: &Path) -> Result<Manifest> {
                 name: a.name.clone(),
                 groups: a.groups.clone(),
                 reference: a.groups[a.reference].clone(),
-                made_of: made_of(job, &a.name),
+                made_of: derivation_words(job, &a.name),
             })
             .collect(),
         counterfactuals: set_words(job),
-        models: job.models.iter().map(|(name, model)| model_words(name.as_str(), model, job.data.label.classes())).collect(),
+        models: job
+            .models
+            .iter()
+            .map(|(name, model)| model_words(name.as_str(), model, job.data.label.classes()))
+            .collect(),
         experiments: experiment_words(job),
         families: measuring::families(checked).iter().map(|f| f.as_str().to_owned()).collect(),
-        level: (job.metrics.interval.method == spec::IntervalMethod::Auto).then(|| job.metrics.interval.level.get()),
+        level: (job.metrics.interval.method == spec::IntervalMethod::Auto)
+            .then(|| job.metrics.interval.level.get()),
         bootstrap_samples: job.metrics.bootstrap.samples.get(),
         seed: job.run.seed.0,
-        rows: RowCounts { source: source_rows, kept: layout.n_rows, trained: ground.roles.n_trained(), audited: ground.roles.n_audited() },
+        rows: RowCounts {
+            source: source_rows,
+            kept: layout.n_rows,
+            trained: ground.roles.n_trained(),
+            audited: ground.roles.n_audited(),
+        },
         row_id: row_id(job, layout),
         weight: layout.weight.as_ref().map(|weight| weight.column.clone()),
         split: split_words(job),
@@ -77,8 +96,12 @@ pub(super) fn manifest(origins: &Origins<'_>, out: &Path) -> Result<Manifest> {
 }
 
 /// The versions of the rules of this program.
-pub fn policies() -> Policies {
-    Policies { who_counts: metric::WHO_COUNTS, boundaries: metric::BOUNDARIES, starts: causal::boss::STARTS_POLICY }
+pub fn policies() -> PolicyVersions {
+    PolicyVersions {
+        who_counts: metric::WHO_COUNTS,
+        boundaries: metric::BOUNDARIES,
+        starts: causal::boss::STARTS_POLICY,
+    }
 }
 
 /// What identifies a row.
@@ -90,34 +113,53 @@ pub fn row_id(job: &Job, layout: &Layout) -> String {
 }
 
 /// How the groups of an attribute are derived.
-fn made_of(job: &Job, attribute: &str) -> Option<String> {
+fn derivation_words(job: &Job, attribute: &str) -> Option<String> {
     let name = ColumnName::new(attribute)?;
     let column = job.data.column_of(&name);
     let (_, recipe) = job.data.derived().into_iter().find(|(derived, _)| derived == column)?;
     Some(match recipe {
-        Recipe::Map { from, groups, otherwise } => {
-            let list = |values: &[Word]| listed(values.iter().map(ToString::to_string), 10);
+        DerivationRecipe::Map { from, groups, otherwise } => {
+            let list = |values: &[Word]| list_words(values.iter().map(ToString::to_string), 10);
             let group = |(name, values): &(Word, Vec<Word>)| format!("{name} is {}", list(values));
-            let rest = otherwise.map_or_else(String::new, |other| format!("; {other} is any other value"));
-            format!("column {from}: {}{rest}", groups.iter().map(group).collect::<Vec<_>>().join("; "))
+            let rest =
+                otherwise.map_or_else(String::new, |other| format!("; {other} is any other value"));
+            format!(
+                "column {from}: {}{rest}",
+                groups.iter().map(group).collect::<Vec<_>>().join("; ")
+            )
         }
-        Recipe::Bins { from, bins } => {
-            let bin = |b: &Bin| format!("{} is {} {} to {}", b.name, if b.closed { "from" } else { "above" }, b.lo, b.hi);
+        DerivationRecipe::Bins { from, bins } => {
+            let bin = |b: &DerivedBin| {
+                format!(
+                    "{} is {} {} to {}",
+                    b.name,
+                    if b.closed { "from" } else { "above" },
+                    b.lo,
+                    b.hi
+                )
+            };
             format!("column {from}: {}", bins.iter().map(bin).collect::<Vec<_>>().join("; "))
         }
-        Recipe::Cross { parts } => format!("columns {} crossed", listed(parts.iter().map(|p| p.column.to_string()), parts.len())),
+        DerivationRecipe::Cross { parts } => format!(
+            "columns {} crossed",
+            list_words(parts.iter().map(|p| p.column.to_string()), parts.len())
+        ),
     })
 }
 
-fn words(job: &Job) -> Words {
+fn report_words(job: &Job) -> ReportWords {
     let about = job.about.clone().unwrap_or_default();
-    Words {
+    ReportWords {
         title: job.report.title.clone().unwrap_or_else(|| job.name.to_string()),
         decision: about.decision,
         owner: about.owner,
         version: about.version,
         rows_shown: job.report.rows_shown.get(),
-        gate_notes: job.gates.iter().filter_map(|(name, gate)| Some((name.to_string(), gate.note.clone()?))).collect(),
+        gate_notes: job
+            .gates
+            .iter()
+            .filter_map(|(name, gate)| Some((name.to_string(), gate.note.clone()?)))
+            .collect(),
     }
 }
 
@@ -143,7 +185,10 @@ fn set_words(job: &Job) -> Vec<SetWords> {
         strategy: set.strategies().join(","),
         knobs: knob_words(&name, set),
         name,
-        attributes: set.sensitive.as_ref().map_or_else(|| all.clone(), |s| s.iter().map(|a| a.as_str().to_owned()).collect()),
+        attributes: set
+            .sensitive
+            .as_ref()
+            .map_or_else(|| all.clone(), |s| s.iter().map(|a| a.as_str().to_owned()).collect()),
         placebo: set.placebo.map(|placebo| placebo.repeats.get()),
     });
     sets.collect()
@@ -157,7 +202,8 @@ fn knob_words(name: &str, set: &spec::CounterfactualSet) -> Vec<String> {
         *own = own[scenario].take();
     }
     let json = serde_json::json!([&set.greedy, &set.plausible, &set.transport, graphs]);
-    let knobs = json.as_array().into_iter().flatten().filter_map(serde_json::Value::as_object).flatten();
+    let knobs =
+        json.as_array().into_iter().flatten().filter_map(serde_json::Value::as_object).flatten();
     let word = |value: &serde_json::Value| match value {
         serde_json::Value::String(text) => text.clone(),
         other => other.to_string().replace('"', "").replace(':', ": ").replace(',', ", "),
@@ -166,13 +212,24 @@ fn knob_words(name: &str, set: &spec::CounterfactualSet) -> Vec<String> {
 }
 
 /// Kind and description of a model that is trained here.
-fn trained_words(model: &spec::Model) -> Option<(&'static str, String)> {
+fn trained_words(model: &spec::ModelBlock) -> Option<(&'static str, String)> {
     if let Some(logistic) = &model.logistic {
-        return Some(("logistic", format!("logistic regression trained here, L2 penalty {} on the summed loss", logistic.l2.get())));
+        return Some((
+            "logistic",
+            format!(
+                "logistic regression trained here, L2 penalty {} on the summed loss",
+                logistic.l2.get()
+            ),
+        ));
     }
     let share = |share: Fraction| format!("{} %", share.get() * 100.0);
     let each = |trees: Count, leaves: Count, smallest: Count| {
-        format!("{} trees of at most {} leaves of at least {} rows", trees.get(), leaves.get(), smallest.get())
+        format!(
+            "{} trees of at most {} leaves of at least {} rows",
+            trees.get(),
+            leaves.get(),
+            smallest.get()
+        )
     };
     if let Some(boosting) = &model.boosting {
         let mut words = format!(
@@ -191,7 +248,8 @@ fn trained_words(model: &spec::Model) -> Option<(&'static str, String)> {
     }
     let forest = model.forest.as_ref()?;
     let words = format!(
-        "random forest trained here by LightGBM, {}, each on {} of the rows, each split on {} of the columns",
+        "random forest trained here by LightGBM, {}, each on {} of the rows, each split on {} of \
+         the columns",
         each(forest.trees, forest.leaves, forest.smallest_leaf),
         share(forest.row_share),
         share(forest.column_share)
@@ -202,17 +260,25 @@ fn trained_words(model: &spec::Model) -> Option<(&'static str, String)> {
 /// How thresholds are called that the job does not state.
 const FITTED: &str = "a threshold fitted to its training rows";
 
-fn model_words(name: &str, model: &spec::Model, classes: Option<&[Word]>) -> ModelWords {
+fn model_words(name: &str, model: &spec::ModelBlock, classes: Option<&[Word]>) -> ModelWords {
     let without = |omit: &[ColumnName]| match omit {
         [] => String::new(),
-        omit => format!(", without {}", omit.iter().map(ColumnName::as_str).collect::<Vec<_>>().join(", ")),
+        omit => format!(
+            ", without {}",
+            omit.iter().map(ColumnName::as_str).collect::<Vec<_>>().join(", ")
+        ),
     };
     let (kind, words) = match (trained_words(model), &model.scores, &model.command) {
-        (Some((kind, words)), ..) => (kind, format!("{words}{}", without(model.omitted().unwrap_or_default()))),
+        (Some((kind, words)), ..) => {
+            (kind, format!("{words}{}", without(model.omitted().unwrap_or_default())))
+        }
         (None, Some(scores), _) => {
             let columns = |columns: Vec<&ColumnName>| match columns[..] {
                 [column] => format!("column {column}"),
-                _ => format!("columns {}", columns.into_iter().map(ColumnName::as_str).collect::<Vec<_>>().join(", ")),
+                _ => format!(
+                    "columns {}",
+                    columns.into_iter().map(ColumnName::as_str).collect::<Vec<_>>().join(", ")
+                ),
             };
             let mine = columns(scores.factual.score_columns(classes));
             let factual = match &scores.factual.parquet {
@@ -226,38 +292,62 @@ fn model_words(name: &str, model: &spec::Model, classes: Option<&[Word]>) -> Mod
             ("scores", format!("scores made elsewhere: {factual}; counterfactuals: {other}"))
         }
         (None, None, Some(command)) => {
-            let line = |arguments: &[Argument]| arguments.iter().map(|a| a.0.as_str()).collect::<Vec<_>>().join(" ");
+            let line = |arguments: &[CommandArgument]| {
+                arguments.iter().map(|a| a.0.as_str()).collect::<Vec<_>>().join(" ")
+            };
             let how = match (&command.train, &command.model) {
                 (Some(train), _) => format!(", trained in this run by `{}`", line(train)),
                 (None, Some(model)) => format!(", model file {model}"),
                 (None, None) => String::new(),
             };
-            ("command", format!("scores of a program: `{}`{how}{}", line(&command.score), without(&command.omit)))
+            (
+                "command",
+                format!(
+                    "scores of a program: `{}`{how}{}",
+                    line(&command.score),
+                    without(&command.omit)
+                ),
+            )
         }
         (None, None, None) => {
-            let onnx = model.onnx.as_ref().map_or(String::new(), |onnx| format!("ONNX file {}{}", onnx.model, without(&onnx.omit)));
+            let onnx = model.onnx.as_ref().map_or(String::new(), |onnx| {
+                format!("ONNX file {}{}", onnx.model, without(&onnx.omit))
+            });
             ("onnx", onnx)
         }
     };
     let threshold = match &model.threshold {
-        Threshold::Fixed(share) => share.get().to_string(),
-        Threshold::Of(ThresholdOf::Column(column)) => format!("column {column}"),
-        Threshold::Of(ThresholdOf::MaximiseRecall(knob)) => {
-            format!("{FITTED} (most recall while {} % of the negative rows stay below)", knob.tnr_floor.get() * 100.0)
+        ThresholdBlock::Fixed(share) => share.get().to_string(),
+        ThresholdBlock::Of(ThresholdOf::Column(column)) => format!("column {column}"),
+        ThresholdBlock::Of(ThresholdOf::MaximiseRecall(knob)) => {
+            format!(
+                "{FITTED} (most recall while {} % of the negative rows stay below)",
+                knob.tnr_floor.get() * 100.0
+            )
         }
-        Threshold::Of(ThresholdOf::Youden(_)) => format!("{FITTED} (largest TPR + TNR)"),
-        Threshold::Of(ThresholdOf::FBeta(beta)) => format!("{FITTED} (largest F{} score)", beta.get()),
+        ThresholdBlock::Of(ThresholdOf::Youden(_)) => format!("{FITTED} (largest TPR + TNR)"),
+        ThresholdBlock::Of(ThresholdOf::FBeta(beta)) => {
+            format!("{FITTED} (largest F{} score)", beta.get())
+        }
     };
     let rule = match model.threshold_rule {
         spec::ThresholdRule::Ge => "ge",
         spec::ThresholdRule::Gt => "gt",
     };
-    let (threshold, rule) = if classes.is_some() { (HIGHEST.to_owned(), "") } else { (threshold, rule) };
-    ModelWords { name: name.to_owned(), kind: kind.to_owned(), words, threshold, threshold_rule: rule.to_owned(), recheck: None }
+    let (threshold, rule) =
+        if classes.is_some() { (HIGHEST.to_owned(), "") } else { (threshold, rule) };
+    ModelWords {
+        name: name.to_owned(),
+        kind: kind.to_owned(),
+        words,
+        threshold,
+        threshold_rule: rule.to_owned(),
+        recheck: None,
+    }
 }
 
 fn experiment_words(job: &Job) -> Vec<ExperimentWords> {
-    let words = |(name, experiment): (&Name, &Experiment)| {
+    let words = |(name, experiment): (&Name, &ExperimentBlock)| {
         let arm = |(name, words): (&'static str, String)| ArmWords { name: name.to_owned(), words };
         ExperimentWords {
             name: name.to_string(),
@@ -274,28 +364,44 @@ fn experiment_words(job: &Job) -> Vec<ExperimentWords> {
 fn split_words(job: &Job) -> String {
     let Some(split) = &job.data.split else { return "every row is audited".to_owned() };
     let by = match job.data.strata_of_split() {
-        Stratify::Label => "within strata of the label",
-        Stratify::None => "without strata",
-        Stratify::LabelAndGroup => "within strata of label and first sensitive attribute",
+        Stratification::Label => "within strata of the label",
+        Stratification::None => "without strata",
+        Stratification::LabelAndGroup => "within strata of label and first sensitive attribute",
     };
     match (&split.column, &split.share, split.folds) {
         (Some(column), ..) => format!("by column {column}"),
-        (_, Some(share), _) => format!("share {} trains, {} is audited, drawn by the seed {by}", share.train.get(), share.audit.get()),
+        (_, Some(share), _) => format!(
+            "share {} trains, {} is audited, drawn by the seed {by}",
+            share.train.get(),
+            share.audit.get()
+        ),
         (_, _, Some(folds)) => {
-            format!("{} folds drawn by the seed {by}; every row is audited once by models fitted on the other folds", folds.get())
+            format!(
+                "{} folds drawn by the seed {by}; every row is audited once by models fitted on \
+                 the other folds",
+                folds.get()
+            )
         }
         (None, None, None) => "every row is audited".to_owned(),
     }
 }
 
-fn command(checked: &CheckedJob, settings: &Settings) -> String {
+fn command(checked: &CheckedJob, settings: &RunSettings) -> String {
     let quote = |text: &str| {
         let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,".contains(c));
         if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
     };
     let sets = checked.sets.iter().map(|s| format!(" --set {}", quote(s)));
-    let baseline = settings.baseline.iter().map(|folder| format!(" --baseline {}", quote(&folder.to_string_lossy())));
-    format!("cfaudit run {}{}{}", quote(&settings.job_file), sets.collect::<String>(), baseline.collect::<String>())
+    let baseline = settings
+        .baseline
+        .iter()
+        .map(|folder| format!(" --baseline {}", quote(&folder.to_string_lossy())));
+    format!(
+        "cfaudit run {}{}{}",
+        quote(&settings.job_file),
+        sets.collect::<String>(),
+        baseline.collect::<String>()
+    )
 }
 
 /// What pages say of a metric or of a measure of counterfactuals.

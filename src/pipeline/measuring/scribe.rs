@@ -3,101 +3,115 @@
 use std::borrow::Cow;
 
 use crate::data::Layout;
-use crate::metric::compare::Compared;
+use crate::metric::compare::ComparedValue;
 use crate::metric::counts::{CELLS, Confusion, CounterfactualCounts, Eccm, FactualCounts};
 use crate::metric::labels::SELECTIVE_LABELS;
-use crate::metric::measure::{Measured, Settings};
-use crate::metric::scope::{Scope, Who};
+use crate::metric::measure::{MeasureSettings, MeasuredValue};
+use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::shift::{self, ShiftSums};
-use crate::metric::{self, Value};
+use crate::metric::{self, MetricValue};
 use crate::pipeline::labels::SelectiveLabels;
-use crate::table::{COUNTS, Cell, Frame, GROUPS, METRICS, SCORE_SHIFT, TRANSITIONS};
+use crate::table::{COUNTS, GROUPS, METRICS, SCORE_SHIFT, TRANSITIONS, TableCell, TableFrame};
 
-use super::{Part, SmallSlices};
+use super::{CountedAudit, SmallSlices};
 
 /// Tables that are being written.
-pub(in crate::pipeline) struct Tables {
+pub(in crate::pipeline) struct ResultTables {
     /// `metrics`.
-    pub(in crate::pipeline) metrics: Frame,
+    pub(in crate::pipeline) metrics: TableFrame,
     /// `counts`.
-    pub(in crate::pipeline) counts: Frame,
+    pub(in crate::pipeline) counts: TableFrame,
     /// `score_shift`.
-    pub(in crate::pipeline) shift: Frame,
+    pub(in crate::pipeline) shift: TableFrame,
     /// `groups`.
-    pub(in crate::pipeline) groups: Frame,
+    pub(in crate::pipeline) groups: TableFrame,
     /// `transitions`.
-    pub(in crate::pipeline) transitions: Frame,
+    pub(in crate::pipeline) transitions: TableFrame,
     /// Slices of too few people.
-    pub(in crate::pipeline) small: SmallSlices,
+    pub(in crate::pipeline) small_slices: SmallSlices,
     /// Who lacks labels more often than others.
     pub(in crate::pipeline) labels: SelectiveLabels,
 }
 
-impl Tables {
+impl ResultTables {
     /// Without rows.
     pub(in crate::pipeline) fn new() -> Self {
-        Tables {
-            metrics: Frame::new(&METRICS),
-            counts: Frame::new(&COUNTS),
-            shift: Frame::new(&SCORE_SHIFT),
-            groups: Frame::new(&GROUPS),
-            transitions: Frame::new(&TRANSITIONS),
-            small: SmallSlices::new(),
+        ResultTables {
+            metrics: TableFrame::new(&METRICS),
+            counts: TableFrame::new(&COUNTS),
+            shift: TableFrame::new(&SCORE_SHIFT),
+            groups: TableFrame::new(&GROUPS),
+            transitions: TableFrame::new(&TRANSITIONS),
+            small_slices: SmallSlices::new(),
             labels: SelectiveLabels::new(),
         }
     }
 }
 
 /// Writes the numbers of one part as rows of tables.
-pub(in crate::pipeline) struct Scribe<'a> {
+pub(in crate::pipeline) struct RowBuilder<'a> {
     /// Whose numbers.
-    pub(in crate::pipeline) part: &'a Part,
+    pub(in crate::pipeline) audit: &'a CountedAudit,
     /// What names groups.
     pub(in crate::pipeline) layout: &'a Layout,
     /// How they are measured.
-    pub(in crate::pipeline) settings: Settings,
+    pub(in crate::pipeline) settings: MeasureSettings,
     /// The slice that the numbers are of; empty = all rows.
     pub(in crate::pipeline) slice: &'a str,
-    /// The class that stands against all others; empty for all classes together, and for a label of two sides.
+    /// The class that stands against all others; empty for all classes together, and for a label of
+    /// two sides.
     pub(in crate::pipeline) class: &'a str,
     /// Whether labels are missing for some people more often than for others.
     pub(in crate::pipeline) selective: bool,
 }
 
-impl Scribe<'_> {
+impl RowBuilder<'_> {
     /// Name of a group by its position in reference-first order.
     pub(in crate::pipeline) fn group(&self, rank: usize) -> &str {
-        let attribute = &self.layout.attributes[self.part.attribute];
+        let attribute = &self.layout.attributes[self.audit.attribute];
         &attribute.groups[attribute.reference_first()[rank]]
     }
 
     /// Units of weight in the unit of the user's column; null where there are no weights.
-    pub(in crate::pipeline) fn weight(&self, units: Option<u64>) -> Cell {
-        units.zip(self.layout.weight.as_ref()).map(|(units, weight)| units as f64 * weight.unit.value()).into()
+    pub(in crate::pipeline) fn weight(&self, units: Option<u64>) -> TableCell {
+        units
+            .zip(self.layout.weight.as_ref())
+            .map(|(units, weight)| units as f64 * weight.unit.value())
+            .into()
     }
 
     pub(in crate::pipeline) fn n_groups(&self) -> usize {
-        self.layout.attributes[self.part.attribute].groups.len()
+        self.layout.attributes[self.audit.attribute].groups.len()
     }
 
     /// Whether a slice of so many people is large enough; if not, it is named.
-    pub(super) fn is_measured(&self, n: u64, smallest: u64, tables: &mut Tables) -> bool {
+    pub(super) fn is_measured(&self, n: u64, smallest: u64, tables: &mut ResultTables) -> bool {
         if n < smallest {
-            let attribute = &self.layout.attributes[self.part.attribute].name;
-            let known = tables.small.entry(attribute.clone()).or_default().entry(self.slice.to_owned()).or_default();
+            let attribute = &self.layout.attributes[self.audit.attribute].name;
+            let known = tables
+                .small_slices
+                .entry(attribute.clone())
+                .or_default()
+                .entry(self.slice.to_owned())
+                .or_default();
             *known = n.max(*known);
         }
         n >= smallest
     }
 
     /// The cells arm to slice.
-    pub(in crate::pipeline) fn key(&self, scope: &str, from: Option<usize>, to: Option<usize>) -> Vec<Cell> {
+    pub(in crate::pipeline) fn key(
+        &self,
+        scope: &str,
+        from: Option<usize>,
+        to: Option<usize>,
+    ) -> Vec<TableCell> {
         let group = |rank: Option<usize>| rank.map_or("", |r| self.group(r));
         vec![
-            self.part.arm.as_str().into(),
-            self.part.model.as_str().into(),
-            self.part.set.as_deref().unwrap_or_default().into(),
-            self.layout.attributes[self.part.attribute].name.as_str().into(),
+            self.audit.arm.as_str().into(),
+            self.audit.model.as_str().into(),
+            self.audit.set.as_deref().unwrap_or_default().into(),
+            self.layout.attributes[self.audit.attribute].name.as_str().into(),
             scope.into(),
             group(from).into(),
             group(to).into(),
@@ -106,21 +120,22 @@ impl Scribe<'_> {
     }
 
     /// A row of `metrics`.
-    pub(in crate::pipeline) fn metric(&self, measured: &Measured) -> Vec<Cell> {
-        self.metric_with(measured, [const { Cell::Null }; 14])
+    pub(in crate::pipeline) fn metric_row(&self, measured: &MeasuredValue) -> Vec<TableCell> {
+        self.metric_row_with(measured, [const { TableCell::Null }; 14])
     }
 
     /// Whether a value is about a group of which nothing could be learnt.
-    pub(in crate::pipeline) fn is_untaught(&self, scope: Scope) -> bool {
-        self.part.untaught.iter().any(|&group| scope.involves(group))
+    pub(in crate::pipeline) fn is_untaught(&self, scope: MetricScope) -> bool {
+        self.audit.untaught.iter().any(|&group| scope.involves(group))
     }
 
-    /// The same, undefined where it is about a group of which nothing could be learnt: a sum over the other groups would be another value.
-    fn of_taught<'m>(&self, measured: &'m Measured) -> Cow<'m, Measured> {
+    /// The same, undefined where it is about a group of which nothing could be learnt: a sum over
+    /// the other groups would be another value.
+    fn undefined_if_untaught<'m>(&self, measured: &'m MeasuredValue) -> Cow<'m, MeasuredValue> {
         if !self.is_untaught(measured.scope) {
             return Cow::Borrowed(measured);
         }
-        Cow::Owned(Measured {
+        Cow::Owned(MeasuredValue {
             value: Err(metric::Undefined::NoTrainingRows),
             numerator: None,
             denominator: None,
@@ -133,24 +148,33 @@ impl Scribe<'_> {
         })
     }
 
-    fn flags(&self, measured: &Measured) -> Vec<&'static str> {
+    fn flags(&self, measured: &MeasuredValue) -> Vec<&'static str> {
         measured.flags.iter().copied().chain(self.selective_labels(measured.metric)).collect()
     }
 
-    /// The flag of a metric that rests on labels which are missing for some people more often than for others.
+    /// The flag of a metric that rests on labels which are missing for some people more often than
+    /// for others.
     fn selective_labels(&self, metric: &metric::Metric) -> Option<&'static str> {
-        (self.selective && (metric.needs_label || self.part.by_label)).then_some(SELECTIVE_LABELS)
+        (self.selective && (metric.needs_label || self.audit.by_label)).then_some(SELECTIVE_LABELS)
     }
 
     /// A metric with the cells `world_lo` to `n_worlds_undefined`.
-    pub(super) fn metric_with(&self, measured: &Measured, across: [Cell; 14]) -> Vec<Cell> {
-        let measured = &self.of_taught(measured);
+    pub(super) fn metric_row_with(
+        &self,
+        measured: &MeasuredValue,
+        across: [TableCell; 14],
+    ) -> Vec<TableCell> {
+        let measured = &self.undefined_if_untaught(measured);
         let (value, undefined) = match measured.value {
-            Ok(value) => (Cell::from(value), ""),
-            Err(reason) => (Cell::Null, reason.code()),
+            Ok(value) => (TableCell::from(value), ""),
+            Err(reason) => (TableCell::Null, reason.code()),
         };
         let interval = measured.interval.as_ref();
-        let mut row = self.key(measured.scope.as_str(), measured.scope.from_group(), measured.scope.to_group());
+        let mut row = self.key(
+            measured.scope.as_str(),
+            measured.scope.from_group(),
+            measured.scope.to_group(),
+        );
         row.extend([
             self.class.into(),
             measured.metric.id.into(),
@@ -176,28 +200,46 @@ impl Scribe<'_> {
             measured.ideal.into(),
             self.flags(measured).join(",").into(),
             // Where the job names no side that people want nobody is worse off.
-            measured.impaired.filter(|_| self.settings.says_favourable).map_or("", |g| self.group(g)).into(),
-            measured.furthest.and_then(|furthest| furthest.highest).map_or("", |g| self.group(g)).into(),
-            measured.furthest.and_then(|furthest| furthest.lowest).map_or("", |g| self.group(g)).into(),
+            measured
+                .impaired
+                .filter(|_| self.settings.favourable_stated)
+                .map_or("", |g| self.group(g))
+                .into(),
+            measured
+                .furthest
+                .and_then(|furthest| furthest.highest)
+                .map_or("", |g| self.group(g))
+                .into(),
+            measured
+                .furthest
+                .and_then(|furthest| furthest.lowest)
+                .map_or("", |g| self.group(g))
+                .into(),
             measured.furthest.map(|furthest| furthest.n_undefined).into(),
         ]);
         row
     }
 
     /// Compared with another arm and model. [`Self::selective`] is then of either.
-    pub(in crate::pipeline) fn compared(&self, (arm, against): (&str, &str), compared: &Compared) -> Vec<Cell> {
+    pub(in crate::pipeline) fn comparison_row(
+        &self,
+        (arm, against): (&str, &str),
+        compared: &ComparedValue,
+    ) -> Vec<TableCell> {
         let group = |rank: Option<usize>| rank.map_or("", |r| self.group(r));
         let untaught = self.is_untaught(compared.scope);
         let (scope, interval) = (compared.scope, compared.interval.as_ref().filter(|_| !untaught));
-        let of_taught = |value: Value| if untaught { Err(metric::Undefined::NoTrainingRows) } else { value };
+        let of_taught = |value: MetricValue| {
+            if untaught { Err(metric::Undefined::NoTrainingRows) } else { value }
+        };
         let difference = of_taught(compared.difference);
         vec![
-            self.part.arm.as_str().into(),
-            self.part.model.as_str().into(),
+            self.audit.arm.as_str().into(),
+            self.audit.model.as_str().into(),
             arm.into(),
             against.into(),
-            self.part.set.as_deref().unwrap_or_default().into(),
-            self.layout.attributes[self.part.attribute].name.as_str().into(),
+            self.audit.set.as_deref().unwrap_or_default().into(),
+            self.layout.attributes[self.audit.attribute].name.as_str().into(),
             scope.as_str().into(),
             group(scope.from_group()).into(),
             group(scope.to_group()).into(),
@@ -218,32 +260,47 @@ impl Scribe<'_> {
     }
 
     /// Counts of the rows as they are.
-    pub(in crate::pipeline) fn factual_counts(&self, counts: &FactualCounts, tables: &mut Tables) {
-        let mut total = metric::counts::GroupCounts::default();
+    pub(in crate::pipeline) fn factual_counts(
+        &self,
+        counts: &FactualCounts,
+        tables: &mut ResultTables,
+    ) {
+        let mut total = metric::counts::GroupFactualCounts::default();
         for (rank, group) in counts.groups.iter().enumerate() {
             total.merge(group);
-            self.group_row(counts, (group, group.n_positive(), group.n_predicted_positive()), Who::One(rank), tables);
-            self.confusion(counts, Who::One(rank), tables);
+            self.group_row(
+                counts,
+                (group, group.n_positive(), group.n_predicted_positive()),
+                GroupSelection::One(rank),
+                tables,
+            );
+            self.confusion_rows(counts, GroupSelection::One(rank), tables);
         }
-        self.group_row(counts, (&total, total.n_positive(), total.n_predicted_positive()), Who::All, tables);
-        self.confusion(counts, Who::All, tables);
+        self.group_row(
+            counts,
+            (&total, total.n_positive(), total.n_predicted_positive()),
+            GroupSelection::All,
+            tables,
+        );
+        self.confusion_rows(counts, GroupSelection::All, tables);
     }
 
-    /// A row of the table of groups: counts, and those of them with the positive label and with the positive prediction.
+    /// A row of the table of groups: counts, and those of them with the positive label and with the
+    /// positive prediction.
     pub(in crate::pipeline) fn group_row(
         &self,
         counts: &FactualCounts,
-        (c, positive, predicted_positive): (&metric::counts::GroupCounts, u64, u64),
-        of: Who,
-        tables: &mut Tables,
+        (c, positive, predicted_positive): (&metric::counts::GroupFactualCounts, u64, u64),
+        of: GroupSelection,
+        tables: &mut ResultTables,
     ) {
-        let without_stratum = |of: Who| {
+        let without_stratum = |of: GroupSelection| {
             let strata = counts.strata.as_ref()?;
             Some(of.groups(counts.groups.len()).map(|group| strata.n_missing(group)).sum::<u64>())
         };
         tables.groups.push(vec![
-            self.part.model.as_str().into(),
-            self.layout.attributes[self.part.attribute].name.as_str().into(),
+            self.audit.model.as_str().into(),
+            self.layout.attributes[self.audit.attribute].name.as_str().into(),
             of.group().map_or("", |rank| self.group(rank)).into(),
             self.slice.into(),
             c.n().into(),
@@ -252,13 +309,18 @@ impl Scribe<'_> {
             predicted_positive.into(),
             (if self.layout.label.is_some() { c.n_missing_label() } else { 0 }).into(),
             c.n_missing_score().into(),
-            Cell::Int(0),
+            TableCell::Int(0),
             c.n_at_threshold().into(),
             without_stratum(of).into(),
         ]);
     }
 
-    fn confusion(&self, counts: &FactualCounts, of_whom: Who, tables: &mut Tables) {
+    fn confusion_rows(
+        &self,
+        counts: &FactualCounts,
+        of_whom: GroupSelection,
+        tables: &mut ResultTables,
+    ) {
         if self.layout.label.is_none() {
             return;
         }
@@ -268,42 +330,66 @@ impl Scribe<'_> {
         let of = |c: &Confusion| [c.tp, c.fp, c.fn_, c.tn, c.unlabelled[1], c.unlabelled[0]];
         let unlabelled = people.predicted() > people.n();
         let places = [("1", "1"), ("0", "1"), ("1", "0"), ("0", "0"), ("", "1"), ("", "0")];
-        for (i, (label, predicted)) in places.into_iter().enumerate().take(if unlabelled { 6 } else { 4 }) {
+        for (i, (label, predicted)) in
+            places.into_iter().enumerate().take(if unlabelled { 6 } else { 4 })
+        {
             let mut row = self.key(scope, group, None);
             let weight = self.weight(weights.as_ref().map(|weights| of(weights)[i]));
-            row.extend([label.into(), predicted.into(), "".into(), of(&people)[i].into(), weight, Cell::Null]);
+            row.extend([
+                label.into(),
+                predicted.into(),
+                "".into(),
+                of(&people)[i].into(),
+                weight,
+                TableCell::Null,
+            ]);
             tables.counts.push(row);
         }
     }
 
     /// Counts of counterfactuals.
-    pub(in crate::pipeline) fn world_counts(&self, counts: &CounterfactualCounts, tables: &mut Tables) {
+    pub(in crate::pipeline) fn counterfactual_counts(
+        &self,
+        counts: &CounterfactualCounts,
+        tables: &mut ResultTables,
+    ) {
         let n = self.n_groups();
-        let spreads = counts.spreads();
-        let directions = (0..n).flat_map(|from| (0..n).filter(move |&to| to != from).map(move |to| (from, to)));
+        let spreads = counts.cell_profiles();
+        let directions =
+            (0..n).flat_map(|from| (0..n).filter(move |&to| to != from).map(move |to| (from, to)));
         for (from, to) in directions {
             let sums = counts.shift(from, to);
             let cells = (spreads.direction(from, to).eccm(), counts.weight_cells(Some((from, to))));
-            self.cells(cells, sums, "direction", (Some(from), Some(to)), tables);
-            self.histograms((sums, counts.weight_shift(from, to)), from, to, tables);
+            self.eccm_rows(cells, sums, "direction", (Some(from), Some(to)), tables);
+            self.histogram_rows((sums, counts.weight_shift(from, to)), from, to, tables);
         }
-        self.cells((spreads.total().eccm(), counts.weight_cells(None)), &counts.shift_total(), "total", (None, None), tables);
+        self.eccm_rows(
+            (spreads.total().eccm(), counts.weight_cells(None)),
+            &counts.shift_total(),
+            "total",
+            (None, None),
+            tables,
+        );
         self.missing_scores(counts, tables);
     }
 
     /// The groups table names, per group, the counterfactuals without a score over all sets.
-    pub(in crate::pipeline) fn missing_scores(&self, counts: &CounterfactualCounts, tables: &mut Tables) {
+    pub(in crate::pipeline) fn missing_scores(
+        &self,
+        counts: &CounterfactualCounts,
+        tables: &mut ResultTables,
+    ) {
         for from in 0..self.n_groups() {
             let missing = i64::try_from(counts.n_missing_score(from)).unwrap_or(i64::MAX);
-            let attribute = &self.layout.attributes[self.part.attribute].name;
+            let attribute = &self.layout.attributes[self.audit.attribute].name;
             for row in &mut tables.groups.rows {
-                let is = |i: usize, text: &str| matches!(&row[i], Cell::Text(t) if t == text);
+                let is = |i: usize, text: &str| matches!(&row[i], TableCell::Text(t) if t == text);
                 let place = GROUPS.column("n_missing_counterfactual_score");
-                if is(0, &self.part.model)
+                if is(0, &self.audit.model)
                     && is(1, attribute)
                     && (is(2, self.group(from)) || is(2, ""))
                     && is(3, self.slice)
-                    && let Some(Cell::Int(n)) = place.and_then(|place| row.get_mut(place))
+                    && let Some(TableCell::Int(n)) = place.and_then(|place| row.get_mut(place))
                 {
                     *n += missing;
                 }
@@ -312,13 +398,13 @@ impl Scribe<'_> {
     }
 
     /// Cells of people and, where they have weights, of these.
-    fn cells(
+    fn eccm_rows(
         &self,
         (people, weights): (Eccm, Option<Eccm>),
         sums: &ShiftSums,
         scope: &str,
         groups: (Option<usize>, Option<usize>),
-        tables: &mut Tables,
+        tables: &mut ResultTables,
     ) {
         let unlabelled = people.n() > people.n_labelled();
         for (i, cell) in CELLS.iter().enumerate() {
@@ -331,25 +417,39 @@ impl Scribe<'_> {
             };
             let bit = |b: bool| if b { "1" } else { "0" };
             let mut row = self.key(scope, groups.0, groups.1);
-            let squared = Cell::Wide(sums.squared()[i].units());
+            let squared = TableCell::Wide(sums.squared()[i].units());
             let weight = self.weight(weights.map(|weights| weights.0[i]));
-            row.extend([label.into(), bit(cell.predicted).into(), bit(cell.predicted_cf).into(), people.0[i].into(), weight, squared]);
+            row.extend([
+                label.into(),
+                bit(cell.predicted).into(),
+                bit(cell.predicted_cf).into(),
+                people.0[i].into(),
+                weight,
+                squared,
+            ]);
             tables.counts.push(row);
         }
     }
 
-    pub(in crate::pipeline) fn histograms(
+    pub(in crate::pipeline) fn histogram_rows(
         &self,
         (people, weights): (&ShiftSums, Option<&ShiftSums>),
         from: usize,
         to: usize,
-        tables: &mut Tables,
+        tables: &mut ResultTables,
     ) {
         let mut side = |name: &str, bins: fn(&ShiftSums) -> &[u64], edge: fn(usize) -> f64| {
             for (i, &n) in bins(people).iter().enumerate() {
                 let mut row = self.key("direction", Some(from), Some(to));
                 let weight = self.weight(weights.map(|sums| bins(sums)[i]));
-                row.extend([self.class.into(), name.into(), Cell::Real(edge(i)), Cell::Real(edge(i + 1)), n.into(), weight]);
+                row.extend([
+                    self.class.into(),
+                    name.into(),
+                    TableCell::Real(edge(i)),
+                    TableCell::Real(edge(i + 1)),
+                    n.into(),
+                    weight,
+                ]);
                 tables.shift.push(row);
             }
         };

@@ -1,8 +1,9 @@
 //! Asks a model about people as they could be.
 //!
-//! A linear model is asked about every needed pair of a person and a set of changes: looking for equal changed rows would cost more than
-//! scoring them. Every other model is asked about the distinct changed rows, each once: the ones that are trained here in batches on all
-//! threads, a command in one run of its program per fold that it knows.
+//! A linear model is asked about every needed pair of a person and a set of changes: looking for
+//! equal changed rows would cost more than scoring them. Every other model is asked about the
+//! distinct changed rows, each once: the ones that are trained here in batches on all threads, a
+//! command in one run of its program per fold that it knows.
 
 use std::ops::Range;
 use std::path::Path;
@@ -10,17 +11,17 @@ use std::path::Path;
 use crate::error::Result;
 use crate::exec::StageContext;
 use crate::model::Scorer;
-use crate::pipeline::commands::{Call, Scored};
-use crate::pipeline::recourse::people::People;
-use crate::pipeline::worlds::Ground;
-use crate::recourse::actions::Plan;
-use crate::recourse::ask::{Change, Decide, Distinct, RowSets};
+use crate::pipeline::commands::{CommandCall, CommandRows};
+use crate::pipeline::recourse::people::RecoursePeople;
+use crate::pipeline::worlds::RowContext;
+use crate::recourse::actions::RecoursePlan;
+use crate::recourse::ask::{DecisionModel, DistinctRows, LevelChange, RowSets};
 
 /// Rows that a command gets at a time.
 const BATCH: usize = 16_384;
 
 /// The model that is asked.
-pub enum Asked<'a> {
+pub enum RecourseModel<'a> {
     /// One that was trained here, per fold or one for all.
     Trained {
         /// Its scorers.
@@ -31,56 +32,66 @@ pub enum Asked<'a> {
     /// A program.
     Command {
         /// The call.
-        call: Call<'a>,
+        call: CommandCall<'a>,
         /// The folder of the model that its program trained; none where it trains none.
         trained: Option<&'a Path>,
     },
 }
 
 /// What asking needs.
-pub struct Asking<'a> {
+pub struct RecourseQuery<'a> {
     /// The stage.
     pub ctx: &'a StageContext<'a>,
     /// The prepared rows.
-    pub ground: Ground<'a>,
+    pub context: RowContext<'a>,
     /// The people.
-    pub people: &'a People,
+    pub people: &'a RecoursePeople,
     /// The model.
-    pub model: &'a Asked<'a>,
+    pub model: &'a RecourseModel<'a>,
 }
 
-impl Asking<'_> {
-    /// The people whom each set of changes helps. `later` is what remains to be counted once the model has answered.
+impl RecourseQuery<'_> {
+    /// The people whom each set of changes helps. `later` is what remains to be counted once the
+    /// model has answered.
     ///
     /// # Errors
     /// The program fails, or the run is to stop.
-    pub fn helped(&self, plan: &Plan<'_>, needed: &RowSets, later: u64) -> Result<RowSets> {
+    pub fn helped(&self, plan: &RecoursePlan<'_>, needed: &RowSets, later: u64) -> Result<RowSets> {
         let set_total = |questions: usize| self.ctx.set_total(questions as u64 + later);
         match self.model {
-            Asked::Trained { scorers, linear } => {
-                let decider = Decider { ground: self.ground, people: self.people, scorers };
-                self.ground.workers.within(|| {
+            RecourseModel::Trained { scorers, linear } => {
+                let decider =
+                    TrainedDecisionModel { context: self.context, people: self.people, scorers };
+                self.context.workers.within(|| {
                     if *linear {
                         set_total(needed.len());
-                        return plan.ask(needed, &decider);
+                        return plan.query_model(needed, &decider);
                     }
-                    let distinct = Distinct::new(plan, needed);
+                    let distinct = DistinctRows::new(plan, needed);
                     set_total(distinct.rows.len());
-                    distinct.ask(plan, needed, &decider)
+                    distinct.query_model(plan, needed, &decider)
                 })
             }
-            Asked::Command { call, trained } => {
-                let distinct = self.ground.workers.within(|| Distinct::new(plan, needed));
+            RecourseModel::Command { call, trained } => {
+                let distinct = self.context.workers.within(|| DistinctRows::new(plan, needed));
                 set_total(distinct.rows.len());
                 let changed = ChangedRows { people: self.people, plan, rows: &distinct.rows };
                 let mut favourable = Vec::with_capacity(distinct.rows.len());
                 let mut take = |scores: Vec<f64>| {
                     let start = favourable.len();
-                    let decide = |(i, score): (usize, f64)| self.people.is_favourable(distinct.rows[start + i].0, score);
+                    let decide = |(i, score): (usize, f64)| {
+                        self.people.is_favourable(distinct.rows[start + i].0, score)
+                    };
                     favourable.extend(scores.into_iter().enumerate().map(decide));
                     Ok(())
                 };
-                call.score_into(self.ctx, self.ground, Scored::Changed(&changed), *trained, &mut take)?;
+                call.score_into(
+                    self.ctx,
+                    self.context,
+                    CommandRows::Changed(&changed),
+                    *trained,
+                    &mut take,
+                )?;
                 Ok(distinct.answers(plan, needed, &favourable))
             }
         }
@@ -88,15 +99,20 @@ impl Asking<'_> {
 }
 
 /// Decisions of a model that runs here.
-struct Decider<'a> {
-    ground: Ground<'a>,
-    people: &'a People,
+struct TrainedDecisionModel<'a> {
+    context: RowContext<'a>,
+    people: &'a RecoursePeople,
     scorers: &'a [Box<dyn Scorer>],
 }
 
-impl Decide for Decider<'_> {
-    fn decide(&self, rows: &[u32], changes: &[Change], favourable: &mut Vec<bool>) -> Result<()> {
-        (self.ground.watch.check)()?;
+impl DecisionModel for TrainedDecisionModel<'_> {
+    fn decide(
+        &self,
+        rows: &[u32],
+        changes: &[LevelChange],
+        favourable: &mut Vec<bool>,
+    ) -> Result<()> {
+        (self.context.watch.check)()?;
         let made = self.people.changed(rows, &[(rows.len(), changes.to_vec())]);
         let mut scores = Vec::with_capacity(rows.len());
         if let [only] = self.scorers {
@@ -104,22 +120,26 @@ impl Decide for Decider<'_> {
         } else {
             scores.resize(rows.len(), f64::NAN);
             for (fold, scorer) in self.scorers.iter().enumerate() {
-                let own: Vec<usize> = (0..rows.len()).filter(|&i| usize::from(self.people.fold(rows[i])) == fold).collect();
+                let own: Vec<usize> = (0..rows.len())
+                    .filter(|&i| usize::from(self.people.fold(rows[i])) == fold)
+                    .collect();
                 let mut of_fold = Vec::with_capacity(own.len());
                 scorer.score(&made.take(&own), &mut of_fold)?;
                 own.into_iter().zip(of_fold).for_each(|(i, score)| scores[i] = score);
             }
         }
-        favourable.extend(rows.iter().zip(scores).map(|(&row, score)| self.people.is_favourable(row, score)));
-        (self.ground.watch.progress)(rows.len() as u64);
+        favourable.extend(
+            rows.iter().zip(scores).map(|(&row, score)| self.people.is_favourable(row, score)),
+        );
+        (self.context.watch.progress)(rows.len() as u64);
         Ok(())
     }
 }
 
 /// The distinct changed rows, in blocks.
 pub struct ChangedRows<'a> {
-    people: &'a People,
-    plan: &'a Plan<'a>,
+    people: &'a RecoursePeople,
+    plan: &'a RecoursePlan<'a>,
     /// Person and set of changes.
     rows: &'a [(u32, u32)],
 }
@@ -141,11 +161,12 @@ impl ChangedRows<'_> {
     }
 
     /// The rows of a block as the program reads them.
-    pub fn rows(&self, block: usize) -> crate::data::Rows {
+    pub fn rows(&self, block: usize) -> crate::data::FeatureRows {
         let block = self.block(block);
         let people: Vec<u32> = block.iter().map(|(row, _)| *row).collect();
         let runs = block.chunk_by(|a, b| a.1 == b.1);
-        let sets: Vec<(usize, Vec<Change>)> = runs.map(|run| (run.len(), self.plan.change_set(run[0].1 as usize))).collect();
+        let sets: Vec<(usize, Vec<LevelChange>)> =
+            runs.map(|run| (run.len(), self.plan.change_set(run[0].1 as usize))).collect();
         self.people.changed(&people, &sets)
     }
 

@@ -1,6 +1,7 @@
 //! The stages one by one: what each needs, what makes it stale, and which engine it calls.
 //!
-//! A stage is a value that [`super::plan`] lists; its builder is a method of the plan here. Nothing here computes a number.
+//! A stage is a value that [`super::plan`] lists; its builder is a method of the plan here. Nothing
+//! here computes a number.
 
 pub mod augment;
 pub mod counts;

@@ -1,15 +1,16 @@
-//! The stage `recourse`: for each block of the job, the audited people, their scores and the model go to the engine.
+//! The stage `recourse`: for each block of the job, the audited people, their scores and the model
+//! go to the engine.
 
 use crate::data::aligned::ScoreReader;
-use crate::exec::{Stage, StageContext};
+use crate::exec::{PlannedStage, StageContext};
 use crate::param::ColumnName;
-use crate::pipeline::plan::{Plan, text};
-use crate::pipeline::recourse::asking::Asked;
-use crate::pipeline::recourse::people::{People, Scored};
-use crate::pipeline::recourse::{self, Block};
-use crate::recourse::knobs::Recourse;
+use crate::pipeline::plan::{StagePlan, canonical_text};
+use crate::pipeline::recourse::asking::RecourseModel;
+use crate::pipeline::recourse::people::{PeopleScores, RecoursePeople};
+use crate::pipeline::recourse::{self, RecourseInputs};
+use crate::recourse::knobs::RecourseBlock;
 
-impl<'a> Plan<'a> {
+impl<'a> StagePlan<'a> {
     /// The ids of the stages of all blocks, in the order of the tables: by attribute.
     pub(in crate::pipeline) fn recourse_ids(&self) -> Vec<String> {
         let mut attributes: Vec<&ColumnName> = self.job.recourse.keys().collect();
@@ -18,51 +19,71 @@ impl<'a> Plan<'a> {
     }
 
     /// The stages of all blocks.
-    pub(in crate::pipeline) fn recourse_stages(&'a self) -> Vec<Stage<'a>> {
-        let stage = |(attribute, block): (&'a ColumnName, &'a Recourse)| self.recourse_stage(attribute.as_str(), block);
+    pub(in crate::pipeline) fn recourse_stages(&'a self) -> Vec<PlannedStage<'a>> {
+        let stage = |(attribute, block): (&'a ColumnName, &'a RecourseBlock)| {
+            self.recourse_stage(attribute.as_str(), block)
+        };
         self.job.recourse.iter().filter_map(stage).collect()
     }
 
-    fn recourse_stage(&'a self, attribute: &'a str, block: &'a Recourse) -> Option<Stage<'a>> {
+    fn recourse_stage(
+        &'a self,
+        attribute: &'a str,
+        block: &'a RecourseBlock,
+    ) -> Option<PlannedStage<'a>> {
         let name = block.model.as_str();
         let model = self.job.models.get(name)?;
-        let position = self.job.data.sensitive.keys().position(|other| other.as_str() == attribute)?;
+        let position =
+            self.job.data.sensitive.keys().position(|other| other.as_str() == attribute)?;
         let call = self.call(name, model);
         let trains = model.is_trained();
         let score = Self::score_id(name);
-        let mut needs = Self::ground();
+        let mut needs = Self::context_needs();
         needs.push(score.clone());
         needs.extend(Self::threshold_id(name, model));
         needs.extend(trains.then(|| Self::train_id(name)));
-        let mut made_of = Self::cut_inputs(model);
+        let mut made_of = Self::rule_inputs(model);
         let data = &self.job.data;
         made_of.extend([
-            (format!("recourse.{attribute}"), text(block)),
-            ("data.bins".to_owned(), text(&data.bins)),
-            ("data.features.onehot".to_owned(), text(&data.features.onehot)),
-            ("data.missing".to_owned(), text(&data.missing)),
-            ("favourable".to_owned(), text(&data.favourable_side())),
+            (format!("recourse.{attribute}"), canonical_text(block)),
+            ("data.bins".to_owned(), canonical_text(&data.bins)),
+            ("data.features.onehot".to_owned(), canonical_text(&data.features.onehot)),
+            ("data.missing".to_owned(), canonical_text(&data.missing)),
+            ("favourable".to_owned(), canonical_text(&data.favourable_side())),
         ]);
         made_of.extend(block.chance.map(|_| self.seed_input()));
         if let Some(call) = &call {
-            made_of.extend(call.made_of_scores());
+            made_of.extend(call.score_inputs());
         }
-        made_of.extend(model.onnx.as_ref().map(|onnx| ("onnx".to_owned(), text(onnx))));
+        made_of.extend(model.onnx.as_ref().map(|onnx| ("onnx".to_owned(), canonical_text(onnx))));
         made_of.extend(self.input.files_of_model(name));
         let run = move |ctx: &StageContext<'_>| {
-            self.on_ground(ctx, 0, |ground| {
+            self.with_context(ctx, 0, |ground| {
                 let scores = ScoreReader::open(ctx.need(&score))?;
-                let scored = Scored { scores: &scores, cut: Self::cut(ctx, name, model, ground)? };
-                let people = People::read(ground, self.job, position, block, &scored)?;
+                let scored = PeopleScores {
+                    scores: &scores,
+                    rule: Self::decision_rule(ctx, name, model, ground)?,
+                };
+                let people = RecoursePeople::read(ground, self.job, position, block, &scored)?;
                 let model = match call {
-                    Some(call) => Asked::Command { call, trained: trains.then(|| ctx.need(&Self::train_id(name))) },
-                    None => {
-                        Asked::Trained { scorers: self.scorers(ctx, name, model, ground.rows.layout())?, linear: model.logistic.is_some() }
-                    }
+                    Some(call) => RecourseModel::Command {
+                        call,
+                        trained: trains.then(|| ctx.need(&Self::train_id(name))),
+                    },
+                    None => RecourseModel::Trained {
+                        scorers: self.scorers(ctx, name, model, ground.rows.layout())?,
+                        linear: model.logistic.is_some(),
+                    },
                 };
                 let layout = ground.rows.layout();
                 let seed = self.job.run.seed.0;
-                let of = Block { attribute: &layout.attributes[position], recourse: block, people: &people, model: &model, seed };
+                let of = RecourseInputs {
+                    attribute: &layout.attributes[position],
+                    recourse: block,
+                    people: &people,
+                    model: &model,
+                    seed,
+                };
                 recourse::run(ctx, ground, &of, ctx.out())
             })
         };

@@ -7,18 +7,18 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 
-use super::{Ground, Making, generate, write_backs};
+use super::{GenerateInputs, RowContext, generate, write_backs};
 use crate::counterfactual::Generator;
-use crate::counterfactual::naive::Naive;
+use crate::counterfactual::naive::NaiveGenerator;
 use crate::data::aligned::CounterfactualReader;
 use crate::data::derive::Derivation;
 use crate::data::prepare::{LabelParams, PrepareParams, SensitiveParams, prepare};
 use crate::data::rows::RowsReader;
-use crate::data::source::Source;
-use crate::data::split::{Roles, RolesReader, TRAIN};
+use crate::data::source::ParquetSource;
+use crate::data::split::{RolesReader, RowRoles, TRAIN};
 use crate::param::{ColumnName, Word};
-use crate::pipeline::basis::{Basis, Classes};
-use crate::table::ordered::{Watch, Workers};
+use crate::pipeline::basis::{LearningReference, RowClasses};
+use crate::table::ordered::{StageWatch, WorkerPool};
 
 /// Of the rows of `Other`, each half of the file has another most frequent race.
 const RACES: [&str; 8] = ["White", "Black", "Black", "Asian", "White", "Asian", "Asian", "Black"];
@@ -32,15 +32,26 @@ fn write_rows(folder: &Path) {
     let labels: ArrayRef = Arc::new(BooleanArray::from(vec![true; 8]));
     let batch = RecordBatch::try_from_iter([("race", races), ("label", labels)]).unwrap();
     let path = folder.join("source.parquet");
-    let mut writer = ArrowWriter::try_new(File::create(&path).unwrap(), batch.schema(), None).unwrap();
+    let mut writer =
+        ArrowWriter::try_new(File::create(&path).unwrap(), batch.schema(), None).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
 
     let words = |texts: &[&str]| texts.iter().map(|t| Word((*t).to_owned())).collect::<Vec<_>>();
-    let derivation: Derivation = serde_json::from_str(r#"{"from": "race", "map": {"White": ["White"]}, "else": "Other"}"#).unwrap();
+    let derivation: Derivation =
+        serde_json::from_str(r#"{"from": "race", "map": {"White": ["White"]}, "else": "Other"}"#)
+            .unwrap();
     let params = PrepareParams {
-        derive: vec![(column("race2"), derivation.recipe(|_| unreachable!("a map has no parts")).unwrap())],
-        label: Some(LabelParams { column: column("label"), positive: words(&["true"]), negative: None, classes: Vec::new() }),
+        derive: vec![(
+            column("race2"),
+            derivation.recipe(|_| unreachable!("a map has no parts")).unwrap(),
+        )],
+        label: Some(LabelParams {
+            column: column("label"),
+            positive: words(&["true"]),
+            negative: None,
+            classes: Vec::new(),
+        }),
         sensitive: vec![SensitiveParams {
             name: column("race2"),
             column: column("race2"),
@@ -50,8 +61,9 @@ fn write_rows(folder: &Path) {
         nominal: vec![column("race")],
         ..PrepareParams::default()
     };
-    let source = Source::parquet(path.to_str().unwrap(), &params.columns()).unwrap();
-    prepare(&source, &params, folder, 1024, &Workers::new(1).unwrap(), Watch::SILENT).unwrap();
+    let source = ParquetSource::parquet(path.to_str().unwrap(), &params.columns()).unwrap();
+    prepare(&source, &params, folder, 1024, &WorkerPool::new(1).unwrap(), StageWatch::SILENT)
+        .unwrap();
 }
 
 /// The race that the counterfactuals of White rows get, by the roles of the rows.
@@ -59,17 +71,18 @@ fn races_of_others(roles: &[u8]) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
     write_rows(dir.path());
     let rows = RowsReader::open(dir.path()).unwrap();
-    Roles(roles.to_vec()).write(&dir.path().join("roles.parquet"), &rows).unwrap();
+    RowRoles(roles.to_vec()).write(&dir.path().join("roles.parquet"), &rows).unwrap();
     let roles = RolesReader::open(&dir.path().join("roles.parquet")).unwrap();
-    let workers = Workers::new(2).unwrap();
-    let ground = Ground { rows: &rows, roles: &roles, workers: &workers, watch: Watch::SILENT };
-    let generators: Vec<Box<dyn Generator>> = vec![Box::new(Naive)];
-    let basis = Basis::new(ground, None).unwrap();
-    let making = Making {
+    let workers = WorkerPool::new(2).unwrap();
+    let ground =
+        RowContext { rows: &rows, roles: &roles, workers: &workers, watch: StageWatch::SILENT };
+    let generators: Vec<Box<dyn Generator>> = vec![Box::new(NaiveGenerator)];
+    let basis = LearningReference::new(ground, None).unwrap();
+    let making = GenerateInputs {
         untaught: &[],
         generators: &generators,
         attribute: 0,
-        classes: &Classes::Label,
+        classes: &RowClasses::Label,
         write_backs: &write_backs(ground, &basis, 0).unwrap(),
         with_features: true,
         judged: false,
@@ -78,7 +91,12 @@ fn races_of_others(roles: &[u8]) -> Vec<String> {
     let layout = rows.layout();
     let (keys, made) = CounterfactualReader::open(dir.path()).unwrap().rows(0, layout).unwrap();
     let race = layout.feature("race").unwrap();
-    assert!(keys.to_group.iter().zip(made.codes(race)).all(|(&to, &c)| to == 1 || layout.features[race].levels[c as usize] == "White"));
+    assert!(
+        keys.to_group
+            .iter()
+            .zip(made.codes(race))
+            .all(|(&to, &c)| to == 1 || layout.features[race].levels[c as usize] == "White")
+    );
     let others = keys.to_group.iter().zip(made.codes(race)).filter(|(to, _)| **to == 1);
     others.map(|(_, &code)| layout.features[race].levels[code as usize].clone()).collect()
 }

@@ -1,18 +1,21 @@
-//! Results that an exact program and AIF360 agree on: subgroups, actions, effectiveness, every score, rank and text.
+//! Results that an exact program and AIF360 agree on: subgroups, actions, effectiveness, every
+//! score, rank and text.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use super::case::{Case, Column, json, parquet};
+use super::case::{RecourseOracleCase, RecourseOracleColumn, json, parquet};
 use super::{judge, search, share};
-use crate::recourse::actions::Plan;
-use crate::recourse::ask::Distinct;
+use crate::recourse::actions::RecoursePlan;
+use crate::recourse::ask::DistinctRows;
 use crate::recourse::budget::{Percentile, budgets};
-use crate::recourse::definition::{Definition, Question, View, trade_off_bound};
-use crate::recourse::effect::Effects;
-use crate::recourse::exact::Ratio;
+use crate::recourse::definition::{
+    RecourseCriterion, RecourseDefinition, RecourseView, trade_off_bound,
+};
+use crate::recourse::effect::ActionEffects;
+use crate::recourse::exact::ExactRatio;
 use crate::recourse::overview::{agreement, analysis, column};
-use crate::recourse::sentence::Sentence;
+use crate::recourse::sentence::SubgroupSentence;
 use crate::tests::shared;
 
 fn folder(case: &str) -> Option<PathBuf> {
@@ -20,27 +23,29 @@ fn folder(case: &str) -> Option<PathBuf> {
 }
 
 /// The question behind a name of the oracle such as `ece_macro@0.3`.
-fn question(name: &str) -> Question {
+fn question(name: &str) -> RecourseCriterion {
     let (name, parameter) = name.split_once('@').unwrap_or((name, ""));
     let (definition, view) = name.split_once('_').unwrap_or((name, ""));
     let definition = match definition {
-        "ece" => Definition::EqualCost(share(parameter)),
-        "ecr" => Definition::EqualChoice(share(parameter)),
-        "ee" => Definition::EqualEffectiveness,
+        "ece" => RecourseDefinition::EqualCost(share(parameter)),
+        "ecr" => RecourseDefinition::EqualChoice(share(parameter)),
+        "ee" => RecourseDefinition::EqualEffectiveness,
         "eewb" => {
             let (whole, nano) = parameter.split_once('.').unwrap();
-            Definition::WithinBudget(whole.parse::<i64>().unwrap() * 1_000_000_000 + nano.parse::<i64>().unwrap())
+            RecourseDefinition::WithinBudget(
+                whole.parse::<i64>().unwrap() * 1_000_000_000 + nano.parse::<i64>().unwrap(),
+            )
         }
-        "ecmr" => Definition::ConditionalMean,
-        "ks" => Definition::FairTradeOff,
+        "ecmr" => RecourseDefinition::ConditionalMean,
+        "ks" => RecourseDefinition::FairTradeOff,
         other => panic!("{other}"),
     };
     let view = match view {
-        "macro" => View::Macro,
-        "micro" => View::Micro,
+        "macro" => RecourseView::Macro,
+        "micro" => RecourseView::Micro,
         _ => definition.views()[0],
     };
-    Question::new(definition, view).unwrap()
+    RecourseCriterion::new(definition, view).unwrap()
 }
 
 #[track_caller]
@@ -51,35 +56,43 @@ fn close(got: f64, expected: f64, what: &str) {
 
 fn check(name: &str) {
     let Some(folder) = folder(name) else { return };
-    let case = Case::read(&folder);
+    let case = RecourseOracleCase::read(&folder);
     let support = case.config["min_support"].to_string();
-    let plan = Plan::new(&case.audited, &case.pair, &search(&support)).unwrap();
+    let plan = RecoursePlan::new(&case.audited, &case.pair, &search(&support)).unwrap();
     let summary = json(&folder.join("summary.json"));
     let counts = |key: &str| summary["counts"][key].as_u64().unwrap() as usize;
 
     // Subgroups.
-    assert_eq!(plan.population().n.map(|n| n as usize), [counts("affected_0"), counts("affected_1")]);
+    assert_eq!(
+        plan.population().n.map(|n| n as usize),
+        [counts("affected_0"), counts("affected_1")]
+    );
     assert_eq!(plan.population().unaffected(), counts("unaffected"));
     assert_eq!(plan.n_subgroups(), counts("subgroups_in_intersection"));
     let expected = parquet(&folder.join("subgroups.parquet"));
     for subgroup in 0..plan.n_subgroups() {
         assert_eq!(plan.text(subgroup), expected["predicate"].texts()[subgroup]);
-        let got = [plan.n(subgroup)[0], plan.n(subgroup)[1], plan.actions(subgroup).len() as u32].map(f64::from);
-        assert_eq!(got, ["n_0", "n_1", "n_actions"].map(|column| expected[column].numbers()[subgroup]), "{subgroup}");
+        let got = [plan.n(subgroup)[0], plan.n(subgroup)[1], plan.actions(subgroup).len() as u32]
+            .map(f64::from);
+        assert_eq!(
+            got,
+            ["n_0", "n_1", "n_actions"].map(|column| expected[column].numbers()[subgroup]),
+            "{subgroup}"
+        );
     }
 
     // What the model is asked.
     assert_eq!(plan.n_changes(), counts("distinct_change_sets"));
     let needed = plan.needed();
     assert_eq!(needed.len(), counts("distinct_row_x_change"));
-    let distinct = Distinct::new(&plan, &needed);
+    let distinct = DistinctRows::new(&plan, &needed);
     assert_eq!(distinct.rows.len(), counts("distinct_counterfactual_rows"));
-    let helped = plan.ask(&needed, &case.model).unwrap();
-    assert_eq!(distinct.ask(&plan, &needed, &case.model).unwrap(), helped);
+    let helped = plan.query_model(&needed, &case.model).unwrap();
+    assert_eq!(distinct.query_model(&plan, &needed, &case.model).unwrap(), helped);
     assert!((0..plan.n_subgroups()).any(|s| plan.n(s) != [0; 2]));
 
     // Actions.
-    let effects = Effects::new(&plan, &helped);
+    let effects = ActionEffects::new(&plan, &helped);
     assert_eq!(plan.n_actions(), counts("subgroup_action_pairs"));
     let expected = parquet(&folder.join("actions.parquet"));
     assert_eq!(expected["cost_nano"].numbers().len(), plan.n_actions());
@@ -103,11 +116,19 @@ fn check(name: &str) {
     let expected = parquet(&folder.join("ecd.parquet"));
     let mut line = 0;
     for subgroup in 0..plan.n_subgroups() {
-        for reach in effects.of(&plan, subgroup).reaches {
+        for reach in effects.of_subgroup(&plan, subgroup).reaches {
             let [a, b] = reach.best;
             let [c, d] = reach.union;
-            let got = [subgroup as f64, reach.cost as f64, f64::from(a), f64::from(b), f64::from(c), f64::from(d)];
-            let columns = ["subgroup_id", "cost_nano", "k_macro_0", "k_macro_1", "k_micro_0", "k_micro_1"];
+            let got = [
+                subgroup as f64,
+                reach.cost as f64,
+                f64::from(a),
+                f64::from(b),
+                f64::from(c),
+                f64::from(d),
+            ];
+            let columns =
+                ["subgroup_id", "cost_nano", "k_macro_0", "k_macro_1", "k_micro_0", "k_micro_1"];
             assert_eq!(got, columns.map(|column| expected[column].numbers()[line]));
             line += 1;
         }
@@ -116,10 +137,17 @@ fn check(name: &str) {
 
     // Budgets.
     let percents = case.config["budget_percentiles"].as_array().unwrap().iter();
-    let percents: Vec<Percentile> =
-        percents.map(|q| Percentile::new(((q.as_f64().unwrap() * 100.0).round() as u64).to_string().parse().unwrap()).unwrap()).collect();
+    let percents: Vec<Percentile> = percents
+        .map(|q| {
+            Percentile::new(
+                ((q.as_f64().unwrap() * 100.0).round() as u64).to_string().parse().unwrap(),
+            )
+            .unwrap()
+        })
+        .collect();
     let half = share(&case.config["budget_phi"].to_string());
-    let expected: Vec<i64> = summary["budgets_nano"].as_array().unwrap().iter().map(|b| b.as_i64().unwrap()).collect();
+    let expected: Vec<i64> =
+        summary["budgets_nano"].as_array().unwrap().iter().map(|b| b.as_i64().unwrap()).collect();
     assert_eq!(budgets(&plan, &effects, &percents, half), expected);
 
     check_scores(&folder, &case, &plan, &effects);
@@ -127,7 +155,12 @@ fn check(name: &str) {
     check_texts(&folder, &plan, &effects);
 }
 
-fn check_scores(folder: &Path, case: &Case, plan: &Plan<'_>, effects: &Effects) {
+fn check_scores(
+    folder: &Path,
+    case: &RecourseOracleCase,
+    plan: &RecoursePlan<'_>,
+    effects: &ActionEffects,
+) {
     let expected = parquet(&folder.join("scores.parquet"));
     let number = |column: &str, line: usize| expected[column].numbers()[line];
     let names = expected["definition"].texts();
@@ -147,13 +180,21 @@ fn check_scores(folder: &Path, case: &Case, plan: &Plan<'_>, effects: &Effects) 
             close(verdict.score, number("score", line), &what);
             let rank = number("rank", line);
             assert_eq!(verdict.rank.map(f64::from), (!rank.is_nan()).then_some(rank), "{what}");
-            let against = verdict.against.map_or("Fair", |g| &plan.population().names[usize::from(g)]);
+            let against =
+                verdict.worse_group.map_or("Fair", |g| &plan.population().names[usize::from(g)]);
             assert_eq!(against, expected["bias_against"].texts()[line], "{what}");
             if name.starts_with("ks") {
                 let cost = number("ks_cost_nano", line);
-                assert_eq!(verdict.cost.map(|cost| cost as f64), (!cost.is_nan()).then_some(cost), "{what}");
-                let rejected = verdict.score >= trade_off_bound(plan.n(verdict.subgroup as usize), alpha);
-                let Column::Numbers(expected) = &expected["ks_reject"] else { panic!("{what}") };
+                assert_eq!(
+                    verdict.cost.map(|cost| cost as f64),
+                    (!cost.is_nan()).then_some(cost),
+                    "{what}"
+                );
+                let rejected =
+                    verdict.score >= trade_off_bound(plan.n(verdict.subgroup as usize), alpha);
+                let RecourseOracleColumn::Numbers(expected) = &expected["ks_reject"] else {
+                    panic!("{what}")
+                };
                 assert_eq!(f64::from(u8::from(rejected)), expected[line], "{what}");
             }
             checked += 1;
@@ -162,7 +203,12 @@ fn check_scores(folder: &Path, case: &Case, plan: &Plan<'_>, effects: &Effects) 
     assert_eq!(checked, names.len());
 }
 
-fn check_tables(summary: &serde_json::Value, case: &Case, plan: &Plan<'_>, effects: &Effects) {
+fn check_tables(
+    summary: &serde_json::Value,
+    case: &RecourseOracleCase,
+    plan: &RecoursePlan<'_>,
+    effects: &ActionEffects,
+) {
     let rows = summary["ranking_analysis"].as_array().unwrap();
     let groups = &case.pair.names;
     let mut all = Vec::new();
@@ -172,32 +218,55 @@ fn check_tables(summary: &serde_json::Value, case: &Case, plan: &Plan<'_>, effec
         let got = analysis(&judged);
         let number = |key: &str| row[key].as_u64().unwrap() as u32;
         let both = |key: &str| [0, 1].map(|g: usize| number(&format!("{key}_{}", groups[g])));
-        assert_eq!([got.unfair, got.rank_1, got.top, got.last_rank], ["unfair", "rank1", "top_size", "max_rank"].map(number), "{name}");
-        assert_eq!(got.last_tier, ["boundary_tier_size", "boundary_tier_included"].map(number), "{name}");
-        assert_eq!((got.top_against, got.all_against), (both("top_against"), both("all_against")), "{name}");
+        assert_eq!(
+            [got.unfair, got.rank_1, got.top, got.last_rank],
+            ["unfair", "rank1", "top_size", "max_rank"].map(number),
+            "{name}"
+        );
+        assert_eq!(
+            got.last_tier,
+            ["boundary_tier_size", "boundary_tier_included"].map(number),
+            "{name}"
+        );
+        assert_eq!(
+            (got.top_against, got.all_against),
+            (both("top_against"), both("all_against")),
+            "{name}"
+        );
         all.push((name, judged));
     }
-    assert!(all.iter().map(|(_, judged)| column(judged).unwrap()).is_sorted(), "the columns of the paper, in its order");
+    assert!(
+        all.iter().map(|(_, judged)| column(judged).unwrap()).is_sorted(),
+        "the columns of the paper, in its order"
+    );
     let cells = summary["aggregated_rankings"].as_object().unwrap();
     assert_eq!(cells.len(), all.len() * all.len());
     for (i, a) in &all {
         for (j, b) in all.iter().filter(|(j, _)| i != j) {
             let what = format!("{i} | {j}");
-            close(agreement(a, b).map_or(f64::NAN, Ratio::get), cells[&what].as_f64().unwrap(), &what);
+            close(
+                agreement(a, b).map_or(f64::NAN, ExactRatio::get),
+                cells[&what].as_f64().unwrap(),
+                &what,
+            );
         }
     }
 }
 
-fn check_texts(folder: &Path, plan: &Plan<'_>, effects: &Effects) {
+fn check_texts(folder: &Path, plan: &RecoursePlan<'_>, effects: &ActionEffects) {
     let expected = std::fs::read_to_string(folder.join("csc.txt")).unwrap();
     let mut got = String::new();
     for head in expected.lines().filter(|line| line.starts_with("# ")) {
-        let [_, name, "rank", rank, "subgroup_id", subgroup] = head.split(' ').collect::<Vec<_>>()[..] else { panic!("{head}") };
+        let [_, name, "rank", rank, "subgroup_id", subgroup] =
+            head.split(' ').collect::<Vec<_>>()[..]
+        else {
+            panic!("{head}")
+        };
         let judged = judge(plan, effects, question(name));
         let subgroup: u32 = subgroup.parse().unwrap();
         assert!(judged.ranked().take(2).any(|verdict| verdict.subgroup == subgroup), "{head}");
-        assert_eq!(judged.of(subgroup).unwrap().rank.unwrap().to_string(), rank, "{head}");
-        let sentence = Sentence::new(plan, effects, question(name), subgroup as usize);
+        assert_eq!(judged.verdict_on(subgroup).unwrap().rank.unwrap().to_string(), rank, "{head}");
+        let sentence = SubgroupSentence::new(plan, effects, question(name), subgroup as usize);
         writeln!(got, "{head}\n{}", sentence.text(plan)).unwrap();
     }
     for (n, (got, expected)) in got.lines().zip(expected.lines()).enumerate() {
@@ -221,13 +290,14 @@ fn german_credit_with_all_kinds_of_costs_and_rules() {
     check("german_sex");
 }
 
-/// The rows that a model elsewhere would be asked to score are those of the oracle, each once, with its score.
+/// The rows that a model elsewhere would be asked to score are those of the oracle, each once, with
+/// its score.
 #[test]
 fn rows_to_score_elsewhere() {
     let Some(folder) = folder("compas_race_trees") else { return };
-    let case = Case::read(&folder);
-    let plan = Plan::new(&case.audited, &case.pair, &search("0.01")).unwrap();
-    let distinct = Distinct::new(&plan, &plan.needed());
+    let case = RecourseOracleCase::read(&folder);
+    let plan = RecoursePlan::new(&case.audited, &case.pair, &search("0.01")).unwrap();
+    let distinct = DistinctRows::new(&plan, &plan.needed());
     let level = |row: u32, change: u32, f: usize| {
         let feature = &case.audited.features[f];
         let new = plan.change_set(change as usize).iter().find(|c| c.feature == f).map(|c| c.level);
@@ -235,18 +305,21 @@ fn rows_to_score_elsewhere() {
     };
     let mut got: Vec<(Vec<String>, String)> = Vec::new();
     for &(row, change) in &distinct.rows {
-        let mut values: Vec<String> = (0..case.audited.features.len()).map(|f| level(row, change, f)).collect();
-        values.push(case.pair.names[usize::from(case.audited.groups[row as usize].unwrap())].clone());
+        let mut values: Vec<String> =
+            (0..case.audited.features.len()).map(|f| level(row, change, f)).collect();
+        values
+            .push(case.pair.names[usize::from(case.audited.groups[row as usize].unwrap())].clone());
         got.push((values, case.model.changed(row, &plan.change_set(change as usize)).to_string()));
     }
     let file = parquet(&folder.join("counterfactual_rows.parquet"));
     let text = |name: &str, line: usize| match &file[name] {
-        Column::Numbers(values) => values[line].to_string(),
-        Column::Texts(values) => values[line].clone(),
+        RecourseOracleColumn::Numbers(values) => values[line].to_string(),
+        RecourseOracleColumn::Texts(values) => values[line].clone(),
     };
     let names = || case.audited.features.iter().map(|f| f.name.as_str()).chain(["race"]);
     let expected = |line| (names().map(|name| text(name, line)).collect(), text("__score", line));
-    let mut expected: Vec<(Vec<String>, String)> = (0..file["__score"].numbers().len()).map(expected).collect();
+    let mut expected: Vec<(Vec<String>, String)> =
+        (0..file["__score"].numbers().len()).map(expected).collect();
     got.sort();
     expected.sort();
     assert_eq!(got, expected);

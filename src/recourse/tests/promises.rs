@@ -2,25 +2,27 @@
 
 use super::{judge, questions, search, share};
 use crate::error::Result;
-use crate::num::seed::Stream;
-use crate::recourse::actions::Plan;
-use crate::recourse::ask::{Change, Decide, Distinct, RowSets};
-use crate::recourse::chance::{Deals, false_discoveries, p_values};
-use crate::recourse::definition::{Definition, Exact, Question, View};
-use crate::recourse::effect::Effects;
-use crate::recourse::groups::{Against, Pair, pairs};
-use crate::recourse::overlap::merged;
-use crate::recourse::rank::{Judged, RankBy};
-use crate::recourse::sentence::Sentence;
-use crate::recourse::steps::{Cost, Direction, Distance, MayChange};
-use crate::recourse::{Audited, Behind, Feature, Match, Scale};
+use crate::num::seed::RandomStream;
+use crate::recourse::actions::RecoursePlan;
+use crate::recourse::ask::{DecisionModel, DistinctRows, LevelChange, RowSets};
+use crate::recourse::chance::{PermutationLimits, false_discoveries, p_values};
+use crate::recourse::definition::{
+    ExactScore, RecourseCriterion, RecourseDefinition, RecourseView,
+};
+use crate::recourse::effect::ActionEffects;
+use crate::recourse::groups::{ComparisonBase, GroupPair, pairs};
+use crate::recourse::overlap::merge_overlapping;
+use crate::recourse::rank::{DefinitionRanking, RankBy};
+use crate::recourse::sentence::SubgroupSentence;
+use crate::recourse::steps::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
+use crate::recourse::{ActionMatch, AuditedRows, LevelScale, ModelNumbers, RecourseFeature};
 
 /// Levels of the drawn columns.
 const LEVELS: usize = 3;
 
-/// What a drawn model adds per level of each column, and for pairs of columns if it is not additive. It reads numbers, where a
-/// column has them, as the level that they were made of.
-struct Drawn {
+/// What a drawn model adds per level of each column, and for pairs of columns if it is not
+/// additive. It reads numbers, where a column has them, as the level that they were made of.
+struct RandomModel {
     codes: Vec<Vec<u32>>,
     groups: Vec<Option<u16>>,
     weights: Vec<[f64; LEVELS]>,
@@ -28,119 +30,192 @@ struct Drawn {
     equal: Option<(usize, usize, f64)>,
 }
 
-impl Drawn {
-    fn favourable(&self, row: u32, changes: &[Change]) -> bool {
+impl RandomModel {
+    fn favourable(&self, row: u32, changes: &[LevelChange]) -> bool {
         let mut levels: Vec<u32> = self.codes.iter().map(|codes| codes[row as usize]).collect();
         changes.iter().for_each(|change| levels[change.feature] = change.level);
-        let mut score: f64 = levels.iter().zip(&self.weights).map(|(&level, weights)| weights[level as usize]).sum();
-        score += self.groups[row as usize].map_or(0.0, |group| [-0.25, 0.25, 0.5][usize::from(group)]);
-        score += self.equal.map_or(0.0, |(a, b, weight)| if levels[a] == levels[b] { weight } else { 0.0 });
+        let mut score: f64 =
+            levels.iter().zip(&self.weights).map(|(&level, weights)| weights[level as usize]).sum();
+        score +=
+            self.groups[row as usize].map_or(0.0, |group| [-0.25, 0.25, 0.5][usize::from(group)]);
+        score += self
+            .equal
+            .map_or(0.0, |(a, b, weight)| if levels[a] == levels[b] { weight } else { 0.0 });
         score > 0.5
     }
 }
 
-impl Decide for Drawn {
-    fn decide(&self, rows: &[u32], changes: &[Change], favourable: &mut Vec<bool>) -> Result<()> {
+impl DecisionModel for RandomModel {
+    fn decide(
+        &self,
+        rows: &[u32],
+        changes: &[LevelChange],
+        favourable: &mut Vec<bool>,
+    ) -> Result<()> {
         favourable.extend(rows.iter().map(|&row| self.favourable(row, changes)));
         Ok(())
     }
 }
 
-/// Rows of four columns and three groups, and a model; all constants are multiples of 2^-10, so sums are exact in any order.
-fn drawn(seed: u64, n: usize, additive: bool) -> (Audited, Drawn) {
-    let mut stream = Stream::new(seed, "recourse");
+/// Rows of four columns and three groups, and a model; all constants are multiples of 2^-10, so
+/// sums are exact in any order.
+fn random_case(seed: u64, n: usize, additive: bool) -> (AuditedRows, RandomModel) {
+    let mut stream = RandomStream::new(seed, "recourse");
     let mut below = |n: usize| (stream.u64() % n as u64) as usize;
     let mut features = Vec::new();
     for (f, name) in ["age", "job", "job type", "work"].into_iter().enumerate() {
         let codes: Vec<u32> = (0..n).map(|_| below(LEVELS + 1).min(LEVELS - 1) as u32).collect();
         // One text is the beginning of another, and goes on with a letter before the comma.
         let levels = ["a", "a !", "b"].map(str::to_owned).to_vec();
-        let scale = [Scale::Ordered, Scale::Nominal, Scale::Nominal, Scale::Numbers(vec![0.0, 1.0, 4.0])][f].clone();
-        let direction = [Direction::Up, Direction::Any, Direction::Any, Direction::Down][f];
-        let distance = [Distance::Positions, Distance::Unit, Distance::Unit, Distance::RangeShare][f];
-        let behind = (f == 0).then(|| Behind {
+        let scale = [
+            LevelScale::Ordered,
+            LevelScale::Nominal,
+            LevelScale::Nominal,
+            LevelScale::Numbers(vec![0.0, 1.0, 4.0]),
+        ][f]
+            .clone();
+        let direction = [
+            ChangeDirection::Up,
+            ChangeDirection::Any,
+            ChangeDirection::Any,
+            ChangeDirection::Down,
+        ][f];
+        let distance = [
+            LevelDistance::Positions,
+            LevelDistance::Unit,
+            LevelDistance::Unit,
+            LevelDistance::RangeShare,
+        ][f];
+        let behind = (f == 0).then(|| ModelNumbers {
             numbers: codes.iter().map(|&code| f64::from(code * 10)).collect(),
             targets: (0..LEVELS).map(|code| code as f64 * 10.0).collect(),
         });
-        let may_change = MayChange { direction, ..MayChange::default() };
-        let cost = Cost { distance, weight: [1.0, 2.0, 0.3, 1.0][f] };
-        features.push(Feature { name: name.to_owned(), levels, scale, missing: None, codes, behind, may_change, cost });
+        let may_change = AllowedChanges { direction, ..AllowedChanges::default() };
+        let cost = ChangeCost { distance, weight: [1.0, 2.0, 0.3, 1.0][f] };
+        features.push(RecourseFeature {
+            name: name.to_owned(),
+            levels,
+            scale,
+            missing: None,
+            codes,
+            model_numbers: behind,
+            may_change,
+            cost,
+        });
     }
-    let groups: Vec<Option<u16>> = (0..n).map(|_| [Some(0), Some(1), Some(0), Some(1), Some(2), None][below(6)]).collect();
-    let weights = (0..4).map(|_| [0; LEVELS].map(|_| (below(1024) as f64 - 512.0) / 512.0)).collect();
+    let groups: Vec<Option<u16>> =
+        (0..n).map(|_| [Some(0), Some(1), Some(0), Some(1), Some(2), None][below(6)]).collect();
+    let weights =
+        (0..4).map(|_| [0; LEVELS].map(|_| (below(1024) as f64 - 512.0) / 512.0)).collect();
     let codes = features.iter().map(|feature| feature.codes.clone()).collect();
-    let model = Drawn { codes, groups: groups.clone(), weights, equal: (!additive).then_some((1, 2, 1.5)) };
+    let model = RandomModel {
+        codes,
+        groups: groups.clone(),
+        weights,
+        equal: (!additive).then_some((1, 2, 1.5)),
+    };
     let favourable = (0..n as u32).map(|row| model.favourable(row, &[])).collect();
     let others = groups.iter().map(|group| group.map_or(9, u32::from)).collect();
-    (Audited { features, groups, favourable, others }, model)
+    (AuditedRows { features, groups, favourable, others }, model)
 }
 
-fn pair() -> Pair {
-    Pair { names: ["left", "right"].map(str::to_owned), members: [vec![0], vec![1]] }
+fn pair() -> GroupPair {
+    GroupPair { names: ["left", "right"].map(str::to_owned), members: [vec![0], vec![1]] }
 }
 
 /// Everything that is found out, as text: what two runs must agree on to the byte.
-fn all_of_it(plan: &Plan<'_>, model: &Drawn) -> String {
+fn everything_as_text(plan: &RecoursePlan<'_>, model: &RandomModel) -> String {
     let needed = plan.needed();
-    let helped = plan.ask(&needed, model).unwrap();
-    let effects = Effects::new(plan, &helped);
-    let mut text = format!("{} {} {}\n", needed.len(), Distinct::new(plan, &needed).rows.len(), plan.n_changes());
+    let helped = plan.query_model(&needed, model).unwrap();
+    let effects = ActionEffects::new(plan, &helped);
+    let mut text = format!(
+        "{} {} {}\n",
+        needed.len(),
+        DistinctRows::new(plan, &needed).rows.len(),
+        plan.n_changes()
+    );
     let questions = questions(&[500_000_000, 2_300_000_000]);
     for &question in &questions {
         let judged = judge(plan, &effects, question);
-        text += &format!("{:?}\n{:?}\n", judged, merged(plan, &judged, 5));
+        text += &format!("{:?}\n{:?}\n", judged, merge_overlapping(plan, &judged, 5));
         for verdict in &judged.verdicts {
-            text += &Sentence::new(plan, &effects, question, verdict.subgroup as usize).text(plan);
+            text += &SubgroupSentence::new(plan, &effects, question, verdict.subgroup as usize)
+                .text(plan);
         }
     }
-    let deals = Deals { most: 19, enough: 5 };
-    text + &format!("{:?}", p_values(plan, &effects, &helped, &questions, deals, 7, 0..plan.n_subgroups()))
+    let deals = PermutationLimits { max_permutations: 19, stop_after: 5 };
+    text + &format!(
+        "{:?}",
+        p_values(plan, &effects, &helped, &questions, deals, 7, 0..plan.n_subgroups())
+    )
 }
 
-/// The rows with the items of a subgroup and, for each action, those that it helps, by looking at each row.
-fn by_hand(audited: &Audited, model: &Drawn, plan: &Plan<'_>, subgroup: usize) -> (Vec<[u32; 2]>, Vec<[u32; 2]>) {
-    let level = |f: &Feature, name: &str| f.levels.iter().position(|level| level == name).unwrap() as u32;
-    let item = |item: crate::recourse::actions::Item<'_>| {
-        let f = audited.features.iter().position(|f| f.name == item.feature).unwrap();
-        Change { feature: f, level: level(&audited.features[f], item.level) }
+/// The rows with the items of a subgroup and, for each action, those that it helps, by looking at
+/// each row.
+fn by_hand(
+    audited: &AuditedRows,
+    model: &RandomModel,
+    plan: &RecoursePlan<'_>,
+    subgroup: usize,
+) -> (Vec<[u32; 2]>, Vec<[u32; 2]>) {
+    let level = |f: &RecourseFeature, name: &str| {
+        f.levels.iter().position(|level| level == name).unwrap() as u32
     };
-    let items: Vec<Change> = plan.subgroup(subgroup).map(item).collect();
-    let inside = |row: u32| items.iter().all(|i| audited.features[i.feature].codes[row as usize] == i.level);
+    let item = |item: crate::recourse::actions::ColumnLevel<'_>| {
+        let f = audited.features.iter().position(|f| f.name == item.feature).unwrap();
+        LevelChange { feature: f, level: level(&audited.features[f], item.level) }
+    };
+    let items: Vec<LevelChange> = plan.subgroup(subgroup).map(item).collect();
+    let inside =
+        |row: u32| items.iter().all(|i| audited.features[i.feature].codes[row as usize] == i.level);
     let rows = |g: u16| {
-        let rows = (0..audited.favourable.len() as u32).filter(move |&row| audited.groups[row as usize] == Some(g));
-        rows.filter(|&row| !audited.favourable[row as usize]).filter(|&row| inside(row)).collect::<Vec<u32>>()
+        let rows = (0..audited.favourable.len() as u32)
+            .filter(move |&row| audited.groups[row as usize] == Some(g));
+        rows.filter(|&row| !audited.favourable[row as usize])
+            .filter(|&row| inside(row))
+            .collect::<Vec<u32>>()
     };
     let rows = [rows(0), rows(1)];
     let helps = |g: usize, row: &u32, action: usize| {
-        let changes: Vec<Change> = plan.changes(action).map(item).collect();
+        let changes: Vec<LevelChange> = plan.changes(action).map(item).collect();
         rows[g].contains(row) && model.favourable(*row, &changes)
     };
-    let own = |action| [0, 1].map(|g| rows[g].iter().filter(|row| helps(g, row, action)).count() as u32);
+    let own =
+        |action| [0, 1].map(|g| rows[g].iter().filter(|row| helps(g, row, action)).count() as u32);
     let actions = plan.actions(subgroup);
     let union = |action: usize| {
         let within = || actions.clone().filter(|&other| plan.cost(other) <= plan.cost(action));
-        [0, 1].map(|g| rows[g].iter().filter(|row| within().any(|other| helps(g, row, other))).count() as u32)
+        [0, 1].map(|g| {
+            rows[g].iter().filter(|row| within().any(|other| helps(g, row, other))).count() as u32
+        })
     };
     (actions.clone().map(own).collect(), actions.clone().map(union).collect())
 }
 
 #[test]
 fn counts_are_those_of_looking_at_each_row() {
-    let (audited, model) = drawn(1, 300, false);
+    let (audited, model) = random_case(1, 300, false);
     let pair = pair();
-    let plan = Plan::new(&audited, &pair, &search("0.05")).unwrap();
-    let helped = plan.ask(&plan.needed(), &model).unwrap();
-    let effects = Effects::new(&plan, &helped);
+    let plan = RecoursePlan::new(&audited, &pair, &search("0.05")).unwrap();
+    let helped = plan.query_model(&plan.needed(), &model).unwrap();
+    let effects = ActionEffects::new(&plan, &helped);
     assert!(plan.n_actions() > 100);
-    let texts: Vec<_> = (0..plan.n_subgroups()).map(|s| (plan.subgroup(s).count(), plan.text(s))).collect();
+    let texts: Vec<_> =
+        (0..plan.n_subgroups()).map(|s| (plan.subgroup(s).count(), plan.text(s))).collect();
     assert!(texts.is_sorted() && texts.iter().any(|(_, text)| text.contains("job = a !, ")));
     for subgroup in 0..plan.n_subgroups() {
-        assert!(plan.actions(subgroup).is_sorted_by_key(|action| (plan.cost(action), plan.changed_text(subgroup, action))));
+        assert!(
+            plan.actions(subgroup).is_sorted_by_key(|action| (
+                plan.cost(action),
+                plan.changed_text(subgroup, action)
+            ))
+        );
         let (own, union) = by_hand(&audited, &model, &plan, subgroup);
-        let effect = effects.of(&plan, subgroup);
+        let effect = effects.of_subgroup(&plan, subgroup);
         assert_eq!(effect.helped, own);
         for (action, union) in plan.actions(subgroup).zip(union) {
-            let reach = effect.reaches.iter().find(|reach| reach.cost == plan.cost(action)).unwrap();
+            let reach =
+                effect.reaches.iter().find(|reach| reach.cost == plan.cost(action)).unwrap();
             assert_eq!(reach.union, union);
         }
     }
@@ -148,19 +223,25 @@ fn counts_are_those_of_looking_at_each_row() {
 
 #[test]
 fn the_order_of_rows_and_columns_and_the_number_of_threads_change_nothing() {
-    let (audited, model) = drawn(2, 400, false);
+    let (audited, model) = random_case(2, 400, false);
     let pair = pair();
-    let expected = all_of_it(&Plan::new(&audited, &pair, &search("0.04")).unwrap(), &model);
+    let expected =
+        everything_as_text(&RecoursePlan::new(&audited, &pair, &search("0.04")).unwrap(), &model);
     for threads in [1, 3] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let got = pool.install(|| all_of_it(&Plan::new(&audited, &pair, &search("0.04")).unwrap(), &model));
+        let got = pool.install(|| {
+            everything_as_text(
+                &RecoursePlan::new(&audited, &pair, &search("0.04")).unwrap(),
+                &model,
+            )
+        });
         assert!(got == expected, "{threads} threads");
     }
     // Rows backwards, columns turned.
     let (mut turned, mut turned_model) = (audited, model);
     turned.features.iter_mut().for_each(|f| {
         f.codes.reverse();
-        f.behind.iter_mut().for_each(|behind| behind.numbers.reverse());
+        f.model_numbers.iter_mut().for_each(|behind| behind.numbers.reverse());
     });
     turned.features.reverse();
     turned.groups.reverse();
@@ -171,7 +252,10 @@ fn the_order_of_rows_and_columns_and_the_number_of_threads_change_nothing() {
     turned_model.weights.reverse();
     turned_model.groups.reverse();
     turned_model.equal = turned_model.equal.map(|(a, b, weight)| (3 - a, 3 - b, weight));
-    let got = all_of_it(&Plan::new(&turned, &pair, &search("0.04")).unwrap(), &turned_model);
+    let got = everything_as_text(
+        &RecoursePlan::new(&turned, &pair, &search("0.04")).unwrap(),
+        &turned_model,
+    );
     assert!(got == expected);
 }
 
@@ -180,14 +264,16 @@ fn macro_is_micro_where_the_model_is_additive_and_never_more() {
     let mut apart = 0;
     for seed in 0..6 {
         let additive = seed % 2 == 0;
-        let (audited, model) = drawn(seed, 300, additive);
+        let (audited, model) = random_case(seed, 300, additive);
         let pair = pair();
-        let plan = Plan::new(&audited, &pair, &search("0.03")).unwrap();
-        let effects = Effects::new(&plan, &plan.ask(&plan.needed(), &model).unwrap());
+        let plan = RecoursePlan::new(&audited, &pair, &search("0.03")).unwrap();
+        let effects = ActionEffects::new(&plan, &plan.query_model(&plan.needed(), &model).unwrap());
         for subgroup in 0..plan.n_subgroups() {
-            let reaches = effects.of(&plan, subgroup).reaches;
+            let reaches = effects.of_subgroup(&plan, subgroup).reaches;
             assert!(reaches.is_sorted_by(|a, b| a.cost < b.cost));
-            assert!(reaches.is_sorted_by(|a, b| (0..2).all(|g| a.best[g] <= b.best[g] && a.union[g] <= b.union[g])));
+            assert!(reaches.is_sorted_by(|a, b| {
+                (0..2).all(|g| a.best[g] <= b.best[g] && a.union[g] <= b.union[g])
+            }));
             assert!(reaches.iter().all(|reach| (0..2).all(|g| reach.best[g] <= reach.union[g])));
             let same = reaches.iter().all(|reach| reach.best == reach.union);
             assert!(same || !additive, "{seed}");
@@ -199,19 +285,32 @@ fn macro_is_micro_where_the_model_is_additive_and_never_more() {
 
 #[test]
 fn swapped_groups_swap_the_direction_only() {
-    let (audited, model) = drawn(3, 400, false);
-    let (pair, swapped) = (pair(), Pair { names: ["right", "left"].map(str::to_owned), members: [vec![1], vec![0]] });
-    let plans = [&pair, &swapped].map(|pair| Plan::new(&audited, pair, &search("0.03")).unwrap());
-    let effects = plans.each_ref().map(|plan| Effects::new(plan, &plan.ask(&plan.needed(), &model).unwrap()));
+    let (audited, model) = random_case(3, 400, false);
+    let (pair, swapped) = (
+        pair(),
+        GroupPair { names: ["right", "left"].map(str::to_owned), members: [vec![1], vec![0]] },
+    );
+    let plans =
+        [&pair, &swapped].map(|pair| RecoursePlan::new(&audited, pair, &search("0.03")).unwrap());
+    let effects = plans
+        .each_ref()
+        .map(|plan| ActionEffects::new(plan, &plan.query_model(&plan.needed(), &model).unwrap()));
     let mut unfair = 0;
     for question in questions(&[1_000_000_000]) {
         let [a, b] = [0, 1].map(|i| judge(&plans[i], &effects[i], question));
         assert_eq!(a.verdicts.len(), b.verdicts.len());
         for (a, b) in a.verdicts.iter().zip(&b.verdicts) {
-            assert_eq!((a.score, a.rank, a.against.map(|g| 1 - g), a.cost), (b.score, b.rank, b.against, b.cost), "{question:?}");
+            assert_eq!(
+                (a.score, a.rank, a.worse_group.map(|g| 1 - g), a.cost),
+                (b.score, b.rank, b.worse_group, b.cost),
+                "{question:?}"
+            );
             assert_eq!([a.values[1], a.values[0]], b.values);
-            assert_eq!((a.score == 0.0, a.rank.is_none()), (a.against.is_none(), a.against.is_none()));
-            unfair += u32::from(a.against.is_some());
+            assert_eq!(
+                (a.score == 0.0, a.rank.is_none()),
+                (a.worse_group.is_none(), a.worse_group.is_none())
+            );
+            unfair += u32::from(a.worse_group.is_some());
         }
     }
     assert!(unfair > 0);
@@ -219,29 +318,34 @@ fn swapped_groups_swap_the_direction_only() {
 
 #[test]
 fn every_row_twice_leaves_all_shares() {
-    let (audited, model) = drawn(4, 200, false);
+    let (audited, model) = random_case(4, 200, false);
     let (mut twice, mut twice_model) = (audited.clone(), model);
     let pair = pair();
-    let once = Plan::new(&audited, &pair, &search("0.05")).unwrap();
-    let once_helped = once.ask(&once.needed(), &twice_model).unwrap();
-    let of_once = Effects::new(&once, &once_helped);
+    let once = RecoursePlan::new(&audited, &pair, &search("0.05")).unwrap();
+    let once_helped = once.query_model(&once.needed(), &twice_model).unwrap();
+    let of_once = ActionEffects::new(&once, &once_helped);
     twice.features.iter_mut().for_each(|f| {
         f.codes.extend_from_within(..);
-        f.behind.iter_mut().for_each(|behind| behind.numbers.extend_from_within(..));
+        f.model_numbers.iter_mut().for_each(|behind| behind.numbers.extend_from_within(..));
     });
     twice.groups.extend_from_within(..);
     twice.favourable.extend_from_within(..);
     twice.others.extend_from_within(..);
     twice_model.codes.iter_mut().for_each(|codes| codes.extend_from_within(..));
     twice_model.groups.extend_from_within(..);
-    let both = Plan::new(&twice, &pair, &search("0.05")).unwrap();
-    let of_both = Effects::new(&both, &both.ask(&both.needed(), &twice_model).unwrap());
+    let both = RecoursePlan::new(&twice, &pair, &search("0.05")).unwrap();
+    let of_both =
+        ActionEffects::new(&both, &both.query_model(&both.needed(), &twice_model).unwrap());
     let mut compared = 0;
     for a in 0..once.n_subgroups() {
-        let Some(b) = (0..both.n_subgroups()).find(|&b| both.text(b) == once.text(a)) else { continue };
+        let Some(b) = (0..both.n_subgroups()).find(|&b| both.text(b) == once.text(a)) else {
+            continue;
+        };
         assert_eq!(both.n(b), once.n(a).map(|n| 2 * n));
         for action in once.actions(a) {
-            let twin = both.actions(b).find(|&other| both.changed_text(b, other) == once.changed_text(a, action));
+            let twin = both
+                .actions(b)
+                .find(|&other| both.changed_text(b, other) == once.changed_text(a, action));
             if let Some(twin) = twin {
                 assert_eq!(of_both.helped[twin], of_once.helped[action].map(|k| 2 * k));
                 compared += 1;
@@ -253,17 +357,29 @@ fn every_row_twice_leaves_all_shares() {
 
 #[test]
 fn sub_features_hold_all_changes_of_same_features() {
-    let (audited, _) = drawn(5, 300, true);
+    let (audited, _) = random_case(5, 300, true);
     let pair = pair();
-    let same = Plan::new(&audited, &pair, &search("0.02")).unwrap();
-    let sub = Plan::new(&audited, &pair, &crate::recourse::Search { matching: Match::SubFeatures, ..search("0.02") }).unwrap();
+    let same = RecoursePlan::new(&audited, &pair, &search("0.02")).unwrap();
+    let sub = RecoursePlan::new(
+        &audited,
+        &pair,
+        &crate::recourse::SearchSettings { matching: ActionMatch::SubFeatures, ..search("0.02") },
+    )
+    .unwrap();
     // Who changes everything is another person.
-    let most = |plan: &Plan<'_>| (0..plan.n_actions()).map(|action| plan.changes(action).count()).max();
-    assert_eq!((sub.subgroup(sub.n_subgroups() - 1).count(), most(&same), most(&sub)), (4, Some(3), Some(3)));
+    let most = |plan: &RecoursePlan<'_>| {
+        (0..plan.n_actions()).map(|action| plan.changes(action).count()).max()
+    };
+    assert_eq!(
+        (sub.subgroup(sub.n_subgroups() - 1).count(), most(&same), most(&sub)),
+        (4, Some(3), Some(3))
+    );
     assert_eq!(same.n_subgroups(), sub.n_subgroups());
     assert!(sub.n_actions() > same.n_actions());
     for subgroup in 0..same.n_subgroups() {
-        let changes = |plan: &Plan<'_>| plan.actions(subgroup).map(|a| (plan.changes_text(a), plan.cost(a))).collect::<Vec<_>>();
+        let changes = |plan: &RecoursePlan<'_>| {
+            plan.actions(subgroup).map(|a| (plan.changes_text(a), plan.cost(a))).collect::<Vec<_>>()
+        };
         let all = changes(&sub);
         assert!(changes(&same).iter().all(|change| all.contains(change)));
         let mut distinct = all.clone();
@@ -275,27 +391,37 @@ fn sub_features_hold_all_changes_of_same_features() {
 
 #[test]
 fn definitions_agree_at_their_ends() {
-    let (audited, model) = drawn(6, 400, false);
+    let (audited, model) = random_case(6, 400, false);
     let pair = pair();
-    let plan = Plan::new(&audited, &pair, &search("0.03")).unwrap();
-    let effects = Effects::new(&plan, &plan.ask(&plan.needed(), &model).unwrap());
+    let plan = RecoursePlan::new(&audited, &pair, &search("0.03")).unwrap();
+    let effects = ActionEffects::new(&plan, &plan.query_model(&plan.needed(), &model).unwrap());
     let mut seen = 0;
     for subgroup in (0..plan.n_subgroups()).filter(|&s| !plan.actions(s).is_empty()) {
-        let effect = effects.of(&plan, subgroup);
-        for view in [View::Macro, View::Micro] {
-            let answer = |definition| Question::new(definition, view).unwrap().answer(&effect);
-            assert_eq!(answer(Definition::WithinBudget(i64::MAX)), answer(Definition::EqualEffectiveness));
-            assert!(answer(Definition::WithinBudget(-1)).score.is_zero(), "nothing is within budget");
-            let apart = answer(Definition::FairTradeOff);
+        let effect = effects.of_subgroup(&plan, subgroup);
+        for view in [RecourseView::Macro, RecourseView::Micro] {
+            let answer =
+                |definition| RecourseCriterion::new(definition, view).unwrap().score(&effect);
+            assert_eq!(
+                answer(RecourseDefinition::WithinBudget(i64::MAX)),
+                answer(RecourseDefinition::EqualEffectiveness)
+            );
+            assert!(
+                answer(RecourseDefinition::WithinBudget(-1)).score.is_zero(),
+                "nothing is within budget"
+            );
+            let apart = answer(RecourseDefinition::FairTradeOff);
             for reach in effect.reaches {
-                assert!(answer(Definition::WithinBudget(reach.cost)).score <= apart.score);
+                assert!(answer(RecourseDefinition::WithinBudget(reach.cost)).score <= apart.score);
             }
             if let Some(cost) = apart.cost {
-                assert_eq!(answer(Definition::WithinBudget(cost)).values, apart.values);
+                assert_eq!(answer(RecourseDefinition::WithinBudget(cost)).values, apart.values);
             }
-            let cost = answer(Definition::EqualCost(share("1")));
-            let none = cost.values.iter().filter(|value| **value == Exact::Infinite).count();
-            assert_eq!((cost.score.is_zero() && none == 2, cost.score == Exact::Infinite), (none == 2, none == 1));
+            let cost = answer(RecourseDefinition::EqualCost(share("1")));
+            let none = cost.values.iter().filter(|value| **value == ExactScore::Infinite).count();
+            assert_eq!(
+                (cost.score.is_zero() && none == 2, cost.score == ExactScore::Infinite),
+                (none == 2, none == 1)
+            );
             seen += none;
         }
     }
@@ -304,15 +430,16 @@ fn definitions_agree_at_their_ends() {
 
 #[test]
 fn scaled_ranks_prefer_large_subgroups_and_change_nothing_else() {
-    let (audited, model) = drawn(7, 400, false);
+    let (audited, model) = random_case(7, 400, false);
     let pair = pair();
-    let plan = Plan::new(&audited, &pair, &search("0.03")).unwrap();
-    let effects = Effects::new(&plan, &plan.ask(&plan.needed(), &model).unwrap());
-    let question = Question::new(Definition::FairTradeOff, View::Micro).unwrap();
+    let plan = RecoursePlan::new(&audited, &pair, &search("0.03")).unwrap();
+    let effects = ActionEffects::new(&plan, &plan.query_model(&plan.needed(), &model).unwrap());
+    let question =
+        RecourseCriterion::new(RecourseDefinition::FairTradeOff, RecourseView::Micro).unwrap();
     let plain = judge(&plan, &effects, question);
-    let scaled = Judged::new(&plan, &effects, question, RankBy::Scaled);
+    let scaled = DefinitionRanking::new(&plan, &effects, question, RankBy::Scaled);
     for (a, b) in plain.verdicts.iter().zip(&scaled.verdicts) {
-        assert_eq!((a.score, a.values, a.against), (b.score, b.values, b.against));
+        assert_eq!((a.score, a.values, a.worse_group), (b.score, b.values, b.worse_group));
     }
     let key = |subgroup: u32, score: f64| {
         let [a, b] = plan.n(subgroup as usize).map(f64::from);
@@ -325,37 +452,62 @@ fn scaled_ranks_prefer_large_subgroups_and_change_nothing_else() {
 
 #[test]
 fn merging_shows_as_many_as_asked_for() {
-    let (audited, model) = drawn(8, 400, false);
+    let (audited, model) = random_case(8, 400, false);
     let pair = pair();
-    let plan = Plan::new(&audited, &pair, &search("0.02")).unwrap();
-    let effects = Effects::new(&plan, &plan.ask(&plan.needed(), &model).unwrap());
-    let judged = judge(&plan, &effects, Question::new(Definition::EqualEffectiveness, View::Micro).unwrap());
-    let places = merged(&plan, &judged, 10);
-    let shown: Vec<u32> = places.iter().filter(|place| place.merged_into.is_none()).map(|place| place.subgroup).collect();
+    let plan = RecoursePlan::new(&audited, &pair, &search("0.02")).unwrap();
+    let effects = ActionEffects::new(&plan, &plan.query_model(&plan.needed(), &model).unwrap());
+    let judged = judge(
+        &plan,
+        &effects,
+        RecourseCriterion::new(RecourseDefinition::EqualEffectiveness, RecourseView::Micro)
+            .unwrap(),
+    );
+    let places = merge_overlapping(&plan, &judged, 10);
+    let shown: Vec<u32> = places
+        .iter()
+        .filter(|place| place.merged_into.is_none())
+        .map(|place| place.subgroup)
+        .collect();
     assert_eq!(shown.len(), 10);
     assert!(places.len() > 10, "some say the same");
     for place in &places {
         let Some(twin) = place.merged_into else { continue };
         assert!(shown.contains(&twin));
-        let items = |s: u32| plan.subgroup(s as usize).map(|i| format!("{i:?}")).collect::<std::collections::BTreeSet<_>>();
+        let items = |s: u32| {
+            plan.subgroup(s as usize)
+                .map(|i| format!("{i:?}"))
+                .collect::<std::collections::BTreeSet<_>>()
+        };
         let (a, b) = (items(place.subgroup), items(twin));
         assert!(a.is_subset(&b) || b.is_subset(&a));
-        assert!(judged.of(twin).unwrap().score >= judged.of(place.subgroup).unwrap().score);
+        assert!(
+            judged.verdict_on(twin).unwrap().score
+                >= judged.verdict_on(place.subgroup).unwrap().score
+        );
     }
-    assert_eq!(merged(&plan, &judged, usize::MAX).len(), judged.order.len());
+    assert_eq!(merge_overlapping(&plan, &judged, usize::MAX).len(), judged.order.len());
 }
 
 /// A change helps who is drawn, whatever the group; or, beside that, everybody of the group `left`.
-struct Coin {
+struct CoinModel {
     groups: Vec<Option<u16>>,
     always: Option<u16>,
 }
 
-impl Decide for Coin {
-    fn decide(&self, rows: &[u32], changes: &[Change], favourable: &mut Vec<bool>) -> Result<()> {
-        let key = changes.iter().fold(0, |key, c| crate::num::seed::h(key, c.feature as u64, u64::from(c.level)));
+impl DecisionModel for CoinModel {
+    fn decide(
+        &self,
+        rows: &[u32],
+        changes: &[LevelChange],
+        favourable: &mut Vec<bool>,
+    ) -> Result<()> {
+        let key = changes
+            .iter()
+            .fold(0, |key, c| crate::num::seed::h(key, c.feature as u64, u64::from(c.level)));
         let drawn = |row: u32| crate::num::seed::h(5, key, u64::from(row)).is_multiple_of(8);
-        favourable.extend(rows.iter().map(|&row| drawn(row) || self.always.is_some() && self.groups[row as usize] == self.always));
+        favourable.extend(rows.iter().map(|&row| {
+            drawn(row) || self.always.is_some() && self.groups[row as usize] == self.always
+        }));
         Ok(())
     }
 }
@@ -364,14 +516,21 @@ impl Decide for Coin {
 fn p_of_coins(always: Option<u16>) -> Vec<f64> {
     let mut all = Vec::new();
     for seed in 20..26 {
-        let (audited, _) = drawn(seed, 500, false);
+        let (audited, _) = random_case(seed, 500, false);
         let pair = pair();
-        let plan = Plan::new(&audited, &pair, &search("0.04")).unwrap();
-        let helped: RowSets = plan.ask(&plan.needed(), &Coin { groups: audited.groups.clone(), always }).unwrap();
-        let effects = Effects::new(&plan, &helped);
-        let questions = [Question::new(Definition::FairTradeOff, View::Micro).unwrap()];
-        let deals = Deals { most: 999, enough: 50 };
-        all.extend(p_values(&plan, &effects, &helped, &questions, deals, 3, 0..plan.n_subgroups()).concat());
+        let plan = RecoursePlan::new(&audited, &pair, &search("0.04")).unwrap();
+        let helped: RowSets = plan
+            .query_model(&plan.needed(), &CoinModel { groups: audited.groups.clone(), always })
+            .unwrap();
+        let effects = ActionEffects::new(&plan, &helped);
+        let questions =
+            [RecourseCriterion::new(RecourseDefinition::FairTradeOff, RecourseView::Micro)
+                .unwrap()];
+        let deals = PermutationLimits { max_permutations: 999, stop_after: 50 };
+        all.extend(
+            p_values(&plan, &effects, &helped, &questions, deals, 3, 0..plan.n_subgroups())
+                .concat(),
+        );
     }
     assert!(all.len() > 150 && all.iter().all(|p| *p > 0.0 && *p <= 1.0), "{}", all.len());
     all
@@ -379,10 +538,15 @@ fn p_of_coins(always: Option<u16>) -> Vec<f64> {
 
 #[test]
 fn p_values_find_what_is_there_and_nothing_else() {
-    let share = |p: &[f64], limit: f64| p.iter().filter(|p| **p <= limit).count() as f64 / p.len() as f64;
+    let share =
+        |p: &[f64], limit: f64| p.iter().filter(|p| **p <= limit).count() as f64 / p.len() as f64;
     let nothing = p_of_coins(None);
     for limit in [0.05, 0.1, 0.3] {
-        assert!(share(&nothing, limit) < limit + 0.05, "{} are below {limit}", share(&nothing, limit));
+        assert!(
+            share(&nothing, limit) < limit + 0.05,
+            "{} are below {limit}",
+            share(&nothing, limit)
+        );
     }
     assert!(share(&nothing, 0.5) > 0.3, "not all are large");
     assert_eq!(false_discoveries(&nothing).iter().filter(|q| **q <= 0.05).count(), 0);
@@ -392,30 +556,52 @@ fn p_values_find_what_is_there_and_nothing_else() {
 
 #[test]
 fn groups_of_several_declared_ones() {
-    let (audited, _) = drawn(10, 400, true);
+    let (audited, _) = random_case(10, 400, true);
     let names: Vec<String> = ["x", "y", "z"].map(str::to_owned).to_vec();
-    let all = pairs(&names, 0, Against::Rest);
-    let plans: Vec<Plan<'_>> = all.iter().map(|pair| Plan::new(&audited, pair, &search("0.05")).unwrap()).collect();
+    let all = pairs(&names, 0, ComparisonBase::Rest);
+    let plans: Vec<RecoursePlan<'_>> = all
+        .iter()
+        .map(|pair| RecoursePlan::new(&audited, pair, &search("0.05")).unwrap())
+        .collect();
     let affected: Vec<u32> = plans.iter().map(|plan| plan.population().n.iter().sum()).collect();
     assert!(affected.iter().all(|n| *n == affected[0]), "each against the rest is everybody");
-    assert!(plans.iter().all(|plan| plan.population().unaffected() == plans[0].population().unaffected()));
+    assert!(
+        plans
+            .iter()
+            .all(|plan| plan.population().unaffected() == plans[0].population().unaffected())
+    );
 }
 
 #[test]
 fn too_much_is_an_error_and_nothing_to_do_is_none() {
-    let (mut audited, model) = drawn(11, 300, true);
+    let (mut audited, model) = random_case(11, 300, true);
     let pair = pair();
-    let fault = Plan::new(&audited, &pair, &crate::recourse::Search { at_most: 20, ..search("0.03") }).unwrap_err();
+    let fault = RecoursePlan::new(
+        &audited,
+        &pair,
+        &crate::recourse::SearchSettings { max_results: 20, ..search("0.03") },
+    )
+    .unwrap_err();
     assert!(fault.to_string().contains("too-many-subgroups"), "{fault}");
-    let short = Plan::new(&audited, &pair, &crate::recourse::Search { longest: Some(1), ..search("0.03") }).unwrap();
+    let short = RecoursePlan::new(
+        &audited,
+        &pair,
+        &crate::recourse::SearchSettings { max_items: Some(1), ..search("0.03") },
+    )
+    .unwrap();
     assert!((0..short.n_subgroups()).all(|s| short.subgroup(s).count() == 1));
     // Nobody has the favourable decision: there is nothing to imitate.
     audited.favourable.fill(false);
-    let plan = Plan::new(&audited, &pair, &search("0.03")).unwrap();
+    let plan = RecoursePlan::new(&audited, &pair, &search("0.03")).unwrap();
     assert!(plan.n_subgroups() > 0 && plan.n_actions() == 0 && plan.needed().is_empty());
-    let effects = Effects::new(&plan, &plan.ask(&plan.needed(), &model).unwrap());
-    let judged = judge(&plan, &effects, Question::new(Definition::EqualEffectiveness, View::Macro).unwrap());
+    let effects = ActionEffects::new(&plan, &plan.query_model(&plan.needed(), &model).unwrap());
+    let judged = judge(
+        &plan,
+        &effects,
+        RecourseCriterion::new(RecourseDefinition::EqualEffectiveness, RecourseView::Macro)
+            .unwrap(),
+    );
     assert!(judged.verdicts.is_empty() && judged.last_rank() == 0);
     audited.favourable.fill(true);
-    assert!(Plan::new(&audited, &pair, &search("0.03")).is_err());
+    assert!(RecoursePlan::new(&audited, &pair, &search("0.03")).is_err());
 }

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use crate::metric::worlds::FOLLOWS_FROM;
-use crate::report::folder::Audit;
-use crate::table::Frame;
+use crate::report::folder::AuditFolder;
+use crate::table::TableFrame;
 
 /// Edges, variables and bootstraps of every scenario.
 #[derive(Debug, Clone, Default)]
-pub(in crate::report) struct Evidence {
-    scenarios: Vec<Scenario>,
+pub(in crate::report) struct GraphEvidence {
+    scenarios: Vec<ScenarioGraphs>,
 }
 
 /// One set with the graphs of an attribute.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Scenario {
+pub(super) struct ScenarioGraphs {
     /// Number on the page, for anchors.
     pub(super) id: usize,
     /// The set, `graph/low`.
@@ -26,16 +26,16 @@ pub(super) struct Scenario {
     /// The two groups in declared order.
     pub(super) groups: (String, String),
     /// Edges by cause and effect.
-    pub(super) edges: BTreeMap<(String, String), Edge>,
+    pub(super) edges: BTreeMap<(String, String), ScenarioEdge>,
     /// Encoded columns in the order of the variables.
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<ScenarioNode>,
     /// The bootstraps.
-    pub(super) bootstraps: Vec<Bootstrap>,
+    pub(super) bootstraps: Vec<ScenarioBootstrap>,
 }
 
 /// An edge.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Edge {
+pub(super) struct ScenarioEdge {
     /// Share of graphs.
     pub(super) share: f64,
     /// Share of graphs in which it stands below the attribute.
@@ -44,7 +44,7 @@ pub(super) struct Edge {
 
 /// An encoded column.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Node {
+pub(super) struct ScenarioNode {
     pub(super) variable: String,
     pub(super) level: String,
     pub(super) position: i64,
@@ -58,13 +58,14 @@ pub(super) struct Node {
 
 /// A bootstrap.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Bootstrap {
+pub(super) struct ScenarioBootstrap {
     pub(super) number: i64,
     pub(super) drawn: String,
     pub(super) determined: String,
     /// Its graphs.
     pub(super) graphs: i64,
-    /// Those in which the attribute follows from another variable; none where the table is of a version that does not say so.
+    /// Those in which the attribute follows from another variable; none where the table is of a
+    /// version that does not say so.
     pub(super) following: Option<i64>,
 }
 
@@ -75,18 +76,27 @@ pub(super) struct Causes<'a> {
     pub(super) share: f64,
     /// Whether the share may be larger, because the tables tell of single edges alone.
     pub(super) at_least: bool,
-    /// What it follows from in [`FOLLOWS_FROM`] of the graphs or more, with the share of each, the largest first.
+    /// What it follows from in [`FOLLOWS_FROM`] of the graphs or more, with the share of each, the
+    /// largest first.
     pub(super) each: Vec<(&'a str, f64)>,
 }
 
-impl Evidence {
-    pub(in crate::report) fn of(edges: &Frame, nodes: &Frame, graphs: &Frame) -> Self {
-        let mut found: BTreeMap<(String, String), Scenario> = BTreeMap::new();
+impl GraphEvidence {
+    pub(in crate::report) fn of(
+        edges: &TableFrame,
+        nodes: &TableFrame,
+        graphs: &TableFrame,
+    ) -> Self {
+        let mut found: BTreeMap<(String, String), ScenarioGraphs> = BTreeMap::new();
         for row in nodes.records() {
             let key = (row.text("sensitive").to_owned(), row.text("counterfactual").to_owned());
-            let scenario = found.entry(key.clone()).or_insert_with(|| Scenario { attribute: key.0, set: key.1, ..Scenario::default() });
+            let scenario = found.entry(key.clone()).or_insert_with(|| ScenarioGraphs {
+                attribute: key.0,
+                set: key.1,
+                ..ScenarioGraphs::default()
+            });
             scenario.groups = (row.text("from_group").to_owned(), row.text("to_group").to_owned());
-            scenario.nodes.push(Node {
+            scenario.nodes.push(ScenarioNode {
                 variable: row.text("node").to_owned(),
                 level: row.text("level").to_owned(),
                 position: row.int("position").unwrap_or(0),
@@ -96,15 +106,22 @@ impl Evidence {
                 ends: row.real("move_lo").zip(row.real("move_hi")),
             });
         }
-        let at = |row: &crate::table::Record<'_>| (row.text("sensitive").to_owned(), row.text("counterfactual").to_owned());
+        let at = |row: &crate::table::TableRecord<'_>| {
+            (row.text("sensitive").to_owned(), row.text("counterfactual").to_owned())
+        };
         for row in edges.records() {
             let Some(scenario) = found.get_mut(&at(&row)) else { continue };
-            let edge = Edge { share: row.real("frequency").unwrap_or(0.0), below: row.real("below_sensitive").unwrap_or(0.0) };
-            scenario.edges.insert((row.text("cause").to_owned(), row.text("effect").to_owned()), edge);
+            let edge = ScenarioEdge {
+                share: row.real("frequency").unwrap_or(0.0),
+                below: row.real("below_sensitive").unwrap_or(0.0),
+            };
+            scenario
+                .edges
+                .insert((row.text("cause").to_owned(), row.text("effect").to_owned()), edge);
         }
         for row in graphs.records() {
             let Some(scenario) = found.get_mut(&at(&row)) else { continue };
-            scenario.bootstraps.push(Bootstrap {
+            scenario.bootstraps.push(ScenarioBootstrap {
                 number: row.int("bootstrap").unwrap_or(0),
                 drawn: row.text("drawn").to_owned(),
                 determined: row.text("determined").to_owned(),
@@ -112,22 +129,28 @@ impl Evidence {
                 following: row.int("attribute_follows"),
             });
         }
-        let mut scenarios: Vec<Scenario> = found.into_values().collect();
+        let mut scenarios: Vec<ScenarioGraphs> = found.into_values().collect();
         for scenario in &mut scenarios {
             scenario.nodes.sort_by(|a, b| (a.position, &a.level).cmp(&(b.position, &b.level)));
             // Of the attribute itself the movement is from one group to the other in every graph.
-            let own = scenario.nodes.iter().find(|n| n.below == 1.0 && n.mean == 1.0 && n.level == scenario.groups.1);
+            let own = scenario
+                .nodes
+                .iter()
+                .find(|n| n.below == 1.0 && n.mean == 1.0 && n.level == scenario.groups.1);
             scenario.sensitive = own.map(|n| n.variable.clone()).unwrap_or_default();
         }
-        Evidence { scenarios }
+        GraphEvidence { scenarios }
     }
 
     /// The scenarios of each attribute, both in the order of the manifest, numbered.
-    pub(super) fn by_attribute(&self, audit: &Audit) -> Vec<(String, Vec<&Scenario>)> {
-        let set = |s: &&Scenario| Audit::position(audit.manifest.counterfactuals.iter().map(|c| &c.name), &s.set);
-        let mut all: Vec<(String, Vec<&Scenario>)> = Vec::new();
+    pub(super) fn by_attribute(&self, audit: &AuditFolder) -> Vec<(String, Vec<&ScenarioGraphs>)> {
+        let set = |s: &&ScenarioGraphs| {
+            AuditFolder::position(audit.manifest.counterfactuals.iter().map(|c| &c.name), &s.set)
+        };
+        let mut all: Vec<(String, Vec<&ScenarioGraphs>)> = Vec::new();
         for attribute in &audit.manifest.attributes {
-            let mut mine: Vec<&Scenario> = self.scenarios.iter().filter(|s| s.attribute == attribute.name).collect();
+            let mut mine: Vec<&ScenarioGraphs> =
+                self.scenarios.iter().filter(|s| s.attribute == attribute.name).collect();
             mine.sort_by_key(set);
             if !mine.is_empty() {
                 all.push((attribute.name.clone(), mine));
@@ -138,29 +161,37 @@ impl Evidence {
 
     /// Numbers the scenarios in the order of the manifest's sets.
     pub(in crate::report) fn numbered(mut self, sets: &[&str]) -> Self {
-        self.scenarios.sort_by_key(|s| (sets.iter().position(|name| *name == s.set), s.attribute.clone()));
+        self.scenarios
+            .sort_by_key(|s| (sets.iter().position(|name| *name == s.set), s.attribute.clone()));
         self.scenarios.iter_mut().enumerate().for_each(|(id, s)| s.id = id);
         self
     }
 }
 
 /// An edge by cause and effect with its shares in two scenarios.
-pub(super) type Moved = ((String, String), f64, f64);
+pub(super) type EdgeShift = ((String, String), f64, f64);
 
-impl Scenario {
-    /// What the attribute follows from, where it follows from any other variable in [`FOLLOWS_FROM`] of the graphs or more.
+impl ScenarioGraphs {
+    /// What the attribute follows from, where it follows from any other variable in
+    /// [`FOLLOWS_FROM`] of the graphs or more.
     pub(super) fn causes_of_the_attribute(&self) -> Option<Causes<'_>> {
         let all = self.edges.iter().filter(|((_, effect), _)| *effect == self.sensitive);
-        let mut each: Vec<(&str, f64)> = all.map(|((cause, _), edge)| (cause.as_str(), edge.share)).collect();
+        let mut each: Vec<(&str, f64)> =
+            all.map(|((cause, _), edge)| (cause.as_str(), edge.share)).collect();
         // Stable: of equals the order of the names.
         each.sort_by(|a, b| b.1.total_cmp(&a.1));
         let largest = each.first().map_or(0.0, |(_, share)| *share);
         each.retain(|(_, share)| *share >= FOLLOWS_FROM);
         let following: Option<i64> = self.bootstraps.iter().map(|b| b.following).sum();
         let graphs: i64 = self.bootstraps.iter().map(|b| b.graphs).sum();
-        let any = following.filter(|_| graphs > 0).map(|following| following as f64 / graphs as f64);
+        let any =
+            following.filter(|_| graphs > 0).map(|following| following as f64 / graphs as f64);
         let share = any.unwrap_or(largest);
-        (share >= FOLLOWS_FROM).then_some(Causes { share, at_least: any.is_none() && each.len() > 1, each })
+        (share >= FOLLOWS_FROM).then_some(Causes {
+            share,
+            at_least: any.is_none() && each.len() > 1,
+            each,
+        })
     }
 
     /// Whether a variable stands in a tier.
@@ -170,20 +201,30 @@ impl Scenario {
 
     /// The variables in order, each with its tier.
     pub(super) fn variables(&self) -> Vec<(&str, Option<i64>)> {
-        let mut variables: Vec<(&str, Option<i64>)> = self.nodes.iter().map(|n| (n.variable.as_str(), n.tier)).collect();
+        let mut variables: Vec<(&str, Option<i64>)> =
+            self.nodes.iter().map(|n| (n.variable.as_str(), n.tier)).collect();
         variables.dedup();
         variables
     }
 
-    /// Edges whose shares differ from another scenario's by a hundredth or more, the largest difference first, with both shares.
-    pub(super) fn moved(&self, other: &Scenario) -> Vec<Moved> {
-        let share = |of: &Scenario, edge: &(String, String)| of.edges.get(edge).map_or(0.0, |e| e.share);
-        let mut edges: Vec<&(String, String)> = self.edges.keys().chain(other.edges.keys()).collect();
+    /// Edges whose shares differ from another scenario's by a hundredth or more, the largest
+    /// difference first, with both shares.
+    pub(super) fn moved(&self, other: &ScenarioGraphs) -> Vec<EdgeShift> {
+        let share = |of: &ScenarioGraphs, edge: &(String, String)| {
+            of.edges.get(edge).map_or(0.0, |e| e.share)
+        };
+        let mut edges: Vec<&(String, String)> =
+            self.edges.keys().chain(other.edges.keys()).collect();
         edges.sort();
         edges.dedup();
-        let mut moved: Vec<Moved> = edges.into_iter().map(|edge| (edge.clone(), share(self, edge), share(other, edge))).collect();
+        let mut moved: Vec<EdgeShift> = edges
+            .into_iter()
+            .map(|edge| (edge.clone(), share(self, edge), share(other, edge)))
+            .collect();
         moved.retain(|(_, before, after)| (after - before).abs() >= 0.01);
-        moved.sort_by(|a, b| (b.2 - b.1).abs().total_cmp(&(a.2 - a.1).abs()).then_with(|| a.0.cmp(&b.0)));
+        moved.sort_by(|a, b| {
+            (b.2 - b.1).abs().total_cmp(&(a.2 - a.1).abs()).then_with(|| a.0.cmp(&b.0))
+        });
         moved
     }
 }

@@ -1,5 +1,6 @@
-//! What the page reads of the tables of recourse: all of the small ones, and of the long ones the subgroups that are shown. Of those that are not
-//! it keeps how large they are, and whether both views say the same of them.
+//! What the page reads of the tables of recourse: all of the small ones, and of the long ones the
+//! subgroups that are shown. Of those that are not it keeps how large they are, and whether both
+//! views say the same of them.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,46 +9,52 @@ use std::path::Path;
 
 use crate::error::Result;
 use crate::table::io::read_frame;
-use crate::table::picked::{Looked, read_picked};
-use crate::table::recourse::{ACTIONS, AGGREGATED_RANKINGS, COMPARATIVES, ECD, RANKING_ANALYSIS, RECOURSE, RECOURSE_COLUMNS, SUBGROUPS};
-use crate::table::{Frame, Record};
+use crate::table::picked::{LongTableRow, read_matching};
+use crate::table::recourse::{
+    ACTIONS, AGGREGATED_RANKINGS, COMPARATIVES, ECD, RANKING_ANALYSIS, RECOURSE, RECOURSE_COLUMNS,
+    SUBGROUPS,
+};
+use crate::table::{TableFrame, TableRecord};
 
 /// The tables of recourse as the page needs them.
-pub(in crate::report) struct Tables {
+pub(in crate::report) struct RecourseTables {
     /// `recourse`.
-    pub(super) comparisons: Frame,
+    pub(super) comparisons: TableFrame,
     /// `recourse_columns`.
-    pub(super) columns: Frame,
+    pub(super) columns: TableFrame,
     /// `ranking_analysis`.
-    pub(super) analysis: Frame,
+    pub(super) analysis: TableFrame,
     /// `aggregated_rankings`.
-    pub(super) rankings: Frame,
+    pub(super) rankings: TableFrame,
     /// The rows of `subgroups` that have a place.
-    pub(super) subgroups: Frame,
-    /// What all rows of `subgroups` add up to: by recourse, both groups, definition, parameter and view.
-    sums: BTreeMap<[String; 6], Sum>,
+    pub(super) subgroups: TableFrame,
+    /// What all rows of `subgroups` add up to: by recourse, both groups, definition, parameter and
+    /// view.
+    sums: BTreeMap<[String; 6], ComparisonSummary>,
     /// `comparatives`.
-    pub(super) comparatives: Frame,
+    pub(super) comparatives: TableFrame,
     /// The rows of `actions` that these list.
-    pub(super) actions: Frame,
+    pub(super) actions: TableFrame,
     /// The rows of `ecd` of the subgroups that have a place.
-    pub(super) ecd: Frame,
+    pub(super) ecd: TableFrame,
 }
 
 /// All subgroups of a comparison under one definition in a view.
 #[derive(Debug, Clone, Default)]
-struct Sum {
-    /// How many people the smaller group of the unfair subgroups has, and how many subgroups have so many.
-    smaller: Sizes,
+struct ComparisonSummary {
+    /// How many people the smaller group of the unfair subgroups has, and how many subgroups have
+    /// so many.
+    smaller: SizeCounts,
     /// Of the unfair subgroups.
-    chance: Chance,
-    /// Of all that is said of them. Two views with the same hash say the same: that they differ and still meet has odds of 1 in 2^64.
+    chance: ChanceTests,
+    /// Of all that is said of them. Two views with the same hash say the same: that they differ and
+    /// still meet has odds of 1 in 2^64.
     hash: DefaultHasher,
 }
 
 /// How many unfair subgroups were tested against chance, and how many of them are beyond it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Chance {
+pub(super) struct ChanceTests {
     pub(super) tested: i64,
     /// With at most [`FALSE_DISCOVERIES`] of them false.
     pub(super) beyond: i64,
@@ -57,20 +64,21 @@ pub(super) struct Chance {
     pub(super) with_least: i64,
 }
 
-impl Default for Chance {
+impl Default for ChanceTests {
     fn default() -> Self {
-        Chance { tested: 0, beyond: 0, least: f64::INFINITY, with_least: 0 }
+        ChanceTests { tested: 0, beyond: 0, least: f64::INFINITY, with_least: 0 }
     }
 }
 
-/// The share of false discoveries that the page accepts where it says how many subgroups are beyond chance.
+/// The share of false discoveries that the page accepts where it says how many subgroups are beyond
+/// chance.
 pub(super) const FALSE_DISCOVERIES: f64 = 0.05;
 
 /// Sizes, and how often each occurs.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Sizes(BTreeMap<i64, i64>);
+pub(super) struct SizeCounts(BTreeMap<i64, i64>);
 
-impl Sizes {
+impl SizeCounts {
     fn add(&mut self, size: i64) {
         *self.0.entry(size).or_default() += 1;
     }
@@ -100,8 +108,8 @@ impl Sizes {
     }
 }
 
-impl Sum {
-    fn look(&mut self, row: &Looked<'_>) {
+impl ComparisonSummary {
+    fn add(&mut self, row: &LongTableRow<'_>) {
         for name in ["value_0", "value_1", "score", "cost", "p_value", "false_discovery"] {
             // No table holds this number.
             self.hash.write_u64(row.real(name).map_or(u64::MAX, f64::to_bits));
@@ -125,34 +133,49 @@ impl Sum {
 }
 
 /// Whether a row is of a comparison.
-pub(super) fn of(row: &Record<'_>, comparison: &Record<'_>) -> bool {
+pub(super) fn of(row: &TableRecord<'_>, comparison: &TableRecord<'_>) -> bool {
     ["recourse", "group_0", "group_1"].into_iter().all(|key| row.text(key) == comparison.text(key))
 }
 
 /// Definition, parameter and view of a row.
-pub(super) fn question<'a>(row: &Record<'a>) -> [&'a str; 3] {
+pub(super) fn question<'a>(row: &TableRecord<'a>) -> [&'a str; 3] {
     [row.text("definition"), row.text("parameter"), row.text("view")]
 }
 
-impl Tables {
-    fn sum(&self, comparison: &Record<'_>, [definition, parameter, view]: [&str; 3]) -> Option<&Sum> {
+impl RecourseTables {
+    fn summary(
+        &self,
+        comparison: &TableRecord<'_>,
+        [definition, parameter, view]: [&str; 3],
+    ) -> Option<&ComparisonSummary> {
         let [recourse, a, b] = ["recourse", "group_0", "group_1"].map(|name| comparison.text(name));
         self.sums.get(&[recourse, a, b, definition, parameter, view].map(str::to_owned))
     }
 
     /// How large the smaller group of the unfair subgroups is.
-    pub(super) fn smaller(&self, comparison: &Record<'_>, question: [&str; 3]) -> Sizes {
-        self.sum(comparison, question).map_or_else(Sizes::default, |sum| sum.smaller.clone())
+    pub(super) fn smaller(&self, comparison: &TableRecord<'_>, question: [&str; 3]) -> SizeCounts {
+        self.summary(comparison, question)
+            .map_or_else(SizeCounts::default, |sum| sum.smaller.clone())
     }
 
-    /// What chance explains of its unfair subgroups; none where no test was asked for, or none is unfair.
-    pub(super) fn chance(&self, comparison: &Record<'_>, question: [&str; 3]) -> Option<Chance> {
-        self.sum(comparison, question).map(|sum| sum.chance).filter(|chance| chance.tested > 0)
+    /// What chance explains of its unfair subgroups; none where no test was asked for, or none is
+    /// unfair.
+    pub(super) fn chance(
+        &self,
+        comparison: &TableRecord<'_>,
+        question: [&str; 3],
+    ) -> Option<ChanceTests> {
+        self.summary(comparison, question).map(|sum| sum.chance).filter(|chance| chance.tested > 0)
     }
 
     /// Whether two views of a definition say the same of every subgroup.
-    pub(super) fn say_the_same(&self, comparison: &Record<'_>, one: [&str; 3], other: [&str; 3]) -> bool {
-        let hash = |question| self.sum(comparison, question).map(|sum| sum.hash.finish());
+    pub(super) fn agree(
+        &self,
+        comparison: &TableRecord<'_>,
+        one: [&str; 3],
+        other: [&str; 3],
+    ) -> bool {
+        let hash = |question| self.summary(comparison, question).map(|sum| sum.hash.finish());
         hash(one).is_some() && hash(one) == hash(other)
     }
 
@@ -160,35 +183,48 @@ impl Tables {
     ///
     /// # Errors
     /// A table is damaged or of another version.
-    pub(in crate::report) fn read(folder: &Path) -> Result<Tables> {
-        let mut sums: BTreeMap<[String; 6], Sum> = BTreeMap::new();
+    pub(in crate::report) fn read(folder: &Path) -> Result<RecourseTables> {
+        let mut sums: BTreeMap<[String; 6], ComparisonSummary> = BTreeMap::new();
         // Rows of one view stand together: the last key serves most of them.
         let mut key: [String; 6] = Default::default();
-        let mut sum = Sum::default();
-        let subgroups = read_picked(folder, &SUBGROUPS, |row| {
-            let own = ["recourse", "group_0", "group_1", "definition", "parameter", "view"].map(|name| row.text(name));
+        let mut sum = ComparisonSummary::default();
+        let subgroups = read_matching(folder, &SUBGROUPS, |row| {
+            let own = ["recourse", "group_0", "group_1", "definition", "parameter", "view"]
+                .map(|name| row.text(name));
             if key != own {
-                sums.insert(std::mem::replace(&mut key, own.map(str::to_owned)), std::mem::take(&mut sum));
+                sums.insert(
+                    std::mem::replace(&mut key, own.map(str::to_owned)),
+                    std::mem::take(&mut sum),
+                );
                 sum = sums.remove(&key).unwrap_or_default();
             }
-            sum.look(row);
+            sum.add(row);
             row.int("place").is_some()
         })?;
         sums.insert(key, sum);
         let comparatives = read_frame(folder, &COMPARATIVES)?;
-        let shown: BTreeSet<i64> = subgroups.records().filter_map(|row| row.int("subgroup")).collect();
-        let listed: BTreeSet<(i64, i64)> = comparatives.records().filter_map(|row| row.int("subgroup").zip(row.int("action"))).collect();
-        // Of several comparisons some rows too many may be picked: whoever looks one up names the comparison.
-        let is_listed = |row: &Looked<'_>| {
-            row.int("subgroup").zip(row.int("action")).is_some_and(|key| shown.contains(&key.0) && listed.contains(&key))
+        let shown: BTreeSet<i64> =
+            subgroups.records().filter_map(|row| row.int("subgroup")).collect();
+        let listed: BTreeSet<(i64, i64)> = comparatives
+            .records()
+            .filter_map(|row| row.int("subgroup").zip(row.int("action")))
+            .collect();
+        // Of several comparisons some rows too many may be picked: whoever looks one up names the
+        // comparison.
+        let is_listed = |row: &LongTableRow<'_>| {
+            row.int("subgroup")
+                .zip(row.int("action"))
+                .is_some_and(|key| shown.contains(&key.0) && listed.contains(&key))
         };
-        Ok(Tables {
+        Ok(RecourseTables {
             comparisons: read_frame(folder, &RECOURSE)?,
             columns: read_frame(folder, &RECOURSE_COLUMNS)?,
             analysis: read_frame(folder, &RANKING_ANALYSIS)?,
             rankings: read_frame(folder, &AGGREGATED_RANKINGS)?,
-            actions: read_picked(folder, &ACTIONS, is_listed)?,
-            ecd: read_picked(folder, &ECD, |row| row.int("subgroup").is_some_and(|subgroup| shown.contains(&subgroup)))?,
+            actions: read_matching(folder, &ACTIONS, is_listed)?,
+            ecd: read_matching(folder, &ECD, |row| {
+                row.int("subgroup").is_some_and(|subgroup| shown.contains(&subgroup))
+            })?,
             subgroups,
             sums,
             comparatives,
@@ -198,12 +234,12 @@ impl Tables {
 
 #[cfg(test)]
 mod tests {
-    use super::Sizes;
+    use super::SizeCounts;
 
     #[test]
     fn sizes_in_the_middle() {
         let sizes = |all: &[i64]| {
-            let mut sizes = Sizes::default();
+            let mut sizes = SizeCounts::default();
             all.iter().for_each(|size| sizes.add(*size));
             sizes
         };

@@ -2,67 +2,106 @@
 
 use std::collections::BTreeMap;
 
-use crate::report::folder::Audit;
-use crate::report::page::{Block, Row, Table};
-use crate::report::quality::{Entry, Feature, Pair};
-use crate::report::words::{Words, level};
+use crate::report::folder::AuditFolder;
+use crate::report::page::{PageBlock, PageTable, ReportRow};
+use crate::report::quality::{ExampleFeature, FeatureQuality, QualityKey};
+use crate::report::words::{RichText, level};
 use crate::report::worlds::count;
 
 /// Rows beside their counterfactuals, where the job asks for them.
-pub(super) fn block(audit: &Audit, pair: &Pair, room: usize) -> Option<Block> {
-    let all: Vec<&Vec<Entry>> = audit.quality.examples(pair).collect();
+pub(super) fn block(audit: &AuditFolder, pair: &QualityKey, room: usize) -> Option<PageBlock> {
+    let all: Vec<&Vec<ExampleFeature>> = audit.quality.examples(pair).collect();
     let n_shown = all.len().min(room);
     let drawn = if n_shown == 1 {
         "1 row of a person, drawn by the seed and not chosen for what it shows.".to_owned()
     } else {
-        format!("{} rows of people, drawn by the seed and not chosen for what they show.", count(n_shown))
+        format!(
+            "{} rows of people, drawn by the seed and not chosen for what they show.",
+            count(n_shown)
+        )
     };
-    let rest = if n_shown < all.len() { "; the rest is in tables/cf_examples.parquet." } else { "." };
-    let note = Block::Note(Words::from(drawn).text(" The job asks for them by ").code("report.example_pairs").text(rest));
+    let rest =
+        if n_shown < all.len() { "; the rest is in tables/cf_examples.parquet." } else { "." };
+    let note = PageBlock::Note(
+        RichText::from(drawn)
+            .text(" The job asks for them by ")
+            .code("report.example_pairs")
+            .text(rest),
+    );
     let numbers = numbers(audit, pair);
-    let is_number = |entry: &Entry| {
+    let is_number = |entry: &ExampleFeature| {
         let Some((lo, hi)) = numbers.get(entry.feature.as_str()) else { return false };
-        let inside = |value: &String| value.parse::<f64>().is_ok_and(|value| *lo <= value && value <= *hi);
+        let inside =
+            |value: &String| value.parse::<f64>().is_ok_and(|value| *lo <= value && value <= *hi);
         entry.before.iter().chain(&entry.after).all(inside)
     };
-    let written = audit.manifest.counterfactuals.iter().find(|set| set.name == pair.set).and_then(|set| set.written.get(&pair.attribute));
-    let is_attribute = |feature: &String| *feature == pair.attribute || written.iter().copied().flatten().any(|w| w.column == *feature);
+    let written = audit
+        .manifest
+        .counterfactuals
+        .iter()
+        .find(|set| set.name == pair.set)
+        .and_then(|set| set.written.get(&pair.attribute));
+    let is_attribute = |feature: &String| {
+        *feature == pair.attribute
+            || written.iter().copied().flatten().any(|w| w.column == *feature)
+    };
     let mut tables = Vec::with_capacity(n_shown);
     for (k, entries) in all.iter().take(room).enumerate() {
         // The sort is stable: what changed comes first, each part in the order of the table.
-        let mut entries: Vec<&Entry> = entries.iter().collect();
+        let mut entries: Vec<&ExampleFeature> = entries.iter().collect();
         entries.sort_by_key(|entry| !entry.changed);
-        let row = |entry: &&Entry| {
+        let row = |entry: &&ExampleFeature| {
             let (before, after) = (entry.before.as_deref(), entry.after.as_deref());
-            let [was, is] = if is_number(entry) { short(before, after) } else { [before, after].map(|value| value.map(str::to_owned)) };
-            let changed = if entry.changed { Words::new().strong("changed") } else { "same".into() };
-            Row {
+            let [was, is] = if is_number(entry) {
+                short(before, after)
+            } else {
+                [before, after].map(|value| value.map(str::to_owned))
+            };
+            let changed =
+                if entry.changed { RichText::new().strong("changed") } else { "same".into() };
+            ReportRow {
                 id: String::new(),
-                head: Words::new().name(&entry.feature),
-                cells: vec![shown(was.as_deref()).into(), shown(is.as_deref()).into(), changed.into()],
+                head: RichText::new().name(&entry.feature),
+                cells: vec![
+                    shown(was.as_deref()).into(),
+                    shown(is.as_deref()).into(),
+                    changed.into(),
+                ],
             }
         };
-        let (attribute, others): (Vec<&Entry>, Vec<&Entry>) = entries.iter().partition(|entry| is_attribute(&entry.feature));
+        let (attribute, others): (Vec<&ExampleFeature>, Vec<&ExampleFeature>) =
+            entries.iter().partition(|entry| is_attribute(&entry.feature));
         let n = others.iter().filter(|entry| entry.changed).count();
-        let caption = Words::from(format!("Pair {}, ", k + 1))
-            .and(Words::direction(&pair.from, &pair.to))
+        let caption = RichText::from(format!("Pair {}, ", k + 1))
+            .and(RichText::direction(&pair.from, &pair.to))
             .text(format!(": {n} of {} values changed", others.len()))
-            .text(if attribute.iter().any(|entry| entry.changed) { ", and the attribute" } else { "" });
-        let head = ["Feature", "As it is", "Counterfactual", "Changed"].map(Words::from).to_vec();
-        tables.push(Table { caption, head, rows: entries.iter().map(row).collect(), prose: true });
+            .text(if attribute.iter().any(|entry| entry.changed) {
+                ", and the attribute"
+            } else {
+                ""
+            });
+        let head =
+            ["Feature", "As it is", "Counterfactual", "Changed"].map(RichText::from).to_vec();
+        tables.push(PageTable {
+            caption,
+            head,
+            rows: entries.iter().map(row).collect(),
+            prose: true,
+        });
     }
-    (n_shown > 0).then_some(Block::Fold("Example pairs", vec![note, Block::Tables(tables)]))
+    (n_shown > 0).then_some(PageBlock::Fold("Example pairs", vec![note, PageBlock::Tables(tables)]))
 }
 
 /// A value as the page shows it.
-fn shown(value: Option<&str>) -> Words {
-    value.map_or_else(|| Words::from("missing"), |value| Words::new().name(level(value)))
+fn shown(value: Option<&str>) -> RichText {
+    value.map_or_else(|| RichText::from("missing"), |value| RichText::new().name(level(value)))
 }
 
 /// Digits of a number that the page shows, where they are enough.
 const DIGITS: usize = 6;
 
-/// Two numbers with as many digits as tell them apart, at least [`DIGITS`]; values that are no numbers as they are.
+/// Two numbers with as many digits as tell them apart, at least [`DIGITS`]; values that are no
+/// numbers as they are.
 fn short(before: Option<&str>, after: Option<&str>) -> [Option<String>; 2] {
     let whole = [before, after].map(|value| value.map(str::to_owned));
     let cut = |digits: usize| [before, after].map(|value| value.map(|value| cut(value, digits)));
@@ -70,10 +109,16 @@ fn short(before: Option<&str>, after: Option<&str>) -> [Option<String>; 2] {
     (DIGITS..17).map(cut).find(|[a, b]| before == after || a != b).unwrap_or(whole)
 }
 
-/// A number with a long fraction, cut to so many digits but not before the point; other values as they are.
+/// A number with a long fraction, cut to so many digits but not before the point; other values as
+/// they are.
 fn cut(value: &str, digits: usize) -> String {
     match value.parse::<f64>() {
-        Ok(number) if value.len() > 8 && value.contains('.') && number.is_finite() && number.abs() < 1e15 => {
+        Ok(number)
+            if value.len() > 8
+                && value.contains('.')
+                && number.is_finite()
+                && number.abs() < 1e15 =>
+        {
             let places = digits - 1;
             let short = format!("{number:.places$e}").parse::<f64>().unwrap_or(number);
             let before_point = format!("{:.0}", number.abs()).len();
@@ -83,11 +128,16 @@ fn cut(value: &str, digits: usize) -> String {
     }
 }
 
-/// The features of a direction that are numbers, with the ends of their bins. Levels may look like numbers, and ordered ones have bins too:
-/// those of their positions.
-fn numbers<'a>(audit: &'a Audit, pair: &Pair) -> BTreeMap<&'a str, (f64, f64)> {
-    let ends = |f: &Feature| Some((f.bars.first()?.edges?.0, f.bars.last()?.edges?.1));
-    audit.quality.features(pair).into_iter().filter_map(|f| Some((f.name.as_str(), ends(f)?))).collect()
+/// The features of a direction that are numbers, with the ends of their bins. Levels may look like
+/// numbers, and ordered ones have bins too: those of their positions.
+fn numbers<'a>(audit: &'a AuditFolder, pair: &QualityKey) -> BTreeMap<&'a str, (f64, f64)> {
+    let ends = |f: &FeatureQuality| Some((f.bars.first()?.edges?.0, f.bars.last()?.edges?.1));
+    audit
+        .quality
+        .features(pair)
+        .into_iter()
+        .filter_map(|f| Some((f.name.as_str(), ends(f)?)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -116,7 +166,11 @@ mod tests {
             ("35.61290322580645", "35.61290322580999", ["35.612903225806", "35.61290322581"]),
             ("99999.954", "100000.021", ["99999.95", "100000"]),
             ("35.61290322580645", "35.61290322580645", ["35.6129", "35.6129"]),
-            ("0.1000000000000001", "0.10000000000000012", ["0.1000000000000001", "0.10000000000000012"]),
+            (
+                "0.1000000000000001",
+                "0.10000000000000012",
+                ["0.1000000000000001", "0.10000000000000012"],
+            ),
         ] {
             let [a, b] = short(Some(before), Some(after)).map(Option::unwrap);
             assert_eq!([a.as_str(), b.as_str()], shown, "{before} {after}");

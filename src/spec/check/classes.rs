@@ -1,52 +1,77 @@
-//! Checks what a label of several classes asks of the rest of the job: a column of scores per class, and nothing that reads two sides only.
+//! Checks what a label of several classes asks of the rest of the job: a column of scores per
+//! class, and nothing that reads two sides only.
 
 use crate::counterfactual::forms::ConditionOn;
 use crate::param::{ColumnName, Name, Word};
 use crate::spec::nearest::{list, suggest};
-use crate::spec::threshold::Threshold;
+use crate::spec::threshold::ThresholdBlock;
 use crate::spec::tree::join;
-use crate::spec::{Family, Gate, GateBetween, KeepRows, LabelColumn, Model, ThresholdRule};
+use crate::spec::{
+    GateBetween, GateBlock, KeepRows, LabelColumn, MetricFamily, ModelBlock, ThresholdRule,
+};
 
 use super::clarify::REST;
-use super::{Checker, MetricInfo, path};
+use super::{JobChecker, KnownMetric, path};
 
-/// The most classes: evidence has a cell for each class of label, prediction and counterfactual prediction.
+/// The most classes: evidence has a cell for each class of label, prediction and counterfactual
+/// prediction.
 const MOST_CLASSES: usize = 64;
 
 /// The metrics of all classes together.
 const OF_ALL: [&str; 7] = ["acc", "mcc", "acc_difference", "mcc_difference", "cr", "sr", "cmcc"];
 
-impl Checker<'_> {
+impl JobChecker<'_> {
     /// The list of classes beside the positive values.
     pub(super) fn label_classes(&mut self, label: &LabelColumn) {
         let Some(classes) = &label.classes else { return };
         let at = "data.label.classes";
         let names: Vec<&str> = classes.iter().map(Word::as_str).collect();
-        if !self.distinct(at, "class", &names) {
+        if !self.check_distinct(at, "class", &names) {
             return;
         }
         if let Some(i) = names.iter().position(|name| name.is_empty()) {
             let hint = "give these rows a value with a name by `data.derive`";
-            self.say("empty-value", format!("{at}[{i}]"), "a class has an empty name, which means all classes in tables", hint);
+            self.push_problem(
+                "empty-value",
+                format!("{at}[{i}]"),
+                "a class has an empty name, which means all classes in tables",
+                hint,
+            );
             return;
         }
         if classes.len() < 2 {
-            self.say("bad-value", at, format!("`{}` is the only class", classes[0]), "name all values of the label, at least two");
+            self.push_problem(
+                "bad-value",
+                at,
+                format!("`{}` is the only class", classes[0]),
+                "name all values of the label, at least two",
+            );
         }
         if classes.len() > MOST_CLASSES {
             let what = format!("{} classes are too many", classes.len());
-            self.say("bad-value", at, what, format!("at most {MOST_CLASSES}; join values by `data.derive` with `map`"));
+            self.push_problem(
+                "bad-value",
+                at,
+                what,
+                format!("at most {MOST_CLASSES}; join values by `data.derive` with `map`"),
+            );
         }
         if label.negative.is_some() {
             let what = "`negative` and `classes` both say which values the label has";
-            self.say("one-of", "data.label.negative", what, "take `negative` out: the classes that are not positive are its values");
+            self.push_problem(
+                "one-of",
+                "data.label.negative",
+                what,
+                "take `negative` out: the classes that are not positive are its values",
+            );
         }
         for (i, value) in label.positive.iter().enumerate() {
             self.class(format!("data.label.positive[{i}]"), value, &names);
         }
         if classes.len() > 1 && classes.iter().all(|class| label.positive.contains(class)) {
-            let hint = "leave at least one class out of `positive`: strategies and the words of the report need both sides";
-            self.say("bad-value", "data.label.positive", "every class is positive", hint);
+            let hint = "leave at least one class out of `positive`: strategies and the words of \
+                        the report need both sides";
+            self.push_problem("bad-value", "data.label.positive", "every class is positive", hint);
         }
     }
 
@@ -54,86 +79,149 @@ impl Checker<'_> {
     fn class(&mut self, at: String, class: &Word, names: &[&str]) {
         if !names.contains(&class.as_str()) {
             let hint = suggest(class.as_str(), "classes of the label", names.iter().copied());
-            self.say("unknown-name", at, format!("the label has no class `{class}`"), hint);
+            self.push_problem(
+                "unknown-name",
+                at,
+                format!("the label has no class `{class}`"),
+                hint,
+            );
         }
     }
 
     /// What is not offered where the label has several classes.
     pub(super) fn beside_classes(&mut self) {
-        if self.job.data.label.classes().is_none() || !self.sound(&["data.label"]) {
+        if self.job.data.label.classes().is_none() || !self.is_sound(&["data.label"]) {
             return;
         }
-        let named = self.job.metrics.families.iter().flatten().position(|&family| family == Family::Clarify);
-        if let Some(i) = named.filter(|_| self.sound(&["metrics.families"])) {
-            let what = "the family `clarify` is defined for a label of two sides, and `data.label` has `classes`";
-            self.say("not-offered", format!("metrics.families[{i}]"), what, "take it out; the other families are measured for each class");
+        let named = self
+            .job
+            .metrics
+            .families
+            .iter()
+            .flatten()
+            .position(|&family| family == MetricFamily::Clarify);
+        if let Some(i) = named.filter(|_| self.is_sound(&["metrics.families"])) {
+            let what = "the family `clarify` is defined for a label of two sides, and `data.label` \
+                        has `classes`";
+            self.push_problem(
+                "not-offered",
+                format!("metrics.families[{i}]"),
+                what,
+                "take it out; the other families are measured for each class",
+            );
         }
-        if !self.job.metrics.compare.is_empty() && self.sound(&["metrics.compare"]) {
-            let what = "models are compared on a label of two sides, and `data.label` has `classes`";
-            self.say("not-offered", "metrics.compare", what, "take `compare` out; the values of both models stand in the tables");
+        if !self.job.metrics.compare.is_empty() && self.is_sound(&["metrics.compare"]) {
+            let what =
+                "models are compared on a label of two sides, and `data.label` has `classes`";
+            self.push_problem(
+                "not-offered",
+                "metrics.compare",
+                what,
+                "take `compare` out; the values of both models stand in the tables",
+            );
         }
-        if !self.job.experiments.is_empty() && self.sound(&["experiments"]) {
-            let what = "experiments train models on a label of two sides, and `data.label` has `classes`";
-            self.say("not-offered", "experiments", what, "take them out");
+        if !self.job.experiments.is_empty() && self.is_sound(&["experiments"]) {
+            let what =
+                "experiments train models on a label of two sides, and `data.label` has `classes`";
+            self.push_problem("not-offered", "experiments", what, "take them out");
         }
-        if !self.job.metrics.by.is_empty() && self.sound(&["metrics.by"]) {
-            let what = "slices are measured for a label of two sides, and `data.label` has `classes`";
-            self.say("not-offered", "metrics.by", what, "take `by` out, or keep the rows of one slice by `data.keep`");
+        if !self.job.metrics.by.is_empty() && self.is_sound(&["metrics.by"]) {
+            let what =
+                "slices are measured for a label of two sides, and `data.label` has `classes`";
+            self.push_problem(
+                "not-offered",
+                "metrics.by",
+                what,
+                "take `by` out, or keep the rows of one slice by `data.keep`",
+            );
         }
-        if self.job.run.keep_rows == Some(KeepRows::Outcomes) && self.sound(&["run"]) {
+        if self.job.run.keep_rows == Some(KeepRows::Outcomes) && self.is_sound(&["run"]) {
             let what = "outcomes are kept for a label of two sides, and `data.label` has `classes`";
-            self.say("not-offered", "run.keep_rows", what, "take it out: with classes no rows are kept");
+            self.push_problem(
+                "not-offered",
+                "run.keep_rows",
+                what,
+                "take it out: with classes no rows are kept",
+            );
         }
         for (name, set) in &self.job.counterfactuals {
             let at = path(&["counterfactuals", name.as_str()]);
-            if !self.sound(&[&at]) {
+            if !self.is_sound(&[&at]) {
                 continue;
             }
             if set.placebo.is_some() {
-                let what = "a placebo is measured for a label of two sides, and `data.label` has `classes`";
-                self.say("not-offered", join(&at, "placebo"), what, "take it out");
+                let what = "a placebo is measured for a label of two sides, and `data.label` has \
+                            `classes`";
+                self.push_problem("not-offered", join(&at, "placebo"), what, "take it out");
             }
-            if let Some(ConditionOn::Prediction(model)) = set.knobs().map(|knobs| knobs.condition_on()) {
-                let what =
-                    format!("the prediction of `{model}` is one of several classes, and a set conditions on a prediction of two sides");
+            if let Some(ConditionOn::Prediction(model)) =
+                set.knobs().map(|knobs| knobs.condition_on())
+            {
+                let what = format!(
+                    "the prediction of `{model}` is one of several classes, and a set conditions \
+                     on a prediction of two sides"
+                );
                 let key = set.strategies().first().copied().unwrap_or_default();
-                let hint = "write `condition_on: label` (whether it is positive) or `{label: raw}` (each class)";
-                self.say("not-offered", format!("{at}.{key}.condition_on"), what, hint);
+                let hint = "write `condition_on: label` (whether it is positive) or `{label: raw}` \
+                            (each class)";
+                self.push_problem("not-offered", format!("{at}.{key}.condition_on"), what, hint);
             }
         }
     }
 
-    /// A model in a job whose label has several classes, or one that is given scores of classes where it has none.
-    pub(super) fn model_of_classes(&mut self, at: &str, name: &Name, model: &Model) {
-        if !self.sound(&["data.label"]) {
+    /// A model in a job whose label has several classes, or one that is given scores of classes
+    /// where it has none.
+    pub(super) fn model_of_classes(&mut self, at: &str, name: &Name, model: &ModelBlock) {
+        if !self.is_sound(&["data.label"]) {
             return;
         }
         let classes = self.job.data.label.classes().map(<[Word]>::to_vec);
         if let Some(scores) = &model.scores {
             let mut files = vec![("factual", &scores.factual.column, &scores.factual.columns)];
-            files.extend(scores.counterfactual.iter().map(|file| ("counterfactual", &file.column, &file.columns)));
+            files.extend(
+                scores
+                    .counterfactual
+                    .iter()
+                    .map(|file| ("counterfactual", &file.column, &file.columns)),
+            );
             for (key, column, columns) in files {
                 let here = format!("{at}.scores.{key}");
                 match (&classes, column, columns) {
                     (None, _, Some(_)) => {
-                        let what = "`columns` gives a score per class, and `data.label` has no `classes`";
+                        let what =
+                            "`columns` gives a score per class, and `data.label` has no `classes`";
                         let hint = "write `column: NAME`, or add `classes: [...]` to `data.label`";
-                        self.say("bad-value", join(&here, "columns"), what, hint);
+                        self.push_problem("bad-value", join(&here, "columns"), what, hint);
                     }
                     (None, None, None) => {
                         let what = format!("`{here}` does not say which column holds the score");
-                        self.say("missing-key", here, what, "add `column: NAME`");
+                        self.push_problem("missing-key", here, what, "add `column: NAME`");
                     }
                     (None, Some(_), None) => {}
                     (Some(classes), Some(_), _) => {
-                        let what = "`column` gives one score, and `data.label` has `classes`: each has a score of its own";
-                        self.say("bad-value", join(&here, "column"), what, format!("write {} in its place", columns_form(classes)));
+                        let what = "`column` gives one score, and `data.label` has `classes`: each \
+                                    has a score of its own";
+                        self.push_problem(
+                            "bad-value",
+                            join(&here, "column"),
+                            what,
+                            format!("write {} in its place", columns_form(classes)),
+                        );
                     }
                     (Some(classes), None, None) => {
-                        let what = format!("`{here}` does not say which columns hold the scores of the classes");
-                        self.say("missing-key", here, what, format!("add {}", columns_form(classes)));
+                        let what = format!(
+                            "`{here}` does not say which columns hold the scores of the classes"
+                        );
+                        self.push_problem(
+                            "missing-key",
+                            here,
+                            what,
+                            format!("add {}", columns_form(classes)),
+                        );
                     }
-                    (Some(classes), None, Some(columns)) => self.columns_of_classes(&join(&here, "columns"), classes, columns),
+                    (Some(classes), None, Some(columns)) => {
+                        self.columns_of_classes(&join(&here, "columns"), classes, columns)
+                    }
                 }
             }
         }
@@ -147,55 +235,90 @@ impl Checker<'_> {
         ];
         for (key, there) in kinds {
             if there {
-                let what = format!("the model `{name}` gives one score a row, and `data.label` has {} classes", classes.len());
+                let what = format!(
+                    "the model `{name}` gives one score a row, and `data.label` has {} classes",
+                    classes.len()
+                );
                 let hint = format!(
-                    "score the rows elsewhere and give a column per class by `scores`, such as {} under `factual`",
+                    "score the rows elsewhere and give a column per class by `scores`, such as {} \
+                     under `factual`",
                     columns_form(&classes)
                 );
-                self.say("not-offered", join(at, key), what, hint);
+                self.push_problem("not-offered", join(at, key), what, hint);
             }
         }
-        for (key, there) in
-            [("threshold", model.threshold != Threshold::default()), ("threshold_rule", model.threshold_rule != ThresholdRule::default())]
-        {
+        for (key, there) in [
+            ("threshold", model.threshold != ThresholdBlock::default()),
+            ("threshold_rule", model.threshold_rule != ThresholdRule::default()),
+        ] {
             if there {
-                let what = format!("`{key}` has no part where `data.label` has `classes`: the class with the highest score is predicted");
-                self.say("bad-value", join(at, key), what, "take it out");
+                let what = format!(
+                    "`{key}` has no part where `data.label` has `classes`: the class with the \
+                     highest score is predicted"
+                );
+                self.push_problem("bad-value", join(at, key), what, "take it out");
             }
         }
     }
 
-    fn columns_of_classes(&mut self, at: &str, classes: &[Word], columns: &indexmap::IndexMap<Word, ColumnName>) {
-        if self.said(&["data.label"]) {
+    fn columns_of_classes(
+        &mut self,
+        at: &str,
+        classes: &[Word],
+        columns: &indexmap::IndexMap<Word, ColumnName>,
+    ) {
+        if self.has_problem(&["data.label"]) {
             return;
         }
         let names: Vec<&str> = classes.iter().map(Word::as_str).collect();
         for class in columns.keys() {
             self.class(join(at, class.as_str()), class, &names);
         }
-        let without: Vec<&str> = names.into_iter().filter(|name| columns.keys().all(|class| class.as_str() != *name)).collect();
+        let without: Vec<&str> = names
+            .into_iter()
+            .filter(|name| columns.keys().all(|class| class.as_str() != *name))
+            .collect();
         if !without.is_empty() {
-            let (what, noun) = if without.len() == 1 { ("class", "has") } else { ("classes", "have") };
+            let (what, noun) =
+                if without.len() == 1 { ("class", "has") } else { ("classes", "have") };
             let what = format!("the {what} {} {noun} no column of scores", list(&without));
-            self.say("missing-key", at, what, "the class with the highest score is predicted, so each needs one");
+            self.push_problem(
+                "missing-key",
+                at,
+                what,
+                "the class with the highest score is predicted, so each needs one",
+            );
         }
         for (i, (class, column)) in columns.iter().enumerate() {
-            if let Some((other, _)) = columns.iter().take(i).find(|(_, earlier)| *earlier == column) {
-                let what = format!("`{other}` and `{class}` have the same column of scores, `{column}`");
-                self.say("duplicate-value", join(at, class.as_str()), what, "name the column of each class");
+            if let Some((other, _)) = columns.iter().take(i).find(|(_, earlier)| *earlier == column)
+            {
+                let what =
+                    format!("`{other}` and `{class}` have the same column of scores, `{column}`");
+                self.push_problem(
+                    "duplicate-value",
+                    join(at, class.as_str()),
+                    what,
+                    "name the column of each class",
+                );
             }
         }
     }
 
     /// The class that a gate asks about.
-    pub(super) fn gate_class(&mut self, at: &str, gate: &Gate, metric: &MetricInfo) {
-        if !self.sound(&["data.label"]) {
+    pub(super) fn gate_class(&mut self, at: &str, gate: &GateBlock, metric: &KnownMetric) {
+        if !self.is_sound(&["data.label"]) {
             return;
         }
         let Some(classes) = self.job.data.label.classes() else {
             if gate.class.is_some() {
-                let what = "`class` names one of several classes, and `data.label` has no `classes`";
-                self.say("bad-scope", join(at, "class"), what, "take it out: the gate is about the positive side");
+                let what =
+                    "`class` names one of several classes, and `data.label` has no `classes`";
+                self.push_problem(
+                    "bad-scope",
+                    join(at, "class"),
+                    what,
+                    "take it out: the gate is about the positive side",
+                );
             }
             return;
         };
@@ -211,11 +334,27 @@ impl Checker<'_> {
             None => true,
         };
         if !OF_ALL.contains(&metric.id) {
-            let what = format!("`{}` is measured for each class against all others, and `{at}` names none", metric.id);
-            self.say("bad-scope", at, what, format!("add `class: ...`, one of {}", list(&names)));
+            let what = format!(
+                "`{}` is measured for each class against all others, and `{at}` names none",
+                metric.id
+            );
+            self.push_problem(
+                "bad-scope",
+                at,
+                what,
+                format!("add `class: ...`, one of {}", list(&names)),
+            );
         } else if !one_pair {
-            let what = format!("of all classes together `{}` is measured between two groups only", metric.id);
-            self.say("bad-scope", join(at, "between"), what, format!("name both groups, or add `class: ...`, one of {}", list(&names)));
+            let what = format!(
+                "of all classes together `{}` is measured between two groups only",
+                metric.id
+            );
+            self.push_problem(
+                "bad-scope",
+                join(at, "between"),
+                what,
+                format!("name both groups, or add `class: ...`, one of {}", list(&names)),
+            );
         }
     }
 }

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 
 use crate::param::{ColumnName, Finite, Name};
-use crate::spec::clarify::Favoured;
-use crate::spec::experiments::Experiment;
+use crate::spec::clarify::FavouredGroups;
+use crate::spec::experiments::ExperimentBlock;
 use crate::spec::nearest::{all, list, suggest};
 use crate::spec::tree::join;
-use crate::spec::{DecideBy, Family, Gate, GateBetween, GateDirection, IntervalMethod, Word};
+use crate::spec::{
+    GateBetween, GateBlock, GateDecideBy, GateDirection, IntervalMethod, MetricFamily, Word,
+};
 
 use super::clarify::REST;
-use super::{Checker, MetricInfo, RatioOrder, Scope, families, family_word, path};
+use super::{GateScope, JobChecker, KnownMetric, RatioOrder, families, family_word, path};
 
 /// The first of the two metrics of a gate with `harm_to`, which share all but their direction.
 const HARM: &str = "denied_by_group";
@@ -18,27 +20,33 @@ const HARM: &str = "denied_by_group";
 /// The most replicates of a bootstrap: all of them are held in memory at once.
 const MOST_SAMPLES: u64 = 1_000_000;
 
-impl Checker<'_> {
+impl JobChecker<'_> {
     /// The block `gates`.
     pub(super) fn gates(&mut self) {
         let samples = self.job.metrics.bootstrap.samples.get();
-        if samples > MOST_SAMPLES && self.sound(&["metrics"]) {
+        if samples > MOST_SAMPLES && self.is_sound(&["metrics"]) {
             let what = format!("`{samples}` replicates are too many");
-            self.say("bad-value", "metrics.bootstrap.samples", what, format!("at most {MOST_SAMPLES}; 2000 are usual"));
+            self.push_problem(
+                "bad-value",
+                "metrics.bootstrap.samples",
+                what,
+                format!("at most {MOST_SAMPLES}; 2000 are usual"),
+            );
         }
-        let words: Vec<String> = self.job.exports.iter().map(|form| format!("{form:?}").to_lowercase()).collect();
-        if self.sound(&["exports"]) && !words.is_empty() {
-            self.distinct("exports", "form", &words);
+        let words: Vec<String> =
+            self.job.exports.iter().map(|form| format!("{form:?}").to_lowercase()).collect();
+        if self.is_sound(&["exports"]) && !words.is_empty() {
+            self.check_distinct("exports", "form", &words);
         }
         for (name, gate) in &self.job.gates {
             let at = path(&["gates", name.as_str()]);
-            if self.sound(&[&at]) {
+            if self.is_sound(&[&at]) {
                 self.gate(&at, name, gate);
             }
         }
     }
 
-    fn gate(&mut self, at: &str, name: &Name, gate: &Gate) {
+    fn gate(&mut self, at: &str, name: &Name, gate: &GateBlock) {
         if !self.keys_of_gate(at, gate) {
             return;
         }
@@ -47,11 +55,17 @@ impl Checker<'_> {
             return;
         }
         let Some(metric) = gate.metric.as_deref().or(gate.harm_to.as_ref().map(|_| HARM)) else {
-            for (key, there, form) in
-                [("metric", false, "metric: ID` or `harm_to: {ATTRIBUTE: GROUP}"), ("model", gate.model.is_some(), "model: NAME")]
-            {
+            for (key, there, form) in [
+                ("metric", false, "metric: ID` or `harm_to: {ATTRIBUTE: GROUP}"),
+                ("model", gate.model.is_some(), "model: NAME"),
+            ] {
                 if !there {
-                    self.say("missing-key", at, format!("`{at}` has no `{key}`"), format!("add `{form}`"));
+                    self.push_problem(
+                        "missing-key",
+                        at,
+                        format!("`{at}` has no `{key}`"),
+                        format!("add `{form}`"),
+                    );
                 }
             }
             return;
@@ -60,22 +74,36 @@ impl Checker<'_> {
             return;
         }
         self.limit(at, name, gate);
-        if let Some(model) = gate.model.as_ref().filter(|_| self.names_sound("models") && !self.job.models.is_empty()) {
-            self.known("model", format!("{at}.model"), model.as_str(), self.job.models.keys().map(Name::as_str), "unknown-name");
+        if let Some(model) = gate
+            .model
+            .as_ref()
+            .filter(|_| self.are_names_sound("models") && !self.job.models.is_empty())
+        {
+            self.check_known(
+                "model",
+                format!("{at}.model"),
+                model.as_str(),
+                self.job.models.keys().map(Name::as_str),
+                "unknown-name",
+            );
         }
         self.arm(at, gate);
         let named = self.named(at, gate);
         let Some(metric) = self.catalog.metrics.iter().find(|m| m.id == metric) else {
             if self.catalog.measures.contains(&metric) {
-                let what = format!("`{}` is a measure of counterfactuals, of the family `cf_quality`, and gates cannot ask it", metric);
-                let hint =
-                    "choose a metric of predictions; `cf_quality` stands on the page and in the tables `cf_quality` and `cf_features`";
-                self.say("unknown-metric", format!("{at}.metric"), what, hint);
+                let what = format!(
+                    "`{}` is a measure of counterfactuals, of the family `cf_quality`, and gates \
+                     cannot ask it",
+                    metric
+                );
+                let hint = "choose a metric of predictions; `cf_quality` stands on the page and in \
+                            the tables `cf_quality` and `cf_features`";
+                self.push_problem("unknown-metric", format!("{at}.metric"), what, hint);
                 return;
             }
             let mut ids: Vec<&str> = self.catalog.metrics.iter().map(|m| m.id).collect();
             ids.sort_unstable();
-            self.say(
+            self.push_problem(
                 "unknown-metric",
                 format!("{at}.metric"),
                 format!("no metric is called `{metric}`"),
@@ -84,16 +112,19 @@ impl Checker<'_> {
             return;
         };
         match (&gate.model, metric.family) {
-            (Some(_), Family::Graph) => {
+            (Some(_), MetricFamily::Graph) => {
                 let what = format!("`{}` is about graphs, which no model has a part in", metric.id);
-                self.say("bad-scope", format!("{at}.model"), what, "take `model` out");
+                self.push_problem("bad-scope", format!("{at}.model"), what, "take `model` out");
             }
-            (None, family) if family != Family::Graph => {
+            (None, family) if family != MetricFamily::Graph => {
                 let what = format!("`{at}` has no `model`");
                 let models: Vec<&str> = self.job.models.keys().map(Name::as_str).collect();
-                let hint =
-                    if models.is_empty() { "add `model: ...`".to_owned() } else { format!("add `model: ...`, one of {}", list(&models)) };
-                self.say("missing-key", at, what, hint);
+                let hint = if models.is_empty() {
+                    "add `model: ...`".to_owned()
+                } else {
+                    format!("add `model: ...`, one of {}", list(&models))
+                };
+                self.push_problem("missing-key", at, what, hint);
             }
             _ => {}
         }
@@ -102,33 +133,73 @@ impl Checker<'_> {
         self.gate_class(at, gate, metric);
         self.scope(at, gate, metric, named);
         let intervals = self.job.metrics.interval.method != IntervalMethod::None;
-        if gate.decide_by == DecideBy::Worlds && metric.family == Family::Graph {
-            let what = format!("`{}` is one number of all graphs together, without an interval across them", metric.id);
-            self.say("no-interval", format!("{at}.decide_by"), what, "take `decide_by` out: its value decides");
-        } else if gate.decide_by == DecideBy::Worlds && gate.against.is_some() {
-            let what = format!("the gate `{name}` judges a change, and the interval of a change is one of people, not of graphs");
-            self.say("no-interval", format!("{at}.decide_by"), what, "write `decide_by: interval` or `decide_by: estimate`");
-        } else if gate.decide_by == DecideBy::Worlds && self.sound(&["counterfactuals"]) && self.names_sound("counterfactuals") {
+        if gate.decide_by == GateDecideBy::Worlds && metric.family == MetricFamily::Graph {
+            let what = format!(
+                "`{}` is one number of all graphs together, without an interval across them",
+                metric.id
+            );
+            self.push_problem(
+                "no-interval",
+                format!("{at}.decide_by"),
+                what,
+                "take `decide_by` out: its value decides",
+            );
+        } else if gate.decide_by == GateDecideBy::Worlds && gate.against.is_some() {
+            let what = format!(
+                "the gate `{name}` judges a change, and the interval of a change is one of people, \
+                 not of graphs"
+            );
+            self.push_problem(
+                "no-interval",
+                format!("{at}.decide_by"),
+                what,
+                "write `decide_by: interval` or `decide_by: estimate`",
+            );
+        } else if gate.decide_by == GateDecideBy::Worlds
+            && self.is_sound(&["counterfactuals"])
+            && self.are_names_sound("counterfactuals")
+        {
             self.gate_worlds(at, name, gate);
         }
-        if self.sound(&["counterfactuals"]) && self.names_sound("counterfactuals") {
+        if self.is_sound(&["counterfactuals"]) && self.are_names_sound("counterfactuals") {
             self.gate_scores(at, name, gate, metric);
         }
-        if metric.family != Family::Graph && gate.decide_by == DecideBy::Interval && !intervals && self.sound(&["metrics.interval"]) {
-            let what = format!("the gate `{name}` is decided by the interval, and `metrics.interval.method` is `none`");
-            self.say("no-interval", format!("{at}.decide_by"), what, "write `decide_by: estimate`");
+        if metric.family != MetricFamily::Graph
+            && gate.decide_by == GateDecideBy::Interval
+            && !intervals
+            && self.is_sound(&["metrics.interval"])
+        {
+            let what = format!(
+                "the gate `{name}` is decided by the interval, and `metrics.interval.method` is \
+                 `none`"
+            );
+            self.push_problem(
+                "no-interval",
+                format!("{at}.decide_by"),
+                what,
+                "write `decide_by: estimate`",
+            );
         }
         if gate.family_error.is_some() {
             self.family(at, name, gate);
         }
     }
 
-    /// Complains about keys that say otherwise than `harm_to` of whom and of what is asked; gives back whether there is none.
-    fn harm(&mut self, at: &str, gate: &Gate) -> bool {
+    /// Complains about keys that say otherwise than `harm_to` of whom and of what is asked; gives
+    /// back whether there is none.
+    fn harm(&mut self, at: &str, gate: &GateBlock) -> bool {
         let keys = [
             ("metric", gate.metric.is_some(), "`harm_to` asks for two metrics of its own"),
-            ("direction", gate.direction.is_some(), "`harm_to` asks for both directions between the group and each other"),
-            ("between", gate.between.is_some(), "`harm_to` asks for both directions between the group and each other"),
+            (
+                "direction",
+                gate.direction.is_some(),
+                "`harm_to` asks for both directions between the group and each other",
+            ),
+            (
+                "between",
+                gate.between.is_some(),
+                "`harm_to` asks for both directions between the group and each other",
+            ),
             ("group", gate.group.is_some(), "`harm_to` names the group"),
             ("at_least", gate.at_least.is_some(), "less harm is never worse"),
             ("fall_at_most", gate.fall_at_most.is_some(), "less harm is never worse"),
@@ -141,98 +212,168 @@ impl Checker<'_> {
                 "fall_at_most" => "write `rise_at_most: X`",
                 _ => "take it out",
             };
-            self.say(code, join(at, key), (*what).to_owned(), hint);
+            self.push_problem(code, join(at, key), (*what).to_owned(), hint);
         }
         keys.iter().all(|(_, there, _)| !there)
     }
 
     /// Complains about an arm that there is not, and about one of another model or set.
-    fn arm(&mut self, at: &str, gate: &Gate) {
+    fn arm(&mut self, at: &str, gate: &GateBlock) {
         let Some(arm) = &gate.arm else { return };
-        if !self.sound(&["experiments"]) {
+        if !self.is_sound(&["experiments"]) {
             return;
         }
         let here = format!("{at}.arm");
-        let of = |(name, experiment): (&Name, &Experiment)| {
+        let of = |(name, experiment): (&Name, &ExperimentBlock)| {
             let arms = std::iter::once("base").chain(experiment.arms.names());
             arms.map(|arm| format!("{name}/{arm}")).collect::<Vec<_>>()
         };
         let arms: Vec<String> = self.job.experiments.iter().flat_map(of).collect();
-        if !self.known("arm", here.clone(), arm, arms.iter().map(String::as_str), "unknown-name") {
+        if !self.check_known(
+            "arm",
+            here.clone(),
+            arm,
+            arms.iter().map(String::as_str),
+            "unknown-name",
+        ) {
             return;
         }
-        let Some((name, experiment)) = self.job.experiments.iter().find(|(name, _)| arm.split('/').next() == Some(name.as_str())) else {
+        let Some((name, experiment)) = self
+            .job
+            .experiments
+            .iter()
+            .find(|(name, _)| arm.split('/').next() == Some(name.as_str()))
+        else {
             return;
         };
         if let Some(model) = gate.model.as_ref().filter(|model| **model != experiment.model) {
-            let what = format!("the experiment `{name}` is about the model `{}`, and the gate asks `{model}`", experiment.model);
-            self.say("bad-scope", here.clone(), what, format!("write `model: {}`", experiment.model));
+            let what = format!(
+                "the experiment `{name}` is about the model `{}`, and the gate asks `{model}`",
+                experiment.model
+            );
+            self.push_problem(
+                "bad-scope",
+                here.clone(),
+                what,
+                format!("write `model: {}`", experiment.model),
+            );
         }
-        if let Some(set) = gate.counterfactual.as_ref().filter(|set| set.as_str() != experiment.from.as_str()) {
-            let what = format!("the arms of `{name}` are measured with the set `{}`, and the gate asks for `{set}`", experiment.from);
-            self.say("bad-scope", here, what, format!("write `counterfactual: {}`", experiment.from));
+        if let Some(set) =
+            gate.counterfactual.as_ref().filter(|set| set.as_str() != experiment.from.as_str())
+        {
+            let what = format!(
+                "the arms of `{name}` are measured with the set `{}`, and the gate asks for \
+                 `{set}`",
+                experiment.from
+            );
+            self.push_problem(
+                "bad-scope",
+                here,
+                what,
+                format!("write `counterfactual: {}`", experiment.from),
+            );
         }
     }
 
     /// Complains about a family of one, and of values without intervals.
-    fn family(&mut self, at: &str, name: &Name, gate: &Gate) {
+    fn family(&mut self, at: &str, name: &Name, gate: &GateBlock) {
         let here = format!("{at}.family_error");
-        if gate.decide_by != DecideBy::Interval {
-            let by = if gate.decide_by == DecideBy::Estimate { "the estimate, which has" } else { "graphs, which have" };
+        if gate.decide_by != GateDecideBy::Interval {
+            let by = if gate.decide_by == GateDecideBy::Estimate {
+                "the estimate, which has"
+            } else {
+                "graphs, which have"
+            };
             let what = format!("the gate `{name}` is decided by {by} no error to share out");
-            self.say("no-interval", here, what, "write `decide_by: interval`, or take `family_error` out");
+            self.push_problem(
+                "no-interval",
+                here,
+                what,
+                "write `decide_by: interval`, or take `family_error` out",
+            );
             return;
         }
-        let everybody =
-            gate.direction.is_none() && gate.between.as_ref().is_none_or(|b| *b == GateBetween::WorstCase) && gate.group.is_none();
+        let everybody = gate.direction.is_none()
+            && gate.between.as_ref().is_none_or(|b| *b == GateBetween::WorstCase)
+            && gate.group.is_none();
         let attributes = if gate.sensitive.is_some() { 1 } else { self.job.data.sensitive.len() };
         if gate.harm_to.is_none()
             && gate.direction != Some(GateDirection::Any)
             && !(everybody && attributes > 1)
-            && self.names_sound("data.sensitive")
+            && self.are_names_sound("data.sensitive")
         {
-            let what = format!("the gate `{name}` makes one comparison, and `family_error` is about many");
-            self.say("bad-scope", here, what, "write `direction: any`, or take `family_error` out");
+            let what =
+                format!("the gate `{name}` makes one comparison, and `family_error` is about many");
+            self.push_problem(
+                "bad-scope",
+                here,
+                what,
+                "write `direction: any`, or take `family_error` out",
+            );
         }
     }
 
     /// Exactly one limit, of the kind that the gate asks about.
-    fn limit(&mut self, at: &str, name: &Name, gate: &Gate) {
+    fn limit(&mut self, at: &str, name: &Name, gate: &GateBlock) {
         let values = [("at_most", gate.at_most), ("at_least", gate.at_least)];
         let changes = [("rise_at_most", gate.rise_at_most), ("fall_at_most", gate.fall_at_most)];
-        let (asked, others) = if gate.against.is_some() { (changes, values) } else { (values, changes) };
+        let (asked, others) =
+            if gate.against.is_some() { (changes, values) } else { (values, changes) };
         if let Some((key, _)) = others.iter().find(|(_, limit)| limit.is_some()) {
             let (what, hint) = match gate.against {
                 Some(_) => (
                     format!("the gate `{name}` judges a change, and `{key}` limits a value"),
                     "write `rise_at_most: X` or `fall_at_most: X`, or take `against` out",
                 ),
-                None => (format!("`{key}` limits a change, and the gate `{name}` does not say from what"), "add `against: baseline`"),
+                None => (
+                    format!(
+                        "`{key}` limits a change, and the gate `{name}` does not say from what"
+                    ),
+                    "add `against: baseline`",
+                ),
             };
-            self.say("bad-limit", format!("{at}.{key}"), what, hint);
+            self.push_problem("bad-limit", format!("{at}.{key}"), what, hint);
             return;
         }
         let [(one, first), (other, second)] = asked;
         match (first, second) {
             (None, None) => {
-                let or = if gate.harm_to.is_some() { String::new() } else { format!(" or `{other}: X`") };
-                self.say("bad-limit", at, format!("the gate `{name}` has no limit"), format!("add `{one}: X`{or}"));
+                let or = if gate.harm_to.is_some() {
+                    String::new()
+                } else {
+                    format!(" or `{other}: X`")
+                };
+                self.push_problem(
+                    "bad-limit",
+                    at,
+                    format!("the gate `{name}` has no limit"),
+                    format!("add `{one}: X`{or}"),
+                );
             }
             (Some(_), Some(_)) => {
                 let hint = "keep one; a band is two gates";
-                self.say("bad-limit", format!("{at}.{other}"), format!("the gate `{name}` has both `{one}` and `{other}`"), hint);
+                self.push_problem(
+                    "bad-limit",
+                    format!("{at}.{other}"),
+                    format!("the gate `{name}` has both `{one}` and `{other}`"),
+                    hint,
+                );
             }
             _ => {}
         }
     }
 
-    /// Complains about a limit outside of what the metric, or a change of it, can be: a percentage written without its hundredth, for instance.
-    fn reachable(&mut self, at: &str, gate: &Gate, metric: &MetricInfo) {
+    /// Complains about a limit outside of what the metric, or a change of it, can be: a percentage
+    /// written without its hundredth, for instance.
+    fn reachable(&mut self, at: &str, gate: &GateBlock, metric: &KnownMetric) {
         let (least, most) = metric.range;
         let range = match &gate.between {
             // Of what has directions a pair is the difference of its two.
-            Some(GateBetween::Pair(_)) if metric.needs_counterfactual => (least - most, most - least),
-            // The furthest groups are told so that a difference is not below 0, and a ratio not above 1.
+            Some(GateBetween::Pair(_)) if metric.needs_counterfactual => {
+                (least - most, most - least)
+            }
+            // The furthest groups are told so that a difference is not below 0, and a ratio not
+            // above 1.
             Some(GateBetween::WorstCase) if (least, most) == (0.0, f64::INFINITY) => (0.0, 1.0),
             Some(GateBetween::WorstCase) => (least.max(0.0), most),
             _ => metric.range,
@@ -245,35 +386,50 @@ impl Checker<'_> {
             ("fall_at_most", gate.fall_at_most, (-width, width), "change"),
         ];
         for (key, limit, (lo, hi), of) in limits {
-            let Some(limit) = limit.map(Finite::get).filter(|limit| *limit < lo || *limit > hi) else { continue };
+            let Some(limit) = limit.map(Finite::get).filter(|limit| *limit < lo || *limit > hi)
+            else {
+                continue;
+            };
             let bounds = match (lo.is_finite(), hi.is_finite()) {
                 (true, true) => format!("lies between {lo} and {hi}"),
                 (true, false) => format!("is never below {lo}"),
                 (false, _) => format!("is never above {hi}"),
             };
-            let what = format!("the {of} of `{}` {bounds}, so `{key}: {limit}` asks nothing, or what cannot be", metric.id);
+            let what = format!(
+                "the {of} of `{}` {bounds}, so `{key}: {limit}` asks nothing, or what cannot be",
+                metric.id
+            );
             let hint = if hi.is_finite() && (1.0..=100.0).contains(&limit) {
                 format!("for {limit} % or points write `{}`", limit / 100.0)
             } else {
                 "write a limit that some values keep and others break".to_owned()
             };
-            self.say("bad-limit", format!("{at}.{key}"), what, hint);
+            self.push_problem("bad-limit", format!("{at}.{key}"), what, hint);
         }
     }
 
     /// The label, the set and the family that the metric rests on.
-    fn evidence(&mut self, at: &str, gate: &Gate, metric: &MetricInfo) {
+    fn evidence(&mut self, at: &str, gate: &GateBlock, metric: &KnownMetric) {
         let named = self.job.sets();
-        let of_graphs = metric.family == Family::Graph;
-        let sets: Vec<&str> =
-            named.iter().filter(|(_, set)| !of_graphs || set.graph_uncertain.is_some()).map(|(name, _)| name.as_str()).collect();
+        let of_graphs = metric.family == MetricFamily::Graph;
+        let sets: Vec<&str> = named
+            .iter()
+            .filter(|(_, set)| !of_graphs || set.graph_uncertain.is_some())
+            .map(|(name, _)| name.as_str())
+            .collect();
         let id = if gate.harm_to.is_some() { "harm_to" } else { metric.id };
         let family = family_word(metric.family);
         let asked = join(at, if gate.harm_to.is_some() { "harm_to" } else { "metric" });
         match (&gate.counterfactual, metric.needs_counterfactual) {
             (Some(_), false) => {
-                let what = format!("`{id}` is measured on the rows as they are, without counterfactuals");
-                self.say("bad-scope", format!("{at}.counterfactual"), what, "take `counterfactual` out");
+                let what =
+                    format!("`{id}` is measured on the rows as they are, without counterfactuals");
+                self.push_problem(
+                    "bad-scope",
+                    format!("{at}.counterfactual"),
+                    what,
+                    "take `counterfactual` out",
+                );
             }
             (None, true) => {
                 let hint = if sets.is_empty() {
@@ -281,96 +437,172 @@ impl Checker<'_> {
                 } else {
                     format!("add `counterfactual: ...`, one of {}", list(&sets))
                 };
-                self.say("missing-key", at, format!("`{id}` needs a counterfactual set, and `{at}` names none"), hint);
+                self.push_problem(
+                    "missing-key",
+                    at,
+                    format!("`{id}` needs a counterfactual set, and `{at}` names none"),
+                    hint,
+                );
             }
-            (Some(set), true) if of_graphs && !sets.contains(&set.as_str()) && named.iter().any(|(name, _)| name == set.as_str()) => {
+            (Some(set), true)
+                if of_graphs
+                    && !sets.contains(&set.as_str())
+                    && named.iter().any(|(name, _)| name == set.as_str()) =>
+            {
                 let what = format!("`{id}` is about graphs, and the set `{set}` has none");
-                let hint = if sets.is_empty() { "choose another metric".to_owned() } else { format!("name one of {}", list(&sets)) };
-                self.say("bad-scope", format!("{at}.counterfactual"), what, hint);
+                let hint = if sets.is_empty() {
+                    "choose another metric".to_owned()
+                } else {
+                    format!("name one of {}", list(&sets))
+                };
+                self.push_problem("bad-scope", format!("{at}.counterfactual"), what, hint);
             }
             _ => {}
         }
-        if metric.by_favourable && self.job.data.favourable_side().is_none() && self.sound(&["data.label", "data.favourable"]) {
-            let what = format!("`{id}` must know which prediction people want, and the job has neither a label nor `data.favourable`");
-            self.say("needs-label", asked, what, "write `favourable: positive` or `favourable: negative` below `data`");
-        } else if metric.needs_label && self.job.data.label.column().is_none() && self.sound(&["data.label"]) {
-            self.say(
+        if metric.by_favourable
+            && self.job.data.favourable_side().is_none()
+            && self.is_sound(&["data.label", "data.favourable"])
+        {
+            let what = format!(
+                "`{id}` must know which prediction people want, and the job has neither a label \
+                 nor `data.favourable`"
+            );
+            self.push_problem(
+                "needs-label",
+                asked,
+                what,
+                "write `favourable: positive` or `favourable: negative` below `data`",
+            );
+        } else if metric.needs_label
+            && self.job.data.label.column().is_none()
+            && self.is_sound(&["data.label"])
+        {
+            self.push_problem(
                 "needs-label",
                 asked,
                 format!("`{id}` needs a label, and `data.label` is `none`"),
                 "choose a metric without labels, or name the label column",
             );
         } else if !of_graphs
-            && self.sound(&["metrics.families"])
+            && self.is_sound(&["metrics.families"])
             && let measured = families(self.job, self.catalog)
             && !measured.is_empty()
-            && [Some(metric.family), metric.also].into_iter().flatten().all(|family| !measured.contains(&family))
-            // Without a list of families only this one must be asked for; what else is missing has its own complaint.
-            && (self.job.metrics.families.is_some() || metric.family == Family::Clarify)
+            && [Some(metric.family),
+                metric.also].into_iter().flatten().all(|family| !measured.contains(&family))
+            // Without a list of families only this one must be asked for; what else is missing has
+            // its own complaint.
+            && (self.job.metrics.families.is_some() || metric.family == MetricFamily::Clarify)
         {
             let (what, hint) = match &self.job.metrics.families {
                 Some(_) => (
-                    format!("`{id}` is of the family `{family}`, which `metrics.families` leaves out"),
+                    format!(
+                        "`{id}` is of the family `{family}`, which `metrics.families` leaves out"
+                    ),
                     format!("add `{family}` to `metrics.families`"),
                 ),
                 None => {
-                    let words: Vec<&str> = measured.iter().map(|family| family_word(*family)).chain([family]).collect();
-                    let what = format!("`{id}` is of the family `{family}`, which is measured only where `metrics.families` names it");
+                    let words: Vec<&str> = measured
+                        .iter()
+                        .map(|family| family_word(*family))
+                        .chain([family])
+                        .collect();
+                    let what = format!(
+                        "`{id}` is of the family `{family}`, which is measured only where \
+                         `metrics.families` names it"
+                    );
                     (what, format!("write `families: [{}]` below `metrics`", words.join(", ")))
                 }
             };
-            self.say("not-measured", asked, what, hint);
+            self.push_problem("not-measured", asked, what, hint);
         } else if let Some(key) = metric.asked_by
-            && self.sound(&["metrics.clarify"])
+            && self.is_sound(&["metrics.clarify"])
         {
             let clarify = self.job.metrics.clarify.as_ref();
-            let there = clarify.is_some_and(|c| if key == "strata" { c.strata.is_some() } else { c.flip_test.is_some() });
+            let there = clarify.is_some_and(|c| {
+                if key == "strata" { c.strata.is_some() } else { c.flip_test.is_some() }
+            });
             if !there {
                 let form = if key == "strata" { "strata: COLUMN" } else { "flip_test: {}" };
-                let what = format!("`{id}` is measured where `metrics.clarify.{key}` stands in the job");
-                self.say("not-measured", asked, what, format!("add `clarify: {{{form}}}` to `metrics`"));
+                let what =
+                    format!("`{id}` is measured where `metrics.clarify.{key}` stands in the job");
+                self.push_problem(
+                    "not-measured",
+                    asked,
+                    what,
+                    format!("add `clarify: {{{form}}}` to `metrics`"),
+                );
             }
         }
     }
 
     /// The key that says of whom the metric is asked, and what it names.
-    fn scope(&mut self, at: &str, gate: &Gate, metric: &MetricInfo, mut named: Vec<ColumnName>) {
+    fn scope(
+        &mut self,
+        at: &str,
+        gate: &GateBlock,
+        metric: &KnownMetric,
+        mut named: Vec<ColumnName>,
+    ) {
         let keys = [
-            (Scope::Direction, gate.direction.is_some()),
-            (Scope::Pair, matches!(gate.between, Some(GateBetween::Pair(_)))),
-            (Scope::WorstCase, matches!(gate.between, Some(GateBetween::WorstCase))),
-            (Scope::Group, gate.group.is_some()),
+            (GateScope::Direction, gate.direction.is_some()),
+            (GateScope::Pair, matches!(gate.between, Some(GateBetween::Pair(_)))),
+            (GateScope::WorstCase, matches!(gate.between, Some(GateBetween::WorstCase))),
+            (GateScope::Group, gate.group.is_some()),
         ];
         let mut fits = true;
         if matches!(gate.between, Some(GateBetween::WorstCase))
-            && metric.also == Some(Family::Clarify)
-            && self.sound(&["metrics.families"])
+            && metric.also == Some(MetricFamily::Clarify)
+            && self.is_sound(&["metrics.families"])
             && !families(self.job, self.catalog).contains(&metric.family)
         {
-            let what = format!("`{}` with `between: worst_case` is of the family `group`, which is not measured", metric.id);
-            self.say("bad-scope", format!("{at}.between"), what, "add the family to `metrics.families`, or name two groups");
+            let what = format!(
+                "`{}` with `between: worst_case` is of the family `group`, which is not measured",
+                metric.id
+            );
+            self.push_problem(
+                "bad-scope",
+                format!("{at}.between"),
+                what,
+                "add the family to `metrics.families`, or name two groups",
+            );
         }
-        for (scope, _) in keys.iter().filter(|(scope, there)| *there && !metric.scopes.contains(scope)) {
-            let (key, form) = (scope_key(*scope), if *scope == Scope::WorstCase { "between: worst_case" } else { scope_key(*scope) });
+        for (scope, _) in
+            keys.iter().filter(|(scope, there)| *there && !metric.scopes.contains(scope))
+        {
+            let (key, form) = (
+                scope_key(*scope),
+                if *scope == GateScope::WorstCase {
+                    "between: worst_case"
+                } else {
+                    scope_key(*scope)
+                },
+            );
             let what = format!("`{}` cannot be asked with `{form}`", metric.id);
             let hint = match metric.scopes {
-                [Scope::Total] if metric.min_groups > 2 => format!(
-                    "take it out: the metric asks of each person whether a move to any other group switches the prediction; of one \
-                     direction that is `{}`",
+                [GateScope::Total] if metric.min_groups > 2 => format!(
+                    "take it out: the metric asks of each person whether a move to any other group \
+                     switches the prediction; of one direction that is `{}`",
                     metric.id.trim_end_matches("_any")
                 ),
-                [Scope::Total] => "take it out: the metric is asked of everybody".to_owned(),
+                [GateScope::Total] => "take it out: the metric is asked of everybody".to_owned(),
                 scopes => format!("use {}", scope_forms(scopes)),
             };
-            self.say("bad-scope", format!("{at}.{key}"), what, hint);
+            self.push_problem("bad-scope", format!("{at}.{key}"), what, hint);
             fits = false;
         }
-        let there: Vec<&str> = keys.iter().filter(|(_, there)| *there).map(|(scope, _)| scope_key(*scope)).collect();
+        let there: Vec<&str> =
+            keys.iter().filter(|(_, there)| *there).map(|(scope, _)| scope_key(*scope)).collect();
         if fits && there.len() > 1 {
-            self.say("bad-scope", at, format!("`{at}` has {}", all(&there)), "keep one of them");
+            self.push_problem(
+                "bad-scope",
+                at,
+                format!("`{at}` has {}", all(&there)),
+                "keep one of them",
+            );
         }
-        if there.is_empty() && gate.harm_to.is_none() && !metric.scopes.contains(&Scope::Total) {
-            self.say(
+        if there.is_empty() && gate.harm_to.is_none() && !metric.scopes.contains(&GateScope::Total)
+        {
+            self.push_problem(
                 "bad-scope",
                 at,
                 format!("`{at}` does not say of whom `{}` is asked", metric.id),
@@ -378,11 +610,11 @@ impl Checker<'_> {
             );
         }
         if let Some(attribute) = &gate.sensitive
-            && self.names_sound("data.sensitive")
+            && self.are_names_sound("data.sensitive")
             && self.attribute(format!("{at}.sensitive"), attribute)
             && let Some(other) = named.iter().find(|n| *n != attribute)
         {
-            self.say(
+            self.push_problem(
                 "bad-scope",
                 format!("{at}.sensitive"),
                 format!("`sensitive` names `{attribute}`, the groups are of `{other}`"),
@@ -398,76 +630,125 @@ impl Checker<'_> {
             self.turned_ratio(&format!("{at}.between"), gate, metric, map);
         }
         let named_sets = self.job.sets();
-        let set = gate.counterfactual.as_ref().and_then(|name| Some((name, named_sets.iter().find(|(n, _)| n == name.as_str())?.1)));
+        let set = gate
+            .counterfactual
+            .as_ref()
+            .and_then(|name| Some((name, named_sets.iter().find(|(n, _)| n == name.as_str())?.1)));
         if let (Some(attribute), Some((name, set))) = (named.first(), set)
             && metric.needs_counterfactual
-            && self.sound(&[&path(&["counterfactuals", name.as_str().split('/').next().unwrap_or_default()])])
+            && self.is_sound(&[&path(&[
+                "counterfactuals",
+                name.as_str().split('/').next().unwrap_or_default(),
+            ])])
             && self.job.data.sensitive.contains_key(attribute)
-            && let Some(changed) = set.sensitive.as_ref().filter(|changed| !changed.contains(attribute))
+            && let Some(changed) =
+                set.sensitive.as_ref().filter(|changed| !changed.contains(attribute))
             && changed.iter().all(|c| self.job.data.sensitive.contains_key(c))
         {
             let what = format!("the counterfactual set `{name}` does not change `{attribute}`");
-            self.say("bad-scope", at, what, format!("it changes {}; name another set, or add the attribute to it", list(changed)));
+            self.push_problem(
+                "bad-scope",
+                at,
+                what,
+                format!(
+                    "it changes {}; name another set, or add the attribute to it",
+                    list(changed)
+                ),
+            );
         }
     }
 
     /// Complains about two groups whose comparison is not measured.
-    fn compared(&mut self, at: &str, metric: &MetricInfo, map: &BTreeMap<ColumnName, [Word; 2]>) {
-        let Some((attribute, [first, second])) = map.iter().next().filter(|_| map.len() == 1) else { return };
+    fn compared(&mut self, at: &str, metric: &KnownMetric, map: &BTreeMap<ColumnName, [Word; 2]>) {
+        let Some((attribute, [first, second])) = map.iter().next().filter(|_| map.len() == 1)
+        else {
+            return;
+        };
         let (data, here) = (&self.job.data, join(at, attribute.as_str()));
         let groups = data.groups_of(attribute);
-        if self.said(&[&here]) || groups.is_empty() || !self.sound(&["metrics.clarify", "data.sensitive"]) {
+        if self.has_problem(&[&here])
+            || groups.is_empty()
+            || !self.is_sound(&["metrics.clarify", "data.sensitive"])
+        {
             return;
         }
         let is_rest = |group: &Word| group.as_str() == REST && !groups.contains(group);
         // A metric of two families, only one of which is measured.
-        let by_facets = metric.also == Some(Family::Clarify) && !families(self.job, self.catalog).contains(&metric.family);
-        if metric.family != Family::Clarify && !by_facets {
-            let measured = groups.len() > 2 || self.favoured_of(attribute) == Some(Favoured::Rest) && metric.also == Some(Family::Clarify);
+        let by_facets = metric.also == Some(MetricFamily::Clarify)
+            && !families(self.job, self.catalog).contains(&metric.family);
+        if metric.family != MetricFamily::Clarify && !by_facets {
+            let measured = groups.len() > 2
+                || self.favoured_of(attribute) == Some(FavouredGroups::Rest)
+                    && metric.also == Some(MetricFamily::Clarify);
             if (is_rest(first) || is_rest(second)) && !measured {
                 let what = format!("`{attribute}` has two groups, so the rest of one is the other");
-                self.say("bad-scope", here, what, "name both groups");
+                self.push_problem("bad-scope", here, what, "name both groups");
             }
             return;
         }
         let favoured = self.favoured_of(attribute);
         let (fits, form) = match &favoured {
-            Some(Favoured::Rest) => {
+            Some(FavouredGroups::Rest) => {
                 let fits = |a: &Word, b: &Word| is_rest(a) && groups.contains(b);
-                (fits(first, second) || by_facets && fits(second, first), format!("[{REST}, GROUP]"))
+                (
+                    fits(first, second) || by_facets && fits(second, first),
+                    format!("[{REST}, GROUP]"),
+                )
             }
-            Some(Favoured::Groups(favoured)) => {
+            Some(FavouredGroups::Groups(favoured)) => {
                 let one = favoured.first().map_or("FAVOURED", Word::as_str);
-                let fits = |a: &Word, b: &Word| favoured.contains(a) && groups.contains(b) && !favoured.contains(b);
+                let fits = |a: &Word, b: &Word| {
+                    favoured.contains(a) && groups.contains(b) && !favoured.contains(b)
+                };
                 (fits(first, second) || by_facets && fits(second, first), format!("[{one}, GROUP]"))
             }
             None => return,
         };
         if !fits {
-            let what = format!("`{}` is not measured between `{first}` and `{second}`: the favoured facet stands first", metric.id);
-            let hint = format!(
-                "write `{{{attribute}: {form}}}`; `metrics.clarify.favoured` says who is favoured, the reference where it is left out"
+            let what = format!(
+                "`{}` is not measured between `{first}` and `{second}`: the favoured facet stands \
+                 first",
+                metric.id
             );
-            self.say("bad-scope", here, what, hint);
+            let hint = format!(
+                "write `{{{attribute}: {form}}}`; `metrics.clarify.favoured` says who is favoured, \
+                 the reference where it is left out"
+            );
+            self.push_problem("bad-scope", here, what, hint);
         }
     }
 
-    /// Complains about the change of a ratio that is asked the other way round than it is measured: how a
-    /// reciprocal changes does not follow from how the ratio does, so the gate could never decide.
-    fn turned_ratio(&mut self, at: &str, gate: &Gate, metric: &MetricInfo, map: &BTreeMap<ColumnName, [Word; 2]>) {
-        let (Some(order), Some((attribute, pair))) = (metric.ratio.filter(|_| gate.against.is_some()), map.iter().next()) else { return };
+    /// Complains about the change of a ratio that is asked the other way round than it is measured:
+    /// how a reciprocal changes does not follow from how the ratio does, so the gate could never
+    /// decide.
+    fn turned_ratio(
+        &mut self,
+        at: &str,
+        gate: &GateBlock,
+        metric: &KnownMetric,
+        map: &BTreeMap<ColumnName, [Word; 2]>,
+    ) {
+        let (Some(order), Some((attribute, pair))) =
+            (metric.ratio.filter(|_| gate.against.is_some()), map.iter().next())
+        else {
+            return;
+        };
         let (data, here) = (&self.job.data, join(at, attribute.as_str()));
         let groups = data.groups_of(attribute);
-        if self.said(&[&here]) || groups.is_empty() || !self.sound(&["metrics.clarify", "data.sensitive"]) {
+        if self.has_problem(&[&here])
+            || groups.is_empty()
+            || !self.is_sound(&["metrics.clarify", "data.sensitive"])
+        {
             return;
         }
-        let by_facets = metric.also == Some(Family::Clarify) && !families(self.job, self.catalog).contains(&metric.family);
+        let by_facets = metric.also == Some(MetricFamily::Clarify)
+            && !families(self.job, self.catalog).contains(&metric.family);
         let favoured = self.favoured_of(attribute).filter(|_| by_facets);
         let reference = data.reference_of(attribute);
         // All others stand last, but where Clarify takes them for favoured.
         let place = |group: &Word| match (&favoured, groups.iter().position(|g| g == group)) {
-            (Some(Favoured::Rest), place) => usize::from(place.is_some()),
-            (Some(Favoured::Groups(favoured)), _) => usize::from(!favoured.contains(group)),
+            (Some(FavouredGroups::Rest), place) => usize::from(place.is_some()),
+            (Some(FavouredGroups::Groups(favoured)), _) => usize::from(!favoured.contains(group)),
             (None, Some(_)) if reference.as_ref() == Some(group) => 0,
             (None, place) => place.map_or(usize::MAX, |place| 1 + place),
         };
@@ -478,90 +759,128 @@ impl Checker<'_> {
         };
         if !as_measured {
             let what = format!(
-                "`{}` is measured as `{second}` over `{first}`, and how its reciprocal changes does not follow from how it changes",
+                "`{}` is measured as `{second}` over `{first}`, and how its reciprocal changes \
+                 does not follow from how it changes",
                 metric.id
             );
-            let (limit, other) = if gate.fall_at_most.is_some() { ("fall", "rise") } else { ("rise", "fall") };
+            let (limit, other) =
+                if gate.fall_at_most.is_some() { ("fall", "rise") } else { ("rise", "fall") };
             let hint = format!(
-                "write `between: {{{attribute}: [{second}, {first}]}}` and `{other}_at_most` in the place of `{limit}_at_most`: where one \
-                 ratio falls the other rises"
+                "write `between: {{{attribute}: [{second}, {first}]}}` and `{other}_at_most` in \
+                 the place of `{limit}_at_most`: where one ratio falls the other rises"
             );
-            self.say("bad-scope", here, what, hint);
+            self.push_problem("bad-scope", here, what, hint);
         }
     }
 
     /// Who is favoured, by the job or as the reference.
-    fn favoured_of(&self, attribute: &ColumnName) -> Option<Favoured> {
+    fn favoured_of(&self, attribute: &ColumnName) -> Option<FavouredGroups> {
         self.job.metrics.clarify.clone().unwrap_or_default().favoured_of(attribute, &self.job.data)
     }
 
     /// Complains where every attribute that a gate is about has too few groups for the metric.
-    fn enough_groups(&mut self, at: &str, metric: &MetricInfo, named: Option<&ColumnName>) {
-        if !self.sound(&["data.sensitive"]) {
+    fn enough_groups(&mut self, at: &str, metric: &KnownMetric, named: Option<&ColumnName>) {
+        if !self.is_sound(&["data.sensitive"]) {
             return;
         }
         let data = &self.job.data;
-        let asked: Vec<&ColumnName> = data.sensitive.keys().filter(|name| named.is_none_or(|named| named == *name)).collect();
+        let asked: Vec<&ColumnName> =
+            data.sensitive.keys().filter(|name| named.is_none_or(|named| named == *name)).collect();
         // Groups that only the data can tell are none here.
-        let too_few = |name: &ColumnName| (1..metric.min_groups).contains(&data.groups_of(name).len());
+        let too_few =
+            |name: &ColumnName| (1..metric.min_groups).contains(&data.groups_of(name).len());
         if !asked.is_empty() && asked.into_iter().all(too_few) {
-            let what = format!("`{}` is measured for attributes with {} groups or more", metric.id, metric.min_groups);
-            self.say("bad-scope", format!("{at}.metric"), what, "with two groups a direction says the same: use `sr`, `psr` or `nsr`");
+            let what = format!(
+                "`{}` is measured for attributes with {} groups or more",
+                metric.id, metric.min_groups
+            );
+            self.push_problem(
+                "bad-scope",
+                format!("{at}.metric"),
+                what,
+                "with two groups a direction says the same: use `sr`, `psr` or `nsr`",
+            );
         }
     }
 
     /// Checks the set and the groups that a gate names, and gives the attributes back.
-    fn named(&mut self, at: &str, gate: &Gate) -> Vec<ColumnName> {
-        if let Some(set) = gate.counterfactual.as_ref().filter(|_| self.names_sound("counterfactuals")) {
+    fn named(&mut self, at: &str, gate: &GateBlock) -> Vec<ColumnName> {
+        if let Some(set) =
+            gate.counterfactual.as_ref().filter(|_| self.are_names_sound("counterfactuals"))
+        {
             let sets = self.job.sets();
             let sets = sets.iter().map(|(name, _)| name.as_str());
-            self.known("counterfactual set", format!("{at}.counterfactual"), set.as_str(), sets, "unknown-name");
+            self.check_known(
+                "counterfactual set",
+                format!("{at}.counterfactual"),
+                set.as_str(),
+                sets,
+                "unknown-name",
+            );
         }
         let mut named: Vec<ColumnName> = Vec::new();
         if let Some(GateDirection::Pair(map)) = &gate.direction {
-            let pairs: Vec<(&ColumnName, &[Word])> = map.iter().map(|(a, pair)| (a, pair.as_slice())).collect();
+            let pairs: Vec<(&ColumnName, &[Word])> =
+                map.iter().map(|(a, pair)| (a, pair.as_slice())).collect();
             named.extend(self.people(&format!("{at}.direction"), "[FROM, TO]", &pairs));
         }
         if let Some(GateBetween::Pair(map)) = &gate.between {
-            let pairs: Vec<(&ColumnName, &[Word])> = map.iter().map(|(a, pair)| (a, pair.as_slice())).collect();
+            let pairs: Vec<(&ColumnName, &[Word])> =
+                map.iter().map(|(a, pair)| (a, pair.as_slice())).collect();
             named.extend(self.people(&format!("{at}.between"), "[FIRST, SECOND]", &pairs));
         }
         if let Some(map) = &gate.harm_to {
-            let groups: Vec<(&ColumnName, &[Word])> = map.iter().map(|(a, group)| (a, std::slice::from_ref(group))).collect();
+            let groups: Vec<(&ColumnName, &[Word])> =
+                map.iter().map(|(a, group)| (a, std::slice::from_ref(group))).collect();
             named.extend(self.people(&format!("{at}.harm_to"), "GROUP", &groups));
         }
         if let Some(map) = &gate.group {
-            let groups: Vec<(&ColumnName, &[Word])> = map.iter().map(|(a, group)| (a, std::slice::from_ref(group))).collect();
+            let groups: Vec<(&ColumnName, &[Word])> =
+                map.iter().map(|(a, group)| (a, std::slice::from_ref(group))).collect();
             named.extend(self.people(&format!("{at}.group"), "GROUP", &groups));
         }
         named
     }
 
     /// One attribute with the groups it names; gives the attribute back where it is declared.
-    fn people(&mut self, at: &str, form: &str, named: &[(&ColumnName, &[Word])]) -> Option<ColumnName> {
+    fn people(
+        &mut self,
+        at: &str,
+        form: &str,
+        named: &[(&ColumnName, &[Word])],
+    ) -> Option<ColumnName> {
         let &[(attribute, groups)] = named else {
             let what = format!("`{at}` must name one attribute, found {}", named.len());
-            self.say("bad-scope", at, what, format!("write `{{ATTRIBUTE: {form}}}`"));
+            self.push_problem("bad-scope", at, what, format!("write `{{ATTRIBUTE: {form}}}`"));
             return None;
         };
         let here = join(at, attribute.as_str());
-        if !self.names_sound("data.sensitive") || !self.attribute(here.clone(), attribute) {
+        if !self.are_names_sound("data.sensitive") || !self.attribute(here.clone(), attribute) {
             return None;
         }
         let declared_at = path(&["data", "sensitive", attribute.as_str()]);
         let declared = self.job.data.groups_of(attribute);
-        if self.sound(&[&declared_at]) && declared.len() > 1 {
+        if self.is_sound(&[&declared_at]) && declared.len() > 1 {
             let rest = |group: &Word| group.as_str() == REST && at.ends_with(".between");
-            for (i, group) in groups.iter().enumerate().filter(|(_, group)| !declared.contains(group) && !rest(group)) {
+            for (i, group) in groups
+                .iter()
+                .enumerate()
+                .filter(|(_, group)| !declared.contains(group) && !rest(group))
+            {
                 let place = if groups.len() > 1 { format!("{here}[{i}]") } else { here.clone() };
                 let hint = suggest(group.as_str(), "its groups", declared.iter().map(Word::as_str));
-                self.say("unknown-group", place, format!("`{attribute}` has no group `{group}`"), hint);
+                self.push_problem(
+                    "unknown-group",
+                    place,
+                    format!("`{attribute}` has no group `{group}`"),
+                    hint,
+                );
             }
         }
         if let [first, second] = groups
             && first == second
         {
-            self.say(
+            self.push_problem(
                 "bad-scope",
                 format!("{here}[1]"),
                 format!("`{first}` is compared with itself"),
@@ -572,27 +891,28 @@ impl Checker<'_> {
     }
 }
 
-fn scope_key(scope: Scope) -> &'static str {
+fn scope_key(scope: GateScope) -> &'static str {
     match scope {
-        Scope::Total => "",
-        Scope::Group => "group",
-        Scope::Pair | Scope::WorstCase => "between",
-        Scope::Direction => "direction",
+        GateScope::Total => "",
+        GateScope::Group => "group",
+        GateScope::Pair | GateScope::WorstCase => "between",
+        GateScope::Direction => "direction",
     }
 }
 
 /// The keys that a metric takes, as a job writes them.
-fn scope_forms(scopes: &[Scope]) -> String {
+fn scope_forms(scopes: &[GateScope]) -> String {
     let forms: Vec<&str> = scopes
         .iter()
         .filter_map(|scope| match scope {
-            Scope::Total => None,
-            Scope::Group => Some("`group: {ATTRIBUTE: GROUP}`"),
-            Scope::Pair => Some("`between: {ATTRIBUTE: [FIRST, SECOND]}`"),
-            Scope::WorstCase => Some("`between: worst_case`"),
-            Scope::Direction => Some("`direction: {ATTRIBUTE: [FROM, TO]}`"),
+            GateScope::Total => None,
+            GateScope::Group => Some("`group: {ATTRIBUTE: GROUP}`"),
+            GateScope::Pair => Some("`between: {ATTRIBUTE: [FIRST, SECOND]}`"),
+            GateScope::WorstCase => Some("`between: worst_case`"),
+            GateScope::Direction => Some("`direction: {ATTRIBUTE: [FROM, TO]}`"),
         })
         .collect();
-    let total = if scopes.contains(&Scope::Total) { ", or none of them for everybody" } else { "" };
+    let total =
+        if scopes.contains(&GateScope::Total) { ", or none of them for everybody" } else { "" };
     forms.join(" or ") + total
 }

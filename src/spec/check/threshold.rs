@@ -1,44 +1,83 @@
-//! Checks thresholds that are fitted: they need training rows with labels, scores of these, and the rule that they are fitted for.
+//! Checks thresholds that are fitted: they need training rows with labels, scores of these, and the
+//! rule that they are fitted for.
 
 use crate::param::Name;
-use crate::spec::threshold::{Threshold, ThresholdOf};
-use crate::spec::{Model, ThresholdRule};
+use crate::spec::threshold::{ThresholdBlock, ThresholdOf};
+use crate::spec::{ModelBlock, ThresholdRule};
 
-use super::Checker;
+use super::JobChecker;
 
-impl Checker<'_> {
-    pub(super) fn threshold(&mut self, at: &str, name: &Name, model: &Model) {
-        if !self.sound(&[at]) || !model.threshold.is_fitted() {
+impl JobChecker<'_> {
+    pub(super) fn threshold(&mut self, at: &str, name: &Name, model: &ModelBlock) {
+        if !self.is_sound(&[at]) || !model.threshold.is_fitted() {
             return;
         }
-        if let Threshold::Of(ThresholdOf::FBeta(beta)) = &model.threshold
+        if let ThresholdBlock::Of(ThresholdOf::FBeta(beta)) = &model.threshold
             && beta.get() <= 0.0
         {
             let what = format!("`f_beta: {}` is not above 0", beta.get());
-            self.say("bad-value", at, what, "1 weighs recall like precision, 2 twice as much");
+            self.push_problem(
+                "bad-value",
+                at,
+                what,
+                "1 weighs recall like precision, 2 twice as much",
+            );
         }
         if model.threshold_rule == ThresholdRule::Gt {
             let what = "a fitted threshold is one of the scores, and that score is positive";
-            self.say("bad-value", at, what, "leave out `threshold_rule: gt`, or give `threshold` a number");
+            self.push_problem(
+                "bad-value",
+                at,
+                what,
+                "leave out `threshold_rule: gt`, or give `threshold` a number",
+            );
         }
         let fixed = "give `threshold` a number";
         if model.scores.as_ref().is_some_and(|scores| scores.factual.parquet.is_some()) {
-            let what = format!("the threshold of the model `{name}` is fitted to training rows, and its file of scores is of audited rows");
-            self.say("not-offered", at, what, format!("{fixed}, or fit it where the scores are made"));
+            let what = format!(
+                "the threshold of the model `{name}` is fitted to training rows, and its file of \
+                 scores is of audited rows"
+            );
+            self.push_problem(
+                "not-offered",
+                at,
+                what,
+                format!("{fixed}, or fit it where the scores are made"),
+            );
             return;
         }
         // What is trained here has been told the rest.
-        if model.is_trained_here() || model.command.as_ref().is_some_and(|command| command.train.is_some()) {
+        if model.is_trained_here()
+            || model.command.as_ref().is_some_and(|command| command.train.is_some())
+        {
             return;
         }
         let data = &self.job.data;
-        if data.label.column().is_none() && self.sound(&["data.label"]) {
-            let what = format!("the threshold of the model `{name}` is fitted to labels, and `data.label` is `none`");
-            self.say("needs-label", at, what, format!("{fixed}, or name the label column"));
+        if data.label.column().is_none() && self.is_sound(&["data.label"]) {
+            let what = format!(
+                "the threshold of the model `{name}` is fitted to labels, and `data.label` is \
+                 `none`"
+            );
+            self.push_problem(
+                "needs-label",
+                at,
+                what,
+                format!("{fixed}, or name the label column"),
+            );
         }
-        if data.split.is_none() && self.sound(&["data.split"]) {
-            let what = format!("the threshold of the model `{name}` is fitted to training rows, and every row is audited");
-            self.say("needs-split", at, what, format!("{fixed}, or add `data.split`, such as `{{share: {{train: 0.5, audit: 0.5}}}}`"));
+        if data.split.is_none() && self.is_sound(&["data.split"]) {
+            let what = format!(
+                "the threshold of the model `{name}` is fitted to training rows, and every row is \
+                 audited"
+            );
+            self.push_problem(
+                "needs-split",
+                at,
+                what,
+                format!(
+                    "{fixed}, or add `data.split`, such as `{{share: {{train: 0.5, audit: 0.5}}}}`"
+                ),
+            );
         }
     }
 }

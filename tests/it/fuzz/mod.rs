@@ -1,10 +1,13 @@
-//! Inputs that nobody would write on purpose: jobs, rows as Parquet and CSV, files of scores and streams of scores, each made from sound
-//! ones by seeded mutation. Whatever stands in them, nothing panics, and the blame is never put on the disk.
+//! Inputs that nobody would write on purpose: jobs, rows as Parquet and CSV, files of scores and
+//! streams of scores, each made from sound ones by seeded mutation. Whatever stands in them,
+//! nothing panics, and the blame is never put on the disk.
 //!
-//! The library is called in this process, so that thousands of inputs take seconds. A plain run tries a fixed number of them, the same
-//! on every machine; `CFAUDIT_FUZZ_MINUTES=10` goes on for so long per target, with new seeds each time (`make fuzz`). An input that
-//! fails is kept in the target folder and named; mended, it belongs into `tests/fuzz-corpus/<target>/`, whose files are tried first and
-//! are mutated too. The input that is being tried stands in `current` beside them, for the case that the process itself is killed.
+//! The library is called in this process, so that thousands of inputs take seconds. A plain run
+//! tries a fixed number of them, the same on every machine; `CFAUDIT_FUZZ_MINUTES=10` goes on for
+//! so long per target, with new seeds each time (`make fuzz`). An input that fails is kept in the
+//! target folder and named; mended, it belongs into `tests/fuzz-corpus/<target>/`, whose files are
+//! tried first and are mutated too. The input that is being tried stands in `current` beside them,
+//! for the case that the process itself is killed.
 
 mod mutate;
 mod tables;
@@ -38,14 +41,18 @@ trait Target {
 /// Files of the corpus of a target, sorted.
 fn corpus(name: &str) -> Vec<Vec<u8>> {
     let folder = root().join("tests/fuzz-corpus").join(name);
-    let mut files: Vec<PathBuf> = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files.iter().map(|file| fs::read(file).unwrap()).collect()
 }
 
-/// Tries the corpus as it is, then `n` mutated inputs, or as many as the minutes that are asked for allow.
+/// Tries the corpus as it is, then `n` mutated inputs, or as many as the minutes that are asked for
+/// allow.
 fn fuzz(target: &dyn Target, n: u64) {
-    let minutes: Option<u64> = std::env::var("CFAUDIT_FUZZ_MINUTES").ok().map(|text| text.parse().expect("minutes as a whole number"));
+    let minutes: Option<u64> = std::env::var("CFAUDIT_FUZZ_MINUTES")
+        .ok()
+        .map(|text| text.parse().expect("minutes as a whole number"));
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz").join(target.name());
     fs::create_dir_all(&kept).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -53,22 +60,29 @@ fn fuzz(target: &dyn Target, n: u64) {
     let n_kept = seeds.len() as u64;
     seeds.extend(target.seeds());
     assert!(!seeds.is_empty());
-    let base = minutes.map_or(0, |_| SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64);
-    let (started, mut slowest, mut tried, mut faults) = (Instant::now(), (Duration::ZERO, 0), 0, Vec::new());
+    let base = minutes
+        .map_or(0, |_| SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64);
+    let (started, mut slowest, mut tried, mut faults) =
+        (Instant::now(), (Duration::ZERO, 0), 0, Vec::new());
     for i in 0.. {
-        let done = minutes.map_or(i >= n_kept + n, |minutes| i >= n_kept && started.elapsed() >= Duration::from_secs(60 * minutes));
+        let done = minutes.map_or(i >= n_kept + n, |minutes| {
+            i >= n_kept && started.elapsed() >= Duration::from_secs(60 * minutes)
+        });
         if done || faults.len() >= 20 {
             break;
         }
         let mut dice = Dice::new(base.wrapping_add(i));
         let mut input = if i < n_kept { None } else { target.fresh(&mut dice) };
-        let input = input.get_or_insert_with(|| seeds[if i < n_kept { i as usize } else { dice.below(seeds.len()) }].clone());
+        let input = input.get_or_insert_with(|| {
+            seeds[if i < n_kept { i as usize } else { dice.below(seeds.len()) }].clone()
+        });
         if i >= n_kept {
             target.mutate(input, &seeds, &mut dice);
         }
         fs::write(kept.join("current"), &*input).unwrap();
         let at = Instant::now();
-        let verdict = catch_unwind(AssertUnwindSafe(|| target.feed(folder.path(), input, &mut dice)));
+        let verdict =
+            catch_unwind(AssertUnwindSafe(|| target.feed(folder.path(), input, &mut dice)));
         slowest = slowest.max((at.elapsed(), i));
         tried += 1;
         let fault = match verdict {
@@ -76,7 +90,12 @@ fn fuzz(target: &dyn Target, n: u64) {
             Ok(Err(what)) => what,
             Err(panic) => {
                 let words = panic.downcast_ref::<String>().cloned();
-                format!("panics: {}", words.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned())).unwrap_or_default())
+                format!(
+                    "panics: {}",
+                    words
+                        .or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
+                        .unwrap_or_default()
+                )
             }
         };
         let file = kept.join(format!("fault-{:016x}", base.wrapping_add(i)));
@@ -84,7 +103,11 @@ fn fuzz(target: &dyn Target, n: u64) {
         faults.push(format!("{}: {fault}", file.display()));
     }
     let (longest, which) = slowest;
-    eprintln!("{}: {tried} inputs in {:.1?}, the slowest ({which}) in {longest:.1?}", target.name(), started.elapsed());
+    eprintln!(
+        "{}: {tried} inputs in {:.1?}, the slowest ({which}) in {longest:.1?}",
+        target.name(),
+        started.elapsed()
+    );
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 

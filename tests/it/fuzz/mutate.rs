@@ -195,7 +195,8 @@ pub(super) fn text(input: &mut Vec<u8>, seeds: &[Vec<u8>], dice: &mut Dice) {
             }
             8 => {
                 let line = &mut lines[at];
-                let places: Vec<usize> = line.char_indices().map(|(i, _)| i).chain([line.len()]).collect();
+                let places: Vec<usize> =
+                    line.char_indices().map(|(i, _)| i).chain([line.len()]).collect();
                 let at = dice.of(&places);
                 line.insert_str(at, dice.of(WORDS));
             }

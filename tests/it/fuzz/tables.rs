@@ -1,10 +1,11 @@
-//! Columns that became something else: other types, missing and extreme values, other names, no rows; and the files that hold them.
+//! Columns that became something else: other types, missing and extreme values, other names, no
+//! rows; and the files that hold them.
 
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, ListArray, NullArray, RecordBatch, StringArray, UInt32Array,
-    new_null_array,
+    Array, ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, ListArray, NullArray,
+    RecordBatch, StringArray, UInt32Array, new_null_array,
 };
 use arrow::compute::{cast, nullif, take};
 use arrow::datatypes::{DataType, Field, Float64Type, Schema, TimeUnit};
@@ -52,8 +53,23 @@ fn types() -> Vec<DataType> {
     ]
 }
 
-const NAMES: &[&str] =
-    &["", " ", "row_id", "label", "score", "a.b", "a/b", "\0", "é", "id", "sex", "AGE", "to_group", "${vars.x}", "__index_level_0__"];
+const NAMES: &[&str] = &[
+    "",
+    " ",
+    "row_id",
+    "label",
+    "score",
+    "a.b",
+    "a/b",
+    "\0",
+    "é",
+    "id",
+    "sex",
+    "AGE",
+    "to_group",
+    "${vars.x}",
+    "__index_level_0__",
+];
 const REALS: &[f64] = &[
     f64::NAN,
     f64::INFINITY,
@@ -101,7 +117,9 @@ pub(super) fn change(columns: &mut Columns, dice: &mut Dice) {
             7 => {
                 let most = if dice.one_in(3) { 3 } else { 2 * n + 1 };
                 let picks = dice.below(most);
-                let picks: UInt32Array = (0..if n == 0 { 0 } else { picks }).map(|_| Some(dice.below(n) as u32)).collect();
+                let picks: UInt32Array = (0..if n == 0 { 0 } else { picks })
+                    .map(|_| Some(dice.below(n) as u32))
+                    .collect();
                 for (_, array) in columns.iter_mut() {
                     *array = take(array, &picks, None).unwrap();
                 }
@@ -120,19 +138,33 @@ fn odd(n: usize, dice: &mut Dice) -> ArrayRef {
     match dice.below(6) {
         0 => Arc::new((0..n).map(|_| Some(dice.of(REALS))).collect::<Float64Array>()),
         1 => Arc::new((0..n).map(|_| Some(dice.of(WHOLES))).collect::<Int64Array>()),
-        2 => Arc::new((0..n).map(|i| Some(if i == 0 { "x".repeat(70_000) } else { dice.of(NAMES).to_owned() })).collect::<StringArray>()),
+        2 => Arc::new(
+            (0..n)
+                .map(|i| Some(if i == 0 { "x".repeat(70_000) } else { dice.of(NAMES).to_owned() }))
+                .collect::<StringArray>(),
+        ),
         3 => Arc::new((0..n).map(|_| Some([0xff_u8, 0xfe])).collect::<BinaryArray>()),
         4 => Arc::new(NullArray::new(n)),
-        _ => Arc::new(ListArray::from_iter_primitive::<Float64Type, _, _>((0..n).map(|i| Some(vec![Some(1.0); i % 3])))),
+        _ => Arc::new(ListArray::from_iter_primitive::<Float64Type, _, _>(
+            (0..n).map(|i| Some(vec![Some(1.0); i % 3])),
+        )),
     }
 }
 
 fn batch(columns: &Columns) -> Option<RecordBatch> {
-    let fields: Vec<Field> = columns.iter().map(|(name, array)| Field::new(name, array.data_type().clone(), true)).collect();
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns.iter().map(|(_, array)| Arc::clone(array)).collect()).ok()
+    let fields: Vec<Field> = columns
+        .iter()
+        .map(|(name, array)| Field::new(name, array.data_type().clone(), true))
+        .collect();
+    RecordBatch::try_new(
+        Arc::new(Schema::new(fields)),
+        columns.iter().map(|(_, array)| Arc::clone(array)).collect(),
+    )
+    .ok()
 }
 
-/// The columns as a Parquet file in one of the many ways to write it; none where that cannot be written.
+/// The columns as a Parquet file in one of the many ways to write it; none where that cannot be
+/// written.
 pub(super) fn as_parquet(columns: &Columns, dice: &mut Dice) -> Option<Vec<u8>> {
     let batch = batch(columns)?;
     let properties = WriterProperties::builder()
@@ -144,7 +176,11 @@ pub(super) fn as_parquet(columns: &Columns, dice: &mut Dice) -> Option<Vec<u8>> 
         ]))
         .set_dictionary_enabled(dice.one_in(2))
         .set_writer_version(dice.of(&[WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0]))
-        .set_statistics_enabled(dice.of(&[EnabledStatistics::None, EnabledStatistics::Chunk, EnabledStatistics::Page]))
+        .set_statistics_enabled(dice.of(&[
+            EnabledStatistics::None,
+            EnabledStatistics::Chunk,
+            EnabledStatistics::Page,
+        ]))
         .set_max_row_group_row_count(Some(dice.of(&[1, 7, 1000])))
         .build();
     let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).ok()?;
@@ -169,13 +205,23 @@ pub(super) fn as_stream(columns: &Columns, dice: &mut Dice) -> Option<Vec<u8>> {
 /// Forty people: id, sex, repaid, age, job.
 pub(super) fn people() -> Columns {
     let rows = 0..40_i64;
-    let text = |of: fn(i64) -> Option<&'static str>| Arc::new(rows.clone().map(of).collect::<StringArray>()) as ArrayRef;
+    let text = |of: fn(i64) -> Option<&'static str>| {
+        Arc::new(rows.clone().map(of).collect::<StringArray>()) as ArrayRef
+    };
     vec![
         ("id".to_owned(), Arc::new(Int64Array::from_iter_values(rows.clone().map(|i| i + 100)))),
         ("sex".to_owned(), text(|i| Some(if i % 2 == 0 { "f" } else { "m" }))),
         ("repaid".to_owned(), text(|i| Some(if i * 7 % 3 == 0 { "yes" } else { "no" }))),
-        ("age".to_owned(), Arc::new(Float64Array::from_iter_values(rows.clone().map(|i| 20.0 + (i * 11 % 17) as f64)))),
-        ("job".to_owned(), text(|i| (i % 5 > 0).then_some(if i % 3 == 0 { "cook" } else { "clerk" }))),
+        (
+            "age".to_owned(),
+            Arc::new(Float64Array::from_iter_values(
+                rows.clone().map(|i| 20.0 + (i * 11 % 17) as f64),
+            )),
+        ),
+        (
+            "job".to_owned(),
+            text(|i| (i % 5 > 0).then_some(if i % 3 == 0 { "cook" } else { "clerk" })),
+        ),
     ]
 }
 
@@ -183,10 +229,24 @@ pub(super) fn people() -> Columns {
 pub(super) fn scores() -> Columns {
     let rows = 0..40_i64;
     vec![
-        ("row_id".to_owned(), Arc::new(Int64Array::from_iter_values(rows.clone().map(|i| i + 100)))),
-        ("sensitive".to_owned(), Arc::new(StringArray::from_iter_values(rows.clone().map(|_| "sex")))),
-        ("to_group".to_owned(), Arc::new(StringArray::from_iter_values(rows.clone().map(|i| if i % 2 == 0 { "m" } else { "f" })))),
+        (
+            "row_id".to_owned(),
+            Arc::new(Int64Array::from_iter_values(rows.clone().map(|i| i + 100))),
+        ),
+        (
+            "sensitive".to_owned(),
+            Arc::new(StringArray::from_iter_values(rows.clone().map(|_| "sex"))),
+        ),
+        (
+            "to_group".to_owned(),
+            Arc::new(StringArray::from_iter_values(
+                rows.clone().map(|i| if i % 2 == 0 { "m" } else { "f" }),
+            )),
+        ),
         ("cf_index".to_owned(), Arc::new(Int64Array::from_iter_values(rows.clone().map(|_| 0)))),
-        ("score".to_owned(), Arc::new(Float64Array::from_iter_values(rows.map(|i| i as f64 / 40.0)))),
+        (
+            "score".to_owned(),
+            Arc::new(Float64Array::from_iter_values(rows.map(|i| i as f64 / 40.0))),
+        ),
     ]
 }

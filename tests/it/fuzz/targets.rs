@@ -3,15 +3,15 @@
 use std::fs;
 use std::path::Path;
 
-use cfaudit::data::glance::glance;
+use cfaudit::data::glance::profile_file;
 use cfaudit::data::keyed::KeyedScores;
 use cfaudit::data::score_stream::read_stream;
 use cfaudit::data::{Attribute, RowIdKind};
 use cfaudit::error::Error;
-use cfaudit::exec::cancel::Cancel;
+use cfaudit::exec::cancel::CancelFlag;
 use cfaudit::exec::event::{Event, Observer};
 use cfaudit::explain::codes;
-use cfaudit::pipeline::{self, Record, Settings, fresh};
+use cfaudit::pipeline::{self, RunRecord, RunSettings, fresh};
 use cfaudit::spec::check;
 
 use super::mutate::{self, Dice};
@@ -23,7 +23,12 @@ use crate::work::yaml_files;
 fn blamed(error: &Error) -> Result<(), String> {
     let known = |code: &str| codes().iter().any(|(known, _)| *known == code);
     match error {
-        Error::Job(problems) if !problems.is_empty() && problems.iter().all(|p| known(p.code) && !p.what.is_empty()) => Ok(()),
+        Error::Job(problems)
+            if !problems.is_empty()
+                && problems.iter().all(|p| known(p.code) && !p.what.is_empty()) =>
+        {
+            Ok(())
+        }
         Error::Data(fault) if known(fault.code) && !fault.what.is_empty() => Ok(()),
         other => Err(format!("blames the wrong one: {other}")),
     }
@@ -39,7 +44,7 @@ impl Observer for Nobody {
     fn on(&self, _: &Event) {}
 }
 
-impl Record for Nobody {
+impl RunRecord for Nobody {
     fn identify(&self, _: &str, _: &str) {}
 
     fn log_lines(&self) -> Vec<u8> {
@@ -51,7 +56,7 @@ impl Record for Nobody {
 fn run(folder: &Path, job: &str) -> Result<(), String> {
     let file = folder.join("job.yaml");
     fs::write(&file, job).unwrap();
-    let settings = Settings {
+    let settings = RunSettings {
         job_file: "job.yaml".to_owned(),
         out: Some(folder.join("out")),
         cache: Some(folder.join("cache")),
@@ -69,7 +74,7 @@ fn run(folder: &Path, job: &str) -> Result<(), String> {
         Ok(checked) => checked,
         Err(error) => return blamed(&error),
     };
-    judged(pipeline::run(&checked, &settings, &Nobody, &Nobody, &Cancel::default()))
+    judged(pipeline::run(&checked, &settings, &Nobody, &Nobody, &CancelFlag::default()))
 }
 
 /// A job over `rows`, written as flow text; `@` stands for the folder.
@@ -92,9 +97,9 @@ metrics: {bootstrap: {samples: 10}}
 /// Looks at a file of rows as `cfaudit new` does, and runs an audit over it.
 fn audit(folder: &Path, file: &str, rows: &str) -> Result<(), String> {
     let path = folder.join(file).to_string_lossy().into_owned();
-    match glance(&path) {
+    match profile_file(&path) {
         Ok(seen) => {
-            let wishes = fresh::Wishes {
+            let wishes = fresh::NewJobOptions {
                 data: path.clone(),
                 label: Some("repaid".to_owned()),
                 sensitive: vec!["sex".to_owned()],
@@ -130,8 +135,14 @@ impl Target for Jobs {
     fn feed(&self, folder: &Path, input: &[u8], dice: &mut Dice) -> Result<(), String> {
         let file = folder.join("job.yaml");
         fs::write(&file, input).unwrap();
-        let sets: &[&str] =
-            dice.of::<&[&str]>(&[&[], &[], &["run.seed=7"], &["model_version=[1"], &["gates.x.level=fail"], &["data=~", "name"]]);
+        let sets: &[&str] = dice.of::<&[&str]>(&[
+            &[],
+            &[],
+            &["run.seed=7"],
+            &["model_version=[1"],
+            &["gates.x.level=fail"],
+            &["data=~", "name"],
+        ]);
         let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
         let catalog = pipeline::measuring::catalog();
         let checked = match check::read(&file, &sets, &catalog) {
@@ -182,7 +193,8 @@ fn changed_parquet(mut columns: tables::Columns, dice: &mut Dice) -> Option<Vec<
     })?
 }
 
-/// Half of the inputs stay sound files of odd columns; the others are damaged, most of them where the footer is.
+/// Half of the inputs stay sound files of odd columns; the others are damaged, most of them where
+/// the footer is.
 fn footer_or_anywhere(input: &mut Vec<u8>, seeds: &[Vec<u8>], dice: &mut Dice) {
     let footer = input.len().saturating_sub(900);
     match dice.below(4) {
@@ -203,10 +215,20 @@ impl Target for Csv {
     fn seeds(&self) -> Vec<Vec<u8>> {
         let mut text = "id,sex,repaid,age,job\n".to_owned();
         for i in 0..40 {
-            let (sex, repaid) = (if i % 2 == 0 { "f" } else { "m" }, if i * 7 % 3 == 0 { "yes" } else { "no" });
-            text += &format!("{},{sex},{repaid},{},{}\n", i + 100, 20 + i * 11 % 17, ["", "cook", "\"a, b\"", "\"say \"\"x\"\"\""][i % 4]);
+            let (sex, repaid) =
+                (if i % 2 == 0 { "f" } else { "m" }, if i * 7 % 3 == 0 { "yes" } else { "no" });
+            text += &format!(
+                "{},{sex},{repaid},{},{}\n",
+                i + 100,
+                20 + i * 11 % 17,
+                ["", "cook", "\"a, b\"", "\"say \"\"x\"\"\""][i % 4]
+            );
         }
-        vec![text.clone().into_bytes(), text.replace('\n', "\r\n").into_bytes(), text.replace(',', ";").into_bytes()]
+        vec![
+            text.clone().into_bytes(),
+            text.replace('\n', "\r\n").into_bytes(),
+            text.replace(',', ";").into_bytes(),
+        ]
     }
 
     fn mutate(&self, input: &mut Vec<u8>, seeds: &[Vec<u8>], dice: &mut Dice) {
@@ -252,15 +274,28 @@ impl Target for Scores {
         let path = folder.join("scores.parquet");
         fs::write(&path, input).unwrap();
         let groups = || vec!["f".to_owned(), "m".to_owned()];
-        let attribute =
-            |name: &str| Attribute { name: name.to_owned(), groups: groups(), reference: 0, feature: 0, level_of_group: vec![0, 1] };
+        let attribute = |name: &str| Attribute {
+            name: name.to_owned(),
+            groups: groups(),
+            reference: 0,
+            feature: 0,
+            level_of_group: vec![0, 1],
+        };
         let attributes = [attribute("sex"), attribute("race")];
         let attributes = &attributes[..=dice.below(2)];
         let kind = dice.of(&[RowIdKind::RowNumber, RowIdKind::Integer, RowIdKind::Text]);
         let read = || {
-            let file = KeyedScores::open(&path, "score", kind, (!dice.one_in(4)).then_some(&attributes[0]), attributes)?;
-            (0..file.n_groups())
-                .try_for_each(|group| file.read(group).map(|entries| entries.iter().for_each(|e| drop(file.place(e.file_row)))))
+            let file = KeyedScores::open(
+                &path,
+                "score",
+                kind,
+                (!dice.one_in(4)).then_some(&attributes[0]),
+                attributes,
+            )?;
+            (0..file.n_groups()).try_for_each(|group| {
+                file.read(group)
+                    .map(|entries| entries.iter().for_each(|e| drop(file.describe_row(e.file_row))))
+            })
         };
         judged({ read }())
     }
@@ -295,10 +330,15 @@ impl Target for Streams {
     fn feed(&self, _: &Path, mut input: &[u8], dice: &mut Dice) -> Result<(), String> {
         let n_rows = dice.of(&[0, 1, 40, 41, u64::MAX]);
         let mut n = 0;
-        let read = read_stream(&mut input, n_rows, &|bytes| String::from_utf8_lossy(bytes).into_owned(), &mut |scores| {
-            n += scores.len() as u64;
-            Ok(())
-        });
+        let read = read_stream(
+            &mut input,
+            n_rows,
+            &|bytes| String::from_utf8_lossy(bytes).into_owned(),
+            &mut |scores| {
+                n += scores.len() as u64;
+                Ok(())
+            },
+        );
         match read {
             Ok(()) if n == n_rows => Ok(()),
             Ok(()) => Err(format!("took {n} scores for {n_rows} rows")),

@@ -13,11 +13,18 @@ use super::*;
 
 fn columns(path: &Path) -> BTreeMap<String, Vec<f64>> {
     let mut columns: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for batch in ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(path).unwrap()).unwrap().build().unwrap() {
+    for batch in ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(path).unwrap())
+        .unwrap()
+        .build()
+        .unwrap()
+    {
         let batch = batch.unwrap();
         for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
             let array = cast(array, &DataType::Float64).unwrap();
-            columns.entry(field.name().clone()).or_default().extend(array.as_primitive::<Float64Type>().values());
+            columns
+                .entry(field.name().clone())
+                .or_default()
+                .extend(array.as_primitive::<Float64Type>().values());
         }
     }
     columns
@@ -26,16 +33,23 @@ fn columns(path: &Path) -> BTreeMap<String, Vec<f64>> {
 const NAMES: [&str; 5] = ["age", "trestbps", "chol", "thalach", "oldpeak"];
 
 /// Compares with the plans of the oracle the rows that `is_compared` names: how many.
-fn compare(distance: &Distance, people: &People, folder: &Path, is_compared: impl Fn(&Images, usize) -> bool) -> usize {
+fn compare(
+    distance: &TransportDistance,
+    people: &TestPopulation,
+    folder: &Path,
+    is_compared: impl Fn(&TransportImages, usize) -> bool,
+) -> usize {
     let expected = columns(&folder.join("expected.parquet"));
-    let totals: Json = serde_json::from_slice(&std::fs::read(folder.join("expected.json")).unwrap()).unwrap();
+    let totals: Json =
+        serde_json::from_slice(&std::fs::read(folder.join("expected.json")).unwrap()).unwrap();
     let mut compared = 0;
     for to in [0, 1] {
-        let argmax = run(&with(Image::Argmax), distance, people, people, to);
+        let argmax = run(&with(TransportImage::Argmax), distance, people, people, to);
         for (block, solved) in argmax.blocks.iter().zip(&argmax.solved) {
             let is_it = |stratum: &&Json| {
                 [&stratum["source"], &stratum["target"], &stratum["label"]].map(Json::as_u64)
-                    == [u64::from(block.from), u64::from(block.to), u64::from(block.class)].map(Some)
+                    == [u64::from(block.from), u64::from(block.to), u64::from(block.class)]
+                        .map(Some)
             };
             let total = totals["strata"].as_array().unwrap().iter().find(is_it).unwrap();
             let cost = total["cost"].as_f64().unwrap();
@@ -43,8 +57,8 @@ fn compare(distance: &Distance, people: &People, folder: &Path, is_compared: imp
             assert_eq!(total["n"].as_u64(), Some(block.sources.len() as u64));
             assert_eq!(total["m"].as_u64(), Some(block.targets.len() as u64));
         }
-        let means = run(&with(Image::Barycentre), distance, people, people, to).images;
-        let all = run(&with(Image::All), distance, people, people, to).images;
+        let means = run(&with(TransportImage::Barycentre), distance, people, people, to).images;
+        let all = run(&with(TransportImage::All), distance, people, people, to).images;
         for k in (0..expected["row"].len()).filter(|&k| expected["target"][k] as u16 == to) {
             let row = expected["row"][k] as usize;
             if !is_compared(&all, row) {
@@ -52,13 +66,20 @@ fn compare(distance: &Distance, people: &People, folder: &Path, is_compared: imp
             }
             let at = argmax.images.parent.binary_search(&row).unwrap();
             assert_eq!(argmax.images.target[at], Some(expected["image"][k] as usize), "row {row}");
-            let weights: Vec<f64> = (0..all.parent.len()).filter(|&c| all.parent[c] == row).map(|c| all.weight[c]).collect();
+            let weights: Vec<f64> = (0..all.parent.len())
+                .filter(|&c| all.parent[c] == row)
+                .map(|c| all.weight[c])
+                .collect();
             assert_eq!(weights.len(), expected["images_with_mass"][k] as usize, "row {row}");
             let (found, mass) = (weights[0], expected["mass"][k]);
             assert!((found - mass).abs() <= 1e-9, "row {row}: {found} instead of {mass}");
             for (f, name) in NAMES.iter().enumerate() {
-                let (found, mean) = (means.rows.numbers(f)[at], expected[&format!("barycentre_{name}")][k]);
-                assert!((found - mean).abs() <= 1e-9 * mean.abs().max(1.0), "row {row}, {name}: {found} instead of {mean}");
+                let (found, mean) =
+                    (means.rows.numbers(f)[at], expected[&format!("barycentre_{name}")][k]);
+                assert!(
+                    (found - mean).abs() <= 1e-9 * mean.abs().max(1.0),
+                    "row {row}, {name}: {found} instead of {mean}"
+                );
             }
             compared += 1;
         }
@@ -71,35 +92,51 @@ fn heart_by_sex_and_label() {
     let Some(folder) = shared("expected/generation/transport") else { return };
     let input = columns(&folder.join("input.parquet"));
     let n = input["sex"].len();
-    let mut features: Vec<Column> = NAMES.map(|name| Column::Number(input[name].clone())).into();
-    features.push(Column::Code(input["exang"].iter().map(|&x| x as u32).collect()));
-    features.push(Column::Number((0..n).map(|i| i as f64).collect()));
-    let people = People {
-        rows: Rows { n, columns: features },
+    let mut features: Vec<FeatureColumn> =
+        NAMES.map(|name| FeatureColumn::Number(input[name].clone())).into();
+    features.push(FeatureColumn::Code(input["exang"].iter().map(|&x| x as u32).collect()));
+    features.push(FeatureColumn::Number((0..n).map(|i| i as f64).collect()));
+    let people = TestPopulation {
+        rows: FeatureRows { n, columns: features },
         row_key: (0..n as u64).collect(),
         groups: input["sex"].iter().map(|&x| x as u16).collect(),
         classes: input["y"].iter().map(|&x| Some(x as u32)).collect(),
     };
-    let mut variables: Vec<Variable> = (0..5).map(|f| variable(f, NUMBER)).collect();
+    let mut variables: Vec<StrategyVariable> = (0..5).map(|f| variable(f, NUMBER)).collect();
     variables.push(variable(5, category(None)));
-    let distance = Distance::new(variables.clone(), &people.rows);
+    let distance = TransportDistance::new(variables.clone(), &people.rows);
 
-    // The oracle keeps equal rows apart. So does a feature that differs in every row and costs nothing.
+    // The oracle keeps equal rows apart. So does a feature that differs in every row and costs
+    // nothing.
     variables.push(variable(6, NUMBER));
     let units = distance.units().iter().copied().chain([0.0]).collect();
-    let apart = Distance::with_units(variables, units, &people.rows);
+    let apart = TransportDistance::with_units(variables, units, &people.rows);
     assert_eq!(compare(&apart, &people, &folder, |_, _| true), 672);
 
-    // As users get it: equal rows are one point. All plans but those of equal rows and of their images stay.
-    let values =
-        |row: usize| -> Vec<u64> { distance.variables().iter().map(|variable| variable.value(&people.rows, row).to_bits()).collect() };
+    // As users get it: equal rows are one point. All plans but those of equal rows and of their
+    // images stay.
+    let values = |row: usize| -> Vec<u64> {
+        distance
+            .variables()
+            .iter()
+            .map(|variable| variable.value(&people.rows, row).to_bits())
+            .collect()
+    };
     let is_single = |row: usize| {
-        let alike = |other: usize| people.groups[other] == people.groups[row] && people.classes[other] == people.classes[row];
+        let alike = |other: usize| {
+            people.groups[other] == people.groups[row]
+                && people.classes[other] == people.classes[row]
+        };
         (0..n).filter(|&other| alike(other) && values(other) == values(row)).count() == 1
     };
-    let images_of = |all: &Images, row: usize| -> Vec<usize> {
-        (0..all.parent.len()).filter(|&c| all.parent[c] == row).filter_map(|c| all.target[c]).collect()
+    let images_of = |all: &TransportImages, row: usize| -> Vec<usize> {
+        (0..all.parent.len())
+            .filter(|&c| all.parent[c] == row)
+            .filter_map(|c| all.target[c])
+            .collect()
     };
-    let compared = compare(&distance, &people, &folder, |all, row| is_single(row) && images_of(all, row).into_iter().all(is_single));
+    let compared = compare(&distance, &people, &folder, |all, row| {
+        is_single(row) && images_of(all, row).into_iter().all(is_single)
+    });
     assert_eq!(compared, 672 - 10);
 }
