@@ -234,7 +234,7 @@ impl GrowShrinkTree {
                 Some(variance) => libm::log(variance),
                 None => left.log_sum(y, &self.residuals, &rows, &mut work),
             };
-            let gained = score.from_log_variances(x, log_sum, node.m + score.columns[y].len());
+            let gained = score.score_of_log_variances(x, log_sum, node.m + score.columns[y].len());
             if gained >= node.score || required.contains(y) {
                 self.branches.push(GrowShrinkBranch {
                     score: gained,

@@ -115,12 +115,12 @@ impl GraphScore {
                 .for_each(|(cell, &j)| *cell = self.correlations[i * self.width + j]);
         }
         let (log_sum, determined) = sweep(&mut rest, order.len(), given);
-        LocalScore { score: self.from_log_variances(x, log_sum, given), determined }
+        LocalScore { score: self.score_of_log_variances(x, log_sum, given), determined }
     }
 
     /// The score of `x` from the sum of the logarithms of its conditional variances, given `m`
     /// columns of parents.
-    pub(super) fn from_log_variances(&self, x: usize, log_sum: f64, m: usize) -> f64 {
+    pub(super) fn score_of_log_variances(&self, x: usize, log_sum: f64, m: usize) -> f64 {
         self.base[x] - self.n * log_sum - self.penalty * (self.columns[x].len() * m) as f64
     }
 

@@ -111,7 +111,7 @@ impl CorrelationInverse {
                 }
             }
             let Some((variance, i)) = smallest else { return (best, self.parents) };
-            let without = score.from_log_variances(
+            let without = score.score_of_log_variances(
                 self.x,
                 libm::log(variance.max(SINGULAR_VARIANCE)),
                 self.parents.len() - 1,

@@ -4,13 +4,13 @@
 //! Source: "Towards Counterfactual Group Fairness", equations 3 and 4 and Algorithm 1. With the
 //! level v of variable f, own group a, target b, class y:
 //!
-//! 1. *Impossible* (first step): P_b(v) <= `is_impossible`, with two guards against rare levels.
-//! Changed, and out of the game.
+//! 1. *Impossible* (first step): P_b(v) <= `impossible`, with two guards against rare levels.
+//!    Changed, and out of the game.
 //! 2. *Root* (equation 3): d = P(v | a, y) - P(v | b, y); changed where d >= tau (`directed`)
-//! or |d| >= tau (`absolute`).
+//!    or |d| >= tau (`absolute`).
 //! 3. *Conditional levels* (equation 4): after f_i went from u to w, each other f_j with level v is
-//! tested at once, depth first, within rows Q of (b, y): d = P(v | f_i = u) - P(v | f_i = w), then
-//! again within Q and f_i = w, until `depth` levels are reached.
+//!    tested at once, depth first, within rows Q of (b, y): d = P(v | f_i = u) - P(v | f_i = w),
+//!    then again within Q and f_i = w, until `depth` levels are reached.
 //!
 //! The new level is the other one of two, else the declared counterpart where the target rows have
 //! it, else the most frequent (`mode`) or the one that agrees best with the other levels of the row

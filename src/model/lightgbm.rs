@@ -300,7 +300,7 @@ mod library {
 
 #[cfg(not(feature = "lightgbm"))]
 mod library {
-    //! Stands in for the library; `check_running` has refused jobs that need it.
+    //! Stands in for the library; `check` has refused jobs that need it.
 
     use super::LightgbmMatrix;
     use crate::error::{Fault, Result};

@@ -1,4 +1,4 @@
-//! The stage `units_of`: folds scored rows into evidence, and writes the outcomes row by row.
+//! The stage `count`: folds scored rows into evidence, and writes the outcomes row by row.
 //!
 //! Evidence is integers and fixed-point sums only, one mergeable value per row group, so it does
 //! not depend on threads or batches. Weights become whole numbers of the unit that preparing found.

@@ -1,6 +1,6 @@
 //! The knobs of a graph-uncertain set as a job writes them, and what is wrong with its knowledge.
 //!
-//! Each scenario of `to_knowledge` is a counterfactual set of its own: of the set `graph` the
+//! Each scenario of `knowledge` is a counterfactual set of its own: of the set `graph` the
 //! scenario `low` is `graph/low`. Here a job becomes what `causal` reads; whether names are
 //! variables, and whether what is known can hold, is said with the place inside the set.
 
@@ -23,7 +23,7 @@ use crate::param::{ColumnName, Count, Finite, Name};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphUncertainBlock {
-    /// Where graphs come from: `boss` searches them, `given_class` takes one that you draw.
+    /// Where graphs come from: `boss` searches them, `given` takes one that you draw.
     pub discovery: GraphSource,
     /// Bootstraps of the training rows, each with graphs and equations of its own. Left out: 100;
     /// with a given graph 0, which fits its equations once, on the training rows as they are.

@@ -23,7 +23,7 @@ pub(in crate::pipeline) struct ExperimentPlan<'a> {
 pub(super) struct ArmModels {
     /// How many, each for rows of its own.
     pub(super) n: usize,
-    /// What `{fold_id}` is for the first of them.
+    /// What `{fold}` is for the first of them.
     pub(super) first_fold: usize,
     /// What messages call them.
     pub(super) arm: &'static str,
